@@ -29,7 +29,7 @@ struct Wrong {
     n: i64,
 }
 
-/// What it measured JSON can't say.
+/// Its result can't be represented in JSON.
 #[derive(Serialize, JsonSchema)]
 struct Unsaid {
     mean: f64,

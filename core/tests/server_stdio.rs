@@ -1,4 +1,4 @@
-//! One real process on stdio: this program starts itself again as the server.
+//! A real process on stdio: this program starts itself again as the server.
 #![allow(clippy::unwrap_used, clippy::print_stdout)] // a panic is how a test fails; prints must not reach the wire
 
 use std::{
@@ -141,7 +141,7 @@ impl Process {
         self.write(&request(id, "tools/call", &json!({"name": tool, "arguments": arguments})));
     }
 
-    /// What it wrote to standard error, once it has ended well.
+    /// Waits for a successful exit; returns the standard error.
     fn end(mut self) -> String {
         drop(self.input.take());
         let begun = Instant::now();

@@ -242,7 +242,7 @@ describe("ctx.step", () => {
     });
     await using([app], async (client) => {
       const text = await twice(client);
-      assert.deepEqual(JSON.parse(text), ['the result of step "big" is a BigInt, which JSON can\'t represent; write Number(…) or String(…)', 'the result of step "big".rates[2] is NaN, which JSON can\'t represent: write null or a text', "no money", "paid"]);
+      assert.deepEqual(JSON.parse(text), ['the result of step "big" is a BigInt, which JSON can\'t represent; write Number(…) or String(…)', 'the result of step "big".rates[2] is NaN, which JSON can\'t represent; write null or a string', "no money", "paid"]);
     });
   });
 

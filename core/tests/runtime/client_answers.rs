@@ -1,4 +1,4 @@
-//! How a client answers what a server asks: the same callbacks in every era, over a scripted server and over our own.
+//! A client's answers to questions: the same callbacks in both eras, with a scripted server and with Gudgeon's.
 
 use gudgeon::{
     Client, Context, Revision, Server, ToolError,
@@ -17,7 +17,7 @@ use crate::support::{
 };
 
 #[tokio::test]
-async fn what_was_left_open_has_its_default_in_every_era() {
+async fn missing_form_fields_get_their_defaults_in_both_eras() {
     let asked = form(
         &json!({
             "name": {"type": "string", "default": "Eve"}, "age": {"type": "integer", "default": 30},
@@ -46,7 +46,7 @@ async fn what_was_left_open_has_its_default_in_every_era() {
 }
 
 #[tokio::test]
-async fn who_says_no_or_visits_a_page_fills_in_nothing() {
+async fn declined_forms_and_url_elicitations_have_no_content() {
     let asked = form(&json!({"name": {"type": "string", "default": "Eve"}}), &json!([]));
     let page =
         json!({"mode": "url", "message": "In?", "url": "https://a.example", "elicitationId": "1"});
@@ -99,7 +99,7 @@ async fn an_answer_that_does_not_fit_its_form_is_not_sent() {
 }
 
 #[tokio::test]
-async fn a_form_that_can_not_be_read_is_filled_in_all_the_same() {
+async fn an_unreadable_form_field_does_not_prevent_an_answer() {
     let asked = json!({"message": "?", "requestedSchema": {
         "type": "object", "properties": {"a": {"type": "nonsense"}, "b": {"default": 1}},
     }});
@@ -166,7 +166,7 @@ async fn the_same_callbacks_answer_requests_and_rounds() {
 }
 
 #[tokio::test]
-async fn a_conversation_with_results_of_tools_in_disorder_is_refused() {
+async fn misplaced_tool_results_in_sampling_are_rejected() {
     let call = json!({"role": "assistant", "content": {"type": "tool_use", "id": "1", "name": "look", "input": {}}});
     let result = json!({"type": "tool_result", "toolUseId": "1", "content": []});
     let text = json!({"type": "text", "text": "so"});
@@ -222,7 +222,7 @@ async fn a_mode_that_was_not_declared_is_refused() {
 }
 
 #[tokio::test]
-async fn tools_that_were_not_declared_are_refused_to_the_model() {
+async fn undeclared_tools_in_sampling_are_rejected() {
     let plain = json!({"messages": [], "maxTokens": 5});
     let tools = json!({"messages": [], "maxTokens": 5, "tools": []});
     let choice = json!({"messages": [], "maxTokens": 5, "toolChoice": {"mode": "none"}});
@@ -255,7 +255,7 @@ async fn tools_that_were_not_declared_are_refused_to_the_model() {
 }
 
 #[tokio::test]
-async fn what_a_model_says_is_said_in_the_servers_words_or_refused() {
+async fn a_sampling_result_is_converted_for_the_servers_revision_or_rejected() {
     for (era, blocks, expected) in [
         ("2025-06-18", 1, json!({"type": "text", "text": "0"})),
         ("2025-06-18", 2, Value::Null),
@@ -282,7 +282,7 @@ async fn what_a_model_says_is_said_in_the_servers_words_or_refused() {
 }
 
 #[tokio::test]
-async fn a_page_that_is_done_is_told_to_who_was_sent_there() {
+async fn a_finished_url_elicitation_is_reported_to_its_client() {
     let (sent, mut pages) = mpsc::unbounded_channel();
     let server = Server::new("pages").tool("sign_in", move |ctx: Context| {
         let sent = sent.clone();
@@ -308,7 +308,7 @@ async fn a_page_that_is_done_is_told_to_who_was_sent_there() {
 
 /// A client MUST ignore what is done that it does not know of, or that is done already (2025-11-25, Elicitation).
 #[tokio::test]
-async fn a_page_is_done_once_and_only_where_somebody_was_sent_there() {
+async fn a_finished_url_elicitation_is_reported_once_and_only_if_known() {
     let (target, _) = server("2025-11-25", |it| {
         let done = |id: &str| json!({"jsonrpc": "2.0", "method": "notifications/elicitation/complete", "params": {"elicitationId": id}});
         let page = |id: &str| json!({"mode": "url", "message": "In?", "url": "https://a.example", "elicitationId": id});
@@ -347,7 +347,7 @@ async fn a_page_is_done_once_and_only_where_somebody_was_sent_there() {
 }
 
 #[tokio::test]
-async fn pages_to_visit_first_are_read_out_of_the_error() {
+async fn urls_to_visit_first_are_read_from_the_error() {
     let page =
         json!({"mode": "url", "message": "In?", "url": "https://a.example", "elicitationId": "1"});
     for (code, count) in [(-32042, 1), (-32000, 0)] {
@@ -371,7 +371,7 @@ async fn pages_to_visit_first_are_read_out_of_the_error() {
 }
 
 #[tokio::test]
-async fn roots_are_files_and_nothing_else() {
+async fn roots_must_be_file_uris() {
     let says = |error: Error| {
         assert_eq!(error.kind, ErrorKind::Misuse);
         error.message

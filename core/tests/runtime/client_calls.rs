@@ -1,4 +1,4 @@
-//! What a client makes of what a server answers: lists, tools, questions, events, and servers that misbehave.
+//! A client's processing of responses: lists, tools, questions, events, and misbehaving servers.
 
 use std::{
     sync::{Arc, Mutex},
@@ -48,7 +48,7 @@ async fn lists_fetch_every_page() {
 }
 
 #[tokio::test]
-async fn a_list_that_goes_in_circles_is_an_error() {
+async fn a_cyclic_list_is_an_error() {
     let (target, _) =
         server("2025-11-25", |it| vec![result(it, &json!({"tools": [], "nextCursor": "again"}))]);
     let failure = connect(target).await.list_tools().await.expect_err("circles");
@@ -85,7 +85,7 @@ async fn data_is_unwrapped_and_the_list_is_fetched_once_for_it() {
 }
 
 #[tokio::test]
-async fn arguments_are_checked_before_they_are_sent_where_asked_for() {
+async fn arguments_are_checked_before_sending_if_enabled() {
     let target = wrapping(Arc::default());
     let client = Client::builder(target).validate(true).connect().await.expect("connects");
     let refused = client.call_tool("add", json!({"b": 1})).await.expect_err("a is missing");
@@ -223,7 +223,7 @@ async fn a_callback_that_panics_does_not_leave_the_server_waiting() {
 }
 
 #[tokio::test]
-async fn a_question_that_nobody_can_answer_is_an_error() {
+async fn a_question_without_a_callback_is_an_error() {
     let (target, _) = asking("2026-07-28");
     let failure = connect(target).await.call_tool("greet", ()).await.expect_err("nobody");
     assert_eq!(failure.kind, ErrorKind::Protocol);
@@ -231,7 +231,7 @@ async fn a_question_that_nobody_can_answer_is_an_error() {
 }
 
 #[tokio::test]
-async fn rounds_come_to_an_end() {
+async fn the_number_of_rounds_is_limited() {
     let (target, mut heard) = server("2026-07-28", |it| {
         vec![result(it, &json!({"resultType": "input_required", "requestState": "x"}))]
     });
@@ -245,7 +245,7 @@ async fn rounds_come_to_an_end() {
 }
 
 #[tokio::test]
-async fn one_round_by_hand() {
+async fn a_single_round_without_callbacks() {
     let (target, _) = asking("2026-07-28");
     let client = connect(target).await;
     let round = |answers: Option<&str>, state: Option<&str>| Operation::CallToolRound {
@@ -263,7 +263,7 @@ async fn one_round_by_hand() {
 }
 
 #[tokio::test]
-async fn roots_are_told_and_changed() {
+async fn roots_are_sent_and_changes_notified() {
     let mut call = Value::Null;
     let (target, mut heard) = server("2025-11-25", move |it| match it["method"].as_str() {
         None => vec![text(&call, &it["result"]["roots"].to_string())],
@@ -308,7 +308,7 @@ async fn dropping_a_call_cancels_it() {
 }
 
 #[tokio::test]
-async fn closing_cancels_the_calls_under_way() {
+async fn closing_cancels_pending_calls() {
     for era in ERAS {
         let (target, mut heard) = server(era, |_| Vec::new());
         let client = connect(target).await;
@@ -367,7 +367,7 @@ async fn progress_and_logs_and_changes_reach_their_callbacks_in_order() {
 }
 
 #[tokio::test]
-async fn the_log_level_is_set_in_each_eras_way() {
+async fn the_log_level_is_set_in_both_eras() {
     let (target, mut heard) = server("2025-11-25", |it| vec![result(it, &json!({}))]);
     let builder = Client::builder(target).log_level(LoggingLevel::Warning);
     let client = builder.connect().await.expect("connects");
@@ -385,7 +385,7 @@ async fn the_log_level_is_set_in_each_eras_way() {
 }
 
 #[tokio::test]
-async fn a_server_that_hangs_up_ends_every_call() {
+async fn a_closed_connection_ends_every_call() {
     for era in ERAS {
         let (target, _) = server(era, |_| vec![json!("hang up")]);
         let client = connect(target).await;

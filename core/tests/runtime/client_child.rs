@@ -1,4 +1,4 @@
-//! Servers as child processes: well-behaved, old, dying, noisy and stubborn ones.
+//! Servers as child processes: regular, legacy, crashing, noisy, and ones that do not exit.
 
 use std::time::{Duration, Instant};
 
@@ -59,7 +59,7 @@ async fn an_old_server_is_reached_and_exits_when_its_input_is_closed() {
 }
 
 #[tokio::test]
-async fn a_server_that_dies_of_the_probe_is_started_afresh() {
+async fn a_server_that_exits_at_the_probe_is_restarted() {
     let dies = r#"    if method == "server/discover": sys.exit(3)"#;
     let client = Client::connect(server("", dies)).await.expect("connects");
     assert_eq!(client.server().revision, Revision::V2025_11_25);
@@ -67,7 +67,7 @@ async fn a_server_that_dies_of_the_probe_is_started_afresh() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_silent_about_the_probe_is_initialized() {
+async fn a_server_that_ignores_the_probe_is_initialized() {
     let silent = r#"    if method == "server/discover": continue"#;
     let builder = Client::builder(server("", silent)).probe_timeout(Duration::from_millis(200));
     let client = builder.connect().await.expect("connects");
@@ -104,7 +104,7 @@ async fn a_server_that_dies_in_a_call_is_explained() {
 }
 
 #[tokio::test]
-async fn noise_on_both_streams_is_survived() {
+async fn noise_on_stdout_and_stderr_is_tolerated() {
     let noise = r#"
     print("starting up…\n\n{broken json\n[]\n" + json.dumps({"jsonrpc": "2.0", "id": "other", "result": {}}), flush=True)
     print("x" * 3_000_000, file=sys.stderr, flush=True)"#;
@@ -135,7 +135,7 @@ async fn a_server_that_refuses_to_exit_is_terminated_then_killed() {
 }
 
 #[tokio::test]
-async fn what_a_wrapper_started_is_ended_with_it() {
+async fn children_of_a_wrapper_are_ended_with_it() {
     let stubborn = "import atexit\natexit.register(lambda: time.sleep(60))";
     let wrapper = Command::new("sh").args(["-c", "python3 -c \"$0\"; true"]);
     let wrapper = wrapper.arg(script(stubborn, "")).quiet();
@@ -187,7 +187,7 @@ async fn dropping_a_client_ends_its_server() {
 }
 
 #[tokio::test]
-async fn a_command_that_is_not_there_is_explained() {
+async fn a_missing_command_is_explained() {
     let failure = Client::connect(Command::new("no-such-program-here")).await.expect_err("no");
     assert_eq!((failure.kind, failure.phase), (ErrorKind::Connect, Some("connect")));
     assert!(failure.message.contains("command not found: no-such-program-here"), "{failure}");

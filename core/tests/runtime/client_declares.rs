@@ -1,4 +1,4 @@
-//! What a client declares that it can answer, and when.
+//! The capabilities that a client declares, and when.
 
 use gudgeon::{
     Client, Revision,
@@ -13,7 +13,7 @@ fn nothing(message: &Value) -> Value {
     result(message, &json!({"content": []}))
 }
 
-/// What a client declares in its first message.
+/// Returns the capabilities in a client's first message.
 async fn declared(heard: &mut Heard, era: &str) -> Value {
     match era {
         "2026-07-28" => hear(heard, "server/discover").await["params"]["_meta"]
@@ -24,7 +24,7 @@ async fn declared(heard: &mut Heard, era: &str) -> Value {
 }
 
 #[tokio::test]
-async fn what_can_be_answered_is_declared_in_the_words_of_the_revision() {
+async fn answerable_questions_are_declared_as_the_revision_defines() {
     for (era, expected) in [
         ("2026-07-28", json!({"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}})),
         ("2025-11-25", json!({"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}})),
@@ -42,7 +42,7 @@ async fn what_can_be_answered_is_declared_in_the_words_of_the_revision() {
 }
 
 #[tokio::test]
-async fn roots_that_come_later_are_declared_from_then_on_where_each_request_says_it() {
+async fn later_roots_are_declared_in_subsequent_modern_requests() {
     let (target, mut heard) = server("2026-07-28", |it| vec![nothing(it)]);
     let client = Client::connect(target).await.expect("connects");
     assert_eq!(declared(&mut heard, "2026-07-28").await, json!({}));
@@ -55,7 +55,7 @@ async fn roots_that_come_later_are_declared_from_then_on_where_each_request_says
 }
 
 #[tokio::test]
-async fn roots_that_come_later_are_refused_where_they_had_to_be_declared_first() {
+async fn later_roots_are_rejected_in_the_legacy_era() {
     let (target, mut heard) = server("2025-11-25", |it| vec![nothing(it)]);
     let client = Client::connect(target).await.expect("connects");
     let refused = client.set_roots([Root::new("file:///a")]).expect_err("too late");

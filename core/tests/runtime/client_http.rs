@@ -63,7 +63,7 @@ async fn sending_messages_each_is_one_post_with_the_metadata_of_its_body() {
 }
 
 #[tokio::test]
-async fn calls_in_turn_share_one_connection_whether_replies_are_json_or_events() {
+async fn sequential_calls_share_one_connection_for_json_and_event_streams() {
     let mock = Mock::start(|request| match &*request.rpc() {
         "tools/call" if request.body["id"].as_u64() > Some(5) => {
             Answer::events(vec![event(&request.response(said("streamed")))])
@@ -174,7 +174,7 @@ async fn a_server_that_always_mismatches_is_asked_twice_and_no_more() {
 }
 
 #[tokio::test]
-async fn a_version_that_was_refused_is_tried_again_where_the_server_names_it_itself() {
+async fn a_rejected_version_is_tried_again_if_the_server_lists_it() {
     let first = AtomicUsize::new(0);
     let mock = Mock::start(move |request| {
         if first.fetch_add(1, Ordering::Relaxed) == 0 {
@@ -190,7 +190,7 @@ async fn a_version_that_was_refused_is_tried_again_where_the_server_names_it_its
 }
 
 #[tokio::test]
-async fn a_server_that_refuses_its_own_version_for_ever_is_given_up() {
+async fn a_server_that_keeps_rejecting_its_own_version_is_given_up() {
     let mock = Mock::start(|request| {
         request.error(400, -32022, json!({"supported": ["2026-07-28"], "requested": "2026-07-28"}))
     })
@@ -201,7 +201,7 @@ async fn a_server_that_refuses_its_own_version_for_ever_is_given_up() {
 }
 
 #[tokio::test]
-async fn cancellation_closes_the_response_stream_and_says_nothing() {
+async fn cancellation_closes_the_response_stream_without_a_notification() {
     let mock = Mock::start(|request| match &*request.rpc() {
         "tools/call" => Answer::events(vec![Step::Bytes(": wait\n\n".into()), Step::Hold]),
         _ => modern(request),
@@ -258,7 +258,7 @@ async fn progress_and_logs_come_on_the_response_stream_before_the_result() {
 }
 
 #[tokio::test]
-async fn a_stream_that_ends_before_its_answer_is_a_lost_call_and_the_client_lives_on() {
+async fn a_stream_that_ends_early_fails_its_call_only() {
     let calls = AtomicUsize::new(0);
     let mock = Mock::start(move |request| match &*request.rpc() {
         "tools/call" => match calls.fetch_add(1, Ordering::Relaxed) {
@@ -360,7 +360,7 @@ async fn headers_that_can_not_be_sent_are_refused_without_showing_their_value() 
 }
 
 #[tokio::test]
-async fn what_keeps_a_client_from_connecting_is_told_with_the_mend() {
+async fn connection_errors_are_reported_with_the_fix() {
     let port = {
         let unused = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         unused.local_addr().unwrap().port()

@@ -1,4 +1,4 @@
-//! The client over HTTP against servers of the handshake eras: sessions, streams, resumption, HTTP+SSE.
+//! The client over HTTP against legacy servers: sessions, streams, resumption, HTTP+SSE.
 
 use std::{
     sync::{
@@ -71,7 +71,7 @@ async fn session_management_the_id_goes_with_everything_after_initialize() {
 }
 
 #[tokio::test]
-async fn a_server_without_sessions_is_served_without() {
+async fn a_server_without_sessions_gets_no_session_id() {
     for refusal in [400, 404, 405] {
         let mock = Mock::start(move |request| match &*request.rpc() {
             "server/discover" => request.error(refusal, -32000, Value::Null),
@@ -90,7 +90,7 @@ async fn a_server_without_sessions_is_served_without() {
 }
 
 #[tokio::test]
-async fn what_a_legacy_server_answers_to_the_probe_does_not_matter() {
+async fn any_error_of_a_legacy_server_to_the_probe_is_accepted() {
     for answer in [
         Answer::empty(400),
         Answer::text(500, "oops"),
@@ -118,7 +118,7 @@ async fn what_a_legacy_server_answers_to_the_probe_does_not_matter() {
 }
 
 #[tokio::test]
-async fn initialize_may_be_answered_by_events() {
+async fn initialize_may_be_answered_by_an_event_stream() {
     let mock = Mock::start(|request| match &*request.rpc() {
         "initialize" => {
             let result = request.response(initialized("2025-03-26"));
@@ -134,7 +134,7 @@ async fn initialize_may_be_answered_by_events() {
 
 /// Session Management: ids consist of visible ASCII.
 #[tokio::test]
-async fn what_is_no_session_id_is_not_sent_back() {
+async fn an_invalid_session_id_is_not_sent_back() {
     for odd in ["", "session 1", "s\u{e9}ance"] {
         let mock = Mock::start(move |request| match &*request.rpc() {
             "initialize" => request.result(initialized("2025-11-25")).with("Mcp-Session-Id", odd),
@@ -149,7 +149,7 @@ async fn what_is_no_session_id_is_not_sent_back() {
 
 /// 2025-03-26, "Batching": implementations MUST support receiving batches.
 #[tokio::test]
-async fn a_batch_may_hold_the_answer() {
+async fn a_batch_may_contain_the_response() {
     for is_stream in [false, true] {
         let mock = Mock::start(move |request| match &*request.rpc() {
             "initialize" => request.result(initialized("2025-03-26")),
@@ -235,7 +235,7 @@ async fn a_standalone_stream_that_ends_is_opened_again_where_it_broke() {
 }
 
 #[tokio::test]
-async fn a_reply_that_breaks_is_taken_up_again_after_the_time_that_the_server_named() {
+async fn a_broken_response_stream_is_resumed_after_the_servers_retry_time() {
     let pending = Arc::new(Mutex::new(None::<Value>));
     let slot = Arc::clone(&pending);
     let mock =
@@ -287,7 +287,7 @@ async fn lost_call(resumed: u16) -> (Mock, Error) {
 }
 
 #[tokio::test]
-async fn a_reply_that_can_not_be_taken_up_is_a_lost_call_that_is_not_repeated() {
+async fn a_response_stream_that_can_not_be_resumed_fails_the_call_without_repeating_it() {
     let (mock, error) = lost_call(404).await;
     assert!(error.to_string().contains("tools/call"), "{error}");
     assert_eq!(mock.of("tools/call").len(), 1);
@@ -301,7 +301,7 @@ async fn attempts_to_resume_are_bounded() {
 }
 
 #[tokio::test]
-async fn a_session_that_is_gone_is_begun_anew_and_the_refused_requests_are_sent_again() {
+async fn an_ended_session_is_replaced_and_rejected_requests_are_repeated() {
     let sessions = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&sessions);
     let is_gone = Arc::new(AtomicBool::new(false));
@@ -352,7 +352,7 @@ async fn a_session_that_is_gone_is_begun_anew_and_the_refused_requests_are_sent_
 }
 
 #[tokio::test]
-async fn a_server_that_forgets_each_session_is_given_up_after_one_more() {
+async fn a_server_that_ends_every_session_is_given_up_after_one_retry() {
     let mock = Mock::start(|request| match &*request.rpc() {
         "tools/call" => Answer::empty(404),
         _ => legacy(request),
@@ -368,7 +368,7 @@ async fn a_server_that_forgets_each_session_is_given_up_after_one_more() {
 }
 
 #[tokio::test]
-async fn a_session_that_can_not_be_begun_anew_is_tried_again_with_the_next_call() {
+async fn starting_a_new_session_is_tried_again_with_the_next_call() {
     let opened = AtomicUsize::new(0);
     let mock = Mock::start(move |request| match &*request.rpc() {
         "initialize" => match opened.fetch_add(1, Ordering::SeqCst) {
@@ -403,7 +403,7 @@ async fn cancelling_tells_a_legacy_server() {
 }
 
 #[tokio::test]
-async fn a_call_that_is_given_up_takes_its_question_along() {
+async fn a_cancelled_call_cancels_its_question() {
     let told = Arc::new(Mutex::new(Vec::<Value>::new()));
     let source = Arc::clone(&told);
     let mock = Mock::start(move |request| match &*request.rpc() {
@@ -482,7 +482,7 @@ async fn sse_server(endpoint: &'static str) -> Mock {
 }
 
 #[tokio::test]
-async fn backward_compatibility_a_server_of_2024_11_05_is_spoken_to_by_its_pair_of_endpoints() {
+async fn backward_compatibility_a_server_of_2024_11_05_is_used_over_http_sse() {
     for endpoint in ["/messages?id=7", "messages?id=7"] {
         let mock = sse_server(endpoint).await;
         let target = Target::url(&format!("http://127.0.0.1:{}/sse", mock.port)).unwrap();
@@ -518,7 +518,7 @@ async fn an_endpoint_of_another_origin_is_not_used() {
 }
 
 #[tokio::test]
-async fn a_pair_whose_stream_ends_is_a_lost_connection() {
+async fn the_end_of_an_http_sse_stream_is_a_lost_connection() {
     let mock = Mock::start(move |request| match (&*request.method, &*request.rpc()) {
         ("GET", _) => {
             let result = json!({"jsonrpc": "2.0", "id": 2, "result": initialized("2024-11-05")});
@@ -541,7 +541,7 @@ async fn a_pair_whose_stream_ends_is_a_lost_connection() {
 }
 
 #[tokio::test]
-async fn a_modern_server_is_not_spoken_to_in_an_old_way() {
+async fn a_modern_server_gets_no_legacy_requests() {
     let mock = Mock::start(|request| match &*request.rpc() {
         "server/discover" => request.result(discovery()),
         _ => legacy(request),

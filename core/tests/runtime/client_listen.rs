@@ -1,4 +1,4 @@
-//! Our client and our server over every transport, in every revision.
+//! Gudgeon's client and server over every transport, in every revision.
 
 use std::time::Duration;
 
@@ -80,7 +80,7 @@ async fn http_and_websocket_serve_every_revision_at_one_address() {
 }
 
 #[tokio::test]
-async fn the_pair_of_2024_11_05_serves_every_legacy_revision() {
+async fn http_sse_serves_every_legacy_revision() {
     let listening = server().listen("http://127.0.0.1:0/mcp").await.unwrap();
     let url = listening.url().replacen("/mcp", "/sse", 1);
     for revision in Revision::ALL.into_iter().filter(|it| *it != Revision::V2026_07_28) {

@@ -1,4 +1,4 @@
-//! How a client works through a round of questions: at once, each by itself, or by hand.
+//! A client's processing of a round of questions: concurrently, one by one, or by the caller.
 
 use std::sync::{
     Arc, Mutex,
@@ -38,7 +38,7 @@ async fn questions_of_one_round_are_answered_at_once() {
 }
 
 #[tokio::test]
-async fn more_questions_than_are_asked_at_once_are_all_answered_under_their_keys() {
+async fn questions_beyond_the_concurrency_limit_are_answered_under_their_keys() {
     let keys: Vec<&'static str> =
         (0..200).map(|it| Box::leak(format!("k{it}").into_boxed_str()) as &str).collect();
     let ask = |key: &&'static str| {
@@ -68,7 +68,7 @@ async fn more_questions_than_are_asked_at_once_are_all_answered_under_their_keys
 }
 
 #[tokio::test]
-async fn the_first_answer_that_fails_withdraws_the_other_questions() {
+async fn the_first_failed_answer_cancels_the_other_questions() {
     struct Withdrawn(mpsc::UnboundedSender<()>);
     impl Drop for Withdrawn {
         fn drop(&mut self) {
@@ -111,7 +111,7 @@ async fn a_callback_that_panics_in_a_round_fails_the_call() {
 }
 
 #[tokio::test]
-async fn a_round_ends_with_its_connection_however_long_the_user_thinks() {
+async fn a_round_ends_when_its_connection_closes() {
     for era in ERAS {
         for closes in [true, false] {
             let (reached, mut asking_user) = mpsc::unbounded_channel();

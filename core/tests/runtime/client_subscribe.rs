@@ -1,5 +1,4 @@
-//! `Client::subscribe` against real servers, in every revision and over every kind of wire; and against servers that
-//! break.
+//! `Client::subscribe` against real servers, in every revision and over every transport; and against failing servers.
 
 use std::{
     sync::{
@@ -82,7 +81,7 @@ async fn exercise(client: &Client, server: &Server) {
 }
 
 #[tokio::test]
-async fn every_revision_tells_of_changes_over_every_wire() {
+async fn changes_are_notified_in_every_revision_over_every_transport() {
     for revision in Revision::ALL {
         let server = server();
         let client = connect(&server, revision).await;
@@ -225,7 +224,7 @@ async fn a_stream_that_breaks_is_listened_to_again() {
 }
 
 #[tokio::test]
-async fn a_server_that_takes_its_word_back_says_why() {
+async fn a_server_that_ends_a_subscription_reports_the_reason() {
     let mock = Mock::start(|request| {
         if request.rpc() == "server/discover" {
             request.result(discovery())
@@ -247,7 +246,7 @@ async fn a_server_that_takes_its_word_back_says_why() {
 }
 
 #[tokio::test]
-async fn a_server_that_keeps_less_than_was_asked_for_is_not_subscribed_to() {
+async fn a_partially_acknowledged_subscription_fails() {
     let mock = Mock::start(|request| {
         if request.rpc() == "server/discover" {
             request.result(discovery())
@@ -266,7 +265,7 @@ async fn a_server_that_keeps_less_than_was_asked_for_is_not_subscribed_to() {
 }
 
 #[tokio::test]
-async fn whoever_gives_up_waiting_takes_the_subscription_back() {
+async fn dropping_a_pending_subscribe_cancels_it() {
     let mock = Mock::start(|request| {
         if request.rpc() == "server/discover" {
             return request.result(discovery());
@@ -314,7 +313,7 @@ impl Forgetful {
 }
 
 #[tokio::test]
-async fn a_session_that_is_begun_anew_is_set_up_as_the_old_one_was() {
+async fn a_new_session_gets_the_state_of_the_old_one() {
     let server = Forgetful::start().await;
     let client = connect(Target::url(&server.mock.url).unwrap(), Revision::V2025_11_25).await;
     client.set_log_level(gudgeon::protocol::LoggingLevel::Warning).await.unwrap();
@@ -356,7 +355,7 @@ async fn with_a_new_session_every_list_counts_as_changed() {
 }
 
 #[tokio::test]
-async fn a_quiet_client_notices_by_the_stream_that_its_session_is_gone() {
+async fn an_idle_client_detects_a_lost_session_by_its_stream() {
     let server = server();
     let listening = server.listen("http://127.0.0.1:0/mcp").await.unwrap();
     let url = listening.url().to_owned();
@@ -374,7 +373,7 @@ async fn a_quiet_client_notices_by_the_stream_that_its_session_is_gone() {
 }
 
 #[tokio::test]
-async fn a_server_that_forgets_each_session_is_not_asked_for_ever() {
+async fn renewing_sessions_is_bounded() {
     let sessions = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&sessions);
     let mock = Mock::start(move |request| match &*request.rpc() {

@@ -1,4 +1,4 @@
-//! Clients over https and wss. What a process trusts is read once, so each test runs in a process of its own.
+//! Clients over https and wss. A process reads its trusted certificates once, so each test runs in its own process.
 
 use std::{env, fs, path::Path, process::Command};
 
@@ -75,8 +75,8 @@ fn https_and_wss_in_both_eras() {
 }
 
 #[test]
-fn an_authoritys_certificate_is_refused_with_the_mend() {
-    if ran_in_a_child("an_authoritys_certificate_is_refused_with_the_mend", "authority.pem") {
+fn a_ca_certificate_is_rejected_with_the_fix() {
+    if ran_in_a_child("a_ca_certificate_is_rejected_with_the_fix", "authority.pem") {
         return;
     }
     tokio::runtime::Runtime::new().unwrap().block_on(async {
@@ -88,8 +88,8 @@ fn an_authoritys_certificate_is_refused_with_the_mend() {
 }
 
 #[test]
-fn a_certificate_that_nobody_vouches_for_is_refused() {
-    if ran_in_a_child("a_certificate_that_nobody_vouches_for_is_refused", "other.pem") {
+fn an_untrusted_certificate_is_rejected() {
+    if ran_in_a_child("an_untrusted_certificate_is_rejected", "other.pem") {
         return;
     }
     tokio::runtime::Runtime::new().unwrap().block_on(async {

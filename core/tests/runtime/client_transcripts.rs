@@ -1,5 +1,4 @@
-//! Every `tests/client_transcripts/*.txt`, against a server that says what stands there: frames, results and what hooks
-//! are told.
+//! Runs every `tests/client_transcripts/*.txt` against a server that replays it: frames, results and callbacks.
 
 use std::{collections::VecDeque, fs, io, path::Path, sync::Arc, time::Duration};
 
@@ -94,7 +93,7 @@ struct Player {
     hears: Option<mpsc::UnboundedSender<Vec<u8>>>,
     said: Option<mpsc::UnboundedReceiver<Vec<u8>>>,
     told: (mpsc::UnboundedSender<Value>, mpsc::UnboundedReceiver<Value>),
-    /// What the user of the client began, the oldest first.
+    /// Pending operations of the client's user, oldest first.
     acts: VecDeque<JoinHandle<Value>>,
 }
 
@@ -196,7 +195,7 @@ async fn connect(
         .await
 }
 
-/// What the user of a client does.
+/// An operation of the client's user.
 async fn act(
     client: &Client,
     name: &str,

@@ -1,4 +1,4 @@
-//! The client over WebSocket, TCP, Unix sockets and a wire of the user's own.
+//! The client over WebSocket, TCP, Unix sockets and a user-defined transport.
 
 use std::{
     io,
@@ -80,7 +80,7 @@ async fn a_unix_socket_carries_one_message_a_line() {
 }
 
 #[tokio::test]
-async fn a_stream_that_dies_of_the_probe_is_opened_afresh_for_initialize() {
+async fn a_stream_that_closes_at_the_probe_is_reopened_for_initialize() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("tcp://{}", listener.local_addr().unwrap());
     tokio::spawn(async move {
@@ -241,7 +241,7 @@ fn own() -> (Own, mpsc::UnboundedReceiver<Vec<u8>>, mpsc::UnboundedSender<Vec<u8
 }
 
 #[tokio::test]
-async fn a_wire_of_ones_own_carries_whole_messages_and_is_closed() {
+async fn a_custom_transport_carries_whole_messages_and_is_closed() {
     let (wire, mut requests, answer) = own();
     let is_closed = Arc::clone(&wire.is_closed);
     tokio::spawn(async move {
@@ -265,7 +265,7 @@ async fn a_wire_of_ones_own_carries_whole_messages_and_is_closed() {
 }
 
 #[tokio::test]
-async fn a_wire_of_ones_own_carries_a_server_in_both_eras_and_is_closed() {
+async fn a_custom_transport_serves_both_eras_and_is_closed() {
     for revision in [Revision::LATEST_LEGACY, Revision::LATEST] {
         let (wire, requests, answer) = own();
         let (other, answers, request) = own();
@@ -282,7 +282,7 @@ async fn a_wire_of_ones_own_carries_a_server_in_both_eras_and_is_closed() {
     }
 }
 
-/// What one end sends is what the other receives, until its end is dropped.
+/// Two connected ends; each receives what the other sends, until that is dropped.
 fn carry(mut from: mpsc::UnboundedReceiver<Vec<u8>>, to: mpsc::UnboundedSender<Vec<u8>>) {
     tokio::spawn(async move {
         while let Some(message) = from.recv().await {
@@ -292,7 +292,7 @@ fn carry(mut from: mpsc::UnboundedReceiver<Vec<u8>>, to: mpsc::UnboundedSender<V
 }
 
 #[tokio::test]
-async fn a_server_answers_what_is_in_flight_when_its_wire_ends_and_stops_when_it_breaks() {
+async fn a_server_answers_pending_calls_when_its_transport_ends_and_stops_when_it_fails() {
     let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "slow", "_meta": {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}}});
     for breaks in [false, true] {
@@ -311,7 +311,7 @@ async fn a_server_answers_what_is_in_flight_when_its_wire_ends_and_stops_when_it
         let serving = tokio::spawn(server.serve_transport(wire));
         request.send(call.to_string().into_bytes()).unwrap();
         if breaks {
-            // Whoever sends to it learns that nobody is there any more.
+            // Sending to it fails from then on.
             answers.close();
             request.send(b"{}".to_vec()).unwrap();
         } else {
@@ -327,7 +327,7 @@ async fn a_server_answers_what_is_in_flight_when_its_wire_ends_and_stops_when_it
 }
 
 #[tokio::test]
-async fn what_a_wire_fails_of_is_the_error_of_serving_it() {
+async fn a_transport_failure_is_the_error_of_serving_it() {
     struct Broken(Arc<AtomicBool>);
 
     impl Transport for Broken {
@@ -352,7 +352,7 @@ async fn what_a_wire_fails_of_is_the_error_of_serving_it() {
 }
 
 #[tokio::test]
-async fn a_wire_of_ones_own_that_ends_is_a_lost_connection() {
+async fn the_end_of_a_custom_transport_is_a_lost_connection() {
     let (wire, mut requests, answer) = own();
     tokio::spawn(async move {
         let _ = requests.recv().await;

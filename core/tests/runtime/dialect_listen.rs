@@ -1,4 +1,4 @@
-//! Our client and our server in the two older descriptions of the protocol, over every transport.
+//! Gudgeon's client and server in the two dialects, over every transport.
 
 use std::{
     sync::{
@@ -88,7 +88,7 @@ async fn exercise(target: Target, dialect: Dialect) -> Client {
 }
 
 #[tokio::test]
-async fn both_are_spoken_over_every_transport() {
+async fn both_dialects_work_over_every_transport() {
     let listening = server().listen("http://127.0.0.1:0/mcp").await.unwrap();
     let lines = server().listen("tcp://127.0.0.1:0").await.unwrap();
     let url = listening.url().to_owned();
@@ -123,7 +123,7 @@ async fn a_prompts_text_comes_as_one_message() {
 }
 
 #[tokio::test]
-async fn a_session_that_expired_is_begun_anew_by_itself() {
+async fn an_expired_session_is_renewed_automatically() {
     let begun = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&begun);
     let server = server().middleware(["initialize"], move |request, next| {
@@ -147,14 +147,14 @@ async fn a_session_that_expired_is_begun_anew_by_itself() {
 }
 
 #[tokio::test]
-async fn a_server_without_the_dialect_is_told_apart() {
+async fn a_server_without_the_dialect_is_recognised() {
     let server = Server::new("plain").tool("t", || async { Ok(ContentBlock::text("x")) });
     let listening = server.listen("http://127.0.0.1:0/mcp").await.unwrap();
     for target in [Target::url(listening.url()).unwrap(), Target::from(&server)] {
         let error = Client::builder(target).dialect(Dialect::V0_7).connect().await.unwrap_err();
         assert!(error.message.contains("protocolVersion"), "{error}");
     }
-    // What is bare about a client, such a server does not hear.
+    // A server without the dialect ignores the client's bare notifications.
     let client = connect(Target::from(&server), Dialect::Bare).await;
     assert_eq!(client.call_tool("t", ()).await.unwrap().text(), "x");
     client.close().await;

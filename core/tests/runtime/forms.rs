@@ -1,4 +1,4 @@
-//! What no form can ask: it fails where the question is made, and at the call before anything is sent.
+//! Types without a form: creating the question fails, or the call fails before anything is sent.
 
 use std::{
     panic::catch_unwind,
@@ -40,7 +40,7 @@ const PROBLEM: &str = "the form \"What?\" can't be asked: its property \"pizza\"
      properties of their own, or in a question of their own";
 
 #[test]
-fn a_question_that_no_revision_can_ask_is_a_mistake_where_it_is_made() {
+fn a_question_without_a_form_in_any_revision_panics_when_created() {
     let panic = catch_unwind(|| drop(ask::elicit::<Order>("What?"))).expect_err("no form");
     assert_eq!(panic.downcast_ref::<String>().map(String::as_str), Some(PROBLEM));
 }
@@ -87,7 +87,7 @@ async fn visitor(revision: Revision) -> (Client, Arc<AtomicUsize>) {
 }
 
 #[tokio::test]
-async fn inside_a_handler_it_is_an_error_before_anything_is_sent() {
+async fn an_unaskable_question_in_a_handler_fails_before_anything_is_sent() {
     for revision in [Revision::V2025_06_18, Revision::V2026_07_28] {
         let (client, asked) = visitor(revision).await;
         for name in ["order", "try"] {
@@ -99,7 +99,7 @@ async fn inside_a_handler_it_is_an_error_before_anything_is_sent() {
 }
 
 #[tokio::test]
-async fn what_one_revision_lacks_is_made_everywhere_and_fails_there_only() {
+async fn a_question_missing_in_one_revision_fails_only_in_that_revision() {
     for revision in [Revision::V2025_11_25, Revision::V2026_07_28] {
         let (client, asked) = visitor(revision).await;
         for name in ["pizza", "explicit"] {

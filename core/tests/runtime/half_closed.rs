@@ -1,4 +1,4 @@
-//! A client on tcp:// or unix: that has said all and closes the direction in which it writes still reads, as on stdio.
+//! A client on tcp:// or unix: that closes its sending direction still reads its answers, as on stdio.
 
 use std::{
     path::PathBuf,
@@ -61,7 +61,7 @@ async fn next(stream: &mut BufReader<Box<dyn Wire>>) -> Value {
     serde_json::from_str(&line).unwrap_or_else(|_| panic!("no message: {line:?}"))
 }
 
-/// Tells when it is dropped.
+/// Reports its drop.
 struct Dropped(mpsc::UnboundedSender<()>);
 
 impl Drop for Dropped {
@@ -71,7 +71,7 @@ impl Drop for Dropped {
 }
 
 #[tokio::test]
-async fn who_has_said_all_still_gets_its_answers() {
+async fn a_half_closed_client_still_gets_its_answers() {
     for address in addresses() {
         let gate = Arc::new(Notify::new());
         let held = Arc::clone(&gate);
@@ -90,7 +90,7 @@ async fn who_has_said_all_still_gets_its_answers() {
         stream.shutdown().await.unwrap();
         let acknowledged = next(&mut stream).await;
         assert_eq!(acknowledged["method"], "notifications/subscriptions/acknowledged");
-        // Nothing but the end of the input ends it.
+        // It ends only at the end of the input.
         assert_eq!(next(&mut stream).await["id"], 1);
         gate.notify_one();
         let answer = next(&mut stream).await;
@@ -104,7 +104,7 @@ async fn who_has_said_all_still_gets_its_answers() {
 }
 
 #[tokio::test]
-async fn what_is_not_done_in_time_is_stopped() {
+async fn calls_are_cancelled_after_the_grace_period() {
     for address in addresses() {
         let (told, mut stopped) = mpsc::unbounded_channel();
         let options =
@@ -127,7 +127,7 @@ async fn what_is_not_done_in_time_is_stopped() {
 }
 
 #[tokio::test]
-async fn who_is_gone_is_known_by_what_cannot_be_written() {
+async fn a_disconnected_client_is_detected_by_a_failed_write() {
     for address in addresses() {
         let (told, mut stopped) = mpsc::unbounded_channel();
         let options =

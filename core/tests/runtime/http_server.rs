@@ -1,4 +1,4 @@
-//! A listening server over real sockets: what is about its connections, and its end.
+//! A listening server over real sockets: connections and shutdown.
 
 use std::{
     sync::{
@@ -48,7 +48,7 @@ async fn listen(server: Server) -> Listening {
     server.listen("http://127.0.0.1:0/mcp").await.unwrap()
 }
 
-/// What comes with one read.
+/// Returns the data of a single read.
 async fn read(stream: &mut TcpStream) -> String {
     let mut buffer = vec![0; 64 * 1024];
     let count = stream.read(&mut buffer).await.unwrap();
@@ -108,7 +108,7 @@ async fn the_head_and_the_first_event_are_one_segment() {
 }
 
 #[tokio::test]
-async fn a_client_that_leaves_cancels_its_call() {
+async fn a_disconnected_client_cancels_its_call() {
     let (told, mut tells) = mpsc::unbounded_channel();
     let server = Server::new("s").tool("endless", move |ctx: Context| {
         let told = told.clone();
@@ -155,7 +155,7 @@ async fn a_connection_that_waits_for_its_answer_is_not_idle() {
 }
 
 #[tokio::test]
-async fn an_answer_that_nobody_reads_is_given_up() {
+async fn an_unread_response_is_aborted() {
     let (told, mut tells) = mpsc::unbounded_channel();
     let text = "x".repeat(64 * 1024);
     let server = Server::new("s").tool("flood", move |ctx: Context| {
@@ -219,7 +219,7 @@ async fn calls_in_flight_are_answered_before_the_end() {
 }
 
 #[tokio::test]
-async fn calls_that_outlast_the_grace_are_cut_off() {
+async fn calls_are_cut_off_after_the_grace_period() {
     let options = HttpOptions { shutdown_grace: Duration::ZERO, ..HttpOptions::default() };
     let told = Arc::new(Notify::new());
     let tells = Arc::clone(&told);
@@ -237,7 +237,7 @@ async fn calls_that_outlast_the_grace_are_cut_off() {
 }
 
 #[tokio::test]
-async fn an_address_in_use_is_told_with_the_mend() {
+async fn an_address_in_use_is_reported_with_the_fix() {
     let listening = listen(Server::new("s")).await;
     let error = Server::new("s").listen(listening.url()).await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::Connect);
@@ -245,7 +245,7 @@ async fn an_address_in_use_is_told_with_the_mend() {
 }
 
 #[tokio::test]
-async fn a_server_that_others_reach_warns() {
+async fn a_server_on_a_public_address_warns() {
     let listening = Server::new("s").listen("http://0.0.0.0:0/mcp").await.unwrap();
     assert!(listening.warning().unwrap().contains("127.0.0.1"), "{:?}", listening.warning());
     assert!(listen(Server::new("s")).await.warning().is_none());

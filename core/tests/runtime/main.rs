@@ -1,4 +1,4 @@
-//! Servers and clients that really run: over memory, sockets and child processes.
+//! Running servers and clients: in memory, over sockets and child processes.
 
 #![cfg(feature = "runtime")]
 #![allow(clippy::unwrap_used, reason = "a test that fails here says where")]

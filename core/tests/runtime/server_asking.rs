@@ -1,4 +1,4 @@
-//! Handlers that ask their client and wait, as users write them: what they hold meanwhile, and how they go on.
+//! Handlers that ask their client and wait, through the public API: the resources they hold, and how they are resumed.
 
 use std::{
     future::pending,
@@ -85,7 +85,7 @@ impl Drop for Counted {
 }
 
 #[tokio::test]
-async fn handlers_that_keep_their_thread_hold_none_while_they_wait() {
+async fn blocking_handlers_hold_no_thread_while_they_wait() {
     let server = Server::new("slow").tool("slow", |ctx: Context| async move {
         thread::sleep(Duration::from_millis(25));
         let sure = ctx.elicit::<bool>("Sure?").await?;
@@ -104,7 +104,7 @@ async fn handlers_that_keep_their_thread_hold_none_while_they_wait() {
 }
 
 #[tokio::test]
-async fn what_is_asked_in_one_turn_is_one_round_and_keys_count_by_kind() {
+async fn concurrent_questions_form_one_round_and_keys_count_by_kind() {
     let server = Server::new("asks").tool("both", |ctx: Context| async move {
         let (first, second) = join!(ctx.elicit::<bool>("A?"), ctx.elicit::<bool>("B?"));
         let own = ask::elicit::<bool>("C?").key("own");
@@ -120,7 +120,7 @@ async fn what_is_asked_in_one_turn_is_one_round_and_keys_count_by_kind() {
 }
 
 #[tokio::test]
-async fn every_outcome_can_be_told_apart() {
+async fn every_outcome_of_a_form_is_distinguishable() {
     let server = Server::new("asks").tool("attempt", |ctx: Context| async move {
         Ok::<_, ToolError>(match ctx.try_elicit::<bool>("Sure?").await? {
             Outcome::Accepted(sure) => sure.to_string(),
@@ -173,7 +173,7 @@ fn count(of: &AtomicUsize) -> usize {
 }
 
 #[tokio::test]
-async fn the_oldest_is_dropped_for_the_newest_and_runs_again_without_repeating_its_steps() {
+async fn the_oldest_suspended_handler_is_dropped_and_replayed_without_repeating_steps() {
     let (server, [begun, reserved, left]) = ordering();
     let client = connect(&server).await;
     let first = begin(&client, "order", &["elicit-1"]).await;
@@ -193,7 +193,7 @@ async fn the_oldest_is_dropped_for_the_newest_and_runs_again_without_repeating_i
 }
 
 #[tokio::test]
-async fn another_server_with_the_keys_goes_on_unless_the_tool_must_not_run_twice() {
+async fn another_server_with_the_keys_replays_unless_the_tool_forbids_it() {
     let ((one, _), (two, [begun, reserved, _])) = (ordering(), ordering());
     let (one, two) = (connect(&one).await, connect(&two).await);
     let state = begin(&one, "order", &["elicit-1"]).await;
@@ -212,7 +212,7 @@ async fn another_server_with_the_keys_goes_on_unless_the_tool_must_not_run_twice
 }
 
 #[tokio::test]
-async fn what_shares_a_key_is_one_step() {
+async fn steps_with_equal_keys_run_once() {
     let done = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&done);
     let server = Server::new("steps").tool("twice", move |ctx: Context| {
@@ -317,9 +317,9 @@ struct Leaves {
     at_once: bool,
 }
 
-/// Over, or left by its client: who has kept the context asks nobody, and does not wait.
+/// A kept context fails at once after its call has ended or its client has disconnected.
 #[tokio::test]
-async fn who_outlives_its_call_is_told_so_at_once() {
+async fn a_task_that_outlives_its_call_gets_an_error_at_once() {
     const OVER: &str =
         "the handler has ended: it can ask its client only until it gives its answer";
     let (told, mut heard) = mpsc::unbounded_channel();
@@ -410,7 +410,7 @@ async fn a_step_may_ask_and_the_handler_run_again() {
 }
 
 #[tokio::test]
-async fn of_several_questions_none_is_asked_where_one_can_not_be() {
+async fn no_question_is_asked_if_one_of_them_can_not_be() {
     let server = Server::new("asks").tool("both", |ctx: Context| async move {
         let (sure, roots) = (ask::elicit::<bool>("Sure?"), ask::roots());
         let asked = ctx.ask((sure, roots, ask::sample(CreateMessageRequestParams::default())));

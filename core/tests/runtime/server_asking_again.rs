@@ -1,4 +1,4 @@
-//! Answers that a type can't be read from, though they fit its form: they are asked for again, three times in all.
+//! Answers that fit the form but not the type: the question is asked up to three times in all.
 
 use std::{
     collections::VecDeque,
@@ -114,7 +114,7 @@ fn many(count: u32) -> Value {
 }
 
 #[tokio::test]
-async fn what_the_type_can_not_be_read_from_is_asked_again_and_only_that() {
+async fn invalid_answers_are_asked_again_and_no_others() {
     for era in ERAS {
         for tool in TOOLS {
             let (said, asked) = call(tool, era, [3, 5, 6].map(many)).await;
@@ -129,7 +129,7 @@ async fn what_the_type_can_not_be_read_from_is_asked_again_and_only_that() {
 }
 
 #[tokio::test]
-async fn what_never_fits_ends_in_an_error_that_says_why() {
+async fn repeated_invalid_answers_end_in_an_error_with_the_reason() {
     for era in ERAS {
         for tool in TOOLS {
             let (said, _) = call(tool, era, [3, 5, 7].map(many)).await;
@@ -143,7 +143,7 @@ async fn what_never_fits_ends_in_an_error_that_says_why() {
 }
 
 #[tokio::test]
-async fn a_no_to_the_second_asking_is_a_no() {
+async fn declining_the_repeated_question_counts_as_declining() {
     for era in ERAS {
         let (said, _) = call("tries", era, [many(3), json!({"action": "decline"})]).await;
         assert_eq!(said.unwrap(), "declined", "{era:?}");
@@ -151,7 +151,7 @@ async fn a_no_to_the_second_asking_is_a_no() {
 }
 
 #[tokio::test]
-async fn another_server_asks_again_and_knows_the_rest() {
+async fn another_server_asks_again_and_keeps_the_other_answers() {
     let connect = async || {
         let capabilities = ClientCapabilities {
             elicitation: Some(ElicitationCapability::default()),

@@ -1,4 +1,4 @@
-//! Every form of handler and everything that one can return, as clients see them.
+//! All forms of handlers and all their return types, as seen by clients.
 
 use gudgeon::{
     Audio, Completion, CompletionInput, Context, Image, Json, Prompt, Resource, ResourceNotFound,
@@ -67,7 +67,7 @@ async fn every_form_of_handler() {
 }
 
 #[tokio::test]
-async fn an_integer_may_be_spelled_with_a_fraction_of_nothing() {
+async fn an_integer_may_be_written_with_a_zero_fraction() {
     let server = Server::new("integers")
         .tool("pair", |Pair { a, b }: Pair| async move { format!("{a} {b}") })
         .tool("many", |Many { values, scale }: Many| async move { format!("{values:?} {scale}") });
@@ -327,7 +327,7 @@ async fn whole(Pair { a, .. }: Pair) -> CallToolResult {
 }
 
 #[tokio::test]
-async fn a_result_that_says_everything_itself_has_the_output_schema_it_is_given() {
+async fn a_complete_result_uses_the_given_output_schema() {
     let schema = json!({"type": "object", "properties": {"title": {"type": "string"}}, "required": ["title"]});
     let server = Server::new("shelf")
         .add(Tool::new("plain", whole))

@@ -1,4 +1,4 @@
-//! Middleware, mounted servers and hooks, as those who write servers in Rust use them.
+//! Middleware, mounted servers and hooks of the Rust API.
 
 use std::{
     sync::{Arc, Mutex},
@@ -45,7 +45,7 @@ async fn middleware_sees_calls_and_changes_what_goes_in_and_out() {
 }
 
 #[tokio::test]
-async fn the_first_given_is_the_outermost_and_each_hears_only_its_methods() {
+async fn the_first_middleware_is_outermost_and_each_sees_only_its_methods() {
     let heard = Arc::new(Mutex::new(Vec::new()));
     let note = |name: &'static str| {
         let heard = Arc::clone(&heard);
@@ -93,14 +93,17 @@ async fn middleware_changes_lists_and_refuses() {
 }
 
 #[tokio::test]
-async fn params_of_what_the_core_answers_stay() {
+async fn params_of_requests_that_the_core_answers_can_not_be_changed() {
     let server = shelf().middleware(["tools/list"], |mut request, next| async move {
         request.params["cursor"] = json!("x");
         next.run(request).await
     });
     let mut peer = Peer::legacy(&server).await;
     let refused = peer.request("tools/list", json!({})).await;
-    assert!(refused["error"]["message"].as_str().unwrap().contains("can't change the params"), "{refused}");
+    assert!(
+        refused["error"]["message"].as_str().unwrap().contains("can't change the params"),
+        "{refused}"
+    );
 }
 
 #[tokio::test]
@@ -145,7 +148,7 @@ async fn params_of_every_handler_may_change() {
 }
 
 #[tokio::test]
-async fn what_no_handler_answers_passes_with_its_error() {
+async fn requests_without_a_handler_pass_with_their_error() {
     let server = shelf().middleware(["*"], |request, next| async move { next.run(request).await });
     let mut peer = Peer::legacy(&server).await;
     let reply = peer.request("tools/call", json!({"name": "shut"})).await;
@@ -214,7 +217,7 @@ async fn notifications_of_vendors_pass_middleware_and_are_not_counted() {
 }
 
 #[tokio::test]
-async fn rates_of_everybody_are_counted_together_where_that_is_wanted() {
+async fn rates_can_be_limited_for_all_callers_together() {
     let limit = middleware::rate_limit_by(middleware::CountedBy::Server, 0.001, 1);
     let server = shelf().middleware(["tools/call"], limit);
     let (mut first, mut second) = (Peer::legacy(&server).await, Peer::legacy(&server).await);
@@ -319,7 +322,7 @@ async fn params_that_do_not_fit_are_refused_before_the_handler() {
 
 #[test]
 #[should_panic(expected = "a prefix is one or more letters")]
-fn a_prefix_that_fits_no_name_is_refused() {
+fn an_invalid_prefix_is_rejected() {
     drop(Server::new("house").mount("a b", shelf()));
 }
 
@@ -330,7 +333,7 @@ fn a_name_that_is_taken_is_refused() {
 }
 
 #[tokio::test]
-async fn a_handler_takes_the_place_of_what_is_built_in() {
+async fn a_handler_replaces_a_built_in_method() {
     let server = Server::new("gateway").method("tools/list", |params: Value| async move {
         let name = params["cursor"].as_str().unwrap_or("first").to_owned();
         json!({"tools": [{"name": name, "inputSchema": {"type": "object"}}]})
@@ -370,7 +373,7 @@ async fn hooks_run_in_order_and_a_failed_start_serves_nothing() {
 }
 
 #[tokio::test]
-async fn prompts_and_resources_run_out_of_time() {
+async fn prompts_and_resources_have_timeouts() {
     async fn slow() -> &'static str {
         tokio::time::sleep(Duration::from_secs(3600)).await;
         "late"

@@ -1,4 +1,4 @@
-//! What a mounted Rust server changes and tells later, as clients of the servers around it see it.
+//! Later changes and notifications of a mounted Rust server, as seen by clients of the outer servers.
 
 use std::{
     sync::{Arc, Mutex},
@@ -46,7 +46,7 @@ async fn tools(peer: &mut Peer) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn what_is_registered_later_is_offered_everywhere() {
+async fn later_registrations_reach_all_outer_servers() {
     let (town, shelf) = town();
     let mut peer = Peer::legacy(&town).await;
     assert_eq!(tools(&mut peer).await, ["house_open", "house_shelf_tidy", "house_shelf_read"]);
@@ -64,7 +64,7 @@ async fn what_is_registered_later_is_offered_everywhere() {
 }
 
 #[tokio::test]
-async fn what_is_removed_hidden_or_changed_is_so_everywhere() {
+async fn removals_hiding_and_updates_reach_all_outer_servers() {
     let (town, shelf) = town();
     let mut peer = Peer::legacy(&town).await;
     shelf.set_tag_enabled(List::Tools, "work", false).unwrap();
@@ -84,7 +84,7 @@ async fn what_is_removed_hidden_or_changed_is_so_everywhere() {
 }
 
 #[tokio::test]
-async fn what_it_tells_reaches_the_clients_of_those_around_it() {
+async fn notifications_of_a_mounted_server_reach_clients_of_outer_servers() {
     let (town, shelf) = town();
     let mut peer = Peer::legacy(&town).await;
     peer.request("resources/subscribe", json!({"uri": "shelf://kept"})).await;
@@ -95,7 +95,7 @@ async fn what_it_tells_reaches_the_clients_of_those_around_it() {
 }
 
 #[tokio::test]
-async fn what_cant_be_offered_everywhere_is_offered_nowhere() {
+async fn a_registration_that_fails_in_one_outer_server_changes_none() {
     let (town, shelf) = town();
     town.registry().add(Tool::new("house_shelf_sort", || async { "mine" })).unwrap();
     let refused = shelf.add(Tool::new("sort", || async { "sorted" })).unwrap_err();
@@ -110,7 +110,7 @@ async fn what_cant_be_offered_everywhere_is_offered_nowhere() {
 }
 
 #[tokio::test]
-async fn middleware_of_a_mounted_server_knows_what_is_completed_by_its_own_name() {
+async fn middleware_of_a_mounted_server_sees_its_own_names_in_completions() {
     let heard = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&heard);
     let shelf = Server::new("shelf")

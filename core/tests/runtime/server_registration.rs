@@ -1,4 +1,4 @@
-//! What is registered wrongly says so at once, and what would mend it.
+//! Wrong registrations fail at once and name the fix.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -18,14 +18,14 @@ fn panics(register: impl FnOnce() -> Server) -> String {
 }
 
 #[test]
-fn a_name_that_is_taken() {
+fn duplicate_names() {
     let said = panics(|| Server::new("s").tool("a", || async { 1 }).tool("a", || async { 2 }));
     assert!(said.contains("\"a\" is already registered"), "{said}");
     assert!(said.contains("another name"), "{said}");
 }
 
 #[test]
-fn names_that_are_none() {
+fn invalid_names() {
     let said = panics(|| Server::new("s").tool("no spaces", || async {}));
     assert!(said.contains("not a tool name") && said.contains("letters"), "{said}");
     let said = panics(|| Server::new("s").add(Resource::new("about", || async { "" })));
@@ -37,7 +37,7 @@ fn names_that_are_none() {
 }
 
 #[test]
-fn arguments_that_are_no_object() {
+fn arguments_other_than_objects() {
     let said = panics(|| Server::new("s").tool("double", |n: i64| async move { n * 2 }));
     assert!(said.contains("\"double\"") && said.contains("must describe an object"), "{said}");
 }
@@ -53,7 +53,7 @@ fn a_template_without_the_variable_that_its_handler_takes() {
 }
 
 #[test]
-fn completion_of_what_is_not_there() {
+fn completion_of_an_unknown_argument() {
     let complete = |it: Server, target: &str, argument: &str| {
         it.complete(target, argument, |_: String| async { Vec::<String>::new() })
     };
@@ -65,13 +65,13 @@ fn completion_of_what_is_not_there() {
 }
 
 #[test]
-fn meta_that_is_no_object() {
+fn meta_other_than_an_object() {
     let said = panics(|| Server::new("s").add(Tool::new("a", || async {}).meta([1])));
     assert!(said.contains("meta must be an object"), "{said}");
 }
 
 #[test]
-fn at_run_time_it_is_an_error() {
+fn wrong_registration_at_run_time_is_an_error() {
     let registry: Registry = Server::new("s").tool("a", || async {}).registry();
     let error = registry.add(Tool::new("a", || async {})).unwrap_err();
     assert_eq!(error.kind, ErrorKind::Misuse);

@@ -1,4 +1,4 @@
-//! What Rust servers keep, show and to whom, through a client in memory and over HTTP without a socket.
+//! Caching, visibility and sessions of Rust servers, with an in-memory client and over HTTP without a socket.
 
 use std::{
     sync::{
@@ -71,7 +71,7 @@ async fn ask(
 }
 
 #[tokio::test]
-async fn a_result_is_kept_for_whoever_it_was_read_for() {
+async fn results_are_cached_per_caller() {
     let calls = Arc::new(AtomicU32::new(0));
     let counted = Arc::clone(&calls);
     let read = move |ctx: Context| {
@@ -99,7 +99,7 @@ async fn a_result_is_kept_for_whoever_it_was_read_for() {
 }
 
 #[tokio::test]
-async fn who_sees_an_offer_is_asked_each_time() {
+async fn visibility_is_evaluated_for_each_request() {
     let open = Arc::new(AtomicBool::new(true));
     let is_open = Arc::clone(&open);
     let staff = move |who: Option<&Principal>| {
@@ -139,7 +139,7 @@ async fn who_sees_an_offer_is_asked_each_time() {
 }
 
 #[tokio::test]
-async fn sessions_keep_values_in_the_handshake_era_only() {
+async fn session_values_exist_in_the_legacy_era_only() {
     async fn visits(ctx: Context) -> Result<u32, ToolError> {
         let session = ctx.session()?;
         let visits = session.get::<u32>("visits")?.unwrap_or(0) + 1;
@@ -234,7 +234,7 @@ async fn schema(server: Server) -> Value {
 }
 
 #[tokio::test]
-async fn schemas_are_written_out_unless_the_profile_is_full() {
+async fn references_in_schemas_are_expanded_unless_the_profile_is_full() {
     let shown = schema(Server::new("shelf").tool("order", order)).await;
     assert!(!shown.to_string().contains("$ref"), "{shown}");
     assert_eq!(shown["properties"]["gift"]["type"], json!(["object", "null"]));
@@ -270,7 +270,7 @@ struct Anywhere {
 }
 
 #[tokio::test]
-async fn headers_repeat_fields_of_an_arguments_type_and_nothing_that_may_be_null() {
+async fn headers_repeat_argument_fields_except_nullable_ones() {
     let restock = |it: Restock| async move { it.place.region };
     let shown = schema(Server::new("shelf").tool("restock", restock)).await;
     let region = &shown["properties"]["place"]["properties"]["region"];
@@ -284,7 +284,7 @@ async fn headers_repeat_fields_of_an_arguments_type_and_nothing_that_may_be_null
 }
 
 #[tokio::test]
-async fn a_type_that_contains_itself_needs_the_full_profile() {
+async fn a_recursive_type_needs_the_full_profile() {
     let plant = |tree: Tree| async move { tree.name };
     let refused = Server::new("garden").registry().add(Tool::new("plant", plant)).unwrap_err();
     let message = refused.to_string();
@@ -302,7 +302,7 @@ async fn a_type_that_contains_itself_needs_the_full_profile() {
 
 #[test]
 #[should_panic(expected = "must be called before tools are added")]
-fn the_profile_comes_before_the_tools() {
+fn the_profile_must_be_set_before_the_tools() {
     drop(Server::new("t").tool("a", || async { "ok" }).schema_profile(SchemaProfile::Full));
 }
 

@@ -1,4 +1,4 @@
-//! Handlers while they run: progress, logs, cancellation, panics, timeouts, limits, blocking, and the end.
+//! Running handlers: progress, logs, cancellation, panics, timeouts, limits, blocking, and shutdown.
 #![allow(clippy::unwrap_used, clippy::manual_assert)] // a panic is how a test fails
 
 use std::{
@@ -15,7 +15,7 @@ use tokio::sync::{Notify, mpsc};
 
 use crate::support::duplex::Peer;
 
-/// Tells when it is dropped.
+/// Reports its drop.
 struct Witness(mpsc::UnboundedSender<&'static str>);
 
 impl Drop for Witness {
@@ -114,7 +114,7 @@ async fn a_client_that_leaves_stops_its_calls() {
 }
 
 #[tokio::test]
-async fn a_subscription_ends_with_its_result_and_keeps_nobody_waiting() {
+async fn a_subscription_ends_with_its_result_and_does_not_delay_shutdown() {
     let server = Server::new("s").tool("t", || async {}).grace(Duration::MAX);
     let mut peer = Peer::of(&server);
     let params = json!({"notifications": {"toolsListChanged": true}, "_meta": {
@@ -132,7 +132,7 @@ async fn a_subscription_ends_with_its_result_and_keeps_nobody_waiting() {
 }
 
 #[tokio::test]
-async fn what_is_in_flight_at_the_end_is_still_answered() {
+async fn pending_calls_are_answered_at_the_end() {
     let server = Server::new("s").tool("nap", || async {
         tokio::time::sleep(Duration::from_millis(50)).await;
         "rested"
@@ -216,7 +216,7 @@ async fn no_more_calls_at_once_than_the_tool_allows() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_tool_that_was_seen_to_block_stalls_nobody() {
+async fn a_tool_known_to_block_does_not_stall_others() {
     let (go, gate) = std::sync::mpsc::channel();
     let gate = Arc::new(Mutex::new(gate));
     let block = move || {
@@ -242,7 +242,7 @@ async fn a_tool_that_was_seen_to_block_stalls_nobody() {
 }
 
 #[tokio::test]
-async fn changes_at_run_time_are_told_and_seen() {
+async fn changes_at_run_time_are_notified_and_visible() {
     let server = Server::new("s")
         .tool("old", || async { "old" })
         .add(Tool::new("extra", || async { "extra" }).tags(["more"]).enabled(false));

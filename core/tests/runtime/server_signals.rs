@@ -1,4 +1,4 @@
-//! What [`Server::run`] does when its process is told to end, on every kind of address.
+//! Termination signals during [`Server::run`], on every kind of address.
 
 use std::{
     env,

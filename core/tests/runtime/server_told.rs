@@ -1,4 +1,4 @@
-//! What a Rust server tells whoever runs it, by `tracing`.
+//! The `tracing` output of a Rust server.
 
 use std::{
     fmt,
@@ -74,7 +74,7 @@ impl fmt::Display for Crash {
 impl std::error::Error for Crash {}
 
 #[tokio::test]
-async fn timing_and_logging_tell_of_each_request_and_how_it_ended() {
+async fn timing_and_logging_report_each_request_and_its_outcome() {
     let lines = Lines::default();
     let _guard = tracing::subscriber::set_default(lines.clone());
     let server = Server::new("shelf")
@@ -98,7 +98,7 @@ async fn timing_and_logging_tell_of_each_request_and_how_it_ended() {
 }
 
 #[tokio::test]
-async fn what_a_handler_died_of_is_told_under_the_reference_that_its_caller_got() {
+async fn a_handlers_error_is_logged_under_the_callers_reference_id() {
     let lines = Lines::default();
     let _guard = tracing::subscriber::set_default(lines.clone());
     let crash = || async { Err::<String, ToolError>(Crash.into()) };
@@ -115,7 +115,7 @@ async fn what_a_handler_died_of_is_told_under_the_reference_that_its_caller_got(
 }
 
 #[test]
-fn what_known_hosts_refuse_is_a_warning() {
+fn features_that_known_hosts_reject_cause_a_warning() {
     let lines = Lines::default();
     let _guard = tracing::subscriber::set_default(lines.clone());
     let long = "x".repeat(100);

@@ -1,4 +1,4 @@
-//! A handler that waits for its client: neither its time passes meanwhile nor is its place taken, in every revision.
+//! A handler that waits for its client: its timeout is suspended and its concurrency slot is free, in every revision.
 
 use std::{future::pending, sync::Arc, time::Duration};
 
@@ -46,7 +46,7 @@ fn yes() -> ElicitResult {
 }
 
 #[tokio::test]
-async fn waiting_takes_neither_time_nor_place() {
+async fn waiting_counts_against_neither_timeout_nor_concurrency() {
     let server = server();
     let listening = server.listen("http://127.0.0.1:0/mcp").await.unwrap();
     for revision in ERAS {
@@ -80,7 +80,7 @@ async fn waiting_takes_neither_time_nor_place() {
 }
 
 #[tokio::test]
-async fn a_client_that_never_answers_is_waited_for_so_long_and_no_longer() {
+async fn waiting_for_a_client_is_limited() {
     let server = server().park(10, Duration::from_millis(200));
     for revision in &ERAS[..2] {
         for name in ["waits", "returns"] {

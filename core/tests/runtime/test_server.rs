@@ -1,4 +1,4 @@
-//! The aid for tests that users write: answers from a list, in every era, and handlers that are replayed between rounds.
+//! The testing API for users: prepared answers in both eras, and replay of handlers between rounds.
 
 use std::sync::{
     Arc,
@@ -124,7 +124,7 @@ async fn closing_a_question_is_another_answer_than_declining_it() {
 }
 
 #[tokio::test]
-async fn a_model_that_may_not_be_asked_is_a_refusal_of_the_users() {
+async fn a_declined_sampling_request_is_reported_as_declined() {
     let (server, _) = counting();
     for era in ASKING {
         let rehearsal = test_server(&server).decline("Say it nicely.").revision(era);

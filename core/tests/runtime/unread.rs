@@ -1,4 +1,4 @@
-//! Clients that do not read: nobody waits for them, they cost little, and their subscriptions end.
+//! Clients that do not read: they block nobody, use little memory, and lose their subscriptions.
 
 use std::{
     fs::File,
@@ -26,7 +26,7 @@ fn components() -> Arc<Components> {
     Arc::new(components)
 }
 
-/// So long that a few thousand are more than anybody keeps.
+/// Long enough that a few thousand exceed every limit.
 fn uri(number: usize) -> String {
     format!("mem://{number}/{}", "x".repeat(2_000))
 }
@@ -61,7 +61,7 @@ fn next(reader: &mut BufReader<File>) -> Value {
 }
 
 #[test]
-fn over_a_pipe_changes_that_wait_are_told_once() {
+fn over_a_pipe_pending_changes_are_merged() {
     let (mut reader, server) = served();
     hear(&server, &listen(1, &["mem://a".into(), "mem://b".into()]));
     for _ in 0..10_000 {
@@ -87,7 +87,7 @@ fn over_a_pipe_changes_that_wait_are_told_once() {
         told += 1;
     }
     assert!((2..2_000).contains(&told), "{told} messages");
-    // Whatever was read is told again when it changes again.
+    // After it was read, another change is notified again.
     while server.unwritten() > 0 {
         std::thread::yield_now();
     }
@@ -99,7 +99,7 @@ fn over_a_pipe_changes_that_wait_are_told_once() {
 }
 
 #[test]
-fn over_a_pipe_more_than_may_wait_ends_the_subscription() {
+fn over_a_pipe_too_many_pending_changes_end_the_subscription() {
     let (mut reader, server) = served();
     let uris: Vec<String> = (0..8_000).map(uri).collect();
     hear(&server, &listen(1, &uris));
@@ -127,7 +127,7 @@ fn over_a_pipe_more_than_may_wait_ends_the_subscription() {
     while server.unwritten() > 0 {
         std::thread::yield_now();
     }
-    // Who listens again hears again.
+    // A new subscription works again.
     hear(&server, &listen(1, &["mem://a".into()]));
     assert_eq!(next(&mut reader)["method"], "notifications/subscriptions/acknowledged");
     server.updated("mem://a");
@@ -136,7 +136,7 @@ fn over_a_pipe_more_than_may_wait_ends_the_subscription() {
 }
 
 #[test]
-fn over_a_pipe_a_long_answer_ends_no_subscription() {
+fn over_a_pipe_a_long_response_does_not_end_a_subscription() {
     let (mut reader, server) = served();
     let uris: Vec<String> = (0..8_000).map(uri).collect();
     // The acknowledgment repeats what is listened to: 16 MB.
@@ -196,7 +196,7 @@ fn post(server: &EndpointServer, body: &Value) -> Unread {
 }
 
 #[test]
-fn over_http_changes_that_wait_are_told_once_and_too_many_end_the_stream() {
+fn over_http_pending_changes_are_merged_and_too_many_end_the_stream() {
     let server = EndpointServer::new(components(), EndpointConfig::default());
     let uris: Vec<String> = (0..1_000).map(uri).collect();
     let outbox = post(&server, &listen(7, &uris));

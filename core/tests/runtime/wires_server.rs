@@ -115,7 +115,7 @@ async fn web_sockets() {
 async fn tcp() {
     let listening = server().listen("tcp://127.0.0.1:0").await.unwrap();
     has_one_tool(listening.url()).await;
-    // One connection's nonsense is nobody else's.
+    // Invalid data affects only its own connection.
     let mut stream = TcpStream::connect(&listening.url()["tcp://".len()..]).await.unwrap();
     stream.write_all(b"nonsense\n").await.unwrap();
     let mut answer = String::new();
@@ -157,7 +157,7 @@ async fn a_message_over_the_limit_is_refused_and_the_connection_goes_on() {
 }
 
 #[tokio::test]
-async fn addresses_that_are_none_are_told_with_the_mend() {
+async fn invalid_addresses_are_reported_with_the_fix() {
     for (address, mend) in [
         ("127.0.0.1:8000", "http://127.0.0.1:8000/mcp"),
         ("ws://127.0.0.1:0/mcp", "write http://"),

@@ -1,4 +1,4 @@
-//! Handlers that ask their client, over a service without IO: as results, and as requests.
+//! Handlers that ask their client, without I/O: questions in results and questions as requests.
 
 use gudgeon::{
     engine::Input,
@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::support::asker::{Server, ask, form, legacy, modern, questions, yes};
 
 #[test]
-fn two_rounds_in_results_carry_what_was_answered_in_the_state() {
+fn the_state_of_a_second_round_contains_the_first_answers() {
     let mut server = Server::new();
     let able = json!({"elicitation": {}});
     server.hear(&modern(1, &able, &json!({})));
@@ -51,7 +51,7 @@ fn two_rounds_in_results_carry_what_was_answered_in_the_state() {
 }
 
 #[test]
-fn a_state_that_was_changed_or_belongs_elsewhere_is_refused_and_the_log_hears_why() {
+fn a_tampered_or_foreign_state_is_rejected_and_the_reason_logged() {
     let mut server = Server::new();
     let able = json!({"elicitation": {}});
     server.hear(&modern(1, &able, &json!({})));
@@ -90,7 +90,7 @@ fn an_answer_that_does_not_fit_is_asked_for_again() {
 }
 
 #[test]
-fn what_the_client_did_not_declare_is_an_error_in_each_eras_way() {
+fn undeclared_capabilities_are_errors_in_both_eras() {
     let mut server = Server::new();
     server.hear(&modern(1, &json!({}), &json!({})));
     let run = server.running();
@@ -141,7 +141,7 @@ fn returned_questions_become_requests_and_the_handler_runs_again() {
 }
 
 #[test]
-fn a_waiting_handler_gets_its_answer_and_takes_its_question_back_when_it_ends() {
+fn a_waiting_handler_gets_its_answer_and_withdraws_open_questions_at_its_end() {
     let mut server = Server::new();
     server.open("2025-11-25", &json!({"elicitation": {}}));
     server.hear(&legacy(1));
@@ -168,7 +168,7 @@ fn a_waiting_handler_gets_its_answer_and_takes_its_question_back_when_it_ends() 
 }
 
 #[test]
-fn a_waiting_handler_whose_client_leaves_is_stopped_and_told_nothing() {
+fn a_waiting_handler_is_cancelled_when_its_client_disconnects() {
     let mut server = Server::new();
     server.open("2025-11-25", &json!({"elicitation": {}}));
     server.hear(&legacy(1));
@@ -185,7 +185,7 @@ fn a_waiting_handler_whose_client_leaves_is_stopped_and_told_nothing() {
 }
 
 #[test]
-fn who_says_nothing_more_answers_no_question_and_is_still_answered() {
+fn after_end_of_input_questions_fail_and_calls_are_answered() {
     const GONE: &str = "the client disconnected: this question gets no answer";
     let mut server = Server::new();
     server.open("2025-11-25", &json!({"elicitation": {}}));
@@ -212,7 +212,7 @@ fn who_says_nothing_more_answers_no_question_and_is_still_answered() {
 }
 
 #[test]
-fn an_error_that_sends_to_no_page_is_the_handlers_mistake() {
+fn a_url_elicitation_error_without_urls_is_the_handlers_mistake() {
     let form = json!({"message": "?", "requestedSchema": {"type": "object", "properties": {}}});
     let nameless = json!({"mode": "url", "message": "In?", "url": "https://a.example"});
     for data in [None, Some(json!([])), Some(json!([form])), Some(json!([nameless]))] {
@@ -232,7 +232,7 @@ fn an_error_that_sends_to_no_page_is_the_handlers_mistake() {
 }
 
 #[test]
-fn the_end_of_a_page_that_an_error_named_is_told_where_pages_have_names() {
+fn the_end_of_a_url_elicitation_in_an_error_is_reported_where_ids_exist() {
     for (revision, is_told) in [("2025-11-25", true), ("2025-06-18", false)] {
         let mut server = Server::new();
         server.open(revision, &json!({"elicitation": {"url": {}}}));

@@ -1,4 +1,4 @@
-//! Answers that fit their form and are not what the handler wanted: they are asked for again, three times in all.
+//! Answers that fit the form but not the handler's type: the question is asked up to three times in all.
 
 use std::sync::Arc;
 
@@ -53,7 +53,7 @@ fn finish(server: &mut Server, run: &Run) {
 }
 
 #[test]
-fn over_a_session_it_is_a_request_once_more() {
+fn in_a_session_an_invalid_answer_leads_to_another_request() {
     let mut server = Server::new();
     server.open("2025-11-25", &able());
     server.hear(&legacy(1));
@@ -76,7 +76,7 @@ fn over_a_session_it_is_a_request_once_more() {
 }
 
 #[test]
-fn a_parked_handler_asks_the_one_question_again_whose_answer_was_refused() {
+fn a_suspended_handler_asks_only_the_rejected_question_again() {
     let mut server = Server::new();
     server.hear(&modern(1, &able(), &json!({})));
     let run = server.running();
@@ -99,7 +99,7 @@ fn a_parked_handler_asks_the_one_question_again_whose_answer_was_refused() {
 }
 
 #[test]
-fn what_was_refused_is_not_in_the_journal_and_counts_on_another_server() {
+fn rejected_answers_are_not_journaled_but_count_on_another_server() {
     let limits = RoundLimits { park_limit: 0, ..RoundLimits::default() };
     let (mut first, mut second) = (Server::with(limits), Server::with(limits));
     first.hear(&modern(1, &able(), &json!({})));
@@ -155,7 +155,7 @@ fn a_round_without_the_answer_asks_again_and_does_not_count() {
 }
 
 #[test]
-fn a_form_that_is_filled_in_wrongly_counts_with_it_in_every_way() {
+fn invalid_form_content_counts_as_an_attempt() {
     let unfit = json!({"action": "accept", "content": {"value": "yes"}});
     let problem =
         r#"its content does not fit the form: field 'value': expected a boolean, got "yes""#;
@@ -250,7 +250,7 @@ fn returned_questions_are_asked_again_in_both_eras() {
 }
 
 #[test]
-fn who_listens_to_notifications_asks_again_and_counts_both() {
+fn handlers_of_notifications_ask_again_up_to_the_limit() {
     let unfit = json!({"action": "accept", "content": {"value": "yes"}});
     let mut server = Server::with_components(RoundLimits::default(), |components| {
         components.add_notification("notifications/roots/list_changed", Arc::new(())).unwrap();
@@ -276,7 +276,7 @@ fn who_listens_to_notifications_asks_again_and_counts_both() {
 }
 
 #[test]
-fn what_a_model_said_is_asked_once() {
+fn sampling_is_not_repeated_for_invalid_results() {
     let mut server = Server::new();
     server.open("2025-11-25", &json!({"roots": {}}));
     server.hear(&legacy(1));

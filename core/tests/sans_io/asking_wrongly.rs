@@ -1,5 +1,4 @@
-//! Questions and answers that are mistakes of a handler's or a client's: whoever waits is told at once, and the log of what is
-//! lost.
+//! Wrong questions of handlers and wrong answers of clients: the waiting side gets an error at once, losses are logged.
 
 use gudgeon::{
     engine::{HandlerEvent, Input, Run},
@@ -14,7 +13,7 @@ use crate::support::{
     rounds::{asked, call, done, retry, state, text, waits},
 };
 
-/// It asks another form than others do under this key.
+/// A question whose form differs from that of other questions with this key.
 fn ask_another(run: &Run, number: u64, key: &str) -> Input<'static> {
     let mut params = form();
     params["message"] = json!("Really?");
@@ -23,7 +22,7 @@ fn ask_another(run: &Run, number: u64, key: &str) -> Input<'static> {
 }
 
 #[test]
-fn an_answer_that_is_no_answer_by_json_rpc_settles_its_question() {
+fn a_malformed_response_settles_its_question() {
     for malformed in [
         json!({"error": {"code": -1}}),
         json!({"error": "no"}),
@@ -61,7 +60,7 @@ fn an_answer_that_is_no_answer_by_json_rpc_settles_its_question() {
 }
 
 #[test]
-fn two_questions_under_one_key_are_a_mistake_on_every_run() {
+fn two_questions_with_one_key_are_an_error_on_every_run() {
     const MISTAKE: &str = "two questions have the key \"k\": give each a key of its own";
     let mut server = Server::with(RoundLimits { park_limit: 0, ..RoundLimits::default() });
     let (_, first) = asked(&mut server, 1, "tool", &["k"]);
@@ -76,7 +75,7 @@ fn two_questions_under_one_key_are_a_mistake_on_every_run() {
         server.done(&run, Ok(Reply::Text("done".into())));
         server.sent.clear();
     }
-    // One that changed since the last run is no second one.
+    // A question that changed since the last run does not count as a second one.
     server.hear(&retry(3, "tool", &first, &json!({"k": yes()})));
     let run = server.running();
     server.handle(ask_another(&run, 0, "k"));
@@ -86,7 +85,7 @@ fn two_questions_under_one_key_are_a_mistake_on_every_run() {
 }
 
 #[test]
-fn a_returned_question_under_the_key_of_one_that_was_answered_is_a_mistake() {
+fn a_returned_question_with_an_answered_key_is_an_error() {
     let mut server = Server::new();
     server.hear(&call(1, "tool", &json!({"inputResponses": {"k": yes()}})));
     let run = server.running();
@@ -102,7 +101,7 @@ fn a_returned_question_under_the_key_of_one_that_was_answered_is_a_mistake() {
 }
 
 #[test]
-fn what_is_too_long_for_a_state_is_told_to_the_log() {
+fn a_state_over_the_limit_is_logged() {
     const TOLD: &str = "what tools/call \"tool\" was answered and did is longer than 600 bytes (option max_request_state)";
     let limits = RoundLimits { max_state: 600, ..RoundLimits::default() };
     let mut server = Server::with(limits);

@@ -1,4 +1,4 @@
-//! What one client can make a server keep, and whether others are served meanwhile.
+//! Limits of a server's memory per client, and service to other clients at the limit.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::support::{
 const ONE: ConnectionId = ConnectionId(1);
 const OTHER: ConnectionId = ConnectionId(2);
 
-/// One whose resources have URIs of any length.
+/// A server whose resources have URIs of any length.
 fn server() -> Server {
     Server::with_components(RoundLimits::default(), |components| {
         let template = json!({"uriTemplate": "mem://{+name}", "name": "mem"});
@@ -63,7 +63,7 @@ fn wait(id: u64) -> Value {
 }
 
 #[test]
-fn a_client_has_so_many_subscriptions_open_and_no_more() {
+fn open_subscriptions_of_a_client_are_limited() {
     let mut server = server();
     for id in 0..1_000 {
         server.hear(&listen(id, &[]));
@@ -83,7 +83,7 @@ fn a_client_has_so_many_subscriptions_open_and_no_more() {
 }
 
 #[test]
-fn all_that_a_client_listens_to_is_so_many_bytes_of_uris() {
+fn uris_of_a_clients_subscriptions_are_limited_in_bytes() {
     let mut server = server();
     let uris: Vec<String> = (0..280).map(long).collect();
     let told = |server: &mut Server| {
@@ -97,7 +97,7 @@ fn all_that_a_client_listens_to_is_so_many_bytes_of_uris() {
 }
 
 #[test]
-fn all_that_a_session_subscribes_to_is_so_many_bytes_of_uris() {
+fn uris_subscribed_by_a_session_are_limited_in_bytes() {
     let mut server = server();
     server.open("2025-11-25", &json!({}));
     let mut ask = |method: &str, number: usize| {
@@ -119,7 +119,7 @@ fn all_that_a_session_subscribes_to_is_so_many_bytes_of_uris() {
 }
 
 #[test]
-fn what_a_client_says_of_itself_for_a_whole_session_is_short() {
+fn client_info_and_capabilities_are_limited_in_size() {
     let mut visitor = visitor(EndpointConfig::default());
     let mut open = |name: &str| {
         let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": name, "version": "1"}});
@@ -147,7 +147,7 @@ fn an_id_is_short() {
 }
 
 #[test]
-fn requests_in_flight_are_weighed_with_all_that_came_with_them() {
+fn pending_requests_are_counted_with_all_their_bytes() {
     let mut visitor = visitor(EndpointConfig::default());
     let pad = "x".repeat(4_000_000);
     let mut call = || {
@@ -166,7 +166,7 @@ fn requests_in_flight_are_weighed_with_all_that_came_with_them() {
 }
 
 #[test]
-fn who_floods_a_handler_of_notifications_is_sent_away() {
+fn a_flood_of_notifications_is_rejected() {
     let mut visitor = visitor(EndpointConfig::default());
     let session = visitor.open("2025-11-25", json!({}));
     let mut tell = |method: &str| {
@@ -192,7 +192,7 @@ fn who_floods_a_handler_of_notifications_is_sent_away() {
 }
 
 #[test]
-fn answers_that_wait_for_others_of_their_batch_are_so_many_bytes() {
+fn pending_batch_responses_are_limited_in_bytes() {
     let mut server = server();
     server.open("2025-03-26", &json!({}));
     let call = |id: u64| json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "tool"}});
@@ -213,7 +213,7 @@ fn answers_that_wait_for_others_of_their_batch_are_so_many_bytes() {
 }
 
 #[test]
-fn who_asks_for_little_is_read_beside_one_who_asks_for_all() {
+fn a_modest_client_is_read_beside_a_greedy_one() {
     let mut visitor = visitor(EndpointConfig { max_in_flight: 4, ..EndpointConfig::default() });
     for connection in [ONE, OTHER] {
         visitor.handle(EndpointInput::Opened(connection, None));
@@ -235,7 +235,7 @@ fn who_asks_for_little_is_read_beside_one_who_asks_for_all() {
 }
 
 #[test]
-fn who_floods_a_handler_of_notifications_is_not_read_and_others_are() {
+fn a_client_that_floods_notifications_is_paused_and_others_are_not() {
     for (messages, bytes) in [(1_001, 0), (5, 14_000_000)] {
         let config = EndpointConfig { max_in_flight: 10_000, ..EndpointConfig::default() };
         let mut visitor = visitor(config);
@@ -273,7 +273,7 @@ fn bytes_are_shared_as_well() {
 }
 
 #[test]
-fn what_is_in_flight_at_the_end_of_an_input_is_answered_and_nobody_is_asked() {
+fn at_the_end_of_input_pending_calls_are_answered_and_questions_fail() {
     let mut visitor = visitor(EndpointConfig::default());
     visitor.handle(EndpointInput::Opened(ONE, None));
     let params = json!({"protocolVersion": "2025-11-25", "capabilities": {"roots": {}}});
@@ -307,7 +307,7 @@ fn what_is_in_flight_at_the_end_of_an_input_is_answered_and_nobody_is_asked() {
 }
 
 #[test]
-fn what_waits_for_a_stream_is_so_many_bytes() {
+fn messages_waiting_for_a_stream_are_limited_in_bytes() {
     let mut visitor = visitor(EndpointConfig::default());
     let session = visitor.open("2025-11-25", json!({"roots": {}, "elicitation": {}}));
     let changed = json!({"jsonrpc": "2.0", "method": "notifications/roots/list_changed"});
@@ -330,7 +330,7 @@ fn what_waits_for_a_stream_is_so_many_bytes() {
 }
 
 #[test]
-fn handlers_that_wait_are_weighed_with_all_that_came_with_their_requests() {
+fn suspended_handlers_are_counted_with_the_bytes_of_their_requests() {
     let mut server = server();
     for id in 0..5 {
         let mut call = rounds::call(id, "tool", &json!({}));

@@ -1,4 +1,4 @@
-//! A client session that listens: what belongs to which subscription, how one ends, what a new session is told again.
+//! Subscriptions of a client session: assignment of notifications, ends, and the state that a new session gets.
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ fn listening() -> (Scripted, u64) {
 }
 
 #[test]
-fn silence_is_how_a_subscription_goes_well() {
+fn a_silent_subscription_does_not_time_out() {
     let (mut client, _) = listening();
     assert!(!client.advance(Duration::from_secs(3600)));
     client.silent();
@@ -73,7 +73,7 @@ fn notifications_are_told_apart_by_the_id_of_their_subscription() {
 }
 
 #[test]
-fn what_belongs_to_no_subscription_is_nobodys() {
+fn notifications_of_unknown_subscriptions_are_ignored() {
     let (mut client, id) = listening();
     client.request(8, Method::ListTools, "{}", RequestOptions::default());
     let listing = client.sent()["id"].clone();
@@ -101,7 +101,7 @@ fn what_belongs_to_no_subscription_is_nobodys() {
 }
 
 #[test]
-fn a_subscription_that_the_server_tears_down_says_why() {
+fn a_failed_subscription_reports_the_reason() {
     for (reason, message) in [
         (json!("too many"), "the server ended the subscription: too many"),
         (json!(null), "the server ended the subscription without a reason"),
@@ -120,7 +120,7 @@ fn a_subscription_that_the_server_tears_down_says_why() {
 }
 
 #[test]
-fn a_graceful_end_is_the_answer() {
+fn a_graceful_end_is_a_result() {
     let (mut client, id) = listening();
     let result = json!({"resultType": "complete", "_meta": {ID: id}});
     client.hear(&json!({"jsonrpc": "2.0", "id": id, "result": result}));
@@ -128,7 +128,7 @@ fn a_graceful_end_is_the_answer() {
 }
 
 #[test]
-fn a_message_that_is_too_long_is_not_the_answer_of_what_listens() {
+fn an_overlong_message_does_not_end_a_subscription() {
     let (mut client, _) = listening();
     client.tell(Input::TooLong { limit: 10 });
     client.silent();
@@ -140,7 +140,7 @@ fn a_message_that_is_too_long_is_not_the_answer_of_what_listens() {
 }
 
 #[test]
-fn a_session_that_was_begun_anew_is_told_the_log_level_again() {
+fn a_new_session_gets_the_log_level_again() {
     let mut client = Scripted::legacy();
     client.tell(Input::Renewed);
     assert!(matches!(client.session.poll(), Some(Output::Renewed)));

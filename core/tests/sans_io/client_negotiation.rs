@@ -1,4 +1,4 @@
-//! How a client finds out what a server speaks: every row of "Compatibility Matrix", and servers that misbehave.
+//! Negotiation of the revision: every row of "Compatibility Matrix", and misbehaving servers.
 
 use std::time::Duration;
 
@@ -167,7 +167,7 @@ fn dual_client_legacy_server_that_answers_without_an_id() {
 }
 
 #[test]
-fn dual_client_legacy_server_that_answers_nonsense() {
+fn dual_client_legacy_server_with_a_malformed_response() {
     for nonsense in [
         json!({"jsonrpc": "2.0", "id": 1, "result": {}}),
         json!({"jsonrpc": "2.0", "id": 1, "result": 3}),
@@ -208,7 +208,7 @@ fn a_slow_modern_only_server_is_still_reached() {
 }
 
 #[test]
-fn legacy_client_modern_server_fails_naming_both_sides() {
+fn legacy_client_modern_server_fails_naming_both_revisions() {
     let mut client = Scripted::start(&[NEWEST_LEGACY]);
     let id = expect_initialize(&mut client, "2025-11-25");
     let data = json!({"supported": ["2026-07-28"], "requested": "2025-11-25"});
@@ -241,13 +241,13 @@ fn expect_legacy_counter_offer(client: &mut Scripted, asked: &str, offered: &str
 }
 
 #[test]
-fn a_counter_offer_counts_when_we_speak_it() {
+fn a_supported_counter_offer_is_accepted() {
     let mut client = Scripted::start(&[NEWEST_LEGACY, Revision::V2024_11_05]);
     expect_legacy_counter_offer(&mut client, "2025-11-25", "2024-11-05");
 }
 
 #[test]
-fn a_counter_offer_that_we_do_not_speak_fails_naming_both_sides() {
+fn an_unsupported_counter_offer_fails_naming_both_sides() {
     for offered in ["2025-03-26", "2026-07-28", "1999-01-01", ""] {
         let mut client = Scripted::start(&[NEWEST_LEGACY]);
         let id = expect_initialize(&mut client, "2025-11-25");
@@ -280,7 +280,7 @@ fn unsupported_version_without_a_common_one_fails_and_does_not_fall_back() {
 }
 
 #[test]
-fn a_server_that_refuses_what_it_supports_is_not_asked_for_ever() {
+fn a_server_that_rejects_its_own_revisions_is_given_up() {
     let mut client = Scripted::start(&[MODERN]);
     expect_probe(&mut client);
     let data = json!({"supported": ["2026-07-28"], "requested": "2026-07-28"});
@@ -311,7 +311,7 @@ fn a_discovery_with_legacy_revisions_only_leads_to_initialize() {
 }
 
 #[test]
-fn a_server_that_died_of_the_probe_is_restarted_once() {
+fn a_server_that_exited_at_the_probe_is_restarted_once() {
     let mut client = Scripted::start(&Revision::ALL);
     expect_probe(&mut client);
     client.tell(Input::Closed("gone"));
@@ -336,7 +336,7 @@ fn a_server_that_died_of_the_probe_is_restarted_once() {
 }
 
 #[test]
-fn a_server_that_died_of_the_probe_only_later_is_restarted_too() {
+fn a_server_that_exits_late_after_the_probe_is_restarted_too() {
     let mut client = Scripted::start(&Revision::ALL);
     client.sent();
     client.hear(&error(1, -32601, None));
@@ -392,7 +392,7 @@ fn a_server_without_a_name_or_with_odd_members_is_accepted() {
 }
 
 #[test]
-fn no_revision_at_all_is_a_misuse() {
+fn an_empty_list_of_revisions_is_a_misuse() {
     let mut client = Scripted::start(&[]);
     assert_eq!(client.failed().kind, ErrorKind::Misuse);
 }

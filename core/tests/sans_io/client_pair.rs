@@ -1,4 +1,4 @@
-//! A client session against a real service, in every revision, with a clock moved by hand.
+//! A client session against a real service, in every revision, with a manual clock.
 
 use std::{
     sync::Arc,
@@ -77,7 +77,7 @@ fn every_revision_is_spoken() {
 }
 
 #[test]
-fn every_pair_of_eras_ends_as_the_matrix_says() {
+fn every_pair_of_eras_follows_the_compatibility_matrix() {
     let all = &Revision::ALL[..];
     let (legacy, modern) = (&all[..4], &all[4..]);
     for (ours, theirs, outcome) in [
@@ -122,7 +122,7 @@ fn a_call_that_times_out_is_cancelled_on_the_server() {
 }
 
 #[test]
-fn a_vendors_notification_is_heard_in_every_era() {
+fn a_vendors_notification_is_delivered_in_both_eras() {
     for revision in Revision::ALL {
         let mut components = Components::clone(&components(&[revision]));
         components.add_notification("acme/told", Arc::new("told")).expect("a new name");

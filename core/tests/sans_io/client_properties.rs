@@ -1,4 +1,4 @@
-//! Whatever a server says, a client session neither panics nor grows.
+//! For any input from a server, a client session neither panics nor grows.
 
 use std::time::Duration;
 

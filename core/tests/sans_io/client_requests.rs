@@ -1,4 +1,4 @@
-//! Requests of a client's: what is sent, what counts as an answer, how long it may take; and what a server may ask.
+//! Requests of a client: sent frames, accepted responses, time limits; and questions of a server.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ fn seconds(timeout: u64, max: u64) -> RequestOptions {
 }
 
 #[test]
-fn a_legacy_request_carries_a_token_only_where_one_is_of_use() {
+fn a_legacy_request_carries_a_progress_token_only_if_used() {
     let mut client = Scripted::legacy();
     client.request(1, Method::ListTools, "{}", NONE);
     assert_eq!(client.sent(), json!({"jsonrpc": "2.0", "id": 2, "method": "tools/list"}));
@@ -60,7 +60,7 @@ fn log_level_in_the_legacy_era_is_a_request() {
 }
 
 #[test]
-fn what_the_server_or_the_revision_lacks_is_not_sent() {
+fn requests_unsupported_by_server_or_revision_are_not_sent() {
     let mut client = Scripted::start(&[Revision::V2025_11_25]);
     client.sent();
     client.hear(&json!({"jsonrpc": "2.0", "id": 1, "result": {
@@ -86,7 +86,7 @@ fn what_the_server_or_the_revision_lacks_is_not_sent() {
 }
 
 #[test]
-fn answers_are_matched_by_id_in_any_order_and_strays_are_ignored() {
+fn responses_are_matched_by_id_in_any_order_and_unknown_ones_are_ignored() {
     let mut client = Scripted::legacy();
     client.request(10, Method::ListTools, "{}", NONE);
     client.request(11, Method::ListPrompts, "{}", NONE);
@@ -247,7 +247,7 @@ fn progress_of_nothing_is_ignored() {
 }
 
 #[test]
-fn cancel_tells_the_server_and_nothing_else_comes_of_it() {
+fn cancelling_notifies_the_server_and_ignores_the_response() {
     let mut client = Scripted::modern();
     client.request(1, Method::CallTool, r#"{"name":"a"}"#, seconds(10, 25));
     client.sent();
@@ -281,7 +281,7 @@ fn a_lost_connection_ends_every_request_and_refuses_new_ones() {
 }
 
 #[test]
-fn who_leaves_takes_back_what_is_under_way() {
+fn closing_cancels_pending_requests() {
     for mut client in [Scripted::legacy(), Scripted::modern()] {
         for key in [1, 2] {
             client.request(key, Method::ListTools, "{}", RequestOptions::default());
@@ -345,7 +345,7 @@ fn a_server_may_ask_only_what_the_client_declared() {
 }
 
 #[test]
-fn a_question_taken_back_is_not_answered() {
+fn a_cancelled_question_is_not_answered() {
     let mut client = Scripted::legacy();
     client.hear(&json!({"jsonrpc": "2.0", "id": 5, "method": "roots/list"}));
     let Some(Output::Ask(ask)) = client.session.poll() else { panic!("expected a question") };
@@ -358,7 +358,7 @@ fn a_question_taken_back_is_not_answered() {
 }
 
 #[test]
-fn a_server_that_waits_for_the_user_is_not_silent() {
+fn timeouts_are_suspended_while_the_user_answers() {
     let mut client = Scripted::legacy();
     client.request(1, Method::CallTool, r#"{"name":"a"}"#, seconds(5, 60));
     client.sent();
@@ -383,7 +383,7 @@ fn a_server_that_waits_for_the_user_is_not_silent() {
 }
 
 #[test]
-fn a_limit_in_all_counts_the_user_too() {
+fn the_total_limit_includes_the_users_time() {
     let mut client = Scripted::legacy();
     client.request(1, Method::CallTool, r#"{"name":"a"}"#, seconds(5, 60));
     client.sent();

@@ -1,4 +1,4 @@
-//! Clients of the two older descriptions, against our own server and against servers that know nothing else.
+//! Clients of the two dialects, against Gudgeon's server and against servers that support only the dialect.
 
 use std::{
     sync::Arc,
@@ -111,7 +111,7 @@ fn everything_comes_in_the_newest_vocabulary() {
 }
 
 #[test]
-fn failures_are_what_they_are_in_a_dated_revision() {
+fn failures_have_the_form_of_dated_revisions() {
     let mut pair = pair(Dialect::V0_7);
     let wrong = ask(&mut pair, "tools/call", &json!({"name": "add", "arguments": {}}));
     let crashed = ask(&mut pair, "tools/call", &json!({"name": "crash"}));
@@ -125,7 +125,7 @@ fn failures_are_what_they_are_in_a_dated_revision() {
 }
 
 #[test]
-fn what_has_no_word_is_not_said() {
+fn messages_unknown_to_the_dialect_are_not_sent() {
     let mut pair = pair(Dialect::V0_7);
     let options = RequestOptions { timeout: Some(Duration::from_secs(1)), ..Default::default() };
     let key = pair.send("tools/call", r#"{"name":"wait"}"#, options);
@@ -181,7 +181,7 @@ fn frames(outputs: Vec<Output>) -> Vec<Value> {
 }
 
 #[test]
-fn a_session_that_expired_is_begun_anew_and_nothing_is_lost() {
+fn an_expired_session_is_renewed_without_losing_requests() {
     let introduction = r#"{"jsonrpc":"2.0","id":1,"result":{"version":"0.6.0","capabilities":{}}}"#;
     let (mut alone, opened) = Alone::new(Dialect::V0_7, introduction);
     assert!(matches!(&opened[..], [Output::Ready(_)]), "{opened:?}");
@@ -199,7 +199,7 @@ fn a_session_that_expired_is_begun_anew_and_nothing_is_lost() {
     assert_eq!(repeated, [first, second].concat());
     let done = alone.hear(r#"{"jsonrpc":"2.0","id":2,"result":{"content":[],"isError":false}}"#);
     assert!(matches!(&done[..], [Output::Done(RequestKey(1), Ok(_))]), "{done:?}");
-    // What expires twice for one request is an answer.
+    // A second expiry for the same request is its result.
     let failed = alone.hear(&expired(3));
     assert!(
         matches!(&failed[..], [Output::Done(RequestKey(2), Err(error))] if error.code == Some(1002)),
@@ -208,7 +208,7 @@ fn a_session_that_expired_is_begun_anew_and_nothing_is_lost() {
 }
 
 #[test]
-fn a_session_that_can_not_be_begun_anew_fails_what_waits() {
+fn a_failed_renewal_fails_the_waiting_requests() {
     let introduction = r#"{"jsonrpc":"2.0","id":1,"result":{"version":"0.7.0"}}"#;
     let (mut alone, _) = Alone::new(Dialect::V0_7, introduction);
     alone.request(1, "tools/call", r#"{"name":"a"}"#);
@@ -220,7 +220,7 @@ fn a_session_that_can_not_be_begun_anew_fails_what_waits() {
 }
 
 #[test]
-fn a_server_that_speaks_something_else_is_refused_with_the_mend() {
+fn an_incompatible_server_is_rejected_with_the_fix() {
     for answer in [
         r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2024-11-05","capabilities":{},"serverInfo":{"name":"x","version":"1"}}}"#,
         r#"{"jsonrpc":"2.0","id":1,"result":{"version":"0.9.0","capabilities":{}}}"#,

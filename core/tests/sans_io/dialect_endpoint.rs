@@ -1,4 +1,4 @@
-//! The dialects at an endpoint: POSTs that stand alone, and sessions that end when they are idle.
+//! The dialects at an endpoint: stateless POSTs, and sessions that expire when idle.
 
 use std::time::Duration;
 
@@ -76,7 +76,7 @@ fn every_post_stands_alone() {
 }
 
 #[test]
-fn errors_travel_with_200_and_their_own_codes() {
+fn errors_have_status_200_and_their_own_codes() {
     let mut visitor = with(&[Dialect::V0_7]);
     for (method, params, code) in [
         ("call_tool", json!({"name": "nothing"}), 4001),
@@ -95,7 +95,7 @@ fn errors_travel_with_200_and_their_own_codes() {
 }
 
 #[test]
-fn what_says_more_of_itself_is_the_specifications() {
+fn requests_with_a_session_or_version_follow_the_specification() {
     let mut visitor = with(&[Dialect::V0_7]);
     // A name that both have, with a version header or a session.
     let list = request(1, "tools/list", &json!({}));
@@ -157,14 +157,14 @@ impl PairOfStreams {
 }
 
 #[test]
-fn an_idle_session_of_the_pair_expires_and_can_be_begun_anew() {
+fn an_idle_http_sse_session_expires_and_can_be_replaced() {
     let mut visitor = with(&[Dialect::V0_7]);
     let pair = PairOfStreams::open(&mut visitor);
     let call = request(7, "call_tool", &json!({"name": "echo", "arguments": {"text": "hi"}}));
     assert_eq!(pair.ask(&mut visitor, &call)["error"]["code"], 1001);
     let introduction = pair.ask(&mut visitor, &request(1, "initialize", &json!({})));
     assert_eq!(introduction["result"]["version"], "0.7.0");
-    // Who says something now and then is not idle.
+    // A client that sends messages is not idle.
     for _ in 0..3 {
         visitor.advance(20 * MINUTE);
         assert_eq!(pair.ask(&mut visitor, &call)["result"]["isError"], false);
@@ -181,7 +181,7 @@ fn an_idle_session_of_the_pair_expires_and_can_be_begun_anew() {
 }
 
 #[test]
-fn a_session_with_a_call_under_way_is_not_idle() {
+fn a_session_with_a_pending_call_is_not_idle() {
     let mut visitor = with(&[Dialect::V0_7]);
     let pair = PairOfStreams::open(&mut visitor);
     pair.ask(&mut visitor, &request(1, "initialize", &json!({})));
@@ -192,7 +192,7 @@ fn a_session_with_a_call_under_way_is_not_idle() {
 }
 
 #[test]
-fn sessions_of_the_specification_do_not_expire_this_way() {
+fn sessions_of_dated_revisions_do_not_expire_this_way() {
     let mut visitor = with(&[Dialect::V0_7, Dialect::Bare]);
     let pair = PairOfStreams::open(&mut visitor);
     let params = json!({"protocolVersion": "2024-11-05", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}});
@@ -204,7 +204,7 @@ fn sessions_of_the_specification_do_not_expire_this_way() {
 }
 
 #[test]
-fn an_idle_message_connection_expires_and_can_be_begun_anew() {
+fn an_idle_message_connection_expires_and_can_be_replaced() {
     let mut visitor = with(&[Dialect::V0_7]);
     let connection = ConnectionId(1);
     let say = |visitor: &mut Visitor, input: EndpointInput<'_>| -> Vec<Value> {

@@ -1,4 +1,4 @@
-//! Questions to the client of a session over HTTP: on which stream they go, and where there is none.
+//! Questions to the client of an HTTP session: the stream that they are sent on, and clients without a stream.
 
 use gudgeon::{
     engine::HandlerEvent,
@@ -73,7 +73,7 @@ fn is_asked_on(visitor: &mut Visitor, session: &str, stream: u64) {
 }
 
 #[test]
-fn a_question_whose_stream_broke_goes_where_somebody_listens() {
+fn a_question_whose_stream_broke_is_sent_on_a_listening_stream() {
     for event_store in [true, false] {
         let mut visitor = Visitor::new(
             fixture::components(),
@@ -96,7 +96,7 @@ fn a_question_whose_stream_broke_goes_where_somebody_listens() {
 }
 
 #[test]
-fn who_takes_no_events_and_does_not_listen_can_not_be_asked() {
+fn a_client_without_event_streams_can_not_be_asked() {
     let problem = "the client can't be asked: its request does not accept text/event-stream, and it has no GET stream open, \
                    so nothing would carry the question: accept text/event-stream, or open a GET stream";
     for event_store in [true, false] {
@@ -119,11 +119,11 @@ fn who_takes_no_events_and_does_not_listen_can_not_be_asked() {
         assert_eq!(said["result"]["content"][0]["text"], problem);
         assert!(visitor.reply(call).complete);
         assert_eq!(visitor.endpoint.in_flight(), 0);
-        // What was not asked waits nowhere.
+        // A question that was not asked is not queued.
         let stream = visitor.get(&session, "");
         assert!(visitor.reply(stream).messages().is_empty());
 
-        // Whoever listens is asked there.
+        // A listening client is asked on its stream.
         let (_, running) = call_accepting(&mut visitor, &session, json);
         ask_for_roots(&mut visitor, running);
         is_asked_on(&mut visitor, &session, stream);

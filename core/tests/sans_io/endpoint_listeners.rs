@@ -1,4 +1,4 @@
-//! Handlers of notifications over HTTP, and what is asked when nobody is there any more: the endpoint as a machine.
+//! Handlers of notifications over HTTP, and questions after the client has disconnected: the sans-IO endpoint.
 
 use std::{sync::Arc, time::Duration};
 
@@ -59,7 +59,7 @@ fn a_handler_of_notifications_asks_on_the_sessions_own_stream() {
     let session = visitor.open("2025-11-25", json!({"roots": {}}));
     let run = hear(&mut visitor, &session);
     visitor.handle(ask(run.context.call, 1));
-    // It waits until somebody listens.
+    // It waits for a stream.
     let stream = visitor.get(&session, "");
     let question = visitor.reply(stream).messages()[0].clone();
     assert_eq!(question["method"], "roots/list");
@@ -78,7 +78,7 @@ fn a_handler_of_notifications_asks_on_the_sessions_own_stream() {
 }
 
 #[test]
-fn it_hears_at_once_that_its_session_has_ended() {
+fn a_handler_of_notifications_is_informed_of_the_end_of_its_session() {
     let mut visitor = visitor();
     let session = visitor.open("2025-11-25", json!({"roots": {}}));
     let run = hear(&mut visitor, &session);
@@ -91,7 +91,7 @@ fn it_hears_at_once_that_its_session_has_ended() {
 }
 
 #[test]
-fn over_a_message_connection_it_asks_and_hears_of_the_end() {
+fn over_a_message_connection_a_handler_of_notifications_asks_until_the_end() {
     let mut visitor = visitor();
     let connection = ConnectionId(3);
     visitor.handle(EndpointInput::Opened(connection, None));
@@ -136,7 +136,7 @@ fn a_modern_notification_has_nothing_that_could_carry_a_question() {
 }
 
 #[test]
-fn a_handler_whose_client_has_left_is_told_so_when_it_asks() {
+fn a_handler_whose_client_has_disconnected_gets_an_error_when_it_asks() {
     // A request that was given up, of either era.
     let mut visitor = visitor();
     let session = visitor.open("2025-11-25", json!({"roots": {}}));
@@ -190,14 +190,14 @@ fn a_subscription_that_falls_behind_ends_its_stream() {
     let last = reply.messages()[2]["params"].clone();
     assert_eq!(last["requestId"], last["_meta"]["io.modelcontextprotocol/subscriptionId"]);
     visitor.handle(EndpointInput::Updated("fixture://about"));
-    // What is no subscription goes on.
+    // Other requests continue.
     visitor.finish(Ok(Reply::Text("done".into())));
     assert_eq!(visitor.reply(other).json()["result"]["content"][0]["text"], "done");
     assert_eq!(visitor.endpoint.in_flight(), 0);
 }
 
 #[test]
-fn what_is_told_while_nobody_listens_is_told_once() {
+fn notifications_without_a_stream_are_merged() {
     let mut visitor = visitor();
     let session = visitor.open("2025-11-25", json!({}));
     let subscribe = json!({"jsonrpc": "2.0", "id": 1, "method": "resources/subscribe", "params": {"uri": "fixture://about"}});
@@ -227,7 +227,7 @@ fn progress_that_steps_back_is_reported() {
 }
 
 #[test]
-fn what_was_left_out_of_a_log_is_told_later() {
+fn dropped_log_messages_are_reported_later() {
     let mut visitor = visitor();
     let session = visitor.open("2025-11-25", json!({}));
     let stream = visitor.get(&session, "");

@@ -1,4 +1,4 @@
-//! Stateless requests over HTTP (2026-07-28, Streamable HTTP): the endpoint as a machine, without a socket.
+//! Stateless requests over HTTP (2026-07-28, Streamable HTTP): the sans-IO endpoint.
 
 use std::{sync::Arc, time::Duration};
 
@@ -60,7 +60,7 @@ fn the_first_notification_makes_a_stream_of_it() {
 }
 
 #[test]
-fn who_takes_no_stream_gets_the_answer_alone() {
+fn a_client_that_accepts_no_stream_gets_only_the_response() {
     let mut visitor = visitor();
     let id = visitor.modern_with("tools/call", wait(), &[("accept", "application/json")]);
     let call = visitor.runs[0].context.call;
@@ -155,7 +155,7 @@ fn checks_come_in_the_order_of_the_specification() {
 }
 
 #[test]
-fn versions_that_are_spoken_are_told() {
+fn unsupported_versions_are_rejected_with_the_supported_ones() {
     let mut visitor = visitor();
     let meta = json!({"_meta": {"io.modelcontextprotocol/protocolVersion": "v999.0.0"}});
     let id = visitor.modern_with("server/discover", meta, &[("mcp-protocol-version", "v999.0.0")]);
@@ -165,7 +165,7 @@ fn versions_that_are_spoken_are_told() {
 }
 
 #[test]
-fn answers_and_batches_are_not_posted() {
+fn posted_responses_and_batches_are_rejected() {
     let mut visitor = visitor();
     let headers = [
         ("content-type", "application/json"),
@@ -187,7 +187,7 @@ fn answers_and_batches_are_not_posted() {
 }
 
 #[test]
-fn a_notification_that_contradicts_itself_is_refused_without_an_id() {
+fn a_notification_with_conflicting_headers_is_rejected_without_an_id() {
     type Case<'a> = (&'a [(&'a str, &'a str)], serde_json::Value, u16, i64);
     let mut visitor = visitor();
     let key = "io.modelcontextprotocol/protocolVersion";
@@ -255,7 +255,7 @@ fn a_server_without_sessions_says_so() {
 }
 
 #[test]
-fn headers_that_contradict_each_other_are_refused_with_the_requests_id() {
+fn conflicting_headers_are_rejected_with_the_requests_id() {
     let mut visitor = visitor();
     let mut headers = vec![
         ("content-type", "application/json"),
@@ -274,7 +274,7 @@ fn headers_that_contradict_each_other_are_refused_with_the_requests_id() {
 }
 
 #[test]
-fn an_error_keeps_its_status_for_who_takes_streams_only() {
+fn an_error_keeps_its_status_for_clients_that_accept_only_streams() {
     let mut visitor = visitor();
     let more = [("accept", "text/event-stream"), ("mcp-method", "wrong")];
     let id = visitor.modern_with("tools/list", json!({}), &more);
@@ -283,7 +283,7 @@ fn an_error_keeps_its_status_for_who_takes_streams_only() {
 }
 
 #[test]
-fn who_may_not_call_is_told_that_whatever_else_is_wrong() {
+fn the_guard_is_checked_before_everything_else() {
     let visitor = visitor();
     for refused in [Refused::BodyTooLarge, Refused::BodyTooSlow, Refused::BodyBroken] {
         for (origin, forbidden) in [("http://evil.example", true), ("http://localhost", false)] {
@@ -298,7 +298,7 @@ fn who_may_not_call_is_told_that_whatever_else_is_wrong() {
 }
 
 #[test]
-fn so_many_message_connections_and_no_more() {
+fn message_connections_are_limited() {
     let config = EndpointConfig { max_sessions: 1, ..EndpointConfig::default() };
     let mut visitor = Visitor::new(fixture::components(), config);
     let (head, ()) =
@@ -355,7 +355,7 @@ fn a_subscription_is_acknowledged_filtered_and_ended() {
 }
 
 #[test]
-fn so_many_in_flight_and_no_more() {
+fn pending_requests_are_limited() {
     let config = EndpointConfig { max_in_flight: 2, ..EndpointConfig::default() };
     let mut visitor = Visitor::new(fixture::components(), config);
     visitor.modern("tools/call", wait());
@@ -371,7 +371,7 @@ fn so_many_in_flight_and_no_more() {
 }
 
 #[test]
-fn what_is_no_json_no_post_or_elsewhere_is_told_so() {
+fn wrong_media_types_methods_paths_and_json_are_rejected() {
     type Case<'a> = (&'a str, &'a str, &'a [(&'a str, &'a str)], &'a str, u16);
     let mut visitor = visitor();
     let json = ("content-type", "application/json");

@@ -1,4 +1,4 @@
-//! Sessions over HTTP (2025-03-26 to 2025-11-25, Transports) and the pair of 2024-11-05: the endpoint as a machine.
+//! Sessions over HTTP (2025-03-26 to 2025-11-25, Transports) and HTTP+SSE of 2024-11-05: the sans-IO endpoint.
 
 use std::{sync::Arc, time::Duration};
 
@@ -63,7 +63,7 @@ fn a_session_begins_with_initialize_and_ends_with_delete() {
 }
 
 #[test]
-fn a_request_that_reaches_no_session_is_refused_under_its_id() {
+fn a_request_without_a_session_is_rejected_with_its_id() {
     let mut visitor = visitor();
     let session = visitor.open("2025-11-25", json!({}));
     let meta = json!({
@@ -94,7 +94,7 @@ fn a_request_that_reaches_no_session_is_refused_under_its_id() {
 }
 
 #[test]
-fn what_a_session_was_asked_before_its_end_is_answered_all_the_same() {
+fn pending_requests_of_an_ended_session_get_an_error() {
     let mut visitor = visitor();
     let session = visitor.open("2025-11-25", json!({}));
     let waiting = visitor.call(&session, 1, "wait");
@@ -111,7 +111,7 @@ fn what_a_session_was_asked_before_its_end_is_answered_all_the_same() {
 }
 
 #[test]
-fn versions_that_nobody_speaks_are_refused_and_a_second_initialize_changes_nothing() {
+fn unknown_versions_are_rejected_and_a_second_initialize_changes_nothing() {
     let mut visitor = visitor();
     let session = visitor.open("2025-06-18", json!({}));
     for (version, status) in [("2025-06-18", 200), ("1999-01-01", 400), ("nonsense", 400)] {
@@ -171,7 +171,7 @@ fn a_message_goes_on_one_stream_only() {
 }
 
 #[test]
-fn what_is_told_while_nobody_listens_waits() {
+fn notifications_wait_for_a_stream() {
     let mut visitor = visitor();
     let session = visitor.open("2025-11-25", json!({}));
     change(&mut visitor);
@@ -182,7 +182,7 @@ fn what_is_told_while_nobody_listens_waits() {
 }
 
 #[test]
-fn disconnecting_is_no_cancelling_and_a_stream_can_be_gone_on_with() {
+fn disconnecting_does_not_cancel_and_streams_can_be_resumed() {
     let mut visitor = visitor();
     let session = visitor.open("2025-11-25", json!({}));
     let (one, two) = (visitor.call(&session, 1, "wait"), visitor.call(&session, 2, "wait"));
@@ -208,7 +208,7 @@ fn disconnecting_is_no_cancelling_and_a_stream_can_be_gone_on_with() {
     let seen: Vec<_> = messages.iter().map(|it| it["params"]["progress"].clone()).collect();
     assert_eq!(seen, [json!(2), json!(3), Value::Null], "{messages:?}");
     assert!(visitor.reply(resumed).complete);
-    // What was complete can still be read again; the other stream is not touched by any of this.
+    // The completed part can still be read again; the other stream is unaffected.
     let again = visitor.get(&session, &events[1].0);
     assert_eq!(visitor.reply(again).messages().len(), 2);
     assert!(visitor.reply(again).complete);
@@ -227,7 +227,7 @@ fn disconnecting_is_no_cancelling_and_a_stream_can_be_gone_on_with() {
 }
 
 #[test]
-fn a_handler_may_close_its_stream_and_be_polled() {
+fn a_handler_may_close_its_stream_for_polling() {
     let mut visitor = visitor();
     let session = visitor.open("2025-11-25", json!({}));
     let call = visitor.call(&session, 1, "wait");
@@ -303,7 +303,7 @@ fn subscribing_brings_updates_until_unsubscribing() {
 }
 
 #[test]
-fn so_many_sessions_and_streams_and_no_more() {
+fn sessions_and_streams_are_limited() {
     let config = EndpointConfig { max_sessions: 1, max_streams: 2, ..EndpointConfig::default() };
     let mut visitor = with(config);
     let session = visitor.open("2025-11-25", json!({}));
@@ -322,7 +322,7 @@ fn so_many_sessions_and_streams_and_no_more() {
 }
 
 #[test]
-fn who_waits_for_a_client_hears_it_however_much_is_in_flight() {
+fn answers_are_read_even_at_the_limit_of_pending_requests() {
     let question =
         || Question { key: "asked".into(), method: Method::ListRoots, params: to_raw(&json!({})) };
     let config = EndpointConfig { max_in_flight: 2, ..EndpointConfig::default() };
@@ -352,7 +352,7 @@ fn who_waits_for_a_client_hears_it_however_much_is_in_flight() {
 }
 
 #[test]
-fn streams_that_only_listen_end_and_all_else_goes_on() {
+fn shutdown_ends_listening_streams_and_keeps_pending_responses() {
     let mut visitor = with(EndpointConfig { legacy_sse: true, ..EndpointConfig::default() });
     let session = visitor.open("2025-11-25", json!({}));
     let stream = visitor.get(&session, "");
@@ -397,7 +397,7 @@ fn streams_that_are_resumed_count_and_answers_to_posts_do_not() {
     let statuses: Vec<_> = resumed.iter().map(|it| visitor.reply(*it).status).collect();
     assert_eq!(statuses, [200, 200, 503]);
     assert_eq!(visitor.reply(resumed[2]).header("retry-after"), "1");
-    // Who comes back for a stream takes the place of who was connected to it.
+    // A client that resumes a stream replaces the previous connection.
     let again = visitor.get(&session, &broken[1]);
     assert_eq!(visitor.reply(again).status, 200);
     assert!(visitor.reply(resumed[1]).complete);
@@ -421,7 +421,7 @@ fn both_eras_are_served_side_by_side() {
 }
 
 #[test]
-fn the_pair_of_2024_11_05_answers_on_its_one_stream() {
+fn http_sse_answers_on_its_single_stream() {
     let mut visitor = with(EndpointConfig { legacy_sse: true, ..EndpointConfig::default() });
     let stream = visitor.send("GET", "/sse", &[("accept", "text/event-stream")], "");
     assert!(

@@ -1,4 +1,4 @@
-//! What a server says unasked stays within bounds: log messages, progress, subscriptions of clients that do not read.
+//! Limits of unsolicited messages: logs, progress, and subscriptions of clients that do not read.
 
 use std::time::Duration;
 
@@ -77,7 +77,7 @@ fn a_flood_of_log_messages_is_cut_and_its_client_is_told_by_how_many() {
     assert_eq!(server.said()["id"], 1);
     let told = server.said()["params"]["data"].clone();
     assert!(told.as_str().unwrap().starts_with("100 log messages"), "{told}");
-    // Who waits long enough may send as many at once again.
+    // After a pause the full burst is allowed again.
     server.now += Duration::from_secs(3_600);
     server.hear(&asker::legacy(2));
     let run = server.running();
@@ -89,7 +89,7 @@ fn a_flood_of_log_messages_is_cut_and_its_client_is_told_by_how_many() {
 }
 
 #[test]
-fn only_what_the_client_wants_to_hear_counts() {
+fn only_log_messages_at_the_clients_level_count() {
     let mut server = server();
     server.open("2025-11-25", &json!({}));
     let set = |server: &mut Server, level: &str| {
@@ -115,7 +115,7 @@ fn only_what_the_client_wants_to_hear_counts() {
         let said = std::mem::take(&mut server.sent);
         assert_eq!(messages(&said).len(), heard, "{level}");
     }
-    // What it does not want costs nothing, and nothing is said of it.
+    // Messages below the level do not count and are not reported as dropped.
     for _ in 0..5_000 {
         server.handle(log(&run, LoggingLevel::Debug, "x"));
     }
@@ -124,7 +124,7 @@ fn only_what_the_client_wants_to_hear_counts() {
     done(&mut server, &run);
     let said = std::mem::take(&mut server.sent);
     assert_eq!(messages(&said), [&json!({"level": "debug", "data": "y"})]);
-    // What was left out of what it no longer wants to hear is not told either.
+    // Dropped messages below the new level are not reported.
     server.hear(&asker::legacy(2));
     let run = server.running();
     for _ in 0..2_000 {
@@ -140,7 +140,7 @@ fn only_what_the_client_wants_to_hear_counts() {
 }
 
 #[test]
-fn in_the_modern_era_a_call_is_told_what_it_asked_for() {
+fn in_the_modern_era_a_call_gets_the_log_level_that_it_requested() {
     let mut server = server();
     let mut call = asker::modern(1, &json!({}), &json!({}));
     call["params"]["_meta"]["io.modelcontextprotocol/logLevel"] = json!("warning");
@@ -191,7 +191,7 @@ fn progress_that_steps_back_is_dropped_and_reported_once_a_call() {
 }
 
 #[test]
-fn a_call_that_is_over_has_neither_progress_nor_log_any_more() {
+fn a_finished_call_sends_neither_progress_nor_logs() {
     for is_cancelled in [false, true] {
         let mut server = server();
         let mut call = asker::modern(1, &json!({}), &json!({}));
@@ -223,7 +223,7 @@ fn a_call_that_is_over_has_neither_progress_nor_log_any_more() {
 }
 
 #[test]
-fn the_subscription_of_a_client_that_does_not_read_is_torn_down_and_told_why() {
+fn a_subscription_of_a_client_that_does_not_read_is_ended_with_a_reason() {
     let mut server = server();
     listen(&mut server, 5);
     assert_eq!(server.said()["method"], "notifications/subscriptions/acknowledged");
@@ -241,7 +241,7 @@ fn the_subscription_of_a_client_that_does_not_read_is_torn_down_and_told_why() {
     server.handle(Input::Updated("mem://a"));
     assert!(server.sent.is_empty(), "nothing comes after it");
     assert_eq!(server.in_flight(), 0);
-    // The same id may be used again, and the new subscription is one of its own.
+    // The id can be reused for a new, independent subscription.
     listen(&mut server, 5);
     assert_eq!(server.said()["method"], "notifications/subscriptions/acknowledged");
     server.handle(Input::Updated("mem://a"));
@@ -249,7 +249,7 @@ fn the_subscription_of_a_client_that_does_not_read_is_torn_down_and_told_why() {
 }
 
 #[test]
-fn who_does_not_read_gets_neither_progress_nor_log_until_it_does() {
+fn a_client_that_does_not_read_gets_neither_progress_nor_logs() {
     let mut server = server();
     server.open("2025-11-25", &json!({}));
     let mut call = asker::legacy(1);

@@ -1,4 +1,4 @@
-//! Whatever comes over HTTP, in whatever order: the endpoint answers each request once, and keeps nothing of it.
+//! Random HTTP input: the endpoint answers each request once and keeps no state of it.
 
 use std::{sync::Arc, time::Duration};
 

@@ -60,7 +60,7 @@ const FRAMES: [&str; 32] = [
     r#"{"jsonrpc":"2.0","id":23,"method":"render_prompt","params":{"name":"greet","arguments":{"name":"Ada"}}}"#,
 ];
 
-/// What stands in for a piece of a frame.
+/// The replacement for a part of a frame.
 const PIECES: [&[u8]; 16] = [
     b"null",
     b"true",
@@ -80,7 +80,7 @@ const PIECES: [&[u8]; 16] = [
     b" ",
 ];
 
-/// What goes in at once, shown as text when a test fails.
+/// The bytes of one input, shown as text when a test fails.
 #[derive(Clone)]
 struct Line(Vec<u8>);
 
@@ -372,7 +372,7 @@ impl Shell {
     }
 }
 
-/// Does this text call for a reply: a request, or nothing that can be read as a message?
+/// Returns whether this text requires a reply: it is a request or not a valid message.
 fn expects_reply(text: &str) -> bool {
     let Ok(members) = serde_json::from_str::<BTreeMap<String, &RawValue>>(text) else {
         return true;

@@ -1,4 +1,4 @@
-//! A request's id comes back exactly as it was written, whatever it is (Overview, "Responses").
+//! A response has exactly the id that the request had (Overview, "Responses").
 
 use std::{fmt::Write as _, sync::Arc, time::Instant};
 
@@ -48,7 +48,7 @@ proptest! {
     }
 
     #[test]
-    fn fractions_and_other_values_are_no_ids(id in prop_oneof![
+    fn fractions_and_other_values_are_rejected_as_ids(id in prop_oneof![
         "-?[0-9]{1,5}\\.[0-9]{1,5}", "[1-9]e[0-9]{1,3}", Just("null".to_owned()), Just("true".to_owned()),
         Just("[1]".to_owned()), Just("{}".to_owned()),
     ]) {

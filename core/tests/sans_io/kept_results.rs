@@ -1,4 +1,4 @@
-//! Results of resources that the server itself keeps for a while: whose they are, when they end, and what is never kept.
+//! The server's cache of resource results: ownership, invalidation, and uncacheable results.
 
 use std::{sync::Arc, time::Duration};
 
@@ -70,14 +70,14 @@ fn a_result_is_kept_as_long_as_it_says() {
 }
 
 #[test]
-fn what_is_not_to_be_kept_is_read_each_time() {
+fn uncached_resources_are_read_each_time() {
     let mut visitor = visitor();
     assert!(read_as(&mut visitor, "fixture://about", "one"));
     assert!(read_as(&mut visitor, "fixture://about", "two"));
 }
 
 #[test]
-fn each_uri_of_a_template_has_its_own() {
+fn each_uri_of_a_template_is_cached_separately() {
     let mut visitor = visitor();
     assert!(read_as(&mut visitor, "shelf://books/1", "Dune"));
     assert!(read_as(&mut visitor, "shelf://books/2", "Emma"));
@@ -86,7 +86,7 @@ fn each_uri_of_a_template_has_its_own() {
 }
 
 #[test]
-fn nobody_gets_what_was_read_for_another() {
+fn cached_results_are_not_shared_between_callers() {
     let mut visitor = visitor();
     let ada = Principal::new("ada");
     let narrower = Principal { scopes: ["read".to_owned()].into(), ..ada.clone() };
@@ -130,7 +130,7 @@ fn a_failure_is_shared_and_not_kept() {
 }
 
 #[test]
-fn who_waited_for_one_that_left_reads_himself() {
+fn a_reader_whose_shared_run_was_cancelled_runs_its_own() {
     let mut visitor = visitor();
     let ids = [(); 3].map(|()| read(&mut visitor, BOOKS));
     visitor.runs.clear();
@@ -145,7 +145,7 @@ fn who_waited_for_one_that_left_reads_himself() {
 }
 
 #[test]
-fn an_update_ends_what_is_kept_and_what_is_being_read() {
+fn an_update_invalidates_cached_and_running_reads() {
     let mut visitor = visitor();
     assert!(read_as(&mut visitor, BOOKS, "Dune"));
     assert!(read_as(&mut visitor, "shelf://books/1", "one"));
@@ -165,7 +165,7 @@ fn an_update_ends_what_is_kept_and_what_is_being_read() {
 }
 
 #[test]
-fn other_offers_end_all_that_is_kept() {
+fn changed_resources_invalidate_the_cache() {
     let mut visitor = visitor();
     assert!(read_as(&mut visitor, BOOKS, "Dune"));
     let changed = Arc::new(components());
@@ -176,7 +176,7 @@ fn other_offers_end_all_that_is_kept() {
 }
 
 #[test]
-fn what_a_user_answered_is_for_nobody_else() {
+fn results_that_depend_on_answers_are_not_cached() {
     let mut visitor = visitor();
     let meta = json!({"io.modelcontextprotocol/clientCapabilities": {"elicitation": {}}});
     let ask = |visitor: &mut Visitor| {
@@ -207,7 +207,7 @@ fn what_a_user_answered_is_for_nobody_else() {
 }
 
 #[test]
-fn a_handler_that_asks_while_it_runs_is_for_its_own_request() {
+fn a_run_that_asks_is_not_shared() {
     let mut visitor = visitor();
     let meta = json!({"io.modelcontextprotocol/clientCapabilities": {"elicitation": {}}});
     let read = |visitor: &mut Visitor| {
@@ -244,7 +244,7 @@ fn a_handler_that_asks_while_it_runs_is_for_its_own_request() {
 }
 
 #[test]
-fn where_middleware_looks_at_reads_each_is_one() {
+fn with_middleware_reads_are_not_shared() {
     let mut components = components();
     let middleware: Handler = Arc::new(());
     components.set_middleware(Some(Middleware::new(middleware, ["resources/read"], true)));
@@ -254,7 +254,7 @@ fn where_middleware_looks_at_reads_each_is_one() {
 }
 
 #[test]
-fn no_more_than_a_thousand_are_kept() {
+fn the_cache_holds_at_most_a_thousand_entries() {
     let mut visitor = visitor();
     for id in 0..1_001 {
         assert!(read_as(&mut visitor, &format!("shelf://books/{id}"), "x"));

@@ -1,4 +1,4 @@
-//! Modules depend downwards only. Change `LAYERS` and ARCHITECTURE.md together.
+//! Modules depend on lower layers only. Change `LAYERS` and ARCHITECTURE.md together.
 
 use std::{
     fs,
@@ -27,7 +27,7 @@ const LAYERS: &[&str] = &[
 /// Layers below this one know nothing of the outside world.
 const FIRST_WITH_IO: &str = "driver";
 
-/// What would be IO, a clock, a lock, a task or randomness. Tests may use what they like.
+/// Uses of I/O, clocks, locks, tasks or randomness. They are allowed in tests.
 const OUTSIDE: &[&str] = &[
     "tokio::",
     "std::net",
@@ -67,7 +67,7 @@ fn the_library_lists_its_modules_in_this_order() {
 }
 
 #[test]
-fn below_the_drivers_there_is_no_outside_world() {
+fn layers_below_the_drivers_have_no_io_clock_or_randomness() {
     for layer in LAYERS.iter().take_while(|it| **it != FIRST_WITH_IO) {
         for path in files(layer) {
             let source = code(&path);

@@ -1,4 +1,4 @@
-//! Handlers of notifications, and others whose result can't carry a question: what they may ask, and what not.
+//! Handlers of notifications, and others whose results can't contain questions: what they can ask.
 
 use std::sync::Arc;
 
@@ -61,7 +61,7 @@ fn a_handler_of_notifications_asks_in_a_session() {
     let answer = json!({"roots": [{"uri": "file:///a"}]});
     server.hear(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": answer}));
     assert_eq!(server.answered, [Ok(answer)]);
-    // It may tell the client's log, too, and what it still asks is taken back when it ends.
+    // It can also send log messages, and its open questions are withdrawn when it ends.
     let data = to_raw(&json!("heard"));
     let (call, level) = (second.context.call, LoggingLevel::Info);
     server.handle(Input::Handler(call, HandlerEvent::Log(Log { level, logger: None, data })));
@@ -81,7 +81,7 @@ fn a_handler_of_notifications_asks_in_a_session() {
 }
 
 #[test]
-fn a_client_that_never_answers_is_waited_for_no_longer_than_by_a_call() {
+fn a_handler_of_notifications_waits_no_longer_than_a_call() {
     let mut server = server();
     server.open("2025-11-25", &json!({"roots": {}}));
     server.hear(&changed());
@@ -106,7 +106,7 @@ fn a_client_that_never_answers_is_waited_for_no_longer_than_by_a_call() {
 }
 
 #[test]
-fn it_is_told_at_once_when_nobody_is_there_or_nothing_can_be_asked() {
+fn a_handler_of_notifications_gets_an_error_at_once_if_it_can_not_ask() {
     let mut server = server();
     server.open("2025-11-25", &json!({}));
     server.hear(&changed());
@@ -202,7 +202,7 @@ fn a_call_may_ask_a_hundred_questions() {
     let told = server.answered.pop().unwrap().unwrap_err();
     assert_eq!(told, "a call may ask its client 100 questions, and this one has asked them all");
     assert!(server.sent.is_empty());
-    // What was answered already is no question any more.
+    // An answered question is not withdrawn.
     server.handle(asker::ask(&run, 101, "k5"));
     assert!(server.answered.pop().unwrap().is_ok());
     server.done(&run, Err(Failure::NotSupported(told)));
@@ -212,7 +212,7 @@ fn a_call_may_ask_a_hundred_questions() {
 }
 
 #[test]
-fn a_handler_that_returns_questions_for_ever_is_ended() {
+fn returning_questions_repeatedly_is_limited() {
     let mut server = server();
     server.open("2025-11-25", &json!({"elicitation": {}}));
     server.hear(&asker::legacy(1));

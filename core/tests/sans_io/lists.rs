@@ -1,4 +1,4 @@
-//! Lists over the wire: cursors that only their server makes, how long a list may be kept, and that its text is made once.
+//! Lists over the wire: cursors, cache hints, and the serialization of a list, which happens once.
 
 use std::{sync::Arc, time::Duration};
 
@@ -51,7 +51,7 @@ fn pages_follow_one_another_to_the_end() {
 }
 
 #[test]
-fn a_cursor_that_was_made_up_is_refused() {
+fn an_invented_cursor_is_rejected() {
     let mut visitor = server(&[]);
     for place in ["tool:0", "tool:2", "resource:0", "tool:99", "", "0", "prompt:0"] {
         let forged = json!(URL_SAFE_NO_PAD.encode(place));
@@ -80,7 +80,7 @@ fn replicas_with_the_same_keys_take_each_others_cursors() {
 }
 
 #[test]
-fn how_long_things_may_be_kept_is_told_to_who_has_words_for_it() {
+fn cache_hints_are_sent_in_revisions_that_define_them() {
     let mut components = fixture::components();
     Arc::make_mut(&mut components.server).list_ttl = Duration::from_millis(2_500);
     let mut about = (**components.resources.find("fixture://about").unwrap()).clone();
@@ -118,7 +118,7 @@ fn how_long_things_may_be_kept_is_told_to_who_has_words_for_it() {
 }
 
 #[test]
-fn every_revision_gets_its_own_words_and_every_change_is_seen() {
+fn every_revision_gets_its_own_text_and_sees_every_change() {
     let mut visitor = server(&[]);
     let mut components: Components = fixture::components();
     let titled = json!({"title": "Adder"});
@@ -152,7 +152,7 @@ fn about(scope: Option<CacheScope>) -> Components {
 }
 
 #[test]
-fn what_is_read_where_it_is_known_who_asks_is_nobody_elses_unless_it_is_said() {
+fn results_for_a_known_caller_are_private_by_default() {
     let ada = || Some(Arc::new(Principal::new("ada")));
     let token: &[(&str, &str)] = &[("authorization", "Bearer a")];
     let (private, public) = (Some(CacheScope::Private), Some(CacheScope::Public));
@@ -175,7 +175,7 @@ fn what_is_read_where_it_is_known_who_asks_is_nobody_elses_unless_it_is_said() {
 }
 
 #[test]
-fn a_list_that_middleware_changed_for_somebody_is_nobody_elses() {
+fn a_list_changed_by_middleware_is_private() {
     for (who, scope) in [(None, "public"), (Some(Arc::new(Principal::new("ada"))), "private")] {
         let mut components = fixture::components();
         let handler: Handler = Arc::new(());
@@ -194,7 +194,7 @@ fn a_list_that_middleware_changed_for_somebody_is_nobody_elses() {
 }
 
 #[test]
-fn nothing_is_kept_for_no_time_and_nobody_joins_to_wait_for_it() {
+fn without_a_cache_nothing_is_stored_and_runs_are_not_shared() {
     let mut components = fixture::components();
     let mut about = (**components.resources.find("fixture://about").unwrap()).clone();
     about.keep = Some(Duration::ZERO);
@@ -207,7 +207,7 @@ fn nothing_is_kept_for_no_time_and_nobody_joins_to_wait_for_it() {
 }
 
 #[test]
-fn keys_of_a_results_meta_that_are_nobodys_to_give_are_told_once() {
+fn reserved_meta_keys_of_results_are_reported_once() {
     let mut visitor = server(&[]);
     for _ in 0..2 {
         for meta in [json!({"com.example/ok": 1}), json!({"not ok": 1, "dev.mcp/x": 2})] {

@@ -1,4 +1,4 @@
-//! Whole parts of the core without any IO, by their public faces: what goes in and what comes out, the clock moved by hand.
+//! Tests of the sans-IO layers through their public API, with a manual clock.
 
 #![allow(clippy::unwrap_used, reason = "a test that fails here says where")]
 

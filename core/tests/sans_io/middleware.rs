@@ -1,5 +1,5 @@
-//! Requests that pass a shell's middleware, and methods of the specification that a handler answers in the core's
-//! place: by message, in the newest vocabulary towards the shell and in the client's own towards the client.
+//! Requests that pass a shell's middleware, and standard methods that a handler answers instead of the core. The shell
+//! sees the newest vocabulary, the client its own revision.
 
 use std::{sync::Arc, time::Instant};
 
@@ -104,7 +104,7 @@ fn bare() -> Components {
     })
 }
 
-/// One tool, and middleware on these methods.
+/// A tool, and middleware on these methods.
 fn components(methods: &[&str]) -> Components {
     let mut components = bare();
     let mut tool = Tool::new("open", json::raw(r#"{"type":"object"}"#.into()));
@@ -120,7 +120,7 @@ fn result(value: &Value) -> Reply {
 }
 
 #[test]
-fn a_list_passes_and_goes_out_as_it_was_when_nothing_is_said() {
+fn an_unchanged_list_passes_middleware_unchanged() {
     let mut shell = Shell::open(components(&["tools/list"]), "2024-11-05");
     shell.ask("tools/list", &json!({}));
     let (who, input) = shell.running();
@@ -135,7 +135,7 @@ fn a_list_passes_and_goes_out_as_it_was_when_nothing_is_said() {
 }
 
 #[test]
-fn a_changed_list_is_told_in_the_clients_revision() {
+fn a_changed_list_is_sent_in_the_clients_revision() {
     for (revision, title) in [("2024-11-05", Value::Null), ("2025-11-25", json!("Shut"))] {
         let mut shell = Shell::open(components(&["*"]), revision);
         shell.finish(Ok(Reply::Nothing));
@@ -150,7 +150,7 @@ fn a_changed_list_is_told_in_the_clients_revision() {
 }
 
 #[test]
-fn what_a_changed_result_says_beside_its_list_goes_out_with_it() {
+fn further_members_of_a_changed_list_are_sent() {
     let said = json!({"acme/by": "us"});
     for (method, own) in [
         ("tools/list", json!({"tools": []})),
@@ -181,7 +181,7 @@ fn what_a_changed_result_says_beside_its_list_goes_out_with_it() {
 }
 
 #[test]
-fn a_result_that_is_none_is_a_failure_of_the_servers() {
+fn an_invalid_result_is_a_server_error() {
     let mut shell = Shell::open(components(&["tools/list"]), "2025-11-25");
     shell.ask("tools/list", &json!({}));
     shell.finish(Ok(result(&json!({"things": []}))));
@@ -198,7 +198,7 @@ fn middleware_may_refuse_what_the_core_would_answer() {
 }
 
 #[test]
-fn requests_with_handlers_are_left_to_their_shell() {
+fn requests_with_handlers_are_left_to_the_shell() {
     let mut shell = Shell::open(components(&["tools/call", "tools/list"]), "2025-11-25");
     shell.ask("tools/call", &json!({"name": "open", "arguments": {"a": 1}}));
     assert_eq!(shell.running(), (Who::Handler, json!({"a": 1})));
@@ -225,7 +225,7 @@ fn a_shell_that_wants_it_gets_a_passage_around_handlers() {
 }
 
 #[test]
-fn what_no_handler_is_found_for_passes_with_its_error() {
+fn requests_for_unknown_components_pass_with_their_error() {
     let mut shell = Shell::open(components(&["*"]), "2025-11-25");
     shell.finish(Ok(Reply::Nothing));
     shell.ask("tools/call", &json!({"name": "shut", "arguments": {"a": 1}}));
@@ -248,7 +248,7 @@ fn what_no_handler_is_found_for_passes_with_its_error() {
 }
 
 #[test]
-fn initialize_passes_with_what_the_client_said_and_can_be_refused() {
+fn initialize_passes_middleware_and_can_be_rejected() {
     let mut shell = Shell::new(components(&["initialize"]));
     shell.ask("initialize", &initialize("2025-06-18"));
     let (_, input) = shell.running();
@@ -337,7 +337,7 @@ fn a_handler_answers_in_the_cores_place() {
 }
 
 #[test]
-fn a_result_that_answers_nothing_or_asks_by_itself_is_none() {
+fn a_result_with_the_wrong_shape_is_a_server_error() {
     let mut components = bare();
     components.add_method("tools/call", handler()).unwrap();
     let mut shell = Shell::open(components, "2025-11-25");
@@ -357,7 +357,7 @@ fn a_result_that_answers_nothing_or_asks_by_itself_is_none() {
 }
 
 #[test]
-fn a_session_hears_of_methods_that_are_replaced_later() {
+fn a_session_sees_methods_that_are_replaced_later() {
     let mut shell = Shell::open(components(&[]), "2025-11-25");
     let mut more = bare();
     more.add_method("resources/subscribe", handler()).unwrap();
@@ -375,7 +375,7 @@ fn a_session_hears_of_methods_that_are_replaced_later() {
 }
 
 #[test]
-fn what_only_the_core_can_keep_is_not_replaced() {
+fn methods_of_the_core_can_not_be_replaced() {
     let mut components = bare();
     for name in ["initialize", "subscriptions/listen"] {
         let refused = components.add_method(name, handler()).unwrap_err().message;

@@ -1,4 +1,4 @@
-//! Handlers that wait for answers which come with a later request (2026-07-28, Multi Round-Trip Requests).
+//! Handlers that are suspended until a later request brings the answers (2026-07-28, Multi Round-Trip Requests).
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use self::{
 use crate::support::{asker, rounds};
 
 #[test]
-fn a_parked_handler_goes_on_from_that_line_for_the_request_with_the_answers() {
+fn a_suspended_handler_resumes_for_the_request_with_the_answers() {
     let mut server = Server::new();
     let (run, state) = asked(&mut server, 1, "tool", &["a", "b"]);
     assert!(server.answered.is_empty());
@@ -38,7 +38,7 @@ fn a_parked_handler_goes_on_from_that_line_for_the_request_with_the_answers() {
 }
 
 #[test]
-fn what_was_answered_ahead_is_known_when_it_is_asked() {
+fn answers_sent_in_advance_are_used() {
     let (mut server, mut other) = (Server::new(), Server::new());
     let (run, first) = asked(&mut server, 1, "tool", &["a"]);
     let unfit = json!({"action": "accept", "content": {"value": "perhaps"}});
@@ -56,7 +56,7 @@ fn what_was_answered_ahead_is_known_when_it_is_asked() {
     assert!(server.answered.is_empty());
     server.handle(waits(&run));
     state(&mut server, &["b", "c"]);
-    // Where it runs again, it is known as well.
+    // A replay knows the answer as well.
     other.hear(&retry(3, "tool", &first, &answers));
     let run = other.running();
     for (number, key) in ["a", "b"].into_iter().enumerate() {
@@ -81,7 +81,7 @@ fn progress_goes_to_the_request_that_the_handler_runs_for_now() {
 }
 
 #[test]
-fn where_the_handler_is_gone_it_runs_from_its_top_with_all_answers() {
+fn a_lost_handler_is_replayed_with_all_answers() {
     let (mut first, mut second) = (Server::new(), Server::new());
     let (run, state) = asked(&mut first, 1, "tool", &["a"]);
     first.hear(&retry(2, "tool", &state, &json!({"a": yes()})));
@@ -110,7 +110,7 @@ fn where_the_handler_is_gone_it_runs_from_its_top_with_all_answers() {
 }
 
 #[test]
-fn what_is_missing_or_does_not_fit_is_asked_again_and_the_rest_is_kept() {
+fn missing_and_invalid_answers_are_asked_again_and_the_rest_is_kept() {
     let mut server = Server::new();
     let (run, state_of_both) = asked(&mut server, 1, "tool", &["a", "b"]);
     let unfit = json!({"a": yes(), "b": {"action": "accept", "content": {"value": 3}}, "z": yes()});
@@ -142,7 +142,7 @@ fn a_second_retry_joins_the_first_while_it_runs_and_gets_the_same_reply() {
 }
 
 #[test]
-fn a_retry_that_joined_gets_the_next_round_as_well() {
+fn a_joined_retry_gets_the_next_round_as_well() {
     let mut server = Server::new();
     let (run, first) = asked(&mut server, 1, "tool", &["a"]);
     server.hear(&retry(2, "tool", &first, &json!({"a": yes()})));
@@ -200,7 +200,7 @@ fn in_line(server: &mut Server) -> (Run, Run, String) {
 }
 
 #[test]
-fn who_joined_a_request_in_line_takes_its_place_when_that_is_given_up() {
+fn a_joined_request_replaces_a_cancelled_queued_request() {
     let mut server = Server::new();
     let cancel = |id| json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}});
     let (waits, runs, state) = in_line(&mut server);
@@ -211,7 +211,7 @@ fn who_joined_a_request_in_line_takes_its_place_when_that_is_given_up() {
     done(&mut server, &waits, "second");
     assert_eq!(text(&server.said()), (2, "first"));
     assert_eq!(text(&server.said()), (4, "second"));
-    // Where nobody joined it, the handler is stopped, and another request with the state begins anew.
+    // Without a joined request the handler is cancelled, and another request with the state replays it.
     let mut server = Server::new();
     let (waits, runs, state) = in_line(&mut server);
     server.hear(&cancel(3));
@@ -226,7 +226,7 @@ fn who_joined_a_request_in_line_takes_its_place_when_that_is_given_up() {
 }
 
 #[test]
-fn what_a_handler_does_while_its_request_is_in_line_counts() {
+fn events_of_a_handler_count_while_its_request_is_queued() {
     let mut server = Server::new();
     let (waits_in_line, runs, _) = in_line(&mut server);
     done(&mut server, &waits_in_line, "went on");
@@ -238,7 +238,7 @@ fn what_a_handler_does_while_its_request_is_in_line_counts() {
     done(&mut server, &run, "next");
     assert_eq!(text(&server.said()), (4, "next"));
     assert_eq!(server.in_flight(), 0);
-    // It asks again, and does a step: both are known to the next round.
+    // It asks again and performs a step: the next round knows both.
     let (waits_in_line, runs, _) = in_line(&mut server);
     let handler = waits_in_line.context.call;
     server.handle(Input::Handler(
@@ -258,7 +258,7 @@ fn what_a_handler_does_while_its_request_is_in_line_counts() {
 }
 
 #[test]
-fn a_handler_that_went_on_without_its_answers_is_heard_with_the_next_request() {
+fn a_handler_that_continued_without_answers_replies_to_the_next_request() {
     let mut server = Server::new();
     let (run, state_of_a) = asked(&mut server, 1, "tool", &["a"]);
     done(&mut server, &run, "gave up");
@@ -269,7 +269,7 @@ fn a_handler_that_went_on_without_its_answers_is_heard_with_the_next_request() {
     server.done(&run, Ok(questions(&["explicit"])));
     server.hear(&retry(4, "tool", &state_of_a, &json!({"a": yes()})));
     state(&mut server, &["explicit"]);
-    // What it asks while it is parked goes out with the next round.
+    // Questions of a suspended handler are sent with the next round.
     let (run, first) = asked(&mut server, 5, "tool", &["a"]);
     server.handle(ask(&run, 1, "later"));
     server.handle(waits(&run));
@@ -280,7 +280,7 @@ fn a_handler_that_went_on_without_its_answers_is_heard_with_the_next_request() {
 }
 
 #[test]
-fn a_handler_whose_own_side_stopped_it_while_it_waited_runs_again() {
+fn a_handler_stopped_by_its_own_shell_is_replayed() {
     let mut server = Server::new();
     for (id, tool) in [(1, "tool"), (3, "forbids")] {
         let (run, state) = asked(&mut server, id, tool, &["a"]);
@@ -343,7 +343,7 @@ fn a_state_that_grew_too_long_still_finds_its_handler() {
 }
 
 #[test]
-fn what_is_asked_while_parked_is_checked_and_counted_as_any_question() {
+fn questions_of_a_suspended_handler_are_checked_and_counted() {
     let mut server = Server::new();
     let (run, first) = asked(&mut server, 1, "tool", &["a"]);
     let roots =
@@ -391,7 +391,7 @@ fn a_handler_in_the_cores_place_asks_as_the_tools_resources_and_prompts_whose_me
 }
 
 #[test]
-fn middleware_that_asks_around_what_the_core_refuses_goes_on_where_it_waits() {
+fn middleware_that_asks_around_a_rejected_request_is_resumed() {
     let mut server = Server::with_components(RoundLimits::default(), |it| {
         it.set_middleware(Some(Middleware::new(Arc::new(()), ["tools/call"], false)));
     });

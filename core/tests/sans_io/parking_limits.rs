@@ -1,4 +1,4 @@
-//! How many handlers wait for a later request, and for how long: beyond that they are stopped.
+//! Limits of suspended handlers: their number, size and time to live.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use self::{
 use crate::support::{asker, rounds};
 
 #[test]
-fn with_the_table_full_a_tool_that_must_not_run_twice_asks_nothing() {
+fn with_a_full_table_a_tool_that_forbids_replay_can_not_ask() {
     let mut server = Server::with(RoundLimits { park_limit: 1, ..RoundLimits::default() });
     let (_, first) = asked(&mut server, 1, "forbids", &["a"]);
     server.hear(&call(2, "forbids", &json!({})));
@@ -27,7 +27,7 @@ fn with_the_table_full_a_tool_that_must_not_run_twice_asks_nothing() {
     assert!(problem.contains("too many handlers wait"), "{problem}");
     server.handle(waits(&run));
     assert!(server.sent.is_empty());
-    // One that may run twice asks all the same, and is replayed.
+    // A tool that allows replays asks anyway, and is replayed.
     let (run, state) = asked(&mut server, 3, "tool", &["a"]);
     assert_eq!(server.cancelled, [run.context.call]);
     server.hear(&retry(4, "tool", &state, &json!({"a": yes()})));
@@ -37,7 +37,7 @@ fn with_the_table_full_a_tool_that_must_not_run_twice_asks_nothing() {
 }
 
 #[test]
-fn threads_of_tools_that_must_not_run_twice_are_kept_to_the_limit() {
+fn threads_of_tools_that_forbid_replay_are_limited() {
     let mut server = Server::with(RoundLimits { park_threads: 1, ..RoundLimits::default() });
     let blocking = |server: &mut Server, id, tool| {
         server.hear(&call(id, tool, &json!({})));
@@ -64,7 +64,7 @@ fn threads_of_tools_that_must_not_run_twice_are_kept_to_the_limit() {
 }
 
 #[test]
-fn who_gives_more_time_than_a_clock_can_count_gives_all_there_is() {
+fn overlong_durations_mean_no_limit() {
     let limits =
         RoundLimits { state_ttl: Duration::MAX, park_ttl: Duration::MAX, ..RoundLimits::default() };
     let mut server = Server::with(limits);
@@ -76,7 +76,7 @@ fn who_gives_more_time_than_a_clock_can_count_gives_all_there_is() {
 }
 
 #[test]
-fn the_oldest_leaves_for_the_newest() {
+fn the_oldest_suspended_handler_is_evicted_for_the_newest() {
     let limits = RoundLimits { park_limit: 3, park_threads: 1, ..RoundLimits::default() };
     let mut server = Server::with(limits);
     let mut calls = Vec::new();
@@ -84,7 +84,7 @@ fn the_oldest_leaves_for_the_newest() {
         calls.push(asked(&mut server, id, "tool", &["a"]).0.context.call);
     }
     assert_eq!(server.cancelled, calls[..1]);
-    // Of those that hold a thread, too.
+    // The limit includes handlers that hold a thread.
     let mut blocking = |id| {
         server.hear(&call(id, "tool", &json!({})));
         let run = server.running();
@@ -99,7 +99,7 @@ fn the_oldest_leaves_for_the_newest() {
 }
 
 #[test]
-fn a_thousand_that_hold_threads_are_kept_to_the_limit() {
+fn handlers_that_hold_threads_are_limited() {
     let mut server = Server::new();
     let mut states = Vec::new();
     for id in 0..1_000 {
@@ -118,7 +118,7 @@ fn a_thousand_that_hold_threads_are_kept_to_the_limit() {
 }
 
 #[test]
-fn what_waits_is_bounded_by_its_bytes_as_well() {
+fn suspended_handlers_are_limited_by_bytes_as_well() {
     let mut server = Server::new();
     let long = "x".repeat(1024 * 1024);
     for id in 1..=40 {
@@ -132,7 +132,7 @@ fn what_waits_is_bounded_by_its_bytes_as_well() {
 }
 
 #[test]
-fn nobody_waits_for_longer_than_the_time_that_is_given() {
+fn suspension_ends_after_its_time_to_live() {
     let mut server = Server::new();
     let limits = RoundLimits::default();
     let (run, state) = asked(&mut server, 1, "tool", &["a"]);
@@ -140,7 +140,7 @@ fn nobody_waits_for_longer_than_the_time_that_is_given() {
     server.now += limits.park_ttl;
     server.handle(Input::Tick);
     assert_eq!(server.cancelled, [run.context.call]);
-    // What it then says is nobody's.
+    // Its later messages are dropped.
     done(&mut server, &run, "too late");
     assert!(server.sent.is_empty());
     server.hear(&retry(2, "tool", &state, &json!({"a": yes()})));

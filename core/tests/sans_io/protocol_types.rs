@@ -1,4 +1,4 @@
-//! Every type of the model says back what it was told, ignores what it does not know, and refuses what it can't be.
+//! All protocol types round-trip, ignore unknown members, and reject invalid values.
 
 use gudgeon::protocol::*;
 use serde::{Serialize, de::DeserializeOwned};
@@ -34,7 +34,7 @@ fn what_is_completed_is_a_template_or_a_prompt() {
     assert_eq!(named("team:greet"), CompletionTarget::Prompt("team:greet".into()));
 }
 
-/// One test a line: a type, and samples of it.
+/// Each line is a test: a type and samples of it.
 macro_rules! round_trips {
     ($($name:ident: $type:ty = [$($json:literal),* $(,)?];)*) => {
         $(#[test]
@@ -265,7 +265,7 @@ round_trips! {
 }
 
 #[test]
-fn unknown_content_is_kept_to_the_letter() {
+fn unknown_content_is_kept_unchanged() {
     let json = r#"{ "type":"holo\u0067ram",  "depth": 1.50, "depth": 2 }"#;
     let block: ContentBlock = parse(json);
     assert!(matches!(block, ContentBlock::Unknown(_)));
@@ -273,7 +273,7 @@ fn unknown_content_is_kept_to_the_letter() {
 }
 
 #[test]
-fn raw_parts_are_kept_to_the_letter() {
+fn raw_parts_are_kept_unchanged() {
     let json = r#"{"name":"add","arguments":{"a": 1.50,"a":2 ,"b":"\u0067"}}"#;
     let params: CallToolRequestParams = parse(json);
     assert_eq!(params.arguments.as_ref().unwrap().get(), r#"{"a": 1.50,"a":2 ,"b":"\u0067"}"#);
@@ -289,7 +289,7 @@ fn types_with_raw_parts_are_read_from_values_too() {
 }
 
 #[test]
-fn null_is_absence_but_for_structured_content() {
+fn null_means_absent_except_for_structured_content() {
     let tool: Tool = parse(
         r#"{"name":"t","title":null,"icons":null,"annotations":null,"inputSchema":{},"_meta":null}"#,
     );
@@ -324,7 +324,7 @@ fn deeply_nested_payloads_pass_through() {
 }
 
 #[test]
-fn refusals_name_what_is_wrong() {
+fn errors_name_the_problem() {
     assert!(refusal::<ContentBlock>("{}").contains("missing field `type`"));
     assert!(refusal::<ContentBlock>(r#"{"type":"text"}"#).contains("missing field `text`"));
     assert!(refusal::<ContentBlock>(r#"{"type":7}"#).contains("invalid type"));
@@ -365,7 +365,7 @@ fn a_question_without_a_mode_is_a_form() {
 }
 
 #[test]
-fn each_field_of_a_form_is_read_as_what_it_is() {
+fn each_form_field_is_parsed_by_its_kind() {
     type Check = fn(&FieldSchema) -> bool;
     let cases: [(&str, Check); 8] = [
         (r#"{"type":"string"}"#, |it| matches!(it, FieldSchema::String(_))),
@@ -393,7 +393,7 @@ fn members_keep_their_order_and_the_last_of_a_name_counts() {
 }
 
 #[test]
-fn answers_to_questions_are_kept_to_the_letter() {
+fn answers_to_questions_are_kept_unchanged() {
     let json = r#"{"z":{ "action":"decline" },"r":{"roots":[]}}"#;
     assert_eq!(written(&parse::<InputResponses>(json)), json);
 }
@@ -409,7 +409,7 @@ fn logging_levels_are_ordered_and_named() {
 }
 
 #[test]
-fn constructors_say_the_least_that_is_valid() {
+fn constructors_create_minimal_valid_values() {
     assert_eq!(written(&ContentBlock::text("a")), r#"{"type":"text","text":"a"}"#);
     assert_eq!(
         written(&ContentBlock::resource(ResourceContents::blob("a:b", "AA=="))),

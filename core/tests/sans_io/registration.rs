@@ -1,4 +1,4 @@
-//! Misuse at registration fails at once, with the place and the mend; pages and cursors of what was registered.
+//! Wrong registrations fail at once with the place and the fix; pages and cursors of registered items.
 
 use std::{sync::Arc, time::Instant};
 
@@ -54,7 +54,7 @@ fn tool_names_are_letters_digits_and_three_signs() {
 }
 
 #[test]
-fn keys_of_meta_that_the_specification_has_no_room_for_are_told() {
+fn reserved_meta_keys_are_reported() {
     let mut components = components();
     let mut noted = tool("noted");
     noted.meta = Some(json::raw(r#"{"com.example/ok":1,"not ok":2}"#.into()));
@@ -133,7 +133,7 @@ fn uris_templates_and_completions_are_checked() {
 }
 
 #[test]
-fn pages_follow_one_another_while_others_come_and_go() {
+fn pages_stay_consistent_while_entries_change() {
     let mut components = components();
     for name in ["a", "b", "c", "d", "e"] {
         components.tools.add(RegisteredTool::new(tool(name), handler()).unwrap(), true).unwrap();
@@ -155,7 +155,7 @@ fn pages_follow_one_another_while_others_come_and_go() {
 }
 
 #[test]
-fn a_page_is_made_once_and_anew_after_every_change() {
+fn a_page_is_serialized_once_per_change() {
     let mut components = components();
     for name in ["a", "b", "c"] {
         components.tools.add(RegisteredTool::new(tool(name), handler()).unwrap(), true).unwrap();
@@ -200,7 +200,7 @@ fn a_completion_goes_with_what_it_completes() {
     }
 }
 
-/// What the server declares.
+/// Returns the server's declared capabilities.
 fn capabilities(components: &Components) -> String {
     let now = Instant::now();
     let mut service = Service::new(Arc::new(components.clone()), &gudgeon::testing::start(now));
@@ -212,7 +212,7 @@ fn capabilities(components: &Components) -> String {
 }
 
 #[test]
-fn offers_change_by_name_and_by_tag() {
+fn components_change_by_name_and_by_tag() {
     let mut components = components();
     for (name, tag) in [("a", "x"), ("b", "y"), ("c", "x")] {
         let mut component = RegisteredTool::new(tool(name), handler()).unwrap();
@@ -239,7 +239,7 @@ fn offers_change_by_name_and_by_tag() {
 }
 
 #[test]
-fn what_hosts_refuse_is_told_at_registration() {
+fn features_that_hosts_reject_are_reported_at_registration() {
     let warnings = |name: &str, schema: serde_json::Value| {
         let mut components = components();
         let listed = Tool::new(name, json::raw(schema.to_string()));

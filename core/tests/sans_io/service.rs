@@ -1,4 +1,4 @@
-//! Calls under way: their time, their turn, and what a change of components tells. The clock is moved by hand.
+//! Pending calls: timeouts, concurrency, and notifications of changed components, with a manual clock.
 
 use std::{
     sync::Arc,

@@ -1,4 +1,4 @@
-//! What we say of each revision, held against the schema that was published with it.
+//! Comparison of the tables of each revision with its published schema.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! What waits for whoever is subscribed: equal changes are one, a flood is bounded, and nothing is lost.
+//! The queue of changes of a subscription: equal changes are merged, a flood is bounded, and nothing is lost.
 
 use std::task::Poll;
 
@@ -18,7 +18,7 @@ fn take(changes: &mut Changes) -> Vec<Change> {
 }
 
 #[test]
-fn changes_that_come_again_before_they_are_taken_are_one() {
+fn repeated_changes_are_merged_until_they_are_taken() {
     let mut changes = Changes::new(Interests::of(&everything()).unwrap());
     for _ in 0..1_000 {
         changes.push(updated("a:/c"));
@@ -50,7 +50,7 @@ fn a_flood_of_parts_is_bounded_and_loses_nothing() {
 }
 
 #[test]
-fn what_waits_is_taken_before_the_end_and_the_error_once() {
+fn pending_changes_precede_the_end_and_the_error_is_returned_once() {
     let mut changes = Changes::new(Interests::of(&everything()).unwrap());
     changes.push(updated("a:/b"));
     changes.end(Some(lost()));

@@ -1,4 +1,4 @@
-//! What a client is subscribed to, as a machine: with a clock moved by hand and a server that is a script.
+//! The state machine of a client's subscriptions, with a manual clock and a scripted server.
 
 use std::time::Duration;
 
@@ -43,7 +43,7 @@ fn since_2026_07_28_each_subscription_is_one_long_request() {
 }
 
 #[test]
-fn a_notification_that_names_no_subscription_is_for_all_that_asked() {
+fn a_notification_without_an_id_reaches_all_matching_subscriptions() {
     let mut client = Scripted::modern();
     let (key, _) = client.listening(SubscriptionSettings::default());
     client.open(&SubscriptionFilter::default().tools());
@@ -53,7 +53,7 @@ fn a_notification_that_names_no_subscription_is_for_all_that_asked() {
 }
 
 #[test]
-fn what_is_not_acknowledged_is_an_error_that_names_it() {
+fn unacknowledged_parts_are_named_in_the_error() {
     for (kept, message) in [
         (SubscriptionFilter::default().uri("a:/b").uri("a:/c"), "when its tools change"),
         (SubscriptionFilter::default().tools().uri("a:/b"), "when a:/c is updated"),
@@ -85,7 +85,7 @@ fn many_uris_that_are_not_acknowledged_are_counted() {
 }
 
 #[test]
-fn what_the_server_did_not_declare_is_not_asked() {
+fn undeclared_notifications_are_not_requested() {
     for revision in Revision::ALL {
         let mut client = Scripted::new(revision);
         let key = client.open(&SubscriptionFilter::default().prompts());
@@ -127,7 +127,7 @@ fn a_graceful_end_and_one_with_a_reason_are_told_apart() {
 }
 
 #[test]
-fn one_that_ends_before_it_began_has_begun() {
+fn a_subscription_that_ends_before_its_acknowledgement_counts_as_opened() {
     let mut client = Scripted::modern();
     let key = client.open(&everything());
     let request = client.asked(Method::Listen).0;
@@ -137,7 +137,7 @@ fn one_that_ends_before_it_began_has_begun() {
 }
 
 #[test]
-fn a_broken_one_is_taken_up_again_and_everything_counts_as_changed() {
+fn a_broken_subscription_is_re_established_and_reports_everything_as_changed() {
     let mut client = Scripted::modern();
     let (key, request) = client.listening(SubscriptionSettings::default());
     client.answer(request, Err(lost()));
@@ -157,7 +157,7 @@ fn a_broken_one_is_taken_up_again_and_everything_counts_as_changed() {
 }
 
 #[test]
-fn one_that_breaks_again_and_again_is_given_up() {
+fn a_repeatedly_broken_subscription_is_given_up() {
     let mut client = Scripted::modern();
     let (key, mut request) = client.listening(SubscriptionSettings::default());
     let start = client.now;
@@ -177,7 +177,7 @@ fn one_that_breaks_again_and_again_is_given_up() {
 }
 
 #[test]
-fn one_that_was_worth_it_starts_to_count_anew() {
+fn a_long_lived_subscription_resets_the_attempts() {
     let mut client = Scripted::modern();
     let (_, mut request) = client.listening(SubscriptionSettings::default());
     for _ in 0..100 {
@@ -204,7 +204,7 @@ fn a_refusal_is_not_tried_again() {
 }
 
 #[test]
-fn one_that_outlives_its_end_is_taken_up_again_whatever_ends_it() {
+fn a_subscription_that_outlives_its_end_is_always_re_established() {
     let settings = SubscriptionSettings { outlives_end: true, ..SubscriptionSettings::default() };
     let ends = [Ok(done()), Err(Error::new(ErrorKind::Cancelled, "bye")), Err(lost())];
     for end in ends {
@@ -227,7 +227,7 @@ fn one_that_outlives_its_end_is_taken_up_again_whatever_ends_it() {
 }
 
 #[test]
-fn one_that_goes_on_from_another_may_have_missed_something() {
+fn a_replacing_subscription_reports_everything_as_changed() {
     let mut client = Scripted::modern();
     let settings =
         SubscriptionSettings { may_have_missed: true, ..SubscriptionSettings::default() };
@@ -265,7 +265,7 @@ fn before_2026_07_28_a_uri_is_asked_for_once() {
 }
 
 #[test]
-fn a_uri_is_asked_for_again_only_when_the_server_has_let_it_go() {
+fn resubscribing_waits_for_the_unsubscribe_response() {
     let mut client = Scripted::legacy();
     let filter = SubscriptionFilter::default().uri("a:/b");
     let key = client.open(&filter);
@@ -283,7 +283,7 @@ fn a_uri_is_asked_for_again_only_when_the_server_has_let_it_go() {
 }
 
 #[test]
-fn a_uri_that_is_refused_ends_all_that_want_it_and_lets_the_others_go() {
+fn a_rejected_uri_ends_its_subscriptions_and_releases_their_other_uris() {
     let mut client = Scripted::legacy();
     let first = client.open(&everything());
     let second = client.open(&SubscriptionFilter::default().uri("a:/c"));
@@ -299,7 +299,7 @@ fn a_uri_that_is_refused_ends_all_that_want_it_and_lets_the_others_go() {
 }
 
 #[test]
-fn a_new_session_is_told_of_every_uri() {
+fn a_new_session_subscribes_every_uri_again() {
     let mut client = Scripted::legacy();
     let key = client.open(&everything());
     for _ in 0..2 {
@@ -323,7 +323,7 @@ fn a_new_session_is_told_of_every_uri() {
 }
 
 #[test]
-fn where_nothing_arrives_any_more_nobody_waits() {
+fn losing_notifications_ends_all_subscriptions() {
     let mut client = Scripted::legacy();
     let key = client.open(&SubscriptionFilter::default().tools());
     assert!(matches!(client.rest.pop_front(), Some(Output::Opened(it)) if it == key));
@@ -338,7 +338,7 @@ fn where_nothing_arrives_any_more_nobody_waits() {
 }
 
 #[test]
-fn with_the_connection_every_subscription_ends() {
+fn closing_the_connection_ends_every_subscription() {
     for mut client in [Scripted::modern(), Scripted::legacy()] {
         let key = client.open(&everything());
         let (request, ..) = client.requests.pop_front().unwrap();

@@ -1,4 +1,4 @@
-//! What holds for subscriptions whatever the server does and in whatever order.
+//! Properties of subscriptions that hold for any behaviour of the server.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -67,7 +67,7 @@ struct World {
     server: ServerIdentity,
     now: Instant,
     in_flight: Vec<(RequestKey, Method, String)>,
-    /// What a legacy server watches.
+    /// The URIs that a legacy server watches.
     watched: BTreeSet<String>,
     alive: BTreeMap<SubscriptionKey, SubscriptionFilter>,
     opened: BTreeSet<SubscriptionKey>,
@@ -120,7 +120,7 @@ impl World {
         let uri = params.split('"').nth(3).unwrap_or_default().to_owned();
         match (method, how) {
             (Method::Subscribe, Ending::Well) => drop(self.watched.insert(uri)),
-            // One that it keeps all the same is told to nobody.
+            // Notifications of a subscription that it keeps anyway are ignored.
             (Method::Unsubscribe, _) => drop(self.watched.remove(&uri)),
             _ => (),
         }
@@ -190,7 +190,7 @@ impl World {
         }
     }
 
-    /// From now on the server does all that it is asked.
+    /// Makes the server accept all requests from now on.
     fn settle(&mut self) {
         loop {
             let listens = |it: &&(RequestKey, Method, String)| it.1 == Method::Listen;
@@ -213,7 +213,7 @@ impl World {
 
 proptest! {
     #[test]
-    fn what_is_wanted_is_heard_in_the_end_and_nothing_else(
+    fn exactly_the_subscribed_changes_are_delivered_in_the_end(
         steps in steps(),
         revision in prop_oneof![Just(Revision::V2025_11_25), Just(Revision::V2026_07_28)],
     ) {

@@ -1,4 +1,4 @@
-//! What a service does otherwise for a test: replays every handler, shares its states, tells the keys of questions.
+//! Test mode: every handler is replayed, states are shared, and requests carry the keys of questions.
 
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ fn asked(server: &mut Server, key: &str) -> String {
 }
 
 #[test]
-fn a_handler_that_would_be_parked_is_stopped_and_runs_from_its_top() {
+fn in_test_mode_handlers_are_replayed_instead_of_suspended() {
     let mut server = test_server(1, Some(TestMode { replays: true, ..TestMode::default() }));
     server.hear(&modern(1, &able(), &json!({})));
     let first = server.runs[0].context.call;
@@ -57,7 +57,7 @@ fn a_handler_that_would_be_parked_is_stopped_and_runs_from_its_top() {
 }
 
 #[test]
-fn the_next_serving_of_a_server_without_keys_opens_its_states() {
+fn in_test_mode_a_restarted_server_opens_earlier_states() {
     let key = Some(TestMode { replays: false, state_key: Some([9; 32]) });
     for (first, next, opens) in [(key, key, true), (key, None, false), (None, None, false)] {
         let mut before = test_server(1, first);
@@ -72,7 +72,7 @@ fn the_next_serving_of_a_server_without_keys_opens_its_states() {
 }
 
 #[test]
-fn requests_tell_the_keys_of_their_questions_in_tests_only() {
+fn requests_carry_question_keys_in_test_mode_only() {
     let in_a_test = Some(TestMode::default());
     for (test_mode, expected) in [(in_a_test, json!({"gudgeon/key": "name"})), (None, Value::Null)]
     {

@@ -1,4 +1,4 @@
-//! Replays every `tests/transcripts/**/*.txt` over each of its wires: `>` goes in, `<` must come out, in order.
+//! Replays every `tests/transcripts/**/*.txt` over each of its transports: `>` is sent, `<` must be received, in order.
 //! `UPDATE_TRANSCRIPTS=1` rewrites the `<` lines that differ.
 
 use std::{
@@ -144,7 +144,7 @@ fn equal(expected: &Value, actual: &Value) -> bool {
     }
 }
 
-/// What a line `name: …` says.
+/// Returns the value of a line `name: …`.
 fn header<'a>(transcript: &'a str, name: &str) -> Option<&'a str> {
     transcript.lines().find_map(|it| it.strip_prefix(name)?.strip_prefix(": "))
 }

@@ -1,4 +1,4 @@
-//! Components that not everybody sees: the shell's visibility filter tells, by who asks, and what is hidden is as if it were not there.
+//! Components that are hidden from some callers: the shell's filter decides by caller, and hidden ones behave as missing.
 
 use std::sync::Arc;
 
@@ -56,7 +56,7 @@ fn visitor() -> Visitor {
     Visitor::new(components, EndpointConfig::default())
 }
 
-/// What the visibility filter is asked by the request that came last.
+/// Returns the question to the visibility filter for the last request.
 fn asked(visitor: &Visitor) -> Value {
     let run = visitor.runs.last().unwrap();
     assert!(run.handler.downcast_ref::<VisibilityFilter>().is_some(), "{run:?}");
@@ -79,7 +79,7 @@ fn names(visitor: &Visitor, id: u64, list: &str) -> Vec<String> {
 }
 
 #[test]
-fn lists_show_what_is_for_whoever_asks() {
+fn lists_contain_the_callers_visible_components() {
     let mut visitor = visitor();
     visitor.principal = Some(Arc::new(Principal::new("ada")));
     for (method, list, name) in [
@@ -102,7 +102,7 @@ fn lists_show_what_is_for_whoever_asks() {
 }
 
 #[test]
-fn the_judge_hears_who_asks_and_for_what() {
+fn the_visibility_filter_gets_the_caller_and_the_components() {
     let mut visitor = visitor();
     visitor.modern("tools/list", json!({}));
     assert_eq!(asked(&visitor), json!({"principal": null, "components": [["tool", "drop"]]}));
@@ -119,7 +119,7 @@ fn the_judge_hears_who_asks_and_for_what() {
 }
 
 #[test]
-fn what_is_hidden_is_not_there() {
+fn hidden_components_behave_as_missing() {
     let mut visitor = visitor();
     let hidden = [
         ("tools/call", json!({"name": "drop", "arguments": {}}), "Unknown tool: drop"),
@@ -151,7 +151,7 @@ fn what_is_hidden_is_not_there() {
 }
 
 #[test]
-fn what_some_see_is_kept_for_them_alone() {
+fn partly_visible_lists_are_private() {
     let mut visitor = visitor();
     let id = send(&mut visitor, "resources/read", json!({"uri": "staff://pay"}), true);
     visitor.finish(Ok(Reply::Text("much".into())));
@@ -162,7 +162,7 @@ fn what_some_see_is_kept_for_them_alone() {
 }
 
 #[test]
-fn who_asks_for_what_everybody_sees_waits_for_no_judge() {
+fn public_components_do_not_wait_for_the_visibility_filter() {
     let mut visitor = visitor();
     visitor.modern("tools/call", json!({"name": "echo", "arguments": {"text": "hi"}}));
     assert!(visitor.runs[0].handler.downcast_ref::<VisibilityFilter>().is_none());
@@ -172,7 +172,7 @@ fn who_asks_for_what_everybody_sees_waits_for_no_judge() {
 }
 
 #[test]
-fn without_a_word_of_the_judge_it_stays_hidden() {
+fn without_an_answer_of_the_filter_components_stay_hidden() {
     let failure = || Failure::Exception {
         kind: "KeyError".into(),
         message: "scopes".into(),
@@ -197,7 +197,7 @@ fn without_a_word_of_the_judge_it_stays_hidden() {
 }
 
 #[test]
-fn nobody_hears_of_a_resource_that_he_does_not_see() {
+fn updates_of_hidden_resources_are_not_notified() {
     let mut visitor = visitor();
     let filter =
         json!({"notifications": {"resourceSubscriptions": ["staff://pay", "fixture://about"]}});
@@ -222,7 +222,7 @@ fn nobody_hears_of_a_resource_that_he_does_not_see() {
 }
 
 #[test]
-fn who_leaves_while_the_judge_thinks_is_forgotten() {
+fn a_request_cancelled_during_the_filter_is_dropped() {
     let mut visitor = visitor();
     let id = visitor.modern("tools/call", json!({"name": "drop", "arguments": {}}));
     assert_eq!(visitor.endpoint.in_flight(), 1);
@@ -233,7 +233,7 @@ fn who_leaves_while_the_judge_thinks_is_forgotten() {
 }
 
 #[test]
-fn pages_hold_what_is_seen() {
+fn pages_contain_visible_components_only() {
     let mut components = unjudged();
     components.set_visibility_filter(Arc::new(VisibilityFilter));
     Arc::make_mut(&mut components.server).page_size = 1;
@@ -253,7 +253,7 @@ fn pages_hold_what_is_seen() {
 }
 
 #[test]
-fn a_session_is_there_for_who_began_it() {
+fn a_session_belongs_to_the_principal_that_opened_it() {
     let mut visitor = visitor();
     let ada = Principal::new("ada");
     visitor.principal = Some(Arc::new(ada.clone()));
@@ -282,7 +282,7 @@ fn a_session_is_there_for_who_began_it() {
 }
 
 #[test]
-fn what_comes_on_a_connection_comes_from_who_opened_it() {
+fn a_connection_belongs_to_the_principal_that_opened_it() {
     let mut visitor = visitor();
     let ada = Principal::new("ada");
     let initialize = json!({
@@ -311,7 +311,7 @@ fn what_comes_on_a_connection_comes_from_who_opened_it() {
 }
 
 #[test]
-fn where_nobody_can_tell_who_asks_the_answer_tells_no_more() {
+fn a_failed_identification_is_answered_without_details() {
     let visitor = visitor();
     let (head, ()) =
         http::Request::post("/mcp").header("host", "127.0.0.1").body(()).unwrap().into_parts();

@@ -1,5 +1,5 @@
-//! Handlers that wait for answers to requests (before 2026-07-28): their time stands still, their place is free, and the
-//! wait has an end. What is true of them is true of those that are parked, in `parking.rs`.
+//! Handlers that wait for answers to requests (before 2026-07-28): their timeout is suspended, their concurrency slot is
+//! free, and the wait is limited. `parking.rs` tests the same for the modern era.
 
 use std::{sync::Arc, time::Duration};
 
@@ -83,7 +83,7 @@ fn done(server: &mut Server, run: &Run, text: &str) {
     server.done(run, Ok(Reply::Text(text.into())));
 }
 
-/// Nothing is left of any call: the next runs at once, and nothing falls due.
+/// Checks that no call has left state: the next one runs at once, and there is no deadline.
 fn is_clean(server: &mut Server) {
     assert_eq!(server.in_flight(), 0);
     for id in [90, 91] {
@@ -96,7 +96,7 @@ fn is_clean(server: &mut Server) {
 }
 
 #[test]
-fn the_time_of_a_handler_stands_still_while_it_waits_and_then_goes_on() {
+fn a_handlers_timeout_is_suspended_while_it_waits() {
     for revision in REVISIONS.into_iter().skip(2) {
         let mut server = opened(revision);
         let run = call(&mut server, 1, "slow");
@@ -118,7 +118,7 @@ fn the_time_of_a_handler_stands_still_while_it_waits_and_then_goes_on() {
 }
 
 #[test]
-fn its_place_is_free_while_it_waits_and_taken_again_in_turn() {
+fn a_waiting_handler_releases_its_slot_and_queues_for_it_again() {
     let mut server = server();
     let (first, ids) = asked(&mut server, 1, "both", &["a"]);
     let second = call(&mut server, 2, "both");
@@ -149,7 +149,7 @@ fn its_place_is_free_while_it_waits_and_taken_again_in_turn() {
 }
 
 #[test]
-fn nobody_waits_for_longer_than_a_parked_handler() {
+fn waiting_ends_after_the_time_to_live_of_suspended_handlers() {
     for (tool, revision) in [("tool", "2025-06-18"), ("both", "2025-11-25")] {
         let mut server = opened(revision);
         let limits = RoundLimits::default();
@@ -170,7 +170,7 @@ fn nobody_waits_for_longer_than_a_parked_handler() {
         assert_eq!(text(&said), (1, &*problem));
         assert_eq!(said["result"]["isError"], true);
         assert_eq!(server.cancelled, [run.context.call]);
-        // What it then says, or its client, is nobody's.
+        // Later messages of the handler or its client are dropped.
         done(&mut server, &run, "too late");
         answer(&mut server, &ids[1]);
         assert!(server.sent.is_empty());
@@ -179,7 +179,7 @@ fn nobody_waits_for_longer_than_a_parked_handler() {
 }
 
 #[test]
-fn each_answer_is_told_when_it_comes_and_the_last_when_there_is_room() {
+fn answers_are_delivered_at_once_and_the_last_one_when_a_slot_is_free() {
     let mut server = server();
     let (first, ids) = asked(&mut server, 1, "both", &["a", "b"]);
     let second = call(&mut server, 2, "both");
@@ -196,7 +196,7 @@ fn each_answer_is_told_when_it_comes_and_the_last_when_there_is_room() {
 }
 
 #[test]
-fn who_asks_again_while_it_is_in_line_waits_for_its_client_as_before() {
+fn a_queued_handler_that_asks_again_waits_for_its_client() {
     let mut server = server();
     let (first, ids) = asked(&mut server, 1, "both", &["a"]);
     let second = call(&mut server, 2, "both");
@@ -217,7 +217,7 @@ fn who_asks_again_while_it_is_in_line_waits_for_its_client_as_before() {
 }
 
 #[test]
-fn an_answer_that_came_before_the_wait_lets_nothing_stand_still() {
+fn an_early_answer_does_not_suspend_the_timeout() {
     let mut server = server();
     let run = call(&mut server, 1, "both");
     server.handle(ask(&run, 0, "a"));
@@ -236,7 +236,7 @@ fn an_answer_that_came_before_the_wait_lets_nothing_stand_still() {
 }
 
 #[test]
-fn who_is_given_up_or_ends_while_it_waits_or_is_in_line_leaves_nothing() {
+fn handlers_that_end_while_waiting_or_queued_leave_no_state() {
     for is_in_line in [false, true] {
         for ends in ["cancelled", "done", "failed"] {
             let mut server = server();
@@ -288,7 +288,7 @@ fn a_client_that_leaves_ends_the_wait() {
 }
 
 #[test]
-fn returned_questions_take_neither_time_nor_place_until_the_handler_runs_again() {
+fn returned_questions_count_against_neither_timeout_nor_concurrency() {
     let mut server = server();
     let first = call(&mut server, 1, "both");
     wait(&mut server, 9);
@@ -315,7 +315,7 @@ fn returned_questions_take_neither_time_nor_place_until_the_handler_runs_again()
 }
 
 #[test]
-fn returned_questions_that_nobody_answers_are_given_up() {
+fn unanswered_returned_questions_expire() {
     let mut server = server();
     for ends in ["late", "cancelled", "refused"] {
         let run = call(&mut server, 1, "both");
@@ -362,7 +362,7 @@ fn a_tool_that_must_not_run_again_can_not_return_questions() {
     server.done(&run, Ok(questions(&["a"])));
     let said = server.said();
     assert_eq!((text(&said), &said["result"]["isError"]), ((1, problem), &json!(true)));
-    // One that is parked does not either.
+    // A suspended handler does not either.
     server.hear(&modern(2, &able, &json!({"name": "forbids"})));
     let run = server.running();
     server.handle(ask(&run, 0, "a"));
@@ -376,7 +376,7 @@ fn a_tool_that_must_not_run_again_can_not_return_questions() {
     assert_eq!(server.in_flight(), 0);
 }
 
-/// What may happen next; a number picks one of those that it can happen to.
+/// A possible event; the number selects one of the calls that it can apply to.
 #[derive(Clone, Debug)]
 enum Step {
     Call,
@@ -462,13 +462,13 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_happens_no_place_is_lost_and_nothing_waits_for_ever(steps in vec(step(), 1..60)) {
+    fn no_sequence_of_events_loses_a_slot_or_waits_forever(steps in vec(step(), 1..60)) {
         let mut server = server();
         let mut scene = Scene::default();
         for step in &steps {
             scene.act(&mut server, step);
         }
-        // Whoever still runs ends, and whoever waits is given up in time.
+        // Running handlers end, and waiting ones expire.
         while server.in_flight() > 0 {
             match scene.running.is_empty() {
                 false => scene.act(&mut server, &Step::End(0)),

@@ -1,4 +1,4 @@
-//! A scripted server whose one tool asks, in every era.
+//! A scripted server with a tool that asks, in both eras.
 
 use std::time::Duration;
 

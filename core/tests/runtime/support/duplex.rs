@@ -1,4 +1,4 @@
-//! A client of raw frames against a server in memory.
+//! A client that exchanges raw frames with an in-memory server.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! An HTTP server written by hand, so that it can misbehave as real ones do.
+//! A minimal HTTP server that can misbehave like real ones.
 #![allow(clippy::needless_pass_by_value, reason = "what is said reads better without ampersands")]
 
 use std::{
@@ -61,7 +61,7 @@ pub(crate) struct Answer {
     pub(crate) steps: Vec<Step>,
 }
 
-/// What a streamed body does.
+/// The behaviour of a streamed body.
 #[derive(Clone, Debug)]
 pub(crate) enum Step {
     Bytes(String),
@@ -219,7 +219,7 @@ async fn read(stream: &mut BufReader<TcpStream>) -> Option<Seen> {
     Some(Seen { method, path, headers, body, connection: 0, at: Instant::now() })
 }
 
-/// Until the client goes on, or away.
+/// Waits until the client sends more or disconnects.
 async fn hold(stream: &mut BufReader<TcpStream>, dropped: &AtomicUsize) {
     let mut byte = [0];
     if !matches!(stream.read(&mut byte).await, Ok(1)) {
@@ -227,7 +227,7 @@ async fn hold(stream: &mut BufReader<TcpStream>, dropped: &AtomicUsize) {
     }
 }
 
-/// Whether the connection goes on.
+/// Returns whether the connection stays open.
 async fn write(stream: &mut BufReader<TcpStream>, reply: Answer, dropped: &AtomicUsize) -> bool {
     let mut head = format!("HTTP/1.1 {} Whatever\r\n", reply.status);
     for (name, value) in &reply.headers {

@@ -1,4 +1,4 @@
-//! A scripted server at the other end of a stream in memory.
+//! A scripted server at the other end of an in-memory stream.
 
 use gudgeon::client::Target;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! A service whose handlers ask, driven by hand.
+//! A manually driven service whose handlers ask questions.
 
 use std::{
     sync::Arc,

@@ -1,4 +1,4 @@
-//! Which definition of which revision's schema a frame of ours has to fit.
+//! The definition in a revision's published schema that a frame must match.
 
 use super::spec;
 

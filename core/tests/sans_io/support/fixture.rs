@@ -15,13 +15,13 @@ use gudgeon::{
 };
 use serde_json::{Value, json};
 
-/// What a handler of the fixture does with its input; `None`: it never answers.
+/// The result of a fixture handler for its input; `None` means that it never finishes.
 pub(crate) type Act = fn(&Value, &mut Vec<Told>) -> Option<Result<Reply, Failure>>;
 
-/// What a handler makes of the answer that it waits for.
+/// The reply of a handler to the answer that it waits for.
 pub(crate) type Then = fn(&Value) -> Result<Reply, Failure>;
 
-/// What a handler tells while it runs.
+/// A message that a handler sends while it runs.
 pub(crate) enum Told {
     Progress {
         progress: f64,
@@ -32,7 +32,7 @@ pub(crate) enum Told {
         level: String,
         data: Value,
     },
-    /// It asks the client and waits: the answer makes its reply.
+    /// Asks the client and waits; the answer determines the reply.
     Ask {
         method: Method,
         params: Value,
@@ -69,13 +69,13 @@ fn build(behind: fn(&str, Act) -> Act) -> Components {
     components.add_completion("greet", "name", handler(behind("name", act::names))).unwrap();
     components.add_method("acme/echo", handler(act::acme)).unwrap();
     components.add_method("acme/signed", handler(act::signed)).unwrap();
-    // Whoever replays the transcripts logs what a handler of notifications comes to.
+    // The player of the transcripts logs the outcome of notification handlers.
     let changed = "notifications/roots/list_changed";
     components.add_notification(changed, handler(act::places)).unwrap();
     components
 }
 
-/// What a server offers beside that when it speaks dialects.
+/// The additional components of a server with dialects.
 pub(crate) fn components_in(dialects: Vec<Dialect>) -> Components {
     let mut components = components();
     if !dialects.is_empty() {

@@ -1,4 +1,4 @@
-//! What several of these tests need.
+//! Support code shared by several tests.
 
 pub(crate) mod asker;
 pub(crate) mod conformance;

@@ -1,4 +1,4 @@
-//! A fixture server without IO behind one of its wires, with a clock moved by hand: frames in, frames out.
+//! The sans-IO fixture server behind one of its transports, with a manual clock.
 
 use std::{
     sync::Arc,
@@ -23,14 +23,14 @@ use serde_json::{Value, json};
 
 use crate::support::fixture::{Then, Told};
 
-/// How long a server may take for what it says next.
+/// The time limit for the server's next frame.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Longer than a session may be idle.
 const IDLE: Duration = Duration::from_secs(40 * 60);
 const CONNECTION: ConnectionId = ConnectionId(1);
 const BOTH: &str = "application/json, text/event-stream";
 
-/// What moves the frames of a transcript.
+/// The transport of a transcript's frames.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Wire {
     Stdio,
@@ -62,14 +62,14 @@ pub(crate) struct Player {
     header: Option<(String, String)>,
     now: Instant,
     starts: u8,
-    /// What came out and was not taken yet.
+    /// Received frames that were not taken yet.
     sent: Vec<String>,
-    /// What a handler makes of the answer that it waits for.
+    /// The reply of a handler to the answer that it waits for.
     waiting: Option<Then>,
     /// The handler of a notification that ran last.
     listener: Option<CallId>,
     next_exchange: u64,
-    /// Where messages of the pair are posted, or the session of an HTTP client.
+    /// The URL for messages of HTTP+SSE, or the session of an HTTP client.
     address: String,
 }
 
@@ -78,7 +78,7 @@ enum Machine {
     Endpoint(Box<Endpoint>),
 }
 
-/// What a machine is to be told.
+/// An input for the state machine.
 enum Deed {
     Handler(CallId, HandlerEvent),
     Components(Arc<Components>, ListKind),
@@ -113,7 +113,7 @@ impl Player {
         self
     }
 
-    /// What comes out after this frame; where nothing does although something is expected, time passes.
+    /// Sends a frame and returns the received ones; advances the clock if an expected frame is missing.
     pub(crate) fn exchange(&mut self, frame: &str, expected: usize) -> Vec<String> {
         self.say(frame);
         let end = self.now + PATIENCE;
@@ -121,7 +121,7 @@ impl Player {
         std::mem::take(&mut self.sent)
     }
 
-    /// Nobody says anything until a session is idle for too long.
+    /// Advances the clock until an idle session expires.
     pub(crate) fn idle(&mut self) -> Vec<String> {
         let end = self.now + IDLE;
         while self.tick_before(end) {}
@@ -181,7 +181,7 @@ impl Player {
             _ => {
                 let had_session = !self.address.is_empty();
                 self.request("POST", "/mcp", frame);
-                // What belongs to no request comes on a stream of its own.
+                // Messages that belong to no request are sent on a separate stream.
                 if !had_session && !self.address.is_empty() {
                     self.request("GET", "/mcp", "");
                 }
@@ -374,7 +374,7 @@ fn machine(wire: Wire, components: &Components, start: &Start) -> Machine {
     Machine::Endpoint(Box::new(Endpoint::new(components, config, start)))
 }
 
-/// What a handler's first question goes by.
+/// The key of a handler's first question.
 fn key(method: Method) -> &'static str {
     match method {
         Method::CreateMessage => "sample-1",

@@ -1,4 +1,4 @@
-//! Requests whose answers come with a later one (2026-07-28), as an `asker::Server` hears and answers them.
+//! Rounds of questions (2026-07-28) for an `asker::Server`.
 
 use gudgeon::{
     engine::{HandlerEvent, Input, Run},

@@ -1,4 +1,4 @@
-//! The published JSON Schemas of every revision, where they are at hand.
+//! The published JSON Schemas of every revision, if available.
 
 use std::{
     collections::HashMap,
@@ -16,7 +16,7 @@ type Cache<K, V> = LazyLock<Mutex<HashMap<K, Arc<V>>>>;
 static SCHEMAS: Cache<Revision, Value> = LazyLock::new(Mutex::default);
 static VALIDATORS: Cache<(Revision, String), Validator> = LazyLock::new(Mutex::default);
 
-/// Whether the schemas are at hand; if not, says so, and the test that asked has nothing to do.
+/// Returns whether the schemas are available; if not, prints that the test is skipped.
 pub(crate) fn available() -> bool {
     let folder = folder();
     if !folder.is_dir() {

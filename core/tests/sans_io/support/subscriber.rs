@@ -1,4 +1,4 @@
-//! The machine of a client's subscriptions, with a clock moved by hand and a server that is a script.
+//! The state machine of a client's subscriptions, with a manual clock and a scripted server.
 
 use std::{
     collections::VecDeque,

@@ -1,4 +1,4 @@
-//! A visitor of an endpoint: HTTP requests in, what came back of each out. The clock is moved by hand.
+//! A client of the sans-IO endpoint: sends HTTP requests and collects the responses, with a manual clock.
 
 #![allow(clippy::needless_pass_by_value, reason = "`json!` at the call reads best by value")]
 
@@ -30,14 +30,14 @@ pub(crate) struct Visitor {
     pub(crate) reports: Vec<String>,
     pub(crate) answers: Vec<(u64, Result<String, String>)>,
     pub(crate) replies: BTreeMap<u64, Answered>,
-    /// What message connections were sent.
+    /// Messages sent to message connections.
     pub(crate) frames: Vec<(ConnectionId, Value)>,
-    /// Whom the host lets in.
+    /// The principal that the host has authenticated.
     pub(crate) principal: Option<Arc<Principal>>,
     next: u64,
 }
 
-/// What came back of one request so far.
+/// The response to a request, as received so far.
 #[derive(Debug, Default)]
 pub(crate) struct Answered {
     pub(crate) status: u16,

@@ -1,4 +1,4 @@
-//! A client session at the end of a scripted wire, with a clock moved by hand.
+//! A client session on a scripted connection, with a manual clock.
 
 use std::{
     sync::Arc,
