@@ -104,6 +104,7 @@ impl Error {
         Self::new(ErrorKind::Misuse, message)
     }
 
+    /// Sets the hint at how to fix the error.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
@@ -116,18 +117,21 @@ impl Error {
         self.with_hint(format!("{} sets the limit", option_name(option)))
     }
 
+    /// Sets the URL or command of the server.
     #[must_use]
     pub fn with_target(mut self, target: impl Into<String>) -> Self {
         self.target = Some(target.into());
         self
     }
 
+    /// Sets the operation that failed, such as "connect".
     #[must_use]
     pub fn in_phase(mut self, phase: &'static str) -> Self {
         self.phase = Some(phase);
         self
     }
 
+    /// Sets the error that caused this one.
     #[must_use]
     pub fn caused_by(
         mut self,
@@ -272,22 +276,27 @@ pub enum FaultKind {
 }
 
 impl Fault {
+    /// Creates a fault without data.
     pub fn new(kind: FaultKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), data: None }
     }
 
+    /// Creates a fault of kind [`InvalidRequest`](FaultKind::InvalidRequest).
     pub fn invalid_request(message: impl Into<String>) -> Self {
         Self::new(FaultKind::InvalidRequest, message)
     }
 
+    /// Creates a fault of kind [`InvalidParams`](FaultKind::InvalidParams).
     pub fn invalid_params(message: impl Into<String>) -> Self {
         Self::new(FaultKind::InvalidParams, message)
     }
 
+    /// Creates a fault of kind [`UnknownMethod`](FaultKind::UnknownMethod) for the method `name`.
     pub fn unknown_method(name: &str) -> Self {
         Self::new(FaultKind::UnknownMethod, format!("method not found: {name}"))
     }
 
+    /// Sets the data of the JSON-RPC error.
     #[must_use]
     pub fn with_data(mut self, data: Option<Box<RawValue>>) -> Self {
         self.data = data;

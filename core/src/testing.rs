@@ -121,11 +121,13 @@ impl Pair {
         self.now = end;
     }
 
+    /// Passes an input to the client and delivers the resulting frames.
     pub fn tell_client(&mut self, input: client::Input<'_>) {
         self.client.handle(self.now, input);
         self.settle();
     }
 
+    /// Passes an input to the server and delivers the resulting frames.
     pub fn tell_server(&mut self, input: engine::Input<'_>) {
         self.server.handle(self.now, input);
         self.settle();

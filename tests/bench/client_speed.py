@@ -1,5 +1,5 @@
-"""Calls a second of clients over HTTP with 1 and 32 in flight, ours beside the official SDKs', in each era, all against
-our server in Rust.
+"""Measures calls per second of clients over HTTP with 1 and 32 concurrent calls, for Gudgeon and the official SDKs, in
+each era, against Gudgeon's Rust server.
 
 python3 tests/bench/client_speed.py [--seconds 2] [--rounds 3] [--era legacy|modern]
 """
@@ -20,7 +20,7 @@ COMMANDS = {
 }
 ERAS = ("legacy", "modern")
 IN_FLIGHT = (1, 32)
-# Ours, whom it is compared with, and how many times as many calls a second, by calls in flight.
+# Gudgeon's client, the client to compare with, and the expected ratio of calls per second by concurrency.
 GOALS = (("python", "mcp 2", {1: 8, 32: 25}), ("node", "ts 2", {1: 5, 32: 12}))
 
 

@@ -1,4 +1,4 @@
-"""How soon a spawned server answers, ours beside the official SDKs, and what `import gudgeon` costs and loads.
+"""Measures the time until a spawned server answers, for Gudgeon and the official SDKs, and the cost of the import.
 
 python3 tests/bench/coldstart.py [--rounds 3]
 """
@@ -57,7 +57,7 @@ def bench():
 
 
 def import_cost():
-    """Prints what the import costs and loads; how many times a bare start it takes."""
+    """Prints the time and the modules of the import; returns its time relative to a bare start."""
     took = {"pass": [], "import gudgeon": []}
     for _ in range(IMPORTS):
         for code, times in took.items():

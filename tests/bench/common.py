@@ -1,4 +1,4 @@
-"""What the benches share: the servers, the driver, tables. Every number is a median of runs that took turns."""
+"""Shared code of the benchmarks: servers, driver, tables. All numbers are medians of interleaved runs."""
 
 import json
 import os
@@ -21,20 +21,20 @@ COMMANDS = {
     "ts 2": ["node", SERVERS / "ts2.mjs"],
     "node": ["node", SERVERS / "ours_node.mjs"],
 }
-broken = {}  # what went wrong, by server
+broken = {}  # errors by server
 
 
 class Broken(Exception):
-    """Something that should run did not."""
+    """A server or client failed to run."""
 
 
 def remark(name):
-    """What a table says in place of a server's numbers."""
+    """Returns the text that replaces a server's numbers in a table."""
     return "broke, see below" if name in broken else "not built: run make build"
 
 
 def set_up():
-    """The official SDKs, the driver, and the names of the servers that can be run."""
+    """Installs the official SDKs and the driver; returns the names of the runnable servers."""
     peers.set_up("py2", "node")
     command = ["cargo", "build", "--release", "--quiet", "--package", "bench-driver", "--target-dir", ROOT / "target"]
     if subprocess.run(command, check=False, cwd=ROOT).returncode:
@@ -56,7 +56,7 @@ def _runs(command):
 
 
 def drive(server, *options):
-    """One run of the driver against one server."""
+    """Runs the driver against a server."""
     command = [ROOT / "target/release/bench-driver", *options, "--stderr", "--", *COMMANDS[server]]
     try:
         done = subprocess.run(command, check=False, cwd=ROOT, capture_output=True, text=True, timeout=120)
@@ -68,7 +68,7 @@ def drive(server, *options):
 
 
 def medians(runs):
-    """The median of each number of runs of the same shape; None where a run has none."""
+    """Returns the medians of the numbers of several runs; None if a run lacks a number."""
     first = runs[0]
     if isinstance(first, dict):
         return {key: medians([run[key] for run in runs]) for key in first}
@@ -76,9 +76,9 @@ def medians(runs):
 
 
 def take_turns(jobs, rounds):
-    """Runs every server's job once a round, so that the machine's moods meet all of them; the medians by server.
+    """Runs every server's job once per round, so that load changes affect all of them; returns medians by server.
 
-    A server that breaks is left out from then on."""
+    A failing server is skipped from then on."""
     runs = {name: [] for name in jobs}
     for _ in range(rounds):
         for name, job in jobs.items():
@@ -97,7 +97,7 @@ def print_table(head, rows):
     for row in table:
         first, *rest = row
         cells = [first.ljust(widths[0])]
-        # A row that has but a remark is no table row.
+        # A row with only a remark is printed outside the table.
         cells += (
             rest if len(row) < len(head) else [cell.rjust(width) for cell, width in zip(rest, widths[1:], strict=True)]
         )
@@ -106,7 +106,7 @@ def print_table(head, rows):
 
 
 def print_goal(what, value, met, unit=""):
-    """A goal is told, never enforced: the machine may be busy."""
+    """Prints whether a goal is met. It is not enforced, because the machine may be busy."""
     shown = "no figure" if value is None else f"{value:.1f}{unit}, {'met' if met(value) else 'UNMET'}"
     print(f"goal: {what}: {shown}")
 

@@ -1,4 +1,4 @@
-"""Calls a second over HTTP at 16 connections, ours beside the official SDKs, in each era.
+"""Measures calls per second over HTTP at 16 connections, for Gudgeon and the official SDKs, in each era.
 
 python3 tests/bench/http_speed.py [--seconds 2] [--rounds 3] [--in-flight 16] [--era legacy|modern]
 """
@@ -37,7 +37,7 @@ def bench():
 
 
 def available(here):
-    """The names of the servers that can be run, of those that `set_up` found."""
+    """Returns the names of the runnable servers among those that `set_up` found."""
     built = {"mcp 2": "mcp 2" in here, "python": "python sync" in here, "ts 2": "ts 2" in here, "node": "node" in here}
     built["rust"] = RUST_SERVER.is_file()
     return [name for name in COMMANDS if built[name]]

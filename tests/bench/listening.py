@@ -1,4 +1,4 @@
-"""Servers that listen, for the benches over HTTP: spawned on a free port, driven by the driver, weighed by /proc."""
+"""Listening servers for the HTTP benchmarks: spawned on a free port, with memory measured by /proc."""
 
 import ctypes
 import http.client
@@ -32,19 +32,19 @@ META = {
 
 
 def allow_many_files():
-    """As many file descriptors as the machine allows, for us and whom we start."""
+    """Raises the limit of file descriptors for this process and its children."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     return hard
 
 
 def without_huge_pages():
-    """For the process to come: the kernel would round what it holds up by 2 MB here and there, at its own times."""
+    """Disables huge pages for the next process, which would round its memory up by 2 MB at random times."""
     ctypes.CDLL(None).prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0)
 
 
 class Listening:
-    """A server on a port of its own; `options` are those of `HttpOptions` by their Python names."""
+    """A server on its own port; `options` are those of `HttpOptions` by their Python names."""
 
     def __init__(self, name, **options):
         with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -87,7 +87,7 @@ class Listening:
         self.process.stderr.close()
 
     def drive(self, *options):
-        """One run of the driver's calls."""
+        """Runs the driver's calls once."""
         try:
             done = subprocess.run(self._driver(options), check=False, capture_output=True, text=True, timeout=300)
         except subprocess.TimeoutExpired:
@@ -97,7 +97,7 @@ class Listening:
         return json.loads(done.stdout)
 
     def drive_in_lots(self, count, *options):
-        """As many lots of calls, all on the same connections; gives its turn back after each."""
+        """Runs several lots of calls on the same connections; yields after each."""
         command = [*self._driver(options), "--lots", str(count)]
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         with subprocess.Popen(command, text=True, **pipes) as driver:
@@ -118,7 +118,7 @@ class Listening:
         return [str(word) for word in words]
 
     def call(self, tool):
-        """One modern call without arguments."""
+        """Sends a modern call without arguments."""
         params = {"name": tool, "arguments": {}, "_meta": META}
         body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
         headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
@@ -134,7 +134,7 @@ class Listening:
             raise Broken(f"{tool}: status {answer.status}, {text[:500]}")
 
     def resident(self):
-        """Bytes in memory, after a collection."""
+        """Returns the resident bytes after a garbage collection."""
         for _ in range(3):
             self.call("collect")
             time.sleep(0.2)

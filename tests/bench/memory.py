@@ -1,4 +1,4 @@
-"""Whether memory stays flat: 200,000 calls over HTTP at 16 connections, weighed after every 20,000.
+"""Checks for leaks: 200,000 calls over HTTP at 16 connections, with memory measured after every 20,000.
 
 python3 tests/bench/memory.py [--calls 200000] [--era legacy|modern] [SERVER…]
 """
@@ -15,7 +15,7 @@ ECHO = ["--tool", "echo", "--arguments", '{"text":"hello, world 16!"}', "--in-fl
 FLAT = 5  # per cent
 
 
-# V8 lets its young generation grow by steps up to 3 × 16 MB, whatever a server does: in a small one leaks are seen.
+# V8's young generation grows up to 3 × 16 MB for any server; a small one makes leaks visible.
 YOUNG = "--max-semi-space-size=4"
 
 
@@ -56,7 +56,7 @@ def weigh(name, options):
 
 
 def drift(weights):
-    """The largest deviation from the first, in per cent."""
+    """Returns the largest deviation from the first value, in per cent."""
     return None if weights is None else max(abs(one - weights[0]) for one in weights) / weights[0] * 100
 
 

@@ -1,4 +1,4 @@
-"""What a legacy session costs: 10,000 at once, each with a GET stream on its own connection, closed abruptly, twice.
+"""Measures legacy sessions: 10,000 at once, each with a GET stream on its own connection, closed abruptly, twice.
 
 python3 tests/bench/sessions.py [--count 10000] [--idle 5] [SERVER…]
 """
@@ -63,7 +63,7 @@ def bench():
 
 
 def once(name, count, idle):
-    # Room for hardly more than one lot: the second is only let in when the first has ended.
+    # The limit hardly exceeds one lot, so the second is accepted only after the first has ended.
     options = {"max_sessions": count + WARM_UP, "session_idle": idle, "idle_timeout": 3600.0, "keep_alive": 3600.0}
     with Listening(name, **options) as server:
         with Held(server, WARM_UP):
@@ -91,7 +91,7 @@ def once(name, count, idle):
 
 
 class Held:
-    """Sessions that a driver in a process of its own holds open; at the end it is killed."""
+    """Opens sessions with a driver process, which is killed at the end."""
 
     def __init__(self, server, count):
         start = time.monotonic()
@@ -112,7 +112,7 @@ class Held:
 
 
 def wait_for_files(server, before):
-    """How many file descriptors more than before are open, once that no longer falls; at most 15 s later."""
+    """Returns the number of additional open file descriptors once it is stable, after at most 15 s."""
     until = time.monotonic() + 15
     while (left := server.descriptors() - before) > 0 and time.monotonic() < until:
         time.sleep(0.2)

@@ -1,4 +1,4 @@
-"""Calls a second over stdio, ours beside the official SDKs, and whether a sleeping tool stalls the others.
+"""Measures calls per second over stdio, for Gudgeon and the official SDKs, and whether a sleeping tool stalls others.
 
 python3 tests/bench/stdio.py [--seconds 2] [--rounds 3] [--era legacy|modern]
 """

@@ -1,4 +1,4 @@
-"""The host's side of ASGI apps: a real server on the test's loop, or the letter of ASGI by hand."""
+"""Hosts for ASGI apps: a real server on the test's event loop, or direct ASGI calls."""
 
 import asyncio
 import json
@@ -17,7 +17,7 @@ META = {
 
 @asynccontextmanager
 async def hosted(asgi: Any, **options: Any) -> AsyncIterator[str]:
-    """A real server on this loop; the URL of its root."""
+    """Starts a real server on this event loop; yields the URL of its root."""
     config = uvicorn.Config(asgi, port=0, log_level="warning", timeout_graceful_shutdown=1, **options)
     server = uvicorn.Server(config)
     task = asyncio.ensure_future(server.serve())
@@ -32,7 +32,7 @@ async def hosted(asgi: Any, **options: Any) -> AsyncIterator[str]:
 
 
 class Host:
-    """The host's side of one ASGI call."""
+    """The host's side of an ASGI call."""
 
     def __init__(self, asgi: Any, scope: dict[str, Any], *messages: dict[str, Any]) -> None:
         self.sent: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
@@ -62,7 +62,7 @@ def scope_of(kind: str = "http", **more: Any) -> dict[str, Any]:
 
 
 def call(tool: str, arguments: dict[str, Any], **more: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Scope and body of a stateless call."""
+    """Returns the scope and the body of a stateless call."""
     params = {"name": tool, "arguments": arguments, "_meta": META}
     body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).encode()
     scope = scope_of(headers=[(b"mcp-name", tool.encode()), *more.pop("headers", [])], **more)

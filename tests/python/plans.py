@@ -1,4 +1,4 @@
-"""A handler as its registration sees it: made into a plan, and called without a server."""
+"""Plans of handlers, called without a server."""
 
 import asyncio
 import json

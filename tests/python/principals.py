@@ -1,4 +1,4 @@
-"""A host that knows who asks, and a server all of whose handlers tell."""
+"""A host that authenticates callers, and a server whose handlers return the caller."""
 
 import asyncio
 import json
@@ -22,7 +22,7 @@ def whom(request: RequestInfo) -> Principal | None:
 
 
 def doorman(asgi: Any) -> Any:
-    """A host's middleware: whoever says a name in a header is let in under it, with the scopes that follow."""
+    """A host's middleware that takes the caller's name, followed by scopes, from a header."""
 
     async def outer(scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] != "lifespan":
@@ -35,7 +35,7 @@ def doorman(asgi: Any) -> Any:
 
 @asynccontextmanager
 async def entering(app: Server[Any], way: str, *users: str, **options: Any) -> AsyncIterator[list[Client]]:
-    """One client for each user, "" for nobody, of one server; `options` are the clients'."""
+    """Opens a client for each user of a server ("" for no user); `options` are those of the clients."""
     revision, _, where = way.partition(" ")
     async with hosted(doorman(app.asgi(principal=whom, legacy_sse=True))) as url:
         if where == "ws":
@@ -52,7 +52,7 @@ async def entering(app: Server[Any], way: str, *users: str, **options: Any) -> A
 
 
 async def ask(asgi: Any, method: str, params: Mapping[str, Any], who: Any = None, **more: Any) -> Any:
-    """The result of a request of 2026-07-28 by somebody; an error is raised."""
+    """Sends a request of 2026-07-28 as a user; returns the result or raises the error."""
     name = params.get("name", params.get("uri", ""))
     headers = [
         (b"host", b"127.0.0.1"),
@@ -86,7 +86,7 @@ def name_of(who: Any) -> str:
 
 
 def door() -> Server[Any]:
-    """A server all of whose handlers tell who asks."""
+    """Creates a server whose handlers return the caller."""
     app: Server[Any] = Server("door")
 
     def from_context(ctx: SyncContext) -> str:

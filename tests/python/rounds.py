@@ -1,4 +1,4 @@
-"""Rounds of questions by hand, against a server of `asking_server` that is reached in one way or another."""
+"""Rounds of questions driven by the test, against a server of `asking_server` over various transports."""
 
 import asyncio
 import json
@@ -31,7 +31,7 @@ def said(request: ElicitRequest) -> Any:
 def served(
     way: str, app: Server[Any] | None = None, *, env: Mapping[str, str] = {}, **options: Any
 ) -> Iterator[SyncClient]:
-    """A client of a server of its own."""
+    """Opens a client of a new server."""
     app = app or make(**options)
     if way == "stdio":
         at: Any = Command(sys.executable, PROGRAM, json.dumps(options), env={**os.environ, **env})
@@ -58,7 +58,7 @@ def hosted(app: Server[Any]) -> AbstractAsyncContextManager[str]:
 
 @contextmanager
 def on_a_loop(serve: Callable[[Server[Any]], AbstractAsyncContextManager[str]], app: Server[Any]) -> Iterator[str]:
-    """Serves on a loop in a thread; gives the URL."""
+    """Serves on an event loop in a thread; yields the URL."""
     loop, stop = asyncio.new_event_loop(), asyncio.Event()
     found: list[str] = []
     ready = threading.Event()
@@ -85,7 +85,7 @@ def yes(value: Any) -> dict[str, Any]:
 
 
 def asked(answer: Any, *keys: str) -> str:
-    """The state of a round that asks under these keys."""
+    """Returns the state of a round whose questions have these keys."""
     assert isinstance(answer, InputRequired) and list(answer.questions) == list(keys)
     assert answer.state is not None
     return answer.state
@@ -110,7 +110,7 @@ def events(client: SyncClient) -> list[str]:
 
 
 def until(client: SyncClient, *wanted: str) -> None:
-    """Waits for what a server does in its own time, in any order."""
+    """Waits for events of the server, in any order."""
     deadline = time.monotonic() + 10
     while sorted(happened := events(client)) != sorted(wanted):
         assert time.monotonic() < deadline, happened

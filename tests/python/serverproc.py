@@ -1,4 +1,4 @@
-"""A server process over pipes, for tests: frames in, frames out, and how it ends."""
+"""A server process over pipes for tests: frames in both directions, and its exit."""
 
 import json
 import os
@@ -19,7 +19,7 @@ MODERN = {
 
 
 class ServerProcess:
-    """`source` runs with `app` defined before it and `app.run()` after it, unless it calls that itself."""
+    """A process that runs `source` with `app` defined before it and `app.run()` after it, unless it calls that."""
 
     def __init__(
         self, source: str, era: str = "legacy", options: str = "", capabilities: dict[str, Any] | None = None
@@ -98,7 +98,7 @@ class ServerProcess:
         return frame
 
     def reply(self, id: int, timeout: float = 10) -> Any:
-        """The reply to this request; what comes before it is in `seen`."""
+        """Returns the reply to this request; earlier frames are in `seen`."""
         for frame in self.seen:
             if frame.get("id") == id and "method" not in frame:
                 return frame
@@ -124,7 +124,7 @@ class ServerProcess:
         self.process.send_signal(signal.SIGTERM)
 
     def wait(self, timeout: float = 10) -> int:
-        """Its exit status, with all that it said collected."""
+        """Waits for the exit; returns the status, with all output collected."""
         status = self.process.wait(timeout)
         for thread in self._threads:
             thread.join(timeout)

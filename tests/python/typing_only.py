@@ -1,4 +1,4 @@
-"""A module whose annotations are text, with names imported for type checkers only."""
+"""A module with string annotations whose names are imported for type checkers only."""
 
 from __future__ import annotations
 

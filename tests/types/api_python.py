@@ -1,4 +1,4 @@
-"""The agreed API's usage file, where it is at hand, type-checks against the installed package, and imports."""
+"""Type-checks the usage file of the agreed API, if available, against the installed package, and imports it."""
 
 import subprocess
 import sys
@@ -12,7 +12,7 @@ if not api.is_dir():
 bin = Path(sys.executable).parent
 usage = (api / "usage.py").read_text()
 with tempfile.TemporaryDirectory() as folder:
-    # A copy, so that nothing beside the original is taken for the package.
+    # A copy, so that no file beside the original can shadow the package.
     copy = Path(folder) / "usage.py"
     copy.write_text(usage)
     config = Path(folder) / "pyrightconfig.json"

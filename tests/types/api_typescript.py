@@ -1,4 +1,4 @@
-"""The agreed API's usage file, where it is at hand, type-checks against the built package."""
+"""Type-checks the usage file of the agreed API, if available, against the built package."""
 
 import json
 import shutil
@@ -11,7 +11,7 @@ api = Path(sys.argv[1]) / "typescript"
 if not api.is_dir():
     print(f"skipped: shared api not found at {api}")
     sys.exit(0)
-# Below the project, so that its packages and the project itself are found as a user's would be.
+# Inside the project, so that its packages and the project itself are resolved as for a user.
 folder = ROOT / "target/api-typescript"
 shutil.rmtree(folder, ignore_errors=True)
 folder.mkdir(parents=True)

@@ -55,6 +55,7 @@ enum Reaction {
 }
 
 impl<'a> TestServer<'a> {
+    /// Creates a test client of this server, without answers.
     pub fn of(server: &'a Server) -> Self {
         Self {
             server,

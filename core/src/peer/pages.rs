@@ -44,6 +44,7 @@ pub struct Pages {
 }
 
 impl ListKind {
+    /// Returns the method that lists these items.
     pub fn method(self) -> Method {
         match self {
             Self::Tools => Method::ListTools,
@@ -64,6 +65,7 @@ impl ListKind {
 }
 
 impl Page {
+    /// Reads a page from the result of a list request. Errors if the result is malformed.
     pub fn read(kind: ListKind, result: &Raw) -> Result<Self, Error> {
         let method = kind.method().as_str();
         let members: Members<Raw> = read(method, result)?;
@@ -96,6 +98,7 @@ impl Page {
 }
 
 impl Pages {
+    /// Creates an empty collection of pages.
     pub fn new(kind: ListKind) -> Self {
         Self { kind, items: Vec::new(), bytes: 0, seen: HashSet::new() }
     }
@@ -124,6 +127,7 @@ impl Pages {
         Ok(Some(cursor))
     }
 
+    /// Returns the entries of all pages.
     pub fn into_items(self) -> Vec<Raw> {
         self.items
     }

@@ -147,6 +147,7 @@ impl Subscriptions {
         key.0 & OURS != 0
     }
 
+    /// Processes an input.
     pub fn handle(&mut self, now: Instant, input: Input<'_>) {
         match input {
             Input::Open { key, interests, settings, server } => {
@@ -176,6 +177,7 @@ impl Subscriptions {
         }
     }
 
+    /// Returns the next output; `None` if there is none.
     pub fn poll(&mut self) -> Option<Output> {
         self.outputs.pop_front()
     }

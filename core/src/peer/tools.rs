@@ -82,6 +82,7 @@ impl KnownTools {
         *self = Self::default();
     }
 
+    /// Returns whether the tool is known from a list.
     pub fn knows(&self, name: &str) -> bool {
         self.is_complete || self.tools.contains_key(name)
     }

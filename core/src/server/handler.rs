@@ -68,12 +68,16 @@ pub struct CompletionInput {
 pub mod form {
     use std::marker::PhantomData;
 
+    /// A handler without parameters.
     #[derive(Debug)]
     pub enum Nothing {}
+    /// A handler that takes a `Context`.
     #[derive(Debug)]
     pub enum OnlyContext {}
+    /// A handler that takes arguments.
     #[derive(Debug)]
     pub struct OnlyArguments<A>(PhantomData<A>);
+    /// A handler that takes arguments and a `Context`.
     #[derive(Debug)]
     pub struct Both<A>(PhantomData<A>);
 }

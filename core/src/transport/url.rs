@@ -58,6 +58,7 @@ impl Scheme {
 }
 
 impl Url {
+    /// Parses a URL. Errors, with the fix, if it is invalid or has an unsupported scheme.
     pub fn parse(text: &str) -> Result<Self, Error> {
         let (scheme, rest) = text.split_once(':').ok_or_else(|| no_url(text))?;
         let scheme = SCHEMES
@@ -105,6 +106,7 @@ impl Url {
         Ok(Self { scheme, host, port, path })
     }
 
+    /// Returns the scheme.
     pub fn scheme(&self) -> Scheme {
         self.scheme
     }

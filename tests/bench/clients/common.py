@@ -1,4 +1,4 @@
-"""Keeps many calls of one client in flight for some seconds: common to the clients in Python."""
+"""Keeps many calls of a client pending for some seconds: shared by the Python clients."""
 
 import asyncio
 import json
@@ -9,13 +9,13 @@ ARGUMENTS = {"text": "hello, world 16!"}
 
 
 def command_line():
-    """URL, revision or era, calls in flight, seconds."""
+    """Returns URL, revision or era, number of concurrent calls, seconds."""
     url, era, in_flight, seconds = sys.argv[1:]
     return url, era, int(in_flight), float(seconds)
 
 
 async def keep_calling(call, in_flight, seconds):
-    """Awaits `call()` as often as the seconds allow, that many at once, after a second of practice; prints the rate."""
+    """Runs `call()` concurrently for some seconds after a warm-up of one second; prints the rate."""
     for practice in (True, False):
         begun = time.perf_counter()
         until = begun + (1 if practice else seconds)

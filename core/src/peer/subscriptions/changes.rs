@@ -25,6 +25,7 @@ pub struct Changes {
 }
 
 impl Changes {
+    /// Creates an empty queue for a subscription with these interests.
     pub fn new(interests: Interests) -> Self {
         Self {
             interests,
@@ -35,6 +36,7 @@ impl Changes {
         }
     }
 
+    /// Adds a change, unless the queue has ended or contains an equal change.
     pub fn push(&mut self, change: Change) {
         if self.is_over || self.known.contains(&change) {
             return;

@@ -37,6 +37,7 @@ impl Interests {
         }
     }
 
+    /// Converts to the protocol's subscription filter.
     pub fn filter(&self) -> SubscriptionFilter {
         let asked = |list| self.lists.contains(&list).then_some(true);
         SubscriptionFilter {
