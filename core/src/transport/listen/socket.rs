@@ -177,7 +177,7 @@ mod tests {
         let at: Address = format!("unix:{}", path.display()).parse().expect("an address");
         std::fs::write(&path, "mine").expect("a file");
         let refused = Socket::bind(&at, false).await.expect_err("it is a file").to_string();
-        assert!(refused.contains("the file is no socket"), "{refused}");
+        assert!(refused.contains("the file is not a socket"), "{refused}");
         assert_eq!(std::fs::read_to_string(&path).expect("still there"), "mine");
         std::fs::remove_file(&path).expect("mine");
 
