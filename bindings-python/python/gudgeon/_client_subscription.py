@@ -26,7 +26,9 @@ class Subscribing:
             if not isinstance(uri, str):
                 raise TypeError(f"subscribe takes URIs, not {uri!r}")
         if not uris and not any(lists.values()):
-            raise ValueError("the subscription is empty; name URIs of resources, tools=True, prompts=True or resources=True")
+            raise ValueError(
+                "the subscription is empty; name URIs of resources, tools=True, prompts=True or resources=True"
+            )
         from ._json import encode
 
         filter: dict[str, Any] = {f"{name}ListChanged": True for name in _LISTS if lists[name]}

@@ -114,7 +114,9 @@ class RateLimit:
         if granted:
             return await next(request)
         wait = (1 - left) / self.per_second
-        text = f"too many requests: at most {_number(self.per_second)} per second are allowed; try again in {wait:.1f} s"
+        text = (
+            f"too many requests: at most {_number(self.per_second)} per second are allowed; try again in {wait:.1f} s"
+        )
         raise ToolError(text) if request.method == "tools/call" else ProtocolError(_TOO_MANY, text)
 
     def _forget_one(self) -> None:
@@ -154,7 +156,9 @@ class ResponseLimit:
         size = len(json_reply(result))
         if size <= self.max_bytes:
             return result
-        text = f"the result of {_subject(request)} has {size} bytes, more than the limit of {self.max_bytes}; request less"
+        text = (
+            f"the result of {_subject(request)} has {size} bytes, more than the limit of {self.max_bytes}; request less"
+        )
         raise ToolError(text) if request.method == "tools/call" else ProtocolError(_TOO_LARGE, text)
 
 

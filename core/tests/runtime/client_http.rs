@@ -330,7 +330,7 @@ async fn headers_of_the_user_go_with_every_request_and_to_no_other_origin() {
         .unwrap();
     let error = client.call_tool("echo", json!({})).await.unwrap_err();
     let text = error.to_string();
-    assert!(text.contains("another origin"), "{text}");
+    assert!(text.contains("a different origin"), "{text}");
     assert!(!format!("{error:?}").contains("secret"), "{error:?}");
     assert!(thief.seen().is_empty());
     for request in mock.seen() {
@@ -392,7 +392,7 @@ async fn connection_errors_are_reported_with_the_fix() {
         }
     });
     let error = Client::connect(target).await.unwrap_err();
-    assert!(error.to_string().contains("no HTTP/1.1"), "{error}");
+    assert!(error.to_string().contains("not HTTP/1.1"), "{error}");
 }
 
 #[tokio::test]

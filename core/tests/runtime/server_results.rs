@@ -289,7 +289,9 @@ async fn a_recursive_type_needs_the_full_profile() {
     let refused = Server::new("garden").registry().add(Tool::new("plant", plant)).unwrap_err();
     let message = refused.to_string();
     assert!(
-        message.contains("the input schema of tool \"plant\" can't be published: the schema is cyclic"),
+        message.contains(
+            "the input schema of tool \"plant\" can't be published: the schema is cyclic"
+        ),
         "{message}"
     );
     assert!(message.contains("schema_profile(SchemaProfile::Full)"), "{message}");
