@@ -151,7 +151,7 @@ export class CallContext implements Context {
 
   log(level: LogLevel, data: unknown, rest: { logger?: string | undefined } = {}): Promise<void> {
     refuseUnknown("log()", ["logger"], rest);
-    const json = toJson(data === undefined ? null : data, "what is logged");
+    const json = toJson(data === undefined ? null : data, "the logged value");
     return this.connection.room(this.connection.shell.log(this.slot, level, rest.logger, json));
   }
 
