@@ -23,6 +23,7 @@ fn plain(name: &str) -> String {
 }
 
 /// Counts the letters to change, add, leave out, or swap with the next one, to make one name of the other.
+#[allow(clippy::needless_range_loop, reason = "a cell depends on its neighbours, by number")]
 fn distance(one: &str, other: &str) -> usize {
     let (one, other): (Vec<char>, Vec<char>) = (one.chars().collect(), other.chars().collect());
     let mut rows = vec![vec![0; other.len() + 1]; one.len() + 1];

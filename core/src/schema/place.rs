@@ -10,7 +10,9 @@ pub(super) fn dotted(path: &Location, value: &Value, member: Option<&str>) -> St
     for segment in path.segments() {
         match (segment, at) {
             (LocationSegment::Index(index), Some(Value::Array(items))) => {
-                out.push_str(&format!("[{index}]"));
+                out.push('[');
+                out.push_str(&index.to_string());
+                out.push(']');
                 at = items.get(index);
             }
             (LocationSegment::Index(index), within) => {
@@ -34,7 +36,11 @@ fn push(out: &mut String, name: &str) {
     let is_special = |it: char| it.is_whitespace() || matches!(it, '.' | '[' | ']' | '\'' | '"');
     let is_plain = !name.is_empty() && !name.contains(is_special);
     match (is_plain, out.is_empty()) {
-        (false, _) => out.push_str(&format!("[{}]", Value::from(name))),
+        (false, _) => {
+            out.push('[');
+            out.push_str(&Value::from(name).to_string());
+            out.push(']');
+        }
         (true, true) => out.push_str(name),
         (true, false) => {
             out.push('.');

@@ -138,7 +138,7 @@ pub fn describes_object(schema: &Raw) -> bool {
         .is_ok_and(|it| it.r#type.is_some_and(|it| it == "object"))
 }
 
-/// Marks of an output schema whose values are wrapped: ours, and the one that FastMCP's client knows.
+/// Marks of an output schema whose values are wrapped: ours, and the one that `FastMCP`'s client knows.
 const WRAPPED: [&str; 2] = ["x-gudgeon-wrapped", "x-fastmcp-wrap-result"];
 
 /// Wraps the schema of a non-object in `{"result": …}` and marks it, so that clients unwrap the value.
