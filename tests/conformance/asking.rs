@@ -1,4 +1,4 @@
-//! The tools and the prompt that ask their client.
+//! The tools and the prompt that ask the client.
 
 use gudgeon::{
     Context, Prompt, Server, Tool, ToolError,

@@ -1,4 +1,4 @@
-"""The fixture server in Python: what the official suite asks of a server, and a few tools of ours."""
+"""The fixture server in Python: the components that the official suite requires, and a few tools for other tests."""
 
 from __future__ import annotations
 

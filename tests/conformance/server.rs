@@ -1,4 +1,4 @@
-//! The fixture server in Rust: what the official suite asks of a server, and a few tools of ours.
+//! The fixture server in Rust: the components that the official suite requires, and a few tools for other tests.
 
 mod asking;
 mod serving;
@@ -26,7 +26,7 @@ use self::serving::Options;
 const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 const SILENCE: &str = "UklGRiQAAABXQVZFZm10IBAAAAABAAEARKwAAIhYAQACABAAZGF0YQAAAAA=";
 const SCHEMA: &str = include_str!("json_schema_2020_12.json");
-/// Official TypeScript clients lose a notification that is read together with the result.
+/// A pause, because official TypeScript clients lose a notification that is read together with the result.
 const PAUSE: Duration = Duration::from_millis(50);
 
 static CANCELLED: AtomicU32 = AtomicU32::new(0);
@@ -37,7 +37,7 @@ async fn main() -> Result<(), Error> {
     let options = Options::read(std::env::args().skip(1))?;
     let server = Server::new("conformance")
         .version("1.0.0")
-        // Keeps the schema of json_schema_2020_12_tool as it is.
+        // Keeps the schema of json_schema_2020_12_tool unchanged.
         .schema_profile(SchemaProfile::Full)
         .page_size(options.page_size)
         .dialects(options.dialects.clone());

@@ -1,4 +1,4 @@
-//! How the fixture server in Rust is served: over stdio, by its own HTTP server, or mounted in axum.
+//! Serves the Rust fixture server: over stdio, by its own HTTP server, or mounted in axum.
 
 use std::{future::IntoFuture, num::NonZeroUsize, path::PathBuf, time::Duration};
 
@@ -12,7 +12,7 @@ use tokio::{
     time::sleep,
 };
 
-/// For answers that are on their way.
+/// The time for pending responses at shutdown.
 const LAST_BYTES: Duration = Duration::from_millis(500);
 
 const USAGE: &str = "usage: conformance-server (--http HOST:PORT | --stdio) [--mount tower] [--page-size N] [--dialects 0.7,bare] [--options JSON]";
@@ -20,13 +20,13 @@ const USAGE: &str = "usage: conformance-server (--http HOST:PORT | --stdio) [--m
 pub(crate) struct Options {
     pub(crate) page_size: usize,
     pub(crate) dialects: Vec<Dialect>,
-    /// `None`: stdio.
+    /// The HTTP address; `None` for stdio.
     http: Option<String>,
     is_mounted: bool,
     given: Given,
 }
 
-/// Options of HTTP by the names and in the units that Python has for them.
+/// HTTP options by Python names and units.
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Given {
@@ -141,7 +141,7 @@ pub(crate) async fn serve(server: Server, options: Options) -> Result<(), Error>
 }
 
 async fn mounted(server: Server, address: &str) -> Result<(), Error> {
-    // Before anybody is told that it is ready.
+    // Installed before the server reports that it is ready.
     let told = told_to_end()?;
     let service = server.into_service();
     let app =
@@ -158,7 +158,7 @@ async fn mounted(server: Server, address: &str) -> Result<(), Error> {
     let ending = async move {
         let _ = is_told.await;
         service.shut_down().await;
-        // axum itself would wait for whoever has not asked anything yet.
+        // axum itself would wait for idle connections.
         sleep(LAST_BYTES).await;
     };
     tokio::select! {

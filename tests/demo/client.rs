@@ -1,4 +1,4 @@
-//! The demo's client in Rust: `demo-client --revision R -- <server command…>`.
+//! The demo client in Rust: `demo-client --revision R -- <server command…>`.
 //! Prints the results as JSON lines, one per step; run.py checks them.
 #![allow(clippy::print_stdout)] // its output is what it is for
 
@@ -14,7 +14,7 @@ use gudgeon::{
 };
 use serde_json::{Map, Value, json};
 
-/// Times one step and prints the facts that it gives; an error is a fact too, and the next step follows.
+/// Times a step and prints its facts; an error is a fact too and does not end the run.
 async fn step(name: &str, calls: u64, work: impl Future<Output = Result<Value, McpError>>) {
     let start = Instant::now();
     let facts = work
@@ -35,7 +35,7 @@ fn milliseconds(since: Instant) -> f64 {
     since.elapsed().as_secs_f64() * 1000.0
 }
 
-/// The two objects as one.
+/// Merges two objects.
 fn with(mut facts: Value, more: Value) -> Value {
     if let (Value::Object(facts), Value::Object(more)) = (&mut facts, more) {
         facts.extend(more);
@@ -126,7 +126,7 @@ async fn run(client: &Client) -> Result<(), Box<dyn Error>> {
     })
     .await;
 
-    // Has to fail: run.py wants the error.
+    // Must fail; run.py checks the error.
     step("outside", 1, async {
         let outside = plan["outside"].as_str().unwrap_or_default();
         Ok(json!({ "text": client.read_resource(outside).await?.contents }))

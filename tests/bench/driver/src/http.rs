@@ -1,4 +1,4 @@
-//! Calls over HTTP/1.1, on as many connections as are in flight, all from one thread.
+//! Calls over HTTP/1.1 from one thread, with one connection per pending call.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -12,7 +12,7 @@ use crate::{META, is_success, misused, number};
 pub(crate) const PATH: &str = "/mcp";
 pub(crate) const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}"#;
 pub(crate) const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
-/// Ids of one width keep a request's length what it is.
+/// Ids have a fixed width, so that the length of a request is constant.
 const FIRST_ID: u64 = 1_000_000_000;
 
 pub(crate) struct Load {
@@ -99,7 +99,7 @@ impl Load {
     }
 }
 
-/// Says that a lot is done, and waits for a line on standard input.
+/// Reports that a lot is done, and waits for a line on standard input.
 fn pause() -> Result<(), String> {
     let mut stdout = std::io::stdout();
     writeln!(stdout, "paused").and_then(|()| stdout.flush()).map_err(|error| error.to_string())?;
@@ -107,7 +107,7 @@ fn pause() -> Result<(), String> {
     if read == 0 { Err("nobody says to go on".into()) } else { Ok(()) }
 }
 
-/// Keeps a call in flight on each line for that long, or until that many were made, then lets the last come in.
+/// Keeps a call pending on each connection for that long or for that many calls, then waits for the last responses.
 fn keep_in_flight(
     lines: &mut [Line],
     seconds: f64,
@@ -150,11 +150,11 @@ fn readable(lines: &[Line]) -> Result<Vec<usize>, String> {
     Ok(ready.map(|(at, _)| at).collect())
 }
 
-/// One connection with at most one call in flight.
+/// A connection with at most one pending call.
 struct Line {
     wire: Wire,
     request: Vec<u8>,
-    /// Where the id stands in the request.
+    /// The offset of the id in the request.
     id_at: usize,
     id: u64,
     sent: Instant,
@@ -194,7 +194,7 @@ impl Line {
         self.wire.send(&self.request)
     }
 
-    /// How long the call took, when its whole response is here.
+    /// Returns the duration of the call once its response is complete.
     fn receive(&mut self) -> Result<Option<Duration>, String> {
         self.wire.fill()?;
         let Some(response) = self.wire.response()? else { return Ok(None) };
@@ -245,7 +245,7 @@ impl Wire {
         Ok(Self { stream, at, buffer: Vec::new() })
     }
 
-    /// The handshake; the session's id, where the server gives one.
+    /// Performs the handshake; returns the session's id, if the server assigns one.
     pub(crate) fn open_session(&mut self) -> Result<Option<String>, String> {
         let opened = self.ask(&post(self.at, "", INITIALIZE))?;
         if opened.status != 200 || !is_success(&opened.body) {
@@ -274,7 +274,7 @@ impl Wire {
         }
     }
 
-    /// Reads once, whatever there is.
+    /// Reads the available bytes once.
     pub(crate) fn fill(&mut self) -> Result<(), String> {
         let mut chunk = [0; 16 * 1024];
         match self.stream.read(&mut chunk) {
@@ -288,7 +288,7 @@ impl Wire {
         }
     }
 
-    /// The head of what comes next, as its text and its length, when it is here.
+    /// Returns the text and the length of the next head once it is complete.
     pub(crate) fn head(&self) -> Option<(String, usize)> {
         let end = self.buffer.windows(4).position(|four| four == b"\r\n\r\n")?;
         Some((String::from_utf8_lossy(&self.buffer[..end]).into_owned(), end + 4))
@@ -327,7 +327,7 @@ fn field<'a>(head: &'a str, name: &str) -> Option<&'a str> {
     })
 }
 
-/// A chunked body and the bytes it took, when it is whole.
+/// Returns a chunked body and its encoded length once it is complete.
 fn unchunked(bytes: &[u8]) -> Result<Option<(Vec<u8>, usize)>, String> {
     let (mut body, mut at) = (Vec::new(), 0);
     loop {

@@ -1,5 +1,5 @@
-//! Drives an MCP server and prints one JSON line of what it measured. Knows nothing of any SDK: what the driver spends
-//! between two replies is a part of every number, so it spends next to nothing.
+//! Drives an MCP server and prints the measurements as a JSON line. It uses no SDK, because its own overhead is part of
+//! every number.
 #![forbid(unsafe_code)]
 
 mod http;
@@ -46,7 +46,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// What is wrong with a command line, and what a right one is.
+/// The error for a wrong command line, with the usage.
 fn misused(wrong: &str) -> String {
     format!("{wrong}\n\n{USAGE}")
 }

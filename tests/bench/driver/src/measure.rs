@@ -1,4 +1,4 @@
-//! What was measured: latencies, and what /proc tells of the server.
+//! Measurements: latencies, and the server's resources from /proc.
 
 use std::fs;
 use std::time::Duration;
@@ -30,11 +30,11 @@ impl Latencies {
     }
 }
 
-/// User and system time of all its threads; None where there is no /proc.
+/// Returns the user and system time of all threads; `None` without /proc.
 pub(crate) fn cpu_seconds(pid: u32) -> Option<f64> {
     const TICKS: f64 = 100.0;
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name, in parentheses, may hold anything; utime and stime are the 12th and 13th words after it.
+    // The name in parentheses may contain any characters; utime and stime are the 12th and 13th words after it.
     let mut words = stat.rsplit_once(')')?.1.split_whitespace().skip(11);
     let (user, system): (f64, f64) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
     Some((user + system) / TICKS)

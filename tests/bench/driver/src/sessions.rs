@@ -7,7 +7,7 @@ use std::thread;
 use crate::http::{PATH, Wire, session_headers, status_of};
 use crate::{misused, number};
 
-/// Connections are opened from a few threads, so that the server is not left waiting for the driver.
+/// The number of threads that open connections, so that the server does not wait for the driver.
 const OPENERS: usize = 8;
 
 pub(crate) struct Many {
@@ -30,7 +30,7 @@ impl Many {
         Ok(Self { at, count })
     }
 
-    /// Opens them, says so, and holds them until standard input ends.
+    /// Opens the sessions, reports that, and holds them until standard input ends.
     pub(crate) fn hold(&self) -> Result<String, String> {
         let opened = thread::scope(|scope| {
             let openers: Vec<_> = (0..OPENERS)

@@ -1,4 +1,4 @@
-//! Calls over stdio, on a server that is spawned for it.
+//! Calls over stdio to a spawned server.
 
 use std::io::{Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::measure::{Latencies, cpu_seconds, json, resident_megabytes};
 use crate::{META, contains, is_success, misused, number};
 
-/// Quick calls that overlap this much of a first slow call show whether the server saw it coming.
+/// The part of a first slow call that quick calls overlap, to show whether it stalls them.
 const FIRST: Duration = Duration::from_millis(300);
 
 // ── the command line ────────────────────────────────────────────────────────────────────────────────
@@ -163,7 +163,7 @@ impl Options {
 
 // ── the calls in flight ─────────────────────────────────────────────────────────────────────────────
 
-/// One request's text around its id.
+/// The text of a request before and after its id.
 struct Template {
     before: Vec<u8>,
     after: Vec<u8>,
@@ -182,7 +182,7 @@ impl Template {
     }
 }
 
-/// Every slot holds one call in flight; an id modulo the number of slots is its slot.
+/// The pending calls; a call's slot is its id modulo the number of slots.
 struct Calls {
     modern: bool,
     templates: Vec<Template>,
@@ -214,7 +214,7 @@ impl Calls {
         self.slots.push(Slot { template: 1, id: 0, sent: None });
     }
 
-    /// Keeps every slot in flight for that long, then lets what is in flight come in.
+    /// Keeps a call pending in every slot for that long, then waits for the last responses.
     fn run(
         &mut self,
         server: &mut Server,
@@ -256,7 +256,7 @@ impl Calls {
 
     fn queue(&mut self, at: usize, now: Instant) {
         let slot = &mut self.slots[at];
-        // Id 0 is the handshake's; afterwards each slot counts up by the stride.
+        // Id 0 is used by the handshake; then each slot increases its id by the stride.
         slot.id = if slot.id == 0 { at as u64 + self.stride } else { slot.id + self.stride };
         slot.sent = Some(now);
         let template = &self.templates[slot.template];
@@ -266,7 +266,7 @@ impl Calls {
     }
 }
 
-/// The number after `"id":`; None for a notification. A result is never searched when the id comes before it.
+/// Returns the number after `"id":`, `None` for a notification. If the id comes first, the result is not searched.
 fn reply_id(line: &[u8]) -> Option<u64> {
     const USUAL: &[u8] = b"{\"jsonrpc\":\"2.0\",\"id\":";
     let rest = if line.starts_with(USUAL) {
@@ -293,7 +293,7 @@ struct Server {
     child: Child,
     stdin: Option<ChildStdin>,
     stdout: ChildStdout,
-    /// Bytes read; those before `at` are dealt with.
+    /// The received bytes; those before `at` are processed.
     buffer: Vec<u8>,
     at: usize,
     chunk: Vec<u8>,
@@ -313,7 +313,7 @@ impl Server {
         Ok(Self { child, stdin, stdout, buffer: Vec::new(), at: 0, chunk: vec![0; 64 * 1024] })
     }
 
-    /// A server that has shaken hands.
+    /// Starts a server and performs the handshake.
     fn open(options: &Options) -> Result<Self, String> {
         let mut server = Self::spawn(options)?;
         if options.modern {
@@ -335,7 +335,7 @@ impl Server {
         stdin.write_all(bytes).map_err(|error| self.gone(&error.to_string()))
     }
 
-    /// Reads once, whatever there is.
+    /// Reads the available bytes once.
     fn fill(&mut self) -> Result<(), String> {
         self.buffer.drain(..self.at);
         self.at = 0;

@@ -1,4 +1,4 @@
-//! What asks its client, in Rust.
+//! Components in Rust that ask their client.
 
 use std::{fs::File, io::Write as _, time::Duration};
 
@@ -10,7 +10,7 @@ use gudgeon::{
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// Official TypeScript clients lose a notification that is read together with the result.
+/// A pause, because official TypeScript clients lose a notification that is read together with the result.
 const PAUSE: Duration = Duration::from_millis(50);
 
 #[derive(Deserialize, JsonSchema)]
@@ -88,7 +88,7 @@ async fn at_once(ctx: Context) -> Result<String, ToolError> {
     Ok(format!("{more} {} {root}", text(&capital)))
 }
 
-/// Something that must not happen twice: who counts finds a line in the ledger for each time.
+/// A side effect that must not be repeated; each run adds a line to the ledger.
 fn reserve() -> Result<u32, ToolError> {
     if let Some(ledger) = std::env::var_os("INTEROP_LEDGER") {
         writeln!(File::options().append(true).create(true).open(ledger)?, "reserved")?;

@@ -1,4 +1,4 @@
-//! Our Rust `Client` against one server: `<era> <steps.json> <command or URL>`, a JSON line a step.
+//! Gudgeon's Rust `Client` against a server: `<era> <steps.json> <command or URL>`, a JSON line per step.
 #![allow(clippy::print_stdout)] // its output is what it is for
 
 use std::{
@@ -58,7 +58,7 @@ async fn main() -> Result<(), Box<dyn StdError>> {
     Ok(())
 }
 
-/// What the user, the model and the host answer.
+/// The answers of the user, the model and the host.
 fn answering(builder: ClientBuilder) -> ClientBuilder {
     let answers: Arc<Value> =
         Arc::new(serde_json::from_str(include_str!("../../answers.json")).unwrap_or_default());
@@ -213,7 +213,7 @@ async fn cancel(client: &Client, step: &Value) -> Result<Value, Error> {
     Ok(json!({"cancelled": after.zip(before).map(|(after, before)| after - before)}))
 }
 
-/// How many cancelled calls the server has seen, where it can tell.
+/// Returns the number of cancelled calls that the server reports, if it does.
 async fn witnessed(client: &Client, step: &Value) -> Result<Option<i64>, Error> {
     let Some(witness) = step["witness"].as_str() else { return Ok(None) };
     let told = client.call_tool(witness, json!({})).await?.text();

@@ -1,4 +1,4 @@
-//! What a server may offer beside plain tools, in Rust.
+//! Features of a server in Rust other than plain tools.
 
 use std::{
     fmt,
@@ -132,7 +132,7 @@ pub(crate) fn add_to(server: Server) -> Server {
     told(server)
 }
 
-/// What is changed or heard of while clients are connected.
+/// Components that change or notify while clients are connected.
 fn told(server: Server) -> Server {
     let (read, counts) = (Arc::new(AtomicU32::new(0)), server.registry());
     let page = Arc::new(Mutex::new(String::new()));

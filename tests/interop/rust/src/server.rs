@@ -1,4 +1,4 @@
-//! The fixture server in Rust: `interop-server [URL…]` listens at these; without any it speaks over stdio.
+//! The fixture server in Rust: `interop-server [URL…]` listens at these URLs, or serves stdio without any.
 
 mod asking;
 mod offering;
@@ -81,7 +81,7 @@ async fn names(typed: String) -> Vec<&'static str> {
     ["Ada", "Alan", "Grace"].into_iter().filter(|name| name.starts_with(&typed)).collect()
 }
 
-/// What tells its clients that something changed.
+/// Tools that notify clients of changes.
 fn changing(server: Server) -> Server {
     let (touched, grown) = (server.registry(), server.registry());
     server
