@@ -8,14 +8,14 @@ use std::collections::{HashMap, VecDeque};
 
 use gudgeon::{
     driver::Work,
-    engine::Run,
+    engine::{Run, RunId},
     error::Fault,
     protocol::{
         Id, Raw,
         json::{self, ObjectWriter},
     },
     router::Failure,
-    session::{CallId, asking::AskId, server::CallContext},
+    session::{asking::AskId, server::CallContext},
 };
 
 use crate::handler;
@@ -85,8 +85,8 @@ impl Batches {
     }
 
     /// Removes a handler that has ended. Returns its call unless it was cancelled.
-    pub(crate) fn finish(&mut self, slot: u64) -> Option<CallId> {
-        self.calls.remove(&slot).map(|it| it.call)
+    pub(crate) fn finish(&mut self, slot: u64) -> Option<RunId> {
+        self.calls.remove(&slot).map(|_| RunId(slot))
     }
 
     /// Returns the number of running handlers.
@@ -97,7 +97,7 @@ impl Batches {
     fn push_run(&mut self, run: Run) {
         // The core returns only handlers registered by this binding.
         let Some(handler) = handler::id_of(&run.handler) else { return };
-        let slot = run.context.call.0;
+        let slot = run.id.0;
         let entry = self.entry();
         entry.push_str(&slot.to_string());
         entry.push(',');
@@ -109,7 +109,7 @@ impl Batches {
         self.calls.insert(slot, run.context);
     }
 
-    fn push_resume(&mut self, call: CallId, context: CallContext) {
+    fn push_resume(&mut self, call: RunId, context: CallContext) {
         let Some(known) = self.calls.get_mut(&call.0) else { return };
         known.clone_from(&context);
         let entry = self.entry();
@@ -145,7 +145,7 @@ fn push_request(entry: &mut String, context: &CallContext) {
     push_id(entry, context.request_id.as_ref());
 }
 
-fn push_answer(entry: &mut String, call: CallId, ask: AskId, outcome: Result<Raw, Fault>) {
+fn push_answer(entry: &mut String, call: RunId, ask: AskId, outcome: Result<Raw, Fault>) {
     entry.push_str(&call.0.to_string());
     entry.push(',');
     entry.push_str(&ask.0.to_string());
@@ -219,15 +219,15 @@ mod tests {
         Run {
             handler: Dropped::default().handler(7),
             input: r#"{"a":1}"#.into(),
-            context: context(call, id),
+            id: RunId(call),
+            context: context(id),
             is_notification: false,
             middleware_frame: None,
         }
     }
 
-    fn context(call: u64, id: &str) -> CallContext {
+    fn context(id: &str) -> CallContext {
         CallContext {
-            call: CallId(call),
             request_id: Id::parse(id),
             revision: Revision::LATEST,
             dialect: None,
@@ -251,7 +251,7 @@ mod tests {
         let mut batches = Batches::default();
         batches.push(work(vec![run(0, "5"), run(1, "12345678901234567890"), run(2, "\"x\"")]));
         batches.push(Work {
-            cancels: vec![CallId(1)],
+            cancels: vec![RunId(1)],
             reports: vec!["a\"b".into()],
             ..Work::default()
         });
@@ -268,7 +268,7 @@ mod tests {
     fn answers_are_told_while_somebody_waits_for_them() {
         let mut batches = Batches::default();
         batches.push(work(vec![run(0, "5")]));
-        let answer = |call, ask, outcome| (CallId(call), AskId(ask), outcome);
+        let answer = |call, ask, outcome| (RunId(call), AskId(ask), outcome);
         let answers = vec![
             answer(0, 3, Ok(json::raw(r#"{"action":"decline"}"#.into()))),
             answer(0, 4, Err(Fault::new(FaultKind::Handler, "not here"))),
@@ -286,8 +286,8 @@ mod tests {
         let mut batches = Batches::default();
         batches.push(work(vec![run(0, "5")]));
         batches.push(Work {
-            resumes: vec![(CallId(0), context(0, "6")), (CallId(9), context(9, "7"))],
-            answers: vec![(CallId(0), AskId(3), Ok(json::raw("{}".into())))],
+            resumes: vec![(RunId(0), context("6")), (RunId(9), context("7"))],
+            answers: vec![(RunId(0), AskId(3), Ok(json::raw("{}".into())))],
             ..Work::default()
         });
         assert_eq!(
@@ -295,7 +295,7 @@ mod tests {
             r#"[[0,7,{"a":1},"2026-07-28",5],[0,"2026-07-28",6],[0,3,{},null]]"#
         );
         assert_eq!(batches.context(0).unwrap().request_id, Id::parse("6"));
-        assert_eq!(batches.finish(0), Some(CallId(0)));
+        assert_eq!(batches.finish(0), Some(RunId(0)));
         assert_eq!(batches.running(), 0);
     }
 
@@ -303,9 +303,9 @@ mod tests {
     fn a_cancelled_call_is_not_finished_again() {
         let mut batches = Batches::default();
         batches.push(work(vec![run(0, "5")]));
-        assert_eq!(batches.finish(0), Some(CallId(0)));
+        assert_eq!(batches.finish(0), Some(RunId(0)));
         assert_eq!(batches.finish(0), None);
-        batches.push(Work { cancels: vec![CallId(0)], ..Work::default() });
+        batches.push(Work { cancels: vec![RunId(0)], ..Work::default() });
         assert_eq!(batches.take().unwrap(), r#"[[0,7,{"a":1},"2026-07-28",5]]"#);
     }
 

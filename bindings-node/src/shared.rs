@@ -8,8 +8,9 @@ use std::{
 
 use gudgeon::{
     driver::{Backend, Work},
+    engine::RunId,
     router::{Components, Reply},
-    session::{CallId, server::ListKind},
+    session::server::ListKind,
 };
 use napi::{
     Status,
@@ -103,13 +104,13 @@ impl Shared {
     /// Processes the handlers that have asked all their current questions.
     pub(crate) fn waits(&self, slots: impl Iterator<Item = u64>) {
         let Some(mover) = self.mover() else { return };
-        let calls: Vec<CallId> = {
+        let runs: Vec<RunId> = {
             let batches = lock(&self.batches);
-            slots.filter_map(|it| batches.context(it)).map(|it| it.call).collect()
+            slots.filter(|it| batches.context(*it).is_some()).map(RunId).collect()
         };
         let mut work = Work::default();
-        for call in calls {
-            work.extend(mover.backend().waits(call, false));
+        for run in runs {
+            work.extend(mover.backend().waits(run, false));
         }
         mover.rescheduled();
         self.push(work);

@@ -11,6 +11,7 @@ use std::{
 
 use gudgeon::{
     driver::{Backend, Work},
+    engine::RunId,
     protocol::{LoggingLevel, Method, Question, json, json::ObjectWriter},
     session::{
         asking::AskId,
@@ -56,8 +57,8 @@ impl NativeShell {
         total: Option<f64>,
         message: Option<String>,
     ) -> bool {
-        self.tell(slot, |backend, context| {
-            backend.progress(context.call, Progress { progress, total, message });
+        self.tell(slot, |backend, run| {
+            backend.progress(run, Progress { progress, total, message });
             Work::default()
         })
     }
@@ -72,8 +73,8 @@ impl NativeShell {
         data: String,
     ) -> napi::Result<bool> {
         let level = LoggingLevel::named(&level).map_err(misuse)?;
-        Ok(self.tell(slot, |backend, context| {
-            backend.log(context.call, level, logger, json::raw(data));
+        Ok(self.tell(slot, |backend, run| {
+            backend.log(run, level, logger, json::raw(data));
             Work::default()
         }))
     }
@@ -144,12 +145,12 @@ impl NativeShell {
         problem: Option<String>,
     ) -> bool {
         let Some(method) = Method::parse(&method) else { return false };
-        let Some(context) = self.awaited(slot) else { return false };
+        let Some(run) = self.awaited(slot) else { return false };
         let question = Question { key, method, params: json::raw(params) };
-        let (call, ask) = (context.call, AskId(integer(number)));
+        let ask = AskId(integer(number));
         self.shared.tell(|it| match problem {
-            None => it.ask(call, ask, question),
-            Some(problem) => it.ask_again(call, ask, question, problem),
+            None => it.ask(run, ask, question),
+            Some(problem) => it.ask_again(run, ask, question, problem),
         });
         true
     }
@@ -171,8 +172,8 @@ impl NativeShell {
     /// Records the result of a step. `value` is JSON.
     #[napi(catch_unwind)]
     pub fn step(&self, slot: f64, key: String, value: String) {
-        self.tell(slot, |backend, context| {
-            backend.step(context.call, &key, json::raw(value));
+        self.tell(slot, |backend, run| {
+            backend.step(run, &key, json::raw(value));
             Work::default()
         });
     }
@@ -181,8 +182,8 @@ impl NativeShell {
     #[napi(catch_unwind)]
     pub fn close_stream(&self, slot: f64, retry: Option<f64>) {
         let retry = retry.and_then(|it| Duration::try_from_secs_f64(it / 1000.0).ok());
-        self.tell(slot, |backend, context| {
-            backend.close_stream(context.call, retry);
+        self.tell(slot, |backend, run| {
+            backend.close_stream(run, retry);
             Work::default()
         });
     }
@@ -247,15 +248,16 @@ impl NativeShell {
     }
 
     /// Calls the server on behalf of a running handler. Returns `true` if there is room for more.
-    fn tell(&self, slot: f64, tell: impl FnOnce(&dyn Backend, &CallContext) -> Work) -> bool {
-        if let Some(context) = self.awaited(slot) {
-            self.shared.tell(|backend| tell(backend, &context));
+    fn tell(&self, slot: f64, tell: impl FnOnce(&dyn Backend, RunId) -> Work) -> bool {
+        if let Some(run) = self.awaited(slot) {
+            self.shared.tell(|backend| tell(backend, run));
         }
         self.has_room()
     }
 
-    fn awaited(&self, slot: f64) -> Option<CallContext> {
-        lock(&self.shared.batches).context(integer(slot)).cloned()
+    fn awaited(&self, slot: f64) -> Option<RunId> {
+        let slot = integer(slot);
+        lock(&self.shared.batches).context(slot).map(|_| RunId(slot))
     }
 }
 

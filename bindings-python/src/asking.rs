@@ -11,10 +11,7 @@ use std::{
 };
 
 use gudgeon::{
-    error::Fault,
-    protocol::Raw,
-    router::Failure,
-    session::{CallId, asking::AskId},
+    engine::RunId, error::Fault, protocol::Raw, router::Failure, session::asking::AskId,
 };
 use pyo3::{
     prelude::*,
@@ -32,7 +29,7 @@ type Answer = Option<Result<Raw, Failure>>;
 /// The handlers that wait for answers.
 #[derive(Debug, Default)]
 pub(crate) struct Waiting {
-    asked: Mutex<HashMap<CallId, Vec<(AskId, Waiter)>>>,
+    asked: Mutex<HashMap<RunId, Vec<(AskId, Waiter)>>>,
     next: AtomicU64,
 }
 
@@ -50,23 +47,23 @@ impl fmt::Debug for Waiter {
 }
 
 impl Waiting {
-    pub(crate) fn thread(&self, call: CallId) -> (AskId, Receiver<Result<Raw, Failure>>) {
+    pub(crate) fn thread(&self, call: RunId) -> (AskId, Receiver<Result<Raw, Failure>>) {
         let (sender, receiver) = channel();
         (self.insert(call, Waiter::Thread(sender)), receiver)
     }
 
-    pub(crate) fn task(&self, call: CallId, resolve: Py<PyAny>) -> AskId {
+    pub(crate) fn task(&self, call: RunId, resolve: Py<PyAny>) -> AskId {
         self.insert(call, Waiter::Task(resolve))
     }
 
-    fn insert(&self, call: CallId, waiter: Waiter) -> AskId {
+    fn insert(&self, call: RunId, waiter: Waiter) -> AskId {
         let ask = AskId(self.next.fetch_add(1, Ordering::Relaxed));
         lock(&self.asked).entry(call).or_default().push((ask, waiter));
         ask
     }
 
     /// Delivers answers.
-    pub(crate) fn settle(&self, answers: Vec<(CallId, AskId, Result<Raw, Fault>)>) {
+    pub(crate) fn settle(&self, answers: Vec<(RunId, AskId, Result<Raw, Fault>)>) {
         for (call, ask, answer) in answers {
             // The waiter may have given up in the meantime.
             if let Some(waiter) = self.take(call, ask) {
@@ -76,7 +73,7 @@ impl Waiting {
     }
 
     /// Releases all waiters of a cancelled call.
-    pub(crate) fn forget(&self, call: CallId) {
+    pub(crate) fn forget(&self, call: RunId) {
         let over = lock(&self.asked).remove(&call);
         for (_, waiter) in over.into_iter().flatten() {
             waiter.tell(None);
@@ -91,7 +88,7 @@ impl Waiting {
         }
     }
 
-    fn take(&self, call: CallId, ask: AskId) -> Option<Waiter> {
+    fn take(&self, call: RunId, ask: AskId) -> Option<Waiter> {
         let mut asked = lock(&self.asked);
         let of_call = asked.get_mut(&call)?;
         let at = of_call.iter().position(|(it, _)| *it == ask)?;

@@ -9,7 +9,7 @@ use std::{
     },
 };
 
-use gudgeon::session::CallId;
+use gudgeon::engine::RunId;
 use pyo3::{prelude::*, types::PyBytes};
 
 use crate::{
@@ -40,14 +40,14 @@ pub(crate) struct AsyncioQueue {
 /// A running task: of a call, or of a notification with a number of our own.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub(crate) enum Key {
-    Call(CallId),
+    Call(RunId),
     Notification(u64),
 }
 
 #[derive(Debug)]
 enum Item {
     Start(Job),
-    Cancel(CallId),
+    Cancel(RunId),
 }
 
 /// The event loop's functions.
@@ -83,7 +83,7 @@ impl AsyncioQueue {
         self.push(stream, Item::Start(job));
     }
 
-    pub(crate) fn cancel(&self, stream: &Stream, call: CallId) {
+    pub(crate) fn cancel(&self, stream: &Stream, call: RunId) {
         self.push(stream, Item::Cancel(call));
     }
 

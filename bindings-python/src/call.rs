@@ -9,12 +9,10 @@ use std::{
 };
 
 use gudgeon::{
+    engine::RunId,
     protocol::{LoggingLevel, Method, Question, Raw},
     router::Failure,
-    session::{
-        CallId,
-        server::{CallContext, Progress},
-    },
+    session::server::{CallContext, Progress},
 };
 use pyo3::{
     exceptions::PyValueError,
@@ -391,7 +389,7 @@ fn question(method: &str) -> PyResult<Method> {
 pub(crate) struct Slot {
     stream: Arc<Stream>,
     handler: Arc<PyHandler>,
-    call: CallId,
+    call: RunId,
     key: Key,
     answered: AtomicBool,
 }

@@ -6,14 +6,15 @@ use std::sync::{
     atomic::{AtomicBool, AtomicU32, Ordering},
 };
 
-use gudgeon::session::{CallId, server::CallContext};
+use gudgeon::{engine::RunId, session::server::CallContext};
 
 use crate::stream::lock;
 
 /// The request that a handler runs for.
 #[derive(Debug)]
 pub(crate) struct HandlerBinding {
-    /// The first request; its number identifies the handler to the core for as long as it runs.
+    run: RunId,
+    /// The request that began it.
     first: CallContext,
     later: Mutex<Option<Arc<CallContext>>>,
     /// The number of later requests.
@@ -22,8 +23,9 @@ pub(crate) struct HandlerBinding {
 }
 
 impl HandlerBinding {
-    pub(crate) fn new(first: CallContext) -> Arc<Self> {
+    pub(crate) fn new(run: RunId, first: CallContext) -> Arc<Self> {
         Arc::new(Self {
+            run,
             first,
             later: Mutex::default(),
             turn: AtomicU32::new(0),
@@ -31,8 +33,8 @@ impl HandlerBinding {
         })
     }
 
-    pub(crate) fn handler(&self) -> CallId {
-        self.first.call
+    pub(crate) fn handler(&self) -> RunId {
+        self.run
     }
 
     /// Calls `at` with the context of the current request. No lock is held during the call.

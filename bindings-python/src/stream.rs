@@ -12,10 +12,9 @@ use std::{
 
 use gudgeon::{
     driver::{Backend, Shell, Work},
-    engine::Run,
+    engine::{Run, RunId},
     framing::DEFAULT_LINE_LIMIT,
     router::Failure,
-    session::CallId,
 };
 use pyo3::prelude::*;
 
@@ -68,7 +67,7 @@ pub(crate) struct Stream {
     pub(crate) status: Waker,
     pub(crate) asyncio_queue: AsyncioQueue,
     pub(crate) ended: AtomicBool,
-    active_calls: Mutex<HashMap<CallId, ActiveCall>>,
+    active_calls: Mutex<HashMap<RunId, ActiveCall>>,
     /// Handlers that wait for answers of the client.
     pub(crate) waiting: Waiting,
     pub(crate) sessions: SessionValues,
@@ -281,7 +280,7 @@ impl Stream {
         }
         self.waiting.settle(answers);
         // Started and cancelled in the same batch: not needed any more.
-        runs.retain(|it| it.is_notification || !cancels.contains(&it.context.call));
+        runs.retain(|it| it.is_notification || !cancels.contains(&it.id));
         for call in cancels {
             let active = lock(&self.active_calls).remove(&call);
             // Set before its questions are dropped, so that a later question fails.
@@ -314,8 +313,8 @@ impl Stream {
         let mut active_calls = lock(&self.active_calls);
         for run in runs {
             let Ok(handler) = run.handler.downcast::<PyHandler>() else { continue };
-            let Run { input, context, is_notification, .. } = run;
-            let binding = HandlerBinding::new(context);
+            let Run { id, input, context, is_notification, .. } = run;
+            let binding = HandlerBinding::new(id, context);
             let is_async = handler.is_async();
             if !is_notification {
                 let active = ActiveCall { binding: Arc::clone(&binding), is_async };
@@ -360,7 +359,7 @@ impl Stream {
     }
 
     /// Reports a handler's outcome. The reply is queued, not yet written.
-    pub(crate) fn done(self: &Arc<Self>, call: CallId, is_notification: bool, outcome: Outcome) {
+    pub(crate) fn done(self: &Arc<Self>, call: RunId, is_notification: bool, outcome: Outcome) {
         let Outcome { result, thrown } = outcome;
         if is_notification && let Err(Failure::Exception { kind, message, .. }) = &result {
             let text = format!("the handler of a notification failed: {kind}: {message}");

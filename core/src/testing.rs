@@ -106,7 +106,7 @@ impl Pair {
 
     /// Finishes a handler that was left unfinished.
     pub fn finish(&mut self, run: &Run, outcome: Result<Reply, Failure>) {
-        self.running.retain(|it| it.context.call != run.context.call);
+        self.running.retain(|it| it.id != run.id);
         self.tell_server(done(run, outcome));
     }
 
@@ -175,8 +175,8 @@ impl Pair {
                 }
                 None => self.running.push(run),
             },
-            engine::Output::Effect(Effect::Cancel(call)) => {
-                self.running.retain(|it| it.context.call != call);
+            engine::Output::Effect(Effect::Cancel(run)) => {
+                self.running.retain(|it| it.id != run);
             }
             engine::Output::Effect(
                 Effect::Answered { .. }
@@ -189,7 +189,7 @@ impl Pair {
 }
 
 fn done(run: &Run, outcome: Result<Reply, Failure>) -> engine::Input<'static> {
-    engine::Input::Handler(run.context.call, HandlerEvent::Done(outcome))
+    engine::Input::Handler(run.id, HandlerEvent::Done(outcome))
 }
 
 /// Start parameters that are the same in every run.

@@ -22,7 +22,7 @@ use crate::{
     peer::subscriptions::{self, Subscriptions},
     protocol::{ElicitationCompleteNotificationParams, ErrorObject, Method, MethodName, Raw, code},
     session::{
-        CallId,
+        InboundKey,
         client::{Ask, Change, ClientSession, Input, ListKind, Output, RequestKey, ServerIdentity},
     },
     transport::{
@@ -50,7 +50,7 @@ struct Actor {
     again: Option<Again>,
     obituary: Obituary,
     waiting: HashMap<RequestKey, Waiting>,
-    asks: HashMap<CallId, AbortHandle>,
+    asks: HashMap<InboundKey, AbortHandle>,
     listeners: Listeners,
     alarm: Alarm,
     opened: Option<Opened>,

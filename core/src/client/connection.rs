@@ -136,7 +136,7 @@ pub(super) enum Order {
         method: MethodName,
         params: Raw,
     },
-    Answer(crate::session::CallId, Result<Raw, Error>),
+    Answer(crate::session::InboundKey, Result<Raw, Error>),
     DeclareRoots,
     Subscribe {
         key: SubscriptionKey,

@@ -17,17 +17,14 @@ use tokio::sync::Notify;
 
 use super::{Backend, Work, start};
 use crate::{
-    engine::{HandlerEvent, Start, TestMode},
+    engine::{HandlerEvent, RunId, Start, TestMode},
     http::{
         ConnectionId, Endpoint, EndpointConfig, EndpointInput, EndpointOutput, ExchangeId, Part,
         Reader, Refused,
     },
     protocol::Principal,
     router::Components,
-    session::{
-        CallId,
-        server::{HttpFacts, ListKind},
-    },
+    session::server::{HttpFacts, ListKind},
 };
 
 /// With changes of more bytes unread, the subscription of a stream is torn down.
@@ -371,22 +368,22 @@ impl State {
 }
 
 impl Backend for EndpointServer {
-    fn hear(&self, call: CallId, event: HandlerEvent) -> Work {
-        let work = self.lock().handle(EndpointInput::Handler(call, event));
+    fn hear(&self, run: RunId, event: HandlerEvent) -> Work {
+        let work = self.lock().handle(EndpointInput::Handler(run, event));
         // The answer to a question must be read, whatever else is in flight.
         self.ended(work)
     }
 
-    fn note(&self, call: CallId, event: HandlerEvent) {
-        self.say(EndpointInput::Handler(call, event));
+    fn note(&self, run: RunId, event: HandlerEvent) {
+        self.say(EndpointInput::Handler(run, event));
     }
 
     fn page_done(&self, page: &str) {
         self.say(EndpointInput::PageDone(page));
     }
 
-    fn close_stream(&self, call: CallId, retry: Option<Duration>) {
-        self.say(EndpointInput::CloseStream(call, retry));
+    fn close_stream(&self, run: RunId, retry: Option<Duration>) {
+        self.say(EndpointInput::CloseStream(run, retry));
     }
 
     fn set_components(&self, components: Arc<Components>, changed: Vec<ListKind>) {

@@ -9,13 +9,10 @@ use std::{
 
 use super::{Backend, Work, start, writer::BatchWriter};
 use crate::{
-    engine::{HandlerEvent, Input, Output, Service, Start, TestMode},
+    engine::{HandlerEvent, Input, Output, RunId, Service, Start, TestMode},
     framing::{Frame, LineDecoder},
     router::Components,
-    session::{
-        CallId,
-        server::{HttpFacts, ListKind},
-    },
+    session::server::{HttpFacts, ListKind},
 };
 
 /// Unwritten bytes at which reading pauses, and who would add to them should wait.
@@ -176,12 +173,12 @@ impl StreamServer {
 }
 
 impl Backend for StreamServer {
-    fn hear(&self, call: CallId, event: HandlerEvent) -> Work {
-        self.handle(Input::Handler(call, event))
+    fn hear(&self, run: RunId, event: HandlerEvent) -> Work {
+        self.handle(Input::Handler(run, event))
     }
 
-    fn note(&self, call: CallId, event: HandlerEvent) {
-        self.say(Input::Handler(call, event));
+    fn note(&self, run: RunId, event: HandlerEvent) {
+        self.say(Input::Handler(run, event));
     }
 
     fn page_done(&self, page: &str) {
@@ -189,7 +186,7 @@ impl Backend for StreamServer {
     }
 
     /// One stream carries everything, and is not resumed.
-    fn close_stream(&self, _: CallId, _: Option<Duration>) {}
+    fn close_stream(&self, _: RunId, _: Option<Duration>) {}
 
     fn set_components(&self, components: Arc<Components>, changed: Vec<ListKind>) {
         self.say(Input::Components(components, changed));

@@ -7,12 +7,11 @@ use std::{
 };
 
 use crate::{
-    engine::{Effect, HandlerEvent, Run},
+    engine::{Effect, HandlerEvent, Run, RunId},
     error::Fault,
     protocol::{LoggingLevel, Question, Raw},
     router::{Components, Failure, Reply},
     session::{
-        CallId,
         asking::AskId,
         server::{CallContext, ListKind, Log, Progress},
     },
@@ -23,11 +22,11 @@ use crate::{
 #[must_use = "handlers that are not run are never answered"]
 pub struct Work {
     pub runs: Vec<Run>,
-    pub cancels: Vec<CallId>,
+    pub cancels: Vec<RunId>,
     /// Handlers that go on for another request, and its circumstances. They come before their answers.
-    pub resumes: Vec<(CallId, CallContext)>,
+    pub resumes: Vec<(RunId, CallContext)>,
     /// Answers to questions that running handlers asked.
-    pub answers: Vec<(CallId, AskId, Result<Raw, Fault>)>,
+    pub answers: Vec<(RunId, AskId, Result<Raw, Fault>)>,
     /// Lines for the log.
     pub reports: Vec<String>,
     /// Lines for the log, for who looks closely.
@@ -61,9 +60,9 @@ impl Work {
     pub(crate) fn add(&mut self, effect: Effect) {
         match effect {
             Effect::Run(run) => self.runs.push(run),
-            Effect::Cancel(call) => self.cancels.push(call),
-            Effect::Resume { call, context } => self.resumes.push((call, context)),
-            Effect::Answered { call, ask, outcome } => self.answers.push((call, ask, outcome)),
+            Effect::Cancel(run) => self.cancels.push(run),
+            Effect::Resume { run, context } => self.resumes.push((run, context)),
+            Effect::Answered { run, ask, outcome } => self.answers.push((run, ask, outcome)),
             Effect::Report(text) => self.reports.push(text),
             Effect::Detail(text) => self.details.push(text),
         }
@@ -73,13 +72,13 @@ impl Work {
 /// What handlers and timers need of a server, whoever its peers are. Nothing here blocks.
 pub trait Backend: fmt::Debug + Send + Sync {
     /// Hears what a running handler says. Others may start or go on because of it.
-    fn hear(&self, call: CallId, event: HandlerEvent) -> Work;
+    fn hear(&self, run: RunId, event: HandlerEvent) -> Work;
     /// The same, of what neither starts handlers nor ends them.
-    fn note(&self, call: CallId, event: HandlerEvent);
+    fn note(&self, run: RunId, event: HandlerEvent);
     /// What somebody was sent to a page for, with this id, is finished.
     fn page_done(&self, page: &str);
     /// The client is to come back for this call's answer, after so long if given; where it can't, nothing happens.
-    fn close_stream(&self, call: CallId, retry: Option<Duration>);
+    fn close_stream(&self, run: RunId, retry: Option<Duration>);
     /// What the server offers from now on, and which lists that changes.
     fn set_components(&self, components: Arc<Components>, changed: Vec<ListKind>);
     /// The resource with this URI has changed.
@@ -93,36 +92,36 @@ pub trait Backend: fmt::Debug + Send + Sync {
     fn in_flight(&self) -> usize;
 
     /// A handler has finished. Others may start in its place.
-    fn done(&self, call: CallId, outcome: Result<Reply, Failure>) -> Work {
-        self.hear(call, HandlerEvent::Done(outcome))
+    fn done(&self, run: RunId, outcome: Result<Reply, Failure>) -> Work {
+        self.hear(run, HandlerEvent::Done(outcome))
     }
 
-    fn progress(&self, call: CallId, progress: Progress) {
-        self.note(call, HandlerEvent::Progress(progress));
+    fn progress(&self, run: RunId, progress: Progress) {
+        self.note(run, HandlerEvent::Progress(progress));
     }
 
-    fn log(&self, call: CallId, level: LoggingLevel, logger: Option<String>, data: Raw) {
-        self.note(call, HandlerEvent::Log(Log { level, logger, data }));
+    fn log(&self, run: RunId, level: LoggingLevel, logger: Option<String>, data: Raw) {
+        self.note(run, HandlerEvent::Log(Log { level, logger, data }));
     }
 
     /// A running handler asks the client, with params in the newest vocabulary; [`Work::answers`] brings the answer.
-    fn ask(&self, call: CallId, ask: AskId, question: Question) -> Work {
-        self.hear(call, HandlerEvent::Ask { ask, question })
+    fn ask(&self, run: RunId, ask: AskId, question: Question) -> Work {
+        self.hear(run, HandlerEvent::Ask { ask, question })
     }
 
     /// What the client answered to a running handler is not what it wanted, because of this problem: it asks again, under
     /// another number. [`Work::answers`] brings the answer, or the error that it was asked often enough.
-    fn ask_again(&self, call: CallId, ask: AskId, question: Question, problem: String) -> Work {
-        self.hear(call, HandlerEvent::AskAgain { ask, question, problem })
+    fn ask_again(&self, run: RunId, ask: AskId, question: Question, problem: String) -> Work {
+        self.hear(run, HandlerEvent::AskAgain { ask, question, problem })
     }
 
     /// A handler has asked all that it wants to ask now. `blocks`: it holds a thread while it waits.
-    fn waits(&self, call: CallId, blocks: bool) -> Work {
-        self.hear(call, HandlerEvent::Waits { blocks })
+    fn waits(&self, run: RunId, blocks: bool) -> Work {
+        self.hear(run, HandlerEvent::Waits { blocks })
     }
 
     /// A step of a handler's gave this, and is not to be done again.
-    fn step(&self, call: CallId, key: &str, value: Raw) {
-        self.note(call, HandlerEvent::Step { key: key.to_owned(), value });
+    fn step(&self, run: RunId, key: &str, value: Raw) {
+        self.note(run, HandlerEvent::Step { key: key.to_owned(), value });
     }
 }

@@ -1,12 +1,13 @@
-//! What comes of a call, and how its session is told.
+//! What comes of a call, and how its session is informed.
 
 use std::time::Instant;
 
+use super::id::{CallId, PeerId};
 use crate::{
     error::Fault,
     protocol::{Method, Raw, Response, SubscriptionFilter},
     session::{
-        CallId,
+        InboundKey,
         asking::AskId,
         server::{Input, Log, Progress},
     },
@@ -14,42 +15,50 @@ use crate::{
 
 /// What has come of a call just now.
 #[derive(Debug)]
-pub(crate) enum Upshot {
+pub(crate) enum CallEvent {
     Answered(Result<Response, Fault>),
     /// The client listens from now on, to this part of what it asked for.
     Listening(SubscriptionFilter),
     /// These questions go out as requests.
     Asks(Vec<(AskId, Method, Raw)>),
-    /// Its handler got further.
     Progress(Progress),
-    /// Its handler has something to tell. With `is_lagging`, when the client does not read, it is not told at once.
+    /// A message for the log. With `is_lagging`, when the client does not read, it is not sent at once.
     Log {
         now: Instant,
         log: Log,
         is_lagging: bool,
     },
-    /// It was a notification, and who listened to it is done.
-    Heard,
-    /// Nothing that its client is to hear: a handler runs or waits, or nobody waits for it any more.
+    /// A notification's handler is done.
+    NotificationDone,
+    /// Nothing that the client is informed of.
     Nothing,
 }
 
-impl Upshot {
-    /// Tells the session in which the call has this number.
-    pub(crate) fn tell(self, call: CallId, mut session: impl FnMut(Input<'static>)) {
+/// An event, and the request that it concerns.
+#[derive(Debug)]
+pub(crate) struct Delivery {
+    pub(crate) call: CallId,
+    pub(crate) peer: PeerId,
+    pub(crate) key: InboundKey,
+    pub(crate) event: CallEvent,
+}
+
+impl CallEvent {
+    /// Gives the session in which the request has this key what it needs to know.
+    pub(crate) fn deliver(self, key: InboundKey, mut session: impl FnMut(Input<'static>)) {
         match self {
-            Self::Answered(answer) => session(Input::Done(call, answer)),
-            Self::Listening(filter) => session(Input::Listening(call, filter)),
+            Self::Answered(answer) => session(Input::Done(key, answer)),
+            Self::Listening(filter) => session(Input::Listening(key, filter)),
             Self::Asks(asks) => {
                 for (ask, method, params) in asks {
-                    session(Input::Ask { call, ask, method, params });
+                    session(Input::Ask { call: key, ask, method, params });
                 }
             }
-            Self::Progress(progress) => session(Input::Progress(call, progress)),
+            Self::Progress(progress) => session(Input::Progress(key, progress)),
             Self::Log { now, log, is_lagging } => {
-                session(Input::Log { now, call, log, is_lagging })
+                session(Input::Log { now, call: key, log, is_lagging });
             }
-            Self::Heard => session(Input::Heard(call)),
+            Self::NotificationDone => session(Input::Heard(key)),
             Self::Nothing => (),
         }
     }

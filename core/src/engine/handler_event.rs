@@ -1,19 +1,23 @@
-//! What running handlers say.
+//! What running handlers report.
 
 use std::time::Instant;
 
-use super::{call_event::Upshot, calls::Calls};
+use super::{
+    Engine,
+    call_event::{CallEvent, Delivery},
+    id::{CallId, RunId},
+    state::State,
+};
 use crate::{
     protocol::{Question, Raw},
     router::{Failure, Reply},
     session::{
-        CallId,
         asking::AskId,
         server::{Log, Progress},
     },
 };
 
-/// What a running handler says, by its shell.
+/// What a running handler reports, through its shell.
 #[derive(Debug)]
 pub enum HandlerEvent {
     /// It has finished.
@@ -25,54 +29,67 @@ pub enum HandlerEvent {
         ask: AskId,
         question: Question,
     },
-    /// What the client answered is not what it wanted, because of this problem: it asks again, under another number.
+    /// It rejects the client's answer because of this problem, and asks again under another number.
     AskAgain {
         ask: AskId,
         question: Question,
         problem: String,
     },
-    /// It has asked all that it wants to ask now, and waits. `blocks`: it holds a thread meanwhile.
+    /// It has asked all that it asks for now, and waits. `blocks`: it holds a thread meanwhile.
     Waits {
         blocks: bool,
     },
-    /// A step of its gave this, and is not to be done again.
+    /// A step of the handler gave this value, and is not to be done again.
     Step {
         key: String,
         value: Raw,
     },
 }
 
-impl Calls {
-    /// Hears a handler. Gives what comes of it, and for which call. `is_lagging`: whoever made the call leaves so much unread
-    /// that it is told only what it waits for.
-    pub(crate) fn hear_handler(
+impl Engine {
+    /// Handles a report of a handler. Returns what its session is informed of. With `is_lagging`, when the client leaves
+    /// too much unread, it is sent only what it waits for.
+    pub(crate) fn handle_event(
         &mut self,
         now: Instant,
         is_lagging: bool,
-        handler: CallId,
+        run: RunId,
         event: HandlerEvent,
-    ) -> (CallId, Upshot) {
-        let upshot = match event {
-            HandlerEvent::Done(_) if self.listeners.end(handler) => {
-                return (handler, Upshot::Heard);
+    ) -> Option<Delivery> {
+        let Some(call) = self.calls.call_of(run) else {
+            if let HandlerEvent::Ask { ask, .. } | HandlerEvent::AskAgain { ask, .. } = event {
+                self.answer(run, ask, Err((self.too_late)()));
             }
-            HandlerEvent::Done(outcome) => return self.finish(now, handler, outcome),
-            HandlerEvent::Progress(_) if is_lagging => Upshot::Nothing,
-            HandlerEvent::Progress(progress) => Upshot::Progress(progress),
-            HandlerEvent::Log(log) => Upshot::Log { now, log, is_lagging },
-            HandlerEvent::Ask { ask, question } => self.ask(now, handler, ask, question),
+            return None;
+        };
+        let event = match event {
+            HandlerEvent::Done(outcome) => return self.finish(now, call, run, outcome),
+            HandlerEvent::Progress(_) if is_lagging => return None,
+            HandlerEvent::Progress(progress) => CallEvent::Progress(progress),
+            HandlerEvent::Log(log) => CallEvent::Log { now, log, is_lagging },
+            HandlerEvent::Ask { ask, question } => self.ask(now, call, run, ask, question),
             HandlerEvent::AskAgain { ask, question, problem } => {
-                self.ask_again(now, handler, ask, question, &problem)
+                self.ask_again(now, call, run, ask, question, &problem)
             }
             HandlerEvent::Waits { blocks } => {
-                self.wait(now, handler, blocks);
-                Upshot::Nothing
+                self.wait(now, call, blocks);
+                return None;
             }
             HandlerEvent::Step { key, value } => {
-                self.step(handler, &key, value);
-                Upshot::Nothing
+                self.step(call, &key, value);
+                return None;
             }
         };
-        (self.links.current(handler), upshot)
+        self.delivery(call, event)
+    }
+
+    /// Addresses an event of a call. `None`: its request was answered already.
+    fn delivery(&mut self, call: CallId, event: CallEvent) -> Option<Delivery> {
+        let it = self.calls.get(call)?;
+        let is_answered = match &it.state {
+            State::Suspended(suspended) => suspended.has_answered(),
+            _ => false,
+        };
+        (!is_answered).then_some(Delivery { call, peer: it.peer, key: it.key, event })
     }
 }

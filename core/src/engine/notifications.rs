@@ -1,177 +1,141 @@
-//! Handlers of notifications that run: nobody waits for their reply, and yet they may ask.
+//! Handlers of notifications. They have no answer, and may ask their client.
 
 use std::{sync::Arc, time::Instant};
 
-use super::{Effect, Run, calls::Calls};
+use super::{
+    Effect, Engine, Run,
+    call_event::{CallEvent, Delivery},
+    id::{CallId, Origin, PeerId, RunId},
+    state::{Notified, State},
+};
 use crate::{
     error::{Fault, FaultKind, option_name},
     protocol::{Method, MethodName, Question, Raw},
     session::{
-        CallId, CallMap,
+        InboundKey,
         asking::{self, AskId, Journal},
         server::CallContext,
     },
-    wire::{self, Wire},
+    wire,
 };
 
-/// Each has a number, as calls have.
-#[derive(Debug, Default)]
-pub(crate) struct Listeners {
-    running: CallMap<Listener>,
-    weight: usize,
-    /// Questions that they wait for.
-    asking: usize,
-}
-
-#[derive(Debug)]
-struct Listener {
-    /// What the notification was spelled in.
-    wire: &'static Wire,
-    /// Bytes of input that it holds.
-    weight: usize,
-    /// Which answers did not fit.
-    refused: Journal,
-    /// What it waits for, and how long.
-    asked: Vec<(AskId, Question, Option<Instant>)>,
-}
-
-impl Listeners {
-    pub(crate) fn len(&self) -> usize {
-        self.running.len()
-    }
-
-    /// Bytes of input that all of them hold.
-    pub(crate) fn weight(&self) -> usize {
-        self.weight
-    }
-
-    /// Whether it was one, and is over now.
-    pub(crate) fn end(&mut self, handler: CallId) -> bool {
-        let ended = self.running.remove(&handler);
-        self.weight -= ended.as_ref().map_or(0, |it| it.weight);
-        self.asking -= ended.as_ref().map_or(0, |it| it.asked.len());
-        ended.is_some()
-    }
-
-    /// It asks its client, and waits until then at most.
-    pub(crate) fn asks(
-        &mut self,
-        handler: CallId,
-        ask: AskId,
-        question: Question,
-        until: Option<Instant>,
-    ) {
-        if let Some(Listener { asked, .. }) = self.running.get_mut(&handler) {
-            asked.push((ask, question, until));
-            self.asking += 1;
-        }
-    }
-
-    pub(crate) fn answered(&mut self, handler: CallId, ask: AskId) {
-        if let Some(Listener { asked, .. }) = self.running.get_mut(&handler)
-            && let Some(at) = asked.iter().position(|(it, ..)| *it == ask)
-        {
-            asked.swap_remove(at);
-            self.asking -= 1;
-        }
-    }
-
-    pub(crate) fn deadline(&self) -> Option<Instant> {
-        if self.asking == 0 {
-            return None;
-        }
-        self.running.values().flat_map(|it| &it.asked).filter_map(|(_, _, until)| *until).min()
-    }
-
-    /// Questions that nobody answers any more.
-    fn expire(&mut self, now: Instant) -> Vec<(CallId, AskId)> {
-        let is_over = |until: &Option<Instant>| until.is_some_and(|it| it <= now);
-        let mut over = Vec::new();
-        for (handler, Listener { asked, .. }) in &mut self.running {
-            over.extend(
-                asked.extract_if(.., |(_, _, until)| is_over(until)).map(|it| (*handler, it.0)),
-            );
-        }
-        self.asking -= over.len();
-        over
-    }
-
-    /// Whether it may send its client a request; a question that travels in results has none to travel in.
-    pub(crate) fn check(&self, handler: CallId, method: Method) -> Result<(), Fault> {
-        match self.running.get(&handler) {
-            Some(Listener { wire, .. }) if asking::travels_inside(method, wire) => Err(Fault::new(
-                FaultKind::Handler,
-                format!(
-                    "a handler of notifications can't ask in {}: questions travel in the results of requests there, so \
-                     ask in a tool, a resource or a prompt",
-                    wire.name()
-                ),
-            )),
-            _ => Ok(()),
-        }
-    }
-
-    /// What this one asks under this number.
-    pub(crate) fn asked(&self, handler: CallId, ask: AskId) -> Option<Question> {
-        let mut asked = self.running.get(&handler)?.asked.iter();
-        asked.find(|(it, ..)| *it == ask).map(|(_, question, _)| question.clone())
-    }
-
-    /// What this one was answered is not what it wanted. Fails where the question is not to be asked again.
-    pub(crate) fn refuse(
-        &mut self,
-        handler: CallId,
-        question: &Question,
-        problem: &str,
-    ) -> Result<(), Fault> {
-        let Some(Listener { refused, .. }) = self.running.get_mut(&handler) else { return Ok(()) };
-        let tries = refused.tries(question).saturating_add(1);
-        refused.refused(question, tries);
-        asking::check_retry_limit(question, tries, problem)
-    }
-}
-
-impl Calls {
-    /// Tells who listens to notifications that their clients gave no answer in time.
-    pub(crate) fn expire_listeners(&mut self, now: Instant) {
-        if self.listeners.deadline().is_none_or(|it| it > now) {
-            return;
-        }
-        let seconds = self.limits().park_ttl.as_secs_f64();
-        let option = option_name("park_ttl");
-        let problem = format!("the client gave no answer for {seconds} s (option {option})");
-        for (call, ask) in self.listeners.expire(now) {
-            let outcome = Err(Fault::new(FaultKind::Handler, problem.clone()));
-            self.effects.push_back(Effect::Answered { call, ask, outcome });
-        }
-    }
-
+impl Engine {
     /// Whether a handler runs for notifications of this name, as clients spell it.
     pub(crate) fn listens_to(&self, name: &str) -> bool {
         let bare = wire::bare_notification(name);
         self.components.listener(bare.as_ref().map_or(name, |it| it.as_str())).is_some()
     }
 
-    /// Runs who listens to a notification; `false` when nobody does.
+    /// Runs the handler of a notification. `None`: there is none.
     pub(crate) fn notify(
         &mut self,
+        peer: PeerId,
+        key: InboundKey,
         method: &MethodName,
         params: Raw,
         context: CallContext,
-    ) -> bool {
-        let Some(handler) = self.components.listener(method.as_str()) else { return false };
-        let weight = context.weight;
-        self.listeners.weight += weight;
-        let (refused, asked) = (Journal::default(), Vec::new());
-        let listener = Listener { wire: context.wire(), weight, refused, asked };
-        self.listeners.running.insert(context.call, listener);
+    ) -> Option<CallId> {
+        let handler = Arc::clone(self.components.listener(method.as_str())?);
+        let call = self.calls.number();
+        let run = self.calls.begin_run(call);
+        let (rejected, asked) = (Journal::default(), Vec::new());
+        let notified = Notified { run, wire: context.wire(), rejected, asked };
+        let origin = Origin { call, peer, key };
+        self.calls.put(origin, context.weight, None, State::Notified(Box::new(notified)));
         self.effects.push_back(Effect::Run(Run {
-            handler: Arc::clone(handler),
+            id: run,
+            handler,
             middleware_frame: self.components.middleware_frame_of(method, &params),
             input: String::from(Box::<str>::from(params)),
             context,
             is_notification: true,
         }));
-        true
+        Some(call)
+    }
+
+    pub(super) fn end_notification(&mut self, call: CallId, run: RunId) -> Option<Delivery> {
+        self.calls.end_run(run);
+        let entry = self.calls.remove(call)?;
+        let origin = Origin { call, peer: entry.peer, key: entry.key };
+        Some(origin.deliver(CallEvent::NotificationDone))
+    }
+
+    /// Fails where the handler of a notification asks what only results carry.
+    pub(super) fn check_notified(&self, call: CallId, method: Method) -> Result<(), Fault> {
+        match self.calls.get(call).map(|it| &it.state) {
+            Some(State::Notified(it)) if asking::travels_inside(method, it.wire) => {
+                Err(Fault::new(
+                    FaultKind::Handler,
+                    format!(
+                        "a handler of notifications can't ask in {}: questions travel in the results of requests there, so \
+                         ask in a tool, a resource or a prompt",
+                        it.wire.name()
+                    ),
+                ))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The handler of a notification asks its client, and waits no longer than `park_ttl`.
+    pub(super) fn notified_asks(
+        &mut self,
+        now: Instant,
+        call: CallId,
+        ask: AskId,
+        question: Question,
+    ) {
+        let until = now.checked_add(self.limits().park_ttl);
+        self.update_notified(call, |it| it.asked.push((ask, question, until)));
+    }
+
+    pub(super) fn notified_answered(&mut self, call: CallId, ask: AskId) {
+        self.update_notified(call, |it| it.asked.retain(|(asked, ..)| *asked != ask));
+    }
+
+    /// The handler of a notification rejects an answer. Fails where the question is not to be asked again.
+    pub(super) fn notified_rejects(
+        &mut self,
+        call: CallId,
+        question: &Question,
+        problem: &str,
+    ) -> Result<(), Fault> {
+        let tries = self.update_notified(call, |it| {
+            let tries = it.rejected.tries(question).saturating_add(1);
+            it.rejected.refused(question, tries);
+            tries
+        });
+        tries.map_or(Ok(()), |it| asking::check_retry_limit(question, it, problem))
+    }
+
+    /// Ends the questions of a notification's handler whose time is over.
+    pub(super) fn expire_questions(&mut self, now: Instant, call: CallId) {
+        let is_over = |until: &Option<Instant>| until.is_some_and(|it| it <= now);
+        let expired = self.update_notified(call, |it| {
+            let over = it.asked.extract_if(.., |(_, _, until)| is_over(until));
+            let over: Vec<AskId> = over.map(|(ask, ..)| ask).collect();
+            (it.run, over)
+        });
+        let Some((run, over)) = expired else { return };
+        let seconds = self.limits().park_ttl.as_secs_f64();
+        let option = option_name("park_ttl");
+        let problem = format!("the client gave no answer for {seconds} s (option {option})");
+        for ask in over {
+            self.answer(run, ask, Err(Fault::new(FaultKind::Handler, problem.clone())));
+        }
+    }
+
+    fn update_notified<R>(
+        &mut self,
+        call: CallId,
+        change: impl FnOnce(&mut Notified) -> R,
+    ) -> Option<R> {
+        let changed = self.calls.update(call, |it| {
+            let State::Notified(notified) = &mut it.state else { return None };
+            let result = change(notified);
+            it.deadline = notified.asked.iter().filter_map(|(_, _, until)| *until).min();
+            Some(result)
+        });
+        changed.flatten()
     }
 }

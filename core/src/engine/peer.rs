@@ -1,67 +1,37 @@
-//! One session among many: its calls have numbers of the whole service's, its frames know the stream they go on.
+//! One peer of the engine: its session, and the streams on which its requests came. Frames go in here and come out here,
+//! whatever carries them.
 
 use std::{
     sync::Arc,
     time::{Duration, Instant},
 };
 
-use super::{ConnectionId, Effect, ExchangeId, call_event::Upshot, calls::Calls};
+use rustc_hash::FxHashMap;
+
+use super::{
+    Effect, Engine,
+    call_event::CallEvent,
+    id::{CallId, PeerId},
+};
 use crate::{
     protocol::{MethodName, Principal, Raw},
     session::{
-        CallId, CallMap,
+        InboundKey,
         server::{self as session, About, CallContext, HttpFacts, Output, ServerSession},
     },
 };
 
-/// Whose call it is.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Owner {
-    /// A stateless request's.
-    Exchange(ExchangeId),
-    /// A session's, by its number.
-    Session(u64),
-    /// A message connection's.
-    Connection(ConnectionId),
-}
-
-/// Every call under way: whose it is, and what it is called there.
-#[derive(Debug, Default)]
-pub(crate) struct Flights {
-    flights: CallMap<(Owner, CallId)>,
-    next: u64,
-}
-
-impl Flights {
-    pub(crate) fn get(&self, call: CallId) -> Option<(Owner, CallId)> {
-        self.flights.get(&call).copied()
-    }
-
-    pub(crate) fn end(&mut self, call: CallId) {
-        self.flights.remove(&call);
-    }
-
-    fn add(&mut self, owner: Owner, local: CallId) -> CallId {
-        let call = CallId(self.next);
-        self.next += 1;
-        self.flights.insert(call, (owner, local));
-        call
-    }
-}
-
-/// What a conversation works with.
-pub(crate) struct Scene<'a> {
+/// What a session works with while it handles one input.
+pub(crate) struct Pump<'a> {
     pub(crate) now: Instant,
-    pub(crate) owner: Owner,
-    pub(crate) calls: &'a mut Calls,
-    pub(crate) flights: &'a mut Flights,
+    pub(crate) engine: &'a mut Engine,
     /// The HTTP request that is being handled.
     pub(crate) facts: Option<&'a Arc<HttpFacts>>,
 }
 
-/// Something to be said.
+/// A frame to be written, or the word that none will come.
 #[derive(Debug)]
-pub(crate) struct Emission {
+pub(crate) struct OutgoingFrame {
     /// `None`: the peer as a whole.
     pub(crate) stream: Option<u64>,
     /// `None`: nothing will answer what came on this stream.
@@ -76,125 +46,128 @@ pub(crate) struct Emission {
 }
 
 #[derive(Debug)]
-pub(crate) struct Conversation {
+pub(crate) struct PeerSession {
+    pub(crate) id: PeerId,
     pub(crate) machine: ServerSession,
-    /// Who is at the other end, where that holds for all that comes; else each HTTP request says it.
+    /// Who is at the other end, where that holds for all that comes; else each HTTP request names its own.
     pub(crate) principal: Option<Arc<Principal>>,
-    /// When the peer said something last.
-    heard: Option<Instant>,
-    /// By their numbers within the session.
-    calls: CallMap<Place>,
-    /// Running handlers of notifications: by their numbers within the session, what they are called outside, and the bytes
-    /// of what they were given.
-    listeners: CallMap<(CallId, usize)>,
+    /// When the peer sent something last.
+    last_seen: Option<Instant>,
+    requests: FxHashMap<InboundKey, Place>,
+    /// Notifications that handlers run for.
+    notifications: FxHashMap<InboundKey, Place>,
+    /// Bytes of these requests and notifications.
+    bytes: usize,
 }
 
+/// A request or notification of the peer's that is being handled.
 #[derive(Clone, Copy, Debug)]
 struct Place {
-    global: CallId,
+    call: CallId,
     stream: u64,
-    /// Bytes of the request.
+    /// Bytes of the message.
     weight: usize,
 }
 
-/// What came of one peer and is not done.
-pub(crate) struct UnderWay {
-    /// Requests that handlers run for.
-    pub(crate) calls: usize,
+/// What one peer keeps busy.
+pub(crate) struct PeerLoad {
+    /// Requests that are not answered; subscriptions do not count.
+    pub(crate) requests: usize,
     /// Notifications that handlers run for.
-    pub(crate) listeners: usize,
-    /// Of all these messages.
+    pub(crate) notifications: usize,
+    /// Bytes of all these messages.
     pub(crate) bytes: usize,
 }
 
-impl Conversation {
-    pub(crate) fn new(machine: ServerSession) -> Self {
+impl PeerSession {
+    pub(crate) fn new(id: PeerId, machine: ServerSession) -> Self {
         Self {
+            id,
             machine,
             principal: None,
-            heard: None,
-            calls: CallMap::default(),
-            listeners: CallMap::default(),
+            last_seen: None,
+            requests: FxHashMap::default(),
+            notifications: FxHashMap::default(),
+            bytes: 0,
         }
     }
 
-    /// Whether calls that came on this stream are under way.
+    /// Whether requests that came on this stream are under way.
     pub(crate) fn is_busy(&self, stream: u64) -> bool {
-        self.calls.values().any(|it| it.stream == stream)
+        self.requests.values().any(|it| it.stream == stream)
     }
 
+    /// Whether no request is under way.
     pub(crate) fn is_idle(&self) -> bool {
-        self.calls.is_empty()
+        self.requests.is_empty()
     }
 
-    /// What this peer keeps busy.
-    pub(crate) fn under_way(&self) -> UnderWay {
-        let calls = self.calls.values().map(|it| it.weight);
-        let listeners = self.listeners.values().map(|(_, weight)| *weight);
-        UnderWay {
-            calls: self.calls.len().saturating_sub(self.machine.listening()),
-            listeners: self.listeners.len(),
-            bytes: calls.chain(listeners).sum(),
+    pub(crate) fn load(&self) -> PeerLoad {
+        PeerLoad {
+            requests: self.requests.len().saturating_sub(self.machine.listening()),
+            notifications: self.notifications.len(),
+            bytes: self.bytes,
         }
     }
 
     /// Ends a session of a dialect in which idle ones end, though their connection stays.
     pub(crate) fn expire(&mut self, now: Instant, idle: Duration) {
-        let is_over = self.heard.is_some_and(|it| now.duration_since(it) >= idle);
+        let is_over = self.last_seen.is_some_and(|it| now.duration_since(it) >= idle);
         if is_over && self.is_idle() && self.machine.may_expire() {
             self.machine.handle(session::Input::Expired);
         }
     }
 
-    /// The stream on which a call came.
-    pub(crate) fn stream_of(&self, local: CallId) -> Option<u64> {
-        self.calls.get(&local).map(|it| it.stream)
+    /// The stream on which a request came.
+    pub(crate) fn stream_of(&self, key: InboundKey) -> Option<u64> {
+        self.requests.get(&key).map(|it| it.stream)
     }
 
-    /// Tells the session something; what it brings that belongs to no call belongs to `stream`.
+    /// Gives the session an input, and the engine what comes of it. What the session sends that belongs to no request
+    /// belongs to `stream`.
     pub(crate) fn handle(
         &mut self,
-        scene: &mut Scene<'_>,
+        pump: &mut Pump<'_>,
         stream: u64,
         input: session::Input<'_>,
-    ) -> Vec<Emission> {
+        mut send: impl FnMut(OutgoingFrame),
+    ) {
         let done = match &input {
-            session::Input::Done(local, _) => self.forget(scene, *local),
-            session::Input::Heard(local) => {
-                self.listeners.remove(local);
+            session::Input::Done(key, _) => self.forget(*key),
+            session::Input::Heard(key) => {
+                self.forget_notification(*key);
                 None
             }
             session::Input::Frame(_)
             | session::Input::Parsed(_)
             | session::Input::TooLong { .. } => {
-                self.heard = Some(scene.now);
+                self.last_seen = Some(pump.now);
                 None
             }
             _ => None,
         };
         self.machine.handle(input);
-        self.drain(scene, done.map_or(stream, |it| it.stream))
+        self.drain(pump, done.map_or(stream, |it| it.stream), &mut send);
     }
 
-    fn drain(&mut self, scene: &mut Scene<'_>, current: u64) -> Vec<Emission> {
-        let mut said = Vec::new();
+    fn drain(&mut self, pump: &mut Pump<'_>, current: u64, send: &mut impl FnMut(OutgoingFrame)) {
         let mut cancelled = None;
         while let Some(output) = self.machine.poll() {
             match output {
                 Output::Send(sent) => {
                     let (stream, is_reply) = match sent.about {
                         About::Peer => (None, false),
-                        About::Call(local) => {
+                        About::Call(key) => {
                             let ended = cancelled.unwrap_or(current);
-                            (Some(self.stream_of(local).unwrap_or(ended)), false)
+                            (Some(self.stream_of(key).unwrap_or(ended)), false)
                         }
-                        About::Reply(local) => {
-                            // Subscriptions end without anybody having said that they are done.
-                            local.and_then(|it| self.forget(scene, it));
+                        About::Reply(key) => {
+                            // Subscriptions end in the session alone.
+                            key.and_then(|it| self.forget(it));
                             (Some(cancelled.unwrap_or(current)), true)
                         }
                     };
-                    said.push(Emission {
+                    send(OutgoingFrame {
                         stream,
                         frame: Some(sent.frame),
                         is_reply,
@@ -203,9 +176,9 @@ impl Conversation {
                         is_asking: sent.is_asking,
                     });
                 }
-                Output::Silent(local) => {
-                    self.forget(scene, local);
-                    said.push(Emission {
+                Output::Silent(key) => {
+                    self.forget(key);
+                    send(OutgoingFrame {
                         stream: Some(cancelled.unwrap_or(current)),
                         frame: None,
                         is_reply: true,
@@ -214,89 +187,93 @@ impl Conversation {
                         is_asking: false,
                     });
                 }
-                Output::Call(call) => self.begin(scene, current, call),
-                Output::Cancel(local) => {
-                    if let Some(place) = self.forget(scene, local) {
+                Output::Call(call) => self.begin(pump, current, call),
+                Output::Cancel(key) => {
+                    if let Some(place) = self.forget(key) {
                         cancelled = Some(place.stream);
-                        scene.calls.cancel(scene.now, place.global);
+                        pump.engine.cancel(pump.now, place.call);
                     }
                 }
-                Output::Answered { call: local, ask, outcome } => {
-                    if let Some(call) = self.global(local) {
-                        let upshot = scene.calls.answered(scene.now, call, ask, outcome);
-                        self.conclude(scene, local, upshot);
+                Output::Answered { call: key, ask, outcome } => {
+                    if let Some(call) = self.call(key) {
+                        let event = pump.engine.answered(pump.now, call, ask, outcome);
+                        self.apply(key, event);
                     }
                 }
-                Output::InvalidAnswer { call: local, ask, problem } => {
-                    if let Some(call) = self.global(local) {
-                        let upshot = scene.calls.unfit(scene.now, call, ask, &problem);
-                        self.conclude(scene, local, upshot);
+                Output::InvalidAnswer { call: key, ask, problem } => {
+                    if let Some(call) = self.call(key) {
+                        let event = pump.engine.invalid_answer(pump.now, call, ask, &problem);
+                        self.apply(key, event);
                     }
                 }
-                Output::Report(text) => scene.calls.effects.push_back(Effect::Report(text)),
-                Output::Detail(text) => scene.calls.effects.push_back(Effect::Detail(text)),
-                Output::Notified { method, params, mut context } => {
-                    self.introduce(scene, &mut context);
-                    self.notify(scene, &method, params, context);
+                Output::Report(text) => pump.engine.log(Effect::Report(text)),
+                Output::Detail(text) => pump.engine.log(Effect::Detail(text)),
+                Output::Notified { key, method, params, mut context } => {
+                    self.introduce(pump, &mut context);
+                    self.notify(pump, key, &method, params, context);
                 }
             }
         }
-        said
     }
 
-    /// The number by which others know a call, or who listens to a notification.
-    fn global(&self, local: CallId) -> Option<CallId> {
-        let call = self.calls.get(&local).map(|it| it.global);
-        call.or_else(|| self.listeners.get(&local).map(|(global, _)| *global))
+    /// The call of a request or notification.
+    fn call(&self, key: InboundKey) -> Option<CallId> {
+        let place = self.requests.get(&key).or_else(|| self.notifications.get(&key));
+        place.map(|it| it.call)
     }
 
-    /// What its request does not say itself.
-    fn introduce(&self, scene: &Scene<'_>, context: &mut CallContext) {
-        context.http = scene.facts.cloned();
-        let principal = scene.facts.map_or(&self.principal, |it| &it.principal);
+    /// Adds what the message does not say itself.
+    fn introduce(&self, pump: &Pump<'_>, context: &mut CallContext) {
+        context.http = pump.facts.cloned();
+        let principal = pump.facts.map_or(&self.principal, |it| &it.principal);
         context.principal.clone_from(principal);
     }
 
-    fn begin(&mut self, scene: &mut Scene<'_>, stream: u64, mut call: session::Call) {
-        let local = call.context.call;
-        let global = scene.flights.add(scene.owner, local);
-        let weight = call.context.weight;
-        self.calls.insert(local, Place { global, stream, weight });
-        call.context.call = global;
-        self.introduce(scene, &mut call.context);
-        let upshot = scene.calls.begin(scene.now, call);
-        self.conclude(scene, local, upshot);
+    fn begin(&mut self, pump: &mut Pump<'_>, stream: u64, mut call: session::Call) {
+        let (key, weight) = (call.key, call.context.weight);
+        self.introduce(pump, &mut call.context);
+        let (id, event) = pump.engine.begin(pump.now, self.id, call);
+        if !matches!(event, CallEvent::Answered(_)) {
+            self.requests.insert(key, Place { call: id, stream, weight });
+            self.bytes += weight;
+        }
+        event.deliver(key, |it| self.machine.handle(it));
     }
 
     fn notify(
         &mut self,
-        scene: &mut Scene<'_>,
+        pump: &mut Pump<'_>,
+        key: InboundKey,
         method: &MethodName,
         params: Raw,
-        mut context: CallContext,
+        context: CallContext,
     ) {
-        let local = context.call;
-        let global = scene.flights.add(scene.owner, local);
-        context.call = global;
         let weight = context.weight;
-        if scene.calls.notify(method, params, context) {
-            self.listeners.insert(local, (global, weight));
-        } else {
-            scene.flights.end(global);
-            self.machine.handle(session::Input::Heard(local));
+        match pump.engine.notify(self.id, key, method, params, context) {
+            Some(call) => {
+                self.notifications.insert(key, Place { call, stream: 0, weight });
+                self.bytes += weight;
+            }
+            None => self.machine.handle(session::Input::Heard(key)),
         }
     }
 
-    fn conclude(&mut self, scene: &mut Scene<'_>, local: CallId, upshot: Upshot) {
-        if matches!(upshot, Upshot::Answered(_)) {
-            self.forget(scene, local);
+    fn apply(&mut self, key: InboundKey, event: CallEvent) {
+        if matches!(event, CallEvent::Answered(_)) {
+            self.forget(key);
         }
-        upshot.tell(local, |it| self.machine.handle(it));
+        event.deliver(key, |it| self.machine.handle(it));
     }
 
-    fn forget(&mut self, scene: &mut Scene<'_>, local: CallId) -> Option<Place> {
-        let place = self.calls.remove(&local)?;
-        scene.flights.end(place.global);
+    fn forget(&mut self, key: InboundKey) -> Option<Place> {
+        let place = self.requests.remove(&key)?;
+        self.bytes -= place.weight;
         Some(place)
+    }
+
+    fn forget_notification(&mut self, key: InboundKey) {
+        if let Some(place) = self.notifications.remove(&key) {
+            self.bytes -= place.weight;
+        }
     }
 }

@@ -1,245 +1,255 @@
-//! Questions of running handlers: as requests on their stream, or in the round to come, and what is known of them already.
+//! Questions of running handlers: sent as requests on their stream, or carried by the next round, unless the answer is
+//! known already.
 
 use std::time::Instant;
 
 use super::{
-    Effect,
-    call_event::Upshot,
-    calls::Calls,
-    running::{Kept, Running},
+    Effect, Engine, LateAnswer,
+    call_event::CallEvent,
+    id::{CallId, Origin, RunId},
+    state::{ReplayState, State},
 };
 use crate::{
     error::{Fault, FaultKind},
-    protocol::{Question, Raw},
-    session::{
-        CallId,
-        asking::{self, AskId},
-    },
+    protocol::{Question, Raw, Response},
+    session::asking::{self, AskId},
 };
 
-/// What the handler of one call may ask, however often it runs.
+/// The number of questions that the handler of one call may ask, however often it runs.
 const MAX_QUESTIONS: usize = 100;
-pub(crate) const ASKS_ELSEWHERE: &str =
+pub(super) const ASKS_ELSEWHERE: &str =
     "only the results of tools, resources and prompts carry questions: ask there";
 
-impl Calls {
-    /// A running handler asks. The question goes out as a request of its call's, if it is not settled otherwise.
-    pub(crate) fn ask(
+/// What becomes of a question while its handler waits for an earlier round.
+enum Later {
+    Kept,
+    TooMany,
+}
+
+impl Engine {
+    /// Handles a question of a running handler. It goes out as a request, unless it is settled otherwise.
+    pub(super) fn ask(
         &mut self,
         now: Instant,
-        handler: CallId,
+        call: CallId,
+        run: RunId,
         ask: AskId,
         question: Question,
-    ) -> Upshot {
-        if let Some(parked) = self.waiting(handler) {
-            match parked.later.len() < MAX_QUESTIONS {
-                true => parked.later.push((ask, question)),
-                false => self.tell(handler, ask, Err(too_many())),
-            }
-            return Upshot::Nothing;
+    ) -> CallEvent {
+        match self.keep_for_later(call, ask, &question) {
+            Some(Later::Kept) => return CallEvent::Nothing,
+            Some(Later::TooMany) => return self.settle(run, ask, Err(too_many())),
+            None => (),
         }
-        if let Err(fault) = self.listeners.check(handler, question.method) {
-            self.tell(handler, ask, Err(fault));
-            return Upshot::Nothing;
+        if let Err(fault) = self.check_notified(call, question.method) {
+            return self.settle(run, ask, Err(fault));
         }
-        let call = self.links.current(handler);
         self.keep_apart(now, call);
         match self.known(call, &question) {
             Ok(None) => (),
-            Ok(Some(answer)) => {
-                self.tell(handler, ask, Ok(answer));
-                return Upshot::Nothing;
-            }
-            Err(fault) => {
-                self.tell(handler, ask, Err(fault));
-                return Upshot::Nothing;
-            }
+            Ok(Some(answer)) => return self.settle(run, ask, Ok(answer)),
+            Err(fault) => return self.settle(run, ask, Err(fault)),
         }
-        if let Some(Err(fault)) = self.running.kept(call).map(|it| it.count(1)) {
-            self.tell(handler, ask, Err(fault));
-            return Upshot::Nothing;
+        let counted = self.update_replay(call, |it| it.count(1));
+        if let Some(Err(fault)) = counted {
+            return self.settle(run, ask, Err(fault));
         }
         let travels_inside = self
-            .running
-            .get(call)
+            .calls
+            .running(call)
             .is_some_and(|it| asking::travels_inside(question.method, it.wire));
         if travels_inside {
-            if let Err(fault) = self.ask_inside(call, ask, question) {
-                self.tell(handler, ask, Err(fault));
-            }
-            return Upshot::Nothing;
+            return match self.ask_inside(call, ask, question) {
+                Ok(()) => CallEvent::Nothing,
+                Err(fault) => self.settle(run, ask, Err(fault)),
+            };
         }
-        if let Some(kept) = self.running.kept(call) {
-            kept.sent.push((ask, question.clone()));
-        } else {
-            let until = now.checked_add(self.limits().park_ttl);
-            self.listeners.asks(call, ask, question.clone(), until);
+        let sent = self.update_replay(call, |it| it.sent.push((ask, question.clone())));
+        if sent.is_none() {
+            self.notified_asks(now, call, ask, question.clone());
         }
-        Upshot::Asks(vec![self.as_request(ask, question)])
+        CallEvent::Asks(vec![self.as_request(ask, question)])
     }
 
-    /// What a running handler was answered is not what it wanted, because of this problem: it asks once more.
-    pub(crate) fn ask_again(
+    /// A running handler rejects an answer because of this problem, and asks once more.
+    pub(super) fn ask_again(
         &mut self,
         now: Instant,
-        handler: CallId,
+        call: CallId,
+        run: RunId,
         ask: AskId,
         question: Question,
         problem: &str,
-    ) -> Upshot {
-        match self.refuse(handler, &question, problem) {
-            Ok(()) => self.ask(now, handler, ask, question),
-            Err(fault) => {
-                self.tell(handler, ask, Err(fault));
-                Upshot::Nothing
-            }
+    ) -> CallEvent {
+        match self.reject(call, &question, problem) {
+            Ok(()) => self.ask(now, call, run, ask, question),
+            Err(fault) => self.settle(run, ask, Err(fault)),
         }
     }
 
-    /// What was answered to a question that went out as a request does not fit it, because of this problem: it goes out
-    /// again, or is settled with that.
-    pub(crate) fn unfit(
+    /// The client's answer to a request does not fit the question, because of this problem: it goes out again, or is
+    /// settled with that.
+    pub(crate) fn invalid_answer(
         &mut self,
         now: Instant,
         call: CallId,
         ask: AskId,
         problem: &str,
-    ) -> Upshot {
-        let kept = self.running.get(call).and_then(|it| it.kept.as_deref());
-        let sent = kept.and_then(|it| it.sent.iter().find(|(sent, _)| *sent == ask));
-        let question = sent.map(|(_, question)| question.clone());
-        let question = question.or_else(|| self.rounds.asked(call, ask));
-        let Some(question) = question.or_else(|| self.listeners.asked(call, ask)) else {
-            return Upshot::Nothing;
-        };
-        match self.refuse(call, &question, problem) {
-            Ok(()) => Upshot::Asks(vec![self.as_request(ask, question)]),
+    ) -> CallEvent {
+        let Some(question) = self.open_question(call, ask) else { return CallEvent::Nothing };
+        match self.reject(call, &question, problem) {
+            Ok(()) => CallEvent::Asks(vec![self.as_request(ask, question)]),
             Err(fault) => self.answered(now, call, ask, Err(fault)),
         }
     }
 
-    /// What was answered to a handler's question counts no more. Fails where it is not to be asked again.
-    fn refuse(&mut self, handler: CallId, question: &Question, problem: &str) -> Result<(), Fault> {
-        match self.kept(handler) {
-            Some(kept) => kept.refuse(question, problem),
-            None => self.listeners.refuse(handler, question, problem),
-        }
-    }
-
-    /// A handler has asked all that it wants to ask now. `blocks`: it holds a thread while it waits.
-    pub(crate) fn wait(&mut self, now: Instant, handler: CallId, blocks: bool) {
-        if let Some(parked) = self.waiting(handler) {
-            parked.is_ready = !parked.later.is_empty();
+    /// A handler has asked all that it asks for now. `blocks`: it holds a thread while it waits.
+    pub(super) fn wait(&mut self, now: Instant, call: CallId, blocks: bool) {
+        let waits_already = self.calls.update(call, |it| {
+            it.state.round_mut().map(|round| round.is_ready = !round.later.is_empty()).is_some()
+        });
+        let Some(running) = self.calls.running(call).filter(|_| waits_already == Some(false))
+        else {
             return;
-        }
-        let call = self.links.current(handler);
-        if self.running.kept(call).is_none_or(|it| it.asked.is_empty()) {
-            if self.running.get(call).is_some_and(Running::is_asking) {
-                self.pause(now, call);
+        };
+        let asks_inside = running.replay.as_ref().is_some_and(|it| !it.asked.is_empty());
+        if !asks_inside {
+            if running.is_asking() {
+                self.wait_for_requests(now, call);
             }
             return;
         }
         if self.lacks_room(call, blocks) {
-            let asked = self.running.kept(call).map(|it| std::mem::take(&mut it.asked));
+            let run = running.run;
+            let asked = self.update_replay(call, |it| std::mem::take(&mut it.asked));
             for (ask, _) in asked.unwrap_or_default() {
-                self.tell(handler, ask, Err(crowded()));
+                self.answer(run, ask, Err(crowded()));
             }
             return;
         }
-        if let Some(running) = self.running.remove(call) {
-            let answer = self.park(now, running, blocks);
-            self.replies.push_back((call, answer));
-        }
-    }
-
-    /// A question that went out as a request is settled. Whether its handler may wait for that.
-    pub(crate) fn record(&mut self, call: CallId, ask: AskId, answer: Option<&Raw>) -> bool {
-        let Some(kept) = self.running.kept(call) else { return false };
-        let Some(at) = kept.sent.iter().position(|(sent, _)| *sent == ask) else { return false };
-        let (_, question) = kept.sent.swap_remove(at);
-        if let Some(answer) = answer {
-            kept.recorded.answered(&question, answer.clone());
-        }
-        true
+        self.wait_for_round(now, call, blocks);
     }
 
     /// A step of a handler's is done, and is not to be done again.
-    pub(crate) fn step(&mut self, handler: CallId, key: &str, value: Raw) {
-        if let Some(kept) = self.kept(handler) {
-            kept.recorded.done(key, value);
+    pub(super) fn step(&mut self, call: CallId, key: &str, value: Raw) {
+        self.update_replay(call, |it| it.recorded.done(key, value));
+    }
+
+    /// Gives a handler the answer to its question.
+    pub(super) fn answer(&mut self, run: RunId, ask: AskId, outcome: Result<Raw, Fault>) {
+        self.effects.push_back(Effect::Answered { run, ask, outcome });
+    }
+
+    /// Answers a request that is not the one being handled.
+    pub(super) fn answer_late(&mut self, origin: Origin, answer: Result<Response, Fault>) {
+        self.late.push_back(LateAnswer { peer: origin.peer, key: origin.key, answer });
+    }
+
+    /// A question that went out as a request of a handler's is settled.
+    pub(super) fn handler_answered(
+        &mut self,
+        now: Instant,
+        call: CallId,
+        ask: AskId,
+        outcome: Result<Raw, Fault>,
+    ) {
+        let is_recorded = self.update_replay(call, |it| it.record(ask, outcome.as_ref().ok()));
+        if is_recorded == Some(true) {
+            return self.request_answered(now, call, ask, outcome);
+        }
+        let run = match self.calls.get(call).map(|it| &it.state) {
+            Some(State::Notified(notified)) => notified.run,
+            Some(state) => match state.running() {
+                Some(running) => running.run,
+                None => return,
+            },
+            None => return,
+        };
+        self.notified_answered(call, ask);
+        // A handler that returned questions has ended, and may have left others open.
+        if self.calls.call_of(run).is_some() {
+            self.answer(run, ask, outcome);
         }
     }
 
-    /// What is kept of the call that a handler runs for, or waits for.
-    fn kept(&mut self, handler: CallId) -> Option<&mut Kept> {
-        let call = self.links.current(handler);
-        match self.waiting(handler).is_some() {
-            true => self.waiting(handler)?.running.kept.as_deref_mut(),
-            false => self.running.kept(call),
+    fn settle(&mut self, run: RunId, ask: AskId, outcome: Result<Raw, Fault>) -> CallEvent {
+        self.answer(run, ask, outcome);
+        CallEvent::Nothing
+    }
+
+    fn update_replay<R>(
+        &mut self,
+        call: CallId,
+        change: impl FnOnce(&mut ReplayState) -> R,
+    ) -> Option<R> {
+        self.calls.update_running(call, |it| it.replay.as_deref_mut().map(change)).flatten()
+    }
+
+    /// Keeps a question for the next round, where its handler waits for an earlier one.
+    fn keep_for_later(&mut self, call: CallId, ask: AskId, question: &Question) -> Option<Later> {
+        let kept = self.calls.update(call, |it| {
+            let round = it.state.round_mut()?;
+            if round.later.len() >= MAX_QUESTIONS {
+                return Some(Later::TooMany);
+            }
+            round.later.push((ask, question.clone()));
+            Some(Later::Kept)
+        });
+        kept.flatten()
+    }
+
+    /// The question with this number that went out as a request.
+    fn open_question(&self, call: CallId, ask: AskId) -> Option<Question> {
+        let state = &self.calls.get(call)?.state;
+        if let State::Notified(notified) = state {
+            let found = notified.asked.iter().find(|(it, ..)| *it == ask);
+            return found.map(|(_, question, _)| question.clone());
+        }
+        let sent = state.running().and_then(|it| it.replay.as_deref());
+        let sent = sent.and_then(|it| it.sent.iter().find(|(sent, _)| *sent == ask));
+        let returned = || state.rerun()?.open.get(&ask).cloned();
+        sent.map(|(_, question)| question.clone()).or_else(returned)
+    }
+
+    /// Forgets what was answered to a handler's question. Fails where it is not to be asked again.
+    fn reject(&mut self, call: CallId, question: &Question, problem: &str) -> Result<(), Fault> {
+        match self.update_replay(call, |it| it.refuse(question, problem)) {
+            Some(rejected) => rejected,
+            None => self.notified_rejects(call, question, problem),
         }
     }
 
     /// The answer, where it is known already.
     fn known(&mut self, call: CallId, question: &Question) -> Result<Option<Raw>, Fault> {
-        let Some(kept) = self.running.kept(call) else { return Ok(None) };
-        let other = || {
-            let key = &question.key;
-            let problem = format!("two questions have the key {key:?}: give each a key of its own");
-            Fault::new(FaultKind::Handler, problem)
-        };
-        if let Some(answer) = kept.recorded.get(question).map_err(|_| other())? {
-            return Ok(Some(answer.clone()));
-        }
-        let mut open = kept.asked.iter().chain(&kept.sent);
-        let is_open = open.any(|(_, it)| it.key == question.key);
-        if is_open || kept.context.answers.is_taken(question) {
-            return Err(other());
-        }
-        let Question { key, method, params } = question;
-        if let Some(answer) = kept.context.answers.get(key, *method, params.get()) {
-            return Ok(Some(answer));
-        }
-        kept.context.answers.may_ask(question)?;
-        // What did not fit was brought, too.
-        let is_first = kept.recorded.tries(question) == 0;
-        let brought = kept.brought.get(key, *method, params.get()).filter(|_| is_first);
-        if let Some(answer) = &brought {
-            kept.recorded.answered(question, answer.clone());
-        }
-        Ok(brought)
+        self.update_replay(call, |it| it.known(question)).unwrap_or(Ok(None))
     }
 
-    /// Puts a question into the round to come.
+    /// Puts a question into the next round.
     fn ask_inside(&mut self, call: CallId, ask: AskId, question: Question) -> Result<(), Fault> {
-        let Some(running) = self.running.get(call) else { return Err(nobody_to_ask()) };
+        let Some(running) = self.calls.running(call) else { return Err(nobody_to_ask()) };
         if !running.result_builder.may_ask() {
             return Err(Fault::new(FaultKind::Handler, ASKS_ELSEWHERE));
         }
-        let capabilities = running.kept.as_ref();
+        let capabilities = running.replay.as_ref();
         let capabilities = capabilities.and_then(|it| it.context.client.capabilities.as_ref());
         asking::check(&question, capabilities, running.wire)?;
         if self.lacks_room(call, false) {
             return Err(crowded());
         }
-        let Some(kept) = self.running.kept(call) else { return Err(nobody_to_ask()) };
-        kept.asked.push((ask, question));
-        Ok(())
+        let asked = self.update_replay(call, |it| it.asked.push((ask, question)));
+        asked.ok_or_else(nobody_to_ask)
     }
 
     /// Whether this call's handler could not wait, and must not run twice. `blocks`: it holds a thread while it waits.
     fn lacks_room(&self, call: CallId, blocks: bool) -> bool {
-        self.running.get(call).is_some_and(|it| it.result_builder.forbids_replay())
-            && !self.parking.has_room(&self.limits(), blocks)
-    }
-
-    pub(crate) fn tell(&mut self, handler: CallId, ask: AskId, outcome: Result<Raw, Fault>) {
-        self.effects.push_back(Effect::Answered { call: handler, ask, outcome });
+        self.calls.running(call).is_some_and(|it| it.result_builder.forbids_replay())
+            && !self.has_room(blocks)
     }
 }
 
-impl Kept {
-    /// A handler that asks in a loop has to end.
-    pub(crate) fn count(&mut self, questions: usize) -> Result<(), Fault> {
+impl ReplayState {
+    /// Counts questions, because a handler that asks in a loop has to end.
+    pub(super) fn count(&mut self, questions: usize) -> Result<(), Fault> {
         self.questions += questions;
         if self.questions <= MAX_QUESTIONS {
             return Ok(());
@@ -247,14 +257,51 @@ impl Kept {
         Err(too_many())
     }
 
-    /// What was answered to this question is no answer to it, because of this problem: it is forgotten. Fails where the
-    /// question is not to be asked again.
-    pub(crate) fn refuse(&mut self, question: &Question, problem: &str) -> Result<(), Fault> {
+    /// Forgets the answer to this question, because of this problem. Fails where it is not to be asked again.
+    pub(super) fn refuse(&mut self, question: &Question, problem: &str) -> Result<(), Fault> {
         let earlier = self.recorded.tries(question).max(self.context.answers.tries(question));
         let tries = earlier.saturating_add(1);
         self.context.answers.discard(question, problem);
         self.recorded.refused(question, tries);
         asking::check_retry_limit(question, tries, problem)
+    }
+
+    /// Records the answer to a request. Returns whether the question was open.
+    fn record(&mut self, ask: AskId, answer: Option<&Raw>) -> bool {
+        let Some(at) = self.sent.iter().position(|(sent, _)| *sent == ask) else { return false };
+        let (_, question) = self.sent.swap_remove(at);
+        if let Some(answer) = answer {
+            self.recorded.answered(&question, answer.clone());
+        }
+        true
+    }
+
+    fn known(&mut self, question: &Question) -> Result<Option<Raw>, Fault> {
+        let other = || {
+            let key = &question.key;
+            let problem = format!("two questions have the key {key:?}: give each a key of its own");
+            Fault::new(FaultKind::Handler, problem)
+        };
+        if let Some(answer) = self.recorded.get(question).map_err(|_| other())? {
+            return Ok(Some(answer.clone()));
+        }
+        let mut open = self.asked.iter().chain(&self.sent);
+        let is_open = open.any(|(_, it)| it.key == question.key);
+        if is_open || self.context.answers.is_taken(question) {
+            return Err(other());
+        }
+        let Question { key, method, params } = question;
+        if let Some(answer) = self.context.answers.get(key, *method, params.get()) {
+            return Ok(Some(answer));
+        }
+        self.context.answers.may_ask(question)?;
+        // An answer that was rejected was brought, too.
+        let is_first = self.recorded.tries(question) == 0;
+        let brought = self.brought.get(key, *method, params.get()).filter(|_| is_first);
+        if let Some(answer) = &brought {
+            self.recorded.answered(question, answer.clone());
+        }
+        Ok(brought)
     }
 }
 
@@ -274,11 +321,11 @@ fn crowded() -> Fault {
     )
 }
 
-/// All that a handler knows by now.
-pub(crate) fn journal(kept: &Kept) -> asking::Journal {
-    kept.context.answers.journal().then(&kept.recorded)
+/// All answers and steps of a handler so far.
+pub(super) fn journal(replay: &ReplayState) -> asking::Journal {
+    replay.context.answers.journal().then(&replay.recorded)
 }
 
-pub(crate) fn nobody_to_ask() -> Fault {
+pub(super) fn nobody_to_ask() -> Fault {
     Fault::new(FaultKind::Handler, "the client is gone, or can't be asked")
 }

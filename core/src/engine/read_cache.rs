@@ -1,135 +1,171 @@
-//! What resources answered, kept for a while by the server itself: by URI and by who asked. Reads of the same at the same
-//! time share one run of the handler. What a handler asked its client about is nobody else's, and is never kept.
+//! Results of resources that the server keeps for a while, by URI and principal. Reads of the same at the same time share
+//! one run of the handler. A result that a handler asked its client for is only that client's, and is never kept.
 
 use std::{
-    collections::{BTreeMap, HashMap, VecDeque},
+    collections::{BTreeMap, HashMap},
     sync::Arc,
     time::{Duration, Instant},
 };
 
-use super::{call_event::Upshot, calls::Calls, concurrency::Ready};
+use super::{
+    Engine,
+    call_event::CallEvent,
+    id::{CallId, Origin},
+    state::{Joined, JoinedKind, Running, Start, State},
+};
 use crate::{
     error::Fault,
     protocol::{Inputs, Principal, Request, Response},
     router::ResultBuilder,
-    session::{CallId, CallMap},
 };
 
-/// Results that are kept.
-const MAX_KEPT: usize = 1_000;
+/// The number of results that are kept.
+const MAX_ENTRIES: usize = 1_000;
 /// Their bytes.
 const MAX_BYTES: usize = 64 * 1024 * 1024;
-/// What an entry takes beside its texts, about.
+/// Bytes that an entry takes beside its texts, about.
 const OVERHEAD: usize = 256;
 
 #[derive(Debug, Default)]
-pub(crate) struct Cache {
-    kept: HashMap<Key, Kept>,
+pub(super) struct ReadCache {
+    entries: HashMap<Key, CacheEntry>,
     /// The first to end comes first.
     ends: BTreeMap<(Instant, u64), Key>,
     bytes: usize,
     next: u64,
-    /// Reads under way whose answers are to be kept, by the calls whose handlers run.
-    reads: CallMap<Read>,
-    /// Those that others may join. One whose resource has changed since is not among them.
+    /// Reads under way that others may join. One whose resource has changed since is not among them.
     current: HashMap<Key, CallId>,
-    /// Whom each call that joined waits for.
-    joined: CallMap<CallId>,
-    weight: usize,
 }
 
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
-pub(crate) struct Key {
+pub(super) struct Key {
     uri: Arc<str>,
     principal: Option<Arc<Principal>>,
 }
 
 #[derive(Debug)]
-struct Kept {
+struct CacheEntry {
     response: Response,
     end: (Instant, u64),
     bytes: usize,
 }
 
+/// A read whose result is to be kept.
 #[derive(Debug)]
-struct Read {
+pub(super) struct Read {
     key: Key,
     keep: Duration,
-    waiting: VecDeque<Ready>,
 }
 
-impl Calls {
-    /// Answers a read from what was kept, lets it join one under way, or admits it.
-    pub(crate) fn admit_read(&mut self, now: Instant, ready: Ready) -> Upshot {
-        let Some((key, keep)) = what_is_kept(&ready) else {
-            self.admit(now, ready);
-            return Upshot::Nothing;
+impl Engine {
+    /// Answers a read from the cache, lets it join one under way, or starts it.
+    pub(super) fn admit_read(&mut self, now: Instant, origin: Origin, start: Start) -> CallEvent {
+        let Some(read) = kept_read(&start) else {
+            self.admit(now, origin, start);
+            return CallEvent::Nothing;
         };
-        if let Some(response) = self.cache.find(now, &key) {
-            return Upshot::Answered(Ok(response));
+        if let Some(response) = self.read_cache.find(now, &read.key) {
+            return CallEvent::Answered(Ok(response));
         }
-        if let Some(ready) = self.cache.begin(key, keep, ready) {
-            self.admit(now, ready);
+        if let Some(leader) = self.read_cache.current.get(&read.key).copied()
+            && self.calls.update_running(leader, |it| it.joined.push(origin.call)).is_some()
+        {
+            self.join_read(origin, leader, start);
+            return CallEvent::Nothing;
         }
-        Upshot::Nothing
+        self.read_cache.current.insert(read.key.clone(), origin.call);
+        self.admit(now, origin, Start { read: Some(Box::new(read)), ..start });
+        CallEvent::Nothing
     }
 
-    /// A call has its answer: others wait for the same.
-    pub(crate) fn share(&mut self, now: Instant, call: CallId, answer: &Result<Response, Fault>) {
-        for call in self.cache.finish(now, call, answer) {
-            self.replies.push_back((call, answer.clone()));
+    /// Called when a handler asks its client: its result is for this call only, and calls that joined it are started.
+    pub(super) fn keep_apart(&mut self, now: Instant, call: CallId) {
+        let taken = self.calls.update_running(call, |it| {
+            it.read.take().map(|read| (read, std::mem::take(&mut it.joined)))
+        });
+        let Some((read, joined)) = taken.flatten() else { return };
+        self.read_cache.end(&read.key, call);
+        for id in joined {
+            if let Some((origin, start)) = self.take_joined_read(id) {
+                self.admit(now, origin, start);
+            }
         }
     }
 
-    /// A handler asks its client: what comes of it is for this call only, and those that waited for it run by themselves.
-    pub(crate) fn keep_apart(&mut self, now: Instant, call: CallId) {
-        for ready in self.cache.abandon(call) {
-            self.admit(now, ready);
+    /// Called when a read is cancelled: the next call that joined it is started, and the others join that one.
+    pub(super) fn promote_read(&mut self, now: Instant, call: CallId, running: &mut Running) {
+        let Some(read) = running.read.take() else { return };
+        let is_current = self.read_cache.end(&read.key, call);
+        let mut joined = std::mem::take(&mut running.joined).into_iter();
+        let Some((origin, start)) = joined.find_map(|it| self.take_joined_read(it)) else { return };
+        if is_current {
+            self.read_cache.current.insert(read.key.clone(), origin.call);
+        }
+        self.admit(now, origin, Start { read: Some(read), ..start });
+        for id in joined {
+            let Some((follower, start)) = self.take_joined_read(id) else { continue };
+            match self.calls.update_running(origin.call, |it| it.joined.push(id)) {
+                Some(()) => self.join_read(follower, origin.call, start),
+                None => self.admit(now, follower, start),
+            }
         }
     }
 
-    /// Nobody waits for this call any more. Whether all of it was to wait for another.
-    pub(crate) fn leave_read(&mut self, now: Instant, call: CallId) -> bool {
-        if self.cache.leave(call) {
-            return true;
+    /// Keeps the answer of a read that is done.
+    pub(super) fn keep_read(
+        &mut self,
+        now: Instant,
+        call: CallId,
+        running: &mut Running,
+        answer: &Result<Response, Fault>,
+    ) {
+        let Some(read) = running.read.take() else { return };
+        if self.read_cache.end(&read.key, call)
+            && let (Ok(response), Some(end)) = (answer, now.checked_add(read.keep))
+        {
+            self.read_cache.keep(now, read.key, response, end);
         }
-        if let Some(next) = self.cache.promote(call) {
-            self.admit(now, next);
+    }
+
+    fn join_read(&mut self, origin: Origin, leader: CallId, start: Start) {
+        let weight = start.weight();
+        let joined = Joined { leader, kind: JoinedKind::Read(start) };
+        self.calls.put(origin, weight, None, State::Joined(Box::new(joined)));
+    }
+
+    fn take_joined_read(&mut self, call: CallId) -> Option<(Origin, Start)> {
+        let entry = self.calls.remove(call)?;
+        let origin = Origin { call, peer: entry.peer, key: entry.key };
+        match entry.state {
+            State::Joined(joined) => match joined.kind {
+                JoinedKind::Read(start) => Some((origin, start)),
+                JoinedKind::Round(_) => None,
+            },
+            _ => None,
         }
-        false
     }
 }
 
-impl Cache {
-    /// The resource at this URI has changed, for everybody.
-    pub(crate) fn forget(&mut self, uri: &str) {
-        let keys: Vec<Key> = self.kept.keys().filter(|it| *it.uri == *uri).cloned().collect();
+impl ReadCache {
+    /// Forgets the resource at this URI, for every principal.
+    pub(super) fn forget(&mut self, uri: &str) {
+        let keys: Vec<Key> = self.entries.keys().filter(|it| *it.uri == *uri).cloned().collect();
         for key in keys {
             self.remove(&key);
         }
         self.current.retain(|it, _| *it.uri != *uri);
     }
 
-    /// Other resources are offered, or others read them.
-    pub(crate) fn clear(&mut self) {
-        self.kept.clear();
+    /// Forgets everything.
+    pub(super) fn clear(&mut self) {
+        self.entries.clear();
         self.ends.clear();
         self.bytes = 0;
         self.current.clear();
     }
 
-    /// Calls that wait for others' handlers.
-    pub(crate) fn joined(&self) -> usize {
-        self.joined.len()
-    }
-
-    /// Bytes of input that these hold.
-    pub(crate) fn weight(&self) -> usize {
-        self.weight
-    }
-
     fn find(&mut self, now: Instant, key: &Key) -> Option<Response> {
-        let found = self.kept.get(key)?;
+        let found = self.entries.get(key)?;
         if found.end.0 > now {
             return Some(found.response.clone());
         }
@@ -137,96 +173,13 @@ impl Cache {
         None
     }
 
-    /// Gives back a read that has to run; another waits for one under way.
-    fn begin(&mut self, key: Key, keep: Duration, ready: Ready) -> Option<Ready> {
-        let call = ready.call();
-        if let Some(leader) = self.current.get(&key)
-            && let Some(read) = self.reads.get_mut(leader)
-        {
-            self.joined.insert(call, *leader);
-            self.weight += ready.weight();
-            read.waiting.push_back(ready);
-            return None;
-        }
-        self.current.insert(key.clone(), call);
-        self.reads.insert(call, Read { key, keep, waiting: VecDeque::new() });
-        Some(ready)
-    }
-
-    /// Gives back whom the answer is for as well.
-    fn finish(
-        &mut self,
-        now: Instant,
-        call: CallId,
-        answer: &Result<Response, Fault>,
-    ) -> Vec<CallId> {
-        let Some(Read { key, keep, waiting }) = self.end(call) else { return Vec::new() };
-        if self.current.get(&key) == Some(&call) {
-            self.current.remove(&key);
-            if let (Ok(response), Some(end)) = (answer, now.checked_add(keep)) {
-                self.keep(now, key, response, end);
-            }
-        }
-        waiting.iter().map(Ready::call).collect()
-    }
-
-    /// Gives back who waited.
-    fn abandon(&mut self, call: CallId) -> VecDeque<Ready> {
-        let Some(read) = self.end(call) else { return VecDeque::new() };
-        if self.current.get(&read.key) == Some(&call) {
-            self.current.remove(&read.key);
-        }
-        read.waiting
-    }
-
-    /// The handler of this call is stopped: the next that waits for the same runs its own, and the others wait for that.
-    fn promote(&mut self, call: CallId) -> Option<Ready> {
-        let Read { key, keep, mut waiting } = self.end(call)?;
-        let is_current = self.current.get(&key) == Some(&call);
-        let Some(next) = waiting.pop_front() else {
-            if is_current {
-                self.current.remove(&key);
-            }
-            return None;
-        };
-        let leader = next.call();
-        for one in &waiting {
-            self.joined.insert(one.call(), leader);
-            self.weight += one.weight();
-        }
+    /// Ends a read. Returns whether others could join it until now.
+    fn end(&mut self, key: &Key, call: CallId) -> bool {
+        let is_current = self.current.get(key) == Some(&call);
         if is_current {
-            self.current.insert(key.clone(), leader);
+            self.current.remove(key);
         }
-        self.reads.insert(leader, Read { key, keep, waiting });
-        Some(next)
-    }
-
-    /// Whether this call waited for another, which it now does no more.
-    fn leave(&mut self, call: CallId) -> bool {
-        if self.joined.is_empty() {
-            return false;
-        }
-        let Some(leader) = self.joined.remove(&call) else { return false };
-        if let Some(read) = self.reads.get_mut(&leader)
-            && let Some(at) = read.waiting.iter().position(|it| it.call() == call)
-            && let Some(ready) = read.waiting.remove(at)
-        {
-            self.weight -= ready.weight();
-        }
-        true
-    }
-
-    /// Takes out a read with those that wait for it.
-    fn end(&mut self, call: CallId) -> Option<Read> {
-        if self.reads.is_empty() {
-            return None;
-        }
-        let read = self.reads.remove(&call)?;
-        for one in &read.waiting {
-            self.joined.remove(&one.call());
-            self.weight -= one.weight();
-        }
-        Some(read)
+        is_current
     }
 
     fn keep(&mut self, now: Instant, key: Key, response: &Response, end: Instant) {
@@ -241,9 +194,9 @@ impl Cache {
         self.next += 1;
         self.bytes += bytes;
         self.ends.insert(end, key.clone());
-        self.kept.insert(key, Kept { response: response.clone(), end, bytes });
+        self.entries.insert(key, CacheEntry { response: response.clone(), end, bytes });
         while let Some((first, key)) = self.ends.first_key_value()
-            && (first.0 <= now || self.kept.len() > MAX_KEPT || self.bytes > MAX_BYTES)
+            && (first.0 <= now || self.entries.len() > MAX_ENTRIES || self.bytes > MAX_BYTES)
         {
             let key = key.clone();
             self.remove(&key);
@@ -251,14 +204,14 @@ impl Cache {
     }
 
     fn remove(&mut self, key: &Key) {
-        if let Some(kept) = self.kept.remove(key) {
-            self.ends.remove(&kept.end);
-            self.bytes -= kept.bytes;
+        if let Some(entry) = self.entries.remove(key) {
+            self.ends.remove(&entry.end);
+            self.bytes -= entry.bytes;
         }
     }
 }
 
-/// Whether a request brings answers of the user's, which nobody else's result may be made of.
+/// Returns whether a request brings answers of the user, which must not become part of anybody else's result.
 pub(crate) fn brings_answers(request: &Request) -> bool {
     let Request::ReadResource { inputs: Inputs { responses, state }, .. } = request else {
         return false;
@@ -266,13 +219,12 @@ pub(crate) fn brings_answers(request: &Request) -> bool {
     responses.is_some() || state.is_some()
 }
 
-/// Under which name, and how long, the result of this is kept.
-fn what_is_kept(ready: &Ready) -> Option<(Key, Duration)> {
-    let Ready::Start(job, context, _) = ready else { return None };
-    let ResultBuilder::Resource(reading) = &job.result_builder else { return None };
+/// The key and the time under which the result of this is kept.
+fn kept_read(start: &Start) -> Option<Read> {
+    let ResultBuilder::Resource(reading) = &start.job.result_builder else { return None };
     let keep = reading.keep.filter(|it| !it.is_zero())?;
-    let key = Key { uri: reading.uri.as_str().into(), principal: context.principal.clone() };
-    Some((key, keep))
+    let key = Key { uri: reading.uri.as_str().into(), principal: start.context.principal.clone() };
+    Some(Read { key, keep })
 }
 
 #[cfg(test)]
@@ -293,7 +245,7 @@ mod tests {
 
     #[test]
     fn bytes_are_bounded_and_counted() {
-        let (mut cache, now) = (Cache::default(), Instant::now());
+        let (mut cache, now) = (ReadCache::default(), Instant::now());
         let later = |seconds| now + Duration::from_secs(seconds);
         let third = MAX_BYTES / 3;
         for (index, uri) in ["a", "b", "c"].into_iter().enumerate() {
@@ -306,8 +258,8 @@ mod tests {
         cache.keep(now, key("b"), &response(1), later(10));
         assert!(cache.bytes < third + 3 * OVERHEAD, "the one before is gone");
         cache.keep(later(60), key("e"), &response(1), later(70));
-        assert_eq!((cache.kept.len(), cache.ends.len()), (1, 1), "what is over goes");
+        assert_eq!((cache.entries.len(), cache.ends.len()), (1, 1), "what is over goes");
         cache.forget("e");
-        assert_eq!((cache.kept.len(), cache.ends.len(), cache.bytes), (0, 0, 0));
+        assert_eq!((cache.entries.len(), cache.ends.len(), cache.bytes), (0, 0, 0));
     }
 }

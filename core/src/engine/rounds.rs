@@ -1,196 +1,383 @@
-//! Questions that a handler returned: they are its answer, or go out as requests; when these are answered, it runs again.
+//! Handlers that wait for answers which come with a later request (Multi Round-Trip Requests). They are found by the name
+//! of the round that their client holds in its state.
+//!
+//! Their number is bounded. A handler that has to make room is run again from its top when the answers come, so one that
+//! forbids that is not stopped before its time is over.
 
-use std::{collections::HashMap, sync::Arc, time::Instant};
+use std::{
+    collections::{BTreeMap, HashMap},
+    time::{Duration, Instant},
+};
 
 use super::{
-    Run,
-    call_event::Upshot,
-    calls::Calls,
-    questions::{ASKS_ELSEWHERE, journal, nobody_to_ask},
-    running::Kept,
+    Effect, Engine,
+    call_event::CallEvent,
+    concurrency,
+    id::{CallId, Origin, RunId},
+    questions::{journal, nobody_to_ask},
+    request_state::{Binding, Refused, RoundId, Sealed},
+    state::{Joined, JoinedKind, Queued, ReplayState, Round, Running, State, Suspended, Wait},
 };
 use crate::{
-    error::Fault,
-    protocol::{Question, Raw, Response},
-    router::{Failure, ResultBuilder},
-    session::{
-        CallId, CallMap,
-        asking::{self, Answers, AskId, Journal, Round},
-        server::CallContext,
-    },
+    error::{Fault, option_name},
+    protocol::{Question, Response},
+    router::{Job, Reply, RoundLimits},
+    session::{asking::Journal, server::CallContext},
 };
 
-/// Numbers from here on are ours, those below are the shell's.
-const OWN: u64 = 1 << 63;
+/// Bytes that all suspended handlers may hold.
+const MAX_BYTES: usize = 64 * 1024 * 1024;
+/// Bytes that one takes beside its input and its questions.
+const BASE_WEIGHT: usize = 4 * 1024;
+/// Requests that may join one run.
+const MAX_JOINED: usize = 16;
+/// A century, where no clock can say how long a handler may wait.
+const FOR_EVER: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
 
-/// Whoever returns questions is run again from its top by its own wish.
-const FORBIDS_AND_RETURNS: &str = "the handler returned a question, though its tool forbids being run again \
-     (replay=\"forbid\"): ask with ctx.elicit and its kin, which go on from their line, or drop replay=\"forbid\"";
-
+/// The names of rounds, and the order in which handlers were suspended.
 #[derive(Debug, Default)]
-pub(crate) struct Rounds {
-    open: CallMap<Asking>,
+pub(super) struct Rounds {
+    /// The call that waits for a round's answers, or goes on with them.
+    calls: HashMap<RoundId, CallId>,
+    /// Those that wait, the oldest first.
+    ages: BTreeMap<u64, CallId>,
     next: u64,
 }
 
-#[derive(Debug)]
-struct Asking {
-    run: Run,
-    waiting: HashMap<AskId, Question>,
-}
-
-/// What an answer leads to.
-#[derive(Debug)]
-pub(crate) enum Outcome {
-    /// A running handler waits for it.
-    Elsewhere(Result<Raw, Fault>),
-    /// Others are still to come.
-    Waiting,
-    /// The handler is to run again.
-    Complete(Run),
-    /// The client would not answer: the call fails.
-    Failed(Fault),
-}
-
 impl Rounds {
-    pub(crate) fn begin(
-        &mut self,
-        call: CallId,
-        kept: &Kept,
-        questions: Vec<Question>,
-    ) -> Vec<(AskId, Question)> {
-        let mut waiting = HashMap::with_capacity(questions.len());
-        let mut asks = Vec::with_capacity(questions.len());
-        for question in questions {
-            let ask = AskId(OWN | self.next);
-            self.next += 1;
-            asks.push((ask, question.clone()));
-            waiting.insert(ask, question);
-        }
-        let run = Run {
-            handler: Arc::clone(&kept.handler),
-            input: kept.input.clone(),
-            context: kept.context.clone(),
-            is_notification: false,
-            middleware_frame: kept.middleware_frame.clone(),
-        };
-        self.open.insert(call, Asking { run, waiting });
-        asks
+    /// A call begins to wait. Returns its place in the order.
+    fn add(&mut self, round: RoundId, call: CallId) -> u64 {
+        let age = self.next;
+        self.next += 1;
+        self.calls.insert(round, call);
+        self.ages.insert(age, call);
+        age
     }
 
-    pub(crate) fn answered(
-        &mut self,
-        call: CallId,
-        ask: AskId,
-        outcome: Result<Raw, Fault>,
-        kept: Option<&mut Kept>,
-    ) -> Outcome {
-        if ask.0 & OWN == 0 {
-            return Outcome::Elsewhere(outcome);
-        }
-        let (Some(asking), Some(kept)) = (self.open.get_mut(&call), kept) else {
-            return Outcome::Waiting;
-        };
-        let Some(question) = asking.waiting.remove(&ask) else { return Outcome::Waiting };
-        match outcome {
-            Err(fault) => {
-                self.open.remove(&call);
-                return Outcome::Failed(fault);
-            }
-            Ok(answer) => kept.recorded.answered(&question, answer),
-        }
-        if !asking.waiting.is_empty() {
-            return Outcome::Waiting;
-        }
-        match self.open.remove(&call) {
-            None => Outcome::Waiting,
-            Some(Asking { run, .. }) => {
-                // What the handler finds wrong with them is known here as well, because it is told to the same values.
-                let known = kept.context.answers.journal().then(&kept.recorded);
-                kept.context.answers = Answers::new(None, known);
-                kept.recorded = Journal::default();
-                let context = CallContext { answers: kept.context.answers.clone(), ..run.context };
-                Outcome::Complete(Run { context, ..run })
-            }
-        }
+    /// A call goes on with the answers of a round.
+    pub(super) fn claim(&mut self, round: RoundId, call: CallId) {
+        self.calls.insert(round, call);
     }
 
-    /// What a call asks under this number.
-    pub(crate) fn asked(&self, call: CallId, ask: AskId) -> Option<Question> {
-        self.open.get(&call)?.waiting.get(&ask).cloned()
+    pub(super) fn forget(&mut self, round: RoundId) {
+        self.calls.remove(&round);
     }
 
-    /// How many calls wait for answers.
-    pub(crate) fn len(&self) -> usize {
-        self.open.len()
+    /// The calls whose handlers wait.
+    pub(super) fn waiting(&self) -> Vec<CallId> {
+        self.ages.values().copied().collect()
     }
 
-    pub(crate) fn forget(&mut self, call: CallId) {
-        self.open.remove(&call);
+    /// Whether no name is kept.
+    pub(super) fn is_empty(&self) -> bool {
+        self.calls.is_empty() && self.ages.is_empty()
     }
 }
 
-impl Calls {
-    /// A handler returned questions: they are the answer, or go out as requests.
-    pub(crate) fn ask_back(&mut self, now: Instant, call: CallId, questions: &str) -> Upshot {
-        self.keep_apart(now, call);
-        let Some(mut running) = self.take_running(call) else { return Upshot::Nothing };
-        running.pause = None;
-        let Some(mut kept) = running.kept.take() else {
-            let round = asking::round(questions, &Answers::default(), None, running.wire);
-            self.leave(now, running.gate);
-            return Upshot::Answered(Err(round.err().unwrap_or_else(nobody_to_ask)));
+impl Engine {
+    /// Lets the handler go on that waits for this round's answers. `None`: the request's own has to run, from its top.
+    pub(super) fn continue_round(
+        &mut self,
+        now: Instant,
+        origin: Origin,
+        id: RoundId,
+        job: &Job,
+        context: &CallContext,
+    ) -> Option<CallEvent> {
+        let refuse = |engine: &mut Self, why: &str| {
+            Some(CallEvent::Answered(Err(engine.refused(Refused::new(why)))))
         };
-        let capabilities = kept.context.client.capabilities.as_ref();
-        let answers = match kept.recorded.weight() {
-            0 => kept.context.answers.clone(),
-            _ => Answers::new(None, journal(&kept)),
+        let leader = self.rounds.calls.get(&id).copied();
+        let Some((leader, call)) = leader.and_then(|it| Some((it, self.calls.get(it)?))) else {
+            return match job.result_builder.forbids_replay() {
+                true => refuse(self, "its handler is gone, and must not run again"),
+                false => None,
+            };
         };
-        let round = asking::round(questions, &answers, capabilities, running.wire);
-        let round = round.and_then(|round| match &round {
-            Round::Request(requests) => kept.count(requests.len()).map(|()| round),
-            Round::Ask(_) => Ok(round),
-        });
-        let round = round.and_then(|round| {
-            let (Round::Ask(open) | Round::Request(open)) = &round;
-            open.iter().try_for_each(|it| kept.context.answers.may_ask(it)).map(|()| round)
-        });
-        match round {
-            Err(fault) => {
-                running.kept = Some(kept);
-                self.conclude(&running, &Err(fault.clone()));
-                self.leave(now, running.gate);
-                Upshot::Answered(Err(fault))
+        if let State::Suspended(suspended) = &call.state {
+            // Middleware around an answer of the core's is not what waits for a registered handler's questions.
+            let waiting = &suspended.running.result_builder;
+            if waiting.runs_handler() != job.result_builder.runs_handler() {
+                return None;
             }
-            Ok(Round::Ask(requests)) => {
-                let known = answers.journal().asking(&requests);
-                let state = self.state_of(now, &kept, (None, known));
-                let answer = Ok(Response::InputRequired { requests, state });
-                running.kept = Some(kept);
-                self.conclude(&running, &answer);
-                self.leave(now, running.gate);
-                Upshot::Answered(answer)
+            let weight = call.weight;
+            let suspended = self.take_suspended(leader)?;
+            self.calls.rebind(suspended.running.run, origin.call);
+            self.rounds.claim(id, origin.call);
+            return Some(self.bring(now, origin, weight, suspended, context));
+        }
+        let joined = self.calls.update_running(leader, |it| {
+            let has_room = it.joined.len() < MAX_JOINED;
+            if has_room {
+                it.joined.push(origin.call);
             }
-            Ok(Round::Request(requests)) => {
-                let asks = self.rounds.begin(call, &kept, requests);
-                let asks = asks.into_iter().map(|(ask, it)| self.as_request(ask, it)).collect();
-                // Its next run has the whole time, as if the answers had come with another request.
-                running.deadline = running.timeout.and_then(|it| now.checked_add(it));
-                kept.sent.clear();
-                running.kept = Some(kept);
-                self.running.insert(call, running);
-                self.pause(now, call);
-                Upshot::Asks(asks)
+            has_room
+        });
+        if joined != Some(true) {
+            return refuse(self, "too many requests with the same state wait already");
+        }
+        let kind = JoinedKind::Round(context.clone());
+        let state = State::Joined(Box::new(Joined { leader, kind }));
+        self.calls.put(origin, context.weight, None, state);
+        Some(CallEvent::Nothing)
+    }
+
+    /// Asks the client in the answer to this call, and keeps the handler until the answers come. `blocks`: it holds a
+    /// thread while it waits.
+    pub(super) fn wait_for_round(&mut self, now: Instant, call: CallId, blocks: bool) {
+        let Some(entry) = self.calls.get(call) else { return };
+        let (weight, deadline) = (entry.weight, entry.deadline);
+        let Some((origin, mut running)) = self.take_running(call) else { return };
+        let left = deadline.map(|it| it.saturating_duration_since(now));
+        let turn = running.turn.take();
+        let open = running.replay.as_mut().map(|it| std::mem::take(&mut it.asked));
+        let round = Round { open: open.unwrap_or_default(), blocks, ..Round::default() };
+        let answer = self.send_round(now, origin, weight, (running, left), round);
+        self.leave(now, turn);
+        self.answer_late(origin, answer);
+    }
+
+    /// Puts a handler into line that has its answers, or lets it go on.
+    pub(super) fn admit_resumed(
+        &mut self,
+        now: Instant,
+        origin: Origin,
+        weight: usize,
+        suspended: Suspended,
+        context: CallContext,
+    ) {
+        match concurrency::limit(&suspended.running.result_builder) {
+            None => self.resume(now, origin, weight, suspended, context, None),
+            Some((tool, limit)) => {
+                if self.lines.enter(&tool, limit, origin.call) {
+                    return self.resume(now, origin, weight, suspended, context, Some(tool));
+                }
+                let queued = Queued::Resumed(suspended, context);
+                self.calls.put(origin, weight, None, State::Queued(Box::new(queued)));
             }
         }
     }
+
+    /// Lets a suspended handler go on for this request.
+    pub(super) fn resume(
+        &mut self,
+        now: Instant,
+        origin: Origin,
+        weight: usize,
+        suspended: Suspended,
+        context: CallContext,
+        turn: Option<String>,
+    ) {
+        let Suspended { mut running, left, wait } = suspended;
+        let (run, call) = (running.run, origin.call);
+        running.turn = turn;
+        let deadline = left.and_then(|it| now.checked_add(it));
+        self.rebind(call, &mut running, context);
+        self.calls.put(origin, weight, deadline, State::Running(running));
+        let Wait::Round(Round { answered, later, is_ready, blocks, .. }) = wait else { return };
+        for (ask, answer) in answered {
+            self.answer(run, ask, answer);
+        }
+        for (ask, question) in later {
+            // A revision with rounds carries questions in results.
+            let outside = self.ask(now, call, run, ask, question);
+            debug_assert!(!matches!(outside, CallEvent::Asks(_)));
+        }
+        if is_ready {
+            self.wait(now, call, blocks);
+        }
+    }
+
+    /// Lets a handler go on for another request.
+    pub(super) fn rebind(&mut self, call: CallId, running: &mut Running, context: CallContext) {
+        let Some(replay) = running.replay.as_mut() else { return };
+        replay.brought = context.answers.clone();
+        replay.go_on_for(context);
+        self.calls.rebind(running.run, call);
+        let context = replay.context.clone();
+        self.effects.push_back(Effect::Resume { run: running.run, context });
+    }
+
+    /// Takes out a suspended handler that nobody comes back for. Returns its run.
+    pub(super) fn remove_suspended(&mut self, call: CallId) -> Option<RunId> {
+        let suspended = self.take_suspended(call)?;
+        if let Wait::Round(round) = &suspended.wait {
+            self.rounds.forget(round.id);
+        }
+        Some(suspended.running.run)
+    }
+
+    /// Seals what the client of a call is to bring back with its answers.
+    pub(super) fn sealed_state(
+        &mut self,
+        now: Instant,
+        replay: &ReplayState,
+        contents: (Option<RoundId>, Journal),
+    ) -> Option<String> {
+        let limits = self.limits();
+        let binding = Binding::of(&replay.request, replay.context.principal.as_deref())?;
+        let name = binding.name();
+        let Sealed { state, is_cut } = self.sealing.seal(now, binding, contents, &limits)?;
+        if is_cut {
+            let (limit, option) = (limits.max_state, option_name("max_request_state"));
+            self.report(format!(
+                "what {name} was answered and did is longer than {limit} bytes (option {option}), so its client \
+                 does not carry it: should the handler have to run again, it asks and does all of it once more"
+            ));
+        }
+        Some(state)
+    }
+
+    /// Whether one more handler could be suspended, if need be in place of another. `blocks`: it holds a thread.
+    pub(super) fn has_room(&self, blocks: bool) -> bool {
+        let (limits, load) = (self.limits(), self.load());
+        let is_free = load.suspended < limits.park_limit
+            && load.suspended_bytes < MAX_BYTES
+            && (!blocks || load.suspended_threads < limits.park_threads);
+        is_free || (limits.park_limit > 0 && self.oldest(blocks).is_some())
+    }
+
+    /// Answers with what is open, under a name by which the handler is found again.
+    fn send_round(
+        &mut self,
+        now: Instant,
+        origin: Origin,
+        weight: usize,
+        (mut running, left): (Running, Option<Duration>),
+        round: Round,
+    ) -> Result<Response, Fault> {
+        let requests: Vec<_> = round.open.iter().map(|(_, it)| it.clone()).collect();
+        let id = self.sealing.round();
+        let Some(replay) = running.replay.as_ref() else { return Err(nobody_to_ask()) };
+        let journal = journal(replay).asking(&requests);
+        let state = self.sealed_state(now, replay, (Some(id), journal));
+        let answer = Ok(Response::InputRequired { requests, state });
+        self.conclude(now, origin.call, &mut running, &answer);
+        let age = self.rounds.add(id, origin.call);
+        let blocks = round.blocks;
+        let round = Round { id, age, weight: weight_of(&running, &round), ..round };
+        let limits = self.limits();
+        let until = now.checked_add(limits.park_ttl).unwrap_or_else(|| now + FOR_EVER);
+        let suspended = Suspended { running, left, wait: Wait::Round(round) };
+        self.calls.put(origin, weight, Some(until), State::Suspended(Box::new(suspended)));
+        self.make_room(&limits, blocks);
+        answer
+    }
+
+    /// Stops the oldest handlers, perhaps the newest as well, until the others are within the limits.
+    fn make_room(&mut self, limits: &RoundLimits, blocks: bool) {
+        loop {
+            let load = self.load();
+            let too_many = load.suspended > limits.park_limit || load.suspended_bytes > MAX_BYTES;
+            let too_many_threads = blocks && load.suspended_threads > limits.park_threads;
+            if !too_many && !too_many_threads {
+                return;
+            }
+            let Some(call) = self.oldest(too_many_threads && !too_many) else { return };
+            if let Some(run) = self.remove_suspended(call) {
+                self.stop(run);
+            }
+        }
+    }
+
+    /// The oldest that may be run again; with `blocking`, of those that hold a thread.
+    fn oldest(&self, blocking: bool) -> Option<CallId> {
+        let may_leave = |call: &&CallId| match self.calls.get(**call).map(|it| &it.state) {
+            Some(State::Suspended(it)) => match &it.wait {
+                Wait::Round(round) => {
+                    !it.running.result_builder.forbids_replay() && (!blocking || round.blocks)
+                }
+                Wait::Requests(_) => false,
+            },
+            _ => false,
+        };
+        self.rounds.ages.values().find(may_leave).copied()
+    }
+
+    /// Gives a handler the answers that a request brought. What is missing or invalid is asked again.
+    fn bring(
+        &mut self,
+        now: Instant,
+        origin: Origin,
+        weight: usize,
+        suspended: Suspended,
+        context: &CallContext,
+    ) -> CallEvent {
+        let Suspended { mut running, left, wait: Wait::Round(mut round) } = suspended else {
+            return CallEvent::Nothing;
+        };
+        let Some(replay) = running.replay.as_mut() else {
+            return CallEvent::Answered(Err(nobody_to_ask()));
+        };
+        replay.round = Some(round.id);
+        for (ask, question) in std::mem::take(&mut round.open) {
+            let Question { key, method, params } = &question;
+            if let Some(answer) = context.answers.get(key, *method, params.get()) {
+                replay.recorded.answered(&question, answer.clone());
+                round.answered.push((ask, Ok(answer)));
+                continue;
+            }
+            let problem = context.answers.problem(&question);
+            match problem.map_or(Ok(()), |it| replay.refuse(&question, it)) {
+                Ok(()) => round.open.push((ask, question)),
+                Err(fault) => round.answered.push((ask, Err(fault))),
+            }
+        }
+        match round.outcome.take() {
+            Some(Ok(Reply::Questions(questions))) => {
+                replay.go_on_for(context.clone());
+                self.calls.put(origin, weight, None, State::Running(running));
+                let asked = self.ask_back(now, origin.call, &questions);
+                return asked.map_or(CallEvent::Nothing, |it| it.event);
+            }
+            Some(outcome) => {
+                let builder = &running.result_builder;
+                let answer = outcome.and_then(|reply| builder.response(reply));
+                let answer = answer.map_err(|failure| self.fault(builder, failure));
+                self.conclude(now, origin.call, &mut running, &answer);
+                return CallEvent::Answered(answer);
+            }
+            None => (),
+        }
+        if !round.open.is_empty() {
+            let answer = self.send_round(now, origin, weight, (running, left), round);
+            return CallEvent::Answered(answer);
+        }
+        let suspended = Suspended { running, left, wait: Wait::Round(round) };
+        self.admit_resumed(now, origin, weight, suspended, context.clone());
+        CallEvent::Nothing
+    }
+
+    /// Takes a handler out that waits for a round.
+    fn take_suspended(&mut self, call: CallId) -> Option<Suspended> {
+        let is_suspended = matches!(
+            &self.calls.get(call)?.state,
+            State::Suspended(suspended) if suspended.has_answered()
+        );
+        if !is_suspended {
+            return None;
+        }
+        let State::Suspended(suspended) = self.calls.remove(call)?.state else { return None };
+        if let Wait::Round(round) = &suspended.wait {
+            self.rounds.ages.remove(&round.age);
+        }
+        Some(*suspended)
+    }
 }
 
-/// Whether a handler may answer with questions.
-pub(crate) fn may_return_questions(result_builder: &ResultBuilder) -> Result<(), Failure> {
-    match (result_builder.may_ask(), result_builder.forbids_replay()) {
-        (false, _) => Err(Failure::NotSupported(ASKS_ELSEWHERE.into())),
-        (true, true) => Err(Failure::NotSupported(FORBIDS_AND_RETURNS.into())),
-        (true, false) => Ok(()),
+impl ReplayState {
+    /// Another request takes the place of the one that the handler ran for.
+    pub(super) fn go_on_for(&mut self, context: CallContext) {
+        self.context = CallContext { answers: self.context.answers.clone(), ..context };
     }
+}
+
+/// Bytes that a suspended handler holds.
+fn weight_of(running: &Running, round: &Round) -> usize {
+    let questions: usize = round.open.iter().map(|(_, it)| it.params.get().len()).sum();
+    // The request is kept beside the input that was made of it.
+    let replay = running.replay.as_ref().map_or(0, |it| {
+        it.input.len() + it.context.weight.max(it.input.len()) + it.recorded.weight()
+    });
+    BASE_WEIGHT + questions + replay
 }

@@ -1,83 +1,47 @@
-//! Requests that touch offers which not everybody sees: the shell's judge is asked first.
+//! Requests that touch components which not everybody sees: the shell's visibility filter is asked first.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use super::{Effect, Run, call_event::Upshot, calls::Calls};
-use crate::{
-    router::{Failure, Reply, UnresolvedComponents, Visibility},
-    session::{CallId, CallMap, server::Call},
+use super::{
+    Engine,
+    call_event::{CallEvent, Delivery},
+    id::{CallId, Origin},
+    state::{AwaitingHost, State},
 };
+use crate::router::{Failure, Reply};
 
-/// Requests that wait for the judge.
-#[derive(Debug, Default)]
-pub(crate) struct Judging {
-    calls: CallMap<(Call, UnresolvedComponents)>,
-    weight: usize,
-}
+/// How long the filter may take. After that everything in question is hidden.
+pub(super) const FILTER_TIMEOUT: Duration = Duration::from_secs(30);
 
-impl Calls {
-    /// Begins what a request asks for, as soon as it is known what there is for whoever sent it.
-    pub(crate) fn begin(&mut self, now: Instant, call: Call) -> Upshot {
-        let Some(unresolved) = self.components.unresolved(&call.request) else {
-            return self.begin_seeing(now, call, &Visibility::public());
-        };
-        let Some(judge) = self.components.visibility_filter().cloned() else {
-            return self.begin_seeing(now, call, &Visibility::public());
-        };
-        self.effects.push_back(Effect::Run(Run {
-            handler: judge,
-            input: unresolved.question(call.context.principal.as_deref()),
-            context: call.context.clone(),
-            is_notification: false,
-            middleware_frame: None,
-        }));
-        self.judging.weight += call.context.weight;
-        self.judging.calls.insert(call.context.call, (call, unresolved));
-        Upshot::Nothing
-    }
-
-    /// Gives what comes of a request, if it was for this that the judge was asked.
-    pub(crate) fn judged(
+impl Engine {
+    /// Goes on with a request for which the filter has answered. Fails closed: what it does not name stays hidden.
+    pub(super) fn filtered(
         &mut self,
         now: Instant,
         id: CallId,
         outcome: Result<Reply, Failure>,
-    ) -> Result<Upshot, Result<Reply, Failure>> {
-        let Some((call, unresolved)) = self.judging.take(id) else { return Err(outcome) };
+    ) -> Option<Delivery> {
+        let entry = self.calls.remove(id)?;
+        let State::AwaitingHost(awaiting) = entry.state else { return None };
+        let AwaitingHost { run, call, unresolved } = *awaiting;
+        self.calls.end_run(run);
         let verdict = match outcome {
             Ok(verdict) => Some(verdict),
             Err(failure) => {
-                let text = format!("who sees what could not be found out: {failure:?}");
-                self.effects.push_back(Effect::Report(text));
+                self.report(format!("the visibility filter failed: {failure:?}"));
                 None
             }
         };
         let visibility = unresolved.resolved(verdict);
-        Ok(self.begin_seeing(now, call, &visibility))
-    }
-}
-
-impl Judging {
-    /// Nobody waits for this call any more. Whether it waited for the judge.
-    pub(crate) fn forget(&mut self, call: CallId) -> bool {
-        self.take(call).is_some()
+        let (peer, key) = (entry.peer, entry.key);
+        let event = self.begin_visible(now, Origin { call: id, peer, key }, call, &visibility);
+        (!matches!(event, CallEvent::Nothing)).then_some(Delivery { call: id, peer, key, event })
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.calls.len()
-    }
-
-    /// Bytes of input that wait.
-    pub(crate) fn weight(&self) -> usize {
-        self.weight
-    }
-
-    fn take(&mut self, call: CallId) -> Option<(Call, UnresolvedComponents)> {
-        if self.calls.is_empty() {
-            return None;
-        }
-        let taken = self.calls.remove(&call)?;
-        self.weight -= taken.0.context.weight;
-        Some(taken)
+    /// Stops a filter whose time is over, and goes on as if it had named nothing.
+    pub(super) fn filter_expired(&mut self, now: Instant, id: CallId) -> Option<Delivery> {
+        let State::AwaitingHost(awaiting) = &self.calls.get(id)?.state else { return None };
+        self.stop(awaiting.run);
+        self.filtered(now, id, Err(Failure::TimedOut(FILTER_TIMEOUT.as_secs_f64())))
     }
 }

@@ -1,4 +1,4 @@
-//! HTTP requests, checked in this order: who calls, where, how; then what the body is, and which era it belongs to.
+//! HTTP requests, checked in this order: who calls, where, how; then what the body is, and which era it owner to.
 
 use std::{sync::Arc, time::Instant};
 
@@ -6,8 +6,8 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method as HttpMethod, StatusCode, Uri, header, request::Parts};
 
 use super::{
-    Accepts, Belonging, Conversation, Endpoint, EndpointOutput, Exchange, ExchangeId, HttpFacts,
-    Owner, Part, Refused, Scene, challenge, config::Place, guard::Refusal, reply, session,
+    Accepts, Endpoint, EndpointOutput, Exchange, ExchangeId, ExchangeOwner, HttpFacts, Part,
+    PeerId, PeerSession, Pump, Refused, challenge, config::Place, guard::Refusal, reply, session,
 };
 use crate::{
     error::{Fault, FaultKind, option_name},
@@ -29,14 +29,14 @@ const TOO_MANY_TOLD: &str =
 const NOWHERE: &str = "nothing is served at this path";
 
 /// An HTTP request on its way through the checks.
-pub(super) struct Visit {
+pub(super) struct HttpRequest {
     pub(super) exchange: ExchangeId,
     pub(super) facts: Arc<HttpFacts>,
     pub(super) mcp_headers: McpHeaders,
     pub(super) accepts: Accepts,
     pub(super) cors: Option<Box<HeaderMap>>,
-    /// The id of the request in its body, once that was read.
-    pub(super) request: Option<Id>,
+    /// The id of the JSON-RPC request in its body, once that was read.
+    pub(super) request_id: Option<Id>,
 }
 
 impl Endpoint {
@@ -107,7 +107,7 @@ impl Endpoint {
         self.guard.decorate(&head, &mut cors);
         let place = self.config.place(head.uri.path());
         let mcp_headers = McpHeaders::read(&head.headers);
-        let mut visit = Visit {
+        let mut request = HttpRequest {
             exchange,
             accepts: Accepts::of(&head.headers),
             facts: Arc::new(HttpFacts {
@@ -117,26 +117,26 @@ impl Endpoint {
             }),
             mcp_headers: McpHeaders::default(),
             cors: (!cors.is_empty()).then(|| Box::new(cors)),
-            request: None,
+            request_id: None,
         };
         match mcp_headers {
-            Ok(mcp_headers) => visit.mcp_headers = mcp_headers,
-            Err(fault) => return self.refuse_headers(visit, body, fault),
+            Ok(mcp_headers) => request.mcp_headers = mcp_headers,
+            Err(fault) => return self.refuse_headers(request, body, fault),
         }
         if place == Place::Elsewhere {
-            return self.refuse_visit(visit, StatusCode::NOT_FOUND, NOWHERE);
+            return self.refuse_request(request, StatusCode::NOT_FOUND, NOWHERE);
         }
         if self.is_closing {
-            return self.send_away(visit, CLOSING);
+            return self.refuse_for_now(request, CLOSING);
         }
-        self.serve(now, visit, place, &head.method, &head.uri, body);
+        self.serve(now, request, place, &head.method, &head.uri, body);
     }
 
     /// Does what a request asks for that may ask.
     fn serve(
         &mut self,
         now: Instant,
-        visit: Visit,
+        request: HttpRequest,
         place: Place,
         method: &HttpMethod,
         uri: &Uri,
@@ -152,18 +152,18 @@ impl Endpoint {
                 let mut headers = HeaderMap::new();
                 headers.insert(header::ALLOW, allowed);
                 let status = StatusCode::NO_CONTENT;
-                self.answer_visit(visit, status, headers, Vec::new());
+                self.answer_request(request, status, headers, Vec::new());
             }
-            (Place::Pair, &HttpMethod::GET) if has_sessions => {
-                self.open_pair(now, visit, uri.path());
+            (Place::LegacySse, &HttpMethod::GET) if has_sessions => {
+                self.open_legacy_sse(now, request, uri.path());
             }
-            (Place::Pair, &HttpMethod::POST) if has_sessions => {
+            (Place::LegacySse, &HttpMethod::POST) if has_sessions => {
                 let query = uri.query().unwrap_or_default();
-                self.post_to_pair(now, visit, query, body);
+                self.post_legacy_sse(now, request, query, body);
             }
-            (Place::Endpoint, &HttpMethod::POST) => self.post(now, visit, body),
-            (Place::Endpoint, &HttpMethod::GET) if has_sessions => self.get(now, visit),
-            (Place::Endpoint, &HttpMethod::DELETE) if has_sessions => self.delete(now, visit),
+            (Place::Endpoint, &HttpMethod::POST) => self.post(now, request, body),
+            (Place::Endpoint, &HttpMethod::GET) if has_sessions => self.get(now, request),
+            (Place::Endpoint, &HttpMethod::DELETE) if has_sessions => self.delete(now, request),
             _ => {
                 let mut headers = reply::json_head();
                 headers.insert(header::ALLOW, allowed);
@@ -171,32 +171,32 @@ impl Endpoint {
                     true => "POST messages here; a session also takes GET and DELETE",
                     false => "POST messages here: this server has no sessions",
                 });
-                self.answer_visit(visit, StatusCode::METHOD_NOT_ALLOWED, headers, body);
+                self.answer_request(request, StatusCode::METHOD_NOT_ALLOWED, headers, body);
             }
         }
     }
 
-    fn post(&mut self, now: Instant, mut visit: Visit, body: &Bytes) {
-        if !self.check_post(&visit, body) {
-            return self.refuse_post(visit);
+    fn post(&mut self, now: Instant, mut request: HttpRequest, body: &Bytes) {
+        if !self.check_post(&request, body) {
+            return self.refuse_post(request);
         }
         let frame = Frame::parse(body);
-        visit.request = id_of(&frame);
+        request.request_id = id_of(&frame);
         if let Some(why) = self.too_much(&frame) {
-            return self.send_away(visit, &why);
+            return self.refuse_for_now(request, &why);
         }
-        match wire::classify(&frame, &visit.mcp_headers, &self.session.dialects) {
+        match wire::classify(&frame, &request.mcp_headers, &self.session.dialects) {
             RequestEra::Dialect => {
                 let machine = ServerSession::for_dialect(Arc::clone(&self.session));
-                self.post_alone(now, visit, frame, machine);
+                self.post_alone(now, request, frame, machine);
             }
-            RequestEra::Legacy if self.has_sessions() => self.post_legacy(now, visit, frame),
+            RequestEra::Legacy if self.has_sessions() => self.post_legacy(now, request, frame),
             // Without sessions it is told which versions there are.
             RequestEra::Legacy if is_initialize(&frame) => {
                 let machine = ServerSession::new(Arc::clone(&self.session));
-                self.post_alone(now, visit, frame, machine);
+                self.post_alone(now, request, frame, machine);
             }
-            RequestEra::Legacy | RequestEra::Modern => self.post_modern(now, visit, frame),
+            RequestEra::Legacy | RequestEra::Modern => self.post_modern(now, request, frame),
         }
     }
 
@@ -204,24 +204,24 @@ impl Endpoint {
         wire::has_sessions(&self.session.revisions, &self.session.dialects)
     }
 
-    pub(super) fn check_post(&self, visit: &Visit, body: &Bytes) -> bool {
-        reply::is_json(&visit.facts.headers)
-            && (visit.accepts.json || visit.accepts.stream)
+    pub(super) fn check_post(&self, request: &HttpRequest, body: &Bytes) -> bool {
+        reply::is_json(&request.facts.headers)
+            && (request.accepts.json || request.accepts.stream)
             && body.len() <= self.config.max_body
     }
 
     /// Why a message is sent away while too much is in flight: what starts handlers is. Answers and cancellations make
     /// less of it.
     pub(super) fn too_much(&self, frame: &Frame<'_>) -> Option<String> {
-        if self.in_flight() < self.config.max_in_flight && !self.calls.is_full() {
+        if self.in_flight() < self.config.max_in_flight && !self.engine.is_full() {
             return None;
         }
         let of_one = |it: &Result<Message<'_>, _>| match it {
-            Ok(Message::Request { .. }) if self.calls.is_heavy() => Some(TOO_HEAVY.to_owned()),
+            Ok(Message::Request { .. }) if self.engine.is_heavy() => Some(TOO_HEAVY.to_owned()),
             Ok(Message::Request { .. }) if self.in_flight() >= self.config.max_in_flight => {
                 Some(too_many("requests in flight", "max_in_flight"))
             }
-            Ok(Message::Notification { method, .. }) if self.calls.listens_to(method) => {
+            Ok(Message::Notification { method, .. }) if self.engine.listens_to(method) => {
                 Some(TOO_MANY_TOLD.to_owned())
             }
             _ => None,
@@ -237,113 +237,122 @@ impl Endpoint {
         format!("the body is longer than {} bytes (option {option})", self.config.max_body)
     }
 
-    pub(super) fn refuse_post(&mut self, visit: Visit) {
-        if !reply::is_json(&visit.facts.headers) {
+    pub(super) fn refuse_post(&mut self, request: HttpRequest) {
+        if !reply::is_json(&request.facts.headers) {
             let message = "Content-Type must be application/json";
-            self.refuse_visit(visit, StatusCode::UNSUPPORTED_MEDIA_TYPE, message);
-        } else if !visit.accepts.json && !visit.accepts.stream {
+            self.refuse_request(request, StatusCode::UNSUPPORTED_MEDIA_TYPE, message);
+        } else if !request.accepts.json && !request.accepts.stream {
             let message = "Accept must list application/json, text/event-stream, or both";
-            self.refuse_visit(visit, StatusCode::NOT_ACCEPTABLE, message);
+            self.refuse_request(request, StatusCode::NOT_ACCEPTABLE, message);
         } else {
             let message = self.too_long();
-            self.refuse_visit(visit, StatusCode::PAYLOAD_TOO_LARGE, &message);
+            self.refuse_request(request, StatusCode::PAYLOAD_TOO_LARGE, &message);
         }
     }
 
-    fn post_modern(&mut self, now: Instant, mut visit: Visit, frame: Frame<'_>) {
+    fn post_modern(&mut self, now: Instant, mut request: HttpRequest, frame: Frame<'_>) {
         match &frame {
             Frame::One(Ok(Message::Response { .. })) => {
                 let message = "answers are not POSTed in 2026-07-28: send the request again with inputResponses";
-                return self.refuse_visit(visit, StatusCode::BAD_REQUEST, message);
+                return self.refuse_request(request, StatusCode::BAD_REQUEST, message);
             }
             Frame::One(Err(malformed)) if malformed.is_response => {
                 let message = malformed.message.clone();
-                return self.refuse_visit(visit, StatusCode::BAD_REQUEST, &message);
+                return self.refuse_request(request, StatusCode::BAD_REQUEST, &message);
             }
             Frame::One(Ok(Message::Request { method, .. }))
-                if *method == Method::Listen.as_str() && !visit.accepts.stream =>
+                if *method == Method::Listen.as_str() && !request.accepts.stream =>
             {
                 let message =
                     "subscriptions/listen answers with text/event-stream: list it in Accept";
-                return self.refuse_visit(visit, StatusCode::NOT_ACCEPTABLE, message);
+                return self.refuse_request(request, StatusCode::NOT_ACCEPTABLE, message);
             }
             _ => (),
         }
-        let mcp_headers = std::mem::take(&mut visit.mcp_headers);
+        let mcp_headers = std::mem::take(&mut request.mcp_headers);
         let machine = ServerSession::for_exchange(Arc::clone(&self.session), mcp_headers);
-        self.post_alone(now, visit, frame, machine);
+        self.post_alone(now, request, frame, machine);
     }
 
     /// Serves a request that belongs to no session: the machine lives as long as its answer takes.
-    fn post_alone(&mut self, now: Instant, visit: Visit, frame: Frame<'_>, machine: ServerSession) {
-        let Visit { exchange: id, facts, accepts, cors, request, .. } = visit;
-        let mut conversation = Box::new(Conversation::new(machine));
-        let mut scene = Scene {
-            now,
-            owner: Owner::Exchange(id),
-            calls: &mut self.calls,
-            flights: &mut self.flights,
-            facts: Some(&facts),
-        };
-        let said = conversation.handle(&mut scene, 0, session::Input::Parsed(frame));
-        let is_silent = said.is_empty() && conversation.is_idle();
+    fn post_alone(
+        &mut self,
+        now: Instant,
+        request: HttpRequest,
+        frame: Frame<'_>,
+        machine: ServerSession,
+    ) {
+        let HttpRequest { exchange: id, facts, accepts, cors, request_id, .. } = request;
+        let mut peer = Box::new(PeerSession::new(PeerId::Exchange(id), machine));
+        let mut pump = Pump { now, engine: &mut self.engine, facts: Some(&facts) };
+        let mut sent = Vec::new();
+        peer.handle(&mut pump, 0, session::Input::Parsed(frame), |it| sent.push(it));
+        let is_silent = sent.is_empty() && peer.is_idle();
         let mut exchange = Exchange {
-            belongs: Belonging::Modern(conversation),
+            owner: ExchangeOwner::Modern(peer),
             accepts,
             is_streaming: false,
             quiet_since: now,
             cors,
-            request,
+            request_id,
         };
         if is_silent {
             let status = StatusCode::ACCEPTED;
             self.respond(id, &mut exchange, status, HeaderMap::new(), Vec::new(), false);
-        } else if !self.deliver(now, id, &mut exchange, said) {
+        } else if !self.deliver(now, id, &mut exchange, sent) {
             self.exchanges.insert(id, exchange);
         }
     }
 
-    fn post_legacy(&mut self, now: Instant, visit: Visit, frame: Frame<'_>) {
+    fn post_legacy(&mut self, now: Instant, request: HttpRequest, frame: Frame<'_>) {
         let is_initialize = is_initialize(&frame);
-        let owner = visit.facts.principal.as_deref();
+        let owner = request.facts.principal.as_deref();
         let known =
-            visit.facts.session_id.as_ref().map(|it| self.sessions.number(it, owner, false));
+            request.facts.session_id.as_ref().map(|it| self.sessions.number(it, owner, false));
         let number = match known.flatten() {
             Some(number) => number,
-            None if is_initialize => return self.initialize(now, visit, frame),
-            None if matches!(frame, Frame::One(Err(_))) => return self.refuse_frame(visit, frame),
-            None if known.is_some() => return self.refuse_session(visit),
+            None if is_initialize => return self.initialize(now, request, frame),
+            None if matches!(frame, Frame::One(Err(_))) => {
+                return self.refuse_frame(request, frame);
+            }
+            None if known.is_some() => return self.refuse_session(request),
             None => {
                 let message = "Mcp-Session-Id is missing: send initialize first, or a request of 2026-07-28 with its params._meta";
-                return self.refuse_visit(visit, StatusCode::BAD_REQUEST, message);
+                return self.refuse_request(request, StatusCode::BAD_REQUEST, message);
             }
         };
-        if let Err(message) = self.check_version(&visit.mcp_headers)
+        if let Err(message) = self.check_version(&request.mcp_headers)
             && !is_initialize
         {
-            return self.refuse_visit(visit, StatusCode::BAD_REQUEST, &message);
+            return self.refuse_request(request, StatusCode::BAD_REQUEST, &message);
         }
-        self.post_to_session(now, visit, number, frame);
+        self.post_to_session(now, request, number, frame);
     }
 
-    fn initialize(&mut self, now: Instant, visit: Visit, frame: Frame<'_>) {
+    fn initialize(&mut self, now: Instant, request: HttpRequest, frame: Frame<'_>) {
         if self.sessions.len() >= self.config.max_sessions {
-            return self.send_away(visit, &too_many("sessions", "max_sessions"));
+            return self.refuse_for_now(request, &too_many("sessions", "max_sessions"));
         }
         let machine = ServerSession::new(Arc::clone(&self.session));
-        let owner = visit.facts.principal.as_deref();
+        let owner = request.facts.principal.as_deref();
         let session = self.sessions.create(now, machine, owner);
         let number = session.number;
         self.sessions.put(session);
-        self.post_to_session(now, visit, number, frame);
-        let opened = |it: &mut super::sessions::Session| it.conversation.machine.agreed().is_some();
+        self.post_to_session(now, request, number, frame);
+        let opened = |it: &mut super::sessions::Session| it.peer.machine.agreed().is_some();
         if !self.sessions.get_mut(number).is_some_and(opened) {
             self.end_session(now, number);
         }
     }
 
-    fn post_to_session(&mut self, now: Instant, visit: Visit, number: u64, frame: Frame<'_>) {
-        let Visit { exchange: id, facts, accepts, cors, request, .. } = visit;
+    fn post_to_session(
+        &mut self,
+        now: Instant,
+        request: HttpRequest,
+        number: u64,
+        frame: Frame<'_>,
+    ) {
+        let HttpRequest { exchange: id, facts, accepts, cors, request_id, .. } = request;
         let Some(session) = self.sessions.get_mut(number) else { return };
         let stream = session.open(id, false);
         let facts = match facts.session_id {
@@ -355,12 +364,12 @@ impl Endpoint {
             }),
         };
         let exchange = Exchange {
-            belongs: Belonging::Stream { session: number, stream },
+            owner: ExchangeOwner::Stream { session: number, stream },
             accepts,
             is_streaming: false,
             quiet_since: now,
             cors,
-            request,
+            request_id,
         };
         self.exchanges.insert(id, exchange);
         let input = session::Input::Parsed(frame);
@@ -368,7 +377,7 @@ impl Endpoint {
         // A stream that no call will answer has nothing more to say.
         if let Some(session) = self.sessions.get_mut(number)
             && session.stream(stream).is_some()
-            && !session.conversation.is_busy(stream)
+            && !session.peer.is_busy(stream)
         {
             session.close(stream);
             if let Some(mut exchange) = self.exchanges.remove(&id) {
@@ -393,68 +402,79 @@ impl Endpoint {
         }
     }
 
-    pub(super) fn refuse_session(&mut self, visit: Visit) {
+    pub(super) fn refuse_session(&mut self, request: HttpRequest) {
         let message = "no such session, or it has ended: send initialize to open a new one";
-        self.refuse_visit(visit, StatusCode::NOT_FOUND, message);
+        self.refuse_request(request, StatusCode::NOT_FOUND, message);
     }
 
     /// Refuses what is no message at all.
-    pub(super) fn refuse_frame(&mut self, visit: Visit, frame: Frame<'_>) {
+    pub(super) fn refuse_frame(&mut self, request: HttpRequest, frame: Frame<'_>) {
         let Frame::One(Err(malformed)) = frame else { return };
         let kind = match malformed.unreadable {
             true => FaultKind::Unreadable,
             false => FaultKind::InvalidRequest,
         };
-        self.fail(visit, Fault::new(kind, malformed.message));
+        self.fail(request, Fault::new(kind, malformed.message));
     }
 
     /// Refuses headers that contradict each other, with the id of the request that they came with.
-    fn refuse_headers(&mut self, visit: Visit, body: &Bytes, fault: Fault) {
+    fn refuse_headers(&mut self, request: HttpRequest, body: &Bytes, fault: Fault) {
         let Frame::One(Ok(Message::Request { id, params, .. })) = Frame::parse(body) else {
-            return self.fail(visit, fault);
+            return self.fail(request, fault);
         };
         let wire = match wire::has_envelope(&params) {
             true => Wire::of(Revision::LATEST),
-            false => wire::spoken_by(&visit.mcp_headers),
+            false => wire::spoken_by(&request.mcp_headers),
         };
-        self.fail_as(visit, wire, Some(&id), fault);
+        self.fail_as(request, wire, Some(&id), fault);
     }
 
     /// Answers with a fault of no request's. The id is left out once the peer is known to be new enough for that.
-    pub(super) fn fail(&mut self, visit: Visit, fault: Fault) {
-        let wire = wire::spoken_by(&visit.mcp_headers);
-        self.fail_as(visit, wire, None, fault);
+    pub(super) fn fail(&mut self, request: HttpRequest, fault: Fault) {
+        let wire = wire::spoken_by(&request.mcp_headers);
+        self.fail_as(request, wire, None, fault);
     }
 
-    fn fail_as(&mut self, visit: Visit, wire: &'static Wire, id: Option<&Id>, fault: Fault) {
+    fn fail_as(
+        &mut self,
+        request: HttpRequest,
+        wire: &'static Wire,
+        id: Option<&Id>,
+        fault: Fault,
+    ) {
         let Lowered::Error(error) = wire::lower_fault(wire, None, fault) else { return };
         let status = wire::status(error.code);
         let body = wire::error_frame(wire, id, &error);
-        self.answer_visit(visit, status, reply::json_head(), body);
+        self.answer_request(request, status, reply::json_head(), body);
     }
 
-    pub(super) fn refuse_visit(&mut self, visit: Visit, status: StatusCode, message: &str) {
-        let body = reply::refusal_of(visit.request.as_ref(), message);
-        self.answer_visit(visit, status, reply::json_head(), body);
+    pub(super) fn refuse_request(
+        &mut self,
+        request: HttpRequest,
+        status: StatusCode,
+        message: &str,
+    ) {
+        let body = reply::refusal_of(request.request_id.as_ref(), message);
+        self.answer_request(request, status, reply::json_head(), body);
     }
 
     /// Not now: the client may try again.
-    pub(super) fn send_away(&mut self, visit: Visit, message: &str) {
-        let body = reply::refusal_of(visit.request.as_ref(), message);
-        self.answer_visit(visit, StatusCode::SERVICE_UNAVAILABLE, wait_head(), body);
+    pub(super) fn refuse_for_now(&mut self, request: HttpRequest, message: &str) {
+        let body = reply::refusal_of(request.request_id.as_ref(), message);
+        self.answer_request(request, StatusCode::SERVICE_UNAVAILABLE, wait_head(), body);
     }
 
-    pub(super) fn answer_visit(
+    pub(super) fn answer_request(
         &mut self,
-        visit: Visit,
+        request: HttpRequest,
         status: StatusCode,
         mut headers: HeaderMap,
         body: Vec<u8>,
     ) {
-        if let Some(cors) = visit.cors {
+        if let Some(cors) = request.cors {
             headers.extend(*cors);
         }
-        self.answer(visit.exchange, Part::Head { status, headers, body, more: false });
+        self.answer(request.exchange, Part::Head { status, headers, body, more: false });
     }
 
     fn answer(&mut self, exchange: ExchangeId, part: Part) {

@@ -49,7 +49,7 @@ impl Default for EndpointConfig {
 pub(super) enum Place {
     Endpoint,
     /// Of the pair of 2024-11-05.
-    Pair,
+    LegacySse,
     Elsewhere,
 }
 
@@ -58,7 +58,7 @@ impl EndpointConfig {
     pub(super) fn place(&self, path: &str) -> Place {
         let path = path.strip_suffix('/').unwrap_or(path);
         match &self.path {
-            None if self.legacy_sse && path.ends_with("/sse") => Place::Pair,
+            None if self.legacy_sse && path.ends_with("/sse") => Place::LegacySse,
             None => Place::Endpoint,
             Some(own) => {
                 let own = own.strip_suffix('/').unwrap_or(own);
@@ -66,7 +66,7 @@ impl EndpointConfig {
                 if path == own {
                     Place::Endpoint
                 } else if self.legacy_sse && path.strip_prefix(parent) == Some("/sse") {
-                    Place::Pair
+                    Place::LegacySse
                 } else {
                     Place::Elsewhere
                 }

@@ -1,12 +1,12 @@
-//! Message connections: one conversation each, whose frames all go the same way.
+//! Message connections: a peer each, whose frames all go the same way.
 
 use std::{sync::Arc, time::Instant};
 
 use super::{
-    ConnectionId, Conversation, Endpoint, EndpointOutput, Owner, Part, Reader, Scene, session,
+    ConnectionId, Endpoint, EndpointOutput, Part, PeerId, PeerSession, Pump, Reader, session,
 };
 use crate::{
-    engine::{MAX_IN_FLIGHT_BYTES, MAX_LISTENERS, UnderWay},
+    engine::{MAX_IN_FLIGHT_BYTES, MAX_NOTIFICATIONS, PeerLoad},
     protocol::Principal,
     session::server::ServerSession,
 };
@@ -14,9 +14,9 @@ use crate::{
 impl Endpoint {
     pub(super) fn open_connection(&mut self, id: ConnectionId, principal: Option<Arc<Principal>>) {
         let machine = ServerSession::new(Arc::clone(&self.session));
-        let mut conversation = Box::new(Conversation::new(machine));
-        conversation.principal = principal;
-        self.connections.insert(id, conversation);
+        let mut peer = Box::new(PeerSession::new(PeerId::Connection(id), machine));
+        peer.principal = principal;
+        self.connections.insert(id, peer);
         if self.is_closing {
             self.outputs.push_back(EndpointOutput::Connection(id, Part::End));
         }
@@ -28,21 +28,17 @@ impl Endpoint {
         id: ConnectionId,
         input: session::Input<'_>,
     ) {
-        let Some(conversation) = self.connections.get_mut(&id) else { return };
-        let mut scene = Scene {
-            now,
-            owner: Owner::Connection(id),
-            calls: &mut self.calls,
-            flights: &mut self.flights,
-            facts: self.connection_facts.as_ref(),
-        };
-        for emission in conversation.handle(&mut scene, 0, input) {
-            let Some(frame) = emission.frame else { continue };
-            self.outputs.push_back(match emission.is_change {
+        let Some(peer) = self.connections.get_mut(&id) else { return };
+        let mut pump =
+            Pump { now, engine: &mut self.engine, facts: self.connection_facts.as_ref() };
+        let outputs = &mut self.outputs;
+        peer.handle(&mut pump, 0, input, |sent| {
+            let Some(frame) = sent.frame else { return };
+            outputs.push_back(match sent.is_change {
                 true => EndpointOutput::Change(Reader::Connection(id), frame),
                 false => EndpointOutput::Connection(id, Part::Bytes(frame)),
             });
-        }
+        });
     }
 
     /// The peer says nothing more: what is in flight is still answered, no question is, and subscriptions end.
@@ -64,9 +60,9 @@ impl Endpoint {
         };
         let all = self.connections.len();
         let has_its_share = |own: usize, limit: usize| own > 0 && own >= limit / all;
-        let UnderWay { calls, listeners, bytes } = connection.under_way();
-        has_its_share(calls, self.config.max_in_flight)
-            || has_its_share(listeners, MAX_LISTENERS)
+        let PeerLoad { requests, notifications, bytes } = connection.load();
+        has_its_share(requests, self.config.max_in_flight)
+            || has_its_share(notifications, MAX_NOTIFICATIONS)
             || has_its_share(bytes, MAX_IN_FLIGHT_BYTES)
     }
 

@@ -8,13 +8,13 @@ use std::{
 use http::{HeaderMap, HeaderValue, StatusCode};
 
 use super::{
-    Emission, Endpoint, EndpointOutput, Exchange, ExchangeId, Owner, Part, Reader, reply,
+    Endpoint, EndpointOutput, Exchange, ExchangeId, OutgoingFrame, Part, Reader, reply,
     sessions::{Session, is_standalone},
 };
 use crate::{
     error::{Fault, FaultKind},
     framing::sse,
-    session::CallId,
+    session::{InboundKey, server::disconnected},
     wire,
 };
 
@@ -22,15 +22,15 @@ const NO_STREAM: &str = "the client can't be asked: its request does not accept 
      stream open, so nothing would carry the question: accept text/event-stream, or open a GET stream";
 
 impl Endpoint {
-    /// Delivers what a stateless request's conversation says; whether the answer is complete now.
+    /// Delivers the frames of a stateless request. Returns whether the answer is complete now.
     pub(super) fn deliver(
         &mut self,
         now: Instant,
         id: ExchangeId,
         exchange: &mut Exchange,
-        said: Vec<Emission>,
+        sent: Vec<OutgoingFrame>,
     ) -> bool {
-        for Emission { frame, is_reply, error, is_change, .. } in said {
+        for OutgoingFrame { frame, is_reply, error, is_change, .. } in sent {
             let Some(frame) = frame else {
                 // A subscription that was torn down has told so.
                 if is_reply && exchange.is_streaming {
@@ -69,10 +69,9 @@ impl Endpoint {
     /// A client that is connected, takes no events as its answer and does not listen is told at once, because nothing makes
     /// it open a GET stream later; one whose connection broke, or that listened before where streams can be resumed, may
     /// come back, and is waited for (2025-11-25, Transports, "Resumability and Redelivery").
-    pub(super) fn has_way_to_ask(&mut self, call: CallId) -> Result<(), Fault> {
-        let Some((Owner::Session(number), local)) = self.flights.get(call) else { return Ok(()) };
-        let Some(session) = self.sessions.get_mut(number) else { return Ok(()) };
-        let Some(stream) = session.conversation.stream_of(local) else { return Ok(()) };
+    pub(super) fn has_way_to_ask(&mut self, number: u64, key: InboundKey) -> Result<(), Fault> {
+        let Some(session) = self.sessions.get_mut(number) else { return Err(disconnected()) };
+        let Some(stream) = session.peer.stream_of(key) else { return Ok(()) };
         let own = session.stream(stream).filter(|it| !it.is_streaming).and_then(|it| it.exchange);
         let takes_none =
             own.and_then(|it| self.exchanges.get(&it)).is_some_and(|it| !it.accepts.stream);
@@ -83,19 +82,19 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Delivers one thing that a session says, on the one stream where it belongs.
+    /// Delivers one thing that a session says, on the one stream where it owner.
     pub(super) fn deliver_in_session(
         &mut self,
         now: Instant,
         session: &mut Session,
-        emission: Emission,
+        sent: OutgoingFrame,
     ) {
-        let Emission { stream, frame, is_reply, error, is_change, is_asking } = emission;
-        if let Some(pair) = session.pair {
+        let OutgoingFrame { stream, frame, is_reply, error, is_change, is_asking } = sent;
+        if let Some(only) = session.legacy_sse {
             let Some(frame) = frame else { return };
             let mut bytes = Vec::with_capacity(frame.len() + 32);
             sse::named_event(&mut bytes, "message", &frame);
-            self.write(now, pair, bytes, is_change);
+            self.write(now, only, bytes, is_change);
             return;
         }
         let Some(number) = stream.or_else(|| session.standalone()) else {
@@ -122,8 +121,8 @@ impl Endpoint {
         let is_stream = self.begin_stream(now, session, number, None);
         if is_asking && !(is_stream && is_heard) {
             let (stream, frame) = (None, Some(frame));
-            let emission = Emission { stream, frame, is_reply, error, is_change, is_asking };
-            return self.deliver_in_session(now, session, emission);
+            let sent = OutgoingFrame { stream, frame, is_reply, error, is_change, is_asking };
+            return self.deliver_in_session(now, session, sent);
         }
         if !is_stream {
             return;
@@ -218,12 +217,11 @@ impl Endpoint {
     }
 
     /// Ends the connection of a call's stream; its answer waits in the log (2025-11-25, Transports, "Sending Messages").
-    pub(super) fn let_poll(&mut self, call: CallId, retry: Option<Duration>) {
-        let Some((Owner::Session(number), local)) = self.flights.get(call) else { return };
+    pub(super) fn let_poll(&mut self, number: u64, key: InboundKey, retry: Option<Duration>) {
         let Some(mut session) = self.sessions.take(number) else { return };
-        if let Some(stream) = session.conversation.stream_of(local)
+        if let Some(stream) = session.peer.stream_of(key)
             && self.config.event_store
-            && session.pair.is_none()
+            && session.legacy_sse.is_none()
             && primes(&session)
         {
             let now = session.touched;
@@ -310,19 +308,19 @@ impl Endpoint {
             true => (StatusCode::SERVICE_UNAVAILABLE, "the server stopped before it had an answer"),
             false => (StatusCode::NOT_FOUND, "the session ended before there was an answer"),
         };
-        let body = reply::refusal_of(exchange.request.as_ref(), why);
+        let body = reply::refusal_of(exchange.request_id.as_ref(), why);
         self.respond(id, &mut exchange, status, reply::json_head(), body, false);
     }
 }
 
 /// Whether the session's revision knows streams that begin with an id.
 fn primes(session: &Session) -> bool {
-    session.conversation.machine.agreed().is_some_and(|it| it.vocabulary.primed_streams)
+    session.peer.machine.agreed().is_some_and(|it| it.vocabulary.primed_streams)
 }
 
 /// A head that names its session, once there is one.
 pub(super) fn named(mut headers: HeaderMap, session: &Session) -> HeaderMap {
-    if session.conversation.machine.agreed().is_some()
+    if session.peer.machine.agreed().is_some()
         && let Ok(id) = HeaderValue::from_str(&Arc::clone(&session.id))
     {
         headers.insert(reply::SESSION_ID, id);

@@ -31,14 +31,14 @@ use self::{guard::Guard, reply::Accepts, sessions::Sessions};
 pub use crate::engine::{ConnectionId, ExchangeId};
 use crate::{
     engine::{
-        Calls, Conversation, Effect, Emission, Flights, HandlerEvent, Owner, Scene, Start,
-        TOO_SLOW, Upshot, changed_config, session_config,
+        CallEvent, Delivery, Effect, Engine, HandlerEvent, Load, OutgoingFrame, PeerId,
+        PeerSession, Pump, RunId, Start, TOO_SLOW, changed_config, session_config,
     },
     error::Fault,
     protocol::{Id, Principal},
     router::Components,
     session::{
-        CallId,
+        InboundKey,
         server::{self as session, HttpFacts, ListKind, SessionConfig},
     },
 };
@@ -73,11 +73,11 @@ pub enum EndpointInput<'a> {
     /// The peer of a message connection says nothing more: what is in flight is still answered.
     EndOfInput(ConnectionId),
     /// A running handler says this.
-    Handler(CallId, HandlerEvent),
+    Handler(RunId, HandlerEvent),
     /// What somebody was sent to a page for is finished.
     PageDone(&'a str),
     /// The client is to come back for this call's answer: after so long, if given.
-    CloseStream(CallId, Option<Duration>),
+    CloseStream(RunId, Option<Duration>),
     /// What the server offers from now on, and which lists that changes.
     Components(Arc<Components>, Vec<ListKind>),
     /// The resource with this URI has changed.
@@ -137,11 +137,10 @@ pub struct Endpoint {
     config: EndpointConfig,
     guard: Guard,
     session: Arc<SessionConfig>,
-    calls: Calls,
-    flights: Flights,
+    engine: Engine,
     exchanges: HashMap<ExchangeId, Exchange>,
     sessions: Sessions,
-    connections: HashMap<ConnectionId, Box<Conversation>>,
+    connections: HashMap<ConnectionId, Box<PeerSession>>,
     /// The principal and headers of every message connection, in a test.
     connection_facts: Option<Arc<HttpFacts>>,
     outputs: VecDeque<EndpointOutput>,
@@ -154,7 +153,7 @@ pub struct Endpoint {
 /// An HTTP request that waits for the rest of its answer.
 #[derive(Debug)]
 struct Exchange {
-    belongs: Belonging,
+    owner: ExchangeOwner,
     accepts: Accepts,
     is_streaming: bool,
     /// When something was last written, or since when nothing was.
@@ -162,17 +161,17 @@ struct Exchange {
     /// What a browser wants to read in the head.
     cors: Option<Box<HeaderMap>>,
     /// The id of the request in its body.
-    request: Option<Id>,
+    request_id: Option<Id>,
 }
 
 #[derive(Debug)]
-enum Belonging {
-    /// It is a conversation of its own.
-    Modern(Box<Conversation>),
-    /// To a stream of a session.
+enum ExchangeOwner {
+    /// A stateless request: it is a peer of its own.
+    Modern(Box<PeerSession>),
+    /// A stream of a session.
     Stream { session: u64, stream: u64 },
-    /// To a session of 2024-11-05, all of whose messages it carries.
-    Pair { session: u64 },
+    /// A session of 2024-11-05, all of whose messages it carries.
+    LegacySse { session: u64 },
 }
 
 impl Endpoint {
@@ -181,8 +180,7 @@ impl Endpoint {
             guard: Guard::new(&config.guard),
             config,
             session: session_config(&components, start),
-            calls: Calls::new(components, start),
-            flights: Flights::default(),
+            engine: Engine::new(components, start, session::disconnected),
             exchanges: HashMap::new(),
             sessions: Sessions::new(start.seed),
             connections: HashMap::new(),
@@ -227,32 +225,30 @@ impl Endpoint {
             EndpointInput::EndOfInput(connection) => self.end_input(now, connection),
             EndpointInput::Handler(handler, event) => {
                 self.has_logged |= matches!(event, HandlerEvent::Log(_));
-                let (call, upshot) = self.calls.hear_handler(now, false, handler, event);
-                let is_heard = matches!(upshot, Upshot::Heard);
-                self.conclude(now, call, upshot);
-                if is_heard {
-                    self.flights.end(call);
+                if let Some(it) = self.engine.handle_event(now, false, handler, event) {
+                    self.deliver_event(now, it);
                 }
             }
             EndpointInput::PageDone(page) => {
                 self.tell_all(now, |()| session::Input::PageDone(page));
             }
             EndpointInput::CloseStream(handler, retry) => {
-                let call = self.calls.links.current(handler);
-                self.let_poll(call, retry);
+                if let Some((PeerId::Session(number), key)) = self.engine.request_of(handler) {
+                    self.let_poll(number, key, retry);
+                }
             }
             EndpointInput::Components(components, changed) => {
                 if let Some(config) = changed_config(&self.session, &components) {
                     self.session = Arc::clone(&config);
                     self.tell_all(now, |()| session::Input::Config(Arc::clone(&config)));
                 }
-                self.calls.set_components(components, &changed);
+                self.engine.set_components(components, &changed);
                 for kind in changed {
                     self.tell_all(now, |()| session::Input::Changed(kind));
                 }
             }
             EndpointInput::Updated(uri) => {
-                self.calls.cache.forget(uri);
+                self.engine.forget_reads(uri);
                 self.tell_all(now, |()| session::Input::Updated(uri));
             }
             EndpointInput::Tick => self.tick(now),
@@ -260,33 +256,33 @@ impl Endpoint {
             EndpointInput::ShutDown => self.shut_down(now),
             EndpointInput::Closed => self.close(now),
         }
-        while let Some((call, answer)) = self.calls.replies.pop_front() {
-            self.tell_call(now, call, |local| session::Input::Done(local, answer));
+        while let Some(it) = self.engine.next_late() {
+            self.tell_peer(now, it.peer, session::Input::Done(it.key, it.answer));
         }
         self.plan_sweep(now);
     }
 
     pub fn poll(&mut self) -> Option<EndpointOutput> {
-        let effect = || self.calls.effects.pop_front().map(EndpointOutput::Effect);
+        let effect = || self.engine.next_effect().map(EndpointOutput::Effect);
         self.outputs.pop_front().or_else(effect)
     }
 
     /// When [`EndpointInput::Tick`] is due.
     pub fn deadline(&self) -> Option<Instant> {
-        [self.calls.deadline(), self.next_sweep].into_iter().flatten().min()
+        [self.engine.deadline(), self.next_sweep].into_iter().flatten().min()
     }
 
     /// Requests that were taken and not yet answered; streams that only listen do not count.
     pub fn in_flight(&self) -> usize {
-        self.calls.in_flight()
+        self.engine.load().requests
     }
 
     /// Whether so much is unanswered, by count or by bytes, that no more messages should be read.
     pub fn is_full(&self) -> bool {
         let limit = self.config.max_in_flight;
         // Who waits for a client's answer would wait for ever if that were not read.
-        let is_crowded = || self.in_flight() >= limit + self.calls.asking();
-        self.in_flight() >= limit && is_crowded() || self.calls.is_full()
+        let is_crowded = || self.in_flight() >= limit + self.engine.load().asking;
+        self.in_flight() >= limit && is_crowded() || self.engine.is_full()
     }
 
     /// The longest body that is read: bytes.
@@ -294,55 +290,48 @@ impl Endpoint {
         self.config.max_body
     }
 
-    fn conclude(&mut self, now: Instant, call: CallId, upshot: Upshot) {
-        let upshot = match upshot {
-            Upshot::Asks(asks) => match self.check_reach(call) {
-                Ok(()) => Upshot::Asks(asks),
-                Err(fault) => {
-                    for (ask, ..) in asks {
-                        let upshot = self.calls.answered(now, call, ask, Err(fault.clone()));
-                        self.conclude(now, call, upshot);
-                    }
-                    return;
-                }
-            },
-            upshot => upshot,
-        };
-        let Some((owner, local)) = self.flights.get(call) else { return };
-        upshot.tell(local, |input| self.tell_owner(now, owner, input));
+    /// The number and bytes of all calls.
+    pub fn load(&self) -> Load {
+        self.engine.load()
     }
 
-    /// Fails where whoever a call belongs to can't be asked.
-    fn check_reach(&mut self, call: CallId) -> Result<(), Fault> {
-        let is_there = match self.flights.get(call) {
-            None => false,
-            Some((Owner::Exchange(id), _)) => self.exchanges.contains_key(&id),
-            Some((Owner::Session(number), _)) => self.sessions.get_mut(number).is_some(),
-            Some((Owner::Connection(id), _)) => self.connections.contains_key(&id),
-        };
-        match is_there {
-            true => self.has_way_to_ask(call),
-            false => Err(session::disconnected()),
+    /// Whether nothing of any call is kept. Subscriptions are not calls: their handler has ended.
+    pub fn keeps_no_call(&self) -> bool {
+        self.engine.is_empty()
+    }
+
+    /// Gives a session what comes of one of its requests. A question that nothing can carry is answered at once.
+    fn deliver_event(&mut self, now: Instant, delivery: Delivery) {
+        let Delivery { call, peer, key, event } = delivery;
+        if let CallEvent::Asks(asks) = &event
+            && let Err(fault) = self.check_reach(peer, key)
+        {
+            for (ask, ..) in asks {
+                let event = self.engine.answered(now, call, *ask, Err(fault.clone()));
+                self.deliver_event(now, Delivery { call, peer, key, event });
+            }
+            return;
         }
+        event.deliver(key, |input| self.tell_peer(now, peer, input));
     }
 
-    /// Tells the owner of a call.
-    fn tell_call<'a>(
-        &mut self,
-        now: Instant,
-        call: CallId,
-        input: impl FnOnce(CallId) -> session::Input<'a>,
-    ) {
-        if let Some((owner, local)) = self.flights.get(call) {
-            self.tell_owner(now, owner, input(local));
-        }
+    /// Fails where a peer can't be asked while this request of its is under way.
+    fn check_reach(&mut self, peer: PeerId, key: InboundKey) -> Result<(), Fault> {
+        let is_there = match peer {
+            PeerId::Stream => false,
+            PeerId::Exchange(id) => self.exchanges.contains_key(&id),
+            PeerId::Session(number) => return self.has_way_to_ask(number, key),
+            PeerId::Connection(id) => self.connections.contains_key(&id),
+        };
+        is_there.then_some(()).ok_or_else(session::disconnected)
     }
 
-    fn tell_owner(&mut self, now: Instant, owner: Owner, input: session::Input<'_>) {
-        match owner {
-            Owner::Exchange(exchange) => self.tell_exchange(now, exchange, input),
-            Owner::Session(session) => self.tell_session(now, session, input),
-            Owner::Connection(connection) => self.tell_connection(now, connection, input),
+    fn tell_peer(&mut self, now: Instant, peer: PeerId, input: session::Input<'_>) {
+        match peer {
+            PeerId::Stream => (),
+            PeerId::Exchange(exchange) => self.tell_exchange(now, exchange, input),
+            PeerId::Session(session) => self.tell_session(now, session, input),
+            PeerId::Connection(connection) => self.tell_connection(now, connection, input),
         }
     }
 
@@ -359,11 +348,11 @@ impl Endpoint {
 
     /// Tells those whose requests are subscriptions.
     fn tell_listening<'a>(&mut self, now: Instant, input: impl Fn(()) -> session::Input<'a>) {
-        let listens = |it: &Conversation| it.machine.listens();
+        let listens = |it: &PeerSession| it.machine.listens();
         let listening: Vec<ExchangeId> = self
             .exchanges
             .iter()
-            .filter(|(_, it)| matches!(&it.belongs, Belonging::Modern(it) if listens(it)))
+            .filter(|(_, it)| matches!(&it.owner, ExchangeOwner::Modern(it) if listens(it)))
             .map(|(exchange, _)| *exchange)
             .collect();
         for exchange in listening {
@@ -374,19 +363,14 @@ impl Endpoint {
     fn tell_exchange(&mut self, now: Instant, id: ExchangeId, input: session::Input<'_>) {
         // Taken out while it is worked with: most often this is its end.
         let Some(mut exchange) = self.exchanges.remove(&id) else { return };
-        let Belonging::Modern(conversation) = &mut exchange.belongs else {
+        let ExchangeOwner::Modern(peer) = &mut exchange.owner else {
             self.exchanges.insert(id, exchange);
             return;
         };
-        let mut scene = Scene {
-            now,
-            owner: Owner::Exchange(id),
-            calls: &mut self.calls,
-            flights: &mut self.flights,
-            facts: None,
-        };
-        let said = conversation.handle(&mut scene, 0, input);
-        if !self.deliver(now, id, &mut exchange, said) {
+        let mut pump = Pump { now, engine: &mut self.engine, facts: None };
+        let mut sent = Vec::new();
+        peer.handle(&mut pump, 0, input, |it| sent.push(it));
+        if !self.deliver(now, id, &mut exchange, sent) {
             self.exchanges.insert(id, exchange);
         }
     }
@@ -405,16 +389,11 @@ impl Endpoint {
         input: session::Input<'_>,
     ) {
         let Some(mut session) = self.sessions.take(number) else { return };
-        let mut scene = Scene {
-            now,
-            owner: Owner::Session(number),
-            calls: &mut self.calls,
-            flights: &mut self.flights,
-            facts,
-        };
-        let said: Vec<Emission> = session.conversation.handle(&mut scene, stream, input);
-        for emission in said {
-            self.deliver_in_session(now, &mut session, emission);
+        let mut pump = Pump { now, engine: &mut self.engine, facts };
+        let mut sent: Vec<OutgoingFrame> = Vec::new();
+        session.peer.handle(&mut pump, stream, input, |it| sent.push(it));
+        for frame in sent {
+            self.deliver_in_session(now, &mut session, frame);
         }
         session.touched = now;
         self.sessions.put(session);

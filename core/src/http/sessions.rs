@@ -9,7 +9,7 @@ use std::{
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use sha2::{Digest as _, Sha256};
 
-use super::{Conversation, ExchangeId, events::EventLog};
+use super::{ExchangeId, PeerId, PeerSession, events::EventLog};
 use crate::{protocol::Principal, session::server::ServerSession};
 
 /// Messages that wait for a stream to be opened.
@@ -37,11 +37,11 @@ pub(super) struct Session {
     pub(super) id: Arc<str>,
     /// Who began it; to anybody else it is not there (Security Best Practices, "Session Hijacking").
     owner: Option<String>,
-    pub(super) conversation: Conversation,
+    pub(super) peer: PeerSession,
     /// When the client was last heard of, or last had a stream open.
     pub(super) touched: Instant,
     /// Of the pair of 2024-11-05: the one stream that carries everything.
-    pub(super) pair: Option<ExchangeId>,
+    pub(super) legacy_sse: Option<ExchangeId>,
     /// It had a GET stream open once.
     pub(super) has_listened: bool,
     streams: Vec<Stream>,
@@ -77,7 +77,7 @@ impl Sessions {
         self.by_number.len()
     }
 
-    /// A new session. It belongs to the table once it is put there.
+    /// A new session. It owner to the table once it is put there.
     pub(super) fn create(
         &mut self,
         now: Instant,
@@ -92,9 +92,9 @@ impl Sessions {
             number,
             id,
             owner: owner.map(Principal::identity),
-            conversation: Conversation::new(machine),
+            peer: PeerSession::new(PeerId::Session(number), machine),
             touched: now,
-            pair: None,
+            legacy_sse: None,
             has_listened: false,
             streams: Vec::new(),
             undelivered: VecDeque::new(),
@@ -106,11 +106,16 @@ impl Sessions {
 
     /// The session of this id, if it is this one's. A session of the pair answers on its one stream, so that nobody who
     /// POSTs elsewhere would hear of it.
-    pub(super) fn number(&self, id: &str, owner: Option<&Principal>, pair: bool) -> Option<u64> {
+    pub(super) fn number(
+        &self,
+        id: &str,
+        owner: Option<&Principal>,
+        legacy_sse: bool,
+    ) -> Option<u64> {
         let number = self.numbers.get(id).copied()?;
         let session = self.by_number.get(&number)?;
         let is_its_own = session.owner == owner.map(Principal::identity);
-        (is_its_own && session.pair.is_some() == pair).then_some(number)
+        (is_its_own && session.legacy_sse.is_some() == legacy_sse).then_some(number)
     }
 
     /// Takes a session out, to work with it; to be put back.
@@ -165,7 +170,7 @@ impl Session {
         self.streams.iter_mut().find(|it| it.number == number)
     }
 
-    /// The stream for what belongs to no request: the one that was opened last, never several (2025-11-25, Transports,
+    /// The stream for what owner to no request: the one that was opened last, never several (2025-11-25, Transports,
     /// "Multiple Connections").
     pub(super) fn standalone(&self) -> Option<u64> {
         self.streams
@@ -183,12 +188,12 @@ impl Session {
     }
 
     pub(super) fn exchanges(&self) -> Vec<ExchangeId> {
-        self.streams.iter().filter_map(|it| it.exchange).chain(self.pair).collect()
+        self.streams.iter().filter_map(|it| it.exchange).chain(self.legacy_sse).collect()
     }
 
     /// Nobody is connected to this stream any more.
     pub(super) fn detach(&mut self, number: u64) {
-        let is_busy = self.conversation.is_busy(number);
+        let is_busy = self.peer.is_busy(number);
         if let Some(stream) = self.stream(number) {
             stream.exchange = None;
             // What is logged can be resumed without an entry here; what answers a call must find its way.
@@ -249,6 +254,6 @@ impl Session {
 
     fn is_unused(&self) -> bool {
         let is_connected = self.streams.iter().any(|it| it.exchange.is_some());
-        self.pair.is_none() && !is_connected && self.conversation.is_idle()
+        self.legacy_sse.is_none() && !is_connected && self.peer.is_idle()
     }
 }

@@ -6,9 +6,8 @@ use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 
 use super::{
-    Belonging, Endpoint, EndpointOutput, Exchange, ExchangeId, Part,
-    admission::too_many,
-    admission::{Visit, id_of},
+    Endpoint, EndpointOutput, Exchange, ExchangeId, ExchangeOwner, Part,
+    admission::{HttpRequest, id_of, too_many},
     reply, session,
     sessions::{Session, is_standalone},
 };
@@ -22,42 +21,42 @@ use crate::{
 const LAST_EVENT_ID: &str = "last-event-id";
 
 impl Endpoint {
-    pub(super) fn get(&mut self, now: Instant, visit: Visit) {
-        if !visit.accepts.stream {
+    pub(super) fn get(&mut self, now: Instant, request: HttpRequest) {
+        if !request.accepts.stream {
             let message = "GET opens a stream of events: Accept must list text/event-stream";
-            return self.refuse_visit(visit, StatusCode::NOT_ACCEPTABLE, message);
+            return self.refuse_request(request, StatusCode::NOT_ACCEPTABLE, message);
         }
-        let Some(number) = self.session_of(&visit) else { return self.refuse_without(visit) };
-        if let Err(message) = self.check_version(&visit.mcp_headers) {
-            return self.refuse_visit(visit, StatusCode::BAD_REQUEST, &message);
+        let Some(number) = self.session_of(&request) else { return self.refuse_without(request) };
+        if let Err(message) = self.check_version(&request.mcp_headers) {
+            return self.refuse_request(request, StatusCode::BAD_REQUEST, &message);
         }
         let Some(mut session) = self.sessions.take(number) else { return };
         session.touched = now;
-        match visit.facts.headers.get(LAST_EVENT_ID).map(|it| it.to_str().unwrap_or_default()) {
+        match request.facts.headers.get(LAST_EVENT_ID).map(|it| it.to_str().unwrap_or_default()) {
             Some(event) => {
                 let event = event.to_owned();
-                self.resume(now, visit, &mut session, &event);
+                self.resume(now, request, &mut session, &event);
             }
             None if session.listening(None) >= self.config.max_streams => {
-                self.send_away(visit, &too_many("streams of one session", "max_streams"));
+                self.refuse_for_now(request, &too_many("streams of one session", "max_streams"));
             }
             None => {
-                let id = visit.exchange;
+                let id = request.exchange;
                 let stream = session.open(id, true);
-                self.connect(now, visit, &session, stream);
+                self.connect(now, request, &session, stream);
                 self.deliver_kept(now, &mut session, stream);
             }
         }
         self.sessions.put(session);
     }
 
-    pub(super) fn delete(&mut self, now: Instant, visit: Visit) {
-        let Some(number) = self.session_of(&visit) else { return self.refuse_without(visit) };
-        if let Err(message) = self.check_version(&visit.mcp_headers) {
-            return self.refuse_visit(visit, StatusCode::BAD_REQUEST, &message);
+    pub(super) fn delete(&mut self, now: Instant, request: HttpRequest) {
+        let Some(number) = self.session_of(&request) else { return self.refuse_without(request) };
+        if let Err(message) = self.check_version(&request.mcp_headers) {
+            return self.refuse_request(request, StatusCode::BAD_REQUEST, &message);
         }
         self.end_session(now, number);
-        self.answer_visit(visit, StatusCode::NO_CONTENT, HeaderMap::new(), Vec::new());
+        self.answer_request(request, StatusCode::NO_CONTENT, HeaderMap::new(), Vec::new());
     }
 
     /// Ends a session: its streams, and whatever runs for it.
@@ -73,19 +72,19 @@ impl Endpoint {
     /// The client has gone away. In a session that is no wish to cancel.
     pub(super) fn handle_gone(&mut self, now: Instant, id: ExchangeId) {
         let Some(exchange) = self.exchanges.get(&id) else { return };
-        match exchange.belongs {
-            Belonging::Modern(_) => {
+        match exchange.owner {
+            ExchangeOwner::Modern(_) => {
                 self.tell_exchange(now, id, session::Input::Closed);
                 self.exchanges.remove(&id);
             }
-            Belonging::Stream { session, stream } => {
+            ExchangeOwner::Stream { session, stream } => {
                 self.exchanges.remove(&id);
                 if let Some(session) = self.sessions.get_mut(session) {
                     session.touched = now;
                     session.detach(stream);
                 }
             }
-            Belonging::Pair { session } => {
+            ExchangeOwner::LegacySse { session } => {
                 self.exchanges.remove(&id);
                 self.end_session(now, session);
             }
@@ -93,74 +92,75 @@ impl Endpoint {
     }
 
     /// Opens the stream of the pair, whose first event says where to POST (2024-11-05, Transports, "HTTP with SSE").
-    pub(super) fn open_pair(&mut self, now: Instant, visit: Visit, path: &str) {
-        if !visit.accepts.stream {
+    pub(super) fn open_legacy_sse(&mut self, now: Instant, request: HttpRequest, path: &str) {
+        if !request.accepts.stream {
             let message = "GET opens a stream of events: Accept must list text/event-stream";
-            return self.refuse_visit(visit, StatusCode::NOT_ACCEPTABLE, message);
+            return self.refuse_request(request, StatusCode::NOT_ACCEPTABLE, message);
         }
         if self.sessions.len() >= self.config.max_sessions {
-            return self.send_away(visit, &too_many("sessions", "max_sessions"));
+            return self.refuse_for_now(request, &too_many("sessions", "max_sessions"));
         }
         let machine = ServerSession::new(Arc::clone(&self.session));
-        let owner = visit.facts.principal.as_deref();
+        let owner = request.facts.principal.as_deref();
         let mut session = self.sessions.create(now, machine, owner);
-        session.pair = Some(visit.exchange);
+        session.legacy_sse = Some(request.exchange);
         let mut first = Vec::new();
         sse::named_event(
             &mut first,
             "endpoint",
             format!("{path}?session_id={}", session.id).as_bytes(),
         );
-        let id = visit.exchange;
-        let mut exchange = exchange(now, visit, Belonging::Pair { session: session.number });
+        let id = request.exchange;
+        let mut exchange =
+            exchange(now, request, ExchangeOwner::LegacySse { session: session.number });
         self.respond(id, &mut exchange, StatusCode::OK, reply::stream_head(), first, true);
         self.exchanges.insert(id, exchange);
         self.sessions.put(session);
     }
 
-    pub(super) fn post_to_pair(
+    pub(super) fn post_legacy_sse(
         &mut self,
         now: Instant,
-        mut visit: Visit,
+        mut request: HttpRequest,
         query: &str,
         body: &Bytes,
     ) {
-        if !self.check_post(&visit, body) {
-            return self.refuse_post(visit);
+        if !self.check_post(&request, body) {
+            return self.refuse_post(request);
         }
         let frame = Frame::parse(body);
-        visit.request = id_of(&frame);
+        request.request_id = id_of(&frame);
         let id = query.split('&').find_map(|it| it.strip_prefix("session_id="));
-        let owner = visit.facts.principal.as_deref();
+        let owner = request.facts.principal.as_deref();
         let number = id.and_then(|it| self.sessions.number(it, owner, true));
         let Some(session) = number.and_then(|it| self.sessions.get_mut(it)) else {
-            return self.refuse_session(visit);
+            return self.refuse_session(request);
         };
         let number = session.number;
         let id = Arc::clone(&session.id);
         if matches!(&frame, Frame::One(Err(malformed)) if malformed.unreadable) {
-            return self.refuse_frame(visit, frame);
+            return self.refuse_frame(request, frame);
         }
         if let Some(why) = self.too_much(&frame) {
-            return self.send_away(visit, &why);
+            return self.refuse_for_now(request, &why);
         }
         let facts = Arc::new(HttpFacts {
-            headers: visit.facts.headers.clone(),
+            headers: request.facts.headers.clone(),
             session_id: Some(id),
-            principal: visit.facts.principal.clone(),
+            principal: request.facts.principal.clone(),
         });
         let input = session::Input::Parsed(frame);
         self.with_session(now, number, 0, Some(&facts), input);
-        self.answer_visit(visit, StatusCode::ACCEPTED, HeaderMap::new(), Vec::new());
+        self.answer_request(request, StatusCode::ACCEPTED, HeaderMap::new(), Vec::new());
     }
 
     /// Goes on where the client's last stream broke, with that stream's events only.
-    fn resume(&mut self, now: Instant, visit: Visit, session: &mut Session, event: &str) {
+    fn resume(&mut self, now: Instant, request: HttpRequest, session: &mut Session, event: &str) {
         let found = match self.config.event_store {
             true => session.log().replay(event),
             false => {
-                return self.refuse_visit(
-                    visit,
+                return self.refuse_request(
+                    request,
                     StatusCode::BAD_REQUEST,
                     &format!(
                         "streams can't be resumed here (option {})",
@@ -172,17 +172,18 @@ impl Endpoint {
         let Ok((stream, missed)) = found else {
             let message =
                 "Last-Event-ID was never issued in this session, or is too old to go on from";
-            return self.refuse_visit(visit, StatusCode::BAD_REQUEST, message);
+            return self.refuse_request(request, StatusCode::BAD_REQUEST, message);
         };
         let is_over = !is_standalone(stream) && session.stream(stream).is_none();
         if !is_over && session.listening(Some(stream)) >= self.config.max_streams {
-            return self.send_away(visit, &too_many("streams of one session", "max_streams"));
+            return self
+                .refuse_for_now(request, &too_many("streams of one session", "max_streams"));
         }
-        let id = visit.exchange;
+        let id = request.exchange;
         if !is_over && let Some(before) = session.resume(stream, id) {
             self.end(before);
         }
-        self.connect(now, visit, session, stream);
+        self.connect(now, request, session, stream);
         for (event, frame) in missed {
             let mut bytes = Vec::with_capacity(frame.len() + 32);
             sse::event(&mut bytes, Some(&event), &frame);
@@ -196,10 +197,10 @@ impl Endpoint {
     }
 
     /// Begins the answer to a GET.
-    fn connect(&mut self, now: Instant, visit: Visit, session: &Session, stream: u64) {
-        let id = visit.exchange;
-        let belongs = Belonging::Stream { session: session.number, stream };
-        let mut exchange = exchange(now, visit, belongs);
+    fn connect(&mut self, now: Instant, request: HttpRequest, session: &Session, stream: u64) {
+        let id = request.exchange;
+        let owner = ExchangeOwner::Stream { session: session.number, stream };
+        let mut exchange = exchange(now, request, owner);
         // A first byte tells proxies and clients that the stream is open.
         let first = sse::KEEP_ALIVE.to_vec();
         let headers = super::delivery::named(reply::stream_head(), session);
@@ -213,22 +214,22 @@ impl Endpoint {
         }
     }
 
-    fn session_of(&self, visit: &Visit) -> Option<u64> {
-        let owner = visit.facts.principal.as_deref();
-        self.sessions.number(visit.facts.session_id.as_ref()?, owner, false)
+    fn session_of(&self, request: &HttpRequest) -> Option<u64> {
+        let owner = request.facts.principal.as_deref();
+        self.sessions.number(request.facts.session_id.as_ref()?, owner, false)
     }
 
-    fn refuse_without(&mut self, visit: Visit) {
-        if visit.facts.session_id.is_some() {
-            return self.refuse_session(visit);
+    fn refuse_without(&mut self, request: HttpRequest) {
+        if request.facts.session_id.is_some() {
+            return self.refuse_session(request);
         }
         let message =
             "Mcp-Session-Id is missing: GET and DELETE belong to a session that initialize opened";
-        self.refuse_visit(visit, StatusCode::BAD_REQUEST, message);
+        self.refuse_request(request, StatusCode::BAD_REQUEST, message);
     }
 }
 
-fn exchange(now: Instant, visit: Visit, belongs: Belonging) -> Exchange {
-    let Visit { accepts, cors, request, .. } = visit;
-    Exchange { belongs, accepts, is_streaming: true, quiet_since: now, cors, request }
+fn exchange(now: Instant, request: HttpRequest, owner: ExchangeOwner) -> Exchange {
+    let HttpRequest { accepts, cors, request_id, .. } = request;
+    Exchange { owner, accepts, is_streaming: true, quiet_since: now, cors, request_id }
 }

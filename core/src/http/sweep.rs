@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::{
-    Belonging, Conversation, Endpoint, EndpointOutput, ExchangeId, Part, session,
+    Endpoint, EndpointOutput, ExchangeId, ExchangeOwner, Part, PeerSession, session,
     sessions::is_standalone,
 };
 use crate::framing::sse;
@@ -13,8 +13,8 @@ const MIN_PERIOD: Duration = Duration::from_millis(10);
 
 impl Endpoint {
     pub(super) fn tick(&mut self, now: Instant) {
-        while let Some((call, fault)) = self.calls.expire(now) {
-            self.tell_call(now, call, |local| session::Input::Done(local, Err(fault)));
+        while let Some(it) = self.engine.expire(now) {
+            self.deliver_event(now, it);
         }
         if self.next_sweep.is_some_and(|it| it <= now) {
             self.next_sweep = None;
@@ -29,10 +29,10 @@ impl Endpoint {
 
     /// Tells what sessions were to hear later.
     fn tell_late(&mut self, now: Instant) {
-        let is_due = |it: &Conversation| it.machine.deadline().is_some_and(|it| it <= now);
+        let is_due = |it: &PeerSession| it.machine.deadline().is_some_and(|it| it <= now);
         let sessions = self.sessions.all().into_iter();
         let sessions: Vec<u64> = sessions
-            .filter(|it| self.sessions.get_mut(*it).is_some_and(|it| is_due(&it.conversation)))
+            .filter(|it| self.sessions.get_mut(*it).is_some_and(|it| is_due(&it.peer)))
             .collect();
         for session in sessions {
             self.tell_session(now, session, session::Input::Tick(now));
@@ -51,11 +51,11 @@ impl Endpoint {
         let idle = self.config.session_idle;
         for number in self.sessions.all() {
             if let Some(session) = self.sessions.get_mut(number) {
-                session.conversation.expire(now, idle);
+                session.peer.expire(now, idle);
             }
         }
-        for conversation in self.connections.values_mut() {
-            conversation.expire(now, idle);
+        for peer in self.connections.values_mut() {
+            peer.expire(now, idle);
         }
     }
 
@@ -85,7 +85,7 @@ impl Endpoint {
             .collect();
         for id in quiet {
             let Some(mut exchange) = self.exchanges.remove(&id) else { continue };
-            if let Belonging::Stream { session, stream } = exchange.belongs
+            if let ExchangeOwner::Stream { session, stream } = exchange.owner
                 && !exchange.is_streaming
             {
                 self.exchanges.insert(id, exchange);
@@ -107,7 +107,7 @@ impl Endpoint {
 
     pub(super) fn shut_down(&mut self, now: Instant) {
         self.is_closing = true;
-        self.calls.unpark();
+        self.engine.stop_suspended();
         self.tell_all(now, |()| session::Input::EndSubscriptions);
         self.end_standing();
         let idle: Vec<_> =
@@ -125,8 +125,8 @@ impl Endpoint {
                 debug_assert!(is_standalone(stream));
                 self.end_stream(&mut session, stream);
             }
-            if session.conversation.is_idle()
-                && let Some(pair) = session.pair.take()
+            if session.peer.is_idle()
+                && let Some(pair) = session.legacy_sse.take()
             {
                 self.end(pair);
             }
@@ -136,7 +136,7 @@ impl Endpoint {
 
     pub(super) fn close(&mut self, now: Instant) {
         self.is_closing = true;
-        self.calls.unpark();
+        self.engine.stop_suspended();
         for number in self.sessions.all() {
             self.end_session(now, number);
         }

@@ -19,13 +19,11 @@ use tokio::sync::Notify;
 use self::asking::Asking;
 use super::{ToolError, connection::Connection, error::log_data, run::Runner, session::Session};
 use crate::{
+    engine::RunId,
     protocol::{
         ClientCapabilities, Dialect, Id, Implementation, LoggingLevel, Principal, Raw, Revision,
     },
-    session::{
-        CallId,
-        server::{CallContext, Progress},
-    },
+    session::server::{CallContext, Progress},
 };
 
 /// The context of one call. Handlers take it as their last parameter. Clones refer to the same call.
@@ -49,8 +47,8 @@ pub struct Context {
 
 /// A call in progress.
 pub(super) struct Call {
-    /// The id of the handler in the service.
-    id: CallId,
+    /// The run of the handler.
+    id: RunId,
     /// The context of the current request; replaced when a later request resumes the handler with answers.
     context: Mutex<CallContext>,
     wants_progress: AtomicBool,
@@ -63,13 +61,14 @@ pub(super) struct Call {
 
 impl Context {
     pub(super) fn new(
+        id: RunId,
         context: CallContext,
         connection: Arc<dyn Connection>,
         runner: Weak<Runner>,
     ) -> Self {
         let call = Call {
             runner,
-            id: context.call,
+            id,
             wants_progress: AtomicBool::new(context.wants_progress),
             context: Mutex::new(context),
             connection,

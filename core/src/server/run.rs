@@ -10,6 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use rustc_hash::FxHashMap;
 use tokio::{runtime::Handle, sync::Notify};
 
 use super::{
@@ -23,9 +24,8 @@ use super::{
 };
 use crate::{
     driver::{Shell, Work},
-    engine::{Run, abandoned},
+    engine::{Run, RunId, abandoned},
     router::Failure,
-    session::{CallId, CallMap},
 };
 
 pub(super) struct Runner {
@@ -33,7 +33,7 @@ pub(super) struct Runner {
     runtime: Handle,
     workers: Workers,
     sessions: Sessions,
-    under_way: Mutex<CallMap<Context>>,
+    under_way: Mutex<FxHashMap<RunId, Context>>,
     /// The deadline that the timer waits for.
     next_deadline: Mutex<Option<Instant>>,
     rescheduled: Notify,
@@ -89,7 +89,7 @@ impl Runner {
             }
             for run in runs {
                 // A call that was started and cancelled within one batch is not run.
-                if run.is_notification || !cancels.contains(&run.context.call) {
+                if run.is_notification || !cancels.contains(&run.id) {
                     work.extend(self.start(run));
                 }
             }
@@ -161,18 +161,17 @@ impl Runner {
     }
 
     fn start(self: &Arc<Self>, run: Run) -> Work {
-        let Run { handler, input, context, is_notification, middleware_frame } = run;
-        let call = context.call;
+        let Run { id, handler, input, context, is_notification, middleware_frame } = run;
         let handler = match handler.downcast::<Erased>() {
             Ok(handler) => handler,
             Err(other) => {
                 let outcome = other.downcast::<VisibilityFilter>().map(|it| it.answer(&input));
                 let outcome = outcome.unwrap_or_else(|_| Err(abandoned()));
-                return self.finish(call, is_notification, outcome);
+                return self.finish(id, is_notification, outcome);
             }
         };
-        let context = Context::new(context, Arc::clone(&self.connection), Arc::downgrade(self));
-        lock(&self.under_way).insert(call, context.clone());
+        let context = Context::new(id, context, Arc::clone(&self.connection), Arc::downgrade(self));
+        lock(&self.under_way).insert(id, context.clone());
         let is_quick = handler.pace.is_quick();
         let future = middleware::around(&handler, middleware_frame, input, context.clone());
         let mut running = Running { future, handler };
@@ -180,7 +179,7 @@ impl Runner {
             let mut unheard = std::task::Context::from_waker(Waker::noop());
             // The task polls the future again, which registers the task's own waker.
             if let Poll::Ready(outcome) = Pin::new(&mut running).poll(&mut unheard) {
-                return self.finish(call, is_notification, outcome);
+                return self.finish(id, is_notification, outcome);
             }
         }
         let runner = Arc::clone(self);
@@ -190,7 +189,7 @@ impl Runner {
                 () = context.cancelled() => return,
                 outcome = running => outcome,
             };
-            let work = runner.finish(call, is_notification, outcome);
+            let work = runner.finish(id, is_notification, outcome);
             runner.perform(work);
             runner.settle();
             runner.answered.notify_waiters();
@@ -203,19 +202,19 @@ impl Runner {
         Work::default()
     }
 
-    fn finish(&self, call: CallId, is_notification: bool, outcome: Outcome) -> Work {
+    fn finish(&self, run: RunId, is_notification: bool, outcome: Outcome) -> Work {
         if is_notification && let Err(failure) = &outcome {
             report(&format!("a notification's handler failed: {failure:?}"));
         }
-        let context = lock(&self.under_way).remove(&call);
+        let context = lock(&self.under_way).remove(&run);
         if let Some(context) = context {
             context.end();
         }
-        self.connection.done(call, outcome)
+        self.connection.done(run, outcome)
     }
 
-    fn cancel(&self, call: CallId) {
-        let context = lock(&self.under_way).remove(&call);
+    fn cancel(&self, run: RunId) {
+        let context = lock(&self.under_way).remove(&run);
         if let Some(context) = context {
             context.cancel();
         }

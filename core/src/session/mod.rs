@@ -7,4 +7,4 @@ pub mod client;
 mod pending;
 pub mod server;
 
-pub use pending::{CallId, CallMap};
+pub use pending::InboundKey;

@@ -6,24 +6,22 @@ use rustc_hash::FxHashMap;
 
 use crate::protocol::Id;
 
-/// The number of a request in flight; never reused within a session.
+/// A request or notification of the peer, by a number that its session gives it and never uses twice. It means nothing
+/// outside that session.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub struct CallId(pub u64);
-
-/// A map keyed by calls. The numbers are our own, so a peer can't choose colliding ones.
-pub type CallMap<T> = FxHashMap<CallId, T>;
+pub struct InboundKey(pub u64);
 
 /// The data of each request until it is answered or cancelled.
 #[derive(Debug)]
 pub(crate) struct Pending<T> {
-    calls: CallMap<(Id, T)>,
-    ids: HashMap<Id, CallId>,
+    calls: FxHashMap<InboundKey, (Id, T)>,
+    ids: HashMap<Id, InboundKey>,
     next: u64,
 }
 
 impl<T> Pending<T> {
     pub(crate) fn new() -> Self {
-        Self { calls: CallMap::default(), ids: HashMap::new(), next: 0 }
+        Self { calls: FxHashMap::default(), ids: HashMap::new(), next: 0 }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -35,39 +33,39 @@ impl<T> Pending<T> {
     }
 
     /// Returns a number for something that is not a request.
-    pub(crate) fn number(&mut self) -> CallId {
-        let call = CallId(self.next);
+    pub(crate) fn number(&mut self) -> InboundKey {
+        let call = InboundKey(self.next);
         self.next += 1;
         call
     }
 
     /// Adds a request. Its id must not be in flight.
-    pub(crate) fn register(&mut self, id: Id, value: T) -> CallId {
+    pub(crate) fn register(&mut self, id: Id, value: T) -> InboundKey {
         let call = self.number();
         self.ids.insert(id.clone(), call);
         self.calls.insert(call, (id, value));
         call
     }
 
-    pub(crate) fn get_mut(&mut self, call: CallId) -> Option<(&Id, &mut T)> {
+    pub(crate) fn get_mut(&mut self, call: InboundKey) -> Option<(&Id, &mut T)> {
         self.calls.get_mut(&call).map(|(id, value)| (&*id, value))
     }
 
     /// Removes a request that is being answered.
-    pub(crate) fn complete(&mut self, call: CallId) -> Option<(Id, T)> {
+    pub(crate) fn complete(&mut self, call: InboundKey) -> Option<(Id, T)> {
         let (id, value) = self.calls.remove(&call)?;
         self.ids.remove(&id);
         Some((id, value))
     }
 
     /// Removes a request that its sender cancelled.
-    pub(crate) fn cancel(&mut self, id: &Id) -> Option<(CallId, T)> {
+    pub(crate) fn cancel(&mut self, id: &Id) -> Option<(InboundKey, T)> {
         let call = self.ids.remove(id)?;
         self.calls.remove(&call).map(|(_, value)| (call, value))
     }
 
     /// Removes all requests.
-    pub(crate) fn drain(&mut self) -> Vec<CallId> {
+    pub(crate) fn drain(&mut self) -> Vec<InboundKey> {
         self.ids.clear();
         let mut calls: Vec<_> = self.calls.drain().map(|(call, _)| call).collect();
         calls.sort_unstable();

@@ -27,7 +27,7 @@ fn question(key: &str) -> Question {
 /// The handler's own check refuses what was answered under this key.
 fn again(run: &Run, number: u64, key: &str) -> Input<'static> {
     Input::Handler(
-        run.context.call,
+        run.id,
         HandlerEvent::AskAgain {
             ask: AskId(number),
             question: question(key),
@@ -283,14 +283,11 @@ fn sampling_is_not_repeated_for_invalid_results() {
     let run = server.running();
     let roots =
         || Question { method: Method::ListRoots, params: to_raw(&json!({})), ..question("roots") };
-    server.handle(Input::Handler(
-        run.context.call,
-        HandlerEvent::Ask { ask: AskId(0), question: roots() },
-    ));
+    server.handle(Input::Handler(run.id, HandlerEvent::Ask { ask: AskId(0), question: roots() }));
     let asked = server.said();
     server.hear(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"roots": []}}));
     assert!(heard(&mut server).is_ok());
-    let (call, problem) = (run.context.call, "there is none".into());
+    let (call, problem) = (run.id, "there is none".into());
     server.handle(Input::Handler(
         call,
         HandlerEvent::AskAgain { ask: AskId(1), question: roots(), problem },

@@ -18,7 +18,7 @@ fn ask_another(run: &Run, number: u64, key: &str) -> Input<'static> {
     let mut params = form();
     params["message"] = json!("Really?");
     let question = Question { key: key.into(), method: Method::Elicit, params: to_raw(&params) };
-    Input::Handler(run.context.call, HandlerEvent::Ask { ask: AskId(number), question })
+    Input::Handler(run.id, HandlerEvent::Ask { ask: AskId(number), question })
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn a_state_over_the_limit_is_logged() {
     let (run, first) = asked(&mut server, 1, "tool", &["a"]);
     assert!(server.reports.is_empty(), "nothing is lost yet");
     let value = to_raw(&json!("x".repeat(1_000)));
-    server.handle(Input::Handler(run.context.call, HandlerEvent::Step { key: "s".into(), value }));
+    server.handle(Input::Handler(run.id, HandlerEvent::Step { key: "s".into(), value }));
     server.hear(&retry(2, "tool", &first, &json!({"a": yes()})));
     server.handle(ask(&run, 1, "b"));
     server.handle(waits(&run));
@@ -122,7 +122,7 @@ fn a_state_over_the_limit_is_logged() {
     server.hear(&retry(4, "tool", &first, &json!({"a": yes(), "long": "x".repeat(1_000)})));
     let run = server.running();
     server.handle(Input::Handler(
-        run.context.call,
+        run.id,
         HandlerEvent::Step { key: "s".into(), value: to_raw(&json!("x".repeat(1_000))) },
     ));
     server.done(&run, Ok(questions(&["c"])));

@@ -285,7 +285,7 @@ fn at_the_end_of_input_pending_calls_are_answered_and_questions_fail() {
     let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "wait", "arguments": {}}});
     say(&mut visitor, ONE, &call);
     say(&mut visitor, ONE, &listen(2, &[]));
-    let call = visitor.runs[0].context.call;
+    let call = visitor.runs[0].id;
     let ask = |number: u64| {
         let params = to_raw(&json!({}));
         let question = Question { key: format!("k{number}"), method: Method::ListRoots, params };
@@ -312,7 +312,7 @@ fn messages_waiting_for_a_stream_are_limited_in_bytes() {
     let session = visitor.open("2025-11-25", json!({"roots": {}, "elicitation": {}}));
     let changed = json!({"jsonrpc": "2.0", "method": "notifications/roots/list_changed"});
     visitor.legacy(&session, &changed);
-    let call = visitor.runs[0].context.call;
+    let call = visitor.runs[0].id;
     for number in 0..4 {
         let params = json!({
             "mode": "form", "message": number.to_string() + &"?".repeat(400_000),

@@ -106,7 +106,7 @@ fn a_call_that_times_out_is_cancelled_on_the_server() {
         let key = pair.send("tools/call", r#"{"name":"slow"}"#, options);
         assert_eq!(pair.running.len(), 1);
         pair.advance(Duration::from_secs(2));
-        let call = pair.running[0].context.call;
+        let call = pair.running[0].id;
         let step = Progress { progress: 1.0, total: None, message: None };
         pair.tell_server(engine::Input::Handler(call, HandlerEvent::Progress(step)));
         assert!(matches!(pair.events.pop_front(), Some(Output::Progress(..))));

@@ -239,7 +239,7 @@ fn bare_notifications_go_both_ways() {
     assert_eq!(ask(&mut pair, "ping", &json!({})), json!({"status": "ok"}));
     let options = RequestOptions { wants_progress: true, ..Default::default() };
     let key = pair.send("tools/call", r#"{"name":"wait"}"#, options);
-    let run = pair.running[0].context.call;
+    let run = pair.running[0].id;
     let step = Progress { progress: 1.0, total: Some(2.0), message: None };
     pair.tell_server(engine::Input::Handler(run, HandlerEvent::Progress(step)));
     assert!(matches!(pair.events.pop_front(), Some(Output::Progress(it, _)) if it == key));

@@ -38,7 +38,7 @@ fn run(visitor: &mut Visitor) {
         let act = run.handler.downcast_ref::<Act>().unwrap();
         let input = serde_json::from_str(&run.input).unwrap();
         if let Some(outcome) = act(&input, &mut Vec::new()) {
-            visitor.handle(EndpointInput::Handler(run.context.call, HandlerEvent::Done(outcome)));
+            visitor.handle(EndpointInput::Handler(run.id, HandlerEvent::Done(outcome)));
         }
     }
 }

@@ -2,10 +2,11 @@
 
 use gudgeon::{
     engine::HandlerEvent,
+    engine::RunId,
     http::{EndpointConfig, EndpointInput, ExchangeId},
     protocol::{Method, Question, json::to_raw},
     router::Reply,
-    session::{CallId, asking::AskId, server::Progress},
+    session::{asking::AskId, server::Progress},
 };
 use serde_json::json;
 
@@ -24,7 +25,7 @@ fn the_client_is_asked_on_the_stream_of_its_call() {
     let session = visitor.open("2025-11-25", json!({"roots": {}}));
     let stream = visitor.get(&session, "");
     let call = visitor.call(&session, 1, "wait");
-    let running = visitor.runs[0].context.call;
+    let running = visitor.runs[0].id;
     let ask = |method| {
         EndpointInput::Handler(
             running,
@@ -47,16 +48,16 @@ fn the_client_is_asked_on_the_stream_of_its_call() {
 }
 
 /// Calls a tool whose client takes an answer in these forms; its handler's call.
-fn call_accepting(visitor: &mut Visitor, session: &str, accept: &str) -> (u64, CallId) {
+fn call_accepting(visitor: &mut Visitor, session: &str, accept: &str) -> (u64, RunId) {
     let params = json!({"name": "wait", "arguments": {}, "_meta": {"progressToken": 1}});
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
     let headers =
         [("content-type", "application/json"), ("accept", accept), ("mcp-session-id", session)];
     let call = visitor.send("POST", "/mcp", &headers, &body.to_string());
-    (call, visitor.runs.last().unwrap().context.call)
+    (call, visitor.runs.last().unwrap().id)
 }
 
-fn ask_for_roots(visitor: &mut Visitor, call: CallId) {
+fn ask_for_roots(visitor: &mut Visitor, call: RunId) {
     let question =
         Question { key: "asked".into(), method: Method::ListRoots, params: to_raw(&json!({})) };
     visitor.handle(EndpointInput::Handler(call, HandlerEvent::Ask { ask: AskId(5), question }));

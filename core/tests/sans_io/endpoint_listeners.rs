@@ -3,12 +3,11 @@
 use std::{sync::Arc, time::Duration};
 
 use gudgeon::{
-    engine::{HandlerEvent, Run},
+    engine::{HandlerEvent, Run, RunId},
     http::{ConnectionId, EndpointConfig, EndpointInput, ExchangeId, Reader},
     protocol::{LoggingLevel, Method, Question, json::to_raw},
     router::{Components, Reply},
     session::{
-        CallId,
         asking::AskId,
         server::{Log, Progress},
     },
@@ -32,7 +31,7 @@ fn visitor() -> Visitor {
     Visitor::new(components(), EndpointConfig::default())
 }
 
-fn ask(call: CallId, number: u64) -> EndpointInput<'static> {
+fn ask(call: RunId, number: u64) -> EndpointInput<'static> {
     let params = to_raw(&json!({}));
     let question = Question { key: format!("k{number}"), method: Method::ListRoots, params };
     EndpointInput::Handler(call, HandlerEvent::Ask { ask: AskId(number), question })
@@ -49,8 +48,7 @@ fn hear(visitor: &mut Visitor, session: &str) -> Run {
 }
 
 fn done(visitor: &mut Visitor, run: &Run) {
-    visitor
-        .handle(EndpointInput::Handler(run.context.call, HandlerEvent::Done(Ok(Reply::Nothing))));
+    visitor.handle(EndpointInput::Handler(run.id, HandlerEvent::Done(Ok(Reply::Nothing))));
 }
 
 #[test]
@@ -58,7 +56,7 @@ fn a_handler_of_notifications_asks_on_the_sessions_own_stream() {
     let mut visitor = visitor();
     let session = visitor.open("2025-11-25", json!({"roots": {}}));
     let run = hear(&mut visitor, &session);
-    visitor.handle(ask(run.context.call, 1));
+    visitor.handle(ask(run.id, 1));
     // It waits for a stream.
     let stream = visitor.get(&session, "");
     let question = visitor.reply(stream).messages()[0].clone();
@@ -67,13 +65,13 @@ fn a_handler_of_notifications_asks_on_the_sessions_own_stream() {
     visitor.legacy(&session, &answer);
     assert_eq!(visitor.answers, [(1, Ok(r#"{"roots":[]}"#.into()))]);
     let data = to_raw(&json!("heard"));
-    let (call, level) = (run.context.call, LoggingLevel::Info);
+    let (call, level) = (run.id, LoggingLevel::Info);
     visitor
         .handle(EndpointInput::Handler(call, HandlerEvent::Log(Log { level, logger: None, data })));
     assert_eq!(visitor.reply(stream).messages()[1]["params"]["data"], "heard");
     done(&mut visitor, &run);
     visitor.answers.clear();
-    visitor.handle(ask(run.context.call, 2));
+    visitor.handle(ask(run.id, 2));
     assert_eq!(visitor.answers, [(2, Err(GONE.into()))]);
 }
 
@@ -82,9 +80,9 @@ fn a_handler_of_notifications_is_informed_of_the_end_of_its_session() {
     let mut visitor = visitor();
     let session = visitor.open("2025-11-25", json!({"roots": {}}));
     let run = hear(&mut visitor, &session);
-    visitor.handle(ask(run.context.call, 1));
+    visitor.handle(ask(run.id, 1));
     visitor.send("DELETE", "/mcp", &[("mcp-session-id", &session)], "");
-    visitor.handle(ask(run.context.call, 2));
+    visitor.handle(ask(run.id, 2));
     assert_eq!(visitor.answers, [(1, Err(GONE.into())), (2, Err(GONE.into()))]);
     done(&mut visitor, &run);
     assert_eq!(visitor.endpoint.in_flight(), 0);
@@ -105,12 +103,12 @@ fn over_a_message_connection_a_handler_of_notifications_asks_until_the_end() {
         visitor.handle(EndpointInput::Message(connection, message.to_string().as_bytes()));
     }
     let run = visitor.runs.pop().unwrap();
-    visitor.handle(ask(run.context.call, 1));
+    visitor.handle(ask(run.id, 1));
     let answer = json!({"jsonrpc": "2.0", "id": 1, "result": {"roots": []}}).to_string();
     visitor.handle(EndpointInput::Message(connection, answer.as_bytes()));
-    visitor.handle(ask(run.context.call, 2));
+    visitor.handle(ask(run.id, 2));
     visitor.handle(EndpointInput::HungUp(connection));
-    visitor.handle(ask(run.context.call, 3));
+    visitor.handle(ask(run.id, 3));
     let answers = [(1, Ok(r#"{"roots":[]}"#.into())), (2, Err(GONE.into())), (3, Err(GONE.into()))];
     assert_eq!(visitor.answers, answers);
 }
@@ -129,7 +127,7 @@ fn a_modern_notification_has_nothing_that_could_carry_a_question() {
     let id = visitor.send("POST", "/mcp", &headers, &body.to_string());
     assert_eq!(visitor.reply(id).status, 202);
     let run = visitor.runs.pop().unwrap();
-    visitor.handle(ask(run.context.call, 1));
+    visitor.handle(ask(run.id, 1));
     let (_, told) = visitor.answers.pop().unwrap();
     assert!(told.unwrap_err().starts_with("a handler of notifications can't ask in 2026-07-28"));
     done(&mut visitor, &run);
@@ -154,13 +152,13 @@ fn a_handler_whose_client_has_disconnected_gets_an_error_when_it_asks() {
     // And one whose session has ended.
     visitor.call(&session, 2, "wait");
     let ended = visitor.runs.pop().unwrap();
-    visitor.handle(ask(ended.context.call, 1));
+    visitor.handle(ask(ended.id, 1));
     visitor.send("DELETE", "/mcp", &[("mcp-session-id", &session)], "");
     assert_eq!(visitor.answers, [], "who waits is stopped, and told nothing");
-    assert!(visitor.cancelled.contains(&ended.context.call.0));
+    assert!(visitor.cancelled.contains(&ended.id.0));
     for (number, run) in [(2, &legacy), (3, &modern), (4, &ended)] {
         visitor.answers.clear();
-        visitor.handle(ask(run.context.call, number));
+        visitor.handle(ask(run.id, number));
         assert_eq!(visitor.answers, [(number, Err(GONE.into()))]);
         done(&mut visitor, run);
     }
@@ -214,7 +212,7 @@ fn progress_that_steps_back_is_reported() {
     let mut visitor = visitor();
     let session = visitor.open("2025-11-25", json!({}));
     visitor.call(&session, 1, "wait");
-    let call = visitor.runs[0].context.call;
+    let call = visitor.runs[0].id;
     for progress in [2.0, 1.0, 0.0] {
         visitor.handle(EndpointInput::Handler(
             call,
@@ -233,7 +231,7 @@ fn dropped_log_messages_are_reported_later() {
     let stream = visitor.get(&session, "");
     let call = visitor.call(&session, 1, "wait");
     let log = |visitor: &mut Visitor| {
-        let run = visitor.runs.last().unwrap().context.call;
+        let run = visitor.runs.last().unwrap().id;
         for _ in 0..1_200 {
             let (level, data) = (LoggingLevel::Info, to_raw(&json!("x")));
             visitor.handle(EndpointInput::Handler(

@@ -47,7 +47,7 @@ fn an_answer_without_notifications_is_one_json_body() {
 fn the_first_notification_makes_a_stream_of_it() {
     let mut visitor = visitor();
     let id = visitor.modern("tools/call", wait());
-    let call = visitor.runs[0].context.call;
+    let call = visitor.runs[0].id;
     visitor.handle(EndpointInput::Handler(call, HandlerEvent::Progress(step(1.0))));
     assert!(visitor.reply(id).is_stream());
     assert_eq!(visitor.reply(id).header("x-accel-buffering"), "no");
@@ -63,7 +63,7 @@ fn the_first_notification_makes_a_stream_of_it() {
 fn a_client_that_accepts_no_stream_gets_only_the_response() {
     let mut visitor = visitor();
     let id = visitor.modern_with("tools/call", wait(), &[("accept", "application/json")]);
-    let call = visitor.runs[0].context.call;
+    let call = visitor.runs[0].id;
     visitor.handle(EndpointInput::Handler(call, HandlerEvent::Progress(step(1.0))));
     visitor.advance(Duration::from_secs(60));
     visitor.finish(Ok(Reply::Text("done".into())));
@@ -94,7 +94,7 @@ fn disconnecting_is_cancelling() {
     let mut visitor = visitor();
     let id = visitor.modern("tools/call", wait());
     visitor.handle(EndpointInput::Gone(ExchangeId(id)));
-    assert_eq!(visitor.cancelled, [visitor.runs[0].context.call.0]);
+    assert_eq!(visitor.cancelled, [visitor.runs[0].id.0]);
     visitor.finish(Ok(Reply::Text("too late".into())));
     assert!(visitor.replies.is_empty());
     assert_eq!(visitor.endpoint.in_flight(), 0);

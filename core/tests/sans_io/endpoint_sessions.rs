@@ -159,7 +159,7 @@ fn a_message_goes_on_one_stream_only() {
     let session = visitor.open("2025-11-25", json!({}));
     let (first, second) = (visitor.get(&session, ""), visitor.get(&session, ""));
     let call = visitor.call(&session, 1, "wait");
-    let running = visitor.runs[0].context.call;
+    let running = visitor.runs[0].id;
     change(&mut visitor);
     visitor.handle(EndpointInput::Handler(running, HandlerEvent::Progress(step(1.0))));
     visitor.finish(Ok(Reply::Text("done".into())));
@@ -186,7 +186,7 @@ fn disconnecting_does_not_cancel_and_streams_can_be_resumed() {
     let mut visitor = visitor();
     let session = visitor.open("2025-11-25", json!({}));
     let (one, two) = (visitor.call(&session, 1, "wait"), visitor.call(&session, 2, "wait"));
-    let calls: Vec<_> = visitor.runs.iter().map(|it| it.context.call).collect();
+    let calls: Vec<_> = visitor.runs.iter().map(|it| it.id).collect();
     for (call, amount) in [(calls[0], 1.0), (calls[1], 1.0), (calls[0], 2.0)] {
         visitor.handle(EndpointInput::Handler(call, HandlerEvent::Progress(step(amount))));
     }
@@ -231,7 +231,7 @@ fn a_handler_may_close_its_stream_for_polling() {
     let mut visitor = visitor();
     let session = visitor.open("2025-11-25", json!({}));
     let call = visitor.call(&session, 1, "wait");
-    let running = visitor.runs[0].context.call;
+    let running = visitor.runs[0].id;
     visitor.handle(EndpointInput::CloseStream(running, Some(Duration::from_millis(100))));
     let reply = visitor.reply(call);
     assert!(
@@ -246,7 +246,7 @@ fn a_handler_may_close_its_stream_for_polling() {
     // A revision that knows no priming is not left without an answer.
     let session = visitor.open("2025-03-26", json!({}));
     let call = visitor.call(&session, 1, "wait");
-    let running = visitor.runs[0].context.call;
+    let running = visitor.runs[0].id;
     visitor.handle(EndpointInput::CloseStream(running, None));
     visitor.finish(Ok(Reply::Text("here".into())));
     assert_eq!(visitor.reply(call).json()["id"], 1);
@@ -329,7 +329,7 @@ fn answers_are_read_even_at_the_limit_of_pending_requests() {
     let mut visitor = with(config);
     let session = visitor.open("2025-11-25", json!({"roots": {}}));
     let (one, _) = (visitor.call(&session, 1, "wait"), visitor.call(&session, 2, "wait"));
-    let calls: Vec<_> = visitor.runs.iter().map(|it| it.context.call).collect();
+    let calls: Vec<_> = visitor.runs.iter().map(|it| it.id).collect();
     assert!(visitor.endpoint.is_full());
     visitor.handle(EndpointInput::Handler(
         calls[0],

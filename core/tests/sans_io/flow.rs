@@ -22,7 +22,7 @@ fn server() -> Server {
 
 fn log(run: &Run, level: LoggingLevel, text: &str) -> Input<'static> {
     let data = to_raw(&json!(text));
-    Input::Handler(run.context.call, HandlerEvent::Log(Log { level, logger: None, data }))
+    Input::Handler(run.id, HandlerEvent::Log(Log { level, logger: None, data }))
 }
 
 fn done(server: &mut Server, run: &Run) {
@@ -173,7 +173,7 @@ fn progress_that_steps_back_is_dropped_and_reported_once_a_call() {
         let run = server.running();
         for progress in [1.0, 3.0, 2.0, f64::NAN, 3.0, 3.5, f64::INFINITY] {
             let step = Progress { progress, total: None, message: None };
-            server.handle(Input::Handler(run.context.call, HandlerEvent::Progress(step)));
+            server.handle(Input::Handler(run.id, HandlerEvent::Progress(step)));
         }
         let told: Vec<_> =
             server.sent.drain(..).map(|it| it["params"]["progress"].clone()).collect();
@@ -202,7 +202,7 @@ fn a_finished_call_sends_neither_progress_nor_logs() {
         let run = server.running();
         let says = |server: &mut Server, progress| {
             let step = Progress { progress, total: None, message: None };
-            server.handle(Input::Handler(run.context.call, HandlerEvent::Progress(step)));
+            server.handle(Input::Handler(run.id, HandlerEvent::Progress(step)));
             server.handle(log(&run, LoggingLevel::Emergency, "still here"));
             std::mem::take(&mut server.sent).len()
         };
@@ -259,7 +259,7 @@ fn a_client_that_does_not_read_gets_neither_progress_nor_logs() {
     server.handle(Input::Lagging(true));
     for number in 0..50 {
         let step = Progress { progress: f64::from(number), total: None, message: None };
-        server.handle(Input::Handler(run.context.call, HandlerEvent::Progress(step)));
+        server.handle(Input::Handler(run.id, HandlerEvent::Progress(step)));
         server.handle(log(&run, LoggingLevel::Error, "x"));
     }
     assert!(server.sent.is_empty());

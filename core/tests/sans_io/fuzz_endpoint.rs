@@ -127,7 +127,7 @@ fn text(body: &Body) -> String {
 
 fn perform(visitor: &mut Visitor, sent: &mut Vec<u64>, act: &Act) {
     let pick = |runs: &[gudgeon::engine::Run], at: usize| {
-        (!runs.is_empty()).then(|| runs[at % runs.len()].context.call)
+        (!runs.is_empty()).then(|| runs[at % runs.len()].id)
     };
     match act {
         Act::Send { method, path, version, accept, session, body, last_event } => {
@@ -206,7 +206,7 @@ fn perform(visitor: &mut Visitor, sent: &mut Vec<u64>, act: &Act) {
             if !visitor.runs.is_empty() {
                 let run = visitor.runs.remove(*at % visitor.runs.len());
                 visitor.handle(EndpointInput::Handler(
-                    run.context.call,
+                    run.id,
                     HandlerEvent::Done(Ok(Reply::Text("x".into()))),
                 ));
             }
@@ -237,7 +237,7 @@ proptest! {
             perform(&mut visitor, &mut sent, act);
         }
         while let Some(run) = visitor.runs.pop() {
-            visitor.handle(EndpointInput::Handler(run.context.call, HandlerEvent::Done(Ok(Reply::Text("x".into())))));
+            visitor.handle(EndpointInput::Handler(run.id, HandlerEvent::Done(Ok(Reply::Text("x".into())))));
         }
         prop_assert_eq!(visitor.endpoint.in_flight(), 0);
         let gone: Vec<u64> = acts

@@ -8,13 +8,10 @@ use std::{
 };
 
 use gudgeon::{
-    engine::{Effect, HandlerEvent, Input, Output, Run, Service},
+    engine::{Effect, HandlerEvent, Input, Output, Run, RunId, Service},
     protocol::{LoggingLevel, Method, json::to_raw},
     router::{Components, Failure, Middleware, Reply},
-    session::{
-        CallId,
-        server::{Log, Progress},
-    },
+    session::server::{Log, Progress},
 };
 use proptest::{collection::vec, prelude::*, sample::Index};
 use serde::de::IgnoredAny;
@@ -207,7 +204,7 @@ struct Shell {
     service: Service,
     answers: std::iter::Cycle<std::vec::IntoIter<u8>>,
     /// Handlers that have not answered yet.
-    waiting: HashSet<CallId>,
+    waiting: HashSet<RunId>,
     /// Handlers whose answers nobody waits for any more.
     cancelled: usize,
     expected: usize,
@@ -308,7 +305,7 @@ impl Shell {
 
     fn run(&mut self, run: &Run) {
         assert!(serde_json::from_str::<IgnoredAny>(&run.input).is_ok(), "no JSON: {}", run.input);
-        let (now, call) = (Instant::now(), run.context.call);
+        let (now, call) = (Instant::now(), run.id);
         let outcome = match self.answers.next().unwrap_or(0) % 8 {
             0 => Ok(Reply::Text("\u{1}\"\\\u{2028}".into())),
             1 => Ok(Reply::Json(r#"{"id":1,"title":"Dune"}"#.into())),

@@ -157,7 +157,7 @@ fn an_update_invalidates_cached_and_running_reads() {
     let after = read(&mut visitor, BOOKS);
     assert_eq!(visitor.runs.len(), 1, "what began before the update is not for who asks after it");
     let old = Ok(Reply::Text("old".into()));
-    visitor.handle(EndpointInput::Handler(reads_old.context.call, HandlerEvent::Done(old)));
+    visitor.handle(EndpointInput::Handler(reads_old.id, HandlerEvent::Done(old)));
     visitor.finish(Ok(Reply::Text("new".into())));
     assert_eq!((text(&visitor, before), text(&visitor, after)), (json!("old"), json!("new")));
     let id = read(&mut visitor, BOOKS);
@@ -214,7 +214,7 @@ fn a_run_that_asks_is_not_shared() {
         visitor.modern("resources/read", json!({"uri": BOOKS, "_meta": meta}))
     };
     let (asks, waits) = (read(&mut visitor), read(&mut visitor));
-    let call = visitor.runs.pop().unwrap().context.call;
+    let call = visitor.runs.pop().unwrap().id;
     let params = json!({
         "message": "Who?",
         "requestedSchema": {"type": "object", "properties": {"value": {"type": "string"}}},

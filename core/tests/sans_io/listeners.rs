@@ -30,7 +30,7 @@ fn roots(run: &Run, number: u64) -> Input<'static> {
         method: Method::ListRoots,
         params: to_raw(&json!({})),
     };
-    Input::Handler(run.context.call, HandlerEvent::Ask { ask: AskId(number), question })
+    Input::Handler(run.id, HandlerEvent::Ask { ask: AskId(number), question })
 }
 
 fn changed() -> Value {
@@ -52,7 +52,7 @@ fn a_handler_of_notifications_asks_in_a_session() {
     server.hear(&changed());
     let (second, first) = (server.running(), server.running());
     assert!(first.is_notification);
-    assert_ne!(first.context.call, second.context.call, "each has a number of its own");
+    assert_ne!(first.id, second.id, "each has a number of its own");
     server.handle(roots(&first, 7));
     server.handle(roots(&second, 7));
     let asked = server.said();
@@ -63,7 +63,7 @@ fn a_handler_of_notifications_asks_in_a_session() {
     assert_eq!(server.answered, [Ok(answer)]);
     // It can also send log messages, and its open questions are withdrawn when it ends.
     let data = to_raw(&json!("heard"));
-    let (call, level) = (second.context.call, LoggingLevel::Info);
+    let (call, level) = (second.id, LoggingLevel::Info);
     server.handle(Input::Handler(call, HandlerEvent::Log(Log { level, logger: None, data })));
     assert_eq!(server.said()["params"]["data"], "heard");
     server.done(&first, Ok(Reply::Nothing));
@@ -267,10 +267,7 @@ fn a_form_that_the_revision_can_not_say_is_not_sent() {
         let run = server.running();
         let params = to_raw(&form(property.clone()));
         let question = Question { key: "k".into(), method: Method::Elicit, params };
-        server.handle(Input::Handler(
-            run.context.call,
-            HandlerEvent::Ask { ask: AskId(0), question },
-        ));
+        server.handle(Input::Handler(run.id, HandlerEvent::Ask { ask: AskId(0), question }));
         let told = server.answered.pop().unwrap().unwrap_err();
         assert!(told.starts_with(problem), "{revision}: {told}");
         assert!(server.sent.is_empty());

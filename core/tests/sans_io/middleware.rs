@@ -81,7 +81,7 @@ impl Shell {
 
     fn finish(&mut self, outcome: Result<Reply, Failure>) {
         let run = self.runs.pop().expect("nothing runs");
-        self.tell(Input::Handler(run.context.call, HandlerEvent::Done(outcome)));
+        self.tell(Input::Handler(run.id, HandlerEvent::Done(outcome)));
     }
 
     fn last(&self) -> &Value {

@@ -25,7 +25,7 @@ fn a_suspended_handler_resumes_for_the_request_with_the_answers() {
     server.hear(&retry(2, "tool", &state, &json!({"a": yes(), "b": {"action": "decline"}})));
     assert!(server.runs.is_empty(), "it is not run again");
     let (call, context) = server.resumed.pop().unwrap();
-    assert_eq!((call, context.call), (run.context.call, run.context.call));
+    assert_eq!(call, run.id);
     assert_eq!(context.request_id.unwrap().as_json(), "2");
     let answers: Vec<_> = server.answered.drain(..).map(Result::unwrap).collect();
     assert_eq!(answers, [yes(), json!({"action": "decline"})]);
@@ -51,7 +51,7 @@ fn answers_sent_in_advance_are_used() {
     let question = Question { key: "b".into(), method: Method::Elicit, params: to_raw(&form()) };
     let problem = "not that one".to_owned();
     let again = HandlerEvent::AskAgain { ask: AskId(2), question, problem };
-    server.handle(Input::Handler(run.context.call, again));
+    server.handle(Input::Handler(run.id, again));
     server.handle(ask(&run, 3, "c"));
     assert!(server.answered.is_empty());
     server.handle(waits(&run));
@@ -70,13 +70,13 @@ fn progress_goes_to_the_request_that_the_handler_runs_for_now() {
     let mut server = Server::new();
     let (run, state) = asked(&mut server, 1, "tool", &["a"]);
     let step = || Progress { progress: 1.0, total: None, message: None };
-    server.handle(Input::Handler(run.context.call, HandlerEvent::Progress(step())));
+    server.handle(Input::Handler(run.id, HandlerEvent::Progress(step())));
     assert!(server.sent.is_empty(), "nobody waits for it");
     let mut request = retry(2, "tool", &state, &json!({"a": yes()}));
     request["params"]["_meta"]["progressToken"] = json!("later");
     server.hear(&request);
     assert!(server.resumed[0].1.wants_progress);
-    server.handle(Input::Handler(run.context.call, HandlerEvent::Progress(step())));
+    server.handle(Input::Handler(run.id, HandlerEvent::Progress(step())));
     assert_eq!(server.said()["params"]["progressToken"], "later");
 }
 
@@ -86,7 +86,7 @@ fn a_lost_handler_is_replayed_with_all_answers() {
     let (run, state) = asked(&mut first, 1, "tool", &["a"]);
     first.hear(&retry(2, "tool", &state, &json!({"a": yes()})));
     first.handle(Input::Handler(
-        run.context.call,
+        run.id,
         HandlerEvent::Step { key: "paid".into(), value: to_raw(&json!(7)) },
     ));
     let state = asks(&mut first, &run, &["b"]);
@@ -171,7 +171,7 @@ fn a_handler_outlives_the_retry_that_woke_it_while_another_waits() {
     let (run, state) = asked(&mut server, 4, "tool", &["a"]);
     server.hear(&retry(5, "tool", &state, &json!({"a": yes()})));
     server.hear(&cancel(5));
-    assert_eq!(server.cancelled, [run.context.call]);
+    assert_eq!(server.cancelled, [run.id]);
 }
 
 #[test]
@@ -215,7 +215,7 @@ fn a_joined_request_replaces_a_cancelled_queued_request() {
     let mut server = Server::new();
     let (waits, runs, state) = in_line(&mut server);
     server.hear(&cancel(3));
-    assert_eq!(server.cancelled, [waits.context.call]);
+    assert_eq!(server.cancelled, [waits.id]);
     done(&mut server, &runs, "first");
     server.hear(&retry(5, "alone", &state, &json!({"a": yes()})));
     let again = server.running();
@@ -240,7 +240,7 @@ fn events_of_a_handler_count_while_its_request_is_queued() {
     assert_eq!(server.in_flight(), 0);
     // It asks again and performs a step: the next round knows both.
     let (waits_in_line, runs, _) = in_line(&mut server);
-    let handler = waits_in_line.context.call;
+    let handler = waits_in_line.id;
     server.handle(Input::Handler(
         handler,
         HandlerEvent::Step { key: "paid".into(), value: to_raw(&json!(7)) },
@@ -302,7 +302,7 @@ fn a_question_that_changed_is_asked_again() {
     let mut changed = form();
     changed["message"] = json!("Really?");
     let question = Question { key: "a".into(), method: Method::Elicit, params: to_raw(&changed) };
-    server.handle(Input::Handler(run.context.call, HandlerEvent::Ask { ask: AskId(0), question }));
+    server.handle(Input::Handler(run.id, HandlerEvent::Ask { ask: AskId(0), question }));
     server.handle(waits(&run));
     assert!(server.answered.is_empty());
     state(&mut server, &["a"]);
@@ -328,15 +328,14 @@ fn a_state_that_grew_too_long_still_finds_its_handler() {
     let (run, first) = asked(&mut server, 1, "tool", &["a"]);
     server.hear(&retry(2, "tool", &first, &json!({"a": yes()})));
     let value: Raw = to_raw(&"x".repeat(4_000));
-    server
-        .handle(Input::Handler(run.context.call, HandlerEvent::Step { key: "long".into(), value }));
+    server.handle(Input::Handler(run.id, HandlerEvent::Step { key: "long".into(), value }));
     let second = asks(&mut server, &run, &["b"]);
     assert!(second.len() < 600);
     server.hear(&retry(3, "tool", &second, &json!({"b": yes()})));
     assert_eq!(server.resumed.len(), 2);
     let third = asks(&mut server, &run, &["c"]);
     server.handle(Input::ShutDown);
-    assert_eq!(server.cancelled, [run.context.call], "finally blocks run");
+    assert_eq!(server.cancelled, [run.id], "finally blocks run");
     server.hear(&retry(4, "tool", &third, &json!({"c": yes()})));
     let again = server.running();
     assert!(again.context.answers.step("long").is_none(), "it has to ask all of it again");
@@ -348,7 +347,7 @@ fn questions_of_a_suspended_handler_are_checked_and_counted() {
     let (run, first) = asked(&mut server, 1, "tool", &["a"]);
     let roots =
         Question { key: "roots".into(), method: Method::ListRoots, params: to_raw(&json!({})) };
-    let (call, number) = (run.context.call, AskId);
+    let (call, number) = (run.id, AskId);
     server.handle(Input::Handler(call, HandlerEvent::Ask { ask: number(1), question: roots }));
     server.handle(waits(&run));
     server.hear(&retry(2, "tool", &first, &json!({"a": yes()})));

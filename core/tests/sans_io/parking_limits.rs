@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use gudgeon::{
+    engine::RunId,
     engine::{HandlerEvent, Input},
     router::RoundLimits,
-    session::CallId,
 };
 use serde_json::json;
 
@@ -29,7 +29,7 @@ fn with_a_full_table_a_tool_that_forbids_replay_can_not_ask() {
     assert!(server.sent.is_empty());
     // A tool that allows replays asks anyway, and is replayed.
     let (run, state) = asked(&mut server, 3, "tool", &["a"]);
-    assert_eq!(server.cancelled, [run.context.call]);
+    assert_eq!(server.cancelled, [run.id]);
     server.hear(&retry(4, "tool", &state, &json!({"a": yes()})));
     assert_eq!(server.runs.len(), 1);
     server.hear(&retry(5, "forbids", &first, &json!({"a": yes()})));
@@ -44,7 +44,7 @@ fn threads_of_tools_that_forbid_replay_are_limited() {
         let run = server.running();
         server.handle(ask(&run, 0, "a"));
         server.handle(ask(&run, 1, "b"));
-        server.handle(Input::Handler(run.context.call, HandlerEvent::Waits { blocks: true }));
+        server.handle(Input::Handler(run.id, HandlerEvent::Waits { blocks: true }));
         run
     };
     blocking(&mut server, 1, "forbids");
@@ -60,7 +60,7 @@ fn threads_of_tools_that_forbid_replay_are_limited() {
     // Others hold no thread, or run again.
     asked(&mut server, 3, "forbids", &["a"]);
     let run = blocking(&mut server, 4, "tool");
-    assert_eq!(server.cancelled, [run.context.call]);
+    assert_eq!(server.cancelled, [run.id]);
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn the_oldest_suspended_handler_is_evicted_for_the_newest() {
     let mut server = Server::with(limits);
     let mut calls = Vec::new();
     for id in 1..=4 {
-        calls.push(asked(&mut server, id, "tool", &["a"]).0.context.call);
+        calls.push(asked(&mut server, id, "tool", &["a"]).0.id);
     }
     assert_eq!(server.cancelled, calls[..1]);
     // The limit includes handlers that hold a thread.
@@ -89,11 +89,11 @@ fn the_oldest_suspended_handler_is_evicted_for_the_newest() {
         server.hear(&call(id, "tool", &json!({})));
         let run = server.running();
         server.handle(ask(&run, 0, "a"));
-        server.handle(Input::Handler(run.context.call, HandlerEvent::Waits { blocks: true }));
+        server.handle(Input::Handler(run.id, HandlerEvent::Waits { blocks: true }));
         state(&mut server, &["a"]);
-        run.context.call
+        run.id
     };
-    let (first, second): (CallId, CallId) = (blocking(5), blocking(6));
+    let (first, second): (RunId, RunId) = (blocking(5), blocking(6));
     assert_eq!(server.cancelled, [calls[0], calls[1], calls[2], first]);
     assert!(!server.cancelled.contains(&second));
 }
@@ -106,7 +106,7 @@ fn handlers_that_hold_threads_are_limited() {
         server.hear(&call(id, "tool", &json!({})));
         let run = server.running();
         server.handle(ask(&run, 0, "a"));
-        server.handle(Input::Handler(run.context.call, HandlerEvent::Waits { blocks: true }));
+        server.handle(Input::Handler(run.id, HandlerEvent::Waits { blocks: true }));
         states.push(state(&mut server, &["a"]));
     }
     assert_eq!(server.cancelled.len(), 1_000 - RoundLimits::default().park_threads);
@@ -128,7 +128,7 @@ fn suspended_handlers_are_limited_by_bytes_as_well() {
     }
     // Each is kept twice, as it came and as its handler was given it.
     assert_eq!(server.cancelled.len(), 9, "64 MiB hold 31 of them");
-    assert_eq!(server.cancelled[0], CallId(0));
+    assert_eq!(server.cancelled[0], RunId(0));
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn suspension_ends_after_its_time_to_live() {
     assert_eq!(server.service.deadline(), Some(server.now + limits.park_ttl));
     server.now += limits.park_ttl;
     server.handle(Input::Tick);
-    assert_eq!(server.cancelled, [run.context.call]);
+    assert_eq!(server.cancelled, [run.id]);
     // Its later messages are dropped.
     done(&mut server, &run, "too late");
     assert!(server.sent.is_empty());
@@ -165,7 +165,7 @@ fn waiting_counts_against_neither_the_timeout_nor_the_limit_of_calls_at_once() {
     server.now += Duration::from_secs(1);
     server.handle(Input::Tick);
     assert_eq!(server.said()["result"]["isError"], true);
-    assert_eq!(server.cancelled, [run.context.call]);
+    assert_eq!(server.cancelled, [run.id]);
 
     let (first, state) = asked(&mut server, 3, "alone", &["a"]);
     server.hear(&call(4, "alone", &json!({})));
@@ -174,7 +174,7 @@ fn waiting_counts_against_neither_the_timeout_nor_the_limit_of_calls_at_once() {
     assert!(server.resumed.len() == 1, "it waits in line");
     done(&mut server, &second, "second");
     assert_eq!(text(&server.said()), (4, "second"));
-    assert_eq!(server.resumed.last().unwrap().0, first.context.call);
+    assert_eq!(server.resumed.last().unwrap().0, first.id);
     done(&mut server, &first, "first");
     assert_eq!(text(&server.said()), (5, "first"));
 }

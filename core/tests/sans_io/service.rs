@@ -74,7 +74,7 @@ impl Shell {
     }
 
     fn finish(&mut self, run: usize, outcome: Result<Reply, Failure>) {
-        let call = self.runs[run].context.call;
+        let call = self.runs[run].id;
         self.handle(Input::Handler(call, HandlerEvent::Done(outcome)));
     }
 

@@ -35,7 +35,7 @@ fn retry(id: u64, state: &str, key: &str) -> Value {
 fn asked(server: &mut Server, key: &str) -> String {
     let run = server.running();
     server.handle(ask(&run, 0, key));
-    server.handle(Input::Handler(run.context.call, HandlerEvent::Waits { blocks: false }));
+    server.handle(Input::Handler(run.id, HandlerEvent::Waits { blocks: false }));
     let said = server.said();
     said["result"]["requestState"].as_str().unwrap_or_else(|| panic!("{said}")).to_owned()
 }
@@ -44,7 +44,7 @@ fn asked(server: &mut Server, key: &str) -> String {
 fn in_test_mode_handlers_are_replayed_instead_of_suspended() {
     let mut server = test_server(1, Some(TestMode { replays: true, ..TestMode::default() }));
     server.hear(&modern(1, &able(), &json!({})));
-    let first = server.runs[0].context.call;
+    let first = server.runs[0].id;
     let state = asked(&mut server, "a");
     assert_eq!(server.cancelled, [first]);
     server.hear(&retry(2, &state, "a"));

@@ -1,6 +1,6 @@
 //! Components that are hidden from some callers: the shell's filter decides by caller, and hidden ones behave as missing.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use gudgeon::{
     http::{ConnectionId, EndpointConfig, EndpointInput, ExchangeId, Part, Refused},
@@ -99,6 +99,25 @@ fn lists_contain_the_callers_visible_components() {
     }
     assert!(visitor.runs.is_empty());
     assert_eq!(visitor.endpoint.in_flight(), 0);
+}
+
+#[test]
+fn a_filter_that_does_not_answer_in_time_shows_nothing() {
+    let mut components = unjudged();
+    components.set_visibility_filter(Arc::new(VisibilityFilter));
+    let keep_alive = Duration::from_secs(300);
+    let config = EndpointConfig { keep_alive, ..EndpointConfig::default() };
+    let mut visitor = Visitor::new(components, config);
+    let id = visitor.modern("tools/list", json!({}));
+    let filter = visitor.runs.last().unwrap().id;
+    visitor.advance(Duration::from_secs(29));
+    assert!(visitor.cancelled.is_empty());
+    visitor.advance(Duration::from_secs(2));
+    assert_eq!(visitor.cancelled, [filter.0]);
+    let names = names(&visitor, id, "tools");
+    assert!(!names.is_empty() && !names.iter().any(|it| it == "drop"), "{names:?}");
+    visitor.finish(Ok(Reply::Json("[true]".into())));
+    assert!(visitor.endpoint.keeps_no_call());
 }
 
 #[test]

@@ -55,7 +55,7 @@ fn asks(server: &mut Server, run: &Run, keys: &[&str]) -> Vec<Value> {
     for (number, key) in keys.iter().enumerate() {
         server.handle(ask(run, number as u64, key));
     }
-    server.handle(Input::Handler(run.context.call, HandlerEvent::Waits { blocks: false }));
+    server.handle(Input::Handler(run.id, HandlerEvent::Waits { blocks: false }));
     keys.iter().map(|_| asked_by(server)).collect()
 }
 
@@ -112,7 +112,7 @@ fn a_handlers_timeout_is_suspended_while_it_waits() {
         }
         wait(&mut server, 2);
         assert_eq!(text(&server.said()), (1, "tool \"slow\" took longer than its 10 s"));
-        assert_eq!(server.cancelled, [run.context.call]);
+        assert_eq!(server.cancelled, [run.id]);
         is_clean(&mut server);
     }
 }
@@ -169,7 +169,7 @@ fn waiting_ends_after_the_time_to_live_of_suspended_handlers() {
         );
         assert_eq!(text(&said), (1, &*problem));
         assert_eq!(said["result"]["isError"], true);
-        assert_eq!(server.cancelled, [run.context.call]);
+        assert_eq!(server.cancelled, [run.id]);
         // Later messages of the handler or its client are dropped.
         done(&mut server, &run, "too late");
         answer(&mut server, &ids[1]);
@@ -204,7 +204,7 @@ fn a_queued_handler_that_asks_again_waits_for_its_client() {
     // Another task of the same handler's asks.
     server.handle(ask(&first, 7, "b"));
     let more = asked_by(&mut server);
-    server.handle(Input::Handler(first.context.call, HandlerEvent::Waits { blocks: false }));
+    server.handle(Input::Handler(first.id, HandlerEvent::Waits { blocks: false }));
     assert_eq!(server.answered.len(), 1, "while it waits for another, each answer is told");
     done(&mut server, &second, "second");
     assert_eq!(text(&server.said()), (2, "second"));
@@ -224,7 +224,7 @@ fn an_early_answer_does_not_suspend_the_timeout() {
     let id = asked_by(&mut server);
     answer(&mut server, &id);
     assert_eq!(server.answered.len(), 1);
-    server.handle(Input::Handler(run.context.call, HandlerEvent::Waits { blocks: true }));
+    server.handle(Input::Handler(run.id, HandlerEvent::Waits { blocks: true }));
     request(&mut server, 2, "both");
     assert!(server.runs.is_empty(), "it runs");
     wait(&mut server, 10);
@@ -248,7 +248,7 @@ fn handlers_that_end_while_waiting_or_queued_leave_no_state() {
             match ends {
                 "cancelled" => {
                     cancel(&mut server, 1);
-                    assert_eq!(server.cancelled, [first.context.call]);
+                    assert_eq!(server.cancelled, [first.id]);
                 }
                 "done" => done(&mut server, &first, "without it"),
                 _ => server.done(&first, Err(gudgeon::router::Failure::Exposed("no".into()))),
@@ -281,7 +281,7 @@ fn a_client_that_leaves_ends_the_wait() {
         }
         server.handle(Input::Closed);
         server.cancelled.sort_unstable();
-        assert_eq!(server.cancelled, [first.context.call, second.context.call]);
+        assert_eq!(server.cancelled, [first.id, second.id]);
         assert!(server.answered.is_empty());
         assert_eq!((server.in_flight(), server.deadline()), (0, None));
     }
@@ -366,7 +366,7 @@ fn a_tool_that_must_not_run_again_can_not_return_questions() {
     server.hear(&modern(2, &able, &json!({"name": "forbids"})));
     let run = server.running();
     server.handle(ask(&run, 0, "a"));
-    server.handle(Input::Handler(run.context.call, HandlerEvent::Waits { blocks: false }));
+    server.handle(Input::Handler(run.id, HandlerEvent::Waits { blocks: false }));
     let state = server.said()["result"]["requestState"].clone();
     server.done(&run, Ok(questions(&["b"])));
     let rest = json!({"name": "forbids", "requestState": state, "inputResponses": {"a": yes()}});
@@ -417,7 +417,7 @@ impl Scene {
             Step::Call => request(server, self.next, "both"),
             Step::Ask(number) => {
                 let Some(at) = of(number, self.running.len()) else { return };
-                let call = self.running[at].context.call;
+                let call = self.running[at].id;
                 server.handle(ask(&self.running[at], self.next, &key));
                 server.handle(Input::Handler(call, HandlerEvent::Waits { blocks: false }));
             }
@@ -453,7 +453,7 @@ impl Scene {
             }
         }
         let cancelled: Vec<_> = server.cancelled.drain(..).collect();
-        self.running.retain(|it| !cancelled.contains(&it.context.call));
+        self.running.retain(|it| !cancelled.contains(&it.id));
         server.answered.clear();
     }
 }

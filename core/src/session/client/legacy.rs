@@ -9,7 +9,7 @@ use crate::{
     protocol::{
         Dialect, ErrorObject, Id, Implementation, Meta, Method, Params, Raw, Revision, code, json,
     },
-    session::pending::CallId,
+    session::pending::InboundKey,
     wire,
 };
 
@@ -119,7 +119,7 @@ impl ClientSession {
         Ok(method)
     }
 
-    pub(super) fn answer(&mut self, call: CallId, answer: &Result<Raw, ErrorObject>) {
+    pub(super) fn answer(&mut self, call: InboundKey, answer: &Result<Raw, ErrorObject>) {
         // The server may have cancelled the question in the meantime.
         if let Some((id, ())) = self.asks.complete(call) {
             let answer = answer.clone().and_then(|it| wire::lower_answer(self.wire, &it));

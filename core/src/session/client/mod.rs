@@ -27,7 +27,7 @@ use self::{
     pages::Pages,
     renewal::Renewal,
 };
-use super::pending::{CallId, Pending};
+use super::pending::{InboundKey, Pending};
 pub use super::server::{ListKind, Progress};
 use crate::{
     error::{Error, ErrorKind},
@@ -87,7 +87,7 @@ pub enum Input<'a> {
     /// Sends a notification; `params` is a JSON object. Notifications that the revision does not define are not sent.
     Notify { method: MethodName, params: &'a str },
     /// The answer to an [`Output::Ask`].
-    Answer(CallId, Result<Raw, ErrorObject>),
+    Answer(InboundKey, Result<Raw, ErrorObject>),
     /// The client has roots from now on; modern requests declare that capability.
     DeclareRoots,
     /// The time of [`ClientSession::deadline`] has come.
@@ -130,7 +130,7 @@ pub enum Output {
     /// A question of the server; report the answer with [`Input::Answer`].
     Ask(Ask),
     /// The server withdrew the question.
-    AskCancelled(CallId),
+    AskCancelled(InboundKey),
     /// The server process ended because of the probe: start it again and send [`Input::Start`].
     Restart,
     /// The connection failed; no [`Output::Ready`] follows.
@@ -140,7 +140,7 @@ pub enum Output {
 /// A question of a legacy server.
 #[derive(Debug)]
 pub struct Ask {
-    pub id: CallId,
+    pub id: InboundKey,
     /// The elicitation id, if the server sent one.
     pub key: Option<String>,
     /// `roots/list`, `sampling/createMessage` or `elicitation/create`.

@@ -14,7 +14,7 @@ use crate::{
         json::{self, ObjectWriter},
     },
     session::{
-        CallId,
+        InboundKey,
         asking::{self, AskId},
     },
     wire::{self, Stamp, Wire},
@@ -39,7 +39,7 @@ pub(super) struct Asked {
 /// A question with its call and its stream.
 #[derive(Clone, Debug)]
 pub(super) struct Asking {
-    pub(super) call: CallId,
+    pub(super) call: InboundKey,
     pub(super) ask: AskId,
     /// The stream or call that the request is sent on.
     pub(super) about: About,
@@ -59,9 +59,9 @@ struct Open {
 #[derive(Debug)]
 pub(super) enum Answered {
     /// The valid result, or the reason why there is none.
-    Settled { call: CallId, ask: AskId, outcome: Result<Raw, Fault> },
+    Settled { call: InboundKey, ask: AskId, outcome: Result<Raw, Fault> },
     /// The answer is not valid, with the problem.
-    InvalidAnswer { call: CallId, ask: AskId, problem: String },
+    InvalidAnswer { call: InboundKey, ask: AskId, problem: String },
 }
 
 impl Asked {
@@ -144,7 +144,7 @@ impl Asked {
 
     /// Withdraws the open questions of a finished call. Returns the cancellation notifications to send, in the
     /// session's vocabulary.
-    pub(super) fn withdraw(&mut self, call: CallId, cancelled: &str) -> Vec<Vec<u8>> {
+    pub(super) fn withdraw(&mut self, call: InboundKey, cancelled: &str) -> Vec<Vec<u8>> {
         self.held.retain(|it| it.call != call);
         let over: Vec<_> = self
             .open
@@ -165,7 +165,7 @@ impl Asked {
     }
 
     /// Returns all questions that remain unanswered because the client disconnected.
-    pub(super) fn close(&mut self) -> Vec<(CallId, AskId)> {
+    pub(super) fn close(&mut self) -> Vec<(InboundKey, AskId)> {
         self.pages.clear();
         let open = std::mem::take(&mut self.open).into_values().map(|it| it.asking);
         open.chain(self.take_held()).map(|it| (it.call, it.ask)).collect()
@@ -248,7 +248,7 @@ mod tests {
     }
 
     fn asking(call: u64, ask: u64, params: Raw) -> Asking {
-        let (call, ask) = (CallId(call), AskId(ask));
+        let (call, ask) = (InboundKey(call), AskId(ask));
         Asking { call, ask, about: About::Call(call), method: Method::Elicit, params }
     }
 
@@ -264,7 +264,7 @@ mod tests {
         asked: &mut Asked,
         number: u64,
         outcome: Result<&RawValue, ErrorObject>,
-    ) -> (CallId, AskId, Result<Raw, Fault>) {
+    ) -> (InboundKey, AskId, Result<Raw, Fault>) {
         match asked.answer(Some(&id(number)), outcome).unwrap() {
             Answered::Settled { call, ask, outcome } => (call, ask, outcome),
             Answered::InvalidAnswer { problem, .. } => panic!("it does not fit: {problem}"),
@@ -287,7 +287,7 @@ mod tests {
             assert!(asked.answer(wrong.as_ref(), Ok(&result)).is_none());
         }
         let (call, ask, outcome) = settle(&mut asked, 1, Ok(&result));
-        assert_eq!((call, ask), (CallId(5), AskId(7)));
+        assert_eq!((call, ask), (InboundKey(5), AskId(7)));
         assert_eq!(
             serde_json::from_str::<Value>(outcome.unwrap().get()).unwrap()["content"],
             json!({"value": true})
@@ -329,7 +329,7 @@ mod tests {
         else {
             panic!("it fits");
         };
-        assert_eq!((call, ask), (CallId(5), AskId(7)));
+        assert_eq!((call, ask), (InboundKey(5), AskId(7)));
         assert!(problem.starts_with("its content does not fit the form: "), "{problem}");
         assert!(asked.answer(Some(&id(1)), Ok(&unfit)).is_none(), "it is answered once");
         assert!(asked.open.is_empty());
@@ -341,7 +341,7 @@ mod tests {
         for (call, number) in [(1, 0), (2, 0), (1, 1)] {
             ask(&mut asked, call, number).unwrap();
         }
-        let frames = asked.withdraw(CallId(1), "notifications/cancelled");
+        let frames = asked.withdraw(InboundKey(1), "notifications/cancelled");
         let ids: Vec<Value> = frames
             .iter()
             .map(|frame| serde_json::from_slice::<Value>(frame).unwrap())
@@ -349,8 +349,8 @@ mod tests {
             .map(|frame| frame["params"]["requestId"].clone())
             .collect();
         assert_eq!(ids, [1, 3]);
-        assert!(asked.withdraw(CallId(1), "notifications/cancelled").is_empty());
-        assert_eq!(asked.close(), [(CallId(2), AskId(0))]);
+        assert!(asked.withdraw(InboundKey(1), "notifications/cancelled").is_empty());
+        assert_eq!(asked.close(), [(InboundKey(2), AskId(0))]);
     }
 
     #[test]

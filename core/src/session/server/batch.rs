@@ -7,7 +7,7 @@ use crate::{
     error::{Fault, FaultKind},
     framing::DEFAULT_LINE_LIMIT,
     protocol::{Malformed, Message, Method},
-    session::CallId,
+    session::InboundKey,
 };
 
 /// The maximum number of messages in a batch.
@@ -81,7 +81,7 @@ impl ServerSession {
     /// be none.
     pub(super) fn settle(
         &mut self,
-        call: Option<CallId>,
+        call: Option<InboundKey>,
         slot: Option<Slot>,
         answer: Option<Answer>,
     ) {
@@ -94,7 +94,7 @@ impl ServerSession {
     }
 
     /// Marks all messages of a frame as read. Returns the replies if all are available.
-    fn close_frame(&mut self, call: Option<CallId>, reply: Option<Answer>) {
+    fn close_frame(&mut self, call: Option<InboundKey>, reply: Option<Answer>) {
         match (reply, call) {
             (Some(Answer { frame, error }), call) => {
                 let about = About::Reply(call);
@@ -135,7 +135,12 @@ impl ServerSession {
         }
     }
 
-    fn fill(&mut self, call: Option<CallId>, number: u64, reply: Option<(usize, Option<Vec<u8>>)>) {
+    fn fill(
+        &mut self,
+        call: Option<InboundKey>,
+        number: u64,
+        reply: Option<(usize, Option<Vec<u8>>)>,
+    ) {
         let Some(batch) = self.batches.open.get_mut(&number) else { return };
         batch.waiting -= 1;
         if let Some((index, frame)) = reply {

@@ -8,7 +8,7 @@ use crate::{
     error::Fault,
     protocol::{Dialect, Id, Method, Principal, Question, Raw, Request, Revision},
     session::{
-        CallId,
+        InboundKey,
         asking::{self, Answers},
     },
     wire::Wire,
@@ -17,6 +17,7 @@ use crate::{
 /// A request to answer.
 #[derive(Debug)]
 pub struct Call {
+    pub key: InboundKey,
     pub request: Request,
     pub context: CallContext,
     /// The params as sent, for a handler that replaces the core's answer.
@@ -26,7 +27,6 @@ pub struct Call {
 /// The context of a request, independent of the revision.
 #[derive(Clone, Debug)]
 pub struct CallContext {
-    pub call: CallId,
     /// `None` for a notification.
     pub request_id: Option<Id>,
     /// The revision; for a dialect, the most similar one.
@@ -51,14 +51,8 @@ pub struct CallContext {
 
 impl CallContext {
     /// Creates the context of a call without further information.
-    pub(super) fn new(
-        call: CallId,
-        wire: &'static Wire,
-        client: Arc<ClientIdentity>,
-        meta: Option<Raw>,
-    ) -> Self {
+    pub(super) fn new(wire: &'static Wire, client: Arc<ClientIdentity>, meta: Option<Raw>) -> Self {
         Self {
-            call,
             request_id: None,
             revision: wire.revision,
             dialect: wire.dialect,

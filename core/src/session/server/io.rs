@@ -6,7 +6,7 @@ use super::{Call, CallContext, ListKind, Log, Progress};
 use crate::{
     error::Fault,
     protocol::{Dialect, Frame, Method, MethodName, Raw, Response, Revision, SubscriptionFilter},
-    session::{CallId, asking::AskId},
+    session::{InboundKey, asking::AskId},
 };
 
 /// The settings of a session.
@@ -36,15 +36,15 @@ pub enum Input<'a> {
     /// A frame longer than the limit, in bytes, was discarded.
     TooLong { limit: usize },
     /// A call handed out by [`Output::Call`] has finished.
-    Done(CallId, Result<Response, Fault>),
+    Done(InboundKey, Result<Response, Fault>),
     /// Progress of a call's handler.
-    Progress(CallId, Progress),
+    Progress(InboundKey, Progress),
     /// A log message of a handler. It is delayed if `is_lagging`, that is, while the peer does not read.
-    Log { now: Instant, call: CallId, log: Log, is_lagging: bool },
+    Log { now: Instant, call: InboundKey, log: Log, is_lagging: bool },
     /// The client of [`Output::Call`] is subscribed from now on, with the accepted part of its filter.
-    Listening(CallId, SubscriptionFilter),
+    Listening(InboundKey, SubscriptionFilter),
     /// A handler's question to the client; `params` are in the newest vocabulary.
-    Ask { call: CallId, ask: AskId, method: Method, params: Raw },
+    Ask { call: InboundKey, ask: AskId, method: Method, params: Raw },
     /// A page that a user was asked to visit is completed.
     PageDone(&'a str),
     /// A list of the server has changed.
@@ -58,7 +58,7 @@ pub enum Input<'a> {
     /// Subscriptions are cancelled with this reason, for example because the peer does not read.
     CutSubscriptions(&'a str),
     /// The handler of the notification with this number, from [`Output::Notified`], has finished or does not exist.
-    Heard(CallId),
+    Heard(InboundKey),
     /// The time of the deadline has come.
     Tick(Instant),
     /// The session was idle for too long; see [`ServerSession::may_expire`](super::ServerSession::may_expire).
@@ -77,15 +77,15 @@ pub enum Output {
     /// A request to answer with [`Input::Done`].
     Call(Call),
     /// The peer cancelled this call.
-    Cancel(CallId),
+    Cancel(InboundKey),
     /// The frame that contained this call gets no reply.
-    Silent(CallId),
+    Silent(InboundKey),
     /// The outcome of a question.
-    Answered { call: CallId, ask: AskId, outcome: Result<Raw, Fault> },
+    Answered { call: InboundKey, ask: AskId, outcome: Result<Raw, Fault> },
     /// The client's answer to a question is not valid, with the problem.
-    InvalidAnswer { call: CallId, ask: AskId, problem: String },
+    InvalidAnswer { call: InboundKey, ask: AskId, problem: String },
     /// A notification for which a handler may be registered.
-    Notified { method: MethodName, params: Raw, context: CallContext },
+    Notified { key: InboundKey, method: MethodName, params: Raw, context: CallContext },
     /// A log line for the operator of the server.
     Report(String),
     /// A log line of debug level.
@@ -115,9 +115,9 @@ impl Sent {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum About {
     /// A reply to the frame that contained this call; `None`: to the frame handled last.
-    Reply(Option<CallId>),
+    Reply(Option<InboundKey>),
     /// A message sent during this call.
-    Call(CallId),
+    Call(InboundKey),
     /// A message for the peer as a whole.
     Peer,
 }

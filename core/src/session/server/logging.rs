@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use super::{About, LogPolicy, ServerSession};
 use crate::{
     protocol::{LoggingLevel, Method, Raw, json::ObjectWriter},
-    session::CallId,
+    session::InboundKey,
 };
 
 /// The burst size of the rate limit, and the period after which one more message is allowed.
@@ -78,7 +78,7 @@ impl ServerSession {
 
     /// Sends or suppresses a log message. `call` is the number of a request or of a notification handler. With
     /// `is_lagging`, while the peer does not read, the message is suppressed.
-    pub(super) fn send_log(&mut self, now: Instant, call: CallId, log: &Log, is_lagging: bool) {
+    pub(super) fn send_log(&mut self, now: Instant, call: InboundKey, log: &Log, is_lagging: bool) {
         let (about, policy) = match self.pending.get_mut(call) {
             Some((_, inbound)) => (About::Call(call), inbound.log),
             None if self.listeners.contains(&call) => (About::Peer, LogPolicy::Session),
@@ -117,7 +117,7 @@ impl ServerSession {
     }
 
     /// Tells a request that asked for log messages about suppressed ones, before its answer.
-    pub(super) fn end_log(&mut self, call: CallId) {
+    pub(super) fn end_log(&mut self, call: InboundKey) {
         let Some((_, inbound)) = self.pending.get_mut(call) else { return };
         if let LogPolicy::Request(threshold) = inbound.log {
             let suppressed = std::mem::take(&mut inbound.suppressed);

@@ -36,7 +36,7 @@ pub use self::{
     logging::Log,
     questions::{disconnected, handler_finished},
 };
-use super::pending::{CallId, Pending};
+use super::pending::{InboundKey, Pending};
 use crate::{
     error::{Fault, FaultKind},
     protocol::{ErrorObject, Frame, Malformed, Message, Revision, code},
@@ -60,7 +60,7 @@ pub struct ServerSession {
     /// Created with the first question.
     asked: Option<Box<Asked>>,
     /// The running notification handlers, by number.
-    listeners: HashSet<CallId>,
+    listeners: HashSet<InboundKey>,
     logs: LogFlow,
     is_ending: bool,
     answers_nothing: bool,

@@ -32,13 +32,13 @@ impl ServerSession {
             }
             MethodName::Standard(Method::RootsListChanged) | MethodName::Vendor(_) => {
                 let Ok(admitted) = self.admit(name, params, false) else { return };
-                let call = self.pending.number();
-                self.listeners.insert(call);
+                let key = self.pending.number();
+                self.listeners.insert(key);
                 let Admitted { wire, client, meta, .. } = admitted;
                 let weight = params.weight();
-                let context = CallContext { weight, ..CallContext::new(call, wire, client, meta) };
+                let context = CallContext { weight, ..CallContext::new(wire, client, meta) };
                 let params = params.without_meta();
-                self.outputs.push_back(Output::Notified { method, params, context });
+                self.outputs.push_back(Output::Notified { key, method, params, context });
             }
             MethodName::Standard(_) => (),
         }

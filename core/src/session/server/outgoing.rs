@@ -4,7 +4,7 @@ use super::{About, Answer, ListKind, Output, Progress, Sent, ServerSession, batc
 use crate::{
     error::Fault,
     protocol::{Dialect, Id, Method, MethodName, Response, ServerCapabilities, json::ObjectWriter},
-    session::CallId,
+    session::InboundKey,
     wire::{self, Lowered, Wire},
 };
 
@@ -44,7 +44,7 @@ impl ServerSession {
     }
 
     /// Progress must increase, so a decrease is dropped (Progress, "Progress Flow").
-    pub(super) fn send_progress(&mut self, call: CallId, step: Progress) {
+    pub(super) fn send_progress(&mut self, call: InboundKey, step: Progress) {
         let is_only = self.pending.len() == 1;
         let Some((_, inbound)) = self.pending.get_mut(call) else { return };
         if !inbound.may_report() || inbound.progress_token.is_none() && !is_only {

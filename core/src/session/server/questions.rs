@@ -14,12 +14,12 @@ use crate::{
         ElicitRequestParams, ElicitRequestUrlParams, ErrorObject, Id, Method, Raw,
         UrlElicitationRequiredData, code,
     },
-    session::{CallId, asking::AskId},
+    session::{InboundKey, asking::AskId},
     wire::Wire,
 };
 
 impl ServerSession {
-    pub(super) fn ask(&mut self, call: CallId, ask: AskId, method: Method, params: Raw) {
+    pub(super) fn ask(&mut self, call: InboundKey, ask: AskId, method: Method, params: Raw) {
         let Some((_, inbound)) = self.pending.get_mut(call) else {
             return self.ask_for_listener(call, ask, method, params);
         };
@@ -33,7 +33,7 @@ impl ServerSession {
 
     /// Asks on behalf of a notification handler. Only a session can carry such a question, since no request is in
     /// flight.
-    fn ask_for_listener(&mut self, call: CallId, ask: AskId, method: Method, params: Raw) {
+    fn ask_for_listener(&mut self, call: InboundKey, ask: AskId, method: Method, params: Raw) {
         let client = self.handshake.client().filter(|_| !self.answers_nothing);
         match client {
             _ if !self.answers_nothing && !self.listeners.contains(&call) => {
@@ -48,7 +48,7 @@ impl ServerSession {
     }
 
     /// Ends a notification handler and withdraws its open questions.
-    pub(super) fn end_listener(&mut self, call: CallId) {
+    pub(super) fn end_listener(&mut self, call: InboundKey) {
         self.listeners.remove(&call);
         self.take_back(call, About::Peer);
     }
@@ -78,7 +78,7 @@ impl ServerSession {
     }
 
     /// Returns the questions of this client; the first question creates the table.
-    fn book(&mut self, call: CallId, ask: AskId) -> &mut Asked {
+    fn book(&mut self, call: InboundKey, ask: AskId) -> &mut Asked {
         let seed = self.config.seed;
         self.asked.get_or_insert_with(|| {
             let own = [&seed[..], &call.0.to_le_bytes(), &ask.0.to_le_bytes()].concat();
@@ -88,7 +88,7 @@ impl ServerSession {
 
     /// Records the pages named in an error, whose completion is to be reported (2025-11-25, Elicitation, "URL
     /// Elicitation Required Error").
-    pub(super) fn note_pages(&mut self, call: CallId, wire: &Wire, fault: &Fault) {
+    pub(super) fn note_pages(&mut self, call: InboundKey, wire: &Wire, fault: &Fault) {
         let is_needed = fault.kind == FaultKind::Protocol(code::URL_ELICITATION_REQUIRED)
             && wire.server_notifications.contains(&Method::ElicitationComplete);
         let data = fault.data.as_ref().filter(|_| is_needed);
@@ -126,11 +126,11 @@ impl ServerSession {
     }
 
     /// Withdraws the open questions of a finished call.
-    pub(super) fn withdraw(&mut self, call: CallId) {
+    pub(super) fn withdraw(&mut self, call: InboundKey) {
         self.take_back(call, About::Call(call));
     }
 
-    fn take_back(&mut self, call: CallId, about: About) {
+    fn take_back(&mut self, call: InboundKey, about: About) {
         let word = self.handshake.wire().unwrap_or(self.spoken).word(Method::Cancelled);
         let frames = self.asked.as_mut().map(|it| it.withdraw(call, word)).unwrap_or_default();
         for frame in frames {
@@ -140,7 +140,7 @@ impl ServerSession {
 
     /// Drops all questions of a disconnected client. Its cancelled handlers receive no error, because they would
     /// continue without an answer.
-    pub(super) fn give_up_questions(&mut self, stopped: &[CallId]) {
+    pub(super) fn give_up_questions(&mut self, stopped: &[InboundKey]) {
         let open = self.asked.take().map(|mut it| it.close()).unwrap_or_default();
         for (call, ask) in open.into_iter().filter(|(call, _)| !stopped.contains(call)) {
             self.settle_question(call, ask, Err(disconnected()));
@@ -153,7 +153,7 @@ impl ServerSession {
         }
     }
 
-    fn settle_question(&mut self, call: CallId, ask: AskId, outcome: Result<Raw, Fault>) {
+    fn settle_question(&mut self, call: InboundKey, ask: AskId, outcome: Result<Raw, Fault>) {
         self.outputs.push_back(Output::Answered { call, ask, outcome });
     }
 

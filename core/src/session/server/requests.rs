@@ -12,7 +12,7 @@ use crate::{
         Dialect, Id, InitializeRequest, LoggingLevel, Method, MethodName, Params, Raw, Request,
         Response,
     },
-    session::CallId,
+    session::InboundKey,
     wire::{self, Wire},
 };
 
@@ -197,18 +197,18 @@ impl ServerSession {
             (raw_params, _) => raw_params,
         };
         let wants_progress = inbound.may_report();
-        let call = self.pending.register(id.clone(), inbound);
+        let key = self.pending.register(id.clone(), inbound);
         let context = CallContext {
             request_id: Some(id),
             weight,
             wants_progress,
             checks_headers: self.mcp_headers.is_some(),
-            ..CallContext::new(call, wire, client, meta)
+            ..CallContext::new(wire, client, meta)
         };
-        self.outputs.push_back(Output::Call(Call { request, context, raw_params }));
+        self.outputs.push_back(Output::Call(Call { key, request, context, raw_params }));
     }
 
-    pub(super) fn handle_done(&mut self, call: CallId, outcome: Result<Response, Fault>) {
+    pub(super) fn handle_done(&mut self, call: InboundKey, outcome: Result<Response, Fault>) {
         self.end_log(call);
         // The peer may have cancelled the call while its handler ran.
         let Some((id, mut inbound)) = self.pending.complete(call) else { return };

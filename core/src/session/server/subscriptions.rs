@@ -10,7 +10,7 @@ use crate::{
         Id, LoggingLevel, Method, Raw, Request, Response, SubscriptionFilter, json::ObjectWriter,
         meta,
     },
-    session::CallId,
+    session::InboundKey,
 };
 
 /// The maximum number of URIs in the subscriptions of one client.
@@ -28,7 +28,7 @@ pub(super) struct Subscriptions {
     uris: BTreeSet<String>,
     /// The size of these URIs, in bytes.
     bytes: usize,
-    listening: Vec<(CallId, SubscriptionFilter)>,
+    listening: Vec<(InboundKey, SubscriptionFilter)>,
 }
 
 /// The change to a session when a legacy request succeeds.
@@ -51,7 +51,7 @@ impl Intent {
 }
 
 impl Subscriptions {
-    pub(super) fn forget(&mut self, call: CallId) {
+    pub(super) fn forget(&mut self, call: InboundKey) {
         self.listening.retain(|(it, _)| *it != call);
     }
 
@@ -122,7 +122,7 @@ impl ServerSession {
     }
 
     /// The acknowledgment must be the first message of a subscription (Subscriptions, "Acknowledgment").
-    pub(super) fn start_listening(&mut self, call: CallId, mut filter: SubscriptionFilter) {
+    pub(super) fn start_listening(&mut self, call: InboundKey, mut filter: SubscriptionFilter) {
         if self.subscriptions.listening.len() >= MAX_LISTENING {
             let fault = Fault::invalid_params(format!(
                 "more than {MAX_LISTENING} subscriptions/listen at once: cancel some first, or name more in one"
@@ -159,7 +159,7 @@ impl ServerSession {
         uri: Option<&str>,
         wants: impl Fn(&SubscriptionFilter) -> bool,
     ) {
-        let wanting: Vec<CallId> = self
+        let wanting: Vec<InboundKey> = self
             .subscriptions
             .listening
             .iter()

@@ -6,10 +6,10 @@ use std::{
 };
 
 use gudgeon::{
-    engine::{Effect, HandlerEvent, Input, Output, Run, Service},
+    engine::{Effect, HandlerEvent, Input, Output, Run, RunId, Service},
     protocol::{Implementation, Method, Question, Tool, json::to_raw},
     router::{Components, Failure, RegisteredTool, Reply, RoundLimits, ServerFacts},
-    session::{CallId, asking::AskId, server::CallContext},
+    session::{asking::AskId, server::CallContext},
 };
 use serde_json::{Value, json};
 
@@ -19,8 +19,8 @@ pub(crate) struct Server {
     pub(crate) sent: Vec<Value>,
     pub(crate) answered: Vec<Result<Value, String>>,
     pub(crate) reports: Vec<String>,
-    pub(crate) cancelled: Vec<CallId>,
-    pub(crate) resumed: Vec<(CallId, CallContext)>,
+    pub(crate) cancelled: Vec<RunId>,
+    pub(crate) resumed: Vec<(RunId, CallContext)>,
     pub(crate) now: Instant,
 }
 
@@ -82,7 +82,7 @@ impl Server {
                     self.reports.push(text);
                 }
                 Output::Effect(Effect::Cancel(call)) => self.cancelled.push(call),
-                Output::Effect(Effect::Resume { call, context }) => {
+                Output::Effect(Effect::Resume { run: call, context }) => {
                     self.resumed.push((call, context));
                 }
             }
@@ -115,7 +115,7 @@ impl Server {
     }
 
     pub(crate) fn done(&mut self, run: &Run, reply: Result<Reply, Failure>) {
-        self.handle(Input::Handler(run.context.call, HandlerEvent::Done(reply)));
+        self.handle(Input::Handler(run.id, HandlerEvent::Done(reply)));
     }
 
     pub(crate) fn open(&mut self, revision: &str, capabilities: &Value) {
@@ -144,7 +144,7 @@ pub(crate) fn questions(keys: &[&str]) -> Reply {
 /// A running handler asks the form under this key.
 pub(crate) fn ask(run: &Run, number: u64, key: &str) -> Input<'static> {
     let question = Question { key: key.into(), method: Method::Elicit, params: to_raw(&form()) };
-    Input::Handler(run.context.call, HandlerEvent::Ask { ask: AskId(number), question })
+    Input::Handler(run.id, HandlerEvent::Ask { ask: AskId(number), question })
 }
 
 pub(crate) fn yes() -> Value {

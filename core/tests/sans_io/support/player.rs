@@ -6,14 +6,13 @@ use std::{
 };
 
 use gudgeon::{
-    engine::{Effect, HandlerEvent, Input, Output, Run, Service, Start},
+    engine::{Effect, HandlerEvent, Input, Output, Run, RunId, Service, Start},
     http::{
         ConnectionId, Endpoint, EndpointConfig, EndpointInput, EndpointOutput, ExchangeId, Part,
     },
     protocol::{LoggingLevel, Method, Question, json::to_raw},
     router::{Components, Failure, Reply},
     session::{
-        CallId,
         asking::AskId,
         server::{ListKind, Log, Progress},
     },
@@ -67,7 +66,7 @@ pub(crate) struct Player {
     /// The reply of a handler to the answer that it waits for.
     waiting: Option<Then>,
     /// The handler of a notification that ran last.
-    listener: Option<CallId>,
+    listener: Option<RunId>,
     next_exchange: u64,
     /// The URL for messages of HTTP+SSE, or the session of an HTTP client.
     address: String,
@@ -80,7 +79,7 @@ enum Machine {
 
 /// An input for the state machine.
 enum Deed {
-    Handler(CallId, HandlerEvent),
+    Handler(RunId, HandlerEvent),
     Components(Arc<Components>, ListKind),
     Updated(String),
     Tick,
@@ -250,7 +249,7 @@ impl Player {
             };
             match effect {
                 Effect::Run(run) => self.run(&run),
-                Effect::Answered { call, outcome, .. } => {
+                Effect::Answered { run: call, outcome, .. } => {
                     let then = self.waiting.take().unwrap();
                     let reply = outcome
                         .map_err(Failure::from)
@@ -283,7 +282,7 @@ impl Player {
 
     fn run(&mut self, run: &Run) {
         let act = run.handler.downcast_ref::<crate::support::fixture::Act>().unwrap();
-        let call = run.context.call;
+        let call = run.id;
         self.listener = run.is_notification.then_some(call).or(self.listener);
         let mut told = Vec::new();
         let outcome = act(&serde_json::from_str(&run.input).unwrap(), &mut told);

@@ -13,7 +13,7 @@ pub(crate) fn able() -> Value {
 }
 
 pub(crate) fn waits(run: &Run) -> Input<'static> {
-    Input::Handler(run.context.call, HandlerEvent::Waits { blocks: false })
+    Input::Handler(run.id, HandlerEvent::Waits { blocks: false })
 }
 
 pub(crate) fn call(id: u64, tool: &str, rest: &Value) -> Value {

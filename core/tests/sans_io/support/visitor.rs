@@ -250,7 +250,7 @@ impl Visitor {
     /// Ends the handler that was started last.
     pub(crate) fn finish(&mut self, outcome: Result<Reply, Failure>) {
         let run = self.runs.pop().expect("a handler runs");
-        self.handle(EndpointInput::Handler(run.context.call, HandlerEvent::Done(outcome)));
+        self.handle(EndpointInput::Handler(run.id, HandlerEvent::Done(outcome)));
     }
 
     /// Moves the clock; deadlines on the way are kept.

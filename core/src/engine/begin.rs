@@ -1,0 +1,210 @@
+//! From a request to its answer, or to a handler that runs or waits in line.
+
+use std::{sync::Arc, time::Instant};
+
+use super::{
+    Effect, Engine, Run,
+    call_event::CallEvent,
+    concurrency,
+    id::{CallId, Origin, PeerId},
+    read_cache,
+    request_state::{Binding, Opened, Refused},
+    state::{AwaitingHost, Queued, ReplayState, Running, Start, State},
+    visibility::FILTER_TIMEOUT,
+};
+use crate::{
+    error::Fault,
+    protocol::{Inputs, Principal, Request},
+    router::{self, Dispatch, Job, RequestScope, Visibility},
+    session::{
+        asking::{Answers, Journal},
+        server::{Call, CallContext},
+    },
+};
+
+impl Engine {
+    /// Begins a request. Where what its sender sees is in question, the shell is asked first.
+    pub(crate) fn begin(&mut self, now: Instant, peer: PeerId, call: Call) -> (CallId, CallEvent) {
+        let id = self.calls.number();
+        let origin = Origin { call: id, peer, key: call.key };
+        let unresolved = self.components.unresolved(&call.request);
+        let filtered =
+            unresolved.and_then(|it| Some((it, self.components.visibility_filter()?.clone())));
+        let Some((unresolved, filter)) = filtered else {
+            return (id, self.begin_visible(now, origin, call, &Visibility::public()));
+        };
+        let run = self.calls.begin_run(id);
+        self.effects.push_back(Effect::Run(Run {
+            id: run,
+            handler: filter,
+            input: unresolved.question(call.context.principal.as_deref()),
+            context: call.context.clone(),
+            is_notification: false,
+            middleware_frame: None,
+        }));
+        let weight = call.context.weight;
+        let state = State::AwaitingHost(Box::new(AwaitingHost { run, call, unresolved }));
+        let deadline = now.checked_add(FILTER_TIMEOUT);
+        self.calls.put(origin, weight, deadline, state);
+        (id, CallEvent::Nothing)
+    }
+
+    /// Begins a request whose sender sees this.
+    pub(super) fn begin_visible(
+        &mut self,
+        now: Instant,
+        origin: Origin,
+        call: Call,
+        visibility: &Visibility,
+    ) -> CallEvent {
+        let Call { request, mut context, raw_params, .. } = call;
+        let is_answered = read_cache::brings_answers(&request);
+        let round = match self.opened(now, &request, context.principal.as_deref()) {
+            Ok(Opened { answers, round }) => {
+                context.answers = answers;
+                round
+            }
+            Err(fault) => return CallEvent::Answered(Err(fault)),
+        };
+        let kept = can_be_asked(&context).then(|| request.clone());
+        let scope = RequestScope {
+            visibility,
+            principal: context.principal.as_deref(),
+            headers: context.http.as_deref().map(|it| &it.headers),
+            checks_headers: context.checks_headers,
+            cursors: self.sealing.keys(),
+            raw_params: raw_params.as_ref(),
+        };
+        let job = match router::dispatch(&self.components, request, scope) {
+            Dispatch::Answer(answer) => return CallEvent::Answered(answer),
+            Dispatch::Listen(filter) => return CallEvent::Listening(filter),
+            Dispatch::Run(job) => job,
+        };
+        if let Some(round) = round
+            && let Some(begun) = self.continue_round(now, origin, round, &job, &context)
+        {
+            return begun;
+        }
+        let replay = kept.map(|request| Box::new(ReplayState::new(request, &job, &context)));
+        let start = Start { job, context, replay, read: None };
+        if is_answered {
+            self.admit(now, origin, start);
+            return CallEvent::Nothing;
+        }
+        self.admit_read(now, origin, start)
+    }
+
+    /// Starts a handler now, or when its tool has room.
+    pub(super) fn admit(&mut self, now: Instant, origin: Origin, start: Start) {
+        match concurrency::limit(&start.job.result_builder) {
+            None => self.start(now, origin, start, None),
+            Some((tool, limit)) => {
+                if self.lines.enter(&tool, limit, origin.call) {
+                    return self.start(now, origin, start, Some(tool));
+                }
+                let weight = start.weight();
+                let queued = State::Queued(Box::new(Queued::Start(start)));
+                self.calls.put(origin, weight, None, queued);
+            }
+        }
+    }
+
+    /// Starts a handler. `turn`: the tool whose limit it counts against.
+    pub(super) fn start(
+        &mut self,
+        now: Instant,
+        origin: Origin,
+        start: Start,
+        turn: Option<String>,
+    ) {
+        let weight = start.weight();
+        let Start { job, context, replay, read } = start;
+        let Job { handler, input, result_builder, timeout, middleware_frame } = job;
+        let run = self.calls.begin_run(origin.call);
+        let deadline = timeout.and_then(|it| now.checked_add(it));
+        let (wire, joined) = (context.wire(), Vec::new());
+        let running = Running { run, result_builder, turn, timeout, wire, replay, read, joined };
+        self.calls.put(origin, weight, deadline, State::Running(running));
+        self.effects.push_back(Effect::Run(Run {
+            id: run,
+            handler,
+            input,
+            context,
+            is_notification: false,
+            middleware_frame,
+        }));
+    }
+
+    /// Ends a run's turn: the next call in line of its tool, if any, goes on.
+    pub(super) fn leave(&mut self, now: Instant, turn: Option<String>) {
+        let Some(tool) = turn else { return };
+        let Some(next) = self.lines.leave(&tool) else { return };
+        let Some(call) = self.calls.get(next) else { return self.leave(now, Some(tool)) };
+        let origin = Origin { call: next, peer: call.peer, key: call.key };
+        match self.calls.remove(next).map(|it| (it.weight, it.state)) {
+            Some((weight, State::Queued(queued))) => match *queued {
+                Queued::Start(start) => self.start(now, origin, start, Some(tool)),
+                Queued::Answered(suspended) => {
+                    self.go_on(now, origin, weight, suspended, Some(tool));
+                }
+                Queued::Resumed(suspended, context) => {
+                    self.resume(now, origin, weight, suspended, context, Some(tool));
+                }
+            },
+            _ => debug_assert!(false, "only queued calls wait in line"),
+        }
+    }
+
+    /// Opens what the client brought back: answers of earlier rounds, and those that came with this request.
+    fn opened(
+        &mut self,
+        now: Instant,
+        request: &Request,
+        principal: Option<&Principal>,
+    ) -> Result<Opened, Fault> {
+        let Some(inputs) = request.inputs() else { return Ok(Opened::default()) };
+        if let Inputs { responses: None, state: None } = inputs {
+            return Ok(Opened::default());
+        }
+        let Some(binding) = Binding::of(request, principal) else { return Ok(Opened::default()) };
+        let limits = &self.limits();
+        let opened = self.sealing.open(now, &binding, inputs, limits);
+        opened.map_err(|refused| self.refused(refused))
+    }
+
+    pub(super) fn refused(&mut self, refused: Refused) -> Fault {
+        self.report(refused.report);
+        refused.fault
+    }
+}
+
+impl Start {
+    /// Bytes of input.
+    pub(super) fn weight(&self) -> usize {
+        self.job.input.len().max(self.context.weight)
+    }
+}
+
+impl ReplayState {
+    fn new(request: Request, job: &Job, context: &CallContext) -> Self {
+        Self {
+            request,
+            handler: Arc::clone(&job.handler),
+            input: job.input.clone(),
+            middleware_frame: job.middleware_frame.clone(),
+            context: context.clone(),
+            recorded: Journal::default(),
+            brought: Answers::default(),
+            asked: Vec::new(),
+            questions: 0,
+            sent: Vec::new(),
+            round: None,
+        }
+    }
+}
+
+/// Whether the client declared anything that it can be asked. Most have not, and their calls need not be kept.
+fn can_be_asked(context: &CallContext) -> bool {
+    let declared = context.client.capabilities.as_ref().map_or("", |it| it.get());
+    ["elicitation", "sampling", "roots"].iter().any(|it| declared.contains(it))
+}

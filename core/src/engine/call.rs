@@ -1,0 +1,239 @@
+//! The table of all calls, with what each waits for, and their number and bytes.
+
+use std::{
+    cmp::Reverse,
+    collections::BinaryHeap,
+    ops::{AddAssign, SubAssign},
+    time::Instant,
+};
+
+use rustc_hash::FxHashMap;
+
+use super::{
+    id::{CallId, Origin, PeerId, RunId},
+    state::{Running, State},
+};
+use crate::session::InboundKey;
+
+/// With more deadlines of calls that have ended than this, they are removed.
+const MAX_STALE_DEADLINES: usize = 1_024;
+
+/// A request or a notification that is being handled.
+#[derive(Debug)]
+pub(super) struct Call {
+    pub(super) peer: PeerId,
+    /// The request, by the number that its session gave it. A suspended handler's was answered already.
+    pub(super) key: InboundKey,
+    /// Bytes of input.
+    pub(super) weight: usize,
+    /// When its state ends by itself.
+    pub(super) deadline: Option<Instant>,
+    pub(super) state: State,
+}
+
+/// How much is kept for calls.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Load {
+    /// Requests that wait for their answer.
+    pub requests: usize,
+    /// Those of them that wait for an answer of their client's.
+    pub asking: usize,
+    /// Notifications that handlers run for.
+    pub notifications: usize,
+    /// Bytes of these requests and notifications.
+    pub bytes: usize,
+    /// Handlers that wait for a later request.
+    pub suspended: usize,
+    pub suspended_bytes: usize,
+    /// Threads that these hold.
+    pub suspended_threads: usize,
+}
+
+/// All calls. Every change of a call passes through here, so that the totals are right.
+#[derive(Debug, Default)]
+pub(super) struct CallTable {
+    calls: FxHashMap<CallId, Call>,
+    runs: FxHashMap<RunId, CallId>,
+    deadlines: BinaryHeap<Reverse<(Instant, CallId)>>,
+    load: Load,
+    next_call: u64,
+    next_run: u64,
+}
+
+impl CallTable {
+    /// A call that is not in the table yet.
+    pub(super) fn number(&mut self) -> CallId {
+        let call = CallId(self.next_call);
+        self.next_call += 1;
+        call
+    }
+
+    /// Puts a call into the table, in place of what it was.
+    pub(super) fn put(
+        &mut self,
+        origin: Origin,
+        weight: usize,
+        deadline: Option<Instant>,
+        state: State,
+    ) {
+        let Origin { call: id, peer, key } = origin;
+        let call = Call { peer, key, weight, deadline, state };
+        self.load += call.load();
+        self.deadlines.extend(deadline.map(|it| Reverse((it, id))));
+        if let Some(before) = self.calls.insert(id, call) {
+            self.load -= before.load();
+        }
+    }
+
+    pub(super) fn get(&self, id: CallId) -> Option<&Call> {
+        self.calls.get(&id)
+    }
+
+    /// What runs for a call, or is suspended.
+    pub(super) fn running(&self, id: CallId) -> Option<&Running> {
+        self.calls.get(&id)?.state.running()
+    }
+
+    /// Changes a call.
+    pub(super) fn update<R>(
+        &mut self,
+        id: CallId,
+        change: impl FnOnce(&mut Call) -> R,
+    ) -> Option<R> {
+        let call = self.calls.get_mut(&id)?;
+        let (before, until) = (call.load(), call.deadline);
+        let result = change(call);
+        let (after, deadline) = (call.load(), call.deadline);
+        self.load -= before;
+        self.load += after;
+        if deadline != until {
+            self.deadlines.extend(deadline.map(|it| Reverse((it, id))));
+            self.remove_stale_deadlines();
+        }
+        Some(result)
+    }
+
+    /// Changes what runs for a call, or is suspended.
+    pub(super) fn update_running<R>(
+        &mut self,
+        id: CallId,
+        change: impl FnOnce(&mut Running) -> R,
+    ) -> Option<R> {
+        self.update(id, |call| call.state.running_mut().map(change)).flatten()
+    }
+
+    pub(super) fn remove(&mut self, id: CallId) -> Option<Call> {
+        let call = self.calls.remove(&id)?;
+        self.load -= call.load();
+        self.remove_stale_deadlines();
+        Some(call)
+    }
+
+    /// A new run of a call's handler.
+    pub(super) fn begin_run(&mut self, call: CallId) -> RunId {
+        let run = RunId(self.next_run);
+        self.next_run += 1;
+        self.runs.insert(run, call);
+        run
+    }
+
+    /// The call that a handler runs for.
+    pub(super) fn call_of(&self, run: RunId) -> Option<CallId> {
+        self.runs.get(&run).copied()
+    }
+
+    /// Lets a run go on for another call.
+    pub(super) fn rebind(&mut self, run: RunId, call: CallId) {
+        if let Some(bound) = self.runs.get_mut(&run) {
+            *bound = call;
+        }
+    }
+
+    /// Forgets a run. Returns `false` where it had ended before.
+    pub(super) fn end_run(&mut self, run: RunId) -> bool {
+        self.runs.remove(&run).is_some()
+    }
+
+    pub(super) fn load(&self) -> Load {
+        self.load
+    }
+
+    /// Whether neither a call nor a run is kept.
+    pub(super) fn is_empty(&self) -> bool {
+        self.calls.is_empty() && self.runs.is_empty()
+    }
+
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.deadlines.peek().map(|Reverse((at, _))| *at)
+    }
+
+    /// The next call whose deadline has come.
+    pub(super) fn expired(&mut self, now: Instant) -> Option<CallId> {
+        while let Some(Reverse((at, call))) = self.deadlines.peek().copied()
+            && at <= now
+        {
+            self.deadlines.pop();
+            if is_current(&self.calls, at, call) {
+                return Some(call);
+            }
+        }
+        None
+    }
+
+    fn remove_stale_deadlines(&mut self) {
+        let Self { deadlines, calls, .. } = self;
+        while let Some(Reverse((at, call))) = deadlines.peek()
+            && !is_current(calls, *at, *call)
+        {
+            deadlines.pop();
+        }
+        if deadlines.len() > MAX_STALE_DEADLINES + 2 * calls.len() {
+            deadlines.retain(|Reverse((at, call))| is_current(calls, *at, *call));
+        }
+    }
+}
+
+fn is_current(calls: &FxHashMap<CallId, Call>, at: Instant, call: CallId) -> bool {
+    calls.get(&call).is_some_and(|it| it.deadline == Some(at))
+}
+
+impl Call {
+    fn load(&self) -> Load {
+        let bytes = self.weight;
+        match &self.state {
+            State::Notified(_) => Load { notifications: 1, bytes, ..Load::default() },
+            State::Suspended(it) => it.load(bytes),
+            State::Running(running) => {
+                let asking = usize::from(running.is_asking());
+                Load { requests: 1, asking, bytes, ..Load::default() }
+            }
+            State::AwaitingHost(_) | State::Joined(_) | State::Queued(_) => {
+                Load { requests: 1, bytes, ..Load::default() }
+            }
+        }
+    }
+}
+
+impl AddAssign for Load {
+    fn add_assign(&mut self, other: Self) {
+        self.requests += other.requests;
+        self.asking += other.asking;
+        self.notifications += other.notifications;
+        self.bytes += other.bytes;
+        self.suspended += other.suspended;
+        self.suspended_bytes += other.suspended_bytes;
+        self.suspended_threads += other.suspended_threads;
+    }
+}
+
+impl SubAssign for Load {
+    fn sub_assign(&mut self, other: Self) {
+        self.requests -= other.requests;
+        self.asking -= other.asking;
+        self.notifications -= other.notifications;
+        self.bytes -= other.bytes;
+        self.suspended -= other.suspended;
+        self.suspended_bytes -= other.suspended_bytes;
+        self.suspended_threads -= other.suspended_threads;
+    }
+}

@@ -1,0 +1,172 @@
+//! Calls that end before their handler does: cancelled, expired, or given up at shutdown.
+
+use std::time::Instant;
+
+use super::{
+    Effect, Engine,
+    call::Call,
+    call_event::{CallEvent, Delivery},
+    concurrency,
+    id::{CallId, Origin, RunId},
+    state::{JoinedKind, Queued, Running, State},
+};
+use crate::{router::Failure, session::server::CallContext};
+
+impl Engine {
+    /// Ends a call whose request was cancelled, or whose connection closed.
+    pub(crate) fn cancel(&mut self, now: Instant, id: CallId) {
+        let Some(call) = self.calls.remove(id) else { return };
+        let Call { weight, deadline, .. } = call;
+        match call.state {
+            State::AwaitingHost(awaiting) => self.stop(awaiting.run),
+            State::Notified(notified) => self.stop(notified.run),
+            State::Joined(joined) => {
+                self.calls.update_running(joined.leader, |it| it.joined.retain(|it| *it != id));
+            }
+            State::Running(running) => self.give_up(now, id, (weight, deadline), running),
+            State::Suspended(suspended) => {
+                self.give_up(now, id, (weight, None), suspended.running);
+            }
+            State::Queued(queued) => match *queued {
+                Queued::Start(start) => {
+                    if let Some((tool, _)) = concurrency::limit(&start.job.result_builder) {
+                        self.lines.forget(&tool, id);
+                    }
+                }
+                Queued::Answered(suspended) => {
+                    self.leave_line(id, &suspended.running);
+                    self.give_up(now, id, (weight, None), suspended.running);
+                }
+                Queued::Resumed(mut suspended, _) => {
+                    self.leave_line(id, &suspended.running);
+                    match self.promote_round(&mut suspended.running) {
+                        Some((next, context)) => {
+                            self.admit_resumed(now, next, weight, suspended, context);
+                        }
+                        None => self.end(suspended.running),
+                    }
+                }
+            },
+        }
+    }
+
+    /// Ends the next call whose time is over. Returns `None` once there is none.
+    pub(crate) fn expire(&mut self, now: Instant) -> Option<Delivery> {
+        while let Some(id) = self.calls.expired(now) {
+            match &self.calls.get(id)?.state {
+                State::Notified(_) => self.expire_questions(now, id),
+                State::AwaitingHost(_) => {
+                    if let Some(delivery) = self.filter_expired(now, id) {
+                        return Some(delivery);
+                    }
+                }
+                State::Suspended(suspended) if suspended.has_answered() => {
+                    if let Some(run) = self.remove_suspended(id) {
+                        self.stop(run);
+                    }
+                }
+                state => {
+                    let is_waiting = matches!(state, State::Suspended(_));
+                    if let Some((origin, running)) = self.take_running(id) {
+                        return Some(self.time_out(now, origin, running, is_waiting));
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.calls.deadline()
+    }
+
+    /// Stops handlers that wait for a later request: none will come.
+    pub(crate) fn stop_suspended(&mut self) {
+        for call in self.rounds.waiting() {
+            if let Some(run) = self.remove_suspended(call) {
+                self.stop(run);
+            }
+        }
+    }
+
+    /// Stops a handler, if it has not ended.
+    pub(super) fn stop(&mut self, run: RunId) {
+        if self.calls.end_run(run) {
+            self.effects.push_back(Effect::Cancel(run));
+        }
+    }
+
+    fn time_out(
+        &mut self,
+        now: Instant,
+        origin: Origin,
+        mut running: Running,
+        is_waiting: bool,
+    ) -> Delivery {
+        let failure = match is_waiting {
+            true => Failure::Unanswered(self.limits().park_ttl.as_secs_f64()),
+            false => Failure::TimedOut(running.timeout.map_or(0.0, |it| it.as_secs_f64())),
+        };
+        let fault = self.fault(&running.result_builder, failure);
+        self.stop(running.run);
+        let answer = Err(fault);
+        self.conclude(now, origin.call, &mut running, &answer);
+        self.leave(now, running.turn);
+        origin.deliver(CallEvent::Answered(answer))
+    }
+
+    /// The request that a handler runs for was cancelled. Another that waits for the same takes its place.
+    fn give_up(
+        &mut self,
+        now: Instant,
+        call: CallId,
+        (weight, deadline): (usize, Option<Instant>),
+        mut running: Running,
+    ) {
+        self.promote_read(now, call, &mut running);
+        match self.promote_round(&mut running) {
+            Some((next, context)) => {
+                self.rebind(next.call, &mut running, context);
+                self.calls.put(next, weight, deadline, State::Running(running));
+            }
+            None => {
+                let turn = running.turn.take();
+                self.end(running);
+                self.leave(now, turn);
+            }
+        }
+    }
+
+    /// Takes one of the requests that joined a handler's round, to go on for it; the others join that one.
+    fn promote_round(&mut self, running: &mut Running) -> Option<(Origin, CallContext)> {
+        let (next, context) = loop {
+            let id = running.joined.pop()?;
+            let Some(entry) = self.calls.remove(id) else { continue };
+            if let State::Joined(joined) = entry.state
+                && let JoinedKind::Round(context) = joined.kind
+            {
+                break (Origin { call: id, peer: entry.peer, key: entry.key }, context);
+            }
+        };
+        for other in &running.joined {
+            self.calls.update(*other, |it| {
+                if let State::Joined(joined) = &mut it.state {
+                    joined.leader = next.call;
+                }
+            });
+        }
+        if let Some(round) = running.replay.as_ref().and_then(|it| it.round) {
+            self.rounds.claim(round, next.call);
+        }
+        self.calls.rebind(running.run, next.call);
+        Some((next, context))
+    }
+
+    /// Stops a handler whose answer nobody waits for.
+    fn end(&mut self, running: Running) {
+        if let Some(round) = running.replay.as_ref().and_then(|it| it.round) {
+            self.rounds.forget(round);
+        }
+        self.stop(running.run);
+    }
+}

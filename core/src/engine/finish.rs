@@ -1,0 +1,175 @@
+//! The end of a handler, and what that makes of its call.
+
+use std::time::Instant;
+
+use super::{
+    Effect, Engine, LateAnswer,
+    call_event::{CallEvent, Delivery},
+    concurrency,
+    id::{CallId, Origin, RunId},
+    returned_questions::may_return_questions,
+    state::{Queued, Running, State, Wait},
+};
+use crate::{
+    error::Fault,
+    protocol::Response,
+    router::{self, Failure, Reply, Resolution, ResultBuilder},
+};
+
+/// Reported texts that are remembered, so that they are not reported again.
+const MAX_REPORTED: usize = 100;
+
+impl Engine {
+    /// Ends a run. Returns what its session is informed of.
+    pub(super) fn finish(
+        &mut self,
+        now: Instant,
+        call: CallId,
+        run: RunId,
+        outcome: Result<Reply, Failure>,
+    ) -> Option<Delivery> {
+        match &self.calls.get(call)?.state {
+            State::Notified(_) => return self.end_notification(call, run),
+            State::AwaitingHost(_) => return self.filtered(now, call, outcome),
+            State::Suspended(suspended) if suspended.has_answered() => {
+                self.finish_suspended(call, run, outcome);
+                return None;
+            }
+            _ => (),
+        }
+        self.calls.end_run(run);
+        let may_return = match (&outcome, self.calls.running(call)) {
+            (Ok(Reply::Questions(_)), Some(running)) => {
+                may_return_questions(&running.result_builder)
+            }
+            _ => Ok(()),
+        };
+        let outcome = match (outcome, may_return) {
+            (Ok(Reply::Questions(questions)), Ok(())) => {
+                return self.ask_back(now, call, &questions);
+            }
+            (_, Err(failure)) => Err(failure),
+            (outcome, Ok(())) => outcome,
+        };
+        let (origin, mut running) = self.take_running(call)?;
+        let resolved = outcome.and_then(|reply| running.result_builder.resolve(reply));
+        let answer = match resolved {
+            Ok(Resolution::Answer(answer)) => answer,
+            Ok(Resolution::Listen(filter)) => {
+                self.leave(now, running.turn);
+                return Some(origin.deliver(CallEvent::Listening(filter)));
+            }
+            Err(failure) => Err(self.fault(&running.result_builder, failure)),
+        };
+        self.check_meta(&running.result_builder, &answer);
+        self.conclude(now, call, &mut running, &answer);
+        self.leave(now, running.turn);
+        Some(origin.deliver(CallEvent::Answered(answer)))
+    }
+
+    /// A handler ended before its client answered: its outcome is the answer to the request that brings the answers. One
+    /// that its own side stopped is run again then.
+    fn finish_suspended(&mut self, call: CallId, run: RunId, outcome: Result<Reply, Failure>) {
+        self.calls.end_run(run);
+        if matches!(outcome, Err(Failure::Cancelled)) {
+            self.remove_suspended(call);
+            return;
+        }
+        self.calls.update(call, |it| {
+            let State::Suspended(suspended) = &mut it.state else { return };
+            let may = match &outcome {
+                Ok(Reply::Questions(_)) => may_return_questions(&suspended.running.result_builder),
+                _ => Ok(()),
+            };
+            if let Wait::Round(round) = &mut suspended.wait {
+                round.outcome = Some(may.and(outcome));
+            }
+        });
+    }
+
+    /// Takes a call out of the table whose handler runs, waits for requests or waits in line with answers.
+    pub(super) fn take_running(&mut self, call: CallId) -> Option<(Origin, Running)> {
+        let entry = self.calls.remove(call)?;
+        let origin = Origin { call, peer: entry.peer, key: entry.key };
+        let mut running = match entry.state {
+            State::Running(running) => return Some((origin, running)),
+            State::Suspended(suspended) => suspended.running,
+            State::Queued(queued) => match *queued {
+                Queued::Answered(suspended) => {
+                    self.leave_line(call, &suspended.running);
+                    suspended.running
+                }
+                Queued::Resumed(suspended, context) => {
+                    self.leave_line(call, &suspended.running);
+                    let mut running = suspended.running;
+                    if let Some(replay) = running.replay.as_mut() {
+                        replay.go_on_for(context);
+                    }
+                    running
+                }
+                Queued::Start(_) => return None,
+            },
+            State::AwaitingHost(_) | State::Joined(_) | State::Notified(_) => return None,
+        };
+        running.turn = None;
+        Some((origin, running))
+    }
+
+    /// Takes a suspended handler that has its answers out of the line of its tool.
+    pub(super) fn leave_line(&mut self, call: CallId, running: &Running) {
+        if let Some((tool, _)) = concurrency::limit(&running.result_builder) {
+            self.lines.forget(&tool, call);
+        }
+    }
+
+    /// Gives the answer of a call to those that joined it.
+    pub(super) fn conclude(
+        &mut self,
+        now: Instant,
+        call: CallId,
+        running: &mut Running,
+        answer: &Result<Response, Fault>,
+    ) {
+        self.keep_read(now, call, running, answer);
+        if let Some(round) = running.replay.as_mut().and_then(|it| it.round.take()) {
+            self.rounds.forget(round);
+        }
+        for joined in std::mem::take(&mut running.joined) {
+            if let Some(it) = self.calls.remove(joined) {
+                let (peer, key) = (it.peer, it.key);
+                self.late.push_back(LateAnswer { peer, key, answer: answer.clone() });
+            }
+        }
+    }
+
+    pub(super) fn fault(&mut self, result_builder: &ResultBuilder, failure: Failure) -> Fault {
+        let failure = failure.checked();
+        self.references = self.references.wrapping_add(1);
+        let reference = match &failure {
+            Failure::Exception { .. } => format!("{}-{:x}", self.sealing.tag(), self.references),
+            _ => String::new(),
+        };
+        let (fault, report) =
+            result_builder.fault(failure, self.components.server.debug, &reference);
+        self.effects.extend(report.map(|it| Effect::Report(it.text)));
+        fault
+    }
+
+    /// Reports keys in a result's `_meta` that the specification does not allow, once each.
+    fn check_meta(&mut self, result_builder: &ResultBuilder, answer: &Result<Response, Fault>) {
+        let Some(meta) = answer.as_ref().ok().and_then(Response::meta) else { return };
+        for problem in router::meta_problems(&meta) {
+            let text = format!("{} answered with _meta: {problem}", result_builder.place());
+            if self.reported.len() < MAX_REPORTED && self.reported.insert(text.clone()) {
+                self.report(text);
+            }
+        }
+    }
+}
+
+impl Origin {
+    /// Addresses an event to the request.
+    pub(super) fn deliver(self, event: CallEvent) -> Delivery {
+        Delivery { call: self.call, peer: self.peer, key: self.key, event }
+    }
+}

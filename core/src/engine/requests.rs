@@ -1,0 +1,120 @@
+//! Handlers that wait for answers to requests which they sent to their client. Neither does their timeout run meanwhile
+//! nor do they count against their tool's limit, and none waits longer than `park_ttl`.
+
+use std::time::Instant;
+
+use super::{
+    Effect, Engine, concurrency,
+    id::{CallId, Origin},
+    state::{Queued, Requests, Rerun, State, Suspended, Wait},
+};
+use crate::{error::Fault, protocol::Raw, session::asking::AskId};
+
+impl Engine {
+    /// Suspends a handler until its client has answered the requests that it was sent.
+    pub(super) fn wait_for_requests(&mut self, now: Instant, call: CallId) {
+        let can_wait = match self.calls.get(call).map(|it| &it.state) {
+            Some(State::Running(_)) => true,
+            Some(State::Suspended(suspended)) => !suspended.has_answered(),
+            Some(State::Queued(queued)) => matches!(**queued, Queued::Answered(_)),
+            _ => false,
+        };
+        if !can_wait {
+            return;
+        }
+        let Some(entry) = self.calls.remove(call) else { return };
+        let (origin, weight) = (Origin { call, peer: entry.peer, key: entry.key }, entry.weight);
+        let mut suspended = match entry.state {
+            State::Running(running) => {
+                let left = entry.deadline.map(|it| it.saturating_duration_since(now));
+                Suspended { running, left, wait: Wait::Requests(Requests::default()) }
+            }
+            State::Suspended(suspended) => *suspended,
+            // It asked again while it was in line.
+            State::Queued(queued) => match *queued {
+                Queued::Answered(suspended) => {
+                    self.leave_line(call, &suspended.running);
+                    suspended
+                }
+                Queued::Start(_) | Queued::Resumed(..) => return,
+            },
+            _ => return,
+        };
+        let turn = suspended.running.turn.take();
+        if let Wait::Requests(requests) = &mut suspended.wait {
+            for (ask, outcome) in std::mem::take(&mut requests.held) {
+                self.answer(suspended.running.run, ask, outcome);
+            }
+        }
+        let until = now.checked_add(self.limits().park_ttl);
+        self.calls.put(origin, weight, until, State::Suspended(Box::new(suspended)));
+        self.leave(now, turn);
+    }
+
+    /// A request of a handler's is answered: with the last answer the handler goes on.
+    pub(super) fn request_answered(
+        &mut self,
+        now: Instant,
+        call: CallId,
+        ask: AskId,
+        outcome: Result<Raw, Fault>,
+    ) {
+        let Some(running) = self.calls.running(call) else { return };
+        let (run, is_last) = (running.run, !running.is_asking());
+        if !is_last {
+            return self.answer(run, ask, outcome);
+        }
+        let mut outcome = Some(outcome);
+        self.calls.update(call, |it| {
+            if let Some(requests) = it.state.requests_mut() {
+                requests.held.extend(outcome.take().map(|it| (ask, it)));
+            }
+        });
+        match outcome {
+            // It does not wait yet.
+            Some(outcome) => self.answer(run, ask, outcome),
+            None => self.line_up(now, call),
+        }
+    }
+
+    /// Lets a handler go on that has its answers, or puts it into the line of its tool.
+    pub(super) fn line_up(&mut self, now: Instant, call: CallId) {
+        let Some(State::Suspended(_)) = self.calls.get(call).map(|it| &it.state) else { return };
+        let Some(entry) = self.calls.remove(call) else { return };
+        let (origin, weight) = (Origin { call, peer: entry.peer, key: entry.key }, entry.weight);
+        let State::Suspended(suspended) = entry.state else { return };
+        let Some((tool, limit)) = concurrency::limit(&suspended.running.result_builder) else {
+            return self.go_on(now, origin, weight, *suspended, None);
+        };
+        if self.lines.enter(&tool, limit, call) {
+            return self.go_on(now, origin, weight, *suspended, Some(tool));
+        }
+        // Its client has done its part: the line has no time limit.
+        let queued = Queued::Answered(*suspended);
+        self.calls.put(origin, weight, None, State::Queued(Box::new(queued)));
+    }
+
+    /// Lets a handler go on with its answers, or run again with them.
+    pub(super) fn go_on(
+        &mut self,
+        now: Instant,
+        origin: Origin,
+        weight: usize,
+        suspended: Suspended,
+        turn: Option<String>,
+    ) {
+        let Suspended { mut running, left, wait } = suspended;
+        let Wait::Requests(Requests { held, rerun }) = wait else { return };
+        running.turn = turn;
+        for (ask, outcome) in held {
+            self.answer(running.run, ask, outcome);
+        }
+        if let Some(Rerun { mut run, .. }) = rerun {
+            running.run = self.calls.begin_run(origin.call);
+            run.id = running.run;
+            self.effects.push_back(Effect::Run(run));
+        }
+        let deadline = left.and_then(|it| now.checked_add(it));
+        self.calls.put(origin, weight, deadline, State::Running(running));
+    }
+}

@@ -1,0 +1,189 @@
+//! Questions that a handler returned: they are its answer, or go out as requests; when these are answered, it runs again.
+
+use std::{collections::HashMap, sync::Arc, time::Instant};
+
+use super::{
+    Engine, Run,
+    call_event::{CallEvent, Delivery},
+    id::{CallId, Origin},
+    questions::{ASKS_ELSEWHERE, journal, nobody_to_ask},
+    state::{ReplayState, Requests, Rerun, Running, State, Suspended, Wait},
+};
+use crate::{
+    error::Fault,
+    protocol::{Question, Raw, Response},
+    router::{Failure, ResultBuilder},
+    session::asking::{self, Answers, AskId, Journal, Round},
+};
+
+/// Numbers from here on are the engine's, those below are the shell's.
+const OWN: u64 = 1 << 63;
+
+/// A handler that returns questions asks to be run again from its top.
+const FORBIDS_AND_RETURNS: &str = "the handler returned a question, though its tool forbids being run again \
+     (replay=\"forbid\"): ask with ctx.elicit and its kin, which go on from their line, or drop replay=\"forbid\"";
+
+/// What an answer does to a handler that returned questions.
+enum Step {
+    /// Other questions are open.
+    Waiting,
+    /// It runs again.
+    Complete,
+    /// The client did not answer: the call fails.
+    Failed(Fault),
+}
+
+impl Engine {
+    /// A handler returned questions: they are the answer, or go out as requests.
+    pub(super) fn ask_back(
+        &mut self,
+        now: Instant,
+        call: CallId,
+        questions: &str,
+    ) -> Option<Delivery> {
+        self.keep_apart(now, call);
+        let weight = self.calls.get(call)?.weight;
+        let (origin, mut running) = self.take_running(call)?;
+        let Some(mut replay) = running.replay.take() else {
+            let round = asking::round(questions, &Answers::default(), None, running.wire);
+            self.leave(now, running.turn);
+            let fault = round.err().unwrap_or_else(nobody_to_ask);
+            return Some(origin.deliver(CallEvent::Answered(Err(fault))));
+        };
+        let capabilities = replay.context.client.capabilities.as_ref();
+        let answers = match replay.recorded.weight() {
+            0 => replay.context.answers.clone(),
+            _ => Answers::new(None, journal(&replay)),
+        };
+        let round = asking::round(questions, &answers, capabilities, running.wire);
+        let round = round.and_then(|round| match &round {
+            Round::Request(requests) => replay.count(requests.len()).map(|()| round),
+            Round::Ask(_) => Ok(round),
+        });
+        let round = round.and_then(|round| {
+            let (Round::Ask(open) | Round::Request(open)) = &round;
+            open.iter().try_for_each(|it| replay.context.answers.may_ask(it)).map(|()| round)
+        });
+        let answer = match round {
+            Err(fault) => Err(fault),
+            Ok(Round::Ask(requests)) => {
+                let known = answers.journal().asking(&requests);
+                let state = self.sealed_state(now, &replay, (None, known));
+                Ok(Response::InputRequired { requests, state })
+            }
+            Ok(Round::Request(requests)) => {
+                let event = self.send_requests(now, origin, weight, (running, replay), requests);
+                return Some(origin.deliver(event));
+            }
+        };
+        running.replay = Some(replay);
+        self.conclude(now, call, &mut running, &answer);
+        self.leave(now, running.turn);
+        Some(origin.deliver(CallEvent::Answered(answer)))
+    }
+
+    /// The client answered a question, or it is not asked any more: some handler goes on, unless the call ends with this.
+    pub(crate) fn answered(
+        &mut self,
+        now: Instant,
+        call: CallId,
+        ask: AskId,
+        outcome: Result<Raw, Fault>,
+    ) -> CallEvent {
+        if ask.0 & OWN == 0 {
+            self.handler_answered(now, call, ask, outcome);
+            return CallEvent::Nothing;
+        }
+        match self.record_returned(call, ask, outcome) {
+            None | Some(Step::Waiting) => CallEvent::Nothing,
+            Some(Step::Complete) => {
+                self.line_up(now, call);
+                CallEvent::Nothing
+            }
+            Some(Step::Failed(fault)) => {
+                let Some((_, running)) = self.take_running(call) else { return CallEvent::Nothing };
+                self.leave(now, running.turn);
+                CallEvent::Answered(Err(fault))
+            }
+        }
+    }
+
+    /// Sends questions as requests of their own, and keeps what is needed to run the handler again.
+    fn send_requests(
+        &mut self,
+        now: Instant,
+        origin: Origin,
+        weight: usize,
+        (mut running, mut replay): (Running, Box<ReplayState>),
+        requests: Vec<Question>,
+    ) -> CallEvent {
+        let mut open = HashMap::with_capacity(requests.len());
+        let mut asks = Vec::with_capacity(requests.len());
+        for question in requests {
+            let ask = AskId(OWN | self.next_ask);
+            self.next_ask += 1;
+            asks.push(self.as_request(ask, question.clone()));
+            open.insert(ask, question);
+        }
+        let run = Run {
+            id: running.run,
+            handler: Arc::clone(&replay.handler),
+            input: replay.input.clone(),
+            context: replay.context.clone(),
+            is_notification: false,
+            middleware_frame: replay.middleware_frame.clone(),
+        };
+        replay.sent.clear();
+        running.replay = Some(replay);
+        let turn = running.turn.take();
+        // The next run has the whole timeout, as if the answers had come with another request.
+        let left = running.timeout;
+        let rerun = Some(Rerun { run, open });
+        let wait = Wait::Requests(Requests { held: Vec::new(), rerun });
+        let suspended = Suspended { running, left, wait };
+        let until = now.checked_add(self.limits().park_ttl);
+        self.calls.put(origin, weight, until, State::Suspended(Box::new(suspended)));
+        self.leave(now, turn);
+        CallEvent::Asks(asks)
+    }
+
+    /// Records the answer to a question that a handler returned. `None`: it is not open.
+    fn record_returned(
+        &mut self,
+        call: CallId,
+        ask: AskId,
+        outcome: Result<Raw, Fault>,
+    ) -> Option<Step> {
+        let step = self.calls.update(call, |it| {
+            let State::Suspended(suspended) = &mut it.state else { return None };
+            let Suspended { running, wait: Wait::Requests(requests), .. } = &mut **suspended else {
+                return None;
+            };
+            let (rerun, replay) = (requests.rerun.as_mut()?, running.replay.as_mut()?);
+            let question = rerun.open.remove(&ask)?;
+            match outcome {
+                Err(fault) => return Some(Step::Failed(fault)),
+                Ok(answer) => replay.recorded.answered(&question, answer),
+            }
+            if !rerun.open.is_empty() {
+                return Some(Step::Waiting);
+            }
+            // The next run is given these values, so that what it rejects of them is known here as well.
+            let known = replay.context.answers.journal().then(&replay.recorded);
+            replay.context.answers = Answers::new(None, known);
+            replay.recorded = Journal::default();
+            rerun.run.context.answers = replay.context.answers.clone();
+            Some(Step::Complete)
+        });
+        step.flatten()
+    }
+}
+
+/// Whether a handler may answer with questions.
+pub(super) fn may_return_questions(result_builder: &ResultBuilder) -> Result<(), Failure> {
+    match (result_builder.may_ask(), result_builder.forbids_replay()) {
+        (false, _) => Err(Failure::NotSupported(ASKS_ELSEWHERE.into())),
+        (true, true) => Err(Failure::NotSupported(FORBIDS_AND_RETURNS.into())),
+        (true, false) => Ok(()),
+    }
+}

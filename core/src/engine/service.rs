@@ -1,0 +1,186 @@
+//! The engine with one peer: a stream of frames, both ways.
+//!
+//! After each `handle`, call `poll` until it returns `None`; when `deadline` has come, `handle` a [`Input::Tick`].
+
+use std::{collections::VecDeque, sync::Arc, time::Instant};
+
+use super::{
+    Effect, Engine, HandlerEvent, PeerId, PeerSession, Pump, RunId, Start, TOO_SLOW,
+    changed_config, session_config,
+};
+use crate::{
+    router::Components,
+    session::server::{self as session, HttpFacts, ListKind, ServerSession, SessionConfig},
+};
+
+/// Unanswered requests at which reading should pause.
+const MAX_IN_FLIGHT: usize = 10_000;
+
+/// What the shell tells the service.
+#[derive(Debug)]
+pub enum Input<'a> {
+    /// One frame arrived.
+    Frame(&'a [u8]),
+    /// A frame over the limit, in bytes, was discarded.
+    TooLong { limit: usize },
+    /// A report of a running handler.
+    Handler(RunId, HandlerEvent),
+    /// The page with this id, to which a user was sent, is done.
+    PageDone(&'a str),
+    /// What the server offers from now on, and which lists that changes.
+    Components(Arc<Components>, Vec<ListKind>),
+    /// The resource with this URI has changed.
+    Updated(&'a str),
+    /// Whether the peer leaves so much unread that it is sent only what it waits for, without progress and log messages.
+    Lagging(bool),
+    /// The peer leaves so many changes unread that its subscriptions end.
+    CutSubscriptions,
+    /// The server stops: subscriptions end with their result.
+    ShutDown,
+    /// The time of the deadline has come.
+    Tick,
+    /// The peer sends nothing more: what is in flight is still answered, and no question is.
+    EndOfInput,
+    /// The peer is gone.
+    Closed,
+}
+
+/// What the service asks of the shell.
+#[derive(Debug)]
+pub enum Output {
+    /// Write this frame.
+    Send(Vec<u8>),
+    /// The same, unless an equal one waits to be written: it reports a change.
+    Change(Vec<u8>),
+    Effect(Effect),
+}
+
+/// Serves one stream of frames.
+#[derive(Debug)]
+pub struct Service {
+    engine: Engine,
+    peer: PeerSession,
+    config: Arc<SessionConfig>,
+    outputs: VecDeque<Output>,
+    is_lagging: bool,
+    /// The principal and headers of every call; only tests set them on a stream.
+    facts: Option<Arc<HttpFacts>>,
+}
+
+impl Service {
+    pub fn new(components: Arc<Components>, start: &Start) -> Self {
+        let config = session_config(&components, start);
+        let session = ServerSession::new(Arc::clone(&config));
+        Self {
+            engine: Engine::new(components, start, session::handler_finished),
+            peer: PeerSession::new(PeerId::Stream, session),
+            config,
+            outputs: VecDeque::new(),
+            is_lagging: false,
+            facts: None,
+        }
+    }
+
+    /// Gives every call this principal and these headers, as if each had come in an HTTP request.
+    #[must_use]
+    pub fn with_facts(mut self, facts: HttpFacts) -> Self {
+        self.facts = Some(Arc::new(facts));
+        self
+    }
+
+    pub fn handle(&mut self, now: Instant, input: Input<'_>) {
+        match input {
+            Input::Frame(bytes) => self.tell(now, session::Input::Frame(bytes)),
+            Input::TooLong { limit } => self.tell(now, session::Input::TooLong { limit }),
+            Input::Handler(run, event) => {
+                if let Some(it) = self.engine.handle_event(now, self.is_lagging, run, event) {
+                    it.event.deliver(it.key, |input| self.tell(now, input));
+                }
+            }
+            Input::PageDone(page) => self.tell(now, session::Input::PageDone(page)),
+            Input::Components(components, changed) => {
+                if let Some(config) = changed_config(&self.config, &components) {
+                    self.config = Arc::clone(&config);
+                    self.tell(now, session::Input::Config(config));
+                }
+                self.engine.set_components(components, &changed);
+                for kind in changed {
+                    self.tell(now, session::Input::Changed(kind));
+                }
+            }
+            Input::Updated(uri) => {
+                self.engine.forget_reads(uri);
+                self.tell(now, session::Input::Updated(uri));
+            }
+            Input::Lagging(is_lagging) => self.is_lagging = is_lagging,
+            Input::CutSubscriptions => {
+                self.tell(now, session::Input::CutSubscriptions(TOO_SLOW));
+            }
+            Input::ShutDown => {
+                self.engine.stop_suspended();
+                self.tell(now, session::Input::EndSubscriptions);
+            }
+            Input::Tick => {
+                while let Some(it) = self.engine.expire(now) {
+                    it.event.deliver(it.key, |input| self.tell(now, input));
+                }
+            }
+            Input::EndOfInput => self.tell(now, session::Input::EndOfInput),
+            Input::Closed => {
+                self.engine.stop_suspended();
+                self.tell(now, session::Input::Closed);
+            }
+        }
+        while let Some(it) = self.engine.next_late() {
+            self.tell(now, session::Input::Done(it.key, it.answer));
+        }
+        // A session that has nothing in flight any more need not wait for its deadline to send what it held back, and
+        // not every shell looks at the deadline after each message for the log.
+        let machine = &self.peer.machine;
+        let due = machine.deadline().filter(|_| machine.in_flight() == 0);
+        self.tell(now, session::Input::Tick(due.map_or(now, |it| it.max(now))));
+    }
+
+    pub fn poll(&mut self) -> Option<Output> {
+        self.outputs.pop_front().or_else(|| self.engine.next_effect().map(Output::Effect))
+    }
+
+    /// When [`Input::Tick`] is due.
+    pub fn deadline(&self) -> Option<Instant> {
+        [self.engine.deadline(), self.peer.machine.deadline()].into_iter().flatten().min()
+    }
+
+    /// Returns what [`Input::Lagging`] said last.
+    pub fn is_lagging(&self) -> bool {
+        self.is_lagging
+    }
+
+    /// Requests that are read and not yet answered: a shell stops reading while there are too many.
+    pub fn in_flight(&self) -> usize {
+        self.peer.machine.in_flight()
+    }
+
+    /// The number and bytes of all calls.
+    pub fn load(&self) -> super::Load {
+        self.engine.load()
+    }
+
+    /// Whether so much is unanswered, by count or by bytes, that a shell should stop reading.
+    pub fn is_full(&self) -> bool {
+        self.in_flight() > MAX_IN_FLIGHT || self.engine.is_full()
+    }
+
+    /// Gives the session an input, and writes what it sends.
+    fn tell(&mut self, now: Instant, input: session::Input<'_>) {
+        let Self { engine, peer, outputs, facts, .. } = self;
+        let mut pump = Pump { now, engine, facts: facts.as_ref() };
+        peer.handle(&mut pump, 0, input, |sent| {
+            // One stream carries everything: a frame that nothing answers needs no word.
+            let Some(frame) = sent.frame else { return };
+            outputs.push_back(match sent.is_change {
+                true => Output::Change(frame),
+                false => Output::Send(frame),
+            });
+        });
+    }
+}

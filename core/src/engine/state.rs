@@ -1,0 +1,290 @@
+//! The states of a call. ARCHITECTURE.md draws the transitions.
+
+use std::{
+    collections::HashMap,
+    time::{Duration, Instant},
+};
+
+use super::{
+    Run,
+    call::Load,
+    id::{CallId, RunId},
+    read_cache::Read,
+    request_state::RoundId,
+};
+use crate::{
+    error::Fault,
+    protocol::{Question, Raw, Request},
+    router::{Failure, Handler, Job, MiddlewareFrame, Reply, ResultBuilder, UnresolvedComponents},
+    session::{
+        asking::{Answers, AskId, Journal},
+        server::{self as session, CallContext},
+    },
+    wire::Wire,
+};
+
+/// What a call waits for. What is large is boxed; a running handler, which every call has, is not.
+#[derive(Debug)]
+pub(super) enum State {
+    /// The shell was asked what the request's sender may see.
+    AwaitingHost(Box<AwaitingHost>),
+    /// It gets the answer of another call.
+    Joined(Box<Joined>),
+    /// Its tool runs as many calls at once as it may.
+    Queued(Box<Queued>),
+    /// Its handler runs.
+    Running(Running),
+    /// Its handler waits for the client.
+    Suspended(Box<Suspended>),
+    /// A notification, whose handler runs.
+    Notified(Box<Notified>),
+}
+
+/// A request that waits for the shell's visibility filter.
+#[derive(Debug)]
+pub(super) struct AwaitingHost {
+    pub(super) run: RunId,
+    pub(super) call: session::Call,
+    pub(super) unresolved: UnresolvedComponents,
+}
+
+/// A request that gets the answer of another one.
+#[derive(Debug)]
+pub(super) struct Joined {
+    pub(super) leader: CallId,
+    pub(super) kind: JoinedKind,
+}
+
+#[derive(Debug)]
+pub(super) enum JoinedKind {
+    /// It reads what the other reads. Should the other's answer be only its own, this is started.
+    Read(Start),
+    /// It brought the same answers to the same round. Should the other be cancelled, the handler goes on for this one.
+    Round(CallContext),
+}
+
+/// A handler to be started.
+#[derive(Debug)]
+pub(super) struct Start {
+    pub(super) job: Job,
+    pub(super) context: CallContext,
+    pub(super) replay: Option<Box<ReplayState>>,
+    /// Where the result of a read is kept.
+    pub(super) read: Option<Box<Read>>,
+}
+
+/// A call in the line of its tool.
+#[derive(Debug)]
+pub(super) enum Queued {
+    Start(Start),
+    /// Its client answered requests.
+    Answered(Suspended),
+    /// This request brought the answers.
+    Resumed(Suspended, CallContext),
+}
+
+/// A handler that was handed out.
+#[derive(Debug)]
+pub(super) struct Running {
+    pub(super) run: RunId,
+    pub(super) result_builder: ResultBuilder,
+    /// The tool whose concurrency limit it counts against.
+    pub(super) turn: Option<String>,
+    pub(super) timeout: Option<Duration>,
+    pub(super) wire: &'static Wire,
+    /// Where the client can be asked.
+    pub(super) replay: Option<Box<ReplayState>>,
+    /// A read whose result is kept.
+    pub(super) read: Option<Box<Read>>,
+    /// Calls that get the same answer.
+    pub(super) joined: Vec<CallId>,
+}
+
+/// What it takes to ask the client, and to run a handler again when its questions are answered.
+#[derive(Debug)]
+pub(super) struct ReplayState {
+    pub(super) request: Request,
+    pub(super) handler: Handler,
+    pub(super) input: String,
+    pub(super) middleware_frame: Option<Box<MiddlewareFrame>>,
+    pub(super) context: CallContext,
+    /// Answers and steps beyond what came with the first request.
+    pub(super) recorded: Journal,
+    /// Answers that came with the request that the handler goes on for.
+    pub(super) brought: Answers,
+    /// Questions that travel in the next result.
+    pub(super) asked: Vec<(AskId, Question)>,
+    /// The number of questions so far.
+    pub(super) questions: usize,
+    /// Questions that went out as requests and are open.
+    pub(super) sent: Vec<(AskId, Question)>,
+    /// The round whose answers it goes on with.
+    pub(super) round: Option<RoundId>,
+}
+
+/// A handler that waits for its client: neither its timeout runs nor does it count against its tool's limit.
+#[derive(Debug)]
+pub(super) struct Suspended {
+    pub(super) running: Running,
+    /// What is left of its timeout.
+    pub(super) left: Option<Duration>,
+    pub(super) wait: Wait,
+}
+
+#[derive(Debug)]
+pub(super) enum Wait {
+    /// For answers to requests.
+    Requests(Requests),
+    /// For a request that brings the answers of a round. The request that it ran for is answered.
+    Round(Round),
+}
+
+/// The handler's request is open, and its client was sent requests.
+#[derive(Debug, Default)]
+pub(super) struct Requests {
+    /// Answers that the handler gets when it goes on.
+    pub(super) held: Vec<(AskId, Result<Raw, Fault>)>,
+    /// The handler returned the questions, and runs again with the answers.
+    pub(super) rerun: Option<Rerun>,
+}
+
+/// A handler that returned questions.
+#[derive(Debug)]
+pub(super) struct Rerun {
+    /// Its next run, whose number is not valid yet.
+    pub(super) run: Run,
+    /// What is not answered yet.
+    pub(super) open: HashMap<AskId, Question>,
+}
+
+/// A round of questions that went out in a result.
+#[derive(Debug, Default)]
+pub(super) struct Round {
+    pub(super) id: RoundId,
+    /// Its place in the order of suspension.
+    pub(super) age: u64,
+    /// What the client is asked.
+    pub(super) open: Vec<(AskId, Question)>,
+    /// What the client has answered, or why it is not asked any more.
+    pub(super) answered: Vec<(AskId, Result<Raw, Fault>)>,
+    /// What the handler asked since.
+    pub(super) later: Vec<(AskId, Question)>,
+    /// Whether these are to be sent.
+    pub(super) is_ready: bool,
+    /// The handler went on without the answers, and is done.
+    pub(super) outcome: Option<Result<Reply, Failure>>,
+    /// Whether the handler holds a thread.
+    pub(super) blocks: bool,
+    /// Bytes that it counts for.
+    pub(super) weight: usize,
+}
+
+/// The handler of a notification. It has no answer, and may ask.
+#[derive(Debug)]
+pub(super) struct Notified {
+    pub(super) run: RunId,
+    /// The spelling of the notification.
+    pub(super) wire: &'static Wire,
+    /// Answers that were rejected.
+    pub(super) rejected: Journal,
+    /// Open questions, and until when each waits.
+    pub(super) asked: Vec<(AskId, Question, Option<Instant>)>,
+}
+
+impl State {
+    /// What runs, or is suspended, or waits with its answers.
+    pub(super) fn running(&self) -> Option<&Running> {
+        match self {
+            Self::Running(running) => Some(running),
+            Self::Suspended(it) => Some(&it.running),
+            Self::Queued(queued) => match &**queued {
+                Queued::Answered(it) | Queued::Resumed(it, _) => Some(&it.running),
+                Queued::Start(_) => None,
+            },
+            Self::AwaitingHost(_) | Self::Joined(_) | Self::Notified(_) => None,
+        }
+    }
+
+    pub(super) fn running_mut(&mut self) -> Option<&mut Running> {
+        match self {
+            Self::Running(running) => Some(running),
+            Self::Suspended(it) => Some(&mut it.running),
+            Self::Queued(queued) => match &mut **queued {
+                Queued::Answered(it) | Queued::Resumed(it, _) => Some(&mut it.running),
+                Queued::Start(_) => None,
+            },
+            Self::AwaitingHost(_) | Self::Joined(_) | Self::Notified(_) => None,
+        }
+    }
+
+    /// The round whose answers the handler waits for, or has and waits for its turn.
+    pub(super) fn round_mut(&mut self) -> Option<&mut Round> {
+        let suspended = match self {
+            Self::Suspended(it) => &mut **it,
+            Self::Queued(queued) => match &mut **queued {
+                Queued::Resumed(it, _) => it,
+                Queued::Start(_) | Queued::Answered(_) => return None,
+            },
+            _ => return None,
+        };
+        match &mut suspended.wait {
+            Wait::Round(round) => Some(round),
+            Wait::Requests(_) => None,
+        }
+    }
+
+    /// The next run of a handler that returned questions.
+    pub(super) fn rerun(&self) -> Option<&Rerun> {
+        let Self::Suspended(suspended) = self else { return None };
+        match &suspended.wait {
+            Wait::Requests(requests) => requests.rerun.as_ref(),
+            Wait::Round(_) => None,
+        }
+    }
+
+    /// The requests that the handler waits for, also where it waits in line with the answers.
+    pub(super) fn requests_mut(&mut self) -> Option<&mut Requests> {
+        let suspended = match self {
+            Self::Suspended(it) => &mut **it,
+            Self::Queued(queued) => match &mut **queued {
+                Queued::Answered(it) => it,
+                Queued::Start(_) | Queued::Resumed(..) => return None,
+            },
+            _ => return None,
+        };
+        match &mut suspended.wait {
+            Wait::Requests(requests) => Some(requests),
+            Wait::Round(_) => None,
+        }
+    }
+}
+
+impl Running {
+    /// Whether its client has still to answer a request.
+    pub(super) fn is_asking(&self) -> bool {
+        self.replay.as_ref().is_some_and(|it| !it.sent.is_empty())
+    }
+}
+
+impl Suspended {
+    /// Whether the request that it ran for was answered, with its questions.
+    pub(super) fn has_answered(&self) -> bool {
+        matches!(self.wait, Wait::Round(_))
+    }
+
+    /// What it counts for; `bytes` are those of its input.
+    pub(super) fn load(&self, bytes: usize) -> Load {
+        match &self.wait {
+            Wait::Requests(it) => {
+                let asking = usize::from(it.rerun.is_some() || self.running.is_asking());
+                Load { requests: 1, asking, bytes, ..Load::default() }
+            }
+            Wait::Round(round) => Load {
+                suspended: 1,
+                suspended_bytes: round.weight,
+                suspended_threads: usize::from(round.blocks),
+                ..Load::default()
+            },
+        }
+    }
+}

@@ -1,0 +1,454 @@
+//! Random sequences of everything that peers, handlers, the host and the clock can do, against a model of a few lines:
+//! each request is answered exactly once, none after it was cancelled, no deadline is missed, and nothing is left of a call.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use gudgeon::{
+    engine::{ConnectionId, Effect, HandlerEvent, Load, Run, RunId},
+    http::{Endpoint, EndpointConfig, EndpointInput, EndpointOutput, Part, Reader},
+    protocol::{Implementation, LoggingLevel, Method, Question, Resource, Tool, json::to_raw},
+    router::{
+        Components, Failure, RegisteredResource, RegisteredTool, Reply, RoundLimits, ServerFacts,
+    },
+    session::{
+        asking::AskId,
+        server::{Log, Progress},
+    },
+};
+use proptest::{collection::vec, prelude::*, sample::Index};
+use serde_json::{Value, json};
+
+use crate::support::asker::{form, questions, yes};
+
+const PEERS: usize = 3;
+/// What clients call; the last is a resource.
+const TARGETS: [&str; 6] = ["plain", "timed", "alone", "forbids", "guarded", "mem://kept"];
+const KEYS: [&str; 2] = ["a", "b"];
+const PARK_TTL: Duration = Duration::from_secs(20);
+
+#[derive(Clone, Debug)]
+enum Step {
+    Call { peer: usize, target: usize, is_modern: bool },
+    Retry { peer: usize, round: Index, answers: Brought },
+    Cancel { peer: usize, request: Index },
+    Notify { peer: usize },
+    Finish { run: Index, outcome: Outcome },
+    Ask { run: Index, key: usize },
+    AskAgain { run: Index, key: usize },
+    Wait { run: Index, blocks: bool },
+    Report { run: Index },
+    Answer { question: Index, answers: Brought },
+    Advance { seconds: u64 },
+    Reopen { peer: usize },
+}
+
+/// What a client gives for an answer.
+#[derive(Clone, Copy, Debug)]
+enum Brought {
+    Fitting,
+    Invalid,
+    Nothing,
+}
+
+/// How a handler ends.
+#[derive(Clone, Copy, Debug)]
+enum Outcome {
+    Text,
+    Verdict,
+    Questions,
+    Failed,
+    Cancelled,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let peer = || 0..PEERS;
+    let place = any::<Index>;
+    let brought = || prop_oneof![3 => Just(Brought::Fitting), 1 => Just(Brought::Invalid), 1 => Just(Brought::Nothing)];
+    let outcome = prop_oneof![
+        4 => Just(Outcome::Text),
+        2 => Just(Outcome::Verdict),
+        2 => Just(Outcome::Questions),
+        1 => Just(Outcome::Failed),
+        1 => Just(Outcome::Cancelled),
+    ];
+    prop_oneof![
+        6 => (peer(), 0..TARGETS.len(), any::<bool>())
+            .prop_map(|(peer, target, is_modern)| Step::Call { peer, target, is_modern }),
+        4 => (peer(), place(), brought())
+            .prop_map(|(peer, round, answers)| Step::Retry { peer, round, answers }),
+        2 => (peer(), place()).prop_map(|(peer, request)| Step::Cancel { peer, request }),
+        1 => peer().prop_map(|peer| Step::Notify { peer }),
+        4 => (place(), outcome).prop_map(|(run, outcome)| Step::Finish { run, outcome }),
+        4 => (place(), 0..KEYS.len()).prop_map(|(run, key)| Step::Ask { run, key }),
+        1 => (place(), 0..KEYS.len()).prop_map(|(run, key)| Step::AskAgain { run, key }),
+        4 => (place(), any::<bool>()).prop_map(|(run, blocks)| Step::Wait { run, blocks }),
+        1 => place().prop_map(|run| Step::Report { run }),
+        4 => (place(), brought())
+            .prop_map(|(question, answers)| Step::Answer { question, answers }),
+        2 => (0..15_u64).prop_map(|seconds| Step::Advance { seconds }),
+        1 => peer().prop_map(|peer| Step::Reopen { peer }),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_request_is_answered_once_and_nothing_is_left(steps in vec(step(), 1..60), limit in 0_usize..4) {
+        let mut model = Model::new(limit);
+        for step in steps {
+            model.perform(step);
+        }
+        model.settle();
+    }
+}
+
+/// One connection, as its client knows it.
+struct Peer {
+    connection: ConnectionId,
+    /// Requests that are neither answered nor cancelled.
+    open: BTreeSet<u64>,
+    /// What was called by each, until it is answered.
+    targets: BTreeMap<u64, usize>,
+    /// Requests of the server's.
+    questions: BTreeSet<String>,
+}
+
+struct Model {
+    endpoint: Endpoint,
+    now: Instant,
+    peers: Vec<Peer>,
+    /// Handlers that run.
+    runs: BTreeSet<RunId>,
+    /// Handlers of notifications among them.
+    notified: BTreeSet<RunId>,
+    /// Sealed states, with what they were given for.
+    rounds: Vec<(usize, String)>,
+    next: u64,
+}
+
+impl Model {
+    fn new(limit: usize) -> Self {
+        let now = Instant::now();
+        let rounds = RoundLimits {
+            park_limit: limit,
+            park_threads: 1,
+            park_ttl: PARK_TTL,
+            ..RoundLimits::default()
+        };
+        let config = EndpointConfig::default();
+        let start = gudgeon::testing::start(now);
+        let mut model = Self {
+            endpoint: Endpoint::new(Arc::new(components(rounds)), config, &start),
+            now,
+            peers: Vec::new(),
+            runs: BTreeSet::new(),
+            notified: BTreeSet::new(),
+            rounds: Vec::new(),
+            next: 0,
+        };
+        for _ in 0..PEERS {
+            let peer = model.connect();
+            model.peers.push(peer);
+            model.open(model.peers.len() - 1);
+        }
+        model
+    }
+
+    fn perform(&mut self, step: Step) {
+        match step {
+            Step::Call { peer, target, is_modern } => {
+                self.call(peer, target, is_modern, &json!({}))
+            }
+            Step::Retry { peer, round, answers } => self.retry(peer, round, answers),
+            Step::Cancel { peer, request } => {
+                let open: Vec<u64> = self.peers[peer].open.iter().copied().collect();
+                if let Some(id) = pick(request, &open) {
+                    self.peers[peer].open.remove(&id);
+                    let params = json!({"requestId": id});
+                    self.send(peer, &message("notifications/cancelled", params));
+                }
+            }
+            Step::Notify { peer } => self.send(peer, &message("acme/changed", json!({}))),
+            Step::Finish { run, outcome } => {
+                if let Some(run) = self.pick_run(run) {
+                    self.finish(run, outcome);
+                }
+            }
+            Step::Ask { run, key } => self.ask(run, key, false),
+            Step::AskAgain { run, key } => self.ask(run, key, true),
+            Step::Wait { run, blocks } => {
+                if let Some(run) = self.pick_run(run) {
+                    self.handle(EndpointInput::Handler(run, HandlerEvent::Waits { blocks }));
+                }
+            }
+            Step::Report { run } => {
+                let Some(run) = self.pick_run(run) else { return };
+                let progress = Progress { progress: 1.0, total: None, message: None };
+                let log = Log { level: LoggingLevel::Error, logger: None, data: to_raw(&json!(1)) };
+                let value = to_raw(&json!({"x": 1}));
+                for event in [
+                    HandlerEvent::Progress(progress),
+                    HandlerEvent::Log(log),
+                    HandlerEvent::Step { key: "s".into(), value },
+                ] {
+                    self.handle(EndpointInput::Handler(run, event));
+                }
+            }
+            Step::Answer { question, answers } => self.answer(question, answers),
+            Step::Advance { seconds } => self.advance(Duration::from_secs(seconds)),
+            Step::Reopen { peer } => self.reopen(peer),
+        }
+    }
+
+    /// Ends everything that is under way, and holds what is left against nothing.
+    fn settle(&mut self) {
+        // Clients that are asked and do not answer are waited for so long, and those in line after them as well.
+        for _ in 0..8 {
+            self.advance(PARK_TTL + Duration::from_secs(20));
+            while let Some(run) = self.runs.first().copied() {
+                self.finish(run, Outcome::Text);
+            }
+        }
+        for peer in &self.peers {
+            assert!(peer.open.is_empty(), "without an answer: {:?}", peer.open);
+        }
+        assert_eq!(self.endpoint.load(), Load::default());
+        for peer in 0..PEERS {
+            self.reopen(peer);
+        }
+        assert!(self.endpoint.keeps_no_call(), "something is left of a call");
+    }
+
+    fn connect(&mut self) -> Peer {
+        self.next += 1;
+        let connection = ConnectionId(self.next);
+        Peer {
+            connection,
+            open: BTreeSet::new(),
+            targets: BTreeMap::new(),
+            questions: BTreeSet::new(),
+        }
+    }
+
+    fn open(&mut self, peer: usize) {
+        self.handle(EndpointInput::Opened(self.peers[peer].connection, None));
+        self.next += 1;
+        let id = self.next;
+        self.peers[peer].open.insert(id);
+        let initialize = json!({"jsonrpc": "2.0", "id": id, "method": "initialize", "params": {
+            "protocolVersion": "2025-11-25", "capabilities": {"elicitation": {}},
+            "clientInfo": {"name": "c", "version": "1"},
+        }});
+        self.send(peer, &initialize);
+        self.send(peer, &message("notifications/initialized", json!({})));
+    }
+
+    fn reopen(&mut self, peer: usize) {
+        self.handle(EndpointInput::HungUp(self.peers[peer].connection));
+        self.peers[peer] = self.connect();
+        self.open(peer);
+    }
+
+    fn call(&mut self, peer: usize, target: usize, is_modern: bool, rest: &Value) {
+        self.next += 1;
+        let id = self.next;
+        let name = TARGETS[target];
+        let (method, mut params) = match name.contains(':') {
+            true => ("resources/read", json!({"uri": name})),
+            false => ("tools/call", json!({"name": name, "arguments": {}})),
+        };
+        if is_modern {
+            params["_meta"] = json!({
+                "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                "io.modelcontextprotocol/clientCapabilities": {"elicitation": {}},
+            });
+        }
+        for (key, value) in rest.as_object().unwrap() {
+            params[key] = value.clone();
+        }
+        self.peers[peer].open.insert(id);
+        self.peers[peer].targets.insert(id, target);
+        let mut request = message(method, params);
+        request["id"] = json!(id);
+        self.send(peer, &request);
+    }
+
+    fn retry(&mut self, peer: usize, round: Index, answers: Brought) {
+        let Some((target, state)) = pick(round, &self.rounds) else { return };
+        let mut rest = json!({"requestState": state});
+        match answers {
+            Brought::Fitting => rest["inputResponses"] = json!({"a": yes(), "b": yes()}),
+            Brought::Invalid => rest["inputResponses"] = json!({"a": invalid(), "b": yes()}),
+            Brought::Nothing => (),
+        }
+        self.call(peer, target, true, &rest);
+    }
+
+    fn finish(&mut self, run: RunId, outcome: Outcome) {
+        let outcome = match outcome {
+            Outcome::Text => Ok(Reply::Text("done".into())),
+            Outcome::Verdict => Ok(Reply::Json("[true]".into())),
+            Outcome::Questions => Ok(questions(&KEYS)),
+            Outcome::Failed => Err(Failure::Tool { message: "no".into(), meta: None }),
+            Outcome::Cancelled => Err(Failure::Cancelled),
+        };
+        self.runs.remove(&run);
+        self.notified.remove(&run);
+        self.handle(EndpointInput::Handler(run, HandlerEvent::Done(outcome)));
+    }
+
+    fn ask(&mut self, run: Index, key: usize, again: bool) {
+        let Some(run) = self.pick_run(run) else { return };
+        self.next += 1;
+        let ask = AskId(self.next);
+        let question =
+            Question { key: KEYS[key].into(), method: Method::Elicit, params: to_raw(&form()) };
+        let event = match again {
+            true => HandlerEvent::AskAgain { ask, question, problem: "no".into() },
+            false => HandlerEvent::Ask { ask, question },
+        };
+        self.handle(EndpointInput::Handler(run, event));
+    }
+
+    fn answer(&mut self, question: Index, answers: Brought) {
+        let open: Vec<(usize, String)> = (0..PEERS)
+            .flat_map(|peer| self.peers[peer].questions.iter().map(move |id| (peer, id.clone())))
+            .collect();
+        let Some((peer, id)) = pick(question, &open) else { return };
+        self.peers[peer].questions.remove(&id);
+        let id: Value = serde_json::from_str(&id).unwrap();
+        let answer = match answers {
+            Brought::Fitting => json!({"jsonrpc": "2.0", "id": id, "result": yes()}),
+            Brought::Invalid => json!({"jsonrpc": "2.0", "id": id, "result": invalid()}),
+            Brought::Nothing => {
+                json!({"jsonrpc": "2.0", "id": id, "error": {"code": -1, "message": "no"}})
+            }
+        };
+        self.send(peer, &answer);
+    }
+
+    /// Moves the clock. Every deadline on the way is kept, and none stays behind.
+    fn advance(&mut self, by: Duration) {
+        let end = self.now + by;
+        while let Some(due) = self.endpoint.deadline().filter(|it| *it <= end) {
+            self.now = self.now.max(due);
+            self.handle(EndpointInput::Tick);
+            let next = self.endpoint.deadline();
+            assert!(next.is_none_or(|it| it > self.now), "a deadline was missed");
+        }
+        self.now = end;
+    }
+
+    fn pick_run(&self, run: Index) -> Option<RunId> {
+        pick(run, &self.runs.iter().copied().collect::<Vec<_>>())
+    }
+
+    fn send(&mut self, peer: usize, message: &Value) {
+        let connection = self.peers[peer].connection;
+        self.handle(EndpointInput::Message(connection, message.to_string().as_bytes()));
+    }
+
+    fn handle(&mut self, input: EndpointInput<'_>) {
+        self.endpoint.handle(self.now, input);
+        while let Some(output) = self.endpoint.poll() {
+            match output {
+                EndpointOutput::Connection(_, Part::End) => (),
+                EndpointOutput::Connection(connection, Part::Bytes(frame))
+                | EndpointOutput::Change(Reader::Connection(connection), frame) => {
+                    self.receive(connection, &frame);
+                }
+                EndpointOutput::Effect(effect) => self.check(effect),
+                other => panic!("nothing came over HTTP: {other:?}"),
+            }
+        }
+    }
+
+    fn check(&mut self, effect: Effect) {
+        match effect {
+            Effect::Run(Run { id, is_notification, .. }) => {
+                assert!(self.runs.insert(id), "{id:?} runs twice");
+                if is_notification {
+                    self.notified.insert(id);
+                }
+            }
+            Effect::Cancel(run) => assert!(self.runs.remove(&run), "{run:?} had ended"),
+            Effect::Resume { run, .. } => assert!(self.runs.contains(&run), "{run:?} had ended"),
+            Effect::Answered { run, .. } => assert!(self.runs.contains(&run), "{run:?} had ended"),
+            Effect::Report(_) | Effect::Detail(_) => (),
+        }
+    }
+
+    fn receive(&mut self, connection: ConnectionId, frame: &[u8]) {
+        let said: Value = serde_json::from_slice(frame).unwrap();
+        let Some(peer) = self.peers.iter_mut().find(|it| it.connection == connection) else {
+            panic!("a frame for a closed connection: {said}");
+        };
+        match (said["method"].as_str(), said.get("id")) {
+            (Some("notifications/cancelled"), _) => {
+                let id = said["params"]["requestId"].to_string();
+                assert!(peer.questions.remove(&id), "{id} was not asked, or is answered");
+            }
+            (Some(_), Some(id)) => {
+                assert!(peer.questions.insert(id.to_string()), "{id} is asked twice");
+            }
+            (Some(_), None) => (),
+            (None, id) => {
+                let id = id.and_then(Value::as_u64).unwrap_or_else(|| panic!("{said}"));
+                assert!(peer.open.remove(&id), "answered twice, or after it was cancelled: {said}");
+                let target = peer.targets.remove(&id);
+                if let (Some(target), Some(state)) =
+                    (target, said["result"]["requestState"].as_str())
+                {
+                    self.rounds.push((target, state.to_owned()));
+                }
+            }
+        }
+    }
+}
+
+fn pick<T: Clone>(place: Index, all: &[T]) -> Option<T> {
+    (!all.is_empty()).then(|| place.get(all).clone())
+}
+
+fn message(method: &str, params: Value) -> Value {
+    let mut message = json!({"jsonrpc": "2.0", "method": method});
+    message["params"] = params;
+    message
+}
+
+fn invalid() -> Value {
+    json!({"action": "accept", "content": {"value": 5}})
+}
+
+fn components(rounds: RoundLimits) -> Components {
+    let mut components = Components::new(ServerFacts {
+        request_state_keys: vec![b"one".to_vec()],
+        rounds,
+        ..ServerFacts::new(Implementation::new("model", "1"))
+    });
+    for name in &TARGETS[..5] {
+        let tool = Tool::new(*name, to_raw(&json!({"type": "object"})));
+        let mut component = RegisteredTool::new(tool, Arc::new(())).unwrap();
+        component.forbids_replay = *name == "forbids";
+        component.concurrency = (*name == "alone").then_some(1);
+        component.options.timeout =
+            ["timed", "alone"].contains(name).then_some(Duration::from_secs(10));
+        if *name == "guarded" {
+            component.options.visible = Some(Arc::new(()));
+        }
+        components.tools.add(component, true).unwrap();
+    }
+    let resource: Resource =
+        serde_json::from_value(json!({"uri": TARGETS[5], "name": "kept"})).unwrap();
+    let mut component = RegisteredResource::new(resource, Arc::new(())).unwrap();
+    component.keep = Some(Duration::from_secs(5));
+    components.resources.add(component, true).unwrap();
+    components.set_visibility_filter(Arc::new(()));
+    components.add_notification("acme/changed", Arc::new(())).unwrap();
+    components
+}
