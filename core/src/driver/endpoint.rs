@@ -32,7 +32,7 @@ const BEHIND_ON_STREAM: usize = 1024 * 1024;
 /// With more than this, the subscriptions of a connection are. Answers share it, and what waits behind one is not late.
 const BEHIND_ON_CONNECTION: usize = 4 * 1024 * 1024;
 
-/// Where the pieces of one answer go, in order. Called under a lock: push and wake, nothing else.
+/// A receiver of the pieces of one response, in order. Called under a lock: push and wake, nothing else.
 pub trait Outbox: Send {
     fn deliver(&mut self, part: Part);
     /// Bytes that were delivered and that nobody has taken, all that waits at once, to write them.
@@ -135,7 +135,7 @@ impl EndpointServer {
         self.ended(work)
     }
 
-    /// Whether a request may become a message connection; else the answer to it.
+    /// Fails with the answer to a request that may not become a message connection.
     pub fn admit_upgrade(&self, head: &Parts) -> Result<(), Part> {
         self.lock().endpoint.admit_upgrade(head)
     }
@@ -208,7 +208,7 @@ impl EndpointServer {
         self.rescheduled.notified().await;
     }
 
-    /// Whether so much is unanswered that no more messages of this connection should be read.
+    /// Returns whether so much is unanswered that no more messages of this connection should be read.
     pub fn is_full_for(&self, connection: ConnectionId) -> bool {
         self.lock().endpoint.is_full_for(connection)
     }
@@ -271,7 +271,7 @@ impl EndpointServer {
     }
 }
 
-/// What is on its way to one reader.
+/// Output on its way to one reader.
 struct Sending {
     outbox: Box<dyn Outbox>,
     /// Changes that it was told of and has not taken.
@@ -294,7 +294,7 @@ impl Sending {
         self.outbox.deliver(part);
     }
 
-    /// Whether the changes that wait are more than `limit` bytes, since now.
+    /// Returns whether the changes that wait exceed `limit` bytes with this one.
     fn change(&mut self, bytes: Vec<u8>, limit: usize) -> bool {
         self.look();
         let changes = self.changes.get_or_insert_default();

@@ -1,4 +1,4 @@
-//! What shells drive: a [`Service`](crate::engine::Service) or an [`Endpoint`](crate::http::Endpoint) behind a lock.
+//! Servers that shells drive: a [`Service`](crate::engine::Service) or an [`Endpoint`](crate::http::Endpoint) behind a lock.
 
 mod endpoint;
 mod state_keys;

@@ -88,12 +88,12 @@ impl StreamServer {
         self.writer.try_flush();
     }
 
-    /// Whether the reader should wait before it reads on.
+    /// Returns whether the reader should wait before it reads on.
     pub fn is_full(&self) -> bool {
         self.is_backed_up() || self.lock().is_full()
     }
 
-    /// Whether the peer leaves so much unread that nothing should be added.
+    /// Returns whether the peer leaves so much unread that nothing should be added.
     pub fn is_backed_up(&self) -> bool {
         self.writer.unwritten() > MAX_UNWRITTEN
     }
@@ -110,7 +110,7 @@ impl StreamServer {
         }
     }
 
-    /// Whether the peer has closed its end: nothing can be written any more.
+    /// Returns whether the peer has closed its end: nothing can be written any more.
     pub fn is_broken(&self) -> bool {
         self.writer.is_broken()
     }

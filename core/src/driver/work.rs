@@ -1,4 +1,4 @@
-//! What passes between a server and the shell that runs its handlers.
+//! The interface between a server and the shell that runs its handlers.
 
 use std::{
     fmt,
@@ -17,7 +17,7 @@ use crate::{
     },
 };
 
-/// What the shell has to do now.
+/// Work for the shell.
 #[derive(Debug, Default)]
 #[must_use = "handlers that are not run are never answered"]
 pub struct Work {
@@ -69,17 +69,17 @@ impl Work {
     }
 }
 
-/// What handlers and timers need of a server, whoever its peers are. Nothing here blocks.
+/// The interface of a server for handlers and timers. Nothing here blocks.
 pub trait Backend: fmt::Debug + Send + Sync {
     /// Hears what a running handler says. Others may start or go on because of it.
     fn hear(&self, run: RunId, event: HandlerEvent) -> Work;
     /// The same, of what neither starts handlers nor ends them.
     fn note(&self, run: RunId, event: HandlerEvent);
-    /// What somebody was sent to a page for, with this id, is finished.
+    /// The page with this id, to which a user was sent, is done.
     fn page_done(&self, page: &str);
     /// The client is to come back for this call's answer, after so long if given; where it can't, nothing happens.
     fn close_stream(&self, run: RunId, retry: Option<Duration>);
-    /// What the server offers from now on, and which lists that changes.
+    /// Replaces the components that the server registers; the lists are those that differ.
     fn set_components(&self, components: Arc<Components>, changed: Vec<ListKind>);
     /// The resource with this URI has changed.
     fn updated(&self, uri: &str);
@@ -109,7 +109,7 @@ pub trait Backend: fmt::Debug + Send + Sync {
         self.hear(run, HandlerEvent::Ask { ask, question })
     }
 
-    /// What the client answered to a running handler is not what it wanted, because of this problem: it asks again, under
+    /// A running handler rejects the client's answer because of this problem, and asks again under
     /// another number. [`Work::answers`] brings the answer, or the error that it was asked often enough.
     fn ask_again(&self, run: RunId, ask: AskId, question: Question, problem: String) -> Work {
         self.hear(run, HandlerEvent::AskAgain { ask, question, problem })

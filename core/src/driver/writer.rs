@@ -77,7 +77,7 @@ impl Queue {
         Some(bytes)
     }
 
-    /// What was taken is written.
+    /// The bytes that were taken are written.
     fn give_back(&mut self, mut bytes: Vec<u8>) {
         self.unwritten -= bytes.len();
         if bytes.capacity() <= 2 * PIECE {
@@ -184,7 +184,7 @@ impl Shared {
         }
     }
 
-    /// What comes after these bytes, which are written; without any the writer is one no more.
+    /// The bytes after these, which are written; without any the thread stops writing.
     fn next(&self, written: Vec<u8>) -> Option<Vec<u8>> {
         let mut queue = self.lock();
         queue.give_back(written);

@@ -203,7 +203,7 @@ impl ReplayState {
     }
 }
 
-/// Whether the client declared anything that it can be asked. Most have not, and their calls need not be kept.
+/// Returns whether the client declared a capability to answer questions. Calls of the others need no replay state.
 fn can_be_asked(context: &CallContext) -> bool {
     let declared = context.client.capabilities.as_ref().map_or("", |it| it.get());
     ["elicitation", "sampling", "roots"].iter().any(|it| declared.contains(it))

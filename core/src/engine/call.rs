@@ -89,7 +89,7 @@ impl CallTable {
         self.calls.get(&id)
     }
 
-    /// What runs for a call, or is suspended.
+    /// The handler that runs for a call, or is suspended.
     pub(super) fn running(&self, id: CallId) -> Option<&Running> {
         self.calls.get(&id)?.state.running()
     }
@@ -113,7 +113,7 @@ impl CallTable {
         Some(result)
     }
 
-    /// Changes what runs for a call, or is suspended.
+    /// Changes the handler that runs for a call, or is suspended.
     pub(super) fn update_running<R>(
         &mut self,
         id: CallId,
@@ -158,7 +158,7 @@ impl CallTable {
         self.load
     }
 
-    /// Whether neither a call nor a run is kept.
+    /// Returns whether neither a call nor a run is kept.
     pub(super) fn is_empty(&self) -> bool {
         self.calls.is_empty() && self.runs.is_empty()
     }

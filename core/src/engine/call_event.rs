@@ -1,4 +1,4 @@
-//! What comes of a call, and how its session is informed.
+//! Events of calls, and their delivery to the session.
 
 use std::time::Instant;
 
@@ -13,7 +13,7 @@ use crate::{
     },
 };
 
-/// What has come of a call just now.
+/// An event of a call.
 #[derive(Debug)]
 pub(crate) enum CallEvent {
     Answered(Result<Response, Fault>),

@@ -50,7 +50,7 @@ impl Lines {
         }
     }
 
-    /// Whether nothing runs and nothing waits.
+    /// Returns whether nothing runs and nothing waits.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -1,4 +1,4 @@
-//! What running handlers report.
+//! Reports of running handlers.
 
 use std::time::Instant;
 
@@ -17,7 +17,7 @@ use crate::{
     },
 };
 
-/// What a running handler reports, through its shell.
+/// A report of a running handler, through its shell.
 #[derive(Debug)]
 pub enum HandlerEvent {
     /// It has finished.

@@ -64,7 +64,7 @@ pub(crate) const MAX_IN_FLIGHT_BYTES: usize = 64 * 1024 * 1024;
 /// Running handlers of notifications at which reading should pause.
 pub(crate) const MAX_NOTIFICATIONS: usize = 1_000;
 
-/// What has to be done beside writing.
+/// Work for the shell, beside writing frames.
 #[derive(Debug)]
 pub enum Effect {
     /// Run this handler and report back that it is done.
@@ -177,17 +177,17 @@ impl Engine {
         self.calls.load()
     }
 
-    /// Whether nothing of any call is kept.
+    /// Returns whether nothing of any call is kept.
     pub(crate) fn is_empty(&self) -> bool {
         self.calls.is_empty() && self.lines.is_empty() && self.rounds.is_empty()
     }
 
-    /// Whether so much is unanswered that a shell should stop reading.
+    /// Returns whether so much is unanswered that a shell should stop reading.
     pub(crate) fn is_full(&self) -> bool {
         self.is_heavy() || self.load().notifications > MAX_NOTIFICATIONS
     }
 
-    /// Whether unanswered requests and notifications are too many bytes.
+    /// Returns whether unanswered requests and notifications hold too many bytes.
     pub(crate) fn is_heavy(&self) -> bool {
         self.load().bytes > MAX_IN_FLIGHT_BYTES
     }

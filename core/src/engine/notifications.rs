@@ -20,7 +20,7 @@ use crate::{
 };
 
 impl Engine {
-    /// Whether a handler runs for notifications of this name, as clients spell it.
+    /// Returns whether a handler is registered for notifications of this name, as clients spell it.
     pub(crate) fn listens_to(&self, name: &str) -> bool {
         let bare = wire::bare_notification(name);
         self.components.listener(bare.as_ref().map_or(name, |it| it.as_str())).is_some()

@@ -21,7 +21,7 @@ use crate::{
     },
 };
 
-/// What a session works with while it handles one input.
+/// The surroundings of a session while it handles one input.
 pub(crate) struct Pump<'a> {
     pub(crate) now: Instant,
     pub(crate) engine: &'a mut Engine,
@@ -41,7 +41,7 @@ pub(crate) struct OutgoingFrame {
     pub(crate) error: Option<i64>,
     /// While an equal one waits to be sent, it says nothing new.
     pub(crate) is_change: bool,
-    /// Where its own stream can't carry it, another must.
+    /// A question: another stream must carry it if its own can't.
     pub(crate) is_asking: bool,
 }
 
@@ -49,7 +49,7 @@ pub(crate) struct OutgoingFrame {
 pub(crate) struct PeerSession {
     pub(crate) id: PeerId,
     pub(crate) machine: ServerSession,
-    /// Who is at the other end, where that holds for all that comes; else each HTTP request names its own.
+    /// The principal of all messages of this peer; over HTTP each request has its own instead.
     pub(crate) principal: Option<Arc<Principal>>,
     /// When the peer sent something last.
     last_seen: Option<Instant>,
@@ -69,7 +69,7 @@ struct Place {
     weight: usize,
 }
 
-/// What one peer keeps busy.
+/// The number and bytes of one peer's messages that are being handled.
 pub(crate) struct PeerLoad {
     /// Requests that are not answered; subscriptions do not count.
     pub(crate) requests: usize,
@@ -92,12 +92,12 @@ impl PeerSession {
         }
     }
 
-    /// Whether requests that came on this stream are under way.
+    /// Returns whether requests that came on this stream are under way.
     pub(crate) fn is_busy(&self, stream: u64) -> bool {
         self.requests.values().any(|it| it.stream == stream)
     }
 
-    /// Whether no request is under way.
+    /// Returns whether no request is under way.
     pub(crate) fn is_idle(&self) -> bool {
         self.requests.is_empty()
     }

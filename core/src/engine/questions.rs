@@ -20,7 +20,7 @@ const MAX_QUESTIONS: usize = 100;
 pub(super) const ASKS_ELSEWHERE: &str =
     "only the results of tools, resources and prompts carry questions: ask there";
 
-/// What becomes of a question while its handler waits for an earlier round.
+/// The fate of a question whose handler waits for an earlier round.
 enum Later {
     Kept,
     TooMany,
@@ -240,7 +240,7 @@ impl Engine {
         asked.ok_or_else(nobody_to_ask)
     }
 
-    /// Whether this call's handler could not wait, and must not run twice. `blocks`: it holds a thread while it waits.
+    /// Returns whether this call's handler could not wait and must not run twice. `blocks`: it holds a thread while it waits.
     fn lacks_room(&self, call: CallId, blocks: bool) -> bool {
         self.calls.running(call).is_some_and(|it| it.result_builder.forbids_replay())
             && !self.has_room(blocks)

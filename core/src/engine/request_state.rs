@@ -20,10 +20,10 @@ use crate::{
     session::asking::{Answers, Journal},
 };
 
-/// What is sealed is of this kind and layout.
+/// Names the kind and layout of the sealed bytes.
 const KIND: &[u8] = b"gudgeon requestState 1";
 const NONCE: usize = 24;
-/// What a state holds at most beside its journal and the names in it: bytes.
+/// The maximum size of a state in bytes, without its journal and the names in it.
 const BASE_STATE: usize = 2 * 1024;
 
 /// The keys of a server: the first seals, every one opens, so that keys can be changed while states are under way.
@@ -52,7 +52,7 @@ pub struct Refused {
     pub report: String,
 }
 
-/// What a client is to bring back.
+/// The state that a client is to send back.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Sealed {
     pub state: String,
@@ -64,14 +64,14 @@ pub struct Sealed {
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Hash, PartialEq, Serialize)]
 pub struct RoundId(pub [u8; 16]);
 
-/// What a client brought back.
+/// The content of a state that a client sent back.
 #[derive(Clone, Debug, Default)]
 pub struct Opened {
     pub answers: Answers,
     pub round: Option<RoundId>,
 }
 
-/// What is sealed.
+/// The sealed content.
 #[derive(Deserialize, Serialize)]
 struct Contents {
     /// Seconds since 1970.
@@ -157,7 +157,7 @@ pub fn seal(
     sealed(&contents).map(|state| Sealed { state, is_cut })
 }
 
-/// What a client has answered: `inputResponses`, on top of what its state holds.
+/// The client's answers: `inputResponses`, added to those in its state.
 ///
 /// `max` is what [`seal`] was given: what is much longer is none of its states, and is not even decoded.
 pub fn open(
@@ -225,7 +225,7 @@ impl Refused {
     }
 }
 
-/// What can't be read stands for itself.
+/// Text that can't be parsed is used as it is.
 fn digest(arguments: &str) -> [u8; 32] {
     match serde_json::from_str(arguments) {
         Ok(value) => digest_of(&value),

@@ -23,7 +23,7 @@ const OWN: u64 = 1 << 63;
 const FORBIDS_AND_RETURNS: &str = "the handler returned a question, though its tool forbids being run again \
      (replay=\"forbid\"): ask with ctx.elicit and its kin, which go on from their line, or drop replay=\"forbid\"";
 
-/// What an answer does to a handler that returned questions.
+/// The effect of an answer on a handler that returned questions.
 enum Step {
     /// Other questions are open.
     Waiting,
@@ -179,7 +179,7 @@ impl Engine {
     }
 }
 
-/// Whether a handler may answer with questions.
+/// Fails where a handler must not answer with questions.
 pub(super) fn may_return_questions(result_builder: &ResultBuilder) -> Result<(), Failure> {
     match (result_builder.may_ask(), result_builder.forbids_replay()) {
         (false, _) => Err(Failure::NotSupported(ASKS_ELSEWHERE.into())),

@@ -68,7 +68,7 @@ impl Rounds {
         self.ages.values().copied().collect()
     }
 
-    /// Whether no name is kept.
+    /// Returns whether no name is kept.
     pub(super) fn is_empty(&self) -> bool {
         self.calls.is_empty() && self.ages.is_empty()
     }
@@ -228,7 +228,7 @@ impl Engine {
         Some(state)
     }
 
-    /// Whether one more handler could be suspended, if need be in place of another. `blocks`: it holds a thread.
+    /// Returns whether one more handler could be suspended, if need be in place of another. `blocks`: it holds a thread.
     pub(super) fn has_room(&self, blocks: bool) -> bool {
         let (limits, load) = (self.limits(), self.load());
         let is_free = load.suspended < limits.park_limit

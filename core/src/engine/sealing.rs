@@ -1,4 +1,4 @@
-//! What one service knows of its start: the clock's reading, secrets, and numbers that are never used twice.
+//! The start of an engine: the clock's reading, secrets, and numbers that are never used twice.
 
 use std::time::Instant;
 

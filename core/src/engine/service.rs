@@ -16,7 +16,7 @@ use crate::{
 /// Unanswered requests at which reading should pause.
 const MAX_IN_FLIGHT: usize = 10_000;
 
-/// What the shell tells the service.
+/// An input of the service.
 #[derive(Debug)]
 pub enum Input<'a> {
     /// One frame arrived.
@@ -27,11 +27,11 @@ pub enum Input<'a> {
     Handler(RunId, HandlerEvent),
     /// The page with this id, to which a user was sent, is done.
     PageDone(&'a str),
-    /// What the server offers from now on, and which lists that changes.
+    /// Replaces the components that the server registers; the lists are those that differ.
     Components(Arc<Components>, Vec<ListKind>),
     /// The resource with this URI has changed.
     Updated(&'a str),
-    /// Whether the peer leaves so much unread that it is sent only what it waits for, without progress and log messages.
+    /// With `true`, the peer leaves too much unread: it is sent only what it waits for, without progress and log messages.
     Lagging(bool),
     /// The peer leaves so many changes unread that its subscriptions end.
     CutSubscriptions,
@@ -45,7 +45,7 @@ pub enum Input<'a> {
     Closed,
 }
 
-/// What the service asks of the shell.
+/// An output of the service.
 #[derive(Debug)]
 pub enum Output {
     /// Write this frame.
@@ -165,7 +165,7 @@ impl Service {
         self.engine.load()
     }
 
-    /// Whether so much is unanswered, by count or by bytes, that a shell should stop reading.
+    /// Returns whether so much is unanswered, by count or by bytes, that a shell should stop reading.
     pub fn is_full(&self) -> bool {
         self.in_flight() > MAX_IN_FLIGHT || self.engine.is_full()
     }

@@ -23,7 +23,7 @@ use crate::{
     wire::Wire,
 };
 
-/// What a call waits for. What is large is boxed; a running handler, which every call has, is not.
+/// The state of a call. Large ones are boxed; `Running`, which every call passes, is not.
 #[derive(Debug)]
 pub(super) enum State {
     /// The shell was asked what the request's sender may see.
@@ -69,7 +69,7 @@ pub(super) struct Start {
     pub(super) job: Job,
     pub(super) context: CallContext,
     pub(super) replay: Option<Box<ReplayState>>,
-    /// Where the result of a read is kept.
+    /// The place of the result in the read cache.
     pub(super) read: Option<Box<Read>>,
 }
 
@@ -92,7 +92,7 @@ pub(super) struct Running {
     pub(super) turn: Option<String>,
     pub(super) timeout: Option<Duration>,
     pub(super) wire: &'static Wire,
-    /// Where the client can be asked.
+    /// `None` if the client can't be asked.
     pub(super) replay: Option<Box<ReplayState>>,
     /// A read whose result is kept.
     pub(super) read: Option<Box<Read>>,
@@ -100,7 +100,7 @@ pub(super) struct Running {
     pub(super) joined: Vec<CallId>,
 }
 
-/// What it takes to ask the client, and to run a handler again when its questions are answered.
+/// The data needed to ask the client, and to run a handler again when its questions are answered.
 #[derive(Debug)]
 pub(super) struct ReplayState {
     pub(super) request: Request,
@@ -126,7 +126,7 @@ pub(super) struct ReplayState {
 #[derive(Debug)]
 pub(super) struct Suspended {
     pub(super) running: Running,
-    /// What is left of its timeout.
+    /// The rest of its timeout.
     pub(super) left: Option<Duration>,
     pub(super) wait: Wait,
 }
@@ -153,7 +153,7 @@ pub(super) struct Requests {
 pub(super) struct Rerun {
     /// Its next run, whose number is not valid yet.
     pub(super) run: Run,
-    /// What is not answered yet.
+    /// The questions that are not answered yet.
     pub(super) open: HashMap<AskId, Question>,
 }
 
@@ -163,17 +163,17 @@ pub(super) struct Round {
     pub(super) id: RoundId,
     /// Its place in the order of suspension.
     pub(super) age: u64,
-    /// What the client is asked.
+    /// The questions that the client was asked.
     pub(super) open: Vec<(AskId, Question)>,
-    /// What the client has answered, or why it is not asked any more.
+    /// The client's answers, or the reason why it is not asked any more.
     pub(super) answered: Vec<(AskId, Result<Raw, Fault>)>,
-    /// What the handler asked since.
+    /// Questions that the handler asked since.
     pub(super) later: Vec<(AskId, Question)>,
-    /// Whether these are to be sent.
+    /// `true` if these are to be sent with the next round.
     pub(super) is_ready: bool,
     /// The handler went on without the answers, and is done.
     pub(super) outcome: Option<Result<Reply, Failure>>,
-    /// Whether the handler holds a thread.
+    /// `true` if the handler holds a thread.
     pub(super) blocks: bool,
     /// Bytes that it counts for.
     pub(super) weight: usize,
@@ -192,7 +192,7 @@ pub(super) struct Notified {
 }
 
 impl State {
-    /// What runs, or is suspended, or waits with its answers.
+    /// The handler that runs, is suspended, or waits in line with its answers.
     pub(super) fn running(&self) -> Option<&Running> {
         match self {
             Self::Running(running) => Some(running),
@@ -260,19 +260,19 @@ impl State {
 }
 
 impl Running {
-    /// Whether its client has still to answer a request.
+    /// Returns whether its client has still to answer a request.
     pub(super) fn is_asking(&self) -> bool {
         self.replay.as_ref().is_some_and(|it| !it.sent.is_empty())
     }
 }
 
 impl Suspended {
-    /// Whether the request that it ran for was answered, with its questions.
+    /// Returns whether the request that it ran for was answered, with its questions.
     pub(super) fn has_answered(&self) -> bool {
         matches!(self.wait, Wait::Round(_))
     }
 
-    /// What it counts for; `bytes` are those of its input.
+    /// Returns its share of the totals; `bytes` are those of its input.
     pub(super) fn load(&self, bytes: usize) -> Load {
         match &self.wait {
             Wait::Requests(it) => {

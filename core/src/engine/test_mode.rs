@@ -1,4 +1,4 @@
-//! What a service does otherwise for a test.
+//! The differences of an engine that serves a test.
 
 use crate::{
     protocol::{Question, Raw, json, meta},

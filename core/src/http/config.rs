@@ -7,11 +7,11 @@ use super::guard::GuardConfig;
 /// The options of an endpoint, with the defaults that suit a server on one's own machine.
 #[derive(Clone, Debug)]
 pub struct EndpointConfig {
-    /// Where the endpoint is; `None`: wherever the host mounted it.
+    /// The path of the endpoint; `None`: the path at which the host mounted it.
     pub path: Option<String>,
-    /// Who may call.
+    /// The hosts and origins that may call.
     pub guard: GuardConfig,
-    /// Whether the pair of 2024-11-05 is served at `/sse`.
+    /// Serves the transport of 2024-11-05 at `/sse`.
     pub legacy_sse: bool,
     /// Longer bodies are refused: bytes.
     pub max_body: usize,
@@ -23,7 +23,7 @@ pub struct EndpointConfig {
     pub session_idle: Duration,
     /// A stream that is silent for so long carries a comment.
     pub keep_alive: Duration,
-    /// Whether streams of sessions can be resumed.
+    /// Keeps events, so that streams of sessions can be resumed.
     pub event_store: bool,
 }
 
@@ -44,7 +44,7 @@ impl Default for EndpointConfig {
     }
 }
 
-/// What a path of the endpoint's is.
+/// The meaning of a path.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Place {
     Endpoint,

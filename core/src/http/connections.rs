@@ -47,12 +47,12 @@ impl Endpoint {
         self.tell_connection(now, id, session::Input::EndSubscriptions);
     }
 
-    /// Whether nothing that came on this connection waits for its answer.
+    /// Returns whether all requests of this connection are answered.
     pub fn has_answered(&self, id: ConnectionId) -> bool {
         self.connections.get(&id).is_none_or(|it| it.is_idle())
     }
 
-    /// Whether no more of this connection's messages should be read: so much is unanswered, and its share of that is
+    /// Returns whether no more messages of this connection should be read: so much is unanswered, and its share of that is
     /// not less than others'. Who asks for little is heard beside one who asks for all.
     pub fn is_full_for(&self, id: ConnectionId) -> bool {
         let Some(connection) = self.connections.get(&id).filter(|_| self.is_full()) else {

@@ -64,7 +64,7 @@ impl Endpoint {
         false
     }
 
-    /// Whether some stream may carry a question of this call's.
+    /// Fails where no stream can carry a question of this request.
     ///
     /// A client that is connected, takes no events as its answer and does not listen is told at once, because nothing makes
     /// it open a GET stream later; one whose connection broke, or that listened before where streams can be resumed, may
@@ -313,7 +313,7 @@ impl Endpoint {
     }
 }
 
-/// Whether the session's revision knows streams that begin with an id.
+/// Returns whether the session's revision has streams that begin with an id.
 fn primes(session: &Session) -> bool {
     session.peer.machine.agreed().is_some_and(|it| it.vocabulary.primed_streams)
 }

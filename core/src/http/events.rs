@@ -1,11 +1,11 @@
-//! What was sent on the streams of one session, kept so that a client whose connection broke can have it again
+//! Events sent on the streams of one session, kept so that a client whose connection broke can read them again
 //! (spec: 2025-11-25, Transports, "Resumability and Redelivery").
 
 use std::{collections::VecDeque, sync::Arc};
 
-/// What a kept event costs beside its frame, about.
+/// Bytes that an event takes beside its frame, about.
 const EVENT_OVERHEAD: usize = 48;
-/// What a stream costs beside its events.
+/// Bytes that a stream takes beside its events.
 const STREAM_OVERHEAD: usize = size_of::<StreamLog>();
 
 /// The event that a client had last is none of this session's, or what came after it is gone.
@@ -17,7 +17,7 @@ pub(super) struct Unknown;
 pub(super) struct EventLog {
     max_events: usize,
     max_bytes: usize,
-    /// What is held, about.
+    /// Bytes that are held, about.
     bytes: usize,
     /// How many ids were given out.
     issued: u64,
@@ -30,7 +30,7 @@ struct StreamLog {
     number: u64,
     /// Of its next event.
     next: u64,
-    /// What came after this event, or any later one, is all there.
+    /// All events after this one are kept.
     whole_after: u64,
     is_finished: bool,
     events: VecDeque<(u64, Arc<[u8]>)>,

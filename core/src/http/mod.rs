@@ -43,14 +43,14 @@ use crate::{
     },
 };
 
-/// Who reads what the endpoint writes.
+/// A reader of the endpoint's output.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum Reader {
     Exchange(ExchangeId),
     Connection(ConnectionId),
 }
 
-/// What the shell tells the endpoint.
+/// An input of the endpoint.
 #[derive(Debug)]
 pub enum EndpointInput<'a> {
     /// An HTTP request came, whole.
@@ -74,11 +74,11 @@ pub enum EndpointInput<'a> {
     EndOfInput(ConnectionId),
     /// A running handler says this.
     Handler(RunId, HandlerEvent),
-    /// What somebody was sent to a page for is finished.
+    /// The page with this id, to which a user was sent, is done.
     PageDone(&'a str),
     /// The client is to come back for this call's answer: after so long, if given.
     CloseStream(RunId, Option<Duration>),
-    /// What the server offers from now on, and which lists that changes.
+    /// Replaces the components that the server registers; the lists are those that differ.
     Components(Arc<Components>, Vec<ListKind>),
     /// The resource with this URI has changed.
     Updated(&'a str),
@@ -92,7 +92,7 @@ pub enum EndpointInput<'a> {
     Closed,
 }
 
-/// What the endpoint asks of the shell.
+/// An output of the endpoint.
 #[derive(Debug)]
 pub enum EndpointOutput {
     Exchange(ExchangeId, Part),
@@ -158,7 +158,7 @@ struct Exchange {
     is_streaming: bool,
     /// When something was last written, or since when nothing was.
     quiet_since: Instant,
-    /// What a browser wants to read in the head.
+    /// CORS headers of the response.
     cors: Option<Box<HeaderMap>>,
     /// The id of the request in its body.
     request_id: Option<Id>,
@@ -277,7 +277,7 @@ impl Endpoint {
         self.engine.load().requests
     }
 
-    /// Whether so much is unanswered, by count or by bytes, that no more messages should be read.
+    /// Returns whether so much is unanswered, by count or by bytes, that no more messages should be read.
     pub fn is_full(&self) -> bool {
         let limit = self.config.max_in_flight;
         // Who waits for a client's answer would wait for ever if that were not read.
@@ -295,7 +295,7 @@ impl Endpoint {
         self.engine.load()
     }
 
-    /// Whether nothing of any call is kept. Subscriptions are not calls: their handler has ended.
+    /// Returns whether nothing of any call is kept. Subscriptions are not calls: their handler has ended.
     pub fn keeps_no_call(&self) -> bool {
         self.engine.is_empty()
     }

@@ -1,4 +1,4 @@
-//! What an HTTP answer looks like: JSON or a stream of events, decided as late as possible, because the status of an
+//! The form of an HTTP response: JSON or a stream of events, decided as late as possible, because the status of an
 //! error that a handler raises is lost once a stream has begun.
 
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
@@ -10,7 +10,7 @@ const ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering")
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 
-/// What the client takes.
+/// The media types that the client accepts.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Accepts {
     pub(super) json: bool,
@@ -48,13 +48,13 @@ impl Accepts {
     }
 }
 
-/// Whether a parameter of a media range says that it is not wanted.
+/// Returns whether a parameter of a media range excludes it.
 fn is_never(parameter: &str) -> bool {
     let weight = parameter.strip_prefix("q=").map(str::trim);
     weight.is_some_and(|it| it.starts_with('0') && it.trim_end_matches(['0', '.']).is_empty())
 }
 
-/// Whether a body is said to be JSON.
+/// Returns whether `Content-Type` is JSON.
 pub(super) fn is_json(headers: &HeaderMap) -> bool {
     headers.get(header::CONTENT_TYPE).is_some_and(|it| {
         let text = String::from_utf8_lossy(it.as_bytes());

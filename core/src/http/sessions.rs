@@ -35,7 +35,7 @@ pub(super) struct Sessions {
 pub(super) struct Session {
     pub(super) number: u64,
     pub(super) id: Arc<str>,
-    /// Who began it; to anybody else it is not there (Security Best Practices, "Session Hijacking").
+    /// The identity that opened it; for any other it does not exist (Security Best Practices, "Session Hijacking").
     owner: Option<String>,
     pub(super) peer: PeerSession,
     /// When the client was last heard of, or last had a stream open.
@@ -57,13 +57,13 @@ pub(super) struct Stream {
     pub(super) number: u64,
     /// `None`: nobody is connected to it at present.
     pub(super) exchange: Option<ExchangeId>,
-    /// Whoever is connected came by GET.
+    /// The connected request is a GET.
     by_get: bool,
     /// Events were sent on it: its answer is an event as well.
     pub(super) is_streaming: bool,
 }
 
-/// Whether a stream answers no request. Its number tells, so that it is known of a stream that is closed.
+/// Returns whether a stream answers no request. Its number tells, also after it was closed.
 pub(super) fn is_standalone(stream: u64) -> bool {
     stream % 2 == 1
 }

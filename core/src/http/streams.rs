@@ -1,4 +1,4 @@
-//! What clients of sessions open, resume and end: GET and DELETE, and the pair of 2024-11-05.
+//! GET and DELETE of sessions, resumption of streams, and the transport of 2024-11-05.
 
 use std::{sync::Arc, time::Instant};
 

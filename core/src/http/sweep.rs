@@ -1,4 +1,4 @@
-//! What time brings: comments on quiet streams, the end of idle sessions, the end of the server.
+//! Periodic work: comments on quiet streams, the end of idle sessions, the end of the server.
 
 use std::time::{Duration, Instant};
 
