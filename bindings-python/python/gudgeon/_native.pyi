@@ -301,7 +301,7 @@ class Endpoint:
         """
         Returns the response to a request whose body is too long.
         """
-    def unauthorized(self, /, method: str, path: bytes, query: bytes, headers: Any, via_loopback: bool, message: str, scopes: list[str] | None) -> Any:
+    def unauthorized(self, /, method: str, path: bytes, query: bytes, headers: Any, via_loopback: bool, message: str, scopes: SupportsGetItem[int, str] | None) -> Any:
         """
         Returns the response to a request whose credentials are refused: 401, or 403 if `scopes` are needed.
         """
