@@ -7,7 +7,7 @@ import { runningStep } from "./steps.js";
 type Wire = Readonly<Record<string, unknown>>;
 
 /** The native methods through which a call asks its client. */
-interface Way {
+interface NativeQuestions {
   answer(slot: number, key: string, method: string, params: string): string | null;
   refuse(slot: number, key: string, method: string, params: string, problem: string): string | null;
   refusal(slot: number, methods: string[], params: string[]): string | null;
@@ -37,7 +37,7 @@ export class Asking {
 
   /** `wait` is called after each question; more may follow in the same turn of the event loop. */
   constructor(
-    private readonly way: Way,
+    private readonly native: NativeQuestions,
     private readonly slot: number,
     private readonly wait: () => void,
   ) {}
@@ -59,13 +59,13 @@ export class Asking {
 
   /** Returns the client's result that came with the call; undefined if there is none or it is invalid. */
   known(question: Asked): Wire | undefined {
-    const json = this.way.answer(this.slot, this.keyOf(question), question.method, paramsOf(question));
+    const json = this.native.answer(this.slot, this.keyOf(question), question.method, paramsOf(question));
     return json === null ? undefined : (JSON.parse(json) as Wire);
   }
 
   /** Discards an answer that the schema refuses; throws once the retry limit is reached. */
   refuse(question: Asked, { problem }: SchemaMismatch): void {
-    const refusal = this.way.refuse(this.slot, this.keyOf(question), question.method, paramsOf(question), problem);
+    const refusal = this.native.refuse(this.slot, this.keyOf(question), question.method, paramsOf(question), problem);
     if (refusal !== null) throw errorOf(JSON.parse(refusal) as Refusal);
   }
 
@@ -74,22 +74,22 @@ export class Asking {
     if (questions.length < 2 || this.#end) return;
     const open = questions.filter((question) => this.known(question) === undefined);
     const params = open.map(paramsOf);
-    const refusal = this.way.refusal(this.slot, open.map(({ method }) => method), params);
+    const refusal = this.native.refusal(this.slot, open.map(({ method }) => method), params);
     if (refusal !== null) throw errorOf(JSON.parse(refusal) as Refusal);
   }
 
   /**
    * Asks the client, unless the answer came with the call.
    *
-   * @param unfit - The reason that the previous answer was refused.
+   * @param invalid - The reason that the previous answer was refused.
    * @throws NotSupported when the handler has ended.
    */
-  async put(question: Asked, unfit?: SchemaMismatch): Promise<Answer> {
-    const known = unfit ? undefined : this.known(question);
+  async put(question: Asked, invalid?: SchemaMismatch): Promise<Answer> {
+    const known = invalid ? undefined : this.known(question);
     if (known !== undefined) return known;
     if (this.#end) return this.#end;
     const number = ++numbers;
-    if (!this.way.ask(this.slot, number, this.keyOf(question), question.method, paramsOf(question), unfit?.problem)) {
+    if (!this.native.ask(this.slot, number, this.keyOf(question), question.method, paramsOf(question), invalid?.problem)) {
       throw new NotSupported("the handler has ended; it can ask its client only until it returns");
     }
     this.wait();

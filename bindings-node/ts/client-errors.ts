@@ -10,7 +10,7 @@ import { elicitRequestFromWire } from "./client-questions.js";
 import { toolResultFromWire } from "./results.js";
 
 /** An error as the native half reports it. */
-export interface Told {
+export interface ReportedError {
   readonly kind: ErrorKind | "misuse";
   readonly message: string;
   readonly hint?: string;
@@ -29,15 +29,15 @@ export interface Told {
 
 const URL_ELICITATION_REQUIRED = -32042;
 
-export function errorOf(told: Told): Error {
-  const { kind, message, data, ...details } = told;
+export function errorOf(reported: ReportedError): Error {
+  const { kind, message, data, ...details } = reported;
   switch (kind) {
     case "misuse":
       return new TypeError(details.hint === undefined ? message : `${message}: ${details.hint}`);
     case "connect":
-      return new ConnectFailed(message, { ...details, ...connectionDetails(told), data });
+      return new ConnectFailed(message, { ...details, ...connectionDetails(reported), data });
     case "lost":
-      return new ConnectionLost(message, { ...details, ...connectionDetails(told), data });
+      return new ConnectionLost(message, { ...details, ...connectionDetails(reported), data });
     case "timeout":
       return new CallTimeout(message, { ...details, data });
     case "auth":
@@ -61,8 +61,8 @@ export function errorOf(told: Told): Error {
   }
 }
 
-/** The system's names of what it told by number. */
-function connectionDetails({ errno, exitStatus = 0 }: Told): { systemCode?: string; cause?: Error; signal?: string } {
+/** Returns the names of the signal that ended the server and of the system's error. */
+function connectionDetails({ errno, exitStatus = 0 }: ReportedError): { systemCode?: string; cause?: Error; signal?: string } {
   const [signal] = Object.entries(constants.signals).find(([, number]) => number === -exitStatus) ?? [];
   const systemCode = errno === undefined ? undefined : getSystemErrorName(-errno);
   return {
@@ -71,7 +71,7 @@ function connectionDetails({ errno, exitStatus = 0 }: Told): { systemCode?: stri
   };
 }
 
-function protocolError(message: string, data: unknown, details: Omit<Told, "kind" | "message" | "data">): McpError {
+function protocolError(message: string, data: unknown, details: Omit<ReportedError, "kind" | "message" | "data">): McpError {
   const { code } = details;
   if (code === undefined) return new McpError(message, { ...details, data, kind: "protocol" });
   if (code !== URL_ELICITATION_REQUIRED) return new ProtocolError(code, message, data, details);

@@ -184,11 +184,11 @@ function targetsOf(given: Targets | { mcpServers: Targets }): Targets {
 
 /** Returns the options with callbacks whose requests name the server. */
 function optionsOf(server: string, options: ClientOptions): ClientOptions {
-  const told = { ...options };
+  const named = { ...options };
   const { onElicit, onSample } = options;
-  if (typeof onElicit === "function") told.onElicit = (request) => onElicit({ ...request, server });
-  if (typeof onSample === "function") told.onSample = (request) => onSample({ ...request, server });
-  return told;
+  if (typeof onElicit === "function") named.onElicit = (request) => onElicit({ ...request, server });
+  if (typeof onSample === "function") named.onSample = (request) => onSample({ ...request, server });
+  return named;
 }
 
 type Named = { readonly name: string };
@@ -226,6 +226,6 @@ function homeOf(kind: string, name: string, homes: readonly Home[], lists: Lists
 }
 
 function ambiguous(kind: string, name: string, homes: readonly Home[]): McpError {
-  const told = homes.map(([server, own]) => `the ${kind} ${JSON.stringify(own)} of server ${JSON.stringify(server)}`);
-  return new McpError(`ClientGroup: ${JSON.stringify(name)} is ${told.join(" and ")}`, { hint: "give one of the servers another name" });
+  const owners = homes.map(([server, own]) => `the ${kind} ${JSON.stringify(own)} of server ${JSON.stringify(server)}`);
+  return new McpError(`ClientGroup: ${JSON.stringify(name)} is ${owners.join(" and ")}`, { hint: "give one of the servers another name" });
 }

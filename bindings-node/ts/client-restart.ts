@@ -1,4 +1,4 @@
-import { type ClientWire, type Listening, type Reply, type RequestOptions, tell } from "./client-wire.js";
+import { type ClientWire, type Listening, type Reply, type RequestOptions, notifyCallback } from "./client-wire.js";
 import { isObject } from "./content.js";
 import { ConnectionLost } from "./errors.js";
 import type { ClientOptions } from "./types.js";
@@ -97,7 +97,7 @@ export class RestartingWire {
     if (this.#isClosed) return wire.close();
     if (this.#roots !== undefined) wire.setRoots(this.#roots);
     if (this.#logLevel) await wire.request("setLogLevel", this.#logLevel);
-    tell("onReconnect", this.#options.onReconnect, { attempt, reason });
+    notifyCallback("onReconnect", this.#options.onReconnect, { attempt, reason });
   }
 
   #learn(what: string, params: Wire, { result }: Reply): void {

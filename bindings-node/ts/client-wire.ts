@@ -1,6 +1,6 @@
 import { AsyncResource } from "node:async_hooks";
 
-import { errorOf, refusalOf, type Told } from "./client-errors.js";
+import { errorOf, refusalOf, type ReportedError } from "./client-errors.js";
 import { answer, type Asked } from "./client-questions.js";
 import { Cancelled, ConnectionLost } from "./errors.js";
 import { stringify, toJson } from "./json.js";
@@ -19,7 +19,7 @@ const PROGRESS = 2;
 const INPUT_REQUIRED = 3;
 
 type Outcome = readonly [number: number, outcome: number, value: unknown, data?: unknown];
-type Unasked =
+type ServerEvent =
   | readonly ["log", { level: LogLevel; logger?: string; data: unknown }]
   | readonly ["changed", "tools" | "resources" | "prompts"]
   | readonly ["urlDone", elicitation: string]
@@ -47,7 +47,7 @@ export interface Reply {
 /** The next item of a subscription: a change, or its end with the reason. */
 export interface Taken {
   readonly change?: Change;
-  readonly error?: Told;
+  readonly error?: ReportedError;
 }
 
 /** A subscription in the native half, which queues changes. */
@@ -160,7 +160,7 @@ export class ClientWire {
   setRoots(json: string): void {
     if (this.#reason !== undefined) throw this.#lost(this.#reason);
     const refused = checked("setRoots()", () => this.#native.setRoots(json));
-    if (refused != null) throw errorOf(JSON.parse(refused) as Told);
+    if (refused != null) throw errorOf(JSON.parse(refused) as ReportedError);
   }
 
   /** Resolves when the server's process has ended too. */
@@ -212,7 +212,7 @@ export class ClientWire {
     const here = AsyncResource.bind(onProgress);
     if (!everywhere) return here;
     return (progress) => {
-      tell("onProgress", everywhere, progress);
+      notifyCallback("onProgress", everywhere, progress);
       here(progress);
     };
   }
@@ -230,9 +230,9 @@ export class ClientWire {
   #drain(): void {
     const batch = this.#native.takeBatch();
     if (batch === null) return;
-    for (const entry of JSON.parse(batch) as (Outcome | Unasked)[]) {
+    for (const entry of JSON.parse(batch) as (Outcome | ServerEvent)[]) {
       if (typeof entry[0] === "number") this.#settle(entry as Outcome);
-      else this.#hear(entry as Unasked);
+      else this.#onEvent(entry as ServerEvent);
     }
     this.#closeWhenLost();
   }
@@ -243,26 +243,26 @@ export class ClientWire {
   }
 
   #settle([number, outcome, value, ...data]: Outcome): void {
-    if (outcome === PROGRESS) return tell("onProgress", this.#waiting.get(number)?.onProgress, progressOf(value as Wire));
+    if (outcome === PROGRESS) return notifyCallback("onProgress", this.#waiting.get(number)?.onProgress, progressOf(value as Wire));
     const waiting = this.#take(number);
-    if (outcome === FAILED) waiting?.reject(errorOf(value as Told));
+    if (outcome === FAILED) waiting?.reject(errorOf(value as ReportedError));
     else waiting?.resolve({ result: value as Wire, data, isInputRequired: outcome === INPUT_REQUIRED });
   }
 
-  #hear(entry: Unasked): void {
+  #onEvent(entry: ServerEvent): void {
     switch (entry[0]) {
       case "log": {
         const { level, logger, data } = entry[1];
-        return tell("onLog", this.#options.onLog, { level, logger, data });
+        return notifyCallback("onLog", this.#options.onLog, { level, logger, data });
       }
       case "changed":
-        return tell("onListChanged", this.#options.onListChanged, entry[1]);
+        return notifyCallback("onListChanged", this.#options.onListChanged, entry[1]);
       case "urlDone":
-        return tell("onUrlDone", this.#options.onUrlDone, entry[1]);
+        return notifyCallback("onUrlDone", this.#options.onUrlDone, entry[1]);
       case "renewed": {
         const why = `${this.#target}: the server had forgotten the session, and another was begun`;
         const reason = new ConnectionLost(why, { target: this.#target, phase: "call" });
-        return tell("onReconnect", this.#options.onReconnect, { attempt: 1, reason });
+        return notifyCallback("onReconnect", this.#options.onReconnect, { attempt: 1, reason });
       }
       case "ask":
         return void this.#answer(entry[1], entry[2], entry[3], entry[4]);
@@ -284,7 +284,7 @@ export class ClientWire {
 const CALLBACKS: Readonly<Record<Asked, string>> = { elicit: "onElicit", sample: "onSample", roots: "roots()" };
 
 /** Calls a callback; logs what it throws, so that other callbacks still run. */
-export function tell<T>(name: string, callback: ((value: T) => unknown) | undefined, value: T): void {
+export function notifyCallback<T>(name: string, callback: ((value: T) => unknown) | undefined, value: T): void {
   const failed = (error: unknown): void => console.error(`${name} failed:`, error);
   try {
     const given = callback?.(value);

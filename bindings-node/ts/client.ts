@@ -8,7 +8,7 @@ import { Subscribing } from "./client-subscription.js";
 import { headersOf, reach, type Reached } from "./client-target.js";
 import { ClientWire, type Facts, milliseconds, type Reply } from "./client-wire.js";
 import { isObject } from "./content.js";
-import { tellForeign } from "./foreign.js";
+import { explainForeignNames } from "./foreign.js";
 import { toJson } from "./json.js";
 import { keepAliveUntil } from "./keep-alive.js";
 import { toolCall, type ToolCall, type ToolCallArguments } from "./tool-call.js";
@@ -340,7 +340,7 @@ export class Client implements AsyncDisposable {
   }
 }
 brandClass("Client", Client as never);
-tellForeign("Client", Client);
+explainForeignNames("Client", Client);
 
 /** Returns the error of a server in this process: it says more than that the connection was closed. */
 function failureOf({ served, isInMemory }: Reached): () => Promise<unknown> {

@@ -2,7 +2,7 @@ import { type Answer, Asking, type Refusal } from "./asking.js";
 import { refuseUnknown } from "./checks.js";
 import type { Connection } from "./connection.js";
 import { NotSupported } from "./errors.js";
-import { tellForeign } from "./foreign.js";
+import { explainForeignNames } from "./foreign.js";
 import { toJson } from "./json.js";
 import type { Plan } from "./plan.js";
 import { ask, type Asked, isQuestion, outcomeOf } from "./questions.js";
@@ -38,7 +38,7 @@ interface Open {
   readonly question: Asked;
   readonly at: number;
   /** The reason that the previous answer was refused. */
-  readonly unfit?: SchemaMismatch;
+  readonly invalid?: SchemaMismatch;
 }
 
 export class CallContext implements Context {
@@ -172,29 +172,29 @@ export class CallContext implements Context {
   }
 
   elicit<const S extends Schema>(message: string, schema: S, rest?: Keyed): Promise<Output<S>> {
-    return heard(this.#one(() => ask.elicit(message, schema, rest)));
+    return handled(this.#one(() => ask.elicit(message, schema, rest)));
   }
 
   tryElicit<const S extends Schema>(message: string, schema: S, rest?: Keyed): Promise<Outcome<Output<S>>> {
-    return heard(this.#outcome(() => ask.elicit(message, schema, rest)));
+    return handled(this.#outcome(() => ask.elicit(message, schema, rest)));
   }
 
   elicitUrl(message: string, url: string, rest?: Keyed): Promise<string> {
-    return heard(this.#one(() => ask.elicitUrl(message, url, rest)));
+    return handled(this.#one(() => ask.elicitUrl(message, url, rest)));
   }
 
   sample(messages: string | readonly (string | Message)[], options?: SampleOptions & Keyed): Promise<SampleResult> {
-    return heard(this.#one(() => ask.sample(messages, options)));
+    return handled(this.#one(() => ask.sample(messages, options)));
   }
 
   roots(rest?: Keyed): Promise<Root[]> {
-    return heard(this.#one(() => ask.roots(rest)));
+    return handled(this.#one(() => ask.roots(rest)));
   }
 
   ask<const Q extends readonly Question<unknown>[]>(
     ...questions: Q
   ): Promise<{ -readonly [K in keyof Q]: Q[K] extends Question<infer T> ? T : never }> {
-    return heard(this.#all(questions)) as never;
+    return handled(this.#all(questions)) as never;
   }
 
   answer<T>(question: Question<T>): T | undefined {
@@ -268,17 +268,17 @@ export class CallContext implements Context {
     const answers: T[] = [];
     let open = questions.map((question, at): Open => ({ question, at }));
     while (open.length > 0) {
-      const results = await Promise.all(open.map(({ question, unfit }) => this.asking.put(question, unfit)));
-      const misfits: Open[] = [];
+      const results = await Promise.all(open.map(({ question, invalid }) => this.asking.put(question, invalid)));
+      const refused: Open[] = [];
       for (const [index, { question, at }] of open.entries()) {
         try {
           answers[at] = await read(question, resultOf(results[index]));
-        } catch (unfit) {
-          if (!(unfit instanceof SchemaMismatch)) throw unfit;
-          misfits.push({ question, at, unfit });
+        } catch (invalid) {
+          if (!(invalid instanceof SchemaMismatch)) throw invalid;
+          refused.push({ question, at, invalid });
         }
       }
-      open = misfits;
+      open = refused;
     }
     return answers;
   }
@@ -313,12 +313,12 @@ function resultOf(answer: Answer | undefined): Wire {
 }
 
 /** Handles the rejection of a promise that a failed handler no longer awaits; it must not end the process. */
-function heard<T>(answer: Promise<T>): Promise<T> {
+function handled<T>(answer: Promise<T>): Promise<T> {
   answer.catch(() => {});
   return answer;
 }
 
-tellForeign("Context", CallContext);
+explainForeignNames("Context", CallContext);
 
 const END =
   "this run of the handler was cancelled: by the client, by its timeout, because the server stops, or to be replayed when " +

@@ -110,12 +110,12 @@ function traceback(thrown: unknown): string {
   for (let at = thrown; isError(at) && stacks.length < MANY; at = at.cause) {
     stacks.push(at.stack ?? `${at.name}: ${at.message}`);
   }
-  const told = [stacks.length > 0 ? stacks.join("\ncaused by: ") : isObject(thrown) ? inspect(thrown) : messageOf(thrown)];
+  const parts = [stacks.length > 0 ? stacks.join("\ncaused by: ") : isObject(thrown) ? inspect(thrown) : messageOf(thrown)];
   const gathered: unknown = isError(thrown) && "errors" in thrown ? thrown.errors : undefined;
   for (const one of Array.isArray(gathered) ? gathered.slice(0, MANY) : []) {
-    told.push(`one of its errors: ${isError(one) ? String(one.stack) : inspect(one).replace(/^'(.*)'$/s, "$1")}`);
+    parts.push(`one of its errors: ${isError(one) ? String(one.stack) : inspect(one).replace(/^'(.*)'$/s, "$1")}`);
   }
-  return told.join("\n");
+  return parts.join("\n");
 }
 
 const MANY = 8;

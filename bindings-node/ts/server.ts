@@ -8,7 +8,7 @@ import type { CallContext } from "./context.js";
 import { coreOf, isTemplate, referenceTo, ServerCore, setCore, type Kind } from "./core.js";
 import { ProtocolError } from "./errors.js";
 import { answerFetch } from "./fetch.js";
-import { tellForeign } from "./foreign.js";
+import { explainForeignNames } from "./foreign.js";
 import { httpOptions } from "./http-options.js";
 import { listen, runListening } from "./listening.js";
 import { then } from "./maybe.js";
@@ -511,7 +511,7 @@ export class Server<L = unknown> implements ServerMembers<L> {
 }
 
 brandClass("Server", Server);
-tellForeign("Server", Server);
+explainForeignNames("Server", Server);
 
 interface CommonOptions {
   title?: unknown; description?: unknown; icons?: unknown; meta?: unknown; tags?: unknown; timeoutMs?: number | undefined;
