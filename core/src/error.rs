@@ -140,18 +140,6 @@ impl Error {
         self.source = Some(source.into());
         self
     }
-
-    /// Returns the operating system's error number, if a system call failed.
-    pub fn errno(&self) -> Option<i32> {
-        let mut at = std::error::Error::source(self);
-        while let Some(error) = at {
-            if let Some(errno) = error.downcast_ref().and_then(std::io::Error::raw_os_error) {
-                return Some(errno);
-            }
-            at = error.source();
-        }
-        None
-    }
 }
 
 /// The language whose names for options errors use.

@@ -29,7 +29,7 @@ pub fn describe(error: &Error, message: &str) -> String {
     if let Some(status) = error.http_status {
         told.member("status", &status);
     }
-    for (name, number) in [("errno", error.errno()), ("exitStatus", error.exit_status)] {
+    for (name, number) in [("errno", errno(error)), ("exitStatus", error.exit_status)] {
         if let Some(number) = number {
             told.member(name, &number);
         }
@@ -38,6 +38,18 @@ pub fn describe(error: &Error, message: &str) -> String {
         told.raw("data", data.get());
     }
     told.finish()
+}
+
+/// Returns the operating system's error number, if a system call failed.
+fn errno(error: &Error) -> Option<i32> {
+    let mut cause = std::error::Error::source(error);
+    while let Some(error) = cause {
+        if let Some(errno) = error.downcast_ref().and_then(std::io::Error::raw_os_error) {
+            return Some(errno);
+        }
+        cause = error.source();
+    }
+    None
 }
 
 /// Reads the failure of a callback from `{"kind", "message", "code"?, "data"?}`. Kinds other than `declined` and
