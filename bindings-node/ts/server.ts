@@ -111,6 +111,8 @@ export class Server<L = unknown> implements ServerMembers<L> {
         inputSchema: given.json,
         outputSchema: taken?.json,
         annotations: annotations && checkedToolAnnotations(place, annotations as Wire),
+        // The library validates as well, and its messages reach the model.
+        validates: given.validate !== undefined,
         // A plain JSON Schema is closed only if it says so itself.
         closed: unknownArguments !== "ignore" && (!input || given.validate !== undefined),
         concurrency,

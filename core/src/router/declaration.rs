@@ -53,6 +53,9 @@ struct Options {
     /// `true` if a tool rejects arguments that its input schema does not name.
     #[serde(default)]
     closed: bool,
+    /// `true` if a tool's handler validates its arguments itself.
+    #[serde(default)]
+    validates: bool,
     /// The time that the server caches a read result for, in milliseconds.
     cache_ms: Option<f64>,
     /// `true` if a visibility filter decides who sees the component.
@@ -115,10 +118,15 @@ impl Components {
         match list {
             List::Tools => {
                 let mut tool = parse::<Tool>("tool", declaration)?;
+                // Before it is closed: the core itself refuses unknown arguments.
+                let validated = options.validates.then(|| tool.input_schema.clone());
                 if options.closed {
                     tool.input_schema = schema::closed(tool.input_schema);
                 }
                 let mut component = RegisteredTool::new(tool, handler)?;
+                if let Some(schema) = &validated {
+                    component.validated_by_handler(schema)?;
+                }
                 component.options = ours;
                 component.concurrency = options.concurrency;
                 component.forbids_replay = options.replay.as_deref() == Some("forbid");
@@ -193,6 +201,18 @@ mod tests {
             components.tools.find("a").unwrap().tool.input_schema.get(),
             r#"{"type":"object","properties":{},"additionalProperties":false}"#
         );
+    }
+
+    #[test]
+    fn arguments_are_left_to_a_handler_that_validates_them() {
+        let mut components = components();
+        let declaration = br#"{"name":"a","inputSchema":{"type":"object","properties":{"n":{"type":"integer"}}},"closed":true,"validates":true}"#;
+        components.declare(List::Tools, declaration, Arc::new(())).unwrap();
+        let tool = components.tools.find("a").unwrap();
+        assert!(tool.leaves_to_handler(r#"{"n":"x"}"#));
+        for other in [r#"{"n":1,"more":1}"#, "[]", "{"] {
+            assert!(!tool.leaves_to_handler(other), "{other}");
+        }
     }
 
     #[test]

@@ -243,6 +243,7 @@ fn call_tool(
     let input = match component.input.check_arguments(given) {
         Ok(Checked::AsGiven) => given.to_owned(),
         Ok(Checked::Decoded(arguments)) => arguments,
+        Err(_) if component.leaves_to_handler(given) => given.to_owned(),
         Err(violation) => {
             let violation = violation.of(Subject::Argument);
             let message = format!("Invalid arguments for tool {name:?}: {violation}");

@@ -31,6 +31,8 @@ pub struct RegisteredTool {
     /// Arguments that are repeated in HTTP headers.
     pub(super) mirrored: Arc<[ParamHeader]>,
     pub(super) input: Arc<Schema>,
+    /// The declared input schema, if the handler validates its arguments itself.
+    validated: Option<Arc<Schema>>,
     output: Option<Output>,
 }
 
@@ -69,8 +71,25 @@ impl RegisteredTool {
             forbids_replay: false,
             mirrored: mirrored.into(),
             input,
+            validated: None,
             output,
         })
+    }
+
+    /// Leaves arguments that do not match this schema to the handler, which validates them itself: its messages are the
+    /// ones that the schema's author wrote.
+    pub(super) fn validated_by_handler(&mut self, schema: &Raw) -> Result<(), Error> {
+        let place = format!("the input schema of tool {:?}", self.tool.name);
+        self.validated = Some(compile(schema, &place)?);
+        Ok(())
+    }
+
+    /// Returns whether the handler has to explain why these arguments are not valid.
+    #[cold]
+    pub(super) fn leaves_to_handler(&self, arguments: &str) -> bool {
+        let Some(schema) = &self.validated else { return false };
+        serde_json::from_str::<Value>(arguments)
+            .is_ok_and(|it| it.is_object() && schema.check(&it).is_err())
     }
 }
 
