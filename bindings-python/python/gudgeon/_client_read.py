@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from msgspec.json import decode
+from msgspec.json import decode, encode
 
 from .errors import McpError, ProtocolError
 from .types import Prompt, PromptResult, Resource, ResourceResult, ResourceTemplate, Tool, ToolResult
@@ -53,13 +53,25 @@ def read_prompt(core: Any, letter: tuple[Any, ...]) -> PromptResult:
 
 
 def typed(core: Any, name: str, letter: tuple[Any, ...], wanted: Any) -> ToolResult[Any]:
-    """The result with `data` in the type asked for. A server older than structured content says JSON in its text."""
+    """Returns the result with `data` in the type asked for. Without structured content the type decides whether the
+    text is JSON or the value itself.
+    """
     result = read_tool(core, name, letter)
     said = letter[3]
     try:
         if said is None and wanted is str:
             return result._with_data(result.text)
-        return result._with_data(_reader(wanted)(result.text.encode() if said is None else said))
+        read = _reader(wanted)
+        try:
+            return result._with_data(read(result.text.encode() if said is None else said))
+        except (ValueError, TypeError):
+            if said is not None:
+                raise
+            try:
+                return result._with_data(read(encode(result.text)))
+            except (ValueError, TypeError):
+                pass
+            raise
     except (ValueError, TypeError) as error:
         label = getattr(wanted, "__name__", None) or str(wanted)
         problem = " ".join(str(error).split())

@@ -112,7 +112,7 @@ class SyncClient(Peer):
         return self._run(self._core.list_page("prompts", cursor))
 
     def call_tool(self, name: str, arguments: Any = None, *, returns: Any = ..., **options: Any) -> Any:
-        """Calls a tool and gives its `ToolResult`; its `data` is the structured content, else the text.
+        """Calls a tool and returns its `ToolResult`; `data` is the structured content, or else read from the text.
 
         Parameters and errors: `Client.call_tool`.
 

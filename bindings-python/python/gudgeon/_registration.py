@@ -79,7 +79,8 @@ class Registration:
             if code == _replies.PARTS:
                 return ToolResult.from_dict({"content": [_block(item) for item in decode(said)]})
             if isinstance(said, bytes):
-                return ToolResult(said.decode(), structured_content=decode(said))
+                value = decode(said)
+                return ToolResult(value if isinstance(value, str) else said.decode(), structured_content=value)
             has_schema = self.plan.output_schema is not None
             return ToolResult(() if said is None else said, structured_content=said if has_schema else None)
         if self.kind in ("resources", "templates"):

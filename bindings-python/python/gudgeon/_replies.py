@@ -7,6 +7,8 @@ from enum import Enum
 from os import PathLike
 from typing import Any
 
+import msgspec
+
 from ._article import with_article
 from ._asking import QuestionReply
 from ._json import check_numbers, encode, encode_exact, is_pydantic
@@ -65,6 +67,11 @@ def _text(value: Any) -> str | None:
     return str.__str__(value) if isinstance(value, str) else None
 
 
+def _plain(said: bytes) -> bytes | str:
+    """Returns a JSON string as text: a Decimal or a date is read without quotes."""
+    return msgspec.json.decode(said, type=str) if said.startswith(b'"') else said
+
+
 def tool_reply(place: str, *, has_schema: bool, is_content: bool) -> Callable[[Any], Reply]:
     """Returns the conversion of a tool's results; `is_content`: its return annotation names content."""
 
@@ -76,7 +83,10 @@ def tool_reply(place: str, *, has_schema: bool, is_content: bool) -> Callable[[A
         if value is None:
             return b"null" if has_schema else None
         if isinstance(value, ToolResult):
-            return RESULT, encode(value.to_dict(), _RESULT)
+            whole = value.to_dict()
+            if not value.content and isinstance(whole.get("structuredContent"), str):
+                whole["content"] = [{"type": "text", "text": whole["structuredContent"]}]
+            return RESULT, encode(whole, _RESULT)
         if isinstance(value, Content):
             return PARTS, encode([value.to_dict()], _RESULT)
         text = _text(value)
@@ -89,7 +99,7 @@ def tool_reply(place: str, *, has_schema: bool, is_content: bool) -> Callable[[A
             )
         if isinstance(value, (list, tuple)) and (is_content or any(isinstance(item, Content) for item in value)):
             return PARTS, encode([_block(item, place) for item in value], _RESULT)
-        return _special(value, place) or json_reply(value)
+        return _special(value, place) or _plain(json_reply(value))
 
     return reply
 
@@ -132,7 +142,10 @@ def resource_reply(place: str, *, has_null: bool = False) -> Callable[[Any], Rep
             return PARTS, encode([resource_contents(value).to_dict()], _RESULT)
         if isinstance(value, (list, tuple)) and any(isinstance(item, (ResourceContents, Content)) for item in value):
             return PARTS, encode([resource_contents(item).to_dict() for item in value], _RESULT)
-        return _special(value, place) or json_reply(value)
+        special = _special(value, place)
+        if special is not None:
+            return special
+        return _plain(json_reply(value))
 
     return reply
 

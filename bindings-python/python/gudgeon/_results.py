@@ -4,6 +4,27 @@ from ._content import Content, content_from_dict, contents_of, text_of
 from ._value import REQUIRED, Value, each, plain, read_object, string, unbase64
 
 
+def _json_in(content):
+    """Returns the JSON value that the only text block holds, or else the text.
+
+    A quoted string stays text, and so does a number that not every language represents.
+    """
+    text = text_of(content)
+    if len(content) != 1 or text.lstrip()[:1] not in _JSON_STARTS:
+        return text
+    from msgspec.json import decode
+
+    try:
+        value = decode(text)
+    except (ValueError, RecursionError):
+        return text
+    return text if isinstance(value, int) and abs(value) > 2**53 else value
+
+
+# What arrays, objects, numbers, true, false and null begin with.
+_JSON_STARTS = frozenset("[{-0123456789tfn")
+
+
 class ToolResult(Value):
     """A tool's result; a handler may return one to set every part of it.
 
@@ -45,10 +66,17 @@ class ToolResult(Value):
 
     @property
     def data(self):
-        """The structured content, in the type that was requested or by the output schema; else the text."""
+        """The structured content, in the type that the caller asked for.
+
+        Without structured content, as in revisions before 2025-06-18: the JSON value in the text (an array, an object,
+        a number, true, false or null), the same in every revision; any other text is a str. Where a text may be either,
+        ask for the type: `call_tool(…, returns=str)`.
+        """
         if "_data" in self.__dict__:
             return self.__dict__["_data"]
-        return self.text if self.structured_content is None else self.structured_content
+        if self.structured_content is not None or self.is_error:
+            return self.text if self.structured_content is None else self.structured_content
+        return _json_in(self.content)
 
     @property
     def text(self):
