@@ -96,6 +96,27 @@ def test_the_readme_is_complete() -> None:
     assert [link for link in links if not link.startswith("https://")] == [], "PyPI and npm need absolute links"
 
 
+HOMES = [
+    "",
+    "core/src",
+    "bindings-python/src",
+    "bindings-python/python/gudgeon",
+    "bindings-node/src",
+    "bindings-node/ts",
+]
+MAPS = [it for it in documents() if it == "ARCHITECTURE.md" or it.startswith("docs/design/")]
+
+
+@pytest.mark.parametrize("document", MAPS)
+def test_files_that_the_maps_name_exist(document: str) -> None:
+    text = (ROOT / document).read_text(encoding="utf-8")
+    named = re.findall(r"[\w./-]*[\w-]+\.(?:rs|py|ts|mjs)\b", text)
+    missing = [name for name in named if not any((ROOT / home).joinpath(name).exists() for home in HOMES)]
+    files = subprocess.run(["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True).stdout.split()
+    known = {Path(path).name for path in files}
+    assert [name for name in missing if "/" in name or name not in known] == []
+
+
 @pytest.mark.parametrize("document", documents())
 def test_relative_links_lead_to_files(document: str) -> None:
     text = (ROOT / document).read_text(encoding="utf-8")
