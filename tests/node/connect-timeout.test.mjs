@@ -1,0 +1,54 @@
+/** A connect that fails says after how long, and leaves no process. */
+import assert from "node:assert/strict";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+
+import { CallTimeout, Client, ConnectFailed } from "gudgeon";
+
+/** Writes the ids of this process and of a child of its own into a file, ignores SIGTERM, and answers nothing. */
+const DEAF = (path) => `
+  import { spawn } from "node:child_process";
+  import { writeFileSync } from "node:fs";
+  process.on("SIGTERM", () => {});
+  const { pid } = spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)"], { stdio: "inherit" });
+  writeFileSync(${JSON.stringify(path)}, [process.pid, pid].join());
+  setInterval(() => {}, 1000);`;
+
+function isAlive(pid) {
+  try {
+    process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+  // One that its parent has not waited for yet counts as gone.
+  return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, "utf8"));
+}
+
+for (const revision of ["auto", "2025-11-25", "2026-07-28"]) {
+  test(`a server that never answers fails within the timeout, with revision ${revision}`, { skip: process.platform !== "linux" && "needs /proc" }, async () => {
+    const folder = mkdtempSync(join(tmpdir(), "gudgeon-"));
+    const pids = join(folder, "pids");
+    const target = { command: process.execPath, args: ["--input-type=module", "-e", DEAF(pids)] };
+    const error = await Client.connect(target, { revision, timeoutMs: 3_000 }).then(assert.fail, (error) => error);
+    assert.ok(error instanceof CallTimeout, String(error));
+    assert.match(error.message, /no answer to \S.* in 3 s/);
+    const left = readFileSync(pids, "utf8").split(",").map(Number);
+    assert.equal(left.length, 2);
+    assert.deepEqual(left.filter(isAlive), []);
+    rmSync(folder, { recursive: true });
+  });
+}
+
+test("milliseconds are told as the caller wrote them, or as seconds", async () => {
+  const target = { command: process.execPath, args: ["-e", "setInterval(() => {}, 1000)"] };
+  await assert.rejects(Client.connect(target, { timeoutMs: 1_500 }), (error) => error instanceof CallTimeout && /in (1\.5 s|1,?500 ms)/.test(error.message));
+});
+
+test("a command that exits at once is told with its status", async () => {
+  await assert.rejects(
+    Client.connect({ command: process.execPath, args: ["-e", "process.exit(3)"] }, { timeoutMs: 60_000 }),
+    (error) => error instanceof ConnectFailed && error.exitStatus === 3,
+  );
+});
