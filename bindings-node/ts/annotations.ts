@@ -1,4 +1,5 @@
-import { type Checks, checkOptions, refuseUnknown, shown, text, yesOrNo } from "./checks.js";
+import { type Checks, checkOptions, refuseUnknown, text, yesOrNo } from "./checks.js";
+import { shown } from "./shown.js";
 import { isObject } from "./content.js";
 import type { ToolAnnotations } from "./types.js";
 

@@ -1,4 +1,5 @@
 import { isObject } from "./content.js";
+import { shown } from "./shown.js";
 import { type Advice, unknownName } from "./unknown.js";
 
 /** Returns what is wrong with an option's value; undefined where it is allowed. */
@@ -91,17 +92,4 @@ export function isUrl(value: unknown): boolean {
 
 function isInteger(value: unknown, least: number): boolean {
   return Number.isSafeInteger(value) && Number(value) >= least;
-}
-
-/** Returns a value as error texts show it. */
-export function shown(value: unknown): string {
-  try {
-    return shortened(JSON.stringify(value) ?? String(value));
-  } catch {
-    return shortened(String(value));
-  }
-}
-
-function shortened(text: string): string {
-  return text.length > 200 ? `${text.slice(0, 200)}…` : text;
 }

@@ -1,4 +1,4 @@
-import { shown } from "./checks.js";
+import { shown } from "./shown.js";
 import { pathToFileURL } from "node:url";
 
 import { isObject } from "./content.js";

@@ -1,4 +1,5 @@
-import { refuseUnknown, shown } from "./checks.js";
+import { refuseUnknown } from "./checks.js";
+import { shown } from "./shown.js";
 import { errorOf } from "./client-errors.js";
 import type { Listening, Taken } from "./client-wire.js";
 import { ConnectionLost } from "./errors.js";

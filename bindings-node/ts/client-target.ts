@@ -1,4 +1,4 @@
-import { shown } from "./checks.js";
+import { shown } from "./shown.js";
 import { isObject } from "./content.js";
 import { coreOf, isServer } from "./core.js";
 import { checked, native, type NativeClient } from "./native.js";

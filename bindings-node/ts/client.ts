@@ -1,5 +1,6 @@
 import { brandClass } from "./brand.js";
-import { refuseUnknown, shown } from "./checks.js";
+import { refuseUnknown } from "./checks.js";
+import { shown } from "./shown.js";
 import { checkCallOptions, checkClientOptions } from "./client-options.js";
 import { inputRequiredFromWire, rootsToWire } from "./client-questions.js";
 import { RestartingWire } from "./client-restart.js";

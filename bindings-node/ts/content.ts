@@ -1,5 +1,5 @@
 import { isMarked, mark } from "./brand.js";
-import { shown } from "./checks.js";
+import { shown } from "./shown.js";
 import type {
   AudioContent,
   Content,

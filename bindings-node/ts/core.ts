@@ -1,4 +1,4 @@
-import { shown } from "./checks.js";
+import { shown } from "./shown.js";
 import { isObject } from "./content.js";
 import { type CallContext } from "./context.js";
 import { resourceResult } from "./connection.js";

@@ -1,5 +1,6 @@
 import { brandClass } from "./brand.js";
-import { refuseUnknown, shown } from "./checks.js";
+import { refuseUnknown } from "./checks.js";
+import { shown } from "./shown.js";
 import {
   asContent,
   contentListFromWire,

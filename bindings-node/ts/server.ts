@@ -2,7 +2,8 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 
 import { checkedAnnotations, checkedToolAnnotations } from "./annotations.js";
 import { brandClass } from "./brand.js";
-import { refuseUnknown, shown } from "./checks.js";
+import { refuseUnknown } from "./checks.js";
+import { shown } from "./shown.js";
 import { isObject } from "./content.js";
 import type { CallContext } from "./context.js";
 import { coreOf, isTemplate, referenceTo, ServerCore, setCore, type Kind } from "./core.js";

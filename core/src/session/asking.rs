@@ -3,7 +3,7 @@
 //! A question is sent in one of two ways, depending on the revision's tables:
 //!
 //! - *inside a result* (`input_required`): the client repeats its request with the answers. Earlier answers travel in
-//! the sealed state as a [`Journal`].
+//!   the sealed state as a [`Journal`].
 //! - *as a request* on the stream.
 //!
 //! A handler that returned its questions is run again with the answers; a suspended handler resumes.
