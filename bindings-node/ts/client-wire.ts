@@ -85,12 +85,16 @@ export class ClientWire {
   #closing: Promise<void> | undefined;
   readonly #alive = new KeepAlive();
 
-  /** `isInMemory`: the server is in this process, which then lives on only while a request waits. */
+  /**
+   * With `isInMemory` the server is in this process. The connection then keeps the process alive only while a request or a
+   * subscription is open, or if the client has callbacks or roots, which its server may ask for.
+   */
   constructor(options: ClientOptions, target: string, isInMemory: boolean, open: (wake: () => void) => NativeClient) {
     this.#options = options;
     this.#target = target;
     this.#native = open(() => this.#drain());
-    if (!isInMemory) this.#alive.hold();
+    const mayBeAsked = options.roots !== undefined || Object.values(options).some((it) => typeof it === "function");
+    if (!isInMemory || mayBeAsked) this.#alive.hold();
   }
 
   get isOpen(): boolean {

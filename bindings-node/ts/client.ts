@@ -23,8 +23,8 @@ import type {
 type Wire = Record<string, unknown>;
 
 /**
- * A client connected to one server. The connection keeps the process alive until `close()`; with a server in memory, only
- * calls under way do.
+ * A client connected to one server. The connection keeps the process alive until `close()`; with a server in memory and
+ * without callbacks, only calls and subscriptions under way do.
  *
  * @example
  * ```ts

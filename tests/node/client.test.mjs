@@ -192,7 +192,7 @@ test("an in-memory client that is not closed keeps no process alive; a call and 
 
 test("validate refuses arguments before they are sent", async () => {
   const client = await Client.connect(shelf(), { validate: true });
-  await assert.rejects(client.callTool("add", { a: 1 }), (error) => error instanceof TypeError && /"b"/.test(error.message));
+  await assert.rejects(client.callTool("add", { a: 1 }), (error) => error instanceof TypeError && /'b'/.test(error.message));
   await client.close();
 });
 

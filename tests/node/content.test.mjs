@@ -85,7 +85,7 @@ test("media types: a bare format, with a dot, whole", () => {
 });
 
 test("a path in place of bytes is told at once, with the mend", () => {
-  assert.throws(() => image("cover.png", "png"), /image\(\) takes bytes as a Uint8Array; for a path use file\(\)/);
+  assert.throws(() => image("cover.png", "png"), /image\(\) takes bytes as a Uint8Array, not "cover.png"; for a path use file\(\)/);
 });
 
 test("file() embeds UTF-8 as text, anything else as bytes", async () => {

@@ -122,7 +122,7 @@ test("mistakes at registration are told at once, with the place and the mend", (
     [() => new Server("t", { version: 7 }), /version must be a string, not 7/],
     [() => new Server("t", { lifespan: {} }), /lifespan must be a function/],
     [() => middleware.rateLimit(0), /requests a second above 0/],
-    [() => middleware.rateLimit(1, { by: "moon" }), /'principal', 'client' or 'server'/],
+    [() => middleware.rateLimit(1, { by: "moon" }), /"principal", "client" or "server"/],
     [() => currentContext(), /inside a handler/],
   ];
   for (const [act, message] of cases) assert.throws(act, message, String(message));

@@ -43,7 +43,7 @@ impl Engine {
                         Some((next, context)) => {
                             self.admit_resumed(now, next, weight, suspended, context);
                         }
-                        None => self.end(suspended.running),
+                        None => self.end(&suspended.running),
                     }
                 }
             },
@@ -124,16 +124,12 @@ impl Engine {
         mut running: Running,
     ) {
         self.promote_read(now, call, &mut running);
-        match self.promote_round(&mut running) {
-            Some((next, context)) => {
-                self.rebind(next.call, &mut running, context);
-                self.calls.put(next, weight, deadline, State::Running(running));
-            }
-            None => {
-                let turn = running.turn.take();
-                self.end(running);
-                self.leave(now, turn);
-            }
+        if let Some((next, context)) = self.promote_round(&mut running) {
+            self.rebind(next.call, &mut running, context);
+            self.calls.put(next, weight, deadline, State::Running(running));
+        } else {
+            self.end(&running);
+            self.leave(now, running.turn);
         }
     }
 
@@ -163,7 +159,7 @@ impl Engine {
     }
 
     /// Stops a handler whose answer nobody waits for.
-    fn end(&mut self, running: Running) {
+    fn end(&mut self, running: &Running) {
         if let Some(round) = running.replay.as_ref().and_then(|it| it.round) {
             self.rounds.forget(round);
         }

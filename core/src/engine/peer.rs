@@ -150,7 +150,7 @@ impl PeerSession {
         self.drain(pump, done.map_or(stream, |it| it.stream), &mut send);
     }
 
-    fn drain(&mut self, pump: &mut Pump<'_>, current: u64, send: &mut impl FnMut(OutgoingFrame)) {
+    fn drain(&mut self, pump: &mut Pump<'_>, current: u64, emit: &mut impl FnMut(OutgoingFrame)) {
         let mut cancelled = None;
         while let Some(output) = self.machine.poll() {
             match output {
@@ -167,7 +167,7 @@ impl PeerSession {
                             (Some(cancelled.unwrap_or(current)), true)
                         }
                     };
-                    send(OutgoingFrame {
+                    emit(OutgoingFrame {
                         stream,
                         frame: Some(sent.frame),
                         is_reply,
@@ -178,7 +178,7 @@ impl PeerSession {
                 }
                 Output::Silent(key) => {
                     self.forget(key);
-                    send(OutgoingFrame {
+                    emit(OutgoingFrame {
                         stream: Some(cancelled.unwrap_or(current)),
                         frame: None,
                         is_reply: true,

@@ -39,6 +39,7 @@ struct Server {
 /// Durations are in milliseconds.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a member of the declaration")]
 struct Options {
     #[serde(default)]
     tags: Vec<String>,
