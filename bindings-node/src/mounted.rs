@@ -143,14 +143,14 @@ impl NativeMounted {
     ) -> napi::Result<Self> {
         let config = http_options::mounted(options)?;
         let waiting = Arc::new(Waiting::default());
-        let (shared, server) = served.open(|components| {
-            let server = EndpointServer::new(components, config);
-            let mounted = Mounted { server: Arc::clone(&server), waiting: Arc::clone(&waiting) };
-            (Arc::new(Shared::new(Arc::new(mounted), wake)), server)
+        let (shared, endpoint) = served.open(|components| {
+            let endpoint = EndpointServer::new(components, config);
+            let mover = Mounted { server: Arc::clone(&endpoint), waiting: Arc::clone(&waiting) };
+            (Arc::new(Shared::new(Arc::new(mover), wake)), endpoint)
         });
         // Set once, here.
         let _ = waiting.shared.set(Arc::downgrade(&shared));
-        Ok(Self { shared, server, waiting })
+        Ok(Self { shared, server: endpoint, waiting })
     }
 }
 

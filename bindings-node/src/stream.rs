@@ -125,12 +125,12 @@ fn attach<const WEAK: bool>(
 ) -> napi::Result<Arc<Shared>> {
     let (kicked, kick) = std::io::pipe().map_err(|it| io("no pipe could be made", it))?;
     let (shared, stream) = served.open(|components| {
-        let server = match test {
+        let machine = match test {
             None => StreamServer::new(components, output),
             Some((mode, facts)) => StreamServer::for_test(components, output, mode, Some(facts)),
         };
         let (paused, stopped) = (AtomicBool::new(false), AtomicBool::new(false));
-        let stream = Arc::new(Stream { server, kick, paused, stopped });
+        let stream = Arc::new(Stream { server: machine, kick, paused, stopped });
         (Arc::new(Shared::new(Arc::clone(&stream) as Arc<dyn Mover>, wake)), stream)
     });
     read_in_thread(Arc::clone(&shared), stream, input, kicked, max_message)?;

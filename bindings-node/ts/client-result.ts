@@ -7,9 +7,23 @@ import type { Reply } from "./client-wire.js";
 /** Returns a tool's result, with `data` validated by the schema if one is given. */
 export function toolResult(name: string, reply: Reply, output: unknown): ToolResult | Promise<ToolResult> {
   const [data] = reply.data;
-  const result = reply.data.length > 0 ? toolResultFromWire(reply.result, data) : toolResultFromWire(reply.result);
+  const result = reply.data.length > 0 ? toolResultFromWire(reply.result, data) : withTextData(toolResultFromWire(reply.result));
   if (output === undefined || result.isError) return result;
   return typed(result, name, checkOf(output, `callTool(${JSON.stringify(name)}), output`));
+}
+
+/** The first characters of arrays, objects, numbers, true, false and null in JSON. */
+const JSON_START = /^\s*[[{\-0-9tfn]/;
+
+/**
+ * Returns the same result; where its only content is a text that is JSON, with that value as `data`, so that `data` is the
+ * same in revisions without structured content. A quoted string stays text.
+ */
+function withTextData(result: ToolResult): ToolResult {
+  if (result.content.length !== 1 || !JSON_START.test(result.text)) return result;
+  const parsed = parsedText(result.text);
+  const isExact = typeof parsed?.value !== "number" || !Number.isInteger(parsed.value) || Number.isSafeInteger(parsed.value);
+  return parsed !== undefined && isExact ? withData(result, parsed.value) : result;
 }
 
 async function typed(result: ToolResult, name: string, check: Validate): Promise<ToolResult> {

@@ -94,7 +94,7 @@ export class CallContext implements Context {
   get session(): Map<string, unknown> {
     if (!this.facts.hasSession) {
       throw new NotSupported(
-        `revision ${this.revision} has no sessions, so ctx.session does not exist`,
+        `revision ${this.revision} has no sessions, so there is no ctx.session`,
         { hint: "give the client a handle that it passes as an argument, or keep the data in a store of your own, by ctx.principal" },
       );
     }

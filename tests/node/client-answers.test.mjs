@@ -200,7 +200,7 @@ test("maxRounds arrives, and is checked", async () => {
   const asked = [];
   const onElicit = ({ message }) => asked.push(message) > 0;
   await using({ revision: "2026-07-28", onElicit, maxRounds: 3 }, async (client) => {
-    await assert.rejects(client.callTool("forEver"), (error) => /after 3 rounds/.test(error.message) && /max_rounds/.test(error.hint));
+    await assert.rejects(client.callTool("forEver"), (error) => /after 3 rounds/.test(error.message) && /maxRounds/.test(error.hint));
   });
   assert.deepEqual(asked, ["Round 1?", "Round 2?", "Round 3?"]);
   for (const wrong of [0, -1, 1.5, "3", Number.NaN]) {

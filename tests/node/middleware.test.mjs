@@ -283,7 +283,7 @@ test("middleware that would never run is refused", async () => {
     ["call_tool", /such as "tools\/call"/],
     ["notifications/initialized", /such as "tools\/call"/],
     [[], /no methods are named/],
-    [5, /a method, such as "tools\/call"/],
+    [5, /a method such as "tools\/call"/],
   ]) {
     assert.throws(() => app.middleware((_, next) => next(), { on }), (error) => error instanceof TypeError && mend.test(error.message));
   }

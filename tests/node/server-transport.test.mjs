@@ -123,7 +123,7 @@ test("mistakes at registration are told at once, with the place and the mend", (
     [() => new Server("t", { lifespan: {} }), /lifespan must be a function/],
     [() => middleware.rateLimit(0), /requests a second above 0/],
     [() => middleware.rateLimit(1, { by: "moon" }), /"principal", "client" or "server"/],
-    [() => currentContext(), /inside a handler/],
+    [() => currentContext(), /only in a handler/],
   ];
   for (const [act, message] of cases) assert.throws(act, message, String(message));
   assert.deepEqual([...app.tools].map((it) => it.name), ["a"]);

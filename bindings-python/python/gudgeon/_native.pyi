@@ -1,7 +1,7 @@
 from _typeshed import SupportsGetItem, SupportsLenAndGetItem
 from typing import Any, SupportsFloat, SupportsIndex, final
 
-__all__ = ["Call", "Client", "Connection", "Endpoint", "Exchange", "Mailbox", "Pending", "Principal", "Read", "Registered", "Server", "Serving", "Slot", "expand", "forked", "form_problem", "portable", "shut_down", "shut_down_clients", "take_stdio", "variables"]
+__all__ = ["Call", "Client", "Connection", "Endpoint", "Exchange", "Mailbox", "Pending", "Principal", "Read", "Registered", "Server", "Serving", "Slot", "TestServing", "expand", "forked", "form_problem", "portable", "shut_down", "shut_down_clients", "take_stdio", "variables"]
 
 @final
 class Call:

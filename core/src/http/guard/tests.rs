@@ -29,8 +29,8 @@ fn refused(config: &GuardConfig, lines: &[(&str, &str)]) -> Option<u16> {
     let body: serde_json::Value = serde_json::from_slice(&refusal.body).expect("JSON");
     let text = body["error"].as_str().expect("a text");
     let settings = match refusal.status.as_u16() {
-        421 => ["allowed_hosts", "allowedHosts", "public_url", "publicUrl"],
-        403 => ["allowed_origins", "allowedOrigins", "public_url", "publicUrl"],
+        421 => ["allowed_hosts", "public_url"],
+        403 => ["allowed_origins", "public_url"],
         other => panic!("{other}"),
     };
     for setting in settings {
