@@ -30,7 +30,7 @@ const TARGETS: [&str; 6] = ["plain", "timed", "alone", "forbids", "guarded", "me
 const KEYS: [&str; 2] = ["a", "b"];
 const PARK_TTL: Duration = Duration::from_secs(20);
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 enum Step {
     Call { peer: usize, target: usize, is_modern: bool },
     Retry { peer: usize, round: Index, answers: Brought },
@@ -162,7 +162,7 @@ impl Model {
     fn perform(&mut self, step: Step) {
         match step {
             Step::Call { peer, target, is_modern } => {
-                self.call(peer, target, is_modern, &json!({}))
+                self.call(peer, target, is_modern, &json!({}));
             }
             Step::Retry { peer, round, answers } => self.retry(peer, round, answers),
             Step::Cancel { peer, request } => {
@@ -362,23 +362,24 @@ impl Model {
                 | EndpointOutput::Change(Reader::Connection(connection), frame) => {
                     self.receive(connection, &frame);
                 }
-                EndpointOutput::Effect(effect) => self.check(effect),
+                EndpointOutput::Effect(effect) => self.check(&effect),
                 other => panic!("nothing came over HTTP: {other:?}"),
             }
         }
     }
 
-    fn check(&mut self, effect: Effect) {
+    fn check(&mut self, effect: &Effect) {
         match effect {
             Effect::Run(Run { id, is_notification, .. }) => {
-                assert!(self.runs.insert(id), "{id:?} runs twice");
-                if is_notification {
-                    self.notified.insert(id);
+                assert!(self.runs.insert(*id), "{id:?} runs twice");
+                if *is_notification {
+                    self.notified.insert(*id);
                 }
             }
-            Effect::Cancel(run) => assert!(self.runs.remove(&run), "{run:?} had ended"),
-            Effect::Resume { run, .. } => assert!(self.runs.contains(&run), "{run:?} had ended"),
-            Effect::Answered { run, .. } => assert!(self.runs.contains(&run), "{run:?} had ended"),
+            Effect::Cancel(run) => assert!(self.runs.remove(run), "{run:?} had ended"),
+            Effect::Resume { run, .. } | Effect::Answered { run, .. } => {
+                assert!(self.runs.contains(run), "{run:?} had ended");
+            }
             Effect::Report(_) | Effect::Detail(_) => (),
         }
     }
