@@ -38,7 +38,7 @@ async function typed(result: ToolResult, name: string, check: Validate): Promise
         if (!(error instanceof SchemaMismatch)) throw error;
       }
     }
-    return withData(result, await check(result.data));
+    return withData(result, await check(result.structuredContent === undefined ? result.text : result.data));
   } catch (error) {
     if (!(error instanceof SchemaMismatch)) throw error;
     throw new McpError(`${place} returned a result that the given output schema refuses: ${error.message}`, {

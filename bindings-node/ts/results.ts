@@ -35,7 +35,7 @@ export class ToolResult<D = unknown> {
   /** Default: false. */
   readonly isError: boolean;
   readonly meta: Meta;
-  /** The structured content, validated by the call's `output` schema if there is one; without structured content, the text. */
+  /** The structured content, validated by the call's `output` schema if there is one; without structured content, the JSON value that the only text holds, or the text. */
   readonly data: D;
   /** All text content, joined by line breaks. */
   readonly text: string;
@@ -133,7 +133,7 @@ export function toolResultFromWire(raw: Wire, ...data: [unknown?]): ToolResult {
 
 /** Returns the same result with other data. */
 export function withData<D>(result: ToolResult, data: D): ToolResult<D> {
-  return Object.defineProperty(result, "data", { value: data, enumerable: true }) as ToolResult<D>;
+  return Object.defineProperty(result, "data", { value: data, enumerable: true, configurable: true }) as ToolResult<D>;
 }
 
 export function resourceResultToWire(result: ResourceResult): Wire {

@@ -33,6 +33,7 @@ for (const revision of eras) {
       for (const [name, [, data]] of Object.entries(VALUES)) assert.deepEqual((await client.callTool(name)).data, data, name);
       assert.equal((await client.callTool("digits", {}, { output: z.string() })).data, "3");
       assert.equal((await client.callTool("number", {}, { output: z.number() })).data, 3);
+      assert.equal((await client.callTool("number", {}, { output: z.number().transform((it) => it + 1) })).data, 4);
       for (const [name, said] of [["date", "1970-01-01T00:00:00.000Z"], ["url", "http://a/b"], ["integer", "42"], ["string", "three"]]) {
         assert.equal((await client.callTool(name)).text, said);
       }
