@@ -1,4 +1,4 @@
-//! HTTP requests, checked in this order: who calls, where, how; then what the body is, and which era it owner to.
+//! HTTP requests, checked in this order: who calls, where, how; then what the body is, and which era it belongs to.
 
 use std::{sync::Arc, time::Instant};
 
