@@ -131,7 +131,7 @@ function plain(schema: unknown, place: string): JsonObject {
   }
   const bare = Object.keys(schema).find((name) => standardOf(schema[name]) !== undefined);
   if (bare !== undefined) {
-    throw new TypeError(`${place}: "${bare}" holds a schema, but the object around it is none; wrap it, as in z.object({ ${bare}: … })`);
+    throw new TypeError(`${place}: "${bare}" holds a schema, but the object around it is not a schema; wrap it, as in z.object({ ${bare}: … })`);
   }
   let written: string;
   try {

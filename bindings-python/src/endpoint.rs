@@ -249,7 +249,7 @@ impl NativePrincipal {
     #[new]
     fn new(said: &[u8]) -> PyResult<Self> {
         let principal = serde_json::from_slice(said)
-            .map_err(|it| PyValueError::new_err(format!("the principal can't be meant: {it}")))?;
+            .map_err(|it| PyValueError::new_err(format!("the principal is invalid: {it}")))?;
         Ok(Self(Arc::new(principal)))
     }
 }

@@ -86,7 +86,7 @@ test("a schema that can't be written fails with the mend", () => {
     [old("arktype"), /use arktype 2\.1\.28 or later/],
     [old("acme"), /this acme schema .* ~standard\.jsonSchema/],
     [z.object({ at: z.date() }), /zod can't write the input side of this schema as JSON Schema: Date cannot .*ISO 8601/],
-    [{ a: z.string() }, /"a" holds a schema, but the object around it is none; wrap it, as in z\.object\(\{ a: … \}\)/],
+    [{ a: z.string() }, /"a" holds a schema, but the object around it is not a schema; wrap it, as in z\.object\(\{ a: … \}\)/],
     [() => 1, /a function is no schema; give a Standard Schema \(zod, valibot, arktype\) or a JSON Schema object/],
     ["string", /a string is no schema/],
     [null, /null is no schema/],

@@ -212,8 +212,8 @@ async def late(scope: Any) -> str:
         (lambda request: "ada", ["gave back a str: give back a gudgeon.types.Principal", "None where nobody is known"]),
         (lambda request: {"subject": "ada"}, ["gave back a dict"]),
         (late, ["gave back a str"]),
-        (lambda request: Principal(7), ["the principal can't be meant", "integer `7`"]),  # type: ignore[arg-type]
-        (lambda request: Principal("ada", scopes=[1]), ["the principal can't be meant"]),  # type: ignore[list-item]
+        (lambda request: Principal(7), ["the principal is invalid", "integer `7`"]),  # type: ignore[arg-type]
+        (lambda request: Principal("ada", scopes=[1]), ["the principal is invalid"]),  # type: ignore[list-item]
         (lambda request: Principal("ada", claims={"key": object()}), ["TypeError"]),
     ],
 )
