@@ -40,6 +40,17 @@ fn is_alive(pid: &str) -> bool {
         .is_ok_and(|it| !it.rsplit(')').next().unwrap_or_default().trim_start().starts_with('Z'))
 }
 
+/// Waits for the end of a process that was sent a signal.
+async fn assert_ends(pid: &str) {
+    for _ in 0..100 {
+        if !is_alive(pid) {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    panic!("{pid} lives on");
+}
+
 async fn pid(client: &Client) -> String {
     client.call_tool("pid", ()).await.expect("answers").text()
 }
@@ -142,7 +153,7 @@ async fn children_of_a_wrapper_are_ended_with_it() {
     let client = Client::connect(wrapper).await.expect("connects");
     let inside = pid(&client).await;
     client.close().await;
-    assert!(!is_alive(&inside));
+    assert_ends(&inside).await;
 }
 
 #[tokio::test]
@@ -168,7 +179,7 @@ time.sleep(600)"#
     std::fs::remove_file(&folder).expect("it is ours");
     assert_eq!(pids.lines().count(), 2);
     for pid in pids.lines() {
-        assert!(!is_alive(pid), "{pid} lives on");
+        assert_ends(pid).await;
     }
 }
 
@@ -177,13 +188,7 @@ async fn dropping_a_client_ends_its_server() {
     let client = Client::connect(server("", "")).await.expect("connects");
     let pid = pid(&client).await;
     drop(client);
-    for _ in 0..50 {
-        if !is_alive(&pid) {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-    panic!("it lives on");
+    assert_ends(&pid).await;
 }
 
 #[tokio::test]
