@@ -1,11 +1,11 @@
-import { brandClass } from "./brand.js";
-import { refuseUnknown } from "./checks.js";
+import { brandClass } from "./model/brand.js";
+import { refuseUnknown } from "./model/checks.js";
 import { Client } from "./client.js";
-import { isObject } from "./content.js";
-import { McpError, NotSupported, ProtocolError, ResourceNotFound } from "./errors.js";
-import type { PromptResult, ResourceResult, ToolResult } from "./results.js";
-import { toolCall, type ToolCall, type ToolCallArguments } from "./tool-call.js";
-import type { CallOptions, ClientOptions, Prompt, Resource, ResourceTemplate, Target, Tool } from "./types.js";
+import { isObject } from "./model/content.js";
+import { McpError, NotSupported, ProtocolError, ResourceNotFound } from "./model/errors.js";
+import type { PromptResult, ResourceResult, ToolResult } from "./model/results.js";
+import { toolCall, type ToolCall, type ToolCallArguments } from "./client/tool-call.js";
+import type { CallOptions, ClientOptions, Prompt, Resource, ResourceTemplate, Target, Tool } from "./model/types.js";
 
 type Targets = Readonly<Record<string, Target>>;
 

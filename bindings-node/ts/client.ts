@@ -1,24 +1,24 @@
-import { brandClass } from "./brand.js";
-import { refuseUnknown } from "./checks.js";
-import { shown } from "./shown.js";
-import { checkCallOptions, checkClientOptions } from "./client-options.js";
-import { inputRequiredFromWire, rootsToWire } from "./client-questions.js";
-import { RestartingWire } from "./client-restart.js";
-import { toolResult } from "./client-result.js";
-import { Subscribing } from "./client-subscription.js";
-import { headersOf, reach, type Reached } from "./client-target.js";
-import { ClientWire, type Facts, milliseconds, type Reply } from "./client-wire.js";
-import { isObject } from "./content.js";
-import { explainForeignNames } from "./foreign.js";
-import { toJson } from "./json.js";
-import { keepAliveUntil } from "./keep-alive.js";
-import { toolCall, type ToolCall, type ToolCallArguments } from "./tool-call.js";
-import { promptFromWire, resourceFromWire, resourceTemplateFromWire, toolFromWire } from "./components.js";
-import { promptResultFromWire, resourceResultFromWire, type PromptResult, type ResourceResult, type ToolResult } from "./results.js";
+import { brandClass } from "./model/brand.js";
+import { refuseUnknown } from "./model/checks.js";
+import { shown } from "./model/shown.js";
+import { checkCallOptions, checkClientOptions } from "./client/options.js";
+import { inputRequiredFromWire, rootsToWire } from "./client/questions.js";
+import { RestartingWire } from "./client/restart.js";
+import { toolResult } from "./client/result.js";
+import { Subscribing } from "./client/subscription.js";
+import { headersOf, reach, type Reached } from "./client/target.js";
+import { ClientWire, type Facts, milliseconds, type Reply } from "./client/wire.js";
+import { isObject } from "./model/content.js";
+import { explainForeignNames } from "./model/other-sdks.js";
+import { toJson } from "./model/json.js";
+import { keepAliveUntil } from "./model/keep-alive.js";
+import { toolCall, type ToolCall, type ToolCallArguments } from "./client/tool-call.js";
+import { promptFromWire, resourceFromWire, resourceTemplateFromWire, toolFromWire } from "./model/components.js";
+import { promptResultFromWire, resourceResultFromWire, type PromptResult, type ResourceResult, type ToolResult } from "./model/results.js";
 import type {
   CallOptions, ClientOptions, Completion, Implementation, InputRequired, LogLevel, Meta, Output, Page, Prompt,
   Resource, ResourceTemplate, Revision, Root, Schema, Subscription, Target, Tool,
-} from "./types.js";
+} from "./model/types.js";
 
 type Wire = Record<string, unknown>;
 

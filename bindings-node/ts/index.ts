@@ -1,7 +1,7 @@
 /** Gudgeon: the Model Context Protocol for TypeScript. */
 export { Client } from "./client.js";
 export { ClientGroup } from "./client-group.js";
-export { assistant, audio, embed, file, image, other, resourceLink, text, toolOutcome, toolUse, user } from "./content.js";
+export { assistant, audio, embed, file, image, other, resourceLink, text, toolOutcome, toolUse, user } from "./model/content.js";
 export {
   AuthError,
   CallTimeout,
@@ -16,13 +16,13 @@ export {
   ResourceNotFound,
   ToolError,
   UrlElicitationRequired,
-} from "./errors.js";
-export { currentContext } from "./current.js";
-export { FastMCP, McpServer } from "./foreign.js";
-export { middleware } from "./middleware.js";
-export { ask, cancelled, declined } from "./questions.js";
-export { PromptResult, ResourceResult, ToolResult } from "./results.js";
-export { jsonSchema } from "./schema.js";
+} from "./model/errors.js";
+export { currentContext } from "./call/current.js";
+export { FastMCP, McpServer } from "./model/other-sdks.js";
+export { middleware } from "./server/middleware.js";
+export { ask, cancelled, declined } from "./model/questions.js";
+export { PromptResult, ResourceResult, ToolResult } from "./model/results.js";
+export { jsonSchema } from "./schema/compile.js";
 export { Server } from "./server.js";
 export type {
   Annotations, AnyServer, Audio, AudioContent, CallOptions, Change, ClientOptions, Command, Completion, Content, Context, ElicitRequest,
@@ -31,4 +31,4 @@ export type {
   Resource, ResourceContents, ResourceLink, ResourceOptions, ResourceTemplate, Revision, Root, SampleOptions, SampleRequest,
   SampleResult, Schema, SchemaLike, ServerOptions, Subscription, Target, Text, TextContent, Tool, ToolAnnotations, ToolOptions, ToolOutcome,
   ToolUse, Transport, TypedJsonSchema, Variables,
-} from "./types.js";
+} from "./model/types.js";

@@ -1,34 +1,34 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 
-import { checkedAnnotations, checkedToolAnnotations } from "./annotations.js";
-import { brandClass } from "./brand.js";
-import { refuseUnknown } from "./checks.js";
-import { shown } from "./shown.js";
-import { isObject } from "./content.js";
-import type { CallContext } from "./context.js";
-import { coreOf, isTemplate, referenceTo, ServerCore, setCore, type Kind } from "./core.js";
-import { ProtocolError } from "./errors.js";
-import { answerFetch } from "./fetch.js";
-import { explainForeignNames } from "./foreign.js";
-import { httpOptions } from "./http-options.js";
-import { listen, runListening } from "./listening.js";
-import { then } from "./maybe.js";
+import { checkedAnnotations, checkedToolAnnotations } from "./model/annotations.js";
+import { brandClass } from "./model/brand.js";
+import { refuseUnknown } from "./model/checks.js";
+import { shown } from "./model/shown.js";
+import { isObject } from "./model/content.js";
+import type { CallContext } from "./call/context.js";
+import { coreOf, isTemplate, referenceTo, ServerCore, setCore, type Kind } from "./server/core.js";
+import { ProtocolError } from "./model/errors.js";
+import { answerFetch } from "./serving/fetch.js";
+import { explainForeignNames } from "./model/other-sdks.js";
+import { httpOptions } from "./server/http-options.js";
+import { listen, runListening } from "./serving/listening.js";
+import { then } from "./model/promises.js";
 import { checked, native } from "./native.js";
-import { answerNode, failNode } from "./node-http.js";
-import { checkComponentOptions } from "./component-options.js";
-import { promptFromWire, resourceFromWire, resourceTemplateFromWire, toolFromWire } from "./components.js";
-import { makePlan, promptCall, toolCall, type Steps } from "./plan.js";
-import { promptArguments } from "./prompt-arguments.js";
-import { RegistryView } from "./registry.js";
-import { compileInput, compileSchema, type CompiledSchema } from "./schema.js";
-import { runStdio, serveTransport } from "./serving.js";
+import { answerNode, failNode } from "./serving/node-http.js";
+import { checkComponentOptions } from "./server/component-options.js";
+import { promptFromWire, resourceFromWire, resourceTemplateFromWire, toolFromWire } from "./model/components.js";
+import { makePlan, promptCall, toolCall, type Steps } from "./plan/plan.js";
+import { promptArguments } from "./plan/prompt-arguments.js";
+import { RegistryView } from "./server/registry.js";
+import { compileInput, compileSchema, type CompiledSchema } from "./schema/compile.js";
+import { runStdio, serveTransport } from "./serving/streams.js";
 import type {
   AnyServer, Completion, Context, FetchHandler, Given, HttpOptions, Listening, Maybe, Message, Middleware, Output, Principal, Prompt,
   PromptOptions, Question, Registry, Reply, Resource, ResourceOptions, ResourceTemplate, Schema, ServerMembers,
   ServerOptions, Tool, ToolOptions, Transport, Variables,
-} from "./types.js";
-import type { PromptResult } from "./results.js";
-import type { Visible } from "./visible.js";
+} from "./model/types.js";
+import type { PromptResult } from "./model/results.js";
+import type { Visible } from "./server/visibility.js";
 
 type Wire = Record<string, unknown>;
 type Handle = (...args: unknown[]) => unknown;

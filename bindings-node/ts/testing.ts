@@ -1,15 +1,15 @@
 /** Aids for tests: `gudgeon/testing`. */
 
-import { keyedCallback } from "./client-questions.js";
-import { TestTarget } from "./client-target.js";
+import { keyedCallback } from "./client/questions.js";
+import { TestTarget } from "./client/target.js";
 import { Client } from "./client.js";
-import { type Check, checkOptions, oneOf, refuseUnknown, stringsByName, yesOrNo } from "./checks.js";
-import { isObject } from "./content.js";
-import { coreOf } from "./core.js";
-import { ProtocolError } from "./errors.js";
-import { type Faults, Recorder } from "./testing-options.js";
-import { tapped } from "./testing-wire.js";
-import type { AnyServer, ClientOptions, ElicitRequest, LogLevel, Principal, Revision, SampleRequest } from "./types.js";
+import { type Check, checkOptions, oneOf, refuseUnknown, stringsByName, yesOrNo } from "./model/checks.js";
+import { isObject } from "./model/content.js";
+import { coreOf } from "./server/core.js";
+import { ProtocolError } from "./model/errors.js";
+import { type Faults, Recorder } from "./testing/options.js";
+import { tapped } from "./testing/transport.js";
+import type { AnyServer, ClientOptions, ElicitRequest, LogLevel, Principal, Revision, SampleRequest } from "./model/types.js";
 
 export { type Faults, Recorder };
 

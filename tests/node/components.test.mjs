@@ -4,10 +4,10 @@ import { test } from "node:test";
 import { text } from "gudgeon";
 import * as z from "zod";
 
-import { promptFromWire, resourceFromWire, toolFromWire, toolToWire } from "../../bindings-node/dist/modules/components.js";
-import { decodeTexts, promptArguments } from "../../bindings-node/dist/modules/prompt-arguments.js";
-import { sampleRequestFromWire, sampleResultToWire } from "../../bindings-node/dist/modules/sampling.js";
-import { compileInput } from "../../bindings-node/dist/modules/schema.js";
+import { promptFromWire, resourceFromWire, toolFromWire, toolToWire } from "../../bindings-node/dist/modules/model/components.js";
+import { decodeTexts, promptArguments } from "../../bindings-node/dist/modules/plan/prompt-arguments.js";
+import { sampleRequestFromWire, sampleResultToWire } from "../../bindings-node/dist/modules/model/sampling.js";
+import { compileInput } from "../../bindings-node/dist/modules/schema/compile.js";
 
 test("tools, resources and prompts come from the wire in our names; unknown fields stay", () => {
   const wire = {

@@ -13,7 +13,7 @@ import {
   isContent,
   messageFromWire,
   messageToWire,
-} from "../../bindings-node/dist/modules/content.js";
+} from "../../bindings-node/dist/modules/model/content.js";
 
 const folder = mkdtempSync(join(tmpdir(), "gudgeon-content-"));
 after(() => rmSync(folder, { recursive: true }));

@@ -4,7 +4,7 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
-import { basename, join } from "node:path";
+import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 
@@ -12,11 +12,7 @@ const root = fileURLToPath(new URL("../../", import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), "gudgeon-docs-"));
 after(() => rmSync(folder, { recursive: true }));
 
-const sources = ["", "types/"].flatMap((place) =>
-  readdirSync(join(root, "bindings-node/ts", place))
-    .filter((name) => name.endsWith(".ts"))
-    .map((name) => `${place}${name}`),
-);
+const sources = readdirSync(join(root, "bindings-node/ts"), { recursive: true }).filter((name) => name.endsWith(".ts"));
 const examples = sources.flatMap(examplesIn);
 
 before(() => {
@@ -35,7 +31,7 @@ before(() => {
 
 test("the public classes and functions have examples", () => {
   const files = new Set(examples.map(({ source }) => source));
-  for (const source of ["server.ts", "client.ts", "client-group.ts", "content.ts", "errors.ts", "results.ts", "types/context.ts", "testing.ts"]) {
+  for (const source of ["server.ts", "client.ts", "client-group.ts", "model/content.ts", "model/errors.ts", "model/results.ts", "model/types/context.ts", "testing.ts"]) {
     assert.ok(files.has(source), `${source} has no @example`);
   }
 });
@@ -80,6 +76,6 @@ function examplesIn(source) {
     const code = body.split("\n").map((line) => line.replace(/^\s*\* ?/, "")).join("\n");
     const rest = text.slice(text.indexOf(whole) + whole.length);
     const declared = rest.slice(rest.indexOf("*/") + 2).trim().split("\n")[0].replace(/[{(<=].*/, "").trim();
-    return { source, code, name: `${declared} in ${source}`, file: `${basename(source, ".ts")}-${at}` };
+    return { source, code, name: `${declared} in ${source}`, file: `${source.replace(/\.ts$/, "").replaceAll("/", "-")}-${at}` };
   });
 }

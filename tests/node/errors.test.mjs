@@ -4,8 +4,8 @@ import { runInNewContext } from "node:vm";
 
 import * as gudgeon from "gudgeon";
 
-import { failureJson } from "../../bindings-node/dist/modules/failures.js";
-import { SchemaMismatch } from "../../bindings-node/dist/modules/schema.js";
+import { failureJson } from "../../bindings-node/dist/modules/call/failures.js";
+import { SchemaMismatch } from "../../bindings-node/dist/modules/schema/compile.js";
 
 const { Cancelled, ConnectFailed, Declined, McpError, NotSupported, ProtocolError, ResourceNotFound, ToolError, ToolResult, UrlElicitationRequired } = gudgeon;
 const failure = (thrown, options) => JSON.parse(failureJson(thrown, options));

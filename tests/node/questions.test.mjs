@@ -8,7 +8,7 @@ import * as v from "valibot";
 import * as z from "zod";
 
 import { native } from "../../bindings-node/dist/modules/native.js";
-import { isQuestion, outcomeOf, questionsIn } from "../../bindings-node/dist/modules/questions.js";
+import { isQuestion, outcomeOf, questionsIn } from "../../bindings-node/dist/modules/model/questions.js";
 
 import { closing } from "./closing.mjs";
 

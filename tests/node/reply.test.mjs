@@ -3,12 +3,12 @@ import { test } from "node:test";
 
 import { PromptResult, ResourceResult, ToolResult, assistant, embed, image, text, user } from "gudgeon";
 
-import { toReply } from "../../bindings-node/dist/modules/reply.js";
+import { toReply } from "../../bindings-node/dist/modules/plan/replies.js";
 import {
   promptResultFromWire,
   resourceResultFromWire,
   toolResultFromWire,
-} from "../../bindings-node/dist/modules/results.js";
+} from "../../bindings-node/dist/modules/model/results.js";
 
 const [NOTHING, BLOB, PARTS, RESULT, TEXT, JSON_] = [0, 1, 2, 3, 4, 5];
 const reads = (kind, value) => {

@@ -8,7 +8,7 @@ import * as v from "valibot";
 import * as z from "zod";
 import * as mini from "zod/mini";
 
-import { compileInput, compileSchema, SchemaMismatch, validatorOf } from "../../bindings-node/dist/modules/schema.js";
+import { compileInput, compileSchema, SchemaMismatch, validatorOf } from "../../bindings-node/dist/modules/schema/compile.js";
 
 const PLACE = 'tool "add", input';
 

@@ -1,0 +1,325 @@
+import { type Answer, Asking, type Refusal } from "./asking.js";
+import { refuseUnknown } from "../model/checks.js";
+import type { Connection } from "./connection.js";
+import { NotSupported } from "../model/errors.js";
+import { explainForeignNames } from "../model/other-sdks.js";
+import { toJson } from "../model/json.js";
+import type { Plan } from "../plan/plan.js";
+import { ask, type Asked, isQuestion, outcomeOf } from "../model/questions.js";
+import type { ResourceResult } from "../model/results.js";
+import { isPromise, SchemaMismatch } from "../schema/compile.js";
+import { StepJournal } from "./steps.js";
+import type {
+  Context, Implementation, LogLevel, Maybe, Message, Meta, Outcome, Output, Principal, Question, Revision, Root,
+  SampleOptions, SampleResult, Schema, ServerMembers,
+} from "../model/types.js";
+
+/** The facts that the native half knows about a call and its client. */
+interface Facts {
+  readonly hasSession: boolean;
+  readonly conversation: number;
+  readonly sessionId?: string;
+  /** The number of the host's HTTP request. */
+  readonly request?: string;
+  readonly headers?: readonly (readonly [name: string, value: string])[];
+  readonly meta?: Meta;
+  readonly client?: Partial<Implementation>;
+  readonly capabilities?: Meta;
+}
+
+interface Keyed {
+  key?: string | undefined;
+}
+
+type Wire = Readonly<Record<string, unknown>>;
+
+/** A question without an answer, and its index among those asked. */
+interface Open {
+  readonly question: Asked;
+  readonly at: number;
+  /** The reason that the previous answer was refused. */
+  readonly invalid?: SchemaMismatch;
+}
+
+export class CallContext implements Context {
+  #abort: AbortController | undefined;
+  /** The reason that this run of the handler was cancelled. */
+  #end: DOMException | undefined;
+  #facts: Facts | undefined;
+  #headers: Headers | undefined;
+  #principal: { readonly value: Principal | undefined } | undefined;
+  #state: Map<unknown, unknown> | undefined;
+  #asking: Asking | undefined;
+  #steps: StepJournal | undefined;
+
+  constructor(
+    private readonly connection: Connection,
+    private readonly plan: Plan,
+    private readonly slot: number,
+    public requestId: string | number,
+    public revision: Revision,
+  ) {}
+
+  get server(): ServerMembers<unknown> {
+    return this.plan.owner.server;
+  }
+
+  get lifespan(): unknown {
+    return this.plan.owner.lifespan.value;
+  }
+
+  get meta(): Meta {
+    return this.facts.meta ?? {};
+  }
+
+  get client(): Implementation & { readonly capabilities: Meta } {
+    const { client = {}, capabilities = {} } = this.facts;
+    return { name: "", version: "", ...client, capabilities };
+  }
+
+  /** The headers of the HTTP request; empty on other transports. */
+  get headers(): Headers {
+    return (this.#headers ??= new Headers(this.facts.headers as [string, string][] | undefined));
+  }
+
+  get sessionId(): string | undefined {
+    return this.facts.sessionId;
+  }
+
+  /** Read once and kept: a host forgets it when its request is answered, and a handler may wait for longer. */
+  get principal(): Principal | undefined {
+    return (this.#principal ??= { value: this.connection.principalOf(this.facts.request) }).value;
+  }
+
+  get session(): Map<string, unknown> {
+    if (!this.facts.hasSession) {
+      throw new NotSupported(
+        `revision ${this.revision} has no sessions, so there is no ctx.session`,
+        { hint: "give the client a handle that it passes as an argument, or keep the data in a store of your own, by ctx.principal" },
+      );
+    }
+    return this.connection.session(this.facts.conversation);
+  }
+
+  get state(): Map<unknown, unknown> {
+    return (this.#state ??= new Map());
+  }
+
+  /** Created at first use, since most handlers never read it. */
+  get signal(): AbortSignal {
+    if (!this.#abort) {
+      this.#abort = new AbortController();
+      if (this.#end) this.#abort.abort(this.#end);
+    }
+    return this.#abort.signal;
+  }
+
+  /** The signal, if the handler has read it. */
+  get usedSignal(): AbortSignal | undefined {
+    return this.#abort?.signal;
+  }
+
+  /** Cancels this run of the handler: the call was cancelled, or is replayed when its answers arrive. */
+  cancel(): void {
+    this.#end = new DOMException(END, "AbortError");
+    this.#abort?.abort(this.#end);
+    this.#asking?.end(this.#end);
+  }
+
+  /** Reads the facts that are lost when the request is answered while the handler waits. */
+  keepFacts(): void {
+    void this.principal;
+  }
+
+  /** Continues the handler on behalf of a new request. */
+  resume(revision: Revision, requestId: string | number): void {
+    this.revision = revision;
+    this.requestId = requestId;
+    this.#facts = undefined;
+    this.#headers = undefined;
+    this.#principal = undefined;
+  }
+
+  progress(progress: number, rest: { total?: number | undefined; message?: string | undefined } = {}): Promise<void> {
+    refuseUnknown("progress()", ["total", "message"], rest);
+    const { total, message } = rest;
+    if (!Number.isFinite(progress) || (total !== undefined && !Number.isFinite(total))) {
+      throw new TypeError(`progress(${progress}, { total: ${total} }): both must be finite numbers`);
+    }
+    return this.connection.room(this.connection.shell.progress(this.slot, progress, total, message));
+  }
+
+  log(level: LogLevel, data: unknown, rest: { logger?: string | undefined } = {}): Promise<void> {
+    refuseUnknown("log()", ["logger"], rest);
+    const json = toJson(data === undefined ? null : data, "the logged value");
+    return this.connection.room(this.connection.shell.log(this.slot, level, rest.logger, json));
+  }
+
+  debug(data: unknown): Promise<void> {
+    return this.log("debug", data);
+  }
+
+  info(data: unknown): Promise<void> {
+    return this.log("info", data);
+  }
+
+  warning(data: unknown): Promise<void> {
+    return this.log("warning", data);
+  }
+
+  error(data: unknown): Promise<void> {
+    return this.log("error", data);
+  }
+
+  elicit<const S extends Schema>(message: string, schema: S, rest?: Keyed): Promise<Output<S>> {
+    return handled(this.#one(() => ask.elicit(message, schema, rest)));
+  }
+
+  tryElicit<const S extends Schema>(message: string, schema: S, rest?: Keyed): Promise<Outcome<Output<S>>> {
+    return handled(this.#outcome(() => ask.elicit(message, schema, rest)));
+  }
+
+  elicitUrl(message: string, url: string, rest?: Keyed): Promise<string> {
+    return handled(this.#one(() => ask.elicitUrl(message, url, rest)));
+  }
+
+  sample(messages: string | readonly (string | Message)[], options?: SampleOptions & Keyed): Promise<SampleResult> {
+    return handled(this.#one(() => ask.sample(messages, options)));
+  }
+
+  roots(rest?: Keyed): Promise<Root[]> {
+    return handled(this.#one(() => ask.roots(rest)));
+  }
+
+  ask<const Q extends readonly Question<unknown>[]>(
+    ...questions: Q
+  ): Promise<{ -readonly [K in keyof Q]: Q[K] extends Question<infer T> ? T : never }> {
+    return handled(this.#all(questions)) as never;
+  }
+
+  answer<T>(question: Question<T>): T | undefined {
+    const asked = checked(question) as Asked<T>;
+    const known = this.asking.known(asked);
+    if (known === undefined) return undefined;
+    let answer: Maybe<T>;
+    try {
+      answer = asked.read(known);
+    } catch (error) {
+      if (!(error instanceof SchemaMismatch)) throw error;
+      this.asking.refuse(asked, error);
+      return undefined;
+    }
+    if (!isPromise(answer)) return answer as T;
+    // Nothing awaits this promise; its rejection must not end the process.
+    (answer as Promise<T>).catch(() => undefined);
+    throw new TypeError(
+      `ctx.answer() can't wait for the answer to ${JSON.stringify(asked.message)}, which an async schema checks; ` +
+        "write `const [answer] = await ctx.ask(question)`, or use a schema that is not async",
+    );
+  }
+
+  /** Returns the wire's form of questions that the handler returned, with their keys. */
+  requests(questions: readonly Asked[]): readonly object[] {
+    return questions.map((question) => ({ key: this.asking.keyOf(question), method: question.method, params: question.params }));
+  }
+
+  /** Settles a question with the client's answer. */
+  answered(number: number, result: Readonly<Record<string, unknown>> | null, refusal: Refusal | null): void {
+    this.asking.answered(number, result, refusal);
+  }
+
+  step<T>(key: string, fn: () => Maybe<T>): Promise<T> {
+    return (this.#steps ??= new StepJournal(this.connection.shell, this.slot)).step(key, fn);
+  }
+
+  async readResource(uri: string): Promise<ResourceResult> {
+    return this.connection.readResource(this, uri);
+  }
+
+  /** Closes the stream of an HTTP session before the answer; elsewhere it does nothing. */
+  async closeStream(rest: { retryMs?: number | undefined } = {}): Promise<void> {
+    refuseUnknown("closeStream()", ["retryMs"], rest);
+    const { retryMs } = rest;
+    if (retryMs !== undefined && !(retryMs >= 0 && Number.isFinite(retryMs))) {
+      throw new TypeError(`closeStream({ retryMs: ${retryMs} }): retryMs must be a number of milliseconds`);
+    }
+    this.connection.shell.closeStream(this.slot, retryMs);
+  }
+
+  async #one<T>(make: () => Question<T>): Promise<T> {
+    const [answer] = await this.#all([make()]);
+    return answer as T;
+  }
+
+  async #outcome<T>(make: () => Question<T>): Promise<Outcome<T>> {
+    const question = make() as Asked<T>;
+    const [outcome] = await this.#read([question], (_, result) => outcomeOf(question, result));
+    return outcome as Outcome<T>;
+  }
+
+  async #all(questions: readonly unknown[]): Promise<unknown[]> {
+    const asked = questions.map(checked);
+    this.asking.check(asked);
+    return this.#read(asked, (question, result) => question.read(result));
+  }
+
+  /** Asks questions together and reads their answers once all have arrived. Refused answers are asked for again. */
+  async #read<T>(questions: readonly Asked[], read: (question: Asked, result: Wire) => Maybe<T>): Promise<T[]> {
+    const answers: T[] = [];
+    let open = questions.map((question, at): Open => ({ question, at }));
+    while (open.length > 0) {
+      const results = await Promise.all(open.map(({ question, invalid }) => this.asking.put(question, invalid)));
+      const refused: Open[] = [];
+      for (const [index, { question, at }] of open.entries()) {
+        try {
+          answers[at] = await read(question, resultOf(results[index]));
+        } catch (invalid) {
+          if (!(invalid instanceof SchemaMismatch)) throw invalid;
+          refused.push({ question, at, invalid });
+        }
+      }
+      open = refused;
+    }
+    return answers;
+  }
+
+  private get asking(): Asking {
+    if (!this.#asking) {
+      this.#asking = new Asking(this.connection.shell, this.slot, () => this.connection.wait(this.slot));
+      if (this.#end) this.#asking.end(this.#end);
+    }
+    return this.#asking;
+  }
+
+  private get facts(): Facts {
+    return (this.#facts ??= this.readFacts());
+  }
+
+  private readFacts(): Facts {
+    const json = this.connection.shell.facts(this.slot);
+    if (json !== null) return JSON.parse(json) as Facts;
+    throw new Error("the context knows its call's facts only until the handler returns; read them before");
+  }
+}
+
+function checked(question: unknown): Asked {
+  if (isQuestion(question)) return question;
+  throw new TypeError("ctx.ask and ctx.answer take questions made by ask.elicit(), ask.elicitUrl(), ask.sample() or ask.roots()");
+}
+
+function resultOf(answer: Answer | undefined): Wire {
+  if (answer instanceof Error) throw answer;
+  return answer ?? {};
+}
+
+/** Handles the rejection of a promise that a failed handler no longer awaits; it must not end the process. */
+function handled<T>(answer: Promise<T>): Promise<T> {
+  answer.catch(() => {});
+  return answer;
+}
+
+explainForeignNames("Context", CallContext);
+
+const END =
+  "this run of the handler was cancelled: by the client, by its timeout, because the server stops, or to be replayed when " +
+  "the answers arrive";

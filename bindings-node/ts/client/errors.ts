@@ -1,0 +1,91 @@
+import { constants } from "node:os";
+import { getSystemErrorName } from "node:util";
+
+import { isObject } from "../model/content.js";
+import {
+  AuthError, CallTimeout, Cancelled, ConnectFailed, ConnectionLost, Declined, type ErrorKind, McpError, NotSupported,
+  ProtocolError, ResourceNotFound, ToolError, UrlElicitationRequired,
+} from "../model/errors.js";
+import { elicitRequestFromWire } from "./questions.js";
+import { toolResultFromWire } from "../model/results.js";
+
+/** An error as the native half reports it. */
+export interface ReportedError {
+  readonly kind: ErrorKind | "misuse";
+  readonly message: string;
+  readonly hint?: string;
+  readonly target?: string;
+  readonly phase?: string;
+  readonly code?: number;
+  readonly data?: unknown;
+  readonly status?: number;
+  readonly wwwAuthenticate?: string;
+  /** The operating system's number of its error. */
+  readonly errno?: number;
+  /** Below zero: the number of a signal. */
+  readonly exitStatus?: number;
+  readonly stderr?: string;
+}
+
+const URL_ELICITATION_REQUIRED = -32042;
+
+export function errorOf(reported: ReportedError): Error {
+  const { kind, message, data, ...details } = reported;
+  switch (kind) {
+    case "misuse":
+      return new TypeError(details.hint === undefined ? message : `${message}: ${details.hint}`);
+    case "connect":
+      return new ConnectFailed(message, { ...details, ...connectionDetails(reported), data });
+    case "lost":
+      return new ConnectionLost(message, { ...details, ...connectionDetails(reported), data });
+    case "timeout":
+      return new CallTimeout(message, { ...details, data });
+    case "auth":
+      return new AuthError(message, { ...details, data });
+    case "unsupported":
+      return new NotSupported(message, { ...details, data });
+    case "tool": {
+      const result = toolResultFromWire(isObject(data) ? data : {});
+      return new ToolError(message, undefined, { ...details, result });
+    }
+    case "notFound": {
+      const uri = isObject(data) && typeof data["uri"] === "string" ? data["uri"] : "";
+      return new ResourceNotFound(uri, message, details);
+    }
+    case "declined":
+      return new Declined(message, { ...details, data });
+    case "cancelled":
+      return new Cancelled(message, { ...details, data });
+    default:
+      return protocolError(message, data, details);
+  }
+}
+
+/** Returns the names of the signal that ended the server and of the system's error. */
+function connectionDetails({ errno, exitStatus = 0 }: ReportedError): { systemCode?: string; cause?: Error; signal?: string } {
+  const [signal] = Object.entries(constants.signals).find(([, number]) => number === -exitStatus) ?? [];
+  const systemCode = errno === undefined ? undefined : getSystemErrorName(-errno);
+  return {
+    ...(signal !== undefined && { signal }),
+    ...(systemCode !== undefined && { systemCode, cause: Object.assign(new Error(systemCode), { code: systemCode, errno }) }),
+  };
+}
+
+function protocolError(message: string, data: unknown, details: Omit<ReportedError, "kind" | "message" | "data">): McpError {
+  const { code } = details;
+  if (code === undefined) return new McpError(message, { ...details, data, kind: "protocol" });
+  if (code !== URL_ELICITATION_REQUIRED) return new ProtocolError(code, message, data, details);
+  const asked = isObject(data) && Array.isArray(data["elicitations"]) ? data["elicitations"].filter(isObject) : [];
+  return new UrlElicitationRequired(message, { ...details, data, elicitations: asked.map(elicitRequestFromWire) });
+}
+
+/** Returns the error that the server receives for a callback that threw. */
+export function refusalOf(error: unknown, callback: string): { kind: string; message: string; code?: number | undefined; data?: unknown } {
+  if (error instanceof Declined) return { kind: "declined", message: error.message };
+  if (error instanceof Cancelled) return { kind: "cancelled", message: error.message };
+  if (error instanceof McpError) return { kind: "protocol", message: error.message, code: error.code, data: error.data };
+  // Its text may contain secrets of the client.
+  console.error(`${callback} failed:`, error);
+  const name = error instanceof Error ? error.name : typeof error;
+  return { kind: "protocol", message: `the client could not answer: ${name}`, code: -32603 };
+}

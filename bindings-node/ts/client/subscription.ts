@@ -1,0 +1,125 @@
+import { refuseUnknown } from "../model/checks.js";
+import { shown } from "../model/shown.js";
+import { errorOf } from "./errors.js";
+import type { Listening, Taken } from "./wire.js";
+import { ConnectionLost } from "../model/errors.js";
+import type { Change, Subscription } from "../model/types.js";
+
+/** The time that a restarted server must run before it is restarted again. */
+const MIN_LIFE_MS = 1_000;
+
+/** The changes that a subscription asks for. */
+export interface Wanted {
+  uris?: readonly string[] | undefined;
+  tools?: boolean | undefined;
+  resources?: boolean | undefined;
+  prompts?: boolean | undefined;
+}
+
+/** The part of the client's wire that opens subscriptions. */
+interface Wire {
+  readonly restarts: boolean;
+  subscribe(filter: Readonly<Record<string, unknown>>, mayHaveMissed: boolean): Promise<Listening>;
+}
+
+/** An iterator over the changes that a server reports. The native half queues changes until they are taken. */
+export class Subscribing implements Subscription {
+  readonly #wire: Wire;
+  readonly #filter: Readonly<Record<string, unknown>>;
+  #listening: Promise<Listening> | undefined;
+  #isOver = false;
+  #since = -Infinity;
+
+  /** Begins with `open()` or the first `next()`. */
+  constructor(wire: Wire, wanted: Wanted) {
+    refuseUnknown("subscribe()", ["uris", "tools", "resources", "prompts"], wanted, { uri: "uris" }, "member");
+    const { uris = [], tools, prompts, resources } = wanted;
+    const wrong = uris.findIndex((uri) => typeof uri !== "string");
+    if (wrong >= 0) throw new TypeError(`subscribe(): uris[${wrong}] must be a string, not ${shown(uris[wrong])}`);
+    this.#wire = wire;
+    this.#filter = {
+      ...(tools === true && { toolsListChanged: true }),
+      ...(prompts === true && { promptsListChanged: true }),
+      ...(resources === true && { resourcesListChanged: true }),
+      ...(uris.length > 0 && { resourceSubscriptions: uris }),
+    };
+    if (Object.keys(this.#filter).length === 0) {
+      throw new TypeError("subscribe(): nothing to subscribe to; give { uris: […] }, { tools: true }, { resources: true } or { prompts: true }");
+    }
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  async open(): Promise<this> {
+    if (!this.#isOver) await this.#opened();
+    return this;
+  }
+
+  async next(): Promise<IteratorResult<Change, undefined>> {
+    while (!this.#isOver) {
+      const listening = await this.#opened();
+      try {
+        const value = await this.#take(listening);
+        if (value !== undefined) return { done: false, value };
+        this.#isOver = true;
+      } catch (error) {
+        // Without this limit, a server that always ends at once would be restarted without end.
+        const isQuick = performance.now() - this.#since < MIN_LIFE_MS;
+        if (!(error instanceof ConnectionLost) || !this.#wire.restarts || isQuick) return this.#settled(Promise.reject(error));
+        this.#listening = this.#wire.subscribe(this.#filter, true);
+        await this.#settled(this.#listening);
+        this.#since = performance.now();
+      }
+    }
+    return { done: true, value: undefined };
+  }
+
+  #opened(): Promise<Listening> {
+    return this.#settled((this.#listening ??= this.#wire.subscribe(this.#filter, false)));
+  }
+
+  /** Ends the iteration with an error. */
+  async #settled<T>(what: Promise<T>): Promise<T> {
+    try {
+      return await what;
+    } catch (error) {
+      this.#isOver = true;
+      throw error;
+    }
+  }
+
+  /** Ends the subscription; a waiting `next()` resolves with the end. */
+  async return(): Promise<IteratorResult<Change, undefined>> {
+    this.#isOver = true;
+    // A subscription that failed to open needs no unsubscribing.
+    this.#listening?.then((it) => it.close(), () => undefined);
+    return { done: true, value: undefined };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.return();
+  }
+
+  /** Returns the oldest change; undefined at the end. */
+  async #take(listening: Listening): Promise<Change | undefined> {
+    for (;;) {
+      const taken = listening.take() ?? (await this.#awaited(listening));
+      if (taken?.error) throw errorOf(taken.error);
+      if (taken) return taken.change;
+    }
+  }
+
+  async #awaited(listening: Listening): Promise<Taken | undefined> {
+    try {
+      await listening.ready();
+      return listening.take();
+    } catch (error) {
+      // Closing the client ends the wait; the end is then taken from the queue.
+      const taken = listening.take();
+      if (taken === undefined) throw error;
+      return taken;
+    }
+  }
+}

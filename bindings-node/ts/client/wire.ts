@@ -1,0 +1,324 @@
+import { AsyncResource } from "node:async_hooks";
+
+import { errorOf, refusalOf, type ReportedError } from "./errors.js";
+import { answer, type Asked } from "./questions.js";
+import { Cancelled, ConnectionLost } from "../model/errors.js";
+import { stringify, toJson } from "../model/json.js";
+import { KeepAlive } from "../model/keep-alive.js";
+import { checked, type NativeClient } from "../native.js";
+import { stamped } from "../call/tracing.js";
+import type { Change, ClientOptions, LogLevel, Meta, Progress } from "../model/types.js";
+
+type Wire = Readonly<Record<string, unknown>>;
+
+/** The number of the request that connects the client. */
+const CONNECT = 0;
+/** Outcomes of a request: the second member of a batch's entry. */
+const FAILED = 1;
+const PROGRESS = 2;
+const INPUT_REQUIRED = 3;
+
+type Outcome = readonly [number: number, outcome: number, value: unknown, data?: unknown];
+type ServerEvent =
+  | readonly ["log", { level: LogLevel; logger?: string; data: unknown }]
+  | readonly ["changed", "tools" | "resources" | "prompts"]
+  | readonly ["urlDone", elicitation: string]
+  | readonly ["renewed"]
+  | readonly ["ask", number: number, what: Asked, params: Wire, key?: string]
+  | readonly ["closed", reason: string];
+
+/** Options of one request. */
+export interface RequestOptions {
+  readonly signal?: AbortSignal | undefined;
+  readonly timeoutMs?: number | undefined;
+  readonly onProgress?: ((progress: Progress) => void) | undefined;
+  readonly throwOnError?: boolean | undefined;
+  readonly meta?: Meta | undefined;
+}
+
+/** The result of a request. */
+export interface Reply {
+  readonly result: Wire;
+  /** The structured value of a tool's result, unwrapped; an empty list without one. */
+  readonly data: readonly unknown[];
+  readonly isInputRequired: boolean;
+}
+
+/** The next item of a subscription: a change, or its end with the reason. */
+export interface Taken {
+  readonly change?: Change;
+  readonly error?: ReportedError;
+}
+
+/** A subscription in the native half, which queues changes. */
+export interface Listening {
+  /** Takes the next item; undefined if the queue is empty. */
+  take(): Taken | undefined;
+  /** Resolves when there is an item to take. */
+  ready(): Promise<unknown>;
+  close(): void;
+}
+
+/** The server's description of itself. */
+export interface Facts {
+  readonly server: { readonly name: string; readonly version: string };
+  readonly revision: string;
+  readonly capabilities: Meta;
+  readonly instructions?: string;
+}
+
+interface Waiting {
+  resolve(reply: Reply): void;
+  reject(error: unknown): void;
+  readonly onProgress: ((progress: Progress) => void) | undefined;
+}
+
+/** The JavaScript side of the native client: requests are numbered; outcomes and events come back in batches. */
+export class ClientWire {
+  readonly #native: NativeClient;
+  readonly #options: ClientOptions;
+  readonly #waiting = new Map<number, Waiting>();
+  #next = CONNECT;
+  #target = "";
+  /** The reason that the connection is closed; undefined while it is open. */
+  #reason: string | undefined;
+  #closing: Promise<void> | undefined;
+  readonly #alive = new KeepAlive();
+
+  /**
+   * With `isInMemory` the server is in this process. The connection then keeps the process alive only while a request or a
+   * subscription is open, or if the client has callbacks or roots, which its server may ask for.
+   */
+  constructor(options: ClientOptions, target: string, isInMemory: boolean, open: (wake: () => void) => NativeClient) {
+    this.#options = options;
+    this.#target = target;
+    this.#native = open(() => this.#drain());
+    const mayBeAsked = options.roots !== undefined || Object.values(options).some((it) => typeof it === "function");
+    if (!isInMemory || mayBeAsked) this.#alive.hold();
+  }
+
+  get isOpen(): boolean {
+    return this.#reason === undefined;
+  }
+
+  /** True if a lost connection is opened again. */
+  readonly restarts = false;
+
+  get sessionId(): string | undefined {
+    return this.#native.sessionId() ?? undefined;
+  }
+
+  async connect(): Promise<Facts> {
+    try {
+      const reply = await new Promise<Reply>((resolve, reject) => {
+        this.#expect(this.#next++, { resolve, reject, onProgress: undefined });
+      });
+      return reply.result as unknown as Facts;
+    } catch (error) {
+      this.#reason ??= "the connection failed";
+      void this.close();
+      throw error;
+    }
+  }
+
+  request(what: string, params: Wire, options: RequestOptions = {}): Promise<Reply> {
+    const { signal } = options;
+    if (signal?.aborted) return Promise.reject(aborted(what, signal));
+    if (this.#reason !== undefined) return Promise.reject(this.#lost(this.#reason));
+    const number = this.#next++;
+    const onProgress = this.#progressOf(options);
+    const json = toJson(params, `${what}()`);
+    checked(`${what}()`, () => this.#native.request(number, what, json, optionsJson(options, onProgress !== undefined)));
+    const reply = new Promise<Reply>((resolve, reject) => this.#expect(number, { resolve, reject, onProgress }));
+    return signal ? this.#abortable(number, what, signal, reply) : reply;
+  }
+
+  /** Subscribes to the changes that the filter names, in the wire's form. */
+  async subscribe(filter: Wire, mayHaveMissed: boolean): Promise<Listening> {
+    if (this.#reason !== undefined) throw this.#lost(this.#reason);
+    const json = toJson(filter, "subscribe()");
+    const number = await this.#outcome((it) => this.#native.subscribe(it, json, mayHaveMissed));
+    return {
+      take: () => {
+        const taken = this.#native.takeChange(number);
+        return taken === null ? undefined : (JSON.parse(taken) as Taken);
+      },
+      ready: () => this.#outcome((it) => this.#native.awaitChange(it, number)),
+      close: () => this.#native.unsubscribe(number),
+    };
+  }
+
+  /** Starts an operation under a new number and waits for its outcome. */
+  async #outcome(start: (number: number) => void): Promise<number> {
+    const number = this.#next++;
+    checked("subscribe()", () => start(number));
+    await new Promise<Reply>((resolve, reject) => this.#expect(number, { resolve, reject, onProgress: undefined }));
+    return number;
+  }
+
+  async notify(method: string, params: Wire): Promise<void> {
+    if (this.#reason !== undefined) throw this.#lost(this.#reason);
+    checked(`notify(${JSON.stringify(method)})`, () => this.#native.notify(method, toJson(params, "the params")));
+  }
+
+  setRoots(json: string): void {
+    if (this.#reason !== undefined) throw this.#lost(this.#reason);
+    const refused = checked("setRoots()", () => this.#native.setRoots(json));
+    if (refused != null) throw errorOf(JSON.parse(refused) as ReportedError);
+  }
+
+  /** Resolves when the server's process has ended too. */
+  close(): Promise<void> {
+    this.#reason ??= "the client is closed";
+    return (this.#closing ??= this.#close());
+  }
+
+  async #close(): Promise<void> {
+    const number = this.#next++;
+    await new Promise<Reply>((resolve, reject) => {
+      this.#expect(number, { resolve, reject, onProgress: undefined });
+      this.#native.close(number);
+    });
+    const left = [...this.#waiting.values()];
+    this.#waiting.clear();
+    for (const { reject } of left) reject(this.#lost(this.#reason ?? ""));
+    this.#native.release();
+    this.#alive.end();
+  }
+
+  #expect(number: number, waiting: Waiting): void {
+    this.#waiting.set(number, waiting);
+    this.#alive.hold();
+  }
+
+  /** The request of this number, which waits no more. */
+  #take(number: number): Waiting | undefined {
+    const waiting = this.#waiting.get(number);
+    if (this.#waiting.delete(number)) this.#alive.letGo();
+    return waiting;
+  }
+
+  #abortable(number: number, what: string, signal: AbortSignal, reply: Promise<Reply>): Promise<Reply> {
+    const abort = (): void => {
+      const waiting = this.#take(number);
+      this.#native.cancel(number);
+      waiting?.reject(aborted(what, signal));
+      this.#closeWhenLost();
+    };
+    signal.addEventListener("abort", abort, { once: true });
+    return reply.finally(() => signal.removeEventListener("abort", abort));
+  }
+
+  #progressOf({ onProgress }: RequestOptions): Waiting["onProgress"] {
+    const everywhere = this.#options.onProgress;
+    if (!onProgress) return everywhere;
+    // The wake-up runs in the async context of the client; the callback needs that of its call.
+    const here = AsyncResource.bind(onProgress);
+    if (!everywhere) return here;
+    return (progress) => {
+      notifyCallback("onProgress", everywhere, progress);
+      here(progress);
+    };
+  }
+
+  /** The reason that the connection is closed; undefined while it is open. */
+  lost(): ConnectionLost {
+    return this.#lost(this.#reason ?? "the client is connected");
+  }
+
+  #lost(reason: string): ConnectionLost {
+    const hint = "call Client.connect() for a new client";
+    return new ConnectionLost(`${this.#target}: ${reason}`, { target: this.#target, phase: "call", hint });
+  }
+
+  #drain(): void {
+    const batch = this.#native.takeBatch();
+    if (batch === null) return;
+    for (const entry of JSON.parse(batch) as (Outcome | ServerEvent)[]) {
+      if (typeof entry[0] === "number") this.#settle(entry as Outcome);
+      else this.#onEvent(entry as ServerEvent);
+    }
+    this.#closeWhenLost();
+  }
+
+  /** Closes the client once every call has received its error, so that the process can end. */
+  #closeWhenLost(): void {
+    if (this.#reason !== undefined && this.#waiting.size === 0) void this.close();
+  }
+
+  #settle([number, outcome, value, ...data]: Outcome): void {
+    if (outcome === PROGRESS) return notifyCallback("onProgress", this.#waiting.get(number)?.onProgress, progressOf(value as Wire));
+    const waiting = this.#take(number);
+    if (outcome === FAILED) waiting?.reject(errorOf(value as ReportedError));
+    else waiting?.resolve({ result: value as Wire, data, isInputRequired: outcome === INPUT_REQUIRED });
+  }
+
+  #onEvent(entry: ServerEvent): void {
+    switch (entry[0]) {
+      case "log": {
+        const { level, logger, data } = entry[1];
+        return notifyCallback("onLog", this.#options.onLog, { level, logger, data });
+      }
+      case "changed":
+        return notifyCallback("onListChanged", this.#options.onListChanged, entry[1]);
+      case "urlDone":
+        return notifyCallback("onUrlDone", this.#options.onUrlDone, entry[1]);
+      case "renewed": {
+        const why = `${this.#target}: the server had forgotten the session, and another was begun`;
+        const reason = new ConnectionLost(why, { target: this.#target, phase: "call" });
+        return notifyCallback("onReconnect", this.#options.onReconnect, { attempt: 1, reason });
+      }
+      case "ask":
+        return void this.#answer(entry[1], entry[2], entry[3], entry[4]);
+      case "closed":
+        this.#reason ??= entry[1];
+        return;
+    }
+  }
+
+  async #answer(number: number, what: Asked, params: Wire, key: string | undefined): Promise<void> {
+    try {
+      this.#native.answer(number, await answer(this.#options, what, params, key));
+    } catch (error) {
+      this.#native.answer(number, null, stringify(refusalOf(error, CALLBACKS[what])));
+    }
+  }
+}
+
+const CALLBACKS: Readonly<Record<Asked, string>> = { elicit: "onElicit", sample: "onSample", roots: "roots()" };
+
+/** Calls a callback; logs what it throws, so that other callbacks still run. */
+export function notifyCallback<T>(name: string, callback: ((value: T) => unknown) | undefined, value: T): void {
+  const failed = (error: unknown): void => console.error(`${name} failed:`, error);
+  try {
+    const given = callback?.(value);
+    if (given instanceof Promise) given.catch(failed);
+  } catch (error) {
+    failed(error);
+  }
+}
+
+function progressOf({ progress, total, message }: Wire): Progress {
+  return { progress: progress as number, total: total as number | undefined, message: message as string | undefined };
+}
+
+function optionsJson({ timeoutMs, throwOnError, ...given }: RequestOptions, wantsProgress: boolean): string | null {
+  const meta = stamped(given.meta);
+  if (timeoutMs === undefined && throwOnError === undefined && meta === undefined && !wantsProgress) return null;
+  return toJson({ timeoutMs: milliseconds("timeoutMs", timeoutMs), throwOnError, meta, wantsProgress }, "the call's options");
+}
+
+/** Returns milliseconds as the native half reads them: Infinity is -1. */
+export function milliseconds(name: string, given: number | undefined): number | undefined {
+  if (given === undefined) return undefined;
+  if (typeof given !== "number" || !(given > 0)) throw new TypeError(`${name} must be a number of milliseconds above 0, or Infinity for no limit, not ${String(given)}`);
+  return given === Infinity ? -1 : given;
+}
+
+function aborted(what: string, signal: AbortSignal): Cancelled {
+  const reason: unknown = signal.reason;
+  const why = reason instanceof Error ? reason.message : String(reason);
+  const error = new Cancelled(`${what} was cancelled: ${why}`, { cause: reason, phase: "call" });
+  // Aborted operations of the platform have this name, whatever the signal's reason is.
+  return Object.defineProperty(error, "name", { value: "AbortError", writable: true, configurable: true });
+}

@@ -1,0 +1,98 @@
+import type { CallContext } from "../call/context.js";
+import type { ServerCore } from "../server/core.js";
+import { then } from "../model/promises.js";
+import { decodeTexts } from "./prompt-arguments.js";
+import type { JsonObject } from "../schema/portable.js";
+import { officialToolResult } from "./official-results.js";
+import { isQuestion } from "../model/questions.js";
+import type { ComponentKind } from "./replies.js";
+import { ToolResult } from "../model/results.js";
+import type { Validate } from "../schema/compile.js";
+import type { Subject } from "../call/tracing.js";
+import type { ErrorClass } from "../model/types.js";
+
+type Wire = Record<string, unknown>;
+
+/** The way to run a registered function, prepared once. */
+export interface Plan {
+  readonly kind: ComponentKind | "notification";
+  /** The server whose lifespan and name the handler sees. */
+  readonly owner: ServerCore;
+  readonly exposeErrors: readonly ErrorClass[];
+  /** The tool's output schema has a property `content`. */
+  readonly hasContentKey?: boolean | undefined;
+  /** Returns the subject of a request for traces; without it the handler is not traced. */
+  readonly subject?: (input: Wire) => Subject;
+  /** Runs the middleware, decodes the input, and calls the function. */
+  invoke(input: Wire, ctx: CallContext): unknown;
+}
+
+export interface Steps {
+  kind: Plan["kind"];
+  method: string;
+  exposeErrors?: readonly ErrorClass[] | undefined;
+  hasContentKey?: boolean | undefined;
+  /** Returns the params that middleware sees. */
+  params: (input: Wire) => Wire;
+  call: (input: Wire, ctx: CallContext) => unknown;
+}
+
+export function makePlan(owner: ServerCore, { kind, method, exposeErrors, hasContentKey, params, call }: Steps): Plan {
+  return {
+    kind,
+    owner,
+    hasContentKey,
+    exposeErrors: [...(owner.options.exposeErrors ?? []), ...(exposeErrors ?? [])],
+    subject: subjectOf(kind, method, params),
+    invoke: (input, ctx) =>
+      owner.hasMiddleware ? owner.around(method, params(input), ctx, () => call(input, ctx)) : call(input, ctx),
+  };
+}
+
+/** Returns the same plan for a server that the owner is mounted into, whose middleware runs outside of the owner's. */
+export function mountPlan(outer: ServerCore, inner: Plan, { method, params }: Pick<Steps, "method" | "params">): Plan {
+  return {
+    ...inner,
+    subject: subjectOf(inner.kind, method, params),
+    invoke: (input, ctx) =>
+      outer.hasMiddleware
+        ? outer.around(method, params(input), ctx, () => inner.invoke(input, ctx))
+        : inner.invoke(input, ctx),
+  };
+}
+
+function subjectOf(kind: Plan["kind"], method: string, params: (input: Wire) => Wire): (input: Wire) => Subject {
+  return (input) => [method, kind === "tool" || kind === "prompt" ? String(params(input)["name"]) : undefined];
+}
+
+type Handler<A extends readonly unknown[]> = (...args: [...A, CallContext]) => unknown;
+
+/** Returns the call of a tool: it validates the arguments and the result. */
+export function toolCall(
+  handler: Handler<[unknown]>,
+  validateInput: Validate | undefined,
+  validateOutput: Validate | undefined,
+  hasContentKey = false,
+): Steps["call"] {
+  const call: Steps["call"] = validateInput
+    ? (input, ctx) => then(validateInput(input), (args) => handler(args, ctx))
+    : handler;
+  if (!validateOutput) return call;
+  return (input, ctx) =>
+    then(call(input, ctx), (value) => {
+      if (value instanceof ToolResult || isAsking(value)) return value;
+      return (hasContentKey ? undefined : officialToolResult(value)) ?? validateOutput(value);
+    });
+}
+
+/** Returns the call of a prompt: it decodes the arguments, which are strings on the wire, and validates them. */
+export function promptCall(handler: Handler<[unknown]>, schema: JsonObject, validate: Validate | undefined): Steps["call"] {
+  return (input, ctx) => {
+    const given = decodeTexts(schema, input as Record<string, string>);
+    return then(validate ? validate(given) : given, (args) => handler(args, ctx));
+  };
+}
+
+function isAsking(value: unknown): boolean {
+  return isQuestion(value) || (Array.isArray(value) && value.some(isQuestion));
+}

@@ -1,0 +1,44 @@
+import { isObject } from "../model/content.js";
+import { follow, type JsonObject } from "./portable.js";
+
+/** Beyond this depth nothing is filled in: defaults of a schema that refers to itself would never end. */
+const MAX_DEPTH = 32;
+
+/**
+ * Returns a function that fills in the defaults of a plain JSON Schema, in objects and lists at any depth, and leaves the
+ * value it was given as it was; undefined where the schema has none. `anyOf`, `oneOf` and `allOf` are not looked into.
+ */
+export function defaultsOf(json: JsonObject): ((value: unknown) => unknown) | undefined {
+  if (!hasDefault(json)) return undefined;
+  return (value) => filled(json, value, json, 0);
+}
+
+/** Whether the keyword stands anywhere; a property of that name is harmless. */
+function hasDefault(schema: unknown): boolean {
+  if (Array.isArray(schema)) return schema.some(hasDefault);
+  return isObject(schema) && ("default" in schema || Object.values(schema).some(hasDefault));
+}
+
+function filled(schema: unknown, value: unknown, root: JsonObject, depth: number): unknown {
+  if (!isObject(schema) || depth > MAX_DEPTH) return value;
+  const { $ref: reference, properties, items } = schema;
+  const given = typeof reference === "string" ? filled(follow(root, reference), value, root, depth + 1) : value;
+  if (Array.isArray(given)) return isObject(items) ? given.map((one) => filled(items, one, root, depth + 1)) : given;
+  if (!isObject(given) || !isObject(properties)) return given;
+  const made = { ...given };
+  for (const [name, property] of Object.entries(properties)) {
+    const held = Object.hasOwn(given, name) ? given[name] : defaultOf(property);
+    if (held !== undefined) set(made, name, filled(property, held, root, depth + 1));
+  }
+  return made;
+}
+
+/** A copy, which the handler may change. */
+function defaultOf(property: unknown): unknown {
+  return isObject(property) && "default" in property ? structuredClone(property["default"]) : undefined;
+}
+
+/** As JSON.parse does: `__proto__` is a name like any other. */
+function set(target: object, name: string, value: unknown): void {
+  Object.defineProperty(target, name, { value, writable: true, enumerable: true, configurable: true });
+}

@@ -1,0 +1,342 @@
+import { shown } from "../model/shown.js";
+import { isObject } from "../model/content.js";
+import { type CallContext } from "../call/context.js";
+import { resourceResult } from "../call/connection.js";
+import { ResourceNotFound } from "../model/errors.js";
+import { toJson } from "../model/json.js";
+import { Lifespan } from "./lifespan.js";
+import { Mounted } from "../serving/mounted.js";
+import { passingPlan } from "./core-results.js";
+import { checked, native, type NativeServer } from "../native.js";
+import { mountPlan, type Plan, type Steps } from "../plan/plan.js";
+import type { ResourceResult } from "../model/results.js";
+import { roundOptions } from "./round-options.js";
+import { checkServerOptions } from "./options.js";
+import type { Middleware, ServerMembers, ServerOptions } from "../model/types.js";
+import { visibilityPlan, type Visible } from "./visibility.js";
+
+export type Kind = "tool" | "resource" | "resourceTemplate" | "prompt";
+
+/** A registered component, kept so that it can be registered again with servers that mount this one. */
+interface Registration {
+  readonly place: string;
+  readonly kind: Kind | "completion" | "method" | "notification";
+  readonly key: string;
+  readonly declaration: Record<string, unknown>;
+  readonly plan: Plan;
+  readonly seen: Pick<Steps, "method" | "params">;
+  readonly visible?: Visible | undefined;
+}
+
+interface MountPoint {
+  readonly prefix: string;
+  readonly into: ServerCore;
+}
+
+type Change =
+  | { readonly how: "remove" }
+  | { readonly how: "update"; readonly changes: Record<string, unknown> }
+  | { readonly how: "enable" | "disable"; readonly tags: readonly string[] };
+
+/** The state of a server behind its public class; ESM and CommonJS copies of that class may share it. */
+export class ServerCore {
+  readonly native: NativeServer;
+  readonly lifespan: Lifespan<unknown>;
+  /** The plans by handler number, as the native half refers to them. */
+  readonly plans: (Plan | undefined)[] = [];
+  readonly #registrations: Registration[] = [];
+  readonly #mountPoints: MountPoint[] = [];
+  /** The servers mounted into this one; their lifespans are entered with its own. */
+  readonly mounted: ServerCore[] = [];
+  #hosted: Mounted | undefined;
+  #hasVisibilityFilter = false;
+  readonly #middleware: { readonly handler: Middleware; readonly on: ReadonlySet<string> | undefined }[] = [];
+
+  constructor(
+    readonly server: ServerMembers<unknown>,
+    readonly options: ServerOptions<unknown>,
+  ) {
+    const { version = "", title, instructions, websiteUrl, icons, pageSize, debug, revisions, dialects, listTtlMs, maxMessage } = options;
+    const place = `new Server(${JSON.stringify(server.name)})`;
+    checkServerOptions(place, options);
+    const declaration = {
+      name: server.name, version, title, instructions, websiteUrl, icons, pageSize, debug, revisions, dialects, listTtlMs, maxMessage,
+      ...roundOptions(place, options),
+    };
+    this.native = checked(place, () => new (native().NativeServer)(toJson(declaration, "the options")));
+    this.lifespan = new Lifespan(server, options.lifespan);
+  }
+
+  get hasMiddleware(): boolean {
+    return this.#middleware.length > 0;
+  }
+
+  use(handler: Middleware, on: string | readonly string[] | undefined): void {
+    if (typeof handler !== "function") throw new TypeError("middleware(): the handler must be a function (request, next)");
+    const methods = on === undefined ? ["*"] : typeof on === "string" ? [on] : on;
+    if (!Array.isArray(methods) || !methods.every((one) => typeof one === "string")) {
+      throw new TypeError('middleware(): on must be a method such as "tools/call", or a list of methods');
+    }
+    checked("middleware", () => this.native.checkMiddleware([...methods]));
+    this.#middleware.push({ handler, on: methods.includes("*") ? undefined : new Set(methods) });
+    // For results that the core produces itself; handlers are wrapped by their plans.
+    const passing = this.plans.push(passingPlan(this)) - 1;
+    this.native.setMiddleware(passing, this.#middleware.flatMap(({ on: wanted }) => (wanted ? [...wanted] : ["*"])));
+  }
+
+  /** Runs the middleware around a request, the first registered outermost. */
+  around(method: string, params: Record<string, unknown>, ctx: CallContext, inner: () => unknown): unknown {
+    const chain = this.#middleware.filter(({ on }) => on === undefined || on.has(method));
+    const request = { method, params, ctx };
+    const step = async (at: number): Promise<unknown> => {
+      if (at === chain.length) return inner();
+      let given: unknown;
+      const result = await chain[at]?.handler(request, async () => (given = await step(at + 1)));
+      if (result === undefined && given !== undefined) {
+        throw new TypeError(
+          `middleware returned nothing for ${method}, although next() returned a result; return that result, or another one`,
+        );
+      }
+      return result;
+    };
+    return chain.length > 0 ? step(0) : inner();
+  }
+
+  register(registration: Registration): void {
+    this.#checkFree(registration);
+    this.#register(registration);
+  }
+
+  #register(registration: Registration): void {
+    const { place, kind, key, declaration, plan, visible } = registration;
+    if (visible && !this.#hasVisibilityFilter) {
+      this.native.setVisibilityFilter(this.plans.push(visibilityPlan(this, (of, name) => this.#visible(of, name))) - 1);
+      this.#hasVisibilityFilter = true;
+    }
+    const id = this.plans.length;
+    const warnings = checked(place, () => {
+      switch (kind) {
+        case "completion":
+          return this.native.addCompletion(key, String(declaration["argument"]), id);
+        case "method":
+          return this.native.addMethod(key, toJson(declaration["params"], place), id);
+        case "notification":
+          return this.native.addNotification(key, id);
+        default:
+          return this.native.add(kind, toJson(declaration, place), id);
+      }
+    });
+    this.plans[id] = plan;
+    this.#registrations.push(registration);
+    for (const warning of warnings ?? []) process.emitWarning(warning);
+    for (const link of this.#mountPoints) link.into.#register(linked(registration, link));
+  }
+
+  /** Throws if a name is taken, here or in a server that mounts this one. */
+  #checkFree({ place, kind, key, declaration }: Pick<Registration, "place" | "kind" | "key" | "declaration">): void {
+    const argument = declaration["argument"];
+    const taken = this.#registrations.some(
+      (one) => one.kind === kind && one.key === key && one.declaration["argument"] === argument,
+    );
+    if (taken) {
+      const name = JSON.stringify(key) + (argument === undefined ? "" : ` ${JSON.stringify(argument)}`);
+      throw new TypeError(
+        `${place}: a ${kind} named ${name} is already registered with ${JSON.stringify(this.server.name)}; ` +
+          "use another name, or remove the registered one first",
+      );
+    }
+    for (const { into, prefix } of this.#mountPoints) into.#checkFree({ place, kind, key: keyIn(kind, key, prefix), declaration });
+  }
+
+  /** Registers this server's components, present and future, with another server. */
+  mountInto(into: ServerCore, prefix: string): void {
+    if (contains(this, into)) throw new TypeError(`mount(${JSON.stringify(prefix)}): a server can't be mounted into itself`);
+    const late = into.lifespan.isUsed && this.#lasting();
+    if (late) {
+      throw new TypeError(
+        `mount(${JSON.stringify(prefix)}): the lifespan of ${JSON.stringify(late.server.name)} is entered with that of ` +
+          `${JSON.stringify(into.server.name)}, which is served already; mount it before`,
+      );
+    }
+    const link = { prefix, into };
+    const published = this.#registrations.map((registration) => linked(registration, link));
+    for (const registration of published) into.#checkFree(registration);
+    for (const registration of published) into.#register(registration);
+    this.#mountPoints.push(link);
+  }
+
+  /** Returns the first server with a lifespan, of this one and those mounted into it. */
+  #lasting(): ServerCore | undefined {
+    if (this.options.lifespan) return this;
+    for (const one of this.mounted) {
+      const found = one.#lasting();
+      if (found) return found;
+    }
+    return undefined;
+  }
+
+  async enter(): Promise<void> {
+    await this.lifespan.enter();
+    const entered: ServerCore[] = [];
+    try {
+      for (const one of this.mounted) {
+        await one.enter();
+        entered.unshift(one);
+      }
+    } catch (error) {
+      await this.#leave(entered);
+      throw error;
+    }
+  }
+
+  async leave(): Promise<void> {
+    await this.#leave([...this.mounted].reverse());
+  }
+
+  async #leave(mounted: readonly ServerCore[]): Promise<void> {
+    try {
+      for (const one of mounted) await one.leave();
+    } finally {
+      await this.lifespan.leave();
+    }
+  }
+
+  /** Returns the endpoint for the requests of hosts, opened at the first request. */
+  hosted(): Mounted {
+    if (this.#hosted) return this.#hosted;
+    const hosted = (this.#hosted = new Mounted(this));
+    // An endpoint that failed to open is opened again at the next request.
+    hosted.ready.catch(() => {
+      if (this.#hosted === hosted) this.#hosted = undefined;
+      void hosted.close();
+    });
+    return hosted;
+  }
+
+  async closeHosted(): Promise<void> {
+    await this.#hosted?.close();
+  }
+
+  notifyUpdated(uri: string): void {
+    for (const core of this.#above()) core.native.updated(uri);
+  }
+
+  notifyUrlDone(id: string): void {
+    for (const core of this.#above()) core.native.pageDone(id);
+  }
+
+  change(kind: Kind, keys: readonly string[], change: Change): void {
+    // Servers that mount this one may use the same tags for other components, so names are passed on.
+    const tags = change.how === "enable" || change.how === "disable" ? change.tags : [];
+    this.#change(kind, tags.length > 0 ? [...keys, ...this.#tagged(kind, tags)] : keys, change);
+  }
+
+  #change(kind: Kind, keys: readonly string[], change: Change): void {
+    const place = `${kind} ${keys.map((key) => JSON.stringify(key)).join(", ")}`;
+    for (const id of this.native.takeDropped()) delete this.plans[id];
+    checked(place, () => {
+      if (change.how === "enable" || change.how === "disable") {
+        this.native.setEnabled(kind, [...keys], [], change.how === "enable");
+        return;
+      }
+      for (const key of keys) {
+        if (change.how === "update") this.native.update(kind, key, toJson(change.changes, "the changes"));
+        else this.#remove(kind, key);
+      }
+    });
+    for (const { into, prefix } of this.#mountPoints) into.#change(kind, keys.map((key) => keyIn(kind, key, prefix)), change);
+  }
+
+  /** Returns the keys of the components with one of the tags. */
+  #tagged(kind: Kind, tags: readonly string[]): string[] {
+    const carries = (own: unknown): boolean => Array.isArray(own) && own.some((tag) => tags.includes(tag as string));
+    return this.#registrations.filter((one) => one.kind === kind && carries(one.declaration["tags"])).map(({ key }) => key);
+  }
+
+  /** Returns this server and all servers that mount it, each once. */
+  #above(found: Set<ServerCore> = new Set()): Set<ServerCore> {
+    found.add(this);
+    for (const { into } of this.#mountPoints) if (!found.has(into)) into.#above(found);
+    return found;
+  }
+
+  /** Reads a resource of this server on behalf of a handler. */
+  async readResource(ctx: CallContext, uri: string): Promise<ResourceResult> {
+    const found = this.native.resolveResource(uri);
+    const [id, input, mimeType] = found === null ? [] : (JSON.parse(found) as [number, Record<string, unknown>, string | null]);
+    const plan = id === undefined ? undefined : this.plans[id];
+    if (!plan || !input) throw new ResourceNotFound(uri);
+    return resourceResult(uri, mimeType ?? null, await plan.invoke(input, ctx));
+  }
+
+  #visible(kind: string, key: string): Visible | undefined {
+    return this.#registrations.find((one) => one.kind === kind && one.key === key)?.visible;
+  }
+
+  #remove(kind: Kind, key: string): void {
+    this.native.remove(kind, key);
+    const goes = (one: Registration): boolean => one.key === key && (one.kind === kind || (one.kind === "completion" && isCompleted(kind)));
+    this.#registrations.splice(0, this.#registrations.length, ...this.#registrations.filter((one) => !goes(one)));
+  }
+}
+
+const CORE = Symbol.for("gudgeon.core");
+
+export function setCore(server: object, core: ServerCore): void {
+  Object.defineProperty(server, CORE, { value: core });
+}
+
+/** Returns true for a `Server` of any copy of the package. */
+export function isServer(value: object): boolean {
+  return CORE in value;
+}
+
+/** Returns the core of a `Server` of any copy of the package; throws a TypeError for another value. */
+export function coreOf(server: unknown, place: string): ServerCore {
+  const core = isObject(server) ? (server as Record<symbol, unknown>)[CORE] : undefined;
+  if (core === undefined) throw new TypeError(`${place}: the server must be a Server of gudgeon, not ${shown(server)}`);
+  return core as ServerCore;
+}
+
+/** Returns the key in the mounting server: tools and prompts get the prefix, URIs and vendors' methods do not. */
+function keyIn(kind: Registration["kind"], key: string, prefix: string): string {
+  return kind === "tool" || kind === "prompt" || (kind === "completion" && !isTemplate(key)) ? `${prefix}_${key}` : key;
+}
+
+function linked(registration: Registration, { prefix, into }: MountPoint): Registration {
+  const { kind, key, declaration, plan, seen, visible } = registration;
+  const place = `mount(${JSON.stringify(prefix)}): ${registration.place}`;
+  const name = keyIn(kind, key, prefix);
+  const isNamed = kind === "tool" || kind === "prompt";
+  const renamed = isNamed ? { name } : kind === "completion" ? { ref: referenceTo(name) } : {};
+  const seenAs = { ...seen, params: (input: Record<string, unknown>) => ({ ...seen.params(input), ...renamed }) };
+  return {
+    place,
+    kind,
+    key: name,
+    declaration: isNamed ? { ...declaration, name } : declaration,
+    plan: mountPlan(into, plan, seenAs),
+    seen: seenAs,
+    visible,
+  };
+}
+
+/** Returns true for kinds whose completions are removed with them. */
+function isCompleted(kind: Kind): boolean {
+  return kind === "prompt" || kind === "resourceTemplate";
+}
+
+/** Returns true for a URI template (RFC 6570); names of prompts have no braces. */
+export function isTemplate(uri: string): boolean {
+  return uri.includes("{");
+}
+
+/** Returns the target of a completion in the wire's form. */
+export function referenceTo(target: string): Record<string, unknown> {
+  return isTemplate(target) ? { type: "ref/resource", uri: target } : { type: "ref/prompt", name: target };
+}
+
+/** Returns true if two servers are the same, or the inner one is mounted into the outer one at any depth. */
+function contains(outer: ServerCore, inner: ServerCore): boolean {
+  return outer === inner || outer.mounted.some((one) => contains(one, inner));
+}

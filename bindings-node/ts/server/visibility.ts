@@ -1,0 +1,37 @@
+import type { CallContext } from "../call/context.js";
+import type { Plan } from "../plan/plan.js";
+import type { ServerCore } from "./core.js";
+import { isPromise } from "../schema/compile.js";
+import type { Principal } from "../model/types.js";
+
+/** Decides whether a caller sees a component. */
+export type Visible = (principal: Principal | undefined) => boolean;
+
+interface UnresolvedComponents {
+  readonly components: readonly (readonly [kind: string, key: string])[];
+}
+
+/** Returns the plan that answers which components a caller sees: one boolean for each, in order. */
+export function visibilityPlan(owner: ServerCore, find: (kind: string, key: string) => Visible | undefined): Plan {
+  const sees = (kind: string, key: string, { principal }: CallContext): boolean => {
+    try {
+      const seen: unknown = find(kind === "resource template" ? "resourceTemplate" : kind, key)?.(principal) ?? false;
+      if (isPromise(seen)) throw new TypeError("visible must return a boolean, not a promise");
+      return Boolean(seen);
+    } catch (error) {
+      console.error(`visible of the ${kind} ${JSON.stringify(key)} failed: it stays hidden`, error);
+      return false;
+    }
+  };
+  return {
+    kind: "prepared",
+    owner,
+    exposeErrors: [],
+    invoke: (input, ctx) => (input as unknown as UnresolvedComponents).components.map(([kind, key]) => sees(kind, key, ctx)),
+  };
+}
+
+/** Returns a principal as JSON for the core. */
+export function principalToJson({ subject, clientId, scopes, claims }: Principal): string {
+  return JSON.stringify({ subject, clientId, scopes: [...(scopes ?? [])], claims: claims ?? {} });
+}

@@ -1,0 +1,91 @@
+import { Connection } from "../call/connection.js";
+import type { ServerCore } from "../server/core.js";
+import { httpOptions } from "../server/http-options.js";
+import { checked, type NativeListening, placed } from "../native.js";
+import { endProcess, Signals } from "./signals.js";
+import type { HttpOptions, Listening } from "../model/types.js";
+
+/** The longest delay of a timer. */
+const LONG_MS = 2 ** 31 - 1;
+
+/** Listens at an address with native threads; resolves when it listens. */
+export async function listen(core: ServerCore, place: string, at: string, given: HttpOptions = {}): Promise<Listening> {
+  if (typeof at !== "string") throw new TypeError(`${place}: the address must be a string such as "http://127.0.0.1:8000/mcp"`);
+  const { http, ioThreads } = core.options;
+  const options = httpOptions(place, { ...http, ...given }, { ioThreads });
+  const server = new ListeningServer(core, place, (wake) => checked(place, () => core.native.serveListening(at, options, wake)));
+  await server.start();
+  return server;
+}
+
+/** Listens until a signal comes; then the process ends. */
+export async function runListening(core: ServerCore, place: string, at: string, options?: HttpOptions): Promise<void> {
+  const signals = new Signals();
+  try {
+    const server = await listen(core, place, at, options);
+    // The URL stands alone on its line, because programs that start servers read it.
+    console.error(`${core.server.name || "gudgeon"} serves (Ctrl-C ends it)\n${server.url}`);
+    await signals.came;
+    await server.close();
+  } finally {
+    signals.release();
+  }
+  endProcess();
+}
+
+let hasWarned = false;
+
+class ListeningServer implements Listening {
+  url = "";
+  readonly #native: NativeListening;
+  readonly #connection: Connection;
+  /** Keeps the process alive while the server listens. */
+  #alive: NodeJS.Timeout | undefined;
+  #closed: Promise<void> | undefined;
+
+  constructor(
+    private readonly core: ServerCore,
+    private readonly place: string,
+    open: (wake: () => void) => NativeListening,
+  ) {
+    let native: NativeListening | undefined;
+    this.#connection = new Connection(core, (wake) => (native = open(wake)).shell());
+    this.#native = native as unknown as NativeListening;
+  }
+
+  async start(): Promise<void> {
+    let hasEntered = false;
+    try {
+      await this.core.enter();
+      hasEntered = true;
+      this.#connection.start();
+      const [url = "", warning] = await this.#native.start().catch((error: unknown) => Promise.reject(placed(this.place, error)));
+      this.url = url;
+      this.#alive = setInterval(() => {}, LONG_MS);
+      if (warning !== undefined && !hasWarned) {
+        hasWarned = true;
+        console.warn(warning);
+      }
+    } catch (error) {
+      this.#connection.shell.close();
+      if (hasEntered) await this.core.leave();
+      throw error;
+    }
+  }
+
+  close(): Promise<void> {
+    return (this.#closed ??= this.#close());
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #close(): Promise<void> {
+    await this.#native.stop();
+    // `stop` has waited for the calls in flight already.
+    await this.#connection.stop(0);
+    clearInterval(this.#alive);
+    await this.core.leave();
+  }
+}

@@ -1,0 +1,152 @@
+import { Connection } from "../call/connection.js";
+import type { ServerCore } from "../server/core.js";
+import { httpOptions } from "../server/http-options.js";
+import { checked, type NativeMounted, type NativePart } from "../native.js";
+import type { Principal } from "../model/types.js";
+import { principalToJson } from "../server/visibility.js";
+import { warnWorker } from "./workers.js";
+
+/** The number of unread bytes after which a client is disconnected. */
+export const MAX_UNREAD = 4 * 1024 * 1024;
+/** The number of unread bytes, not counting the longest part, after which a subscription ends. */
+const MAX_BEHIND = 1024 * 1024;
+/** The maximum number of bytes that a host adds to a part. */
+const CHUNKING = 1024;
+/** The time for calls in flight to finish when the server is closed. */
+const GRACE_MS = 10_000;
+/** The longest delay of a timer. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
+/** Receives the parts of one response, in order; returns the number of bytes that the client has not read. */
+export type Deliver = (part: NativePart) => number;
+
+/** The head of a request. */
+export interface Head {
+  readonly method: string;
+  /** The path with its query, or a URL. */
+  readonly target: string;
+  /** Names and values, alternating. */
+  readonly headers: readonly string[];
+  /** The caller, as the host authenticated it. */
+  readonly principal?: Principal | undefined;
+}
+
+/** A request whose response is not complete. */
+interface Waiting {
+  readonly deliver: Deliver;
+  readonly principal: Principal | undefined;
+  readonly exchange: number;
+  /** The size of the longest unread part. */
+  longest: number;
+  isBehind: boolean;
+}
+
+/** A server's HTTP endpoint on the event loop: it takes requests of a host and returns parts of their responses. */
+export class Mounted {
+  /** Resolves when the server's lifespan has been entered. */
+  readonly ready: Promise<void>;
+  readonly maxBody: number;
+  readonly #native: NativeMounted;
+  readonly #connection: Connection;
+  readonly #waiting = new Map<number, Waiting>();
+  readonly #graceMs: number;
+  #numbers = 0;
+  #timer: NodeJS.Timeout | undefined;
+  /** Keeps the process alive while a request waits for its response. */
+  #alive: NodeJS.Timeout | undefined;
+  #closed: Promise<void> | undefined;
+
+  constructor(private readonly core: ServerCore) {
+    const { http = {} } = core.options;
+    this.#graceMs = http.shutdownGraceMs ?? GRACE_MS;
+    const options = httpOptions("new Server({ http })", http);
+    let mounted: NativeMounted | undefined;
+    this.#connection = new Connection(
+      core,
+      (wake) => {
+        mounted = checked("new Server({ http })", () => core.native.serveMounted(options, wake));
+        return mounted.shell();
+      },
+      { collect: () => this.#collect(), principalOf: (request) => (request === undefined ? undefined : this.#waiting.get(request)?.principal) },
+    );
+    this.#native = mounted as unknown as NativeMounted;
+    this.maxBody = this.#native.maxBody();
+    this.ready = core.enter().then(() => this.#connection.start());
+    // Each request awaits it; without this a failure would be an unhandled rejection.
+    this.ready.catch(() => {});
+    void warnWorker(core);
+  }
+
+  /** Takes a complete request. Returns a function to call if the client disconnects before the end. */
+  request({ method, target, headers, principal }: Head, body: Uint8Array, deliver: Deliver): () => void {
+    const number = ++this.#numbers;
+    const who = principal && principalToJson(principal);
+    // This may throw for an invalid request of the host, which must not be registered then.
+    const exchange = this.#native.request(number, method, target, headers.join("\n"), body, who);
+    this.#waiting.set(number, { deliver, principal, exchange, longest: 0, isBehind: false });
+    this.#alive ??= setInterval(() => {}, MAX_TIMER_MS);
+    this.#connection.drain();
+    return () => {
+      if (!this.#forget(number)) return;
+      this.#native.gone(exchange);
+      this.#connection.drain();
+    };
+  }
+
+  /** Returns the response to a request whose body is too long. */
+  refuse({ method, target, headers }: Head): NativePart {
+    return this.#native.refuse(method, target, headers.join("\n"));
+  }
+
+  /** Accepts no further requests, waits for calls in flight, and leaves the lifespan. */
+  close(): Promise<void> {
+    return (this.#closed ??= this.#close());
+  }
+
+  async #close(): Promise<void> {
+    const hasEntered = await this.ready.then(
+      () => true,
+      () => false,
+    );
+    await this.#connection.stop(hasEntered ? this.#graceMs : 0);
+    clearTimeout(this.#timer);
+    if (hasEntered) await this.core.leave();
+  }
+
+  /** Delivers the parts that are ready. */
+  #collect(): void {
+    for (const part of this.#native.takeParts()) {
+      const waiting = this.#waiting.get(part.request);
+      if (!part.more) this.#forget(part.request);
+      if (waiting) this.#deliver(waiting, part);
+    }
+    const alarm = this.#native.takeAlarm();
+    if (alarm === null) return;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#tick(), Math.min(alarm, MAX_TIMER_MS)).unref();
+  }
+
+  #deliver(waiting: Waiting, part: NativePart): void {
+    const unread = waiting.deliver(part);
+    const size = part.body?.byteLength ?? 0;
+    // One part, such as the acknowledgment of a long filter, may be larger than the limit.
+    waiting.longest = unread > size + CHUNKING ? Math.max(waiting.longest, size) : size;
+    const isBehind = unread - waiting.longest > MAX_BEHIND;
+    if (isBehind && !waiting.isBehind) this.#native.behind(waiting.exchange);
+    waiting.isBehind = isBehind;
+  }
+
+  #forget(number: number): boolean {
+    const wasWaiting = this.#waiting.delete(number);
+    if (this.#waiting.size === 0) {
+      clearInterval(this.#alive);
+      this.#alive = undefined;
+    }
+    return wasWaiting;
+  }
+
+  #tick(): void {
+    this.#native.tick();
+    this.#connection.drain();
+  }
+}

@@ -1,0 +1,95 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+
+import { MAX_UNREAD, type Head, type Mounted } from "./mounted.js";
+import type { NativePart } from "../native.js";
+import type { Principal } from "../model/types.js";
+
+const NO_CONTENT = 204;
+
+/** A request with the additions of frameworks: the full target if they changed `url`, the body if they read it, the caller. */
+export interface Framed extends IncomingMessage {
+  originalUrl?: string;
+  body?: unknown;
+  principal?: Principal | undefined;
+}
+
+/** Answers a request of a `node:http` server. */
+export async function answerNode(mounted: Mounted, request: Framed, response: ServerResponse): Promise<void> {
+  // The body is read before anything is awaited, because events before the listeners are added are lost.
+  const reading = readBody(request, mounted.maxBody);
+  await mounted.ready;
+  const head = headOf(request);
+  const body = await reading;
+  if (body === "too long") return write(response, mounted.refuse(head));
+  if (body === "gone" || response.destroyed) return;
+  let leave: (() => void) | undefined;
+  let hasLeft = false;
+  leave = mounted.request(head, body, (part) => {
+    if (response.writableLength > MAX_UNREAD) {
+      hasLeft = true;
+      leave?.();
+      response.destroy();
+    } else {
+      write(response, part);
+    }
+    return response.writableLength;
+  });
+  if (hasLeft) leave();
+  else if (!response.writableEnded) response.once("close", leave);
+}
+
+/** Responds to a request that could not be answered: the lifespan failed, or the host had read the body. */
+export function failNode(response: ServerResponse, error: unknown): void {
+  console.error("a request could not be answered:", error);
+  if (response.headersSent) response.destroy();
+  else response.writeHead(500, { "content-type": "application/json" }).end('{"error":"the request could not be answered: the server\'s log says why"}');
+}
+
+function write(response: ServerResponse, { status, headers, body, more }: NativePart): void {
+  if (status !== undefined) {
+    if (!more && status !== NO_CONTENT) headers?.push("content-length", String(body?.byteLength ?? 0));
+    response.writeHead(status, headers);
+  }
+  if (!more) response.end(body);
+  else if (body) response.write(body);
+  else response.flushHeaders();
+}
+
+function headOf(request: Framed): Head {
+  const { method = "", originalUrl, url = "/", rawHeaders: headers, principal } = request;
+  return { method, target: originalUrl ?? url, headers, principal };
+}
+
+/** Returns the whole body, or the reason why there is none. */
+function readBody(request: Framed, limit: number): Promise<Uint8Array | "too long" | "gone"> {
+  if (request.readableDidRead || request.readableEnded) return Promise.resolve(limited(parsedBody(request), limit));
+  if (Number(request.headers["content-length"] ?? 0) > limit) return Promise.resolve("too long");
+  return new Promise((resolve) => {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    request.on("data", (chunk: Buffer) => {
+      size += chunk.byteLength;
+      // Bytes over the limit are read and dropped, so that the client gets to read the response.
+      if (size > limit) resolve("too long");
+      else chunks.push(chunk);
+    });
+    request.once("end", () => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks, size)));
+    request.once("close", () => resolve("gone"));
+  });
+}
+
+/** Returns the body that a framework has read. */
+function parsedBody({ method, body }: Framed): Uint8Array {
+  if (body instanceof Uint8Array) return body;
+  if (typeof body === "string") return Buffer.from(body);
+  if (body !== undefined) return Buffer.from(JSON.stringify(body));
+  if (method !== "POST") return Buffer.of();
+  throw new TypeError(
+    "app.node(request, response): the request's body was read before and is not in request.body; " +
+      "mount the server before the middleware that reads bodies, or put the body there: app.node(Object.assign(request.raw, { body: request.body }), reply.raw)",
+  );
+}
+
+function limited(body: Uint8Array, limit: number): Uint8Array | "too long" {
+  return body.byteLength > limit ? "too long" : body;
+}

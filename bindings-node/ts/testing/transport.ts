@@ -1,0 +1,195 @@
+import { nameInMemory } from "../client/target.js";
+import { isObject } from "../model/content.js";
+import type { ServerCore } from "../server/core.js";
+import { keepAliveUntil } from "../model/keep-alive.js";
+import { type TestMode, serveTransport } from "../serving/streams.js";
+import type { Faults, Recorder } from "./options.js";
+import type { Transport } from "../model/types.js";
+
+const HANDSHAKE: readonly unknown[] = ["initialize", "notifications/initialized", "server/discover"];
+/** The time for calls in flight to finish when the server is restarted. */
+const GRACE_MS = 3_000;
+
+/** Returns a client's transport that records, loses and repeats messages, and restarts its server. */
+export function tapped(core: ServerCore, testMode: TestMode, faults: Faults = {}, recorder?: Recorder): Transport {
+  for (const name of ["drop", "duplicate"] as const) {
+    const share = faults[name] ?? 0;
+    if (!(share >= 0 && share <= 1)) throw new TypeError(`connect(): faults.${name} must be a share from 0 to 1, not ${String(share)}`);
+  }
+  return new Tap(core, testMode, faults, recorder);
+}
+
+class Tap implements Transport {
+  readonly standsFor: string;
+  readonly #inbox = new MessageQueue();
+  readonly #toServer: (id: unknown) => number;
+  readonly #toClient: (id: unknown) => number;
+  /** The ids of requests of the handshake. */
+  readonly #opening = new Set<unknown>();
+  /** Copies of requests, sent after the response, because a request with an id in use is rejected. */
+  readonly #late = new Map<unknown, string>();
+  /** Copies of the server's requests. */
+  readonly #lateQuestions = new Map<unknown, string>();
+  #serving: Promise<Serving> | undefined;
+
+  constructor(
+    private readonly core: ServerCore,
+    private readonly testMode: TestMode,
+    private readonly faults: Faults,
+    private readonly recorder: Recorder | undefined,
+  ) {
+    this.standsFor = nameInMemory(core.server.name);
+    // Each direction has its own random numbers, because the order between the two is not fixed.
+    const seed = (faults.seed ?? 0) * 2;
+    [this.#toServer, this.#toClient] = [copiesOf(faults, seed), copiesOf(faults, seed + 1)];
+  }
+
+  async send(message: string): Promise<void> {
+    const said = parse(message);
+    const isRound = isObject(said["params"]) && "requestState" in said["params"];
+    const serving = await this.#served(isRound && this.faults.restartBetweenRounds === true);
+    this.recorder?.record(">", message);
+    if (HANDSHAKE.includes(said["method"])) {
+      this.#opening.add(said["id"]);
+      return serving.hear(message);
+    }
+    const copies = this.#toServer(said["id"]);
+    const isRequest = "method" in said && "id" in said;
+    if (copies > 0) serving.hear(message);
+    if (copies > 1 && isRequest) this.#late.set(said["id"], message);
+    else if (copies > 1) serving.hear(message);
+    const question = "method" in said ? undefined : this.#lateQuestions.get(said["id"]);
+    if (question !== undefined) {
+      this.#lateQuestions.delete(said["id"]);
+      this.#inbox.send(question);
+    }
+  }
+
+  receive(): Promise<string | undefined> {
+    this.#serving ??= this.#start();
+    return this.#inbox.receive();
+  }
+
+  async close(): Promise<void> {
+    this.#inbox.end();
+    (await this.#serving)?.close();
+  }
+
+  async #say(message: string): Promise<void> {
+    const said = parse(message);
+    const id = "method" in said ? undefined : said["id"];
+    const late = this.#late.get(id);
+    if (late !== undefined) {
+      this.#late.delete(id);
+      (await this.#served(false)).hear(late);
+    }
+    this.recorder?.record("<", message);
+    const copies = id !== undefined && this.#opening.has(id) ? 1 : this.#toClient(said["id"]);
+    const isQuestion = "method" in said && "id" in said;
+    if (isQuestion && copies > 1) this.#lateQuestions.set(said["id"], message);
+    for (let copy = 0; copy < (isQuestion ? Math.min(copies, 1) : copies); copy++) this.#inbox.send(message);
+  }
+
+  #served(isRestart: boolean): Promise<Serving> {
+    const before = this.#serving;
+    if (before === undefined) this.#serving = this.#start();
+    else if (isRestart) this.#serving = before.then((serving) => serving.end()).then(() => this.#start());
+    return this.#serving ?? this.#start();
+  }
+
+  async #start(): Promise<Serving> {
+    return new Serving(this.core, this.testMode, (message) => this.#say(message), () => this.#inbox.end());
+  }
+}
+
+/** One run of the server, as by one process. */
+class Serving {
+  readonly #heard = new MessageQueue();
+  readonly #served: Promise<void>;
+  #isEnding = false;
+
+  constructor(core: ServerCore, testMode: TestMode, say: (message: string) => Promise<void>, lost: () => void) {
+    const wire: Transport = {
+      receive: () => this.#heard.receive(),
+      send: say,
+      close: async () => {
+        if (!this.#isEnding) lost();
+      },
+    };
+    // The client learns that the transport has ended; the error must only not be an unhandled rejection.
+    this.#served = serveTransport(core, wire, GRACE_MS, testMode).catch(() => undefined);
+  }
+
+  hear(message: string): void {
+    this.#heard.send(message);
+  }
+
+  /** Waits for calls in flight; suspended handlers are discarded. */
+  async end(): Promise<void> {
+    this.#isEnding = true;
+    this.close();
+    await this.#served;
+  }
+
+  close(): void {
+    // The lifespan is left even if the client no longer waits for that.
+    void keepAliveUntil(this.#served);
+    this.#heard.end();
+  }
+}
+
+/** A queue of messages in one direction. */
+class MessageQueue {
+  readonly #waiting: string[] = [];
+  #wake: (() => void) | undefined;
+  #isEnded = false;
+
+  send(message: string): void {
+    if (this.#isEnded) return;
+    this.#waiting.push(message);
+    this.#wake?.();
+  }
+
+  async receive(): Promise<string | undefined> {
+    while (this.#waiting.length === 0 && !this.#isEnded) await new Promise<void>((resolve) => (this.#wake = resolve));
+    return this.#waiting.shift();
+  }
+
+  end(): void {
+    this.#isEnded = true;
+    this.#wake?.();
+  }
+}
+
+function parse(message: string): Readonly<Record<string, unknown>> {
+  const said: unknown = JSON.parse(message);
+  return isObject(said) ? said : {};
+}
+
+/** Returns how often each message arrives. It depends on the message's id, if it has one, because the order of messages is not fixed. */
+function copiesOf(faults: Faults, seed: number): (id: unknown) => number {
+  const others = randomOf(seed);
+  return (id) => {
+    const random = id === undefined ? others : randomOf(hashOf(`${seed} ${JSON.stringify(id)}`));
+    if (random() < (faults.drop ?? 0)) return 0;
+    return random() < (faults.duplicate ?? 0) ? 2 : 1;
+  };
+}
+
+/** Hashes a string with FNV-1a. */
+function hashOf(text: string): number {
+  let hash = 0x811c9dc5;
+  for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
+  return hash;
+}
+
+/** Returns a random number generator, Mulberry32, with the same numbers on every machine. */
+function randomOf(seed: number): () => number {
+  let state = seed | 0;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
+  };
+}
