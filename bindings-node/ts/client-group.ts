@@ -1,11 +1,12 @@
 import { brandClass } from "./model/brand.js";
 import { refuseUnknown } from "./model/checks.js";
-import { Client } from "./client.js";
-import { isObject } from "./model/content.js";
 import { McpError, NotSupported, ProtocolError, ResourceNotFound } from "./model/errors.js";
 import type { PromptResult, ResourceResult, ToolResult } from "./model/results.js";
-import { toolCall, type ToolCall, type ToolCallArguments } from "./client/tool-call.js";
-import type { CallOptions, ClientOptions, Prompt, Resource, ResourceTemplate, Target, Tool } from "./model/types.js";
+import type { CallOptions, ClientOptions, Target } from "./model/types/client.js";
+import type { Prompt, Resource, ResourceTemplate, Tool } from "./model/types/components.js";
+import { isObject } from "./model/values.js";
+import { type ToolCall, toolCall, type ToolCallArguments } from "./client/tool-call.js";
+import { Client } from "./client.js";
 
 type Targets = Readonly<Record<string, Target>>;
 

@@ -1,24 +1,28 @@
 import { brandClass } from "./model/brand.js";
 import { refuseUnknown } from "./model/checks.js";
+import { promptFromWire, resourceFromWire, resourceTemplateFromWire, toolFromWire } from "./model/components.js";
+import { toJson } from "./model/json.js";
+import { keepAliveUntil } from "./model/keep-alive.js";
+import { explainForeignNames } from "./model/other-sdks.js";
+import {
+  type PromptResult, promptResultFromWire, type ResourceResult, resourceResultFromWire, type ToolResult,
+} from "./model/results.js";
 import { shown } from "./model/shown.js";
+import type { CallOptions, ClientOptions, InputRequired, Subscription, Target } from "./model/types/client.js";
+import type {
+  Completion, Implementation, LogLevel, Page, Prompt, Resource, ResourceTemplate, Revision, Root, Tool,
+} from "./model/types/components.js";
+import type { Meta } from "./model/types/content.js";
+import type { Output, Schema } from "./model/types/schema.js";
+import { isObject } from "./model/values.js";
 import { checkCallOptions, checkClientOptions } from "./client/options.js";
 import { inputRequiredFromWire, rootsToWire } from "./client/questions.js";
 import { RestartingWire } from "./client/restart.js";
 import { toolResult } from "./client/result.js";
 import { Subscribing } from "./client/subscription.js";
 import { headersOf, reach, type Reached } from "./client/target.js";
+import { type ToolCall, toolCall, type ToolCallArguments } from "./client/tool-call.js";
 import { ClientWire, type Facts, milliseconds, type Reply } from "./client/wire.js";
-import { isObject } from "./model/content.js";
-import { explainForeignNames } from "./model/other-sdks.js";
-import { toJson } from "./model/json.js";
-import { keepAliveUntil } from "./model/keep-alive.js";
-import { toolCall, type ToolCall, type ToolCallArguments } from "./client/tool-call.js";
-import { promptFromWire, resourceFromWire, resourceTemplateFromWire, toolFromWire } from "./model/components.js";
-import { promptResultFromWire, resourceResultFromWire, type PromptResult, type ResourceResult, type ToolResult } from "./model/results.js";
-import type {
-  CallOptions, ClientOptions, Completion, Implementation, InputRequired, LogLevel, Meta, Output, Page, Prompt,
-  Resource, ResourceTemplate, Revision, Root, Schema, Subscription, Target, Tool,
-} from "./model/types.js";
 
 type Wire = Record<string, unknown>;
 

@@ -1,34 +1,34 @@
 /** Gudgeon: the Model Context Protocol for TypeScript. */
+export {
+  assistant, audio, embed, file, image, other, resourceLink, text, toolOutcome, toolUse, user,
+} from "./model/content.js";
+export {
+  AuthError, CallTimeout, Cancelled, ConnectFailed, ConnectionLost, Declined, type ErrorKind, McpError, NotSupported,
+  ProtocolError, ResourceNotFound, ToolError, UrlElicitationRequired,
+} from "./model/errors.js";
+export { FastMCP, McpServer } from "./model/other-sdks.js";
+export { cancelled, declined } from "./model/questions.js";
+export { PromptResult, ResourceResult, ToolResult } from "./model/results.js";
+export type {
+  CallOptions, Change, ClientOptions, Command, ElicitRequest, InputRequired, Progress, SampleRequest, Subscription, Target,
+} from "./model/types/client.js";
+export type {
+  Completion, Implementation, Json, LogLevel, Page, Prompt, Resource, ResourceTemplate, Revision, Root, Tool,
+} from "./model/types/components.js";
+export type {
+  Annotations, Audio, AudioContent, Content, EmbeddedResource, Icon, Image, ImageContent, Message, Meta, Other,
+  ResourceContents, ResourceLink, Text, TextContent, ToolAnnotations, ToolOutcome, ToolUse,
+} from "./model/types/content.js";
+export type { Context, Middleware } from "./model/types/context.js";
+export type { HttpOptions, PromptOptions, ResourceOptions, ServerOptions, ToolOptions } from "./model/types/options.js";
+export type { Outcome, Question, SampleOptions, SampleResult } from "./model/types/questions.js";
+export type { Input, JsonSchema, Output, Schema, SchemaLike, TypedJsonSchema, Variables } from "./model/types/schema.js";
+export type { AnyServer, Listening, Principal, Registry, Transport } from "./model/types/server.js";
+export { ask } from "./schema/ask.js";
+export { jsonSchema } from "./schema/compile.js";
+export { currentContext } from "./call/current.js";
+export { middleware } from "./server/middleware.js";
 export { Client } from "./client.js";
 export { ClientGroup } from "./client-group.js";
-export { assistant, audio, embed, file, image, other, resourceLink, text, toolOutcome, toolUse, user } from "./model/content.js";
-export {
-  AuthError,
-  CallTimeout,
-  Cancelled,
-  ConnectFailed,
-  ConnectionLost,
-  Declined,
-  type ErrorKind,
-  McpError,
-  NotSupported,
-  ProtocolError,
-  ResourceNotFound,
-  ToolError,
-  UrlElicitationRequired,
-} from "./model/errors.js";
-export { currentContext } from "./call/current.js";
-export { FastMCP, McpServer } from "./model/other-sdks.js";
-export { middleware } from "./server/middleware.js";
-export { ask, cancelled, declined } from "./model/questions.js";
-export { PromptResult, ResourceResult, ToolResult } from "./model/results.js";
-export { jsonSchema } from "./schema/compile.js";
 export { Server } from "./server.js";
-export type {
-  Annotations, AnyServer, Audio, AudioContent, CallOptions, Change, ClientOptions, Command, Completion, Content, Context, ElicitRequest,
-  EmbeddedResource, HttpOptions, Icon, Image, ImageContent, Implementation, Input, InputRequired, Json, JsonSchema, Listening, LogLevel,
-  Message, Meta, Middleware, Other, Outcome, Output, Page, Principal, Progress, Prompt, PromptOptions, Question, Registry,
-  Resource, ResourceContents, ResourceLink, ResourceOptions, ResourceTemplate, Revision, Root, SampleOptions, SampleRequest,
-  SampleResult, Schema, SchemaLike, ServerOptions, Subscription, Target, Text, TextContent, Tool, ToolAnnotations, ToolOptions, ToolOutcome,
-  ToolUse, Transport, TypedJsonSchema, Variables,
-} from "./model/types.js";
+

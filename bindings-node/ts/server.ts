@@ -1,34 +1,38 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 
+import { checked, native } from "./native.js";
 import { checkedAnnotations, checkedToolAnnotations } from "./model/annotations.js";
 import { brandClass } from "./model/brand.js";
 import { refuseUnknown } from "./model/checks.js";
-import { shown } from "./model/shown.js";
-import { isObject } from "./model/content.js";
-import type { CallContext } from "./call/context.js";
-import { coreOf, isTemplate, referenceTo, ServerCore, setCore, type Kind } from "./server/core.js";
-import { ProtocolError } from "./model/errors.js";
-import { answerFetch } from "./serving/fetch.js";
-import { explainForeignNames } from "./model/other-sdks.js";
-import { httpOptions } from "./server/http-options.js";
-import { listen, runListening } from "./serving/listening.js";
-import { then } from "./model/promises.js";
-import { checked, native } from "./native.js";
-import { answerNode, failNode } from "./serving/node-http.js";
-import { checkComponentOptions } from "./server/component-options.js";
 import { promptFromWire, resourceFromWire, resourceTemplateFromWire, toolFromWire } from "./model/components.js";
-import { makePlan, promptCall, toolCall, type Steps } from "./plan/plan.js";
-import { promptArguments } from "./plan/prompt-arguments.js";
-import { RegistryView } from "./server/registry.js";
-import { compileInput, compileSchema, type CompiledSchema } from "./schema/compile.js";
-import { runStdio, serveTransport } from "./serving/streams.js";
-import type {
-  AnyServer, Completion, Context, FetchHandler, Given, HttpOptions, Listening, Maybe, Message, Middleware, Output, Principal, Prompt,
-  PromptOptions, Question, Registry, Reply, Resource, ResourceOptions, ResourceTemplate, Schema, ServerMembers,
-  ServerOptions, Tool, ToolOptions, Transport, Variables,
-} from "./model/types.js";
+import { ProtocolError } from "./model/errors.js";
+import { setServeInMemory } from "./model/in-memory.js";
+import { explainForeignNames } from "./model/other-sdks.js";
+import { then } from "./model/promises.js";
 import type { PromptResult } from "./model/results.js";
+import { shown } from "./model/shown.js";
+import type { Completion, Maybe, Prompt, Resource, ResourceTemplate, Tool } from "./model/types/components.js";
+import type { Message } from "./model/types/content.js";
+import type { Context, Given, Middleware, Reply, ServerMembers } from "./model/types/context.js";
+import type { HttpOptions, PromptOptions, ResourceOptions, ServerOptions, ToolOptions } from "./model/types/options.js";
+import type { Question } from "./model/types/questions.js";
+import type { Output, Schema, Variables } from "./model/types/schema.js";
+import type { AnyServer, FetchHandler, Listening, Principal, Registry, Transport } from "./model/types/server.js";
+import { isObject } from "./model/values.js";
+import { type CompiledSchema, compileInput, compileSchema } from "./schema/compile.js";
+import { makePlan, promptCall, type Steps, toolCall } from "./plan/plan.js";
+import { promptArguments } from "./plan/prompt-arguments.js";
+import { checkComponentOptions } from "./server/component-options.js";
+import { coreOf, isTemplate, type Kind, referenceTo, ServerCore, setCore } from "./server/core.js";
+import { httpOptions } from "./server/http-options.js";
+import { RegistryView } from "./server/registry.js";
 import type { Visible } from "./server/visibility.js";
+import { answerFetch } from "./serving/fetch.js";
+import { Hosting } from "./serving/hosting.js";
+import { listen, runListening } from "./serving/listening.js";
+import { serveMemory, serveTransport } from "./serving/memory.js";
+import { answerNode, failNode } from "./serving/node-http.js";
+import { runStdio } from "./serving/stdio.js";
 
 type Wire = Record<string, unknown>;
 type Handle = (...args: unknown[]) => unknown;
@@ -61,6 +65,7 @@ export class Server<L = unknown> implements ServerMembers<L> {
   readonly resourceTemplates: Registry<ResourceTemplate>;
   readonly prompts: Registry<Prompt>;
   readonly #core: ServerCore;
+  readonly #hosting: Hosting;
 
   /**
    * @param name - The name that clients see (`serverInfo.name`); not empty.
@@ -71,7 +76,9 @@ export class Server<L = unknown> implements ServerMembers<L> {
     if (typeof name !== "string" || name === "") throw new TypeError('new Server(name): the name must be a non-empty string, as in new Server("shelf")');
     this.name = name;
     this.#core = new ServerCore(this as ServerMembers<unknown>, options as ServerOptions<unknown>);
+    this.#hosting = new Hosting(this.#core);
     setCore(this, this.#core);
+    setServeInMemory(this, (testMode) => serveMemory(this.#core, testMode));
     this.tools = new RegistryView(this.#core, "tool", toolFromWire);
     this.resources = new RegistryView(this.#core, "resource", resourceFromWire);
     this.resourceTemplates = new RegistryView(this.#core, "resourceTemplate", resourceTemplateFromWire);
@@ -431,7 +438,7 @@ export class Server<L = unknown> implements ServerMembers<L> {
    * Further calls do nothing.
    */
   async close(): Promise<void> {
-    await this.#core.closeHosted();
+    await this.#hosting.close();
   }
 
   /**
@@ -460,7 +467,7 @@ export class Server<L = unknown> implements ServerMembers<L> {
    * ```
    */
   readonly fetch: FetchHandler = async (request: Request, extra?: unknown): Promise<Response> =>
-    answerFetch(this.#core.hosted(), request, principalIn(extra));
+    answerFetch(this.#hosting.mounted(), request, principalIn(extra));
 
   /**
    * Answers a request of `node:http`, Express or Fastify, as `fetch` does. The function is bound and works at any path. A
@@ -480,7 +487,7 @@ export class Server<L = unknown> implements ServerMembers<L> {
    * ```
    */
   readonly node = (request: IncomingMessage & { principal?: Principal | undefined }, response: ServerResponse): void => {
-    answerNode(this.#core.hosted(), request, response).catch((error: unknown) => failNode(response, error));
+    answerNode(this.#hosting.mounted(), request, response).catch((error: unknown) => failNode(response, error));
   };
 
   #register(
@@ -505,7 +512,7 @@ export class Server<L = unknown> implements ServerMembers<L> {
     const { json, validate, fill } = this.#paramsOf(place, options);
     const read = validate ?? fill;
     const compiled = checked(`${place}, params`, () => new (native().NativeSchema)(JSON.stringify(json)));
-    return (params: Wire, ctx: CallContext) => {
+    return (params: Wire, ctx: Context) => {
       const wrong = compiled.violation(JSON.stringify(params));
       if (wrong !== null) throw new ProtocolError(-32602, `Invalid params: ${wrong}`);
       return then(read ? read(params) : params, (given) => handler(given, ctx));

@@ -1,15 +1,18 @@
 /** Aids for tests: `gudgeon/testing`. */
 
+import { type Check, checkOptions, oneOf, refuseUnknown, stringsByName, yesOrNo } from "./model/checks.js";
+import { ProtocolError } from "./model/errors.js";
+import type { ClientOptions, ElicitRequest, SampleRequest } from "./model/types/client.js";
+import type { LogLevel, Revision } from "./model/types/components.js";
+import type { AnyServer, Principal } from "./model/types/server.js";
+import { isObject } from "./model/values.js";
+import { coreOf } from "./server/core.js";
+import { serveMemory } from "./serving/memory.js";
 import { keyedCallback } from "./client/questions.js";
 import { TestTarget } from "./client/target.js";
-import { Client } from "./client.js";
-import { type Check, checkOptions, oneOf, refuseUnknown, stringsByName, yesOrNo } from "./model/checks.js";
-import { isObject } from "./model/content.js";
-import { coreOf } from "./server/core.js";
-import { ProtocolError } from "./model/errors.js";
 import { type Faults, Recorder } from "./testing/options.js";
 import { tapped } from "./testing/transport.js";
-import type { AnyServer, ClientOptions, ElicitRequest, LogLevel, Principal, Revision, SampleRequest } from "./model/types.js";
+import { Client } from "./client.js";
 
 export { type Faults, Recorder };
 
@@ -99,7 +102,7 @@ export async function connect(server: AnyServer, options: ConnectOptions = {}): 
   const { revision = "auto", principal, headers = {}, onLog, answers, replay = false, faults, recorder } = options;
   const stateKey = crypto.getRandomValues(new Uint8Array(32));
   const testMode = { replays: replay, stateKey, principal, headers: Object.entries(headers).flat() };
-  const target = faults || recorder ? tapped(core, testMode, faults, recorder) : new TestTarget(server, testMode);
+  const target = faults || recorder ? tapped(core, testMode, faults, recorder) : new TestTarget(server.name, (mode) => serveMemory(core, mode), testMode);
   return Client.connect(target as unknown as AnyServer, { revision, onLog, ...(answers && answering(answers)) });
 }
 

@@ -55,7 +55,7 @@ for (const { file, code, name } of examples) {
 test("every exported class, function and table has a comment", () => {
   const bare = sources.flatMap((source) => {
     const lines = readFileSync(join(root, "bindings-node/ts", source), "utf8").split("\n");
-    const isPublic = (line) => /^export (async function|function|class|interface|const|type) /.test(line) && names.has(/(\w+)[ <(:=]/.exec(line.replace(/^export (async )?\w+ /, ""))?.[1]);
+    const isPublic = (line) => /^export (async function|function|class|interface|const|type) \w/.test(line) && names.has(/(\w+)[ <(:=]/.exec(line.replace(/^export (async )?\w+ /, ""))?.[1]);
     return lines.flatMap((line, at) => (isPublic(line) && !lines[at - 1]?.trim().endsWith("*/") ? [`${source}: ${line}`] : []));
   });
   assert.deepEqual(bare, []);

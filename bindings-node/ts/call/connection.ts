@@ -1,22 +1,22 @@
 import { debuglog } from "node:util";
 
-import type { Refusal } from "./asking.js";
-import { CallContext } from "./context.js";
-import type { ServerCore } from "../server/core.js";
-import { runInContext } from "./current.js";
-import { failureJson } from "./failures.js";
+import type { NativeShell } from "../native.js";
 import { toJson } from "../model/json.js";
 import type { KeepAlive } from "../model/keep-alive.js";
-import { sleep, until } from "../model/promises.js";
-import type { NativeShell } from "../native.js";
-import { officialResourceResult } from "../plan/official-results.js";
-import type { Plan } from "../plan/plan.js";
+import { isPromise, sleep, until } from "../model/promises.js";
 import { questionsIn } from "../model/questions.js";
-import { type ComponentKind, ReplyKind, toReply } from "../plan/replies.js";
-import { ResourceResult } from "../model/results.js";
-import { isPromise } from "../schema/compile.js";
-import { inSpan, tracing } from "./tracing.js";
-import type { Principal, Revision } from "../model/types.js";
+import type { ResourceResult } from "../model/results.js";
+import { tracing } from "../model/tracing.js";
+import type { Revision } from "../model/types/components.js";
+import type { Context } from "../model/types/context.js";
+import type { Principal } from "../model/types/server.js";
+import type { Plan } from "../plan/plan.js";
+import { ReplyKind, toReply } from "../plan/replies.js";
+import type { Refusal } from "./asking.js";
+import { CallContext } from "./context.js";
+import { runInContext } from "./current.js";
+import { failureJson } from "./failures.js";
+import { inSpan } from "./tracing.js";
 
 /** Writes to stderr if NODE_DEBUG contains "gudgeon". */
 const log = debuglog("gudgeon");
@@ -46,13 +46,21 @@ export interface Host {
   principalOf(request: number | undefined): Principal | undefined;
 }
 
+/** The server whose handlers a connection runs. */
+export interface Served {
+  /** The plans by handler number, as the native half refers to them. */
+  readonly plans: readonly (Plan | undefined)[];
+  /** Reads a resource of this server on behalf of a handler. */
+  readResource(ctx: Context, uri: string): Promise<ResourceResult>;
+}
+
 /** Runs the handlers of a served connection: takes batches of calls, and returns all replies of one turn together. */
 export class Connection {
   readonly shell: NativeShell;
   /** Resolves when the peer has ended its input. */
   readonly ended: Promise<void>;
   readonly #running = new Map<number, CallContext>();
-  readonly #core: ServerCore;
+  readonly #served: Served;
   #end!: () => void;
   #isStarted = false;
   #isScheduled = false;
@@ -68,8 +76,8 @@ export class Connection {
   readonly #alive: KeepAlive | undefined;
 
   /** `alive` is held while handlers run, for a stream that does not keep the process alive itself. */
-  constructor(core: ServerCore, open: (wake: () => void) => NativeShell, host?: Host, alive?: KeepAlive) {
-    this.#core = core;
+  constructor(served: Served, open: (wake: () => void) => NativeShell, host?: Host, alive?: KeepAlive) {
+    this.#served = served;
     this.#host = host;
     this.#alive = alive;
     this.ended = new Promise((resolve) => (this.#end = resolve));
@@ -102,7 +110,7 @@ export class Connection {
   }
 
   async readResource(ctx: CallContext, uri: string): Promise<ResourceResult> {
-    return this.#core.readResource(ctx, uri);
+    return this.#served.readResource(ctx, uri);
   }
 
   /** Notes that this call's handler has asked. Questions of one turn of the event loop are sent together. */
@@ -165,7 +173,7 @@ export class Connection {
 
   /** Runs a call's handler; returns true if its reply is pending. */
   #run([slot, handler, input, revision, id]: Run): boolean {
-    const plan = this.#core.plans[handler];
+    const plan = this.#served.plans[handler];
     if (!plan) {
       this.#put(slot, FAILURE, failureJson(new Error("its handler was removed")));
       return false;
@@ -275,15 +283,3 @@ export class Connection {
 }
 
 const DONE = Promise.resolve();
-
-/** Returns the value of a resource's handler as a client would receive it. */
-export function resourceResult(uri: string, mimeType: string | null, value: unknown): ResourceResult {
-  if (value instanceof ResourceResult) return value;
-  const official = officialResourceResult(value);
-  if (official) return official;
-  if (questionsIn(value)) throw new TypeError(`the resource ${uri} asks its client a question; ctx.readResource() can't read it`);
-  const [kind, payload] = toReply("resource" satisfies ComponentKind, value);
-  const type = mimeType ?? (kind === ReplyKind.json ? "application/json" : kind === ReplyKind.blob ? "application/octet-stream" : "text/plain");
-  const held = kind === ReplyKind.blob ? { blob: new Uint8Array(Buffer.from(payload, "base64")) } : { text: payload };
-  return new ResourceResult([{ uri, mimeType: type, ...held }]);
-}

@@ -1,18 +1,22 @@
-import { type Answer, Asking, type Refusal } from "./asking.js";
 import { refuseUnknown } from "../model/checks.js";
-import type { Connection } from "./connection.js";
 import { NotSupported } from "../model/errors.js";
-import { explainForeignNames } from "../model/other-sdks.js";
 import { toJson } from "../model/json.js";
-import type { Plan } from "../plan/plan.js";
-import { ask, type Asked, isQuestion, outcomeOf } from "../model/questions.js";
+import { explainForeignNames } from "../model/other-sdks.js";
+import { isPromise } from "../model/promises.js";
+import { type Asked, isQuestion, outcomeOf } from "../model/questions.js";
 import type { ResourceResult } from "../model/results.js";
-import { isPromise, SchemaMismatch } from "../schema/compile.js";
+import type { Implementation, LogLevel, Maybe, Revision, Root } from "../model/types/components.js";
+import type { Message, Meta } from "../model/types/content.js";
+import type { Context, ServerMembers } from "../model/types/context.js";
+import type { Outcome, Question, SampleOptions, SampleResult } from "../model/types/questions.js";
+import type { Output, Schema } from "../model/types/schema.js";
+import type { Principal } from "../model/types/server.js";
+import { ask } from "../schema/ask.js";
+import { SchemaMismatch } from "../schema/compile.js";
+import type { Plan } from "../plan/plan.js";
+import { type Answer, Asking, type Refusal } from "./asking.js";
+import type { Connection } from "./connection.js";
 import { StepJournal } from "./steps.js";
-import type {
-  Context, Implementation, LogLevel, Maybe, Message, Meta, Outcome, Output, Principal, Question, Revision, Root,
-  SampleOptions, SampleResult, Schema, ServerMembers,
-} from "../model/types.js";
 
 /** The facts that the native half knows about a call and its client. */
 interface Facts {

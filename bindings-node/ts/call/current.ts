@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 
-import type { Context } from "../model/types.js";
+import type { Context } from "../model/types/context.js";
 
 const running = new AsyncLocalStorage<Context>();
 

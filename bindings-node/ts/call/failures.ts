@@ -1,19 +1,12 @@
 import { inspect, types } from "node:util";
 
-import { isObject } from "../model/content.js";
 import {
-  Cancelled,
-  Declined,
-  McpError,
-  NotSupported,
-  ProtocolError,
-  ResourceNotFound,
-  ToolError,
-  UrlElicitationRequired,
+  Cancelled, Declined, McpError, NotSupported, ProtocolError, ResourceNotFound, ToolError, UrlElicitationRequired,
 } from "../model/errors.js";
 import { stringify, toJson } from "../model/json.js";
+import type { ErrorClass } from "../model/types/options.js";
+import { isObject } from "../model/values.js";
 import { SchemaMismatch } from "../schema/compile.js";
-import type { ErrorClass } from "../model/types.js";
 
 /** A handler's failure as the core reads it; the core decides the code and the text for the client. */
 export type Failure =

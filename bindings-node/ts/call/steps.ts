@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 
 import { toJson } from "../model/json.js";
-import type { Maybe } from "../model/types.js";
+import type { Maybe } from "../model/types/components.js";
 
 /** Access to the recorded steps of earlier runs. */
 interface Way {

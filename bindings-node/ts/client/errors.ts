@@ -1,13 +1,13 @@
 import { constants } from "node:os";
 import { getSystemErrorName } from "node:util";
 
-import { isObject } from "../model/content.js";
 import {
   AuthError, CallTimeout, Cancelled, ConnectFailed, ConnectionLost, Declined, type ErrorKind, McpError, NotSupported,
   ProtocolError, ResourceNotFound, ToolError, UrlElicitationRequired,
 } from "../model/errors.js";
-import { elicitRequestFromWire } from "./questions.js";
 import { toolResultFromWire } from "../model/results.js";
+import { isObject } from "../model/values.js";
+import { elicitRequestFromWire } from "./questions.js";
 
 /** An error as the native half reports it. */
 export interface ReportedError {

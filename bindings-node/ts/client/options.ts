@@ -1,7 +1,7 @@
-import { type Check, type Checks, checkedElsewhere, checkOptions, oneOf, refuseUnknown, yesOrNo } from "../model/checks.js";
-import { isObject } from "../model/content.js";
+import { type Check, checkedElsewhere, checkOptions, type Checks, oneOf, refuseUnknown, yesOrNo } from "../model/checks.js";
 import { FOREIGN_OPTIONS } from "../model/other-sdk-options.js";
-import type { CallOptions, ClientOptions } from "../model/types.js";
+import type { CallOptions, ClientOptions } from "../model/types/client.js";
+import { isObject } from "../model/values.js";
 
 const callback: Check = (value) => (typeof value === "function" ? undefined : "must be a function");
 const retry: Check = (value) =>

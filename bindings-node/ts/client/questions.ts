@@ -1,12 +1,15 @@
-import { shown } from "../model/shown.js";
 import { pathToFileURL } from "node:url";
 
-import { isObject } from "../model/content.js";
 import { Cancelled, Declined } from "../model/errors.js";
 import { toJson } from "../model/json.js";
 import { cancelled, declined } from "../model/questions.js";
 import { sampleRequestFromWire, sampleResultToWire } from "../model/sampling.js";
-import type { ClientOptions, ElicitRequest, InputRequired, JsonSchema, Root, SampleRequest, SampleResult } from "../model/types.js";
+import { shown } from "../model/shown.js";
+import type { ClientOptions, ElicitRequest, InputRequired, SampleRequest } from "../model/types/client.js";
+import type { Root } from "../model/types/components.js";
+import type { SampleResult } from "../model/types/questions.js";
+import type { JsonSchema } from "../model/types/schema.js";
+import { isObject } from "../model/values.js";
 
 type Wire = Readonly<Record<string, unknown>>;
 

@@ -1,7 +1,7 @@
-import { type ClientWire, type Listening, type Reply, type RequestOptions, notifyCallback } from "./wire.js";
-import { isObject } from "../model/content.js";
 import { ConnectionLost } from "../model/errors.js";
-import type { ClientOptions } from "../model/types.js";
+import type { ClientOptions } from "../model/types/client.js";
+import { isObject } from "../model/values.js";
+import { type ClientWire, type Listening, notifyCallback, type Reply, type RequestOptions } from "./wire.js";
 
 type Wire = Readonly<Record<string, unknown>>;
 

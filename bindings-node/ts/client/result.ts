@@ -1,5 +1,5 @@
-import { McpError } from "../model/errors.js";
 import { checked, native } from "../native.js";
+import { McpError } from "../model/errors.js";
 import { toolResultFromWire, withData, type ToolResult } from "../model/results.js";
 import { compileSchema, SchemaMismatch, type Validate, validatorOf } from "../schema/compile.js";
 import type { Reply } from "./wire.js";

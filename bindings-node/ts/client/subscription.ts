@@ -1,9 +1,9 @@
 import { refuseUnknown } from "../model/checks.js";
+import { ConnectionLost } from "../model/errors.js";
 import { shown } from "../model/shown.js";
+import type { Change, Subscription } from "../model/types/client.js";
 import { errorOf } from "./errors.js";
 import type { Listening, Taken } from "./wire.js";
-import { ConnectionLost } from "../model/errors.js";
-import type { Change, Subscription } from "../model/types.js";
 
 /** The time that a restarted server must run before it is restarted again. */
 const MIN_LIFE_MS = 1_000;

@@ -1,9 +1,10 @@
-import { shown } from "../model/shown.js";
-import { isObject } from "../model/content.js";
-import { coreOf, isServer } from "../server/core.js";
 import { checked, native, type NativeClient } from "../native.js";
-import { pump, type TestMode, serveMemory } from "../serving/streams.js";
-import type { Command, Target, Transport } from "../model/types.js";
+import { nameInMemory, type ServeInMemory, serveInMemoryOf, type TestMode } from "../model/in-memory.js";
+import { shown } from "../model/shown.js";
+import { pump } from "../model/transport.js";
+import type { Command, Target } from "../model/types/client.js";
+import type { Transport } from "../model/types/server.js";
+import { isObject } from "../model/values.js";
 
 const SCHEMES = ["http:", "https:", "ws:", "wss:", "tcp:", "unix:"];
 const TAKE_HEADERS = /^(https?|wss?):/i;
@@ -28,7 +29,8 @@ export interface Reached {
 /** A server in this process, with the settings of a test's connection. */
 export class TestTarget {
   constructor(
-    readonly server: object,
+    readonly name: string,
+    readonly serve: ServeInMemory,
     readonly testMode: TestMode,
   ) {}
 }
@@ -45,15 +47,16 @@ export function reach(target: Target, place: string, headers: Headers = {}): Rea
     return url(String(target.url), { ...headersOf(target.headers, place), ...headers }, place);
   }
   if (Object.keys(headers).length > 0) throw new TypeError(`${place}: headers can be sent to http, https, ws and wss URLs only`);
-  if (target instanceof TestTarget) return server(target.server, place, target.testMode);
+  if (target instanceof TestTarget) return server(target.name, target.serve, place, target.testMode);
   if (isTransport(target)) return transport(target, place);
   if ("command" in target) return command(target as unknown as Command, place);
   if ("mcpServers" in target) throw new TypeError(`${place}: this is a configuration of several servers; pass it to ClientGroup.connect()`);
-  if (!isServer(target)) {
+  const serve = serveInMemoryOf(target);
+  if (!serve) {
     const keys = Object.keys(target).slice(0, 8).join(", ");
     throw new TypeError(`${place}: the target must be ${REACHED}, not ${keys ? `an object with ${keys}` : "an empty object"}`);
   }
-  return server(target, place);
+  return server(String((target as { name?: unknown }).name), serve, place);
 }
 
 /** Validates headers of a configuration or of the options. Errors never show a value, since it may be a secret. */
@@ -97,10 +100,9 @@ function command(given: Command, place: string): Reached {
   };
 }
 
-function server(target: object, place: string, testMode?: TestMode): Reached {
-  const core = coreOf(target, place);
-  const name = nameInMemory(core.server.name);
-  const { shell, entered, closed } = serveMemory(core, testMode);
+function server(serverName: string, serve: ServeInMemory, place: string, testMode?: TestMode): Reached {
+  const name = nameInMemory(serverName);
+  const { shell, entered, closed } = serve(testMode);
   return {
     name,
     isInMemory: true,
@@ -108,11 +110,6 @@ function server(target: object, place: string, testMode?: TestMode): Reached {
     ready: entered,
     served: closed,
   };
-}
-
-/** Returns the name of a server in this process, as errors show it. */
-export function nameInMemory(server: string): string {
-  return `the server ${JSON.stringify(server)} in memory`;
 }
 
 function transport(target: Transport & { readonly standsFor?: string }, place: string): Reached {

@@ -1,5 +1,5 @@
 import { refuseUnknown } from "../model/checks.js";
-import { isObject } from "../model/content.js";
+import { isObject } from "../model/values.js";
 
 /** A call of a tool in one object, as other SDKs take it. */
 export interface ToolCall {

@@ -1,13 +1,15 @@
 import { AsyncResource } from "node:async_hooks";
 
-import { errorOf, refusalOf, type ReportedError } from "./errors.js";
-import { answer, type Asked } from "./questions.js";
+import { checked, type NativeClient } from "../native.js";
 import { Cancelled, ConnectionLost } from "../model/errors.js";
 import { stringify, toJson } from "../model/json.js";
 import { KeepAlive } from "../model/keep-alive.js";
-import { checked, type NativeClient } from "../native.js";
-import { stamped } from "../call/tracing.js";
-import type { Change, ClientOptions, LogLevel, Meta, Progress } from "../model/types.js";
+import { withTraceContext } from "../model/tracing.js";
+import type { Change, ClientOptions, Progress } from "../model/types/client.js";
+import type { LogLevel } from "../model/types/components.js";
+import type { Meta } from "../model/types/content.js";
+import { errorOf, refusalOf, type ReportedError } from "./errors.js";
+import { answer, type Asked } from "./questions.js";
 
 type Wire = Readonly<Record<string, unknown>>;
 
@@ -303,7 +305,7 @@ function progressOf({ progress, total, message }: Wire): Progress {
 }
 
 function optionsJson({ timeoutMs, throwOnError, ...given }: RequestOptions, wantsProgress: boolean): string | null {
-  const meta = stamped(given.meta);
+  const meta = withTraceContext(given.meta);
   if (timeoutMs === undefined && throwOnError === undefined && meta === undefined && !wantsProgress) return null;
   return toJson({ timeoutMs: milliseconds("timeoutMs", timeoutMs), throwOnError, meta, wantsProgress }, "the call's options");
 }

@@ -1,7 +1,7 @@
-import { type Checks, checkOptions, refuseUnknown, text, yesOrNo } from "./checks.js";
+import { checkOptions, type Checks, refuseUnknown, text, yesOrNo } from "./checks.js";
 import { shown } from "./shown.js";
-import { isObject } from "./content.js";
-import type { ToolAnnotations } from "./types.js";
+import type { ToolAnnotations } from "./types/content.js";
+import { isObject } from "./values.js";
 
 type Wire = Readonly<Record<string, unknown>>;
 

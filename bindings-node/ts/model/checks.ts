@@ -1,6 +1,6 @@
-import { isObject } from "./content.js";
 import { shown } from "./shown.js";
 import { type Advice, unknownName } from "./unknown-names.js";
+import { isObject } from "./values.js";
 
 /** Returns what is wrong with an option's value; undefined where it is allowed. */
 export type Check = (value: unknown) => string | undefined;

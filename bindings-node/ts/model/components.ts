@@ -1,6 +1,7 @@
 import { annotationsFromWire, annotationsToWire } from "./annotations.js";
-import { isObject } from "./content.js";
-import type { JsonSchema, Prompt, Resource, ResourceTemplate, Tool } from "./types.js";
+import type { Prompt, Resource, ResourceTemplate, Tool } from "./types/components.js";
+import type { JsonSchema } from "./types/schema.js";
+import { isObject } from "./values.js";
 
 type Wire = Readonly<Record<string, unknown>>;
 

@@ -1,20 +1,10 @@
 import { isMarked, mark } from "./brand.js";
 import { shown } from "./shown.js";
 import type {
-  AudioContent,
-  Content,
-  ContentMark,
-  EmbeddedResource,
-  ImageContent,
-  Message,
-  Meta,
-  Other,
-  ResourceContents,
-  ResourceLink,
-  TextContent,
-  ToolOutcome,
-  ToolUse,
-} from "./types.js";
+  AudioContent, Content, ContentMark, EmbeddedResource, ImageContent, Message, Meta, Other, ResourceContents, ResourceLink,
+  TextContent, ToolOutcome, ToolUse,
+} from "./types/content.js";
+import { isObject } from "./values.js";
 
 const CONTENT = Symbol.for("gudgeon.content");
 const MESSAGE = Symbol.for("gudgeon.message");
@@ -339,10 +329,6 @@ function mediaType(family: "image" | "audio", format: string): string {
 
 function isList<T>(value: T | readonly T[]): value is readonly T[] {
   return Array.isArray(value);
-}
-
-export function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 const SUBTYPES: Readonly<Record<string, string>> = { jpg: "jpeg", svg: "svg+xml", mp3: "mpeg", m4a: "mp4" };

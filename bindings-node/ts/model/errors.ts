@@ -1,6 +1,7 @@
 import { brandClass } from "./brand.js";
 import { ToolResult } from "./results.js";
-import type { ElicitRequest, Meta } from "./types.js";
+import type { ElicitRequest } from "./types/client.js";
+import type { Meta } from "./types/content.js";
 
 /** The kind of an error, for programs that can't use `instanceof`. */
 export type ErrorKind =

@@ -1,5 +1,5 @@
-import { isPromise } from "../schema/compile.js";
-import type { Maybe } from "./types.js";
+import type { Maybe } from "./types/components.js";
+import { isObject } from "./values.js";
 
 /** Calls `next` with the value: now if the value is there, else when its promise resolves. */
 export function then<T, R>(value: Maybe<T>, next: (value: T) => Maybe<R>): Maybe<R> {
@@ -14,4 +14,9 @@ export function sleep(milliseconds: number): Promise<void> {
 export async function until(isTrue: () => boolean, milliseconds: number): Promise<void> {
   const end = performance.now() + milliseconds;
   while (!isTrue() && performance.now() < end) await sleep(5);
+}
+
+/** Returns true for promises, also those of other libraries. */
+export function isPromise(value: unknown): value is Promise<unknown> {
+  return isObject(value) && typeof value["then"] === "function";
 }

@@ -1,20 +1,12 @@
 import { brandClass } from "./brand.js";
 import { refuseUnknown } from "./checks.js";
-import { shown } from "./shown.js";
 import {
-  asContent,
-  contentListFromWire,
-  contentsFromWire,
-  contentsToWire,
-  contentToWire,
-  isMessage,
-  isObject,
-  messageFromWire,
-  messageToWire,
-  textOf,
-  user,
+  asContent, contentListFromWire, contentsFromWire, contentsToWire, contentToWire, isMessage, messageFromWire, messageToWire,
+  textOf, user,
 } from "./content.js";
-import type { Content, Message, Meta, ResourceContents } from "./types.js";
+import { shown } from "./shown.js";
+import type { Content, Message, Meta, ResourceContents } from "./types/content.js";
+import { isObject } from "./values.js";
 
 type Wire = Readonly<Record<string, unknown>>;
 

@@ -1,7 +1,11 @@
 import { refuseUnknown } from "./checks.js";
-import { contentListFromWire, contentToWire, isMessage, isObject, messageFromWire, text, textOf, user } from "./content.js";
 import { toolFromWire, toolToWire } from "./components.js";
-import type { Message, SampleOptions, SampleRequest, SampleResult, Tool } from "./types.js";
+import { contentListFromWire, contentToWire, isMessage, messageFromWire, text, textOf, user } from "./content.js";
+import type { SampleRequest } from "./types/client.js";
+import type { Tool } from "./types/components.js";
+import type { Message } from "./types/content.js";
+import type { SampleOptions, SampleResult } from "./types/questions.js";
+import { isObject } from "./values.js";
 
 type Wire = Readonly<Record<string, unknown>>;
 

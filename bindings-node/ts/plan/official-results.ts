@@ -1,6 +1,7 @@
-import { contentFromWire, contentsFromWire, isContent, isMessage, isObject, messageFromWire } from "../model/content.js";
+import { contentFromWire, contentsFromWire, isContent, isMessage, messageFromWire } from "../model/content.js";
 import { PromptResult, ResourceResult, ToolResult } from "../model/results.js";
-import type { Content, Message, Meta } from "../model/types.js";
+import type { Content, Message, Meta } from "../model/types/content.js";
+import { isObject } from "../model/values.js";
 
 /*
  * The result shapes of the official SDKs, returned as plain objects. A value of exactly that shape becomes a result; one

@@ -1,30 +1,41 @@
-import type { CallContext } from "../call/context.js";
-import type { ServerCore } from "../server/core.js";
 import { then } from "../model/promises.js";
-import { decodeTexts } from "./prompt-arguments.js";
+import { isQuestion } from "../model/questions.js";
+import { ToolResult } from "../model/results.js";
+import type { Context, ServerMembers } from "../model/types/context.js";
+import type { ErrorClass } from "../model/types/options.js";
+import type { Validate } from "../schema/compile.js";
 import type { JsonObject } from "../schema/portable.js";
 import { officialToolResult } from "./official-results.js";
-import { isQuestion } from "../model/questions.js";
+import { decodeTexts } from "./prompt-arguments.js";
 import type { ComponentKind } from "./replies.js";
-import { ToolResult } from "../model/results.js";
-import type { Validate } from "../schema/compile.js";
-import type { Subject } from "../call/tracing.js";
-import type { ErrorClass } from "../model/types.js";
 
 type Wire = Record<string, unknown>;
+
+/** The subject of a request: the method, and the name of the tool or prompt. */
+export type Subject = readonly [method: string, name: string | undefined];
+
+/** The server that a handler is registered with, as its plan and its context use it. */
+export interface PlanOwner {
+  readonly server: ServerMembers<unknown>;
+  readonly options: { readonly exposeErrors?: readonly ErrorClass[] | undefined };
+  readonly lifespan: { readonly value: unknown };
+  readonly hasMiddleware: boolean;
+  /** Runs the middleware around a request. */
+  around(method: string, params: Wire, ctx: Context, inner: () => unknown): unknown;
+}
 
 /** The way to run a registered function, prepared once. */
 export interface Plan {
   readonly kind: ComponentKind | "notification";
   /** The server whose lifespan and name the handler sees. */
-  readonly owner: ServerCore;
+  readonly owner: PlanOwner;
   readonly exposeErrors: readonly ErrorClass[];
   /** The tool's output schema has a property `content`. */
   readonly hasContentKey?: boolean | undefined;
   /** Returns the subject of a request for traces; without it the handler is not traced. */
   readonly subject?: (input: Wire) => Subject;
   /** Runs the middleware, decodes the input, and calls the function. */
-  invoke(input: Wire, ctx: CallContext): unknown;
+  invoke(input: Wire, ctx: Context): unknown;
 }
 
 export interface Steps {
@@ -34,10 +45,10 @@ export interface Steps {
   hasContentKey?: boolean | undefined;
   /** Returns the params that middleware sees. */
   params: (input: Wire) => Wire;
-  call: (input: Wire, ctx: CallContext) => unknown;
+  call: (input: Wire, ctx: Context) => unknown;
 }
 
-export function makePlan(owner: ServerCore, { kind, method, exposeErrors, hasContentKey, params, call }: Steps): Plan {
+export function makePlan(owner: PlanOwner, { kind, method, exposeErrors, hasContentKey, params, call }: Steps): Plan {
   return {
     kind,
     owner,
@@ -50,7 +61,7 @@ export function makePlan(owner: ServerCore, { kind, method, exposeErrors, hasCon
 }
 
 /** Returns the same plan for a server that the owner is mounted into, whose middleware runs outside of the owner's. */
-export function mountPlan(outer: ServerCore, inner: Plan, { method, params }: Pick<Steps, "method" | "params">): Plan {
+export function mountPlan(outer: PlanOwner, inner: Plan, { method, params }: Pick<Steps, "method" | "params">): Plan {
   return {
     ...inner,
     subject: subjectOf(inner.kind, method, params),
@@ -65,7 +76,7 @@ function subjectOf(kind: Plan["kind"], method: string, params: (input: Wire) => 
   return (input) => [method, kind === "tool" || kind === "prompt" ? String(params(input)["name"]) : undefined];
 }
 
-type Handler<A extends readonly unknown[]> = (...args: [...A, CallContext]) => unknown;
+type Handler<A extends readonly unknown[]> = (...args: [...A, Context]) => unknown;
 
 /** Returns the call of a tool: it validates the arguments and the result. */
 export function toolCall(

@@ -1,6 +1,6 @@
-import { isObject } from "../model/content.js";
-import type { JsonObject } from "../schema/portable.js";
+import { isObject } from "../model/values.js";
 import { SchemaMismatch } from "../schema/compile.js";
+import type { JsonObject } from "../schema/portable.js";
 
 /** An argument of a prompt, as listed to clients. */
 export interface PromptArgument {

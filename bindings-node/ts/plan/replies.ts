@@ -1,6 +1,5 @@
 import { contentToWire, isContent, isMessage, messageToWire, toBase64 } from "../model/content.js";
 import { toJson } from "../model/json.js";
-import { officialPromptResult, officialResourceResult, officialToolResult } from "./official-results.js";
 import {
   PromptResult,
   promptResultToWire,
@@ -9,6 +8,7 @@ import {
   ToolResult,
   toolResultToWire,
 } from "../model/results.js";
+import { officialPromptResult, officialResourceResult, officialToolResult } from "./official-results.js";
 
 /** The kind of a handler; `prepared` is middleware around a request that the core answers. */
 export type ComponentKind = "tool" | "resource" | "prompt" | "completion" | "method" | "prepared";

@@ -1,10 +1,12 @@
 import { brandClass } from "../model/brand.js";
-import { isObject } from "../model/content.js";
-import { defaultsOf } from "./defaults.js";
 import { toJson } from "../model/json.js";
-import { follow, portable, type JsonObject } from "./portable.js";
+import { isPromise } from "../model/promises.js";
+import type { Maybe } from "../model/types/components.js";
+import type { TypedJsonSchema } from "../model/types/schema.js";
 import type { StandardJsonSchemaProps, StandardResult, StandardSchemaProps } from "../model/types/standard-schema.js";
-import type { Maybe, TypedJsonSchema } from "../model/types.js";
+import { isObject } from "../model/values.js";
+import { defaultsOf } from "./defaults.js";
+import { follow, type JsonObject, portable } from "./portable.js";
 
 export type Profile = "portable" | "full";
 /** Input: values before defaults and transforms. Output: values after them. */
@@ -175,8 +177,4 @@ function sentence({ message, path = [] }: NonNullable<StandardResult<unknown>["i
   if (place === "") return message;
   const problem = message.startsWith(`${place} `) ? message.slice(place.length + 1) : message;
   return `${noun} '${place}': ${problem}`;
-}
-
-export function isPromise(value: unknown): value is Promise<unknown> {
-  return isObject(value) && typeof value["then"] === "function";
 }

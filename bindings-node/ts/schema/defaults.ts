@@ -1,4 +1,4 @@
-import { isObject } from "../model/content.js";
+import { isObject } from "../model/values.js";
 import { follow, type JsonObject } from "./portable.js";
 
 /** Beyond this depth nothing is filled in: defaults of a schema that refers to itself would never end. */

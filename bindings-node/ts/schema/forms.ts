@@ -1,8 +1,9 @@
-import { isObject } from "../model/content.js";
 import { native } from "../native.js";
+import { isPromise } from "../model/promises.js";
+import type { Maybe } from "../model/types/components.js";
+import { isObject } from "../model/values.js";
+import { compileSchema } from "./compile.js";
 import type { JsonObject } from "./portable.js";
-import { compileSchema, isPromise } from "./compile.js";
-import type { Maybe } from "../model/types.js";
 
 /** The form of a question: a flat object schema, and the reader of its answers. */
 export interface Form {

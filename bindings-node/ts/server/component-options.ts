@@ -1,9 +1,10 @@
 import {
-  type Check, type Checks, checkedElsewhere, checkOptions, classes, count, icons, list, milliseconds, oneOf, refuseUnknown, text, yesOrNo,
+  type Check, checkedElsewhere, checkOptions, type Checks, classes, count, icons, list, milliseconds, oneOf, refuseUnknown,
+  text, yesOrNo,
 } from "../model/checks.js";
-import { isObject } from "../model/content.js";
 import { FOREIGN_OPTIONS } from "../model/other-sdk-options.js";
-import type { PromptOptions, ResourceOptions, ToolOptions } from "../model/types.js";
+import type { PromptOptions, ResourceOptions, ToolOptions } from "../model/types/options.js";
+import { isObject } from "../model/values.js";
 
 const texts = list('["work"]', () => true);
 const object: Check = (value) => (isObject(value) ? undefined : "must be an object");

@@ -1,16 +1,14 @@
-import { isObject } from "../model/content.js";
-import type { CallContext } from "../call/context.js";
-import type { ServerCore } from "./core.js";
-import { ProtocolError } from "../model/errors.js";
-import { toJson } from "../model/json.js";
 import {
   promptFromWire, promptToWire, resourceFromWire, resourceTemplateFromWire, resourceToWire, toolFromWire, toolToWire,
 } from "../model/components.js";
-import type { Plan } from "../plan/plan.js";
+import { ProtocolError } from "../model/errors.js";
+import { toJson } from "../model/json.js";
 import {
-  PromptResult, promptResultToWire, ResourceResult, resourceResultToWire, ToolResult, toolResultFromWire,
-  toolResultToWire,
+  PromptResult, promptResultToWire, ResourceResult, resourceResultToWire, ToolResult, toolResultFromWire, toolResultToWire,
 } from "../model/results.js";
+import type { Context } from "../model/types/context.js";
+import { isObject } from "../model/values.js";
+import type { Plan, PlanOwner } from "../plan/plan.js";
 
 type Wire = Readonly<Record<string, unknown>>;
 
@@ -23,7 +21,7 @@ interface Prepared {
 }
 
 /** Runs a server's middleware around requests that the core answers itself. A value of undefined leaves the core's result unchanged. */
-export function passingPlan(core: ServerCore): Plan {
+export function passingPlan(core: PlanOwner): Plan {
   return {
     kind: "prepared",
     owner: core,
@@ -33,7 +31,7 @@ export function passingPlan(core: ServerCore): Plan {
   };
 }
 
-async function pass(core: ServerCore, { method, params, result, error }: Prepared, ctx: CallContext): Promise<unknown> {
+async function pass(core: PlanOwner, { method, params, result, error }: Prepared, ctx: Context): Promise<unknown> {
   const failure = error && new ProtocolError(error.code, error.message, error.data);
   const prepared = result && read(method, result);
   const before = result && toJson(write(method, prepared, result));

@@ -1,18 +1,17 @@
-import { shown } from "../model/shown.js";
-import { isObject } from "../model/content.js";
-import { type CallContext } from "../call/context.js";
-import { resourceResult } from "../call/connection.js";
+import { checked, native, type NativeServer } from "../native.js";
 import { ResourceNotFound } from "../model/errors.js";
 import { toJson } from "../model/json.js";
-import { Lifespan } from "./lifespan.js";
-import { Mounted } from "../serving/mounted.js";
-import { passingPlan } from "./core-results.js";
-import { checked, native, type NativeServer } from "../native.js";
-import { mountPlan, type Plan, type Steps } from "../plan/plan.js";
 import type { ResourceResult } from "../model/results.js";
-import { roundOptions } from "./round-options.js";
+import { shown } from "../model/shown.js";
+import type { Context, Middleware, ServerMembers } from "../model/types/context.js";
+import type { ServerOptions } from "../model/types/options.js";
+import { isObject } from "../model/values.js";
+import { mountPlan, type Plan, type Steps } from "../plan/plan.js";
+import { resourceResult } from "../plan/resource-result.js";
+import { passingPlan } from "./core-results.js";
+import { Lifespan } from "./lifespan.js";
 import { checkServerOptions } from "./options.js";
-import type { Middleware, ServerMembers, ServerOptions } from "../model/types.js";
+import { roundOptions } from "./round-options.js";
 import { visibilityPlan, type Visible } from "./visibility.js";
 
 export type Kind = "tool" | "resource" | "resourceTemplate" | "prompt";
@@ -48,7 +47,6 @@ export class ServerCore {
   readonly #mountPoints: MountPoint[] = [];
   /** The servers mounted into this one; their lifespans are entered with its own. */
   readonly mounted: ServerCore[] = [];
-  #hosted: Mounted | undefined;
   #hasVisibilityFilter = false;
   readonly #middleware: { readonly handler: Middleware; readonly on: ReadonlySet<string> | undefined }[] = [];
 
@@ -85,7 +83,7 @@ export class ServerCore {
   }
 
   /** Runs the middleware around a request, the first registered outermost. */
-  around(method: string, params: Record<string, unknown>, ctx: CallContext, inner: () => unknown): unknown {
+  around(method: string, params: Record<string, unknown>, ctx: Context, inner: () => unknown): unknown {
     const chain = this.#middleware.filter(({ on }) => on === undefined || on.has(method));
     const request = { method, params, ctx };
     const step = async (at: number): Promise<unknown> => {
@@ -201,22 +199,6 @@ export class ServerCore {
     }
   }
 
-  /** Returns the endpoint for the requests of hosts, opened at the first request. */
-  hosted(): Mounted {
-    if (this.#hosted) return this.#hosted;
-    const hosted = (this.#hosted = new Mounted(this));
-    // An endpoint that failed to open is opened again at the next request.
-    hosted.ready.catch(() => {
-      if (this.#hosted === hosted) this.#hosted = undefined;
-      void hosted.close();
-    });
-    return hosted;
-  }
-
-  async closeHosted(): Promise<void> {
-    await this.#hosted?.close();
-  }
-
   notifyUpdated(uri: string): void {
     for (const core of this.#above()) core.native.updated(uri);
   }
@@ -261,7 +243,7 @@ export class ServerCore {
   }
 
   /** Reads a resource of this server on behalf of a handler. */
-  async readResource(ctx: CallContext, uri: string): Promise<ResourceResult> {
+  async readResource(ctx: Context, uri: string): Promise<ResourceResult> {
     const found = this.native.resolveResource(uri);
     const [id, input, mimeType] = found === null ? [] : (JSON.parse(found) as [number, Record<string, unknown>, string | null]);
     const plan = id === undefined ? undefined : this.plans[id];
@@ -284,11 +266,6 @@ const CORE = Symbol.for("gudgeon.core");
 
 export function setCore(server: object, core: ServerCore): void {
   Object.defineProperty(server, CORE, { value: core });
-}
-
-/** Returns true for a `Server` of any copy of the package. */
-export function isServer(value: object): boolean {
-  return CORE in value;
 }
 
 /** Returns the core of a `Server` of any copy of the package; throws a TypeError for another value. */

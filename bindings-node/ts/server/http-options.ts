@@ -1,7 +1,7 @@
 import { bytes, type Check, checkOptions, count, isUrl, list, milliseconds, refuseUnknown, yesOrNo } from "../model/checks.js";
-import { isObject } from "../model/content.js";
 import { FOREIGN_OPTIONS } from "../model/other-sdk-options.js";
-import type { HttpOptions } from "../model/types.js";
+import type { HttpOptions } from "../model/types/options.js";
+import { isObject } from "../model/values.js";
 
 /** The check of each option. */
 const CHECKS: { readonly [K in keyof Required<HttpOptions>]: Check } = {

@@ -1,4 +1,5 @@
-import type { AnyServer, Maybe } from "../model/types.js";
+import type { Maybe } from "../model/types/components.js";
+import type { AnyServer } from "../model/types/server.js";
 
 export type LifespanOption<L> =
   | ((server: AnyServer) => Maybe<{ value: L; close?: (() => Maybe<void>) | undefined }>)

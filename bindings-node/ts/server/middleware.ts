@@ -1,7 +1,7 @@
 import { ProtocolError, ToolError } from "../model/errors.js";
 import { isQuestion } from "../model/questions.js";
+import type { Context, Middleware } from "../model/types/context.js";
 import { type ComponentKind, ReplyKind, toReply } from "../plan/replies.js";
-import type { Context, Middleware } from "../model/types.js";
 
 type Request = Parameters<Middleware>[0];
 

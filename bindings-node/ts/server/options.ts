@@ -2,9 +2,9 @@ import {
   bytes, type Check, checkedElsewhere, checkOptions, classes, count, icons, isUrl, milliseconds, oneOf, refuseUnknown, text,
   yesOrNo,
 } from "../model/checks.js";
-import { isObject } from "../model/content.js";
 import { FOREIGN_OPTIONS } from "../model/other-sdk-options.js";
-import type { ServerOptions } from "../model/types.js";
+import type { ServerOptions } from "../model/types/options.js";
+import { isObject } from "../model/values.js";
 
 /** The check of each option. */
 const CHECKS: { readonly [K in keyof Required<ServerOptions>]: Check } = {

@@ -1,7 +1,7 @@
 import { checkedAnnotations, checkedToolAnnotations } from "../model/annotations.js";
-import type { Kind, ServerCore } from "./core.js";
+import type { Registry } from "../model/types/server.js";
 import { checkChanges } from "./component-options.js";
-import type { Registry } from "../model/types.js";
+import type { Kind, ServerCore } from "./core.js";
 
 type Wire = Readonly<Record<string, unknown>>;
 

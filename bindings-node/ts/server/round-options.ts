@@ -1,5 +1,5 @@
 import { bytes, type Check, checkOptions, countOrNone, someMilliseconds } from "../model/checks.js";
-import type { ServerOptions } from "../model/types.js";
+import type { ServerOptions } from "../model/types/options.js";
 
 /** The options of `requestState` and of suspended handlers. */
 type RoundOptions = Pick<ServerOptions, "requestStateKeys" | "maxRequestState" | "stateTtlMs" | "parkLimit" | "parkTtlMs">;

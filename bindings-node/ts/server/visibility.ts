@@ -1,8 +1,7 @@
-import type { CallContext } from "../call/context.js";
-import type { Plan } from "../plan/plan.js";
-import type { ServerCore } from "./core.js";
-import { isPromise } from "../schema/compile.js";
-import type { Principal } from "../model/types.js";
+import { isPromise } from "../model/promises.js";
+import type { Context } from "../model/types/context.js";
+import type { Principal } from "../model/types/server.js";
+import type { Plan, PlanOwner } from "../plan/plan.js";
 
 /** Decides whether a caller sees a component. */
 export type Visible = (principal: Principal | undefined) => boolean;
@@ -12,8 +11,8 @@ interface UnresolvedComponents {
 }
 
 /** Returns the plan that answers which components a caller sees: one boolean for each, in order. */
-export function visibilityPlan(owner: ServerCore, find: (kind: string, key: string) => Visible | undefined): Plan {
-  const sees = (kind: string, key: string, { principal }: CallContext): boolean => {
+export function visibilityPlan(owner: PlanOwner, find: (kind: string, key: string) => Visible | undefined): Plan {
+  const sees = (kind: string, key: string, { principal }: Context): boolean => {
     try {
       const seen: unknown = find(kind === "resource template" ? "resourceTemplate" : kind, key)?.(principal) ?? false;
       if (isPromise(seen)) throw new TypeError("visible must return a boolean, not a promise");
@@ -29,9 +28,4 @@ export function visibilityPlan(owner: ServerCore, find: (kind: string, key: stri
     exposeErrors: [],
     invoke: (input, ctx) => (input as unknown as UnresolvedComponents).components.map(([kind, key]) => sees(kind, key, ctx)),
   };
-}
-
-/** Returns a principal as JSON for the core. */
-export function principalToJson({ subject, clientId, scopes, claims }: Principal): string {
-  return JSON.stringify({ subject, clientId, scopes: [...(scopes ?? [])], claims: claims ?? {} });
 }

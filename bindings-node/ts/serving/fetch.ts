@@ -1,6 +1,6 @@
-import { MAX_UNREAD, type Head, type Mounted } from "./mounted.js";
 import type { NativePart } from "../native.js";
-import type { Principal } from "../model/types.js";
+import type { Principal } from "../model/types/server.js";
+import { type Head, MAX_UNREAD, type Mounted } from "./mounted.js";
 
 const EMPTY = new Uint8Array();
 /** The bytes read beyond the limit, since many clients read no answer while they send. */

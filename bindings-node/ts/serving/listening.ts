@@ -1,9 +1,10 @@
+import { checked, type NativeListening, placed } from "../native.js";
+import type { HttpOptions } from "../model/types/options.js";
+import type { Listening } from "../model/types/server.js";
 import { Connection } from "../call/connection.js";
 import type { ServerCore } from "../server/core.js";
 import { httpOptions } from "../server/http-options.js";
-import { checked, type NativeListening, placed } from "../native.js";
 import { endProcess, Signals } from "./signals.js";
-import type { HttpOptions, Listening } from "../model/types.js";
 
 /** The longest delay of a timer. */
 const LONG_MS = 2 ** 31 - 1;

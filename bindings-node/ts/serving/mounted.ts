@@ -1,9 +1,9 @@
+import { checked, type NativeMounted, type NativePart } from "../native.js";
+import { principalToJson } from "../model/principal.js";
+import type { Principal } from "../model/types/server.js";
 import { Connection } from "../call/connection.js";
 import type { ServerCore } from "../server/core.js";
 import { httpOptions } from "../server/http-options.js";
-import { checked, type NativeMounted, type NativePart } from "../native.js";
-import type { Principal } from "../model/types.js";
-import { principalToJson } from "../server/visibility.js";
 import { warnWorker } from "./workers.js";
 
 /** The number of unread bytes after which a client is disconnected. */

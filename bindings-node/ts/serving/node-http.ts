@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 
-import { MAX_UNREAD, type Head, type Mounted } from "./mounted.js";
 import type { NativePart } from "../native.js";
-import type { Principal } from "../model/types.js";
+import type { Principal } from "../model/types/server.js";
+import { type Head, MAX_UNREAD, type Mounted } from "./mounted.js";
 
 const NO_CONTENT = 204;
 

@@ -1,10 +1,10 @@
-import { nameInMemory } from "../client/target.js";
-import { isObject } from "../model/content.js";
-import type { ServerCore } from "../server/core.js";
+import { nameInMemory, type TestMode } from "../model/in-memory.js";
 import { keepAliveUntil } from "../model/keep-alive.js";
-import { type TestMode, serveTransport } from "../serving/streams.js";
+import type { Transport } from "../model/types/server.js";
+import { isObject } from "../model/values.js";
+import type { ServerCore } from "../server/core.js";
+import { serveTransport } from "../serving/memory.js";
 import type { Faults, Recorder } from "./options.js";
-import type { Transport } from "../model/types.js";
 
 const HANDSHAKE: readonly unknown[] = ["initialize", "notifications/initialized", "server/discover"];
 /** The time for calls in flight to finish when the server is restarted. */

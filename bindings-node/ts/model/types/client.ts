@@ -1,19 +1,8 @@
-import type { Message, Meta } from "./content.js";
-import type { SampleResult } from "./context.js";
 import type { Implementation, LogLevel, Maybe, Revision, Root, Tool } from "./components.js";
+import type { Message, Meta } from "./content.js";
+import type { SampleResult } from "./questions.js";
 import type { JsonSchema } from "./schema.js";
-import type { AnyServer } from "./server.js";
-
-/**
- * A custom transport: JSON-RPC messages as strings, one at a time. `receive` resolves with undefined at the end.
- *
- * Spec: Base Protocol › Transports › Custom transports.
- */
-export interface Transport {
-  receive(): Promise<string | undefined>;
-  send(message: string): Promise<void>;
-  close(): Promise<void>;
-}
+import type { AnyServer, Transport } from "./server.js";
 
 /**
  * A server to start as a child process, connected over stdio. `env` is added to this process's environment; `cwd` defaults

@@ -1,11 +1,12 @@
-import type { ResourceResult } from "../results.js";
-import type { Content, Message, Meta } from "./content.js";
-import type { Implementation, LogLevel, Maybe, Revision, Root } from "./components.js";
-import type { Output, Schema } from "./schema.js";
-import type { Principal, ServerMembers } from "./server.js";
-
-/** The user's answer to a question. */
-export type Outcome<T> = { action: "accept"; value: T } | { action: "decline" } | { action: "cancel" };
+import type { PromptResult, ResourceResult, ToolResult } from "../results.js";
+import type {
+  Completion, Implementation, LogLevel, Maybe, Prompt, Resource, ResourceTemplate, Revision, Root, Tool,
+} from "./components.js";
+import type { Message, Meta } from "./content.js";
+import type { HttpOptions, PromptOptions, ResourceOptions, ToolOptions } from "./options.js";
+import type { Outcome, Question, SampleOptions, SampleResult } from "./questions.js";
+import type { Input, Output, Schema, Variables } from "./schema.js";
+import type { AnyServer, Listening, Principal, Registry, Transport } from "./server.js";
 
 /**
  * A handler's view of its call, with the functions that reach the client during the call.
@@ -163,37 +164,80 @@ export interface Context<L = unknown> {
   closeStream(rest?: { retryMs?: number | undefined }): Promise<void>;
 }
 
-declare const question: unique symbol;
+/** The members of the class `Server`. */
+export interface ServerMembers<L> extends AnyServer {
+  tool<const I extends Schema | undefined = undefined, const O extends Schema | undefined = undefined>(
+    name: string,
+    options: ToolOptions<I, O>,
+    handler: (args: Given<I>, ctx: Context<L>) => Maybe<Reply<O>>,
+  ): this;
+  resource<const U extends string>(
+    uri: U,
+    options: ResourceOptions,
+    handler: (variables: Variables<U>, ctx: Context<L>) => unknown,
+  ): this;
+  prompt<const A extends Schema | undefined = undefined>(
+    name: string,
+    options: PromptOptions<A>,
+    handler: (
+      args: Given<A>,
+      ctx: Context<L>,
+    ) => Maybe<string | Message | readonly (string | Message)[] | PromptResult | Question<unknown>>,
+  ): this;
+  /** Completes an argument of a prompt (its name) or a variable of a resource template (its URI template). */
+  complete(
+    target: string,
+    argument: string,
+    handler: (
+      prefix: string,
+      given: Readonly<Record<string, string>>,
+      ctx: Context<L>,
+    ) => Maybe<readonly string[] | Completion>,
+  ): this;
+  /** Registers a handler of a vendor's method. */
+  method<const P extends Schema>(
+    name: string,
+    options: { params: P },
+    handler: (params: Output<P>, ctx: Context<L>) => unknown,
+  ): this;
+  /** Registers middleware, such as `middleware.timing()`, `.logging()`, `.rateLimit()` or `.responseLimit()`. */
+  middleware(handler: Middleware<L>, options?: { on?: string | readonly string[] | undefined }): this;
+  mount(prefix: string, other: AnyServer): this;
+  mount(other: AnyServer, prefix: string): this;
+  /** Registers a handler of a vendor's notification. */
+  notification<const P extends Schema>(
+    name: string,
+    options: { params: P },
+    handler: (params: Output<P>, ctx: Context<L>) => Maybe<void>,
+  ): this;
+  onRootsChanged(handler: (ctx: Context<L>) => Maybe<void>): this;
 
-/** A question for the client's user or model, made by `ask.*`. It is asked with `ctx.ask()`, or by returning it. */
-export interface Question<T> {
-  readonly [question]: T;
+  readonly tools: Registry<Tool>;
+  readonly resources: Registry<Resource>;
+  readonly resourceTemplates: Registry<ResourceTemplate>;
+  readonly prompts: Registry<Prompt>;
+  notifyUpdated(uri: string): void;
+  /** Notifies the client that the page of an `elicitUrl` is finished. */
+  notifyUrlDone(elicitationId: string): void;
+
+  /** Serves over stdio or at a URL; resolves when the server has stopped. */
+  run(at?: string, options?: HttpOptions): Promise<void>;
+  /** Listens at a URL; resolves when it does. */
+  listen(at: string, options?: HttpOptions): Promise<Listening>;
+  /** Serves one peer over a custom transport. */
+  serve(transport: Transport): Promise<void>;
+  /** Ends a mounted server and leaves its lifespan. Further calls do nothing. */
+  close(): Promise<void>;
 }
 
-/** Options of `ctx.sample()`. Spec: Client Features › Sampling. */
-export interface SampleOptions {
-  /** Default: 1,024. */
-  maxTokens?: number | undefined;
-  /** The system prompt. */
-  system?: string | undefined;
-  temperature?: number | undefined;
-  /** Stop sequences. */
-  stop?: readonly string[] | undefined;
-  /** Names of models, or parts of names, the preferred one first. */
-  models?: string | readonly string[] | undefined;
-  /** From 0 to 1, like the two below. */
-  costPriority?: number | undefined;
-  speedPriority?: number | undefined;
-  intelligencePriority?: number | undefined;
-  tools?: readonly unknown[] | undefined;
-  toolChoice?: "auto" | "required" | "none" | undefined;
-}
+/** The type of a handler's arguments. */
+export type Given<I> = [I] extends [undefined] ? Record<string, never> : Output<I>;
 
-/** The answer of the client's model; `text` is all its text content, joined by line breaks. */
-export interface SampleResult {
-  readonly role: "user" | "assistant";
-  readonly content: readonly Content[];
-  readonly text: string;
-  readonly model: string;
-  readonly stopReason: string | undefined;
-}
+/** The type of a tool handler's result: the input of its output schema or a `ToolResult`; without a schema, JSON or content. */
+export type Reply<O> = [O] extends [undefined] ? unknown : Input<O> | ToolResult | Question<unknown>;
+
+/** A function that runs around requests: it returns the result of `next()` or another one, or throws. */
+export type Middleware<L = unknown> = (
+  request: { readonly method: string; readonly params: Readonly<Record<string, unknown>>; readonly ctx: Context<L> },
+  next: () => Promise<unknown>,
+) => Promise<unknown>;

@@ -1,0 +1,183 @@
+import type { Maybe, Revision } from "./components.js";
+import type { Annotations, Icon, Meta, SpecToolAnnotations, ToolAnnotations } from "./content.js";
+import type { AnyServer, Principal } from "./server.js";
+
+/** An error class, as listed in `exposeErrors`. */
+export type ErrorClass = new (...args: never[]) => Error;
+
+/** Options of `new Server()`. Times are milliseconds, sizes bytes. */
+export interface ServerOptions<L = unknown> {
+  version?: string | undefined;
+  title?: string | undefined;
+  /** Instructions for the model: the server's purpose, and how its tools belong together. */
+  instructions?: string | undefined;
+  websiteUrl?: string | undefined;
+  icons?: readonly Icon[] | undefined;
+  /** Runs once at the start. Handlers find its `value` in `ctx.lifespan`; `close` runs at the end. */
+  lifespan?: ((server: AnyServer) => Maybe<{ value: L; close?: (() => Maybe<void>) | undefined }>) | undefined;
+  /** The number of entries in a page of a list. Default: 100. */
+  pageSize?: number | undefined;
+  /**
+   * Secrets that encrypt the `requestState` which clients carry between the rounds of a call. The first encrypts, all of them
+   * decrypt. Servers with the same keys can continue each other's calls. Default: the keys in the environment variable
+   * `GUDGEON_STATE_KEYS`, separated by commas; without it, a random key of this process.
+   */
+  requestStateKeys?: readonly (string | Uint8Array)[] | undefined;
+  /** Error classes whose messages the model may see. Default: `ToolError` only. */
+  exposeErrors?: readonly ErrorClass[] | undefined;
+  /** Shows stack traces to the client. Default: false. */
+  debug?: boolean | undefined;
+  /** Older protocol descriptions that the server also accepts. Default: none. */
+  dialects?: readonly ("0.7" | "bare")[] | undefined;
+  /** The revisions that the server accepts. Default: all. */
+  revisions?: readonly Revision[] | undefined;
+  /** `"portable"` writes schemas without `$ref`, which many hosts do not resolve; `"full"` leaves schemas unchanged. Default: `"portable"`. */
+  schemaProfile?: "portable" | "full" | undefined;
+  /** Milliseconds for which a client may cache a list (2026-07-28). Default: no caching. */
+  listTtlMs?: number | undefined;
+  /** The maximum size of a message in bytes. Default: 16 MiB. */
+  maxMessage?: number | undefined;
+  /** The maximum size of `requestState` in bytes; a larger one is sent without the answers of earlier rounds. Default: 256 KiB. */
+  maxRequestState?: number | undefined;
+  /**
+   * The number of handlers that may be suspended until a later request brings their answers (2026-07-28); 0 for none. Beyond
+   * the limit the oldest are discarded, and run again from their start when the answers arrive. Default: 1,000.
+   */
+  parkLimit?: number | undefined;
+  /**
+   * Milliseconds for which a handler waits for its client's answer before it is discarded. Before 2026-07-28 its call then
+   * fails; from 2026-07-28 the handler runs again from its start when the answer arrives. Default: 300,000.
+   */
+  parkTtlMs?: number | undefined;
+  /** Milliseconds within which a client must return a `requestState`. Default: 900,000. */
+  stateTtlMs?: number | undefined;
+  /** The number of native threads for input, output and the protocol, for each address that the server listens at. Default: 1. */
+  ioThreads?: number | undefined;
+  /** The HTTP options of `fetch` and `node`, and the defaults of `run` and `listen`. */
+  http?: HttpOptions | undefined;
+}
+
+/**
+ * Options of HTTP. Times are milliseconds, sizes bytes. Under `fetch` and `node` the host decides about connections:
+ * `maxHeaders`, `headerTimeoutMs`, `idleTimeoutMs` and `tls` have no effect there.
+ */
+export interface HttpOptions {
+  /** The URL under which clients reach the server behind a proxy; sets the allowed `Host` and `Origin`. */
+  publicUrl?: string | undefined;
+  /**
+   * Origins of web pages that may send requests, such as `"https://example.org"`, `"https://*.example.org"` for all hosts below
+   * it, or `"*"` for all origins but `"null"`. Default: those of this machine.
+   */
+  allowedOrigins?: readonly string[] | undefined;
+  /**
+   * Hosts by which clients may call, such as `"example.org"`, `"example.org:8443"`, `"*.example.org"`, or `"*"` for all.
+   * Default: on a loopback address `localhost`; else all.
+   */
+  allowedHosts?: readonly string[] | undefined;
+  /** Origins of web pages that may send requests and read the responses (CORS); `true` for all. Default: none. */
+  cors?: boolean | readonly string[] | undefined;
+  /** Serves HTTP+SSE of 2024-11-05 at `/sse`. Under `fetch` it needs the whole path, which Hono's `mount` shortens. Default: false. */
+  legacySse?: boolean | undefined;
+  /** The maximum size of a request's body. Default: 4 MiB. */
+  maxBody?: number | undefined;
+  /** The maximum number of sessions. Default: 10,000. */
+  maxSessions?: number | undefined;
+  /** The maximum number of streams of one session. Default: 16. */
+  maxStreams?: number | undefined;
+  /** The maximum number of requests in flight; further ones are rejected with 503. Default: 1,000. */
+  maxInFlight?: number | undefined;
+  /** The maximum size of a request's line and headers. Default: 64 KiB. */
+  maxHeaders?: number | undefined;
+  /** The time limit for a request's headers. Default: 10,000. */
+  headerTimeoutMs?: number | undefined;
+  /** The time after which an idle connection is closed. Default: 60,000. */
+  idleTimeoutMs?: number | undefined;
+  /** The time after which an idle session ends. Default: 1,800,000. */
+  sessionIdleMs?: number | undefined;
+  /** The interval between keep-alive comments on an idle stream. Default: 15,000. */
+  keepAliveMs?: number | undefined;
+  /** Keeps events, so that legacy streams can be resumed. Default: true. */
+  eventStore?: boolean | undefined;
+  /** The paths of PEM files with the certificate chain and the key. */
+  tls?: { cert: string; key: string } | undefined;
+  /** Milliseconds for calls in flight to finish when the server stops, or when a client on tcp:// or unix: ends its input. Default: 10,000. */
+  shutdownGraceMs?: number | undefined;
+}
+
+interface Options {
+  title?: string | undefined;
+  description?: string | undefined;
+  icons?: readonly Icon[] | undefined;
+  meta?: Meta | undefined;
+  tags?: readonly string[] | undefined;
+  /**
+   * Milliseconds after which a call is cancelled and answered with an error. The time during which the handler waits for its
+   * client's answer does not count (`parkTtlMs` limits that). Default: no limit.
+   */
+  timeoutMs?: number | undefined;
+  /**
+   * Decides whether a caller sees and may use it; called for each request. The principal is the one that the host
+   * authenticated (`app.fetch(request, { principal })`, `request.principal` of `app.node`), or undefined. Default: visible to
+   * every caller.
+   */
+  visible?: ((principal: Principal | undefined) => boolean) | undefined;
+  /** Whether clients see it and may use it. Default: true. */
+  enabled?: boolean | undefined;
+}
+
+/** Options of `server.tool()`. Spec: Server Features › Tools › Tool. */
+export interface ToolOptions<I, O> extends Options {
+  /** The schema of the arguments; it must describe an object. Default: no arguments. */
+  input?: I;
+  /** Another name of `input`. */
+  inputSchema?: I;
+  output?: O;
+  /**
+   * Whether a call with an argument that the input schema does not name is refused. It applies to schemas of zod and other
+   * libraries that leave this open; a plain JSON Schema says so by `additionalProperties`. Default: `"refuse"`.
+   */
+  unknownArguments?: "refuse" | "ignore" | undefined;
+  annotations?: ToolAnnotations | SpecToolAnnotations | undefined;
+  /**
+   * The maximum number of concurrent calls; others are queued. A handler that waits for its client's answer does not count,
+   * and is queued again before it continues. Default: no limit.
+   */
+  concurrency?: number | undefined;
+  /**
+   * Allows or forbids to run the handler again from its start, if it was discarded when the client's answers arrive. With
+   * `"forbid"` such a call fails, questions fail where the handler can't be suspended, and the handler can't return
+   * questions. Default: `"allow"`.
+   */
+  replay?: "allow" | "forbid" | undefined;
+  /** Error classes whose messages the model may see, beside those of the server's option. */
+  exposeErrors?: readonly ErrorClass[] | undefined;
+}
+
+/** Options of `server.resource()`. Spec: Server Features › Resources › Resource. */
+export interface ResourceOptions extends Options {
+  /** Default: the URI. */
+  name?: string | undefined;
+  mimeType?: string | undefined;
+  annotations?: Annotations | undefined;
+  /** The size in bytes. */
+  size?: number | undefined;
+  /** Milliseconds for which a client may cache it (2026-07-28). Default: no caching. */
+  ttlMs?: number | undefined;
+  /**
+   * "public" if shared caches may return it to any caller, "private" if not (2026-07-28). Default: "private" if the caller is
+   * known by a principal or an `Authorization` header, else "public".
+   */
+  cacheScope?: "public" | "private" | undefined;
+  /**
+   * Milliseconds for which the server caches a result, by URI and principal, until `notifyUpdated` or a change of the
+   * resources. Concurrent reads share one call. Results that depend on a user's answer are not cached, and nothing is if
+   * middleware runs around `resources/read`. Default: no caching.
+   */
+  cacheMs?: number | undefined;
+}
+
+/** Options of `server.prompt()`. Spec: Server Features › Prompts › Prompt. */
+export interface PromptOptions<A> extends Options {
+  /** The schema of the arguments, an object. Default: no arguments. */
+  args?: A;
+}
