@@ -2,17 +2,10 @@ import { Declined, McpError, NotSupported, ProtocolError } from "../model/errors
 import { toJson } from "../model/json.js";
 import type { Asked } from "../model/questions.js";
 import type { SchemaMismatch } from "../schema/compile.js";
+import type { CallHandle } from "./handle.js";
 import { runningStep } from "./steps.js";
 
 type Wire = Readonly<Record<string, unknown>>;
-
-/** The native methods through which a call asks its client. */
-interface NativeQuestions {
-  answer(slot: number, key: string, method: string, params: string): string | null;
-  refuse(slot: number, key: string, method: string, params: string, problem: string): string | null;
-  refusal(slot: number, methods: string[], params: string[]): string | null;
-  ask(slot: number, number: number, key: string, method: string, params: string, problem?: string): boolean;
-}
 
 /** The core's reason for a question without an answer. */
 export interface Refusal {
@@ -35,12 +28,7 @@ export class Asking {
   readonly #waiting = new Map<number, (answer: Answer) => void>();
   #end: Error | undefined;
 
-  /** `wait` is called after each question; more may follow in the same turn of the event loop. */
-  constructor(
-    private readonly native: NativeQuestions,
-    private readonly slot: number,
-    private readonly wait: () => void,
-  ) {}
+  constructor(private readonly call: CallHandle) {}
 
   /** Returns the question's own key, or one made of its kind and its number in the call. */
   keyOf(question: Asked): string {
@@ -59,13 +47,13 @@ export class Asking {
 
   /** Returns the client's result that came with the call; undefined if there is none or it is invalid. */
   known(question: Asked): Wire | undefined {
-    const json = this.native.answer(this.slot, this.keyOf(question), question.method, paramsOf(question));
+    const json = this.call.answer(this.keyOf(question), question.method, paramsOf(question));
     return json === null ? undefined : (JSON.parse(json) as Wire);
   }
 
   /** Discards an answer that the schema refuses; throws once the retry limit is reached. */
   refuse(question: Asked, { problem }: SchemaMismatch): void {
-    const refusal = this.native.refuse(this.slot, this.keyOf(question), question.method, paramsOf(question), problem);
+    const refusal = this.call.refuseAnswer(this.keyOf(question), question.method, paramsOf(question), problem);
     if (refusal !== null) throw errorOf(JSON.parse(refusal) as Refusal);
   }
 
@@ -74,7 +62,7 @@ export class Asking {
     if (questions.length < 2 || this.#end) return;
     const open = questions.filter((question) => this.known(question) === undefined);
     const params = open.map(paramsOf);
-    const refusal = this.native.refusal(this.slot, open.map(({ method }) => method), params);
+    const refusal = this.call.refusalOf(open.map(({ method }) => method), params);
     if (refusal !== null) throw errorOf(JSON.parse(refusal) as Refusal);
   }
 
@@ -89,10 +77,9 @@ export class Asking {
     if (known !== undefined) return known;
     if (this.#end) return this.#end;
     const number = ++numbers;
-    if (!this.native.ask(this.slot, number, this.keyOf(question), question.method, paramsOf(question), invalid?.problem)) {
+    if (!this.call.ask(number, this.keyOf(question), question.method, paramsOf(question), invalid?.problem)) {
       throw new NotSupported("the handler has ended; it can ask its client only until it returns");
     }
-    this.wait();
     return new Promise((resolve) => void this.#waiting.set(number, resolve));
   }
 

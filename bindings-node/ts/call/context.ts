@@ -15,21 +15,8 @@ import { ask } from "../schema/ask.js";
 import { SchemaMismatch } from "../schema/compile.js";
 import type { Plan } from "../plan/plan.js";
 import { type Answer, Asking, type Refusal } from "./asking.js";
-import type { Connection } from "./connection.js";
+import type { CallHandle, Facts } from "./handle.js";
 import { StepJournal } from "./steps.js";
-
-/** The facts that the native half knows about a call and its client. */
-interface Facts {
-  readonly hasSession: boolean;
-  readonly conversation: number;
-  readonly sessionId?: string;
-  /** The number of the host's HTTP request. */
-  readonly request?: string;
-  readonly headers?: readonly (readonly [name: string, value: string])[];
-  readonly meta?: Meta;
-  readonly client?: Partial<Implementation>;
-  readonly capabilities?: Meta;
-}
 
 interface Keyed {
   key?: string | undefined;
@@ -57,9 +44,8 @@ export class CallContext implements Context {
   #steps: StepJournal | undefined;
 
   constructor(
-    private readonly connection: Connection,
+    private readonly call: CallHandle,
     private readonly plan: Plan,
-    private readonly slot: number,
     public requestId: string | number,
     public revision: Revision,
   ) {}
@@ -92,7 +78,7 @@ export class CallContext implements Context {
 
   /** Read once and kept: a host forgets it when its request is answered, and a handler may wait for longer. */
   get principal(): Principal | undefined {
-    return (this.#principal ??= { value: this.connection.principalOf(this.facts.request) }).value;
+    return (this.#principal ??= { value: this.call.principal(this.facts) }).value;
   }
 
   get session(): Map<string, unknown> {
@@ -102,7 +88,7 @@ export class CallContext implements Context {
         { hint: "give the client a handle that it passes as an argument, or keep the data in a store of your own, by ctx.principal" },
       );
     }
-    return this.connection.session(this.facts.conversation);
+    return this.call.session(this.facts);
   }
 
   get state(): Map<unknown, unknown> {
@@ -150,13 +136,12 @@ export class CallContext implements Context {
     if (!Number.isFinite(progress) || (total !== undefined && !Number.isFinite(total))) {
       throw new TypeError(`progress(${progress}, { total: ${total} }): both must be finite numbers`);
     }
-    return this.connection.room(this.connection.shell.progress(this.slot, progress, total, message));
+    return this.call.progress(progress, total, message);
   }
 
   log(level: LogLevel, data: unknown, rest: { logger?: string | undefined } = {}): Promise<void> {
     refuseUnknown("log()", ["logger"], rest);
-    const json = toJson(data === undefined ? null : data, "the logged value");
-    return this.connection.room(this.connection.shell.log(this.slot, level, rest.logger, json));
+    return this.call.log(level, rest.logger, toJson(data === undefined ? null : data, "the logged value"));
   }
 
   debug(data: unknown): Promise<void> {
@@ -233,11 +218,11 @@ export class CallContext implements Context {
   }
 
   step<T>(key: string, fn: () => Maybe<T>): Promise<T> {
-    return (this.#steps ??= new StepJournal(this.connection.shell, this.slot)).step(key, fn);
+    return (this.#steps ??= new StepJournal(this.call)).step(key, fn);
   }
 
   async readResource(uri: string): Promise<ResourceResult> {
-    return this.connection.readResource(this, uri);
+    return this.call.readResource(this, uri);
   }
 
   /** Closes the stream of an HTTP session before the answer; elsewhere it does nothing. */
@@ -247,7 +232,7 @@ export class CallContext implements Context {
     if (retryMs !== undefined && !(retryMs >= 0 && Number.isFinite(retryMs))) {
       throw new TypeError(`closeStream({ retryMs: ${retryMs} }): retryMs must be a number of milliseconds`);
     }
-    this.connection.shell.closeStream(this.slot, retryMs);
+    this.call.closeStream(retryMs);
   }
 
   async #one<T>(make: () => Question<T>): Promise<T> {
@@ -289,20 +274,14 @@ export class CallContext implements Context {
 
   private get asking(): Asking {
     if (!this.#asking) {
-      this.#asking = new Asking(this.connection.shell, this.slot, () => this.connection.wait(this.slot));
+      this.#asking = new Asking(this.call);
       if (this.#end) this.#asking.end(this.#end);
     }
     return this.#asking;
   }
 
   private get facts(): Facts {
-    return (this.#facts ??= this.readFacts());
-  }
-
-  private readFacts(): Facts {
-    const json = this.connection.shell.facts(this.slot);
-    if (json !== null) return JSON.parse(json) as Facts;
-    throw new Error("the context knows its call's facts only until the handler returns; read them before");
+    return (this.#facts ??= this.call.facts());
   }
 }
 

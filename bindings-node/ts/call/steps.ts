@@ -2,12 +2,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 
 import { toJson } from "../model/json.js";
 import type { Maybe } from "../model/types/components.js";
-
-/** Access to the recorded steps of earlier runs. */
-interface Way {
-  knownStep(slot: number, key: string): string | null;
-  step(slot: number, key: string, value: string): void;
-}
+import type { CallHandle } from "./handle.js";
 
 const running = new AsyncLocalStorage<string>();
 
@@ -20,10 +15,7 @@ export function runningStep(): string | undefined {
 export class StepJournal {
   readonly #begun = new Map<string, Promise<string>>();
 
-  constructor(
-    private readonly way: Way,
-    private readonly slot: number,
-  ) {}
+  constructor(private readonly call: CallHandle) {}
 
   async step<T>(key: string, fn: () => Maybe<T>): Promise<T> {
     if (typeof key !== "string" || key === "") throw new TypeError('ctx.step(key, fn): the key must be a non-empty string, as in ctx.step("charge", () => …)');
@@ -41,12 +33,12 @@ export class StepJournal {
 
   /** Returns the JSON of a list with the value, or of an empty list for `undefined`, which JSON lacks. */
   async #recorded(key: string, fn: () => Maybe<unknown>): Promise<string> {
-    const known = this.way.knownStep(this.slot, key);
+    const known = this.call.knownStep(key);
     if (known !== null) return known;
     const value = await running.run(key, fn);
     const place = `the result of step ${JSON.stringify(key)}`;
     const recorded = value === undefined ? "[]" : `[${toJson(value, place)}]`;
-    this.way.step(this.slot, key, recorded);
+    this.call.recordStep(key, recorded);
     return recorded;
   }
 }

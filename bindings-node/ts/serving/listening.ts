@@ -1,7 +1,7 @@
 import { checked, type NativeListening, placed } from "../native.js";
 import type { HttpOptions } from "../model/types/options.js";
 import type { Listening } from "../model/types/server.js";
-import { Connection } from "../call/connection.js";
+import { CallScheduler } from "../call/scheduler.js";
 import type { ServerCore } from "../server/core.js";
 import { httpOptions } from "../server/http-options.js";
 import { endProcess, Signals } from "./signals.js";
@@ -39,7 +39,7 @@ let hasWarned = false;
 class ListeningServer implements Listening {
   url = "";
   readonly #native: NativeListening;
-  readonly #connection: Connection;
+  readonly #scheduler: CallScheduler;
   /** Keeps the process alive while the server listens. */
   #alive: NodeJS.Timeout | undefined;
   #closed: Promise<void> | undefined;
@@ -50,7 +50,7 @@ class ListeningServer implements Listening {
     open: (wake: () => void) => NativeListening,
   ) {
     let native: NativeListening | undefined;
-    this.#connection = new Connection(core, (wake) => (native = open(wake)).shell());
+    this.#scheduler = new CallScheduler(core, (wake) => (native = open(wake)).shell());
     this.#native = native as unknown as NativeListening;
   }
 
@@ -59,7 +59,7 @@ class ListeningServer implements Listening {
     try {
       await this.core.enter();
       hasEntered = true;
-      this.#connection.start();
+      this.#scheduler.start();
       const [url = "", warning] = await this.#native.start().catch((error: unknown) => Promise.reject(placed(this.place, error)));
       this.url = url;
       this.#alive = setInterval(() => {}, LONG_MS);
@@ -68,7 +68,7 @@ class ListeningServer implements Listening {
         console.warn(warning);
       }
     } catch (error) {
-      this.#connection.shell.close();
+      this.#scheduler.shell.close();
       if (hasEntered) await this.core.leave();
       throw error;
     }
@@ -85,7 +85,7 @@ class ListeningServer implements Listening {
   async #close(): Promise<void> {
     await this.#native.stop();
     // `stop` has waited for the calls in flight already.
-    await this.#connection.stop(0);
+    await this.#scheduler.stop(0);
     clearInterval(this.#alive);
     await this.core.leave();
   }

@@ -4,23 +4,22 @@ import { KeepAlive, keepAliveUntil } from "../model/keep-alive.js";
 import { principalToJson } from "../model/principal.js";
 import { pump } from "../model/transport.js";
 import type { Transport } from "../model/types/server.js";
-import { Connection } from "../call/connection.js";
 import type { ServerCore } from "../server/core.js";
-import { GRACE_MS, serve } from "./stream.js";
+import { Connection, GRACE_MS } from "./connection.js";
 
 /** Serves one peer in memory, which takes the other end of the stream. */
 export function serveMemory(core: ServerCore, testMode?: TestMode): MemoryStream {
   const connection = inMemory(core, testMode);
   let enter!: () => void;
   const entered = new Promise<void>((resolve) => (enter = resolve));
-  const closed = serve(core, connection, undefined, 0, enter);
+  const closed = connection.serve(undefined, 0, enter);
   return { shell: connection.shell, entered: Promise.race([entered, closed]), closed };
 }
 
 /** Serves one peer over a custom transport. The transport of a test does not keep the process alive. */
 export async function serveTransport(core: ServerCore, transport: Transport, graceMs = GRACE_MS, testMode?: TestMode): Promise<void> {
   const connection = inMemory(core, testMode);
-  const served = serve(core, connection, undefined, graceMs);
+  const served = connection.serve(undefined, graceMs);
   // It is awaited below; until then a failure of the lifespan must not be an unhandled rejection.
   served.catch(() => {});
   try {
@@ -31,9 +30,9 @@ export async function serveTransport(core: ServerCore, transport: Transport, gra
 }
 
 function inMemory(core: ServerCore, testMode?: TestMode): Connection {
-  if (!testMode) return new Connection(core, (wake) => core.native.serveMemory(wake), undefined, new KeepAlive());
+  if (!testMode) return new Connection(core, (wake) => core.native.serveMemory(wake), { keepAlive: new KeepAlive() });
   const { stateKey, replays, principal, headers } = testMode;
   const settings = { stateKey, replays, headers: [...headers], ...(principal && { principal: principalToJson(principal) }) };
   const open = (wake: () => void): NativeShell => checked("connect()", () => core.native.serveMemory(wake, settings));
-  return new Connection(core, open, { principalOf: () => principal }, new KeepAlive());
+  return new Connection(core, open, { principal, keepAlive: new KeepAlive() });
 }

@@ -1,7 +1,7 @@
 import { checked, type NativeMounted, type NativePart } from "../native.js";
 import { principalToJson } from "../model/principal.js";
 import type { Principal } from "../model/types/server.js";
-import { Connection } from "../call/connection.js";
+import { CallScheduler } from "../call/scheduler.js";
 import type { ServerCore } from "../server/core.js";
 import { httpOptions } from "../server/http-options.js";
 import { warnWorker } from "./workers.js";
@@ -47,7 +47,7 @@ export class Mounted {
   readonly ready: Promise<void>;
   readonly maxBody: number;
   readonly #native: NativeMounted;
-  readonly #connection: Connection;
+  readonly #scheduler: CallScheduler;
   readonly #waiting = new Map<number, Waiting>();
   readonly #graceMs: number;
   #numbers = 0;
@@ -61,17 +61,17 @@ export class Mounted {
     this.#graceMs = http.shutdownGraceMs ?? GRACE_MS;
     const options = httpOptions("new Server({ http })", http);
     let mounted: NativeMounted | undefined;
-    this.#connection = new Connection(
+    this.#scheduler = new CallScheduler(
       core,
       (wake) => {
         mounted = checked("new Server({ http })", () => core.native.serveMounted(options, wake));
         return mounted.shell();
       },
-      { collect: () => this.#collect(), principalOf: (request) => (request === undefined ? undefined : this.#waiting.get(request)?.principal) },
+      { afterTurn: () => this.#collect(), principalOf: (request) => (request === undefined ? undefined : this.#waiting.get(request)?.principal) },
     );
     this.#native = mounted as unknown as NativeMounted;
     this.maxBody = this.#native.maxBody();
-    this.ready = core.enter().then(() => this.#connection.start());
+    this.ready = core.enter().then(() => this.#scheduler.start());
     // Each request awaits it; without this a failure would be an unhandled rejection.
     this.ready.catch(() => {});
     void warnWorker(core);
@@ -85,11 +85,11 @@ export class Mounted {
     const exchange = this.#native.request(number, method, target, headers.join("\n"), body, who);
     this.#waiting.set(number, { deliver, principal, exchange, longest: 0, isBehind: false });
     this.#alive ??= setInterval(() => {}, MAX_TIMER_MS);
-    this.#connection.drain();
+    this.#scheduler.drain();
     return () => {
       if (!this.#forget(number)) return;
       this.#native.gone(exchange);
-      this.#connection.drain();
+      this.#scheduler.drain();
     };
   }
 
@@ -108,7 +108,7 @@ export class Mounted {
       () => true,
       () => false,
     );
-    await this.#connection.stop(hasEntered ? this.#graceMs : 0);
+    await this.#scheduler.stop(hasEntered ? this.#graceMs : 0);
     clearTimeout(this.#timer);
     if (hasEntered) await this.core.leave();
   }
@@ -147,6 +147,6 @@ export class Mounted {
 
   #tick(): void {
     this.#native.tick();
-    this.#connection.drain();
+    this.#scheduler.drain();
   }
 }

@@ -1,7 +1,6 @@
-import { Connection } from "../call/connection.js";
 import type { ServerCore } from "../server/core.js";
+import { Connection, GRACE_MS } from "./connection.js";
 import { endProcess, Signals } from "./signals.js";
-import { GRACE_MS, serve } from "./stream.js";
 import { tellTerminal } from "./terminal.js";
 
 /** Serves over standard input and output until the client disconnects or a signal arrives; then the process ends. */
@@ -10,7 +9,7 @@ export async function runStdio(core: ServerCore, graceMs = GRACE_MS): Promise<vo
   const signals = new Signals();
   endLine();
   try {
-    await serve(core, new Connection(core, (wake) => core.native.serveStdio(wake)), signals.came, graceMs);
+    await new Connection(core, (wake) => core.native.serveStdio(wake)).serve(signals.came, graceMs);
   } finally {
     signals.release();
   }

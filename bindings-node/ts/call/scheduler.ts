@@ -16,18 +16,12 @@ import type { Refusal } from "./asking.js";
 import { CallContext } from "./context.js";
 import { runInContext } from "./current.js";
 import { failureJson } from "./failures.js";
+import { CallHandle, type SharedByCalls } from "./handle.js";
+import { FAILURE, QUESTIONS, ReplyLines } from "./reply-lines.js";
 import { inSpan } from "./tracing.js";
 
 /** Writes to stderr if NODE_DEBUG contains "gudgeon". */
 const log = debuglog("gudgeon");
-/** A longer text, or one with line breaks, is passed beside the reply lines. */
-const LONG = 4_096;
-/** The length of reply lines at which they are sent before the turn of the event loop ends. */
-const MANY = 1 << 20;
-/** Kinds of reply lines beyond those of `ReplyKind`. */
-const TEXT_BESIDE = 6;
-const FAILURE = 7;
-const QUESTIONS = 8;
 /** The time for cancelled handlers to end. */
 const UNWIND_MS = 500;
 /** The time for the peer to read the last replies. */
@@ -38,15 +32,7 @@ type Answer = readonly [slot: number, number: number, result: Readonly<Record<st
 type Resume = readonly [slot: number, revision: Revision, id: string | number | null];
 type Entry = Run | Answer | Resume | readonly [cancelled: number] | readonly [report: string] | readonly [detail: string, _: 0] | readonly [];
 
-/** The program around a connection that knows who calls: the host of a mounted server, or a test. */
-export interface Host {
-  /** Takes what has come beside batches. */
-  collect?(): void;
-  /** Returns the principal of a call; `request` is the number of the host's HTTP request, where there is one. */
-  principalOf(request: number | undefined): Principal | undefined;
-}
-
-/** The server whose handlers a connection runs. */
+/** The server whose handlers are run. */
 export interface Served {
   /** The plans by handler number, as the native half refers to them. */
   readonly plans: readonly (Plan | undefined)[];
@@ -54,34 +40,38 @@ export interface Served {
   readResource(ctx: Context, uri: string): Promise<ResourceResult>;
 }
 
-/** Runs the handlers of a served connection: takes batches of calls, and returns all replies of one turn together. */
-export class Connection {
+export interface SchedulerOptions {
+  /** Returns the principal of a call; `request` is the number of the host's HTTP request, where there is one. */
+  readonly principalOf?: ((request: number | undefined) => Principal | undefined) | undefined;
+  /** Called after batches were run and after replies were sent. */
+  readonly afterTurn?: (() => void) | undefined;
+  /** Called when the peer has ended its input. */
+  readonly onEnd?: (() => void) | undefined;
+  /** Held while handlers run, for a stream that does not keep the process alive itself. */
+  readonly keepAlive?: KeepAlive | undefined;
+}
+
+/** Runs the handlers of a server: takes batches of calls from the native half, and returns all replies of one turn together. */
+export class CallScheduler implements SharedByCalls {
   readonly shell: NativeShell;
-  /** Resolves when the peer has ended its input. */
-  readonly ended: Promise<void>;
-  readonly #running = new Map<number, CallContext>();
   readonly #served: Served;
-  #end!: () => void;
-  #isStarted = false;
-  #isScheduled = false;
+  readonly #options: SchedulerOptions;
+  readonly #replies: ReplyLines;
+  readonly #running = new Map<number, CallContext>();
   /** Calls whose handlers have asked in this turn of the event loop. */
   readonly #asking = new Set<number>();
-  /** The number of cancelled handlers that have not ended. */
-  #ending = 0;
-  #lines = "";
-  #texts: string[] = [];
   /** The values of `ctx.session`, by the number of the session. */
   readonly #sessions = new Map<number, Map<string, unknown>>();
-  readonly #host: Host | undefined;
-  readonly #alive: KeepAlive | undefined;
+  #isStarted = false;
+  /** The number of cancelled handlers that have not ended. */
+  #ending = 0;
 
-  /** `alive` is held while handlers run, for a stream that does not keep the process alive itself. */
-  constructor(served: Served, open: (wake: () => void) => NativeShell, host?: Host, alive?: KeepAlive) {
+  /** `open` connects to the native half, which calls `wake` when there are batches. */
+  constructor(served: Served, open: (wake: () => void) => NativeShell, options: SchedulerOptions = {}) {
     this.#served = served;
-    this.#host = host;
-    this.#alive = alive;
-    this.ended = new Promise((resolve) => (this.#end = resolve));
+    this.#options = options;
     this.shell = open(() => this.drain());
+    this.#replies = new ReplyLines(this.shell, () => this.#options.afterTurn?.());
   }
 
   /** Starts to run handlers. Requests that need none were answered before. */
@@ -90,48 +80,35 @@ export class Connection {
     this.drain();
   }
 
-  /** Waits for the calls in flight, at most `graceMs`, and closes the stream. */
+  /** Waits for the calls in flight, at most `graceMs`, cancels the others, and closes the native half. */
   async stop(graceMs: number): Promise<void> {
     this.shell.pause();
-    await until(() => this.shell.underWay() === 0 && this.#lines === "", graceMs);
+    await until(() => this.shell.underWay() === 0 && this.#replies.isEmpty, graceMs);
     this.shell.cancelAll();
     this.#isStarted = true;
     this.drain();
     await until(() => this.#running.size === 0 && this.#ending === 0, UNWIND_MS);
-    this.#flush();
+    this.#replies.flush();
     await until(() => this.shell.unwritten() === 0, DRAIN_MS);
     this.shell.close();
-    this.#alive?.end();
   }
 
-  /** Waits until the peer has read enough of the output. */
-  room(hasRoom: boolean): Promise<void> {
-    return hasRoom ? DONE : this.#waitForRoom();
+  /** Runs the batches that are ready. */
+  drain(): void {
+    if (this.#isStarted) this.#runBatch();
+    this.#options.afterTurn?.();
   }
 
-  async readResource(ctx: CallContext, uri: string): Promise<ResourceResult> {
-    return this.#served.readResource(ctx, uri);
-  }
-
-  /** Notes that this call's handler has asked. Questions of one turn of the event loop are sent together. */
-  wait(slot: number): void {
-    if (this.#asking.size === 0) setImmediate(this.#sendAsked);
+  /** Questions of one turn of the event loop are sent together. */
+  noteQuestion(slot: number): void {
+    if (this.#asking.size === 0) setImmediate(this.#sendQuestions);
     this.#asking.add(slot);
   }
 
-  readonly #sendAsked = (): void => {
-    const slots = [...this.#asking];
-    this.#asking.clear();
-    if (this.#host) for (const slot of slots) this.#running.get(slot)?.keepFacts();
-    this.shell.waits(slots);
-    this.drain();
-  };
-
-  async #waitForRoom(): Promise<void> {
+  async waitForRoom(): Promise<void> {
     while (!this.shell.hasRoom()) await sleep(5);
   }
 
-  /** Returns the value of `ctx.session`, which lives as long as the session. */
   session(conversation: number): Map<string, unknown> {
     const known = this.#sessions.get(conversation);
     if (known) return known;
@@ -141,16 +118,22 @@ export class Connection {
     return session;
   }
 
-  /** Returns the principal of a call that came with this request of the host. */
-  principalOf(request: string | undefined): Principal | undefined {
-    return this.#host?.principalOf(request === undefined ? undefined : Number(request));
+  principalOf(request: number | undefined): Principal | undefined {
+    return this.#options.principalOf?.(request);
   }
 
-  /** Runs the batches that are ready. */
-  drain(): void {
-    if (this.#isStarted) this.#runBatch();
-    this.#host?.collect?.();
+  readResource(ctx: Context, uri: string): Promise<ResourceResult> {
+    return this.#served.readResource(ctx, uri);
   }
+
+  readonly #sendQuestions = (): void => {
+    const slots = [...this.#asking];
+    this.#asking.clear();
+    // The host forgets the principal when its request is answered with the questions.
+    if (this.#options.principalOf) for (const slot of slots) this.#running.get(slot)?.keepFacts();
+    this.shell.waits(slots);
+    this.drain();
+  };
 
   #runBatch(): void {
     const batch = this.shell.takeBatch();
@@ -161,24 +144,24 @@ export class Connection {
       else if (entry.length === 4) this.#running.get(entry[0])?.answered(entry[1], entry[2], entry[3]);
       else if (entry.length === 3) this.#running.get(entry[0])?.resume(entry[1], entry[2] ?? "");
       else if (entry.length === 2) log("%s", entry[0]);
-      else if (entry.length === 0) this.#end();
+      else if (entry.length === 0) this.#options.onEnd?.();
       else if (typeof entry[0] === "string") console.error(entry[0]);
       else this.#cancel(entry[0]);
-      if (this.#lines.length > MANY) this.#flush();
+      this.#replies.flushIfLong();
     }
     // Async functions without an await settle in this turn; their replies are sent with the others.
-    if (hasPending) this.#schedule();
-    else this.#flush();
+    if (hasPending) this.#replies.schedule();
+    else this.#replies.flush();
   }
 
   /** Runs a call's handler; returns true if its reply is pending. */
   #run([slot, handler, input, revision, id]: Run): boolean {
     const plan = this.#served.plans[handler];
     if (!plan) {
-      this.#put(slot, FAILURE, failureJson(new Error("its handler was removed")));
+      this.#replies.add(slot, FAILURE, failureJson(new Error("its handler was removed")));
       return false;
     }
-    const ctx = new CallContext(this, plan, slot, id ?? "", revision);
+    const ctx = new CallContext(new CallHandle(this, slot), plan, id ?? "", revision);
     try {
       const traces = tracing();
       const value =
@@ -187,7 +170,7 @@ export class Connection {
           : runInContext(ctx, plan.invoke, input);
       if (isPromise(value)) {
         this.#running.set(slot, ctx);
-        this.#alive?.hold();
+        this.#options.keepAlive?.hold();
         value.then(
           (settled) => this.#settle(slot, plan, ctx, settled),
           (thrown: unknown) => this.#settleFailed(slot, plan, ctx, thrown),
@@ -202,39 +185,35 @@ export class Connection {
   }
 
   #settle(slot: number, plan: Plan, ctx: CallContext, value: unknown): void {
-    if (!this.#forget(slot)) return this.#ended();
+    if (!this.#forget(slot)) return this.#cancelledEnded();
     try {
       this.#answer(slot, plan, ctx, value);
     } catch (thrown) {
       this.#fail(slot, plan, ctx, thrown);
     }
-    this.#schedule();
+    this.#replies.schedule();
   }
 
   #settleFailed(slot: number, plan: Plan, ctx: CallContext, thrown: unknown): void {
-    if (!this.#forget(slot)) return this.#ended();
+    if (!this.#forget(slot)) return this.#cancelledEnded();
     this.#fail(slot, plan, ctx, thrown);
-    this.#schedule();
+    this.#replies.schedule();
   }
 
   #answer(slot: number, plan: Plan, ctx: CallContext, value: unknown): void {
-    if (plan.kind === "notification") return this.#put(slot, ReplyKind.nothing, "");
+    if (plan.kind === "notification") return this.#replies.add(slot, ReplyKind.nothing, "");
     const questions = typeof value === "object" && value !== null ? questionsIn(value) : undefined;
-    if (questions) return this.#put(slot, QUESTIONS, toJson(ctx.requests(questions), "the questions"));
+    if (questions) return this.#replies.add(slot, QUESTIONS, toJson(ctx.requests(questions), "the questions"));
     const [kind, payload] = toReply(plan.kind, value, plan.hasContentKey);
-    if (kind === ReplyKind.text && (payload.length > LONG || payload.includes("\n"))) {
-      this.#put(slot, TEXT_BESIDE, String(this.#texts.push(payload) - 1));
-    } else {
-      this.#put(slot, kind, payload);
-    }
+    this.#replies.add(slot, kind, payload);
   }
 
   #fail(slot: number, plan: Plan, ctx: CallContext, thrown: unknown): void {
     if (plan.kind === "notification") {
       console.error("a notification's handler failed:", thrown);
-      return this.#put(slot, ReplyKind.nothing, "");
+      return this.#replies.add(slot, ReplyKind.nothing, "");
     }
-    this.#put(slot, FAILURE, failureJson(thrown, { exposeErrors: plan.exposeErrors, signal: ctx.usedSignal }));
+    this.#replies.add(slot, FAILURE, failureJson(thrown, { exposeErrors: plan.exposeErrors, signal: ctx.usedSignal }));
   }
 
   /** Cancels a handler. Its result and errors are dropped from now on. */
@@ -245,41 +224,14 @@ export class Connection {
     ctx?.cancel();
   }
 
-  #ended(): void {
+  #cancelledEnded(): void {
     this.#ending--;
   }
 
   /** Returns whether the call was running. */
   #forget(slot: number): boolean {
     const wasRunning = this.#running.delete(slot);
-    if (wasRunning) this.#alive?.letGo();
+    if (wasRunning) this.#options.keepAlive?.letGo();
     return wasRunning;
   }
-
-  #put(slot: number, kind: number, payload: string): void {
-    this.#lines += `${slot} ${kind} ${payload}\n`;
-  }
-
-  #schedule(): void {
-    if (this.#isScheduled) return;
-    this.#isScheduled = true;
-    // A tick requested in a microtask runs after all microtasks.
-    queueMicrotask(() => process.nextTick(this.#flushScheduled));
-  }
-
-  readonly #flushScheduled = (): void => {
-    this.#isScheduled = false;
-    this.#flush();
-    this.#host?.collect?.();
-  };
-
-  #flush(): void {
-    if (this.#lines === "") return;
-    const [lines, texts] = [this.#lines, this.#texts];
-    this.#lines = "";
-    if (texts.length > 0) this.#texts = [];
-    this.shell.reply(lines, texts.length > 0 ? texts : undefined);
-  }
 }
-
-const DONE = Promise.resolve();

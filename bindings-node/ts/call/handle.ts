@@ -1,0 +1,116 @@
+import type { NativeShell } from "../native.js";
+import type { ResourceResult } from "../model/results.js";
+import type { Implementation, LogLevel } from "../model/types/components.js";
+import type { Meta } from "../model/types/content.js";
+import type { Context } from "../model/types/context.js";
+import type { Principal } from "../model/types/server.js";
+
+/** The facts that the native half knows about a call and its client. */
+export interface Facts {
+  readonly hasSession: boolean;
+  readonly conversation: number;
+  readonly sessionId?: string;
+  /** The number of the host's HTTP request. */
+  readonly request?: string;
+  readonly headers?: readonly (readonly [name: string, value: string])[];
+  readonly meta?: Meta;
+  readonly client?: Partial<Implementation>;
+  readonly capabilities?: Meta;
+}
+
+/** What the calls of one scheduler share. */
+export interface SharedByCalls {
+  readonly shell: NativeShell;
+  /** Notes that the handler of a call has asked its client. */
+  noteQuestion(slot: number): void;
+  /** Waits until the peer has read enough of the output. */
+  waitForRoom(): Promise<void>;
+  /** Returns the values of a session, which live as long as the session. */
+  session(conversation: number): Map<string, unknown>;
+  /** Returns the principal of the call that came with this request of the host. */
+  principalOf(request: number | undefined): Principal | undefined;
+  readResource(ctx: Context, uri: string): Promise<ResourceResult>;
+}
+
+const DONE = Promise.resolve();
+
+/** One call in the native half: what its handler reads, sends and asks. */
+export class CallHandle {
+  constructor(
+    private readonly shared: SharedByCalls,
+    private readonly slot: number,
+  ) {}
+
+  /** Throws an error after the handler has returned. */
+  facts(): Facts {
+    const json = this.shared.shell.facts(this.slot);
+    if (json !== null) return JSON.parse(json) as Facts;
+    throw new Error("the context knows its call's facts only until the handler returns; read them before");
+  }
+
+  principal({ request }: Facts): Principal | undefined {
+    return this.shared.principalOf(request === undefined ? undefined : Number(request));
+  }
+
+  session({ conversation }: Facts): Map<string, unknown> {
+    return this.shared.session(conversation);
+  }
+
+  /** Resolves when the peer has read enough of the output; likewise `log`. */
+  progress(progress: number, total: number | undefined, message: string | undefined): Promise<void> {
+    return this.#room(this.shared.shell.progress(this.slot, progress, total, message));
+  }
+
+  /** `data` is JSON. */
+  log(level: LogLevel, logger: string | undefined, data: string): Promise<void> {
+    return this.#room(this.shared.shell.log(this.slot, level, logger, data));
+  }
+
+  closeStream(retryMs: number | undefined): void {
+    this.shared.shell.closeStream(this.slot, retryMs);
+  }
+
+  readResource(ctx: Context, uri: string): Promise<ResourceResult> {
+    return this.shared.readResource(ctx, uri);
+  }
+
+  /** Returns the JSON of the answer that came with the call; null if there is none. `params` is JSON, here and below. */
+  answer(key: string, method: string, params: string): string | null {
+    return this.shared.shell.answer(this.slot, key, method, params);
+  }
+
+  /** Discards the answer that came with the call. Returns the JSON of a `Refusal` if the question can't be asked again. */
+  refuseAnswer(key: string, method: string, params: string, problem: string): string | null {
+    return this.shared.shell.refuse(this.slot, key, method, params, problem);
+  }
+
+  /** Returns the JSON of a `Refusal` if these questions can't be asked together. */
+  refusalOf(methods: string[], params: string[]): string | null {
+    return this.shared.shell.refusal(this.slot, methods, params);
+  }
+
+  /**
+   * Asks the client; the answer arrives under this number.
+   *
+   * @param problem - The reason that the previous answer was refused.
+   * @returns False if the handler has ended.
+   */
+  ask(number: number, key: string, method: string, params: string, problem: string | undefined): boolean {
+    const isAsked = this.shared.shell.ask(this.slot, number, key, method, params, problem);
+    if (isAsked) this.shared.noteQuestion(this.slot);
+    return isAsked;
+  }
+
+  /** Returns the JSON that a step recorded in an earlier run of the handler; null if there is none. */
+  knownStep(key: string): string | null {
+    return this.shared.shell.knownStep(this.slot, key);
+  }
+
+  recordStep(key: string, value: string): void {
+    this.shared.shell.step(this.slot, key, value);
+  }
+
+  #room(hasRoom: boolean): Promise<void> {
+    return hasRoom ? DONE : this.shared.waitForRoom();
+  }
+}

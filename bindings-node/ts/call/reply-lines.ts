@@ -1,0 +1,64 @@
+import type { NativeShell } from "../native.js";
+import { ReplyKind } from "../plan/replies.js";
+
+/** Kinds of reply lines beyond those of `ReplyKind`. */
+const TEXT_BESIDE = 6;
+export const FAILURE = 7;
+export const QUESTIONS = 8;
+
+/** A longer text, or one with line breaks, is passed beside the lines. */
+const LONG = 4_096;
+/** The length of the lines at which they are sent before the turn of the event loop ends. */
+const MANY = 1 << 20;
+
+/** The replies of one turn of the event loop, which the native half receives in one call. */
+export class ReplyLines {
+  #lines = "";
+  #texts: string[] = [];
+  #isScheduled = false;
+
+  /** `onFlush` is called after a scheduled flush. */
+  constructor(
+    private readonly shell: NativeShell,
+    private readonly onFlush: () => void,
+  ) {}
+
+  get isEmpty(): boolean {
+    return this.#lines === "";
+  }
+
+  add(slot: number, kind: number, payload: string): void {
+    if (kind === ReplyKind.text && (payload.length > LONG || payload.includes("\n"))) {
+      this.#lines += `${slot} ${TEXT_BESIDE} ${this.#texts.push(payload) - 1}\n`;
+    } else {
+      this.#lines += `${slot} ${kind} ${payload}\n`;
+    }
+  }
+
+  /** Sends the replies if they are long already. */
+  flushIfLong(): void {
+    if (this.#lines.length > MANY) this.flush();
+  }
+
+  /** Sends the replies after all microtasks of this turn. */
+  schedule(): void {
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    // A tick requested in a microtask runs after all microtasks.
+    queueMicrotask(() => process.nextTick(this.#flushScheduled));
+  }
+
+  readonly #flushScheduled = (): void => {
+    this.#isScheduled = false;
+    this.flush();
+    this.onFlush();
+  };
+
+  flush(): void {
+    if (this.#lines === "") return;
+    const [lines, texts] = [this.#lines, this.#texts];
+    this.#lines = "";
+    if (texts.length > 0) this.#texts = [];
+    this.shell.reply(lines, texts.length > 0 ? texts : undefined);
+  }
+}

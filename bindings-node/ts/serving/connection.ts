@@ -1,0 +1,58 @@
+import type { NativeShell } from "../native.js";
+import type { KeepAlive } from "../model/keep-alive.js";
+import type { Principal } from "../model/types/server.js";
+import { CallScheduler } from "../call/scheduler.js";
+import type { ServerCore } from "../server/core.js";
+
+/** The time for calls in flight to finish when the server stops. */
+export const GRACE_MS = 3_000;
+
+export interface ConnectionOptions {
+  /** The principal of every call. */
+  readonly principal?: Principal | undefined;
+  /** Held while handlers run, for a stream that does not keep the process alive itself. */
+  readonly keepAlive?: KeepAlive | undefined;
+}
+
+/** A server's connection with one peer over a stream. */
+export class Connection {
+  readonly #core: ServerCore;
+  readonly #scheduler: CallScheduler;
+  readonly #keepAlive: KeepAlive | undefined;
+  /** Resolves when the peer has ended its input. */
+  readonly #ended: Promise<void>;
+
+  constructor(core: ServerCore, open: (wake: () => void) => NativeShell, { principal, keepAlive }: ConnectionOptions = {}) {
+    let end!: () => void;
+    this.#ended = new Promise((resolve) => (end = resolve));
+    this.#core = core;
+    this.#keepAlive = keepAlive;
+    this.#scheduler = new CallScheduler(core, open, { principalOf: principal && (() => principal), onEnd: end, keepAlive });
+  }
+
+  get shell(): NativeShell {
+    return this.#scheduler.shell;
+  }
+
+  /**
+   * Serves until the peer has ended its input or `stop` resolves, then waits for calls in flight.
+   *
+   * @param graceMs - The time for calls in flight to finish.
+   * @param entered - Called when the server's lifespan has been entered.
+   * @throws The error of the lifespan.
+   */
+  async serve(stop: Promise<void> | undefined, graceMs: number, entered?: () => void): Promise<void> {
+    let hasEntered = false;
+    try {
+      await this.#core.enter();
+      hasEntered = true;
+      entered?.();
+      this.#scheduler.start();
+      await (stop ? Promise.race([this.#ended, stop]) : this.#ended);
+    } finally {
+      await this.#scheduler.stop(hasEntered ? graceMs : 0);
+      this.#keepAlive?.end();
+      if (hasEntered) await this.#core.leave();
+    }
+  }
+}
