@@ -1,12 +1,14 @@
 //! Servers that shells drive: a [`Service`](crate::engine::Service) or an [`Endpoint`](crate::http::Endpoint) behind a lock.
 
 mod endpoint;
+mod hosted;
 mod state_keys;
 mod stream;
 mod work;
 mod writer;
 
 pub use endpoint::{EndpointServer, Outbox, Shell};
+pub(crate) use hosted::{HostedEndpoint, hosted, keep_time};
 pub use state_keys::{STATE_KEYS, state_keys};
 pub use stream::StreamServer;
 pub use work::{Backend, Work};

@@ -16,14 +16,14 @@ use tokio::task::JoinHandle;
 
 use super::{registry::Hub, run::Runner};
 use crate::{
-    driver::{Backend, EndpointServer, Shell},
+    driver::{EndpointServer, HostedEndpoint, Shell, hosted, keep_time},
     engine::TestMode,
     error::Error,
     http::{Cors, EndpointConfig},
     session::server::HttpFacts,
     transport::{
         http::server::{self as transport, AnswerBody},
-        listen::{self, ListenOptions},
+        listen::ListenOptions,
         timeouts::Timeouts,
     },
 };
@@ -158,8 +158,7 @@ pub struct HttpService {
 }
 
 struct Mounted {
-    server: Arc<EndpointServer>,
-    shell: Arc<dyn Shell>,
+    endpoint: Arc<dyn HostedEndpoint>,
     timeouts: Timeouts,
     grace: Duration,
     timer: JoinHandle<()>,
@@ -171,19 +170,20 @@ impl HttpService {
         let config = EndpointConfig { path: None, ..EndpointConfig::default() };
         let config = options.endpoint(config);
         let (server, shell) = endpoint(hub, config, None);
-        let timer = tokio::spawn(listen::keep_time(Arc::clone(&server), Arc::clone(&shell)));
+        let endpoint = hosted(server, shell);
+        let timer = tokio::spawn(keep_time(Arc::clone(&endpoint)));
         let timeouts = Timeouts { header: options.header_timeout, idle: options.idle_timeout };
         let grace = options.shutdown_grace;
-        Self { mounted: Arc::new(Mounted { server, shell, timeouts, grace, timer }) }
+        Self { mounted: Arc::new(Mounted { endpoint, timeouts, grace, timer }) }
     }
 
     /// Rejects new requests, ends subscriptions with their result, and lets pending calls finish within
     /// [`HttpOptions::shutdown_grace`].
     pub async fn shut_down(&self) {
-        let Mounted { server, shell, grace, .. } = &*self.mounted;
-        shell.run(server.shut_down());
-        let _ = tokio::time::timeout(*grace, server.is_idle()).await;
-        shell.run(server.close());
+        let Mounted { endpoint, grace, .. } = &*self.mounted;
+        endpoint.shut_down();
+        let _ = tokio::time::timeout(*grace, endpoint.is_idle()).await;
+        endpoint.close();
     }
 }
 
@@ -204,8 +204,8 @@ where
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let mounted = Arc::clone(&self.mounted);
         Box::pin(async move {
-            let Mounted { server, shell, timeouts, .. } = &*mounted;
-            Ok(transport::answer(server, shell, None, *timeouts, request).await)
+            let Mounted { endpoint, timeouts, .. } = &*mounted;
+            Ok(transport::answer(endpoint, None, *timeouts, request).await)
         })
     }
 }

@@ -13,13 +13,13 @@ use super::{
     serve::{LAST_WORDS, Limits},
 };
 use crate::{
-    driver::{Backend, EndpointServer, Shell},
+    driver::{HostedEndpoint, hosted, keep_time},
     engine::TestMode,
     error::{Error, ErrorKind},
     framing::Frame,
     http::EndpointConfig,
     session::server::HttpFacts,
-    transport::{Transport, lines::Lines, listen::keep_time, send_queue::Connected},
+    transport::{Transport, lines::Lines, send_queue::Connected},
 };
 
 /// The number of pending requests of a client at which reading pauses.
@@ -73,11 +73,10 @@ pub(super) async fn transport(
                     break;
                 }
             };
-            let work = connected.take(&match frame.len() > limits.line {
+            connected.take(&match frame.len() > limits.line {
                 true => Frame::TooLong { limit: limits.line },
                 false => Frame::Line(&frame),
             });
-            connected.run(work);
             connected.has_room().await;
         }
         if received.is_ok() {
@@ -101,8 +100,7 @@ pub(super) async fn transport(
 
 /// An endpoint with a single client. Dropping it cancels pending calls.
 struct One {
-    server: Arc<EndpointServer>,
-    shell: Arc<dyn Shell>,
+    endpoint: Arc<dyn HostedEndpoint>,
     timer: AbortHandle,
 }
 
@@ -110,18 +108,19 @@ impl One {
     fn open(hub: &Hub, test: Option<(TestMode, Option<HttpFacts>)>) -> Self {
         let config = EndpointConfig { max_in_flight: MAX_IN_FLIGHT, ..EndpointConfig::default() };
         let (server, shell) = endpoint(hub, config, test);
-        let timer = tokio::spawn(keep_time(Arc::clone(&server), Arc::clone(&shell)));
-        Self { server, shell, timer: timer.abort_handle() }
+        let endpoint = hosted(server, shell);
+        let timer = tokio::spawn(keep_time(Arc::clone(&endpoint)));
+        Self { endpoint, timer: timer.abort_handle() }
     }
 
     fn connected(&self) -> Connected {
-        Connected::open(Arc::clone(&self.server), Arc::clone(&self.shell))
+        Connected::open(Arc::clone(&self.endpoint))
     }
 }
 
 impl Drop for One {
     fn drop(&mut self) {
         self.timer.abort();
-        self.shell.run(self.server.close());
+        self.endpoint.close();
     }
 }

@@ -5,10 +5,7 @@ use std::{io, pin::pin, time::Duration};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use super::send_queue::{Connected, SendQueue};
-use crate::{
-    driver::Work,
-    framing::{LineDecoder, encode_line},
-};
+use crate::framing::{LineDecoder, encode_line};
 
 const CHUNK: usize = 16 * 1024;
 /// A buffer that grew beyond this capacity is freed.
@@ -62,17 +59,12 @@ impl<T: Fn(usize) -> Duration> Lines<T> {
                 0 => break,
                 count => count,
             };
-            let mut rest = &chunk[..count];
-            let mut work = Work::default();
-            while let Some(frame) = decoder.next(&mut rest) {
-                work.extend(connected.take(&frame));
-            }
-            connected.run(work);
+            connected.take_lines(&mut decoder, &chunk[..count]);
             connected.has_room().await;
         }
         // A last line without a newline counts as well.
         if let Some(frame) = decoder.finish() {
-            connected.run(connected.take(&frame));
+            connected.take(&frame);
         }
         Ok(())
     }

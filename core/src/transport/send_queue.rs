@@ -8,8 +8,8 @@ use std::{
 use tokio::{sync::Notify, time::timeout};
 
 use crate::{
-    driver::{EndpointServer, Outbox, Shell, Work},
-    framing::Frame,
+    driver::{HostedEndpoint, Outbox},
+    framing::{Frame, LineDecoder},
     http::{ConnectionId, Part},
 };
 
@@ -20,8 +20,7 @@ const MAX_QUEUED: usize = 64 * 1024 * 1024;
 
 /// A message connection; dropping it closes it.
 pub(crate) struct Connected {
-    server: Arc<EndpointServer>,
-    shell: Arc<dyn Shell>,
+    endpoint: Arc<dyn HostedEndpoint>,
     id: ConnectionId,
     send_queue: Arc<SendQueue>,
 }
@@ -45,50 +44,44 @@ struct Queue {
 }
 
 impl Connected {
-    pub(crate) fn open(server: Arc<EndpointServer>, shell: Arc<dyn Shell>) -> Self {
+    pub(crate) fn open(endpoint: Arc<dyn HostedEndpoint>) -> Self {
         let send_queue = Arc::new(SendQueue::default());
-        let id = server.connect(None, Box::new(Arc::clone(&send_queue)));
-        Self { server, shell, id, send_queue }
+        let id = endpoint.connect(Box::new(Arc::clone(&send_queue)));
+        Self { endpoint, id, send_queue }
     }
 
     pub(crate) fn send_queue(&self) -> Arc<SendQueue> {
         Arc::clone(&self.send_queue)
     }
 
-    /// Handles a frame and returns the resulting work. The work of frames that arrived together is run together, so
-    /// that a call that the next frame cancels is not started.
-    pub(crate) fn take(&self, frame: &Frame<'_>) -> Work {
-        match frame {
-            Frame::Line(line) => self.server.message(self.id, line),
-            Frame::TooLong { limit } => self.server.too_long(self.id, *limit),
-        }
+    /// Handles a frame.
+    pub(crate) fn take(&self, frame: &Frame<'_>) {
+        self.endpoint.frame(self.id, frame);
     }
 
-    pub(crate) fn run(&self, work: Work) {
-        self.shell.run(work);
-    }
-
-    /// Handles a message and runs the resulting work.
-    pub(crate) fn message(&self, message: &[u8]) {
-        self.run(self.take(&Frame::Line(message)));
+    /// Handles the lines in a chunk.
+    pub(crate) fn take_lines(&self, decoder: &mut LineDecoder, chunk: &[u8]) {
+        self.endpoint.lines(self.id, decoder, chunk);
     }
 
     /// Waits while too many bytes are unanswered or unwritten; this applies back pressure to the reader.
     pub(crate) async fn has_room(&self) {
         self.send_queue.has_room().await;
-        self.server.has_room(self.id).await;
+        if self.endpoint.is_full_for(self.id) {
+            self.endpoint.has_room(self.id).await;
+        }
     }
 
     /// Marks the end of input and waits up to `grace` for pending calls to be answered.
     pub(crate) async fn finish(&self, grace: Duration) {
-        self.run(self.server.end_of_input(self.id));
-        let _ = timeout(grace, self.server.has_answered(self.id)).await;
+        self.endpoint.end_of_input(self.id);
+        let _ = timeout(grace, self.endpoint.has_answered(self.id)).await;
     }
 }
 
 impl Drop for Connected {
     fn drop(&mut self) {
-        self.shell.run(self.server.hang_up(self.id));
+        self.endpoint.hang_up(self.id);
         self.send_queue.end();
     }
 }

@@ -27,7 +27,7 @@ use self::{
 };
 use super::{http::server as http, lines::Lines, send_queue::Connected, timeouts::Timeouts};
 use crate::{
-    driver::{Backend, EndpointServer, Shell},
+    driver::{EndpointServer, HostedEndpoint, Shell, hosted, keep_time},
     error::Error,
 };
 
@@ -47,8 +47,7 @@ pub(crate) enum Stage {
 
 /// State shared by all connections of a listening server.
 pub(crate) struct Peers {
-    pub(crate) server: Arc<EndpointServer>,
-    pub(crate) shell: Arc<dyn Shell>,
+    pub(crate) endpoint: Arc<dyn HostedEndpoint>,
     pub(crate) timeouts: Timeouts,
     pub(crate) max_headers: usize,
     max_message: usize,
@@ -67,8 +66,7 @@ enum Protocol {
 pub struct Listening {
     url: String,
     warning: Option<String>,
-    server: Arc<EndpointServer>,
-    shell: Arc<dyn Shell>,
+    endpoint: Arc<dyn HostedEndpoint>,
     grace: Duration,
     stage: watch::Sender<Stage>,
     /// Yields `None` once the last connection has ended.
@@ -86,6 +84,7 @@ pub async fn listen(
     shell: Arc<dyn Shell>,
     options: ListenOptions,
 ) -> Result<Listening, Error> {
+    let endpoint = hosted(server, shell);
     let protocol = Protocol::of(at, options.tls.as_ref())?;
     let socket = Socket::bind(at, options.shares_port).await?;
     let url = at.url(socket.port(), options.tls.is_some());
@@ -99,8 +98,7 @@ pub async fn listen(
         tracing::warn!("{warning}");
     }
     let peers = Arc::new(Peers {
-        server: Arc::clone(&server),
-        shell: Arc::clone(&shell),
+        endpoint: Arc::clone(&endpoint),
         timeouts: Timeouts { header: options.header_timeout, idle: options.idle_timeout },
         max_headers: options.max_headers,
         max_message: options.max_message,
@@ -110,15 +108,11 @@ pub async fn listen(
     let (stage, stages) = watch::channel(Stage::Open);
     let (held, open) = mpsc::channel(1);
     let accepting = accept(socket, peers, stages, held);
-    let tasks = vec![
-        tokio::spawn(accepting),
-        tokio::spawn(keep_time(Arc::clone(&server), Arc::clone(&shell))),
-    ];
+    let tasks = vec![tokio::spawn(accepting), tokio::spawn(keep_time(Arc::clone(&endpoint)))];
     Ok(Listening {
         url,
         warning,
-        server,
-        shell,
+        endpoint,
         grace: options.shutdown_grace,
         stage,
         open: tokio::sync::Mutex::new(open),
@@ -143,16 +137,16 @@ impl Listening {
         // A second caller waits until the first one is done.
         let mut open = self.open.lock().await;
         self.stage.send_replace(Stage::Closing);
-        self.shell.run(self.server.shut_down());
-        let _ = timeout(self.grace, self.server.is_idle()).await;
+        self.endpoint.shut_down();
+        let _ = timeout(self.grace, self.endpoint.is_idle()).await;
         // Pending calls are dropped without a response.
-        self.shell.run(self.server.close());
+        self.endpoint.close();
         let _ = timeout(LAST_WORDS, open.recv()).await;
         self.stop();
     }
 
     fn stop(&self) {
-        self.shell.run(self.server.close());
+        self.endpoint.close();
         self.stage.send_replace(Stage::Closed);
         for task in self.tasks.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
             task.abort();
@@ -233,7 +227,7 @@ where
             let (reader, writer) = split(stream);
             let write_timeout = |bytes| peers.timeouts.for_bytes(bytes);
             let lines = Lines { limit: peers.max_message, write_timeout, grace: peers.grace };
-            let connected = Connected::open(Arc::clone(&peers.server), Arc::clone(&peers.shell));
+            let connected = Connected::open(Arc::clone(&peers.endpoint));
             tokio::select! {
                 () = lines.serve(connected, reader, writer) => (),
                 () = closed(&mut stage) => (),
@@ -263,18 +257,4 @@ impl Protocol {
 pub(crate) async fn closed(stage: &mut watch::Receiver<Stage>) {
     // Dropping the server closes it as well.
     let _ = stage.wait_for(|it| *it == Stage::Closed).await;
-}
-
-/// Sends a tick to the server at each deadline; never returns.
-pub(crate) async fn keep_time(server: Arc<EndpointServer>, shell: Arc<dyn Shell>) {
-    loop {
-        let Some(deadline) = server.deadline() else {
-            server.rescheduled().await;
-            continue;
-        };
-        tokio::select! {
-            () = tokio::time::sleep_until(deadline.into()) => shell.run(server.tick()),
-            () = server.rescheduled() => (),
-        }
-    }
 }

@@ -22,6 +22,7 @@ use tokio_tungstenite::{
 
 use super::SUBPROTOCOL;
 use crate::{
+    framing::Frame,
     http::Part,
     transport::{
         listen::{Peers, Stage, closed},
@@ -78,7 +79,7 @@ pub(crate) async fn serve<S>(peers: Arc<Peers>, stream: S, read: Bytes, mut stag
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
-    let limit = peers.server.max_body();
+    let limit = peers.endpoint.max_body();
     let config = WebSocketConfig::default()
         .read_buffer_size(READ_BUFFER)
         .write_buffer_size(WRITE_BUFFER)
@@ -109,7 +110,7 @@ async fn talk<S>(
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
-    let connected = Connected::open(Arc::clone(&peers.server), Arc::clone(&peers.shell));
+    let connected = Connected::open(Arc::clone(&peers.endpoint));
     let send_queue = connected.send_queue();
     let mut frames = Vec::new();
     let mut is_asked = false;
@@ -153,7 +154,7 @@ where
                 };
                 is_asked = false;
                 match arrived {
-                    Ok(Some(Message::Text(text))) => connected.message(text.as_bytes()),
+                    Ok(Some(Message::Text(text))) => connected.take(&Frame::Line(text.as_bytes())),
                     Ok(Some(Message::Binary(_))) => {
                         return Some((CloseCode::Unsupported, "messages must be text"));
                     }

@@ -13,7 +13,7 @@ use http_body::{Body, Frame, SizeHint};
 
 use super::watch::Watch;
 use crate::{
-    driver::{EndpointServer, Outbox, Shell},
+    driver::{HostedEndpoint, Outbox},
     http::{ExchangeId, Part},
 };
 
@@ -132,20 +132,18 @@ impl Outbox for Arc<ResponseQueue> {
 
 /// Informs the endpoint if the client disconnects before the response is complete.
 pub(super) struct Awaited {
-    server: Arc<EndpointServer>,
-    shell: Arc<dyn Shell>,
+    endpoint: Arc<dyn HostedEndpoint>,
     exchange: ExchangeId,
     queue: Arc<ResponseQueue>,
 }
 
 impl Awaited {
     pub(super) fn new(
-        server: Arc<EndpointServer>,
-        shell: Arc<dyn Shell>,
+        endpoint: Arc<dyn HostedEndpoint>,
         exchange: ExchangeId,
         queue: Arc<ResponseQueue>,
     ) -> Self {
-        Self { server, shell, exchange, queue }
+        Self { endpoint, exchange, queue }
     }
 
     /// Waits for the head of the response.
@@ -163,8 +161,7 @@ impl Awaited {
 impl Drop for Awaited {
     fn drop(&mut self) {
         if !self.queue.lock().is_complete {
-            let work = self.server.gone(self.exchange);
-            self.shell.run(work);
+            self.endpoint.gone(self.exchange);
         }
         if let Some(watch) = &self.queue.watch {
             watch.idle();

@@ -31,7 +31,7 @@ use self::{
 };
 use super::io::HyperIo;
 use crate::{
-    driver::{EndpointServer, Shell},
+    driver::HostedEndpoint,
     transport::{
         listen::{Peers, Stage},
         timeouts::Timeouts,
@@ -121,12 +121,11 @@ async fn exchange(peers: &Peers, line: &Line, request: Request<Incoming>) -> Res
         && request.body().is_end_stream()
         && !line.watch.is_stuck();
     if !is_alone {
-        return answer(&peers.server, &peers.shell, Some(&line.watch), peers.timeouts, request)
-            .await;
+        return answer(&peers.endpoint, Some(&line.watch), peers.timeouts, request).await;
     }
     let (head, body) = request.into_parts();
     if websocket::is_asked_for(&head) {
-        let admitted = peers.server.admit_upgrade(&head);
+        let admitted = peers.endpoint.admit_upgrade(&head);
         match admitted.and_then(|()| websocket::shake_hands(&head)) {
             Ok(headers) => line.keep(AnswerBody::switching(headers)).await,
             Err(refusal) => {
@@ -136,8 +135,7 @@ async fn exchange(peers: &Peers, line: &Line, request: Request<Incoming>) -> Res
         }
     }
     let request = Request::from_parts(head, body);
-    let answer =
-        answer(&peers.server, &peers.shell, Some(&line.watch), peers.timeouts, request).await;
+    let answer = answer(&peers.endpoint, Some(&line.watch), peers.timeouts, request).await;
     match answer.body().is_stream() {
         true => line.keep(answer).await,
         false => answer,
@@ -163,24 +161,21 @@ async fn switch<S>(
 
 /// Handles a request, with any HTTP server.
 pub(crate) async fn answer<B: Body>(
-    server: &Arc<EndpointServer>,
-    shell: &Arc<dyn Shell>,
+    endpoint: &Arc<dyn HostedEndpoint>,
     watch: Option<&Arc<Watch>>,
     timeouts: Timeouts,
     request: Request<B>,
 ) -> Response<AnswerBody> {
     let (head, body) = request.into_parts();
     let waits_for_leave = head.headers.contains_key(header::EXPECT);
-    let body = match body::read(body, server.max_body(), timeouts, waits_for_leave).await {
+    let body = match body::read(body, endpoint.max_body(), timeouts, waits_for_leave).await {
         Ok(body) => body,
         Err(refused) => {
             watch.inspect(|it| it.idle());
-            return AnswerBody::of(server.refuse(&head, &refused));
+            return AnswerBody::of(endpoint.refuse(&head, &refused));
         }
     };
     let queue = ResponseQueue::new(watch.cloned());
-    let (exchange, work) = server.request(head, body, Box::new(Arc::clone(&queue)));
-    let awaited = Awaited::new(Arc::clone(server), Arc::clone(shell), exchange, queue);
-    shell.run(work);
-    awaited.response().await
+    let exchange = endpoint.request(head, body, Box::new(Arc::clone(&queue)));
+    Awaited::new(Arc::clone(endpoint), exchange, queue).response().await
 }

@@ -1,0 +1,182 @@
+//! An endpoint together with the shell that runs its handlers, as transports see it.
+
+use std::{pin::Pin, sync::Arc, time::Instant};
+
+use bytes::Bytes;
+use http::request::Parts;
+
+use super::{Backend, EndpointServer, Outbox, Shell, Work};
+use crate::{
+    framing::{Frame, LineDecoder},
+    http::{ConnectionId, ExchangeId, Part, Refused},
+};
+
+/// A future that is awaited rarely.
+pub(crate) type Wait<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
+
+/// An endpoint whose shell runs the work of every input at once. Transports move bytes, and do not know what a handler
+/// is.
+pub(crate) trait HostedEndpoint: Send + Sync {
+    /// Handles a complete HTTP request. The outbox may have its answer before this returns.
+    fn request(&self, head: Parts, body: Bytes, outbox: Box<dyn Outbox>) -> ExchangeId;
+    /// Returns the answer to a request that was not accepted.
+    fn refuse(&self, head: &Parts, refused: &Refused) -> Part;
+    /// The peer left before the answer was complete.
+    fn gone(&self, exchange: ExchangeId);
+    /// The maximum size of a body in bytes.
+    fn max_body(&self) -> usize;
+    /// Errors with the answer to a request that may not become a message connection.
+    fn admit_upgrade(&self, head: &Parts) -> Result<(), Part>;
+
+    /// Opens a message connection.
+    fn connect(&self, outbox: Box<dyn Outbox>) -> ConnectionId;
+    /// Handles one frame of a message connection.
+    fn frame(&self, connection: ConnectionId, frame: &Frame<'_>);
+    /// Handles the lines in a chunk. Their work is run together, so that a call that the next line cancels is not
+    /// started.
+    fn lines(&self, connection: ConnectionId, decoder: &mut LineDecoder, chunk: &[u8]);
+    /// The peer of a message connection sends nothing more.
+    fn end_of_input(&self, connection: ConnectionId);
+    /// The peer of a message connection is gone.
+    fn hang_up(&self, connection: ConnectionId);
+    /// Returns whether so much is unanswered that no more messages of this connection should be read.
+    fn is_full_for(&self, connection: ConnectionId) -> bool;
+    /// Waits while it is full for this connection.
+    fn has_room(&self, connection: ConnectionId) -> Wait<'_>;
+    /// Waits while anything that came on this connection is unanswered.
+    fn has_answered(&self, connection: ConnectionId) -> Wait<'_>;
+
+    /// Rejects new requests and ends subscriptions with their result.
+    fn shut_down(&self);
+    /// Waits while anything is in flight.
+    fn is_idle(&self) -> Wait<'_>;
+    /// Stops everything that is in flight.
+    fn close(&self);
+
+    /// To be called when the deadline has come.
+    fn tick(&self);
+    fn deadline(&self) -> Option<Instant>;
+    /// Waits until the deadline is nearer than before.
+    fn rescheduled(&self) -> Wait<'_>;
+}
+
+struct Hosted {
+    server: Arc<EndpointServer>,
+    shell: Arc<dyn Shell>,
+}
+
+/// Hides the handlers of an endpoint from the transports that serve it.
+pub(crate) fn hosted(
+    server: Arc<EndpointServer>,
+    shell: Arc<dyn Shell>,
+) -> Arc<dyn HostedEndpoint> {
+    Arc::new(Hosted { server, shell })
+}
+
+/// Sends a tick to an endpoint at each deadline; never returns.
+pub(crate) async fn keep_time(endpoint: Arc<dyn HostedEndpoint>) {
+    loop {
+        let Some(deadline) = endpoint.deadline() else {
+            endpoint.rescheduled().await;
+            continue;
+        };
+        tokio::select! {
+            () = tokio::time::sleep_until(deadline.into()) => endpoint.tick(),
+            () = endpoint.rescheduled() => (),
+        }
+    }
+}
+
+impl Hosted {
+    fn take(&self, connection: ConnectionId, frame: &Frame<'_>) -> Work {
+        match frame {
+            Frame::Line(line) => self.server.message(connection, line),
+            Frame::TooLong { limit } => self.server.too_long(connection, *limit),
+        }
+    }
+}
+
+impl HostedEndpoint for Hosted {
+    fn request(&self, head: Parts, body: Bytes, outbox: Box<dyn Outbox>) -> ExchangeId {
+        let (exchange, work) = self.server.request(head, body, outbox);
+        self.shell.run(work);
+        exchange
+    }
+
+    fn refuse(&self, head: &Parts, refused: &Refused) -> Part {
+        self.server.refuse(head, refused)
+    }
+
+    fn gone(&self, exchange: ExchangeId) {
+        self.shell.run(self.server.gone(exchange));
+    }
+
+    fn max_body(&self) -> usize {
+        self.server.max_body()
+    }
+
+    fn admit_upgrade(&self, head: &Parts) -> Result<(), Part> {
+        self.server.admit_upgrade(head)
+    }
+
+    fn connect(&self, outbox: Box<dyn Outbox>) -> ConnectionId {
+        self.server.connect(None, outbox)
+    }
+
+    fn frame(&self, connection: ConnectionId, frame: &Frame<'_>) {
+        self.shell.run(self.take(connection, frame));
+    }
+
+    fn lines(&self, connection: ConnectionId, decoder: &mut LineDecoder, chunk: &[u8]) {
+        let mut rest = chunk;
+        let mut work = Work::default();
+        while let Some(frame) = decoder.next(&mut rest) {
+            work.extend(self.take(connection, &frame));
+        }
+        self.shell.run(work);
+    }
+
+    fn end_of_input(&self, connection: ConnectionId) {
+        self.shell.run(self.server.end_of_input(connection));
+    }
+
+    fn hang_up(&self, connection: ConnectionId) {
+        self.shell.run(self.server.hang_up(connection));
+    }
+
+    fn is_full_for(&self, connection: ConnectionId) -> bool {
+        self.server.is_full_for(connection)
+    }
+
+    fn has_room(&self, connection: ConnectionId) -> Wait<'_> {
+        Box::pin(self.server.has_room(connection))
+    }
+
+    fn has_answered(&self, connection: ConnectionId) -> Wait<'_> {
+        Box::pin(self.server.has_answered(connection))
+    }
+
+    fn shut_down(&self) {
+        self.shell.run(self.server.shut_down());
+    }
+
+    fn is_idle(&self) -> Wait<'_> {
+        Box::pin(self.server.is_idle())
+    }
+
+    fn close(&self) {
+        self.shell.run(self.server.close());
+    }
+
+    fn tick(&self) {
+        self.shell.run(self.server.tick());
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        self.server.deadline()
+    }
+
+    fn rescheduled(&self) -> Wait<'_> {
+        Box::pin(self.server.rescheduled())
+    }
+}
