@@ -18,7 +18,7 @@ use gudgeon::{
     session::{asking::AskId, server::CallContext},
 };
 
-use crate::handler;
+use crate::handler::Handler;
 
 /// The target size of a batch; the last entry may exceed it.
 const BATCH: usize = 1024 * 1024;
@@ -37,7 +37,7 @@ impl Batches {
         self.waiting.is_empty()
     }
 
-    pub(crate) fn push(&mut self, work: Work) {
+    pub(crate) fn push(&mut self, work: Work<Handler>) {
         for (call, context) in work.resumes {
             self.push_resume(call, context);
         }
@@ -94,14 +94,12 @@ impl Batches {
         self.calls.len()
     }
 
-    fn push_run(&mut self, run: Run) {
-        // The core returns only handlers registered by this binding.
-        let Some(handler) = handler::id_of(&run.handler) else { return };
+    fn push_run(&mut self, run: Run<Handler>) {
         let slot = run.id.0;
         let entry = self.entry();
         entry.push_str(&slot.to_string());
         entry.push(',');
-        entry.push_str(&handler.to_string());
+        entry.push_str(&run.handler.id.to_string());
         entry.push(',');
         entry.push_str(&run.input);
         push_request(entry, &run.context);
@@ -215,7 +213,7 @@ mod tests {
     use super::*;
     use crate::handler::Dropped;
 
-    fn run(call: u64, id: &str) -> Run {
+    fn run(call: u64, id: &str) -> Run<Handler> {
         Run {
             handler: Dropped::default().handler(7),
             input: r#"{"a":1}"#.into(),
@@ -242,7 +240,7 @@ mod tests {
         }
     }
 
-    fn work(runs: Vec<Run>) -> Work {
+    fn work(runs: Vec<Run<Handler>>) -> Work<Handler> {
         Work { runs, ..Work::default() }
     }
 

@@ -2,9 +2,10 @@
 
 use std::sync::{Arc, Mutex};
 
-use gudgeon::router::Handler;
-
 use crate::shared::lock;
+
+/// A handler as the core stores it.
+pub(crate) type Handler = Arc<JsHandler>;
 
 /// The index of a handler in JavaScript's table.
 #[derive(Debug)]
@@ -31,9 +32,4 @@ impl Drop for JsHandler {
     fn drop(&mut self) {
         lock(&self.dropped.0).push(self.id);
     }
-}
-
-/// Returns the index of a handler registered by this binding.
-pub(crate) fn id_of(handler: &Handler) -> Option<u32> {
-    handler.downcast_ref::<JsHandler>().map(|it| it.id)
 }

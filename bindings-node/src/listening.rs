@@ -17,6 +17,7 @@ use tokio::runtime::Runtime;
 
 use crate::{
     error::{self, misuse},
+    handler::Handler,
     http_options::{self, Listen},
     served_components::ServedComponents,
     shared::{Mover, Shared, Wake, lock},
@@ -118,19 +119,19 @@ impl fmt::Debug for NativeListening {
 /// An endpoint with a runtime of its own, which also keeps the deadlines.
 #[derive(Debug)]
 struct Listens {
-    server: Arc<EndpointServer>,
+    server: Arc<EndpointServer<Handler>>,
     listening: OnceLock<Listening>,
     runtime: Mutex<Option<Runtime>>,
 }
 
-impl Shell for Shared {
-    fn run(&self, work: Work) {
+impl Shell<Handler> for Shared {
+    fn run(&self, work: Work<Handler>) {
         self.push(work);
     }
 }
 
 impl Mover for Listens {
-    fn backend(&self) -> &dyn Backend {
+    fn backend(&self) -> &dyn Backend<Handler> {
         &*self.server
     }
 
@@ -152,7 +153,7 @@ impl Mover for Listens {
         0
     }
 
-    fn pause(&self) -> Work {
+    fn pause(&self) -> Work<Handler> {
         self.server.shut_down()
     }
 

@@ -22,6 +22,7 @@ use napi_derive::napi;
 
 use crate::{
     error::misuse,
+    handler::Handler,
     http_options,
     served_components::ServedComponents,
     shared::{Mover, Shared, Wake, lock, milliseconds_until},
@@ -48,7 +49,7 @@ pub struct NativePart {
 #[derive(Debug)]
 pub struct NativeMounted {
     shared: Arc<Shared>,
-    server: Arc<EndpointServer>,
+    server: Arc<EndpointServer<Handler>>,
     waiting: Arc<Waiting>,
 }
 
@@ -208,12 +209,12 @@ impl Outbox for HostOutbox {
 }
 
 struct Mounted {
-    server: Arc<EndpointServer>,
+    server: Arc<EndpointServer<Handler>>,
     waiting: Arc<Waiting>,
 }
 
 impl Mover for Mounted {
-    fn backend(&self) -> &dyn Backend {
+    fn backend(&self) -> &dyn Backend<Handler> {
         &*self.server
     }
 
@@ -237,7 +238,7 @@ impl Mover for Mounted {
         lock(&self.waiting.parts).len()
     }
 
-    fn pause(&self) -> Work {
+    fn pause(&self) -> Work<Handler> {
         self.server.shut_down()
     }
 

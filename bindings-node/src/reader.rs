@@ -12,7 +12,7 @@ use gudgeon::{
 };
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::{shared::Shared, stream::Stream};
+use crate::{handler::Handler, shared::Shared, stream::Stream};
 
 const CHUNK: usize = 64 * 1024;
 /// The interval at which a full stream is checked again.
@@ -74,7 +74,7 @@ pub(crate) fn read(
 }
 
 /// Returns the time until the next deadline.
-fn until(server: &StreamServer) -> Option<Duration> {
+fn until(server: &StreamServer<Handler>) -> Option<Duration> {
     server.deadline().map(|it| it.saturating_duration_since(Instant::now()))
 }
 

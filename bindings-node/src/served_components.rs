@@ -4,7 +4,10 @@ use std::sync::{Arc, Mutex, Weak};
 
 use gudgeon::{error::Error, router::Components, session::server::ListKind};
 
-use crate::shared::{Shared, lock};
+use crate::{
+    handler::Handler,
+    shared::{Shared, lock},
+};
 
 #[derive(Debug)]
 pub(crate) struct ServedComponents {
@@ -13,23 +16,23 @@ pub(crate) struct ServedComponents {
 
 #[derive(Debug)]
 struct State {
-    components: Arc<Components>,
+    components: Arc<Components<Handler>>,
     served: Vec<Weak<Shared>>,
 }
 
 impl ServedComponents {
-    pub(crate) fn new(components: Components) -> Self {
+    pub(crate) fn new(components: Components<Handler>) -> Self {
         Self { state: Mutex::new(State { components: Arc::new(components), served: Vec::new() }) }
     }
 
-    pub(crate) fn components(&self) -> Arc<Components> {
+    pub(crate) fn components(&self) -> Arc<Components<Handler>> {
         Arc::clone(&lock(&self.state).components)
     }
 
     /// Opens a server with the current components; it receives changes for as long as it lives.
     pub(crate) fn open<T>(
         &self,
-        make: impl FnOnce(Arc<Components>) -> (Arc<Shared>, T),
+        make: impl FnOnce(Arc<Components<Handler>>) -> (Arc<Shared>, T),
     ) -> (Arc<Shared>, T) {
         let mut state = lock(&self.state);
         let (shared, rest) = make(Arc::clone(&state.components));
@@ -47,7 +50,7 @@ impl ServedComponents {
     pub(crate) fn change(
         &self,
         list: Option<ListKind>,
-        change: impl FnOnce(&mut Components) -> Result<bool, Error>,
+        change: impl FnOnce(&mut Components<Handler>) -> Result<bool, Error>,
     ) -> Result<(), Error> {
         let mut state = lock(&self.state);
         if !change(Arc::make_mut(&mut state.components))? {

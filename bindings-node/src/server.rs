@@ -16,7 +16,7 @@ use napi_derive::napi;
 use crate::{
     declare,
     error::{io, misuse},
-    handler::{self, Dropped},
+    handler::{Dropped, Handler},
     listening::NativeListening,
     mounted::NativeMounted,
     served_components::ServedComponents,
@@ -66,7 +66,7 @@ impl NativeServer {
         let list = declare::list(&kind).map_err(misuse)?;
         let handler = self.dropped.handler(handler);
         let mut warnings = Vec::new();
-        let add = |components: &mut Components| {
+        let add = |components: &mut Components<Handler>| {
             warnings = components.declare(list, declaration.as_bytes(), handler)?;
             Ok(true)
         };
@@ -93,7 +93,7 @@ impl NativeServer {
     #[napi(catch_unwind)]
     pub fn add_method(&self, name: String, params: String, handler: u32) -> napi::Result<()> {
         let handler = self.dropped.handler(handler);
-        let add = |components: &mut Components| {
+        let add = |components: &mut Components<Handler>| {
             components.add_method(&name, handler)?;
             components.check_params(&name, &params).map(|()| true)
         };
@@ -103,7 +103,7 @@ impl NativeServer {
     #[napi(catch_unwind)]
     pub fn add_notification(&self, name: String, handler: u32) -> napi::Result<()> {
         let handler = self.dropped.handler(handler);
-        let add = |components: &mut Components| {
+        let add = |components: &mut Components<Handler>| {
             components.add_notification(&name, handler).map(|()| true)
         };
         self.served.change(None, add).map_err(misuse)
@@ -119,7 +119,7 @@ impl NativeServer {
     #[napi(catch_unwind)]
     pub fn set_middleware(&self, handler: u32, methods: Vec<String>) -> napi::Result<()> {
         let middleware = Middleware::new(self.dropped.handler(handler), methods, false);
-        let set = |components: &mut Components| {
+        let set = |components: &mut Components<Handler>| {
             components.set_middleware(Some(middleware));
             Ok(true)
         };
@@ -131,7 +131,7 @@ impl NativeServer {
     #[napi(catch_unwind)]
     pub fn set_visibility_filter(&self, handler: u32) -> napi::Result<()> {
         let handler = self.dropped.handler(handler);
-        let set = |components: &mut Components| {
+        let set = |components: &mut Components<Handler>| {
             components.set_visibility_filter(handler);
             Ok(true)
         };
@@ -189,7 +189,7 @@ impl NativeServer {
     pub fn resolve_resource(&self, uri: String) -> Option<String> {
         let job = find_resource(&self.served.components(), uri, &Visibility::everything()).ok()?;
         let ResultBuilder::Resource(reading) = &job.result_builder else { return None };
-        let handler = handler::id_of(&job.handler)?;
+        let handler = job.handler.id;
         let mime_type = json::to_raw(&reading.mime_type);
         Some(format!("[{handler},{},{}]", job.input, mime_type.get()))
     }
@@ -255,11 +255,11 @@ impl NativeServer {
         change: impl FnOnce(&mut dyn AnyRegistry) -> Result<bool, Error>,
     ) -> napi::Result<()> {
         let list = declare::list(kind).map_err(misuse)?;
-        let change = |components: &mut Components| change(components.list_mut(list));
+        let change = |components: &mut Components<Handler>| change(components.list_mut(list));
         self.served.change(Some(list.kind()), change).map_err(misuse)
     }
 
-    fn tell_all(&self, tell: impl Fn(&dyn Backend)) {
+    fn tell_all(&self, tell: impl Fn(&dyn Backend<Handler>)) {
         for served in self.served.served() {
             served.tell(|backend| {
                 tell(backend);

@@ -17,7 +17,7 @@ use napi::{
     threadsafe_function::{ThreadsafeFunction, ThreadsafeFunctionCallMode},
 };
 
-use crate::{batch::Batches, conversations::Conversations, reply};
+use crate::{batch::Batches, conversations::Conversations, handler::Handler, reply};
 
 /// Wakes the event loop; holding it keeps the process alive, unless it is weak.
 pub(crate) type Wake<const WEAK: bool = false> =
@@ -25,7 +25,7 @@ pub(crate) type Wake<const WEAK: bool = false> =
 
 /// The IO side of a server. None of its methods block.
 pub(crate) trait Mover: fmt::Debug + Send + Sync {
-    fn backend(&self) -> &dyn Backend;
+    fn backend(&self) -> &dyn Backend<Handler>;
     /// Called when there may be something to write.
     fn flush(&self);
     /// Called when handlers have started or wait: the next deadline may be earlier.
@@ -37,7 +37,7 @@ pub(crate) trait Mover: fmt::Debug + Send + Sync {
     /// Returns the number of unwritten bytes.
     fn unwritten(&self) -> usize;
     /// Stops reading the input.
-    fn pause(&self) -> Work;
+    fn pause(&self) -> Work<Handler>;
     fn stop(&self);
 }
 
@@ -68,14 +68,18 @@ impl Shared {
     }
 
     /// Calls the server and processes the resulting work.
-    pub(crate) fn tell(&self, tell: impl FnOnce(&dyn Backend) -> Work) {
+    pub(crate) fn tell(&self, tell: impl FnOnce(&dyn Backend<Handler>) -> Work<Handler>) {
         if let Some(mover) = self.mover() {
             self.push(tell(mover.backend()));
             mover.flush();
         }
     }
 
-    pub(crate) fn set_components(&self, components: Arc<Components>, changed: Option<ListKind>) {
+    pub(crate) fn set_components(
+        &self,
+        components: Arc<Components<Handler>>,
+        changed: Option<ListKind>,
+    ) {
         self.tell(|backend| {
             backend.set_components(components, changed.into_iter().collect());
             Work::default()
@@ -117,7 +121,7 @@ impl Shared {
         mover.flush();
     }
 
-    pub(crate) fn push(&self, work: Work) {
+    pub(crate) fn push(&self, work: Work<Handler>) {
         if let Some(deadline) = work.wake
             && let Some(mover) = self.mover()
         {

@@ -23,6 +23,7 @@ use napi_derive::napi;
 use crate::{
     batch::refusal,
     error::misuse,
+    handler::Handler,
     mounted::REQUEST,
     shared::{Shared, lock},
 };
@@ -248,7 +249,11 @@ impl NativeShell {
     }
 
     /// Calls the server on behalf of a running handler. Returns `true` if there is room for more.
-    fn tell(&self, slot: f64, tell: impl FnOnce(&dyn Backend, RunId) -> Work) -> bool {
+    fn tell(
+        &self,
+        slot: f64,
+        tell: impl FnOnce(&dyn Backend<Handler>, RunId) -> Work<Handler>,
+    ) -> bool {
         if let Some(run) = self.awaited(slot) {
             self.shared.tell(|backend| tell(backend, run));
         }

@@ -21,6 +21,7 @@ use gudgeon::{
 
 use crate::{
     error::io,
+    handler::Handler,
     reader,
     served_components::ServedComponents,
     shared::{Mover, Shared, Wake},
@@ -30,7 +31,7 @@ use crate::{
 /// A server whose reader can be paused and stopped.
 #[derive(Debug)]
 pub(crate) struct Stream {
-    pub(crate) server: Arc<StreamServer>,
+    pub(crate) server: Arc<StreamServer<Handler>>,
     /// Wakes the reader.
     kick: PipeWriter,
     paused: AtomicBool,
@@ -79,7 +80,7 @@ impl Stream {
 }
 
 impl Mover for Stream {
-    fn backend(&self) -> &dyn Backend {
+    fn backend(&self) -> &dyn Backend<Handler> {
         &*self.server
     }
 
@@ -104,7 +105,7 @@ impl Mover for Stream {
         if self.server.is_broken() { 0 } else { self.server.unwritten() }
     }
 
-    fn pause(&self) -> Work {
+    fn pause(&self) -> Work<Handler> {
         self.paused.store(true, Ordering::SeqCst);
         self.kick();
         self.server.shut_down()

@@ -28,7 +28,7 @@ use crate::{
     convert,
     error::raise,
     forks,
-    handler::{PyHandler, Registered},
+    handler::{Handler, Registered},
     handler_binding::HandlerBinding,
     stream::{DeferredCall, Job, Stream},
 };
@@ -388,7 +388,7 @@ fn question(method: &str) -> PyResult<Method> {
 #[derive(Debug)]
 pub(crate) struct Slot {
     stream: Arc<Stream>,
-    handler: Arc<PyHandler>,
+    handler: Handler,
     call: RunId,
     key: Key,
     answered: AtomicBool,

@@ -26,6 +26,7 @@ use pyo3::{
 };
 
 use crate::{
+    handler::Handler,
     response_queue::{LoopNotifier, MAX_QUEUED, MAX_UNREAD, ResponseQueue, ResponseSender},
     server::NativeServer,
     serving::Serving,
@@ -41,14 +42,14 @@ const MAX_UNSENT: usize = 256 * 1024;
 #[derive(Debug)]
 pub(crate) struct Endpoint {
     source: Arc<Source>,
-    server: Arc<EndpointServer>,
+    server: Arc<EndpointServer<Handler>>,
     notifier: Arc<LoopNotifier>,
     /// The stream that runs the handlers at the moment.
     stream: Mutex<Option<Arc<Stream>>>,
 }
 
 impl Endpoint {
-    pub(crate) fn new(server: Arc<EndpointServer>) -> PyResult<Self> {
+    pub(crate) fn new(server: Arc<EndpointServer<Handler>>) -> PyResult<Self> {
         let notifier = LoopNotifier::new()?;
         let source =
             Source::Peers { server: Arc::clone(&server), notifier: Some(Arc::clone(&notifier)) };
@@ -59,7 +60,7 @@ impl Endpoint {
         &self.source
     }
 
-    fn distribute(&self, work: Work) {
+    fn distribute(&self, work: Work<Handler>) {
         if !work.is_empty() {
             let stream = lock(&self.stream).clone();
             if let Some(stream) = stream {

@@ -18,6 +18,9 @@ const SLOW: Duration = Duration::from_millis(5);
 /// The number of quick calls in a row after which a slow handler is considered quick again.
 const REFORMED: u32 = 64;
 
+/// A handler as the core stores it.
+pub(crate) type Handler = Arc<PyHandler>;
+
 /// A handler and its measured pace.
 pub(crate) struct PyHandler {
     /// `invoke(raw, call)` → a reply, or a coroutine of one.
@@ -133,7 +136,7 @@ impl fmt::Debug for PyHandler {
 #[pyclass(frozen)]
 #[derive(Debug)]
 pub(crate) struct Registered {
-    pub(crate) handler: Arc<PyHandler>,
+    pub(crate) handler: Handler,
     /// Warnings about properties that known hosts reject.
     #[pyo3(get)]
     pub(crate) warnings: Vec<String>,
@@ -141,7 +144,7 @@ pub(crate) struct Registered {
 
 impl Registered {
     /// Creates one for a registration that hosts do not list.
-    pub(crate) fn quiet(handler: Arc<PyHandler>) -> Self {
+    pub(crate) fn quiet(handler: Handler) -> Self {
         Self { handler, warnings: Vec::new() }
     }
 }

@@ -20,6 +20,7 @@ use tokio::runtime::{Builder, Runtime};
 use crate::{
     error::raise,
     forks,
+    handler::Handler,
     stream::{Feed, Stream},
 };
 
@@ -37,7 +38,7 @@ pub(crate) struct Listener {
 impl Listener {
     pub(crate) fn start(
         at: &Address,
-        server: Arc<EndpointServer>,
+        server: Arc<EndpointServer<Handler>>,
         stream: &Arc<Stream>,
         options: ListenOptions,
         threads: usize,

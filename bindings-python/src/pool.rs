@@ -17,7 +17,9 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::{
     call::Call,
-    calling, convert, forks, hooks,
+    calling, convert, forks,
+    handler::Handler,
+    hooks,
     pin::Pin,
     source::{Frames, Source},
     stream::{DeferredCall, Job, Pool, Sleep, Stream, lock},
@@ -268,7 +270,7 @@ impl Stream {
         is_ready && fds.get(1).is_some_and(|it| !it.revents().is_empty())
     }
 
-    fn read(&self, frames: &Frames, chunk: &mut [u8]) -> Option<Work> {
+    fn read(&self, frames: &Frames, chunk: &mut [u8]) -> Option<Work<Handler>> {
         let mut decoder = lock(&frames.decoder);
         match rustix::io::read(frames.input.as_fd(), &mut *chunk) {
             Ok(0) => Some(self.read_end(frames, &mut decoder)),
@@ -278,7 +280,7 @@ impl Stream {
         }
     }
 
-    fn read_end(&self, frames: &Frames, decoder: &mut LineDecoder) -> Work {
+    fn read_end(&self, frames: &Frames, decoder: &mut LineDecoder) -> Work<Handler> {
         let mut work = frames.server.end_of_input(decoder);
         work.extend(frames.server.shut_down());
         self.end();

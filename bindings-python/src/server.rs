@@ -23,7 +23,7 @@ use crate::{
     convert,
     endpoint::Endpoint,
     error::raise,
-    handler::{PyHandler, Registered},
+    handler::{Handler, PyHandler, Registered},
     hooks,
     http_options::HttpOptions,
     interpreter,
@@ -45,7 +45,7 @@ pub(crate) struct NativeServer {
 
 #[derive(Debug)]
 struct Shared {
-    components: Arc<Components>,
+    components: Arc<Components<Handler>>,
     sources: Vec<Weak<Source>>,
     has_async: bool,
     /// All registered handlers, for the garbage collector: functions refer to the server that they are registered with.
@@ -230,8 +230,7 @@ impl NativeServer {
     fn find_resource(&self, py: Python<'_>, uri: &str) -> Option<(Py<PyAny>, bool, String, Read)> {
         let components = Arc::clone(&self.lock().components);
         let job = find_resource(&components, uri.to_owned(), &Visibility::everything()).ok()?;
-        let handler = job.handler.downcast::<PyHandler>().ok()?;
-        let (invoke, is_async) = handler.target();
+        let (invoke, is_async) = job.handler.target();
         Some((invoke.clone_ref(py), is_async, job.input, Read(job.result_builder)))
     }
 
@@ -332,7 +331,7 @@ impl NativeServer {
 /// Converts the reply of a resource read by another handler.
 #[pyclass(frozen)]
 #[derive(Debug)]
-pub(crate) struct Read(ResultBuilder);
+pub(crate) struct Read(ResultBuilder<Handler>);
 
 #[pymethods]
 impl Read {
@@ -385,7 +384,7 @@ impl NativeServer {
         is_async: bool,
         expose: Py<PyAny>,
         thread: Option<bool>,
-    ) -> Arc<PyHandler> {
+    ) -> Handler {
         let handler = Arc::new(PyHandler::new(invoke, is_async, expose, thread));
         let mut shared = self.lock();
         if shared.handlers.len() == shared.handlers.capacity() {
@@ -401,7 +400,7 @@ impl NativeServer {
         py: Python<'_>,
         list: Option<ListKind>,
         is_async: bool,
-        change: impl FnOnce(&mut Components) -> Result<bool, Error>,
+        change: impl FnOnce(&mut Components<Handler>) -> Result<bool, Error>,
     ) -> PyResult<()> {
         let mut shared = self.lock();
         if !change(Arc::make_mut(&mut shared.components)).map_err(|it| raise(&it))? {

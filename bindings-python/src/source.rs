@@ -15,14 +15,14 @@ use gudgeon::{
     session::server::HttpFacts,
 };
 
-use crate::response_queue::LoopNotifier;
+use crate::{handler::Handler, response_queue::LoopNotifier};
 
 /// One stream read by the leader itself, or many peers served by IO threads.
 #[derive(Debug)]
 pub(crate) enum Source {
     Frames(Frames),
     Peers {
-        server: Arc<EndpointServer>,
+        server: Arc<EndpointServer<Handler>>,
         /// The notifier, where an event loop moves the bytes.
         notifier: Option<Arc<LoopNotifier>>,
     },
@@ -31,14 +31,14 @@ pub(crate) enum Source {
 /// A single stream of frames.
 #[derive(Debug)]
 pub(crate) struct Frames {
-    pub(crate) server: Arc<StreamServer>,
+    pub(crate) server: Arc<StreamServer<Handler>>,
     pub(crate) input: OwnedFd,
     pub(crate) decoder: Mutex<LineDecoder>,
 }
 
 impl Source {
     pub(crate) fn frames(
-        components: Arc<Components>,
+        components: Arc<Components<Handler>>,
         testing: Option<(TestMode, HttpFacts)>,
         (input, output): (OwnedFd, File),
         line: usize,
@@ -86,7 +86,7 @@ impl Source {
         self.as_frames().map_or(0, StreamServer::unwritten)
     }
 
-    fn as_frames(&self) -> Option<&StreamServer> {
+    fn as_frames(&self) -> Option<&StreamServer<Handler>> {
         match self {
             Self::Frames(it) => Some(&it.server),
             Self::Peers { .. } => None,
@@ -96,7 +96,7 @@ impl Source {
 
 /// The operations that handlers need; both kinds of source provide them.
 impl Deref for Source {
-    type Target = dyn Backend;
+    type Target = dyn Backend<Handler>;
 
     fn deref(&self) -> &Self::Target {
         match self {

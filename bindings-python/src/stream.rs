@@ -23,7 +23,7 @@ use crate::{
     asyncio_queue::AsyncioQueue,
     convert::{Outcome, Thrown},
     forks,
-    handler::PyHandler,
+    handler::Handler,
     handler_binding::HandlerBinding,
     hooks,
     listening::Listener,
@@ -89,7 +89,7 @@ pub(crate) struct Pool {
     pub(crate) epoch: u64,
     pub(crate) lead_is_vacant: bool,
     /// The handler that the leader is running.
-    pub(crate) running: Option<Arc<PyHandler>>,
+    pub(crate) running: Option<Handler>,
     /// The number of handlers that leaders have run.
     pub(crate) serial: u64,
     pub(crate) threads: usize,
@@ -132,7 +132,7 @@ pub(crate) enum Sleep {
 /// A handler run.
 #[derive(Debug)]
 pub(crate) struct Job {
-    pub(crate) handler: Arc<PyHandler>,
+    pub(crate) handler: Handler,
     pub(crate) input: String,
     pub(crate) binding: Arc<HandlerBinding>,
     pub(crate) is_notification: bool,
@@ -252,7 +252,7 @@ impl Stream {
     }
 
     /// Queues every handler run where it belongs. If the caller is not the leader, the leader is woken for its jobs.
-    pub(crate) fn distribute(self: &Arc<Self>, work: Work, from_leader: bool) {
+    pub(crate) fn distribute(self: &Arc<Self>, work: Work<Handler>, from_leader: bool) {
         self.sort(work, if from_leader { Wake::Never } else { Wake::Now });
     }
 
@@ -271,7 +271,7 @@ impl Stream {
         }
     }
 
-    fn sort(self: &Arc<Self>, work: Work, wake: Wake) {
+    fn sort(self: &Arc<Self>, work: Work<Handler>, wake: Wake) {
         let Work { mut runs, cancels, resumes, answers, reports, details, wake: alarm } = work;
         for (call, context) in resumes {
             if let Some(active) = lock(&self.active_calls).get(&call) {
@@ -308,12 +308,11 @@ impl Stream {
         }
     }
 
-    fn start(self: &Arc<Self>, runs: Vec<Run>, wake: Wake) {
+    fn start(self: &Arc<Self>, runs: Vec<Run<Handler>>, wake: Wake) {
         let mut pool = self.pool();
         let mut active_calls = lock(&self.active_calls);
         for run in runs {
-            let Ok(handler) = run.handler.downcast::<PyHandler>() else { continue };
-            let Run { id, input, context, is_notification, .. } = run;
+            let Run { id, handler, input, context, is_notification, .. } = run;
             let binding = HandlerBinding::new(id, context);
             let is_async = handler.is_async();
             if !is_notification {
@@ -384,7 +383,7 @@ impl Stream {
 }
 
 /// Logs the report of a handler's exception with the exception itself; programs that collect errors want the object.
-fn report_thrown(work: &mut Work, thrown: &Thrown) {
+fn report_thrown(work: &mut Work<Handler>, thrown: &Thrown) {
     let traceback = thrown.traceback.trim_end();
     if traceback.is_empty() {
         return;
@@ -400,8 +399,8 @@ fn report_thrown(work: &mut Work, thrown: &Thrown) {
 #[derive(Debug)]
 pub(crate) struct Feed(pub(crate) Arc<Stream>);
 
-impl Shell for Feed {
-    fn run(&self, work: Work) {
+impl Shell<Handler> for Feed {
+    fn run(&self, work: Work<Handler>) {
         self.0.sort(work, Wake::Soon);
     }
 }

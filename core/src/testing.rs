@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// A handler for tests: returns its outcome, or `None` to stay unfinished until [`Pair::finish`] is called.
-pub type Runner = Box<dyn FnMut(&Run) -> Option<Result<Reply, Failure>>>;
+pub type Runner<H> = Box<dyn FnMut(&Run<H>) -> Option<Result<Reply, Failure>>>;
 
 /// A frame that was sent.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -28,35 +28,35 @@ pub enum Sent {
 }
 
 /// A client session and a service that are connected to each other.
-pub struct Pair {
+pub struct Pair<H> {
     pub client: ClientSession,
-    pub server: Service,
+    pub server: Service<H>,
     /// All frames sent so far.
     pub wire: Vec<Sent>,
     /// Handlers that were started and are not finished.
-    pub running: Vec<Run>,
+    pub running: Vec<Run<H>>,
     /// The client's events other than responses: logs, progress, questions.
     pub events: VecDeque<client::Output>,
     now: Instant,
-    runner: Runner,
+    runner: Runner<H>,
     done: HashMap<RequestKey, Result<Raw, Error>>,
     opened: Option<Result<Arc<ServerIdentity>, Error>>,
     next: u64,
 }
 
-impl fmt::Debug for Pair {
+impl<H: Clone> fmt::Debug for Pair<H> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Pair").field("wire", &self.wire).finish_non_exhaustive()
     }
 }
 
-impl Pair {
+impl<H: Clone> Pair<H> {
     /// Creates a pair whose clock starts at `now`.
     pub fn new(
         now: Instant,
         config: ClientConfig,
-        components: Arc<Components>,
-        runner: impl FnMut(&Run) -> Option<Result<Reply, Failure>> + 'static,
+        components: Arc<Components<H>>,
+        runner: impl FnMut(&Run<H>) -> Option<Result<Reply, Failure>> + 'static,
     ) -> Self {
         Self {
             client: ClientSession::new(Arc::new(config)),
@@ -105,7 +105,7 @@ impl Pair {
     }
 
     /// Finishes a handler that was left unfinished.
-    pub fn finish(&mut self, run: &Run, outcome: Result<Reply, Failure>) {
+    pub fn finish(&mut self, run: &Run<H>, outcome: Result<Reply, Failure>) {
         self.running.retain(|it| it.id != run.id);
         self.tell_server(done(run, outcome));
     }
@@ -128,7 +128,7 @@ impl Pair {
     }
 
     /// Passes an input to the server and delivers the resulting frames.
-    pub fn tell_server(&mut self, input: engine::Input<'_>) {
+    pub fn tell_server(&mut self, input: engine::Input<'_, H>) {
         self.server.handle(self.now, input);
         self.settle();
     }
@@ -163,7 +163,7 @@ impl Pair {
         }
     }
 
-    fn carry_from_server(&mut self, output: engine::Output) {
+    fn carry_from_server(&mut self, output: engine::Output<H>) {
         match output {
             engine::Output::Send(frame) | engine::Output::Change(frame) => {
                 self.wire.push(Sent::ByServer(String::from_utf8_lossy(&frame).into_owned()));
@@ -188,7 +188,7 @@ impl Pair {
     }
 }
 
-fn done(run: &Run, outcome: Result<Reply, Failure>) -> engine::Input<'static> {
+fn done<H>(run: &Run<H>, outcome: Result<Reply, Failure>) -> engine::Input<'static, H> {
     engine::Input::Handler(run.id, HandlerEvent::Done(outcome))
 }
 

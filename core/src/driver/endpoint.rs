@@ -15,7 +15,7 @@ use bytes::Bytes;
 use http::request::Parts;
 use tokio::sync::Notify;
 
-use super::{Backend, Work, start};
+use super::{Backend, SharedHandler, Work, start};
 use crate::{
     engine::{HandlerEvent, RunId, Start, TestMode},
     http::{
@@ -40,13 +40,13 @@ pub trait Outbox: Send {
 }
 
 /// Starts and stops handlers, and keeps the one timer.
-pub trait Shell: Send + Sync {
-    fn run(&self, work: Work);
+pub trait Shell<H>: Send + Sync {
+    fn run(&self, work: Work<H>);
 }
 
 /// Everything that many peers connect to.
-pub struct EndpointServer {
-    state: Mutex<State>,
+pub struct EndpointServer<H> {
+    state: Mutex<State<H>>,
     next: AtomicU64,
     max_body: usize,
     /// A deadline came nearer.
@@ -55,8 +55,8 @@ pub struct EndpointServer {
     ended: Notify,
 }
 
-struct State {
-    endpoint: Endpoint,
+struct State<H> {
+    endpoint: Endpoint<H>,
     exchanges: HashMap<ExchangeId, Sending>,
     connections: HashMap<ConnectionId, Sending>,
     /// Lines for the log that came up where nobody could take them.
@@ -65,15 +65,15 @@ struct State {
     armed: Option<Instant>,
 }
 
-impl EndpointServer {
-    pub fn new(components: Arc<Components>, config: EndpointConfig) -> Arc<Self> {
+impl<H: Clone> EndpointServer<H> {
+    pub fn new(components: Arc<Components<H>>, config: EndpointConfig) -> Arc<Self> {
         let max_body = config.max_body;
         Self::started(Endpoint::new(components, config, &start()), max_body)
     }
 
     /// Serves a test; `facts` are the principal and headers of every message connection.
     pub fn for_test(
-        components: Arc<Components>,
+        components: Arc<Components<H>>,
         config: EndpointConfig,
         test_mode: TestMode,
         facts: Option<HttpFacts>,
@@ -88,7 +88,7 @@ impl EndpointServer {
         Self::started(endpoint, max_body)
     }
 
-    fn started(endpoint: Endpoint, max_body: usize) -> Arc<Self> {
+    fn started(endpoint: Endpoint<H>, max_body: usize) -> Arc<Self> {
         let state = State {
             endpoint,
             exchanges: HashMap::new(),
@@ -106,7 +106,12 @@ impl EndpointServer {
     }
 
     /// Takes an HTTP request, whole. The outbox may have its answer before this returns.
-    pub fn request(&self, head: Parts, body: Bytes, outbox: Box<dyn Outbox>) -> (ExchangeId, Work) {
+    pub fn request(
+        &self,
+        head: Parts,
+        body: Bytes,
+        outbox: Box<dyn Outbox>,
+    ) -> (ExchangeId, Work<H>) {
         let exchange = ExchangeId(self.next.fetch_add(1, Ordering::Relaxed));
         let mut state = self.lock();
         state.exchanges.insert(exchange, Sending::to(outbox));
@@ -121,7 +126,7 @@ impl EndpointServer {
     }
 
     /// The peer left before the answer was complete.
-    pub fn gone(&self, exchange: ExchangeId) -> Work {
+    pub fn gone(&self, exchange: ExchangeId) -> Work<H> {
         let mut state = self.lock();
         state.exchanges.remove(&exchange);
         let work = state.handle(EndpointInput::Gone(exchange));
@@ -130,7 +135,7 @@ impl EndpointServer {
     }
 
     /// The peer leaves so much of this answer unread that a subscription ends.
-    pub fn behind(&self, exchange: ExchangeId) -> Work {
+    pub fn behind(&self, exchange: ExchangeId) -> Work<H> {
         let work = self.lock().handle(EndpointInput::Lagging(Reader::Exchange(exchange)));
         self.ended(work)
     }
@@ -155,25 +160,25 @@ impl EndpointServer {
     }
 
     /// Takes one frame of a message connection.
-    pub fn message(&self, connection: ConnectionId, frame: &[u8]) -> Work {
+    pub fn message(&self, connection: ConnectionId, frame: &[u8]) -> Work<H> {
         let work = self.lock().handle(EndpointInput::Message(connection, frame));
         self.ended(work)
     }
 
     /// A frame over the limit, in bytes, was thrown away.
-    pub fn too_long(&self, connection: ConnectionId, limit: usize) -> Work {
+    pub fn too_long(&self, connection: ConnectionId, limit: usize) -> Work<H> {
         let work = self.lock().handle(EndpointInput::TooLong(connection, limit));
         self.told(work)
     }
 
     /// The peer of a message connection says nothing more.
-    pub fn end_of_input(&self, connection: ConnectionId) -> Work {
+    pub fn end_of_input(&self, connection: ConnectionId) -> Work<H> {
         let work = self.lock().handle(EndpointInput::EndOfInput(connection));
         self.ended(work)
     }
 
     /// The peer of a message connection is gone.
-    pub fn hang_up(&self, connection: ConnectionId) -> Work {
+    pub fn hang_up(&self, connection: ConnectionId) -> Work<H> {
         let mut state = self.lock();
         state.connections.remove(&connection);
         let work = state.handle(EndpointInput::HungUp(connection));
@@ -182,13 +187,13 @@ impl EndpointServer {
     }
 
     /// Ends streams that only tell of changes; all else goes on.
-    pub fn end_streams(&self) -> Work {
+    pub fn end_streams(&self) -> Work<H> {
         let work = self.lock().handle(EndpointInput::EndStreams);
         self.told(work)
     }
 
     /// Takes nothing new, ends subscriptions with their result; what is in flight goes on.
-    pub fn shut_down(&self) -> Work {
+    pub fn shut_down(&self) -> Work<H> {
         let work = self.lock().handle(EndpointInput::ShutDown);
         self.told(work)
     }
@@ -228,7 +233,7 @@ impl EndpointServer {
         self.until(|it| it.in_flight() == 0).await;
     }
 
-    async fn until(&self, is_so: impl Fn(&Endpoint) -> bool) {
+    async fn until(&self, is_so: impl Fn(&Endpoint<H>) -> bool) {
         loop {
             let mut ended = std::pin::pin!(self.ended.notified());
             ended.as_mut().enable();
@@ -241,7 +246,7 @@ impl EndpointServer {
 
     /// Handles what starts no handlers and ends none: nobody is given work, so whoever takes the next is told of a
     /// deadline that came nearer.
-    fn say(&self, input: EndpointInput<'_>) {
+    fn say(&self, input: EndpointInput<'_, H>) {
         let mut state = self.lock();
         let armed = state.armed;
         let Work { reports, wake, .. } = state.handle(input);
@@ -253,19 +258,19 @@ impl EndpointServer {
         }
     }
 
-    fn told(&self, work: Work) -> Work {
+    fn told(&self, work: Work<H>) -> Work<H> {
         if work.wake.is_some() {
             self.rescheduled.notify_one();
         }
         work
     }
 
-    fn ended(&self, work: Work) -> Work {
+    fn ended(&self, work: Work<H>) -> Work<H> {
         self.ended.notify_waiters();
         self.told(work)
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, State<H>> {
         // A panic while it was held is a bug of ours; one call's loss must not become everybody's.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -315,8 +320,8 @@ impl Sending {
     }
 }
 
-impl State {
-    fn handle(&mut self, input: EndpointInput<'_>) -> Work {
+impl<H: Clone> State<H> {
+    fn handle(&mut self, input: EndpointInput<'_, H>) -> Work<H> {
         let now = Instant::now();
         self.endpoint.handle(now, input);
         let mut work = Work { reports: std::mem::take(&mut self.reports), ..Work::default() };
@@ -367,8 +372,8 @@ impl State {
     }
 }
 
-impl Backend for EndpointServer {
-    fn hear(&self, run: RunId, event: HandlerEvent) -> Work {
+impl<H: SharedHandler> Backend<H> for EndpointServer<H> {
+    fn hear(&self, run: RunId, event: HandlerEvent) -> Work<H> {
         let work = self.lock().handle(EndpointInput::Handler(run, event));
         // The answer to a question must be read, whatever else is in flight.
         self.ended(work)
@@ -386,7 +391,7 @@ impl Backend for EndpointServer {
         self.say(EndpointInput::CloseStream(run, retry));
     }
 
-    fn set_components(&self, components: Arc<Components>, changed: Vec<ListKind>) {
+    fn set_components(&self, components: Arc<Components<H>>, changed: Vec<ListKind>) {
         self.say(EndpointInput::Components(components, changed));
     }
 
@@ -394,7 +399,7 @@ impl Backend for EndpointServer {
         self.say(EndpointInput::Updated(uri));
     }
 
-    fn tick(&self) -> Work {
+    fn tick(&self) -> Work<H> {
         let mut state = self.lock();
         state.armed = None;
         let work = state.handle(EndpointInput::Tick);
@@ -409,7 +414,7 @@ impl Backend for EndpointServer {
         state.armed
     }
 
-    fn close(&self) -> Work {
+    fn close(&self) -> Work<H> {
         let work = self.lock().handle(EndpointInput::Closed);
         self.ended(work)
     }
@@ -419,7 +424,7 @@ impl Backend for EndpointServer {
     }
 }
 
-impl fmt::Debug for EndpointServer {
+impl<H> fmt::Debug for EndpointServer<H> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("EndpointServer").finish_non_exhaustive()
     }

@@ -5,7 +5,7 @@ use std::{pin::Pin, sync::Arc, time::Instant};
 use bytes::Bytes;
 use http::request::Parts;
 
-use super::{Backend, EndpointServer, Outbox, Shell, Work};
+use super::{Backend, EndpointServer, Outbox, SharedHandler, Shell, Work};
 use crate::{
     framing::{Frame, LineDecoder},
     http::{ConnectionId, ExchangeId, Part, Refused},
@@ -60,15 +60,15 @@ pub(crate) trait HostedEndpoint: Send + Sync {
     fn rescheduled(&self) -> Wait<'_>;
 }
 
-struct Hosted {
-    server: Arc<EndpointServer>,
-    shell: Arc<dyn Shell>,
+struct Hosted<H> {
+    server: Arc<EndpointServer<H>>,
+    shell: Arc<dyn Shell<H>>,
 }
 
 /// Hides the handlers of an endpoint from the transports that serve it.
-pub(crate) fn hosted(
-    server: Arc<EndpointServer>,
-    shell: Arc<dyn Shell>,
+pub(crate) fn hosted<H: SharedHandler>(
+    server: Arc<EndpointServer<H>>,
+    shell: Arc<dyn Shell<H>>,
 ) -> Arc<dyn HostedEndpoint> {
     Arc::new(Hosted { server, shell })
 }
@@ -87,8 +87,8 @@ pub(crate) async fn keep_time(endpoint: Arc<dyn HostedEndpoint>) {
     }
 }
 
-impl Hosted {
-    fn take(&self, connection: ConnectionId, frame: &Frame<'_>) -> Work {
+impl<H: Clone> Hosted<H> {
+    fn take(&self, connection: ConnectionId, frame: &Frame<'_>) -> Work<H> {
         match frame {
             Frame::Line(line) => self.server.message(connection, line),
             Frame::TooLong { limit } => self.server.too_long(connection, *limit),
@@ -96,7 +96,7 @@ impl Hosted {
     }
 }
 
-impl HostedEndpoint for Hosted {
+impl<H: SharedHandler> HostedEndpoint for Hosted<H> {
     fn request(&self, head: Parts, body: Bytes, outbox: Box<dyn Outbox>) -> ExchangeId {
         let (exchange, work) = self.server.request(head, body, outbox);
         self.shell.run(work);

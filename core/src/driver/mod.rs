@@ -11,7 +11,7 @@ pub use endpoint::{EndpointServer, Outbox, Shell};
 pub(crate) use hosted::{HostedEndpoint, hosted, keep_time};
 pub use state_keys::{STATE_KEYS, state_keys};
 pub use stream::StreamServer;
-pub use work::{Backend, Work};
+pub use work::{Backend, SharedHandler, Work};
 
 use std::time::{Instant, SystemTime};
 

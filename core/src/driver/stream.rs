@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{Backend, Work, start, writer::BatchWriter};
+use super::{Backend, SharedHandler, Work, start, writer::BatchWriter};
 use crate::{
     engine::{HandlerEvent, Input, Output, RunId, Service, Start, TestMode},
     framing::{Frame, LineDecoder},
@@ -25,21 +25,21 @@ const MAX_CHANGES: usize = MAX_UNWRITTEN;
 
 /// A service behind a lock, and the writer of its frames.
 #[derive(Debug)]
-pub struct StreamServer {
-    service: Mutex<Service>,
+pub struct StreamServer<H> {
+    service: Mutex<Service<H>>,
     /// Lines for the log that came up where nobody could take them.
     reports: Mutex<Vec<String>>,
     writer: BatchWriter,
 }
 
-impl StreamServer {
-    pub fn new(components: Arc<Components>, output: File) -> Arc<Self> {
+impl<H: Clone> StreamServer<H> {
+    pub fn new(components: Arc<Components<H>>, output: File) -> Arc<Self> {
         Self::started(Service::new(components, &start()), output)
     }
 
     /// Serves a test; `facts` are the principal and headers of every call.
     pub fn for_test(
-        components: Arc<Components>,
+        components: Arc<Components<H>>,
         output: File,
         test_mode: TestMode,
         facts: Option<HttpFacts>,
@@ -53,7 +53,7 @@ impl StreamServer {
     }
 
     /// Takes what was read. Replies are queued, not yet written.
-    pub fn feed(&self, decoder: &mut LineDecoder, chunk: &[u8]) -> Work {
+    pub fn feed(&self, decoder: &mut LineDecoder, chunk: &[u8]) -> Work<H> {
         let mut rest = chunk;
         let mut service = self.lock();
         let now = Instant::now();
@@ -64,7 +64,7 @@ impl StreamServer {
     }
 
     /// The input has ended; a last line without a newline still counts. Nobody answers a question from now on.
-    pub fn end_of_input(&self, decoder: &mut LineDecoder) -> Work {
+    pub fn end_of_input(&self, decoder: &mut LineDecoder) -> Work<H> {
         let mut service = self.lock();
         if let Some(frame) = decoder.finish() {
             service.handle(Instant::now(), input(frame));
@@ -74,7 +74,7 @@ impl StreamServer {
     }
 
     /// Subscriptions end with their result; what is in flight goes on.
-    pub fn shut_down(&self) -> Work {
+    pub fn shut_down(&self) -> Work<H> {
         self.handle(Input::ShutDown)
     }
 
@@ -115,7 +115,7 @@ impl StreamServer {
         self.writer.is_broken()
     }
 
-    fn started(service: Service, output: File) -> Arc<Self> {
+    fn started(service: Service<H>, output: File) -> Arc<Self> {
         Arc::new(Self {
             service: Mutex::new(service),
             reports: Mutex::default(),
@@ -123,21 +123,21 @@ impl StreamServer {
         })
     }
 
-    fn handle(&self, input: Input<'_>) -> Work {
+    fn handle(&self, input: Input<'_, H>) -> Work<H> {
         let mut service = self.lock();
         service.handle(Instant::now(), input);
         self.drain(&mut service)
     }
 
     /// Handles what starts no handlers and ends none.
-    fn say(&self, input: Input<'_>) {
+    fn say(&self, input: Input<'_, H>) {
         let Work { reports, .. } = self.handle(input);
         if !reports.is_empty() {
             self.reports().extend(reports);
         }
     }
 
-    fn drain(&self, service: &mut Service) -> Work {
+    fn drain(&self, service: &mut Service<H>) -> Work<H> {
         let mut work = Work { reports: std::mem::take(&mut *self.reports()), ..Work::default() };
         while let Some(output) = service.poll() {
             match output {
@@ -166,14 +166,14 @@ impl StreamServer {
         self.reports.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Service> {
+    fn lock(&self) -> MutexGuard<'_, Service<H>> {
         // A panic while it was held is a bug of ours; one call's loss must not become everybody's.
         self.service.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Backend for StreamServer {
-    fn hear(&self, run: RunId, event: HandlerEvent) -> Work {
+impl<H: SharedHandler> Backend<H> for StreamServer<H> {
+    fn hear(&self, run: RunId, event: HandlerEvent) -> Work<H> {
         self.handle(Input::Handler(run, event))
     }
 
@@ -188,7 +188,7 @@ impl Backend for StreamServer {
     /// One stream carries everything, and is not resumed.
     fn close_stream(&self, _: RunId, _: Option<Duration>) {}
 
-    fn set_components(&self, components: Arc<Components>, changed: Vec<ListKind>) {
+    fn set_components(&self, components: Arc<Components<H>>, changed: Vec<ListKind>) {
         self.say(Input::Components(components, changed));
     }
 
@@ -196,7 +196,7 @@ impl Backend for StreamServer {
         self.say(Input::Updated(uri));
     }
 
-    fn tick(&self) -> Work {
+    fn tick(&self) -> Work<H> {
         self.handle(Input::Tick)
     }
 
@@ -204,7 +204,7 @@ impl Backend for StreamServer {
         self.lock().deadline()
     }
 
-    fn close(&self) -> Work {
+    fn close(&self) -> Work<H> {
         self.handle(Input::Closed)
     }
 
@@ -213,7 +213,7 @@ impl Backend for StreamServer {
     }
 }
 
-fn input(frame: Frame<'_>) -> Input<'_> {
+fn input<H>(frame: Frame<'_>) -> Input<'_, H> {
     match frame {
         Frame::Line(line) => Input::Frame(line),
         Frame::TooLong { limit } => Input::TooLong { limit },

@@ -18,10 +18,10 @@ use crate::{
 };
 
 /// Work for the shell.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 #[must_use = "handlers that are not run are never answered"]
-pub struct Work {
-    pub runs: Vec<Run>,
+pub struct Work<H> {
+    pub runs: Vec<Run<H>>,
     pub cancels: Vec<RunId>,
     /// Handlers that go on for another request, and its circumstances. They come before their answers.
     pub resumes: Vec<(RunId, CallContext)>,
@@ -35,7 +35,26 @@ pub struct Work {
     pub wake: Option<Instant>,
 }
 
-impl Work {
+/// A handler that several threads share. Hosts choose the type; nothing here looks into it.
+pub trait SharedHandler: Clone + fmt::Debug + Send + Sync + 'static {}
+
+impl<T: Clone + fmt::Debug + Send + Sync + 'static> SharedHandler for T {}
+
+impl<H> Default for Work<H> {
+    fn default() -> Self {
+        Self {
+            runs: Vec::new(),
+            cancels: Vec::new(),
+            resumes: Vec::new(),
+            answers: Vec::new(),
+            reports: Vec::new(),
+            details: Vec::new(),
+            wake: None,
+        }
+    }
+}
+
+impl<H> Work<H> {
     pub fn is_empty(&self) -> bool {
         self.runs.is_empty()
             && self.cancels.is_empty()
@@ -57,7 +76,7 @@ impl Work {
         self.wake = [self.wake, other.wake].into_iter().flatten().min();
     }
 
-    pub(crate) fn add(&mut self, effect: Effect) {
+    pub(crate) fn add(&mut self, effect: Effect<H>) {
         match effect {
             Effect::Run(run) => self.runs.push(run),
             Effect::Cancel(run) => self.cancels.push(run),
@@ -70,9 +89,9 @@ impl Work {
 }
 
 /// The interface of a server for handlers and timers. Nothing here blocks.
-pub trait Backend: fmt::Debug + Send + Sync {
+pub trait Backend<H>: fmt::Debug + Send + Sync {
     /// Hears what a running handler says. Others may start or go on because of it.
-    fn hear(&self, run: RunId, event: HandlerEvent) -> Work;
+    fn hear(&self, run: RunId, event: HandlerEvent) -> Work<H>;
     /// The same, of what neither starts handlers nor ends them.
     fn note(&self, run: RunId, event: HandlerEvent);
     /// The page with this id, to which a user was sent, is done.
@@ -80,19 +99,19 @@ pub trait Backend: fmt::Debug + Send + Sync {
     /// The client is to come back for this call's answer, after so long if given; where it can't, nothing happens.
     fn close_stream(&self, run: RunId, retry: Option<Duration>);
     /// Replaces the components that the server registers; the lists are those that differ.
-    fn set_components(&self, components: Arc<Components>, changed: Vec<ListKind>);
+    fn set_components(&self, components: Arc<Components<H>>, changed: Vec<ListKind>);
     /// The resource with this URI has changed.
     fn updated(&self, uri: &str);
     /// To be called when the deadline has come.
-    fn tick(&self) -> Work;
+    fn tick(&self) -> Work<H>;
     fn deadline(&self) -> Option<Instant>;
     /// Everything in flight is to be stopped.
-    fn close(&self) -> Work;
+    fn close(&self) -> Work<H>;
     /// Requests that were read and not yet answered.
     fn in_flight(&self) -> usize;
 
     /// A handler has finished. Others may start in its place.
-    fn done(&self, run: RunId, outcome: Result<Reply, Failure>) -> Work {
+    fn done(&self, run: RunId, outcome: Result<Reply, Failure>) -> Work<H> {
         self.hear(run, HandlerEvent::Done(outcome))
     }
 
@@ -105,18 +124,18 @@ pub trait Backend: fmt::Debug + Send + Sync {
     }
 
     /// A running handler asks the client, with params in the newest vocabulary; [`Work::answers`] brings the answer.
-    fn ask(&self, run: RunId, ask: AskId, question: Question) -> Work {
+    fn ask(&self, run: RunId, ask: AskId, question: Question) -> Work<H> {
         self.hear(run, HandlerEvent::Ask { ask, question })
     }
 
     /// A running handler rejects the client's answer because of this problem, and asks again under
     /// another number. [`Work::answers`] brings the answer, or the error that it was asked often enough.
-    fn ask_again(&self, run: RunId, ask: AskId, question: Question, problem: String) -> Work {
+    fn ask_again(&self, run: RunId, ask: AskId, question: Question, problem: String) -> Work<H> {
         self.hear(run, HandlerEvent::AskAgain { ask, question, problem })
     }
 
     /// A handler has asked all that it wants to ask now. `blocks`: it holds a thread while it waits.
-    fn waits(&self, run: RunId, blocks: bool) -> Work {
+    fn waits(&self, run: RunId, blocks: bool) -> Work<H> {
         self.hear(run, HandlerEvent::Waits { blocks })
     }
 

@@ -1,6 +1,6 @@
 //! From a request to its answer, or to a handler that runs or waits in line.
 
-use std::{sync::Arc, time::Instant};
+use std::time::Instant;
 
 use super::{
     Effect, Engine, Run,
@@ -22,7 +22,7 @@ use crate::{
     },
 };
 
-impl Engine {
+impl<H: Clone> Engine<H> {
     /// Begins a request. Where what its sender sees is in question, the shell is asked first.
     pub(crate) fn begin(&mut self, now: Instant, peer: PeerId, call: Call) -> (CallId, CallEvent) {
         let id = self.calls.number();
@@ -95,7 +95,7 @@ impl Engine {
     }
 
     /// Starts a handler now, or when its tool has room.
-    pub(super) fn admit(&mut self, now: Instant, origin: Origin, start: Start) {
+    pub(super) fn admit(&mut self, now: Instant, origin: Origin, start: Start<H>) {
         match concurrency::limit(&start.job.result_builder) {
             None => self.start(now, origin, start, None),
             Some((tool, limit)) => {
@@ -114,7 +114,7 @@ impl Engine {
         &mut self,
         now: Instant,
         origin: Origin,
-        start: Start,
+        start: Start<H>,
         turn: Option<String>,
     ) {
         let weight = start.weight();
@@ -178,18 +178,18 @@ impl Engine {
     }
 }
 
-impl Start {
+impl<H: Clone> Start<H> {
     /// Bytes of input.
     pub(super) fn weight(&self) -> usize {
         self.job.input.len().max(self.context.weight)
     }
 }
 
-impl ReplayState {
-    fn new(request: Request, job: &Job, context: &CallContext) -> Self {
+impl<H: Clone> ReplayState<H> {
+    fn new(request: Request, job: &Job<H>, context: &CallContext) -> Self {
         Self {
             request,
-            handler: Arc::clone(&job.handler),
+            handler: job.handler.clone(),
             input: job.input.clone(),
             middleware_frame: job.middleware_frame.clone(),
             context: context.clone(),

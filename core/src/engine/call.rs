@@ -20,7 +20,7 @@ const MAX_STALE_DEADLINES: usize = 1_024;
 
 /// A request or a notification that is being handled.
 #[derive(Debug)]
-pub(super) struct Call {
+pub(super) struct Call<H> {
     pub(super) peer: PeerId,
     /// The request, by the number that its session gave it. A suspended handler's was answered already.
     pub(super) key: InboundKey,
@@ -28,7 +28,7 @@ pub(super) struct Call {
     pub(super) weight: usize,
     /// When its state ends by itself.
     pub(super) deadline: Option<Instant>,
-    pub(super) state: State,
+    pub(super) state: State<H>,
 }
 
 /// How much is kept for calls.
@@ -50,9 +50,9 @@ pub struct Load {
 }
 
 /// All calls. Every change of a call passes through here, so that the totals are right.
-#[derive(Debug, Default)]
-pub(super) struct CallTable {
-    calls: FxHashMap<CallId, Call>,
+#[derive(Debug)]
+pub(super) struct CallTable<H> {
+    calls: FxHashMap<CallId, Call<H>>,
     runs: FxHashMap<RunId, CallId>,
     deadlines: BinaryHeap<Reverse<(Instant, CallId)>>,
     load: Load,
@@ -60,7 +60,20 @@ pub(super) struct CallTable {
     next_run: u64,
 }
 
-impl CallTable {
+impl<H> Default for CallTable<H> {
+    fn default() -> Self {
+        Self {
+            calls: FxHashMap::default(),
+            runs: FxHashMap::default(),
+            deadlines: BinaryHeap::new(),
+            load: Load::default(),
+            next_call: 0,
+            next_run: 0,
+        }
+    }
+}
+
+impl<H> CallTable<H> {
     /// A call that is not in the table yet.
     pub(super) fn number(&mut self) -> CallId {
         let call = CallId(self.next_call);
@@ -74,7 +87,7 @@ impl CallTable {
         origin: Origin,
         weight: usize,
         deadline: Option<Instant>,
-        state: State,
+        state: State<H>,
     ) {
         let Origin { call: id, peer, key } = origin;
         let call = Call { peer, key, weight, deadline, state };
@@ -85,12 +98,12 @@ impl CallTable {
         }
     }
 
-    pub(super) fn get(&self, id: CallId) -> Option<&Call> {
+    pub(super) fn get(&self, id: CallId) -> Option<&Call<H>> {
         self.calls.get(&id)
     }
 
     /// The handler that runs for a call, or is suspended.
-    pub(super) fn running(&self, id: CallId) -> Option<&Running> {
+    pub(super) fn running(&self, id: CallId) -> Option<&Running<H>> {
         self.calls.get(&id)?.state.running()
     }
 
@@ -98,7 +111,7 @@ impl CallTable {
     pub(super) fn update<R>(
         &mut self,
         id: CallId,
-        change: impl FnOnce(&mut Call) -> R,
+        change: impl FnOnce(&mut Call<H>) -> R,
     ) -> Option<R> {
         let call = self.calls.get_mut(&id)?;
         let (before, until) = (call.load(), call.deadline);
@@ -117,12 +130,12 @@ impl CallTable {
     pub(super) fn update_running<R>(
         &mut self,
         id: CallId,
-        change: impl FnOnce(&mut Running) -> R,
+        change: impl FnOnce(&mut Running<H>) -> R,
     ) -> Option<R> {
         self.update(id, |call| call.state.running_mut().map(change)).flatten()
     }
 
-    pub(super) fn remove(&mut self, id: CallId) -> Option<Call> {
+    pub(super) fn remove(&mut self, id: CallId) -> Option<Call<H>> {
         let call = self.calls.remove(&id)?;
         self.load -= call.load();
         self.remove_stale_deadlines();
@@ -193,11 +206,11 @@ impl CallTable {
     }
 }
 
-fn is_current(calls: &FxHashMap<CallId, Call>, at: Instant, call: CallId) -> bool {
+fn is_current<H>(calls: &FxHashMap<CallId, Call<H>>, at: Instant, call: CallId) -> bool {
     calls.get(&call).is_some_and(|it| it.deadline == Some(at))
 }
 
-impl Call {
+impl<H> Call<H> {
     fn load(&self) -> Load {
         let bytes = self.weight;
         match &self.state {

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{router::Failure, session::server::CallContext};
 
-impl Engine {
+impl<H: Clone> Engine<H> {
     /// Ends a call whose request was cancelled, or whose connection closed.
     pub(crate) fn cancel(&mut self, now: Instant, id: CallId) {
         let Some(call) = self.calls.remove(id) else { return };
@@ -100,7 +100,7 @@ impl Engine {
         &mut self,
         now: Instant,
         origin: Origin,
-        mut running: Running,
+        mut running: Running<H>,
         is_waiting: bool,
     ) -> Delivery {
         let failure = match is_waiting {
@@ -121,7 +121,7 @@ impl Engine {
         now: Instant,
         call: CallId,
         (weight, deadline): (usize, Option<Instant>),
-        mut running: Running,
+        mut running: Running<H>,
     ) {
         self.promote_read(now, call, &mut running);
         if let Some((next, context)) = self.promote_round(&mut running) {
@@ -134,7 +134,7 @@ impl Engine {
     }
 
     /// Takes one of the requests that joined a handler's round, to go on for it; the others join that one.
-    fn promote_round(&mut self, running: &mut Running) -> Option<(Origin, CallContext)> {
+    fn promote_round(&mut self, running: &mut Running<H>) -> Option<(Origin, CallContext)> {
         let (next, context) = loop {
             let id = running.joined.pop()?;
             let Some(entry) = self.calls.remove(id) else { continue };
@@ -159,7 +159,7 @@ impl Engine {
     }
 
     /// Stops a handler whose answer nobody waits for.
-    fn end(&mut self, running: &Running) {
+    fn end(&mut self, running: &Running<H>) {
         if let Some(round) = running.replay.as_ref().and_then(|it| it.round) {
             self.rounds.forget(round);
         }

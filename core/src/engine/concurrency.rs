@@ -57,7 +57,7 @@ impl Lines {
 }
 
 /// The tool whose limit a run counts against, and how many calls of it may run at once.
-pub(super) fn limit(result_builder: &ResultBuilder) -> Option<(String, usize)> {
+pub(super) fn limit<H>(result_builder: &ResultBuilder<H>) -> Option<(String, usize)> {
     match result_builder {
         ResultBuilder::Tool(component) => {
             component.concurrency.map(|limit| (component.tool.name.clone(), limit))

@@ -19,7 +19,7 @@ use crate::{
 /// Reported texts that are remembered, so that they are not reported again.
 const MAX_REPORTED: usize = 100;
 
-impl Engine {
+impl<H: Clone> Engine<H> {
     /// Ends a run. Returns what its session is informed of.
     pub(super) fn finish(
         &mut self,
@@ -88,7 +88,7 @@ impl Engine {
     }
 
     /// Takes a call out of the table whose handler runs, waits for requests or waits in line with answers.
-    pub(super) fn take_running(&mut self, call: CallId) -> Option<(Origin, Running)> {
+    pub(super) fn take_running(&mut self, call: CallId) -> Option<(Origin, Running<H>)> {
         let entry = self.calls.remove(call)?;
         let origin = Origin { call, peer: entry.peer, key: entry.key };
         let mut running = match entry.state {
@@ -116,7 +116,7 @@ impl Engine {
     }
 
     /// Takes a suspended handler that has its answers out of the line of its tool.
-    pub(super) fn leave_line(&mut self, call: CallId, running: &Running) {
+    pub(super) fn leave_line(&mut self, call: CallId, running: &Running<H>) {
         if let Some((tool, _)) = concurrency::limit(&running.result_builder) {
             self.lines.forget(&tool, call);
         }
@@ -127,7 +127,7 @@ impl Engine {
         &mut self,
         now: Instant,
         call: CallId,
-        running: &mut Running,
+        running: &mut Running<H>,
         answer: &Result<Response, Fault>,
     ) {
         self.keep_read(now, call, running, answer);
@@ -142,7 +142,7 @@ impl Engine {
         }
     }
 
-    pub(super) fn fault(&mut self, result_builder: &ResultBuilder, failure: Failure) -> Fault {
+    pub(super) fn fault(&mut self, result_builder: &ResultBuilder<H>, failure: Failure) -> Fault {
         let failure = failure.checked();
         self.references = self.references.wrapping_add(1);
         let reference = match &failure {
@@ -156,7 +156,7 @@ impl Engine {
     }
 
     /// Reports keys in a result's `_meta` that the specification does not allow, once each.
-    fn check_meta(&mut self, result_builder: &ResultBuilder, answer: &Result<Response, Fault>) {
+    fn check_meta(&mut self, result_builder: &ResultBuilder<H>, answer: &Result<Response, Fault>) {
         let Some(meta) = answer.as_ref().ok().and_then(Response::meta) else { return };
         for problem in router::meta_problems(&meta) {
             let text = format!("{} answered with _meta: {problem}", result_builder.place());

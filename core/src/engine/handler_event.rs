@@ -46,7 +46,7 @@ pub enum HandlerEvent {
     },
 }
 
-impl Engine {
+impl<H: Clone> Engine<H> {
     /// Handles a report of a handler. Returns what its session is informed of. With `is_lagging`, when the client leaves
     /// too much unread, it is sent only what it waits for.
     pub(crate) fn handle_event(

@@ -48,7 +48,7 @@ pub use self::{
 use crate::{
     error::Fault,
     protocol::{Implementation, Method, Question, Raw, Response, json},
-    router::{Components, Failure, Handler, MiddlewareFrame, RoundLimits},
+    router::{Components, Failure, MiddlewareFrame, RoundLimits},
     session::{
         InboundKey,
         asking::AskId,
@@ -66,9 +66,9 @@ pub(crate) const MAX_NOTIFICATIONS: usize = 1_000;
 
 /// Work for the shell, beside writing frames.
 #[derive(Debug)]
-pub enum Effect {
+pub enum Effect<H> {
     /// Run this handler and report back that it is done.
-    Run(Run),
+    Run(Run<H>),
     /// Stop this handler: its request was cancelled, or its connection closed.
     Cancel(RunId),
     /// A suspended handler goes on for a new request, in these circumstances.
@@ -83,17 +83,17 @@ pub enum Effect {
 
 /// A handler to be run, and the circumstances.
 #[derive(Debug)]
-pub struct Run {
+pub struct Run<H> {
     /// The number under which the handler reports.
     pub id: RunId,
-    pub handler: Handler,
+    pub handler: H,
     /// The handler's input: a JSON object.
     pub input: String,
     pub context: CallContext,
     /// It handles a notification, which has no answer.
     pub is_notification: bool,
     /// Middleware is to be run around the handler.
-    pub middleware_frame: Option<Box<MiddlewareFrame>>,
+    pub middleware_frame: Option<Box<MiddlewareFrame<H>>>,
 }
 
 /// The answer to a request other than the one that is being handled.
@@ -106,16 +106,16 @@ pub(crate) struct LateAnswer {
 
 /// All calls of any number of peers. A [`PeerSession`] drives it for each of them.
 #[derive(Debug)]
-pub(crate) struct Engine {
-    components: Arc<Components>,
-    calls: CallTable,
+pub(crate) struct Engine<H> {
+    components: Arc<Components<H>>,
+    calls: CallTable<H>,
     lines: Lines,
     rounds: Rounds,
     read_cache: ReadCache,
     sealing: Sealing,
     test_mode: Option<TestMode>,
     too_late: fn() -> Fault,
-    effects: VecDeque<Effect>,
+    effects: VecDeque<Effect<H>>,
     late: VecDeque<LateAnswer>,
     /// Numbers questions that the engine asks for handlers which returned them.
     next_ask: u64,
@@ -124,9 +124,13 @@ pub(crate) struct Engine {
     reported: HashSet<String>,
 }
 
-impl Engine {
+impl<H: Clone> Engine<H> {
     /// `too_late` is the answer to questions of handlers that have ended or were stopped.
-    pub(crate) fn new(components: Arc<Components>, start: &Start, too_late: fn() -> Fault) -> Self {
+    pub(crate) fn new(
+        components: Arc<Components<H>>,
+        start: &Start,
+        too_late: fn() -> Fault,
+    ) -> Self {
         Self {
             too_late,
             sealing: Sealing::new(&components.server.request_state_keys, start),
@@ -145,7 +149,7 @@ impl Engine {
     }
 
     /// Replaces what the server offers; `changed` are the lists that differ.
-    pub(crate) fn set_components(&mut self, components: Arc<Components>, changed: &[ListKind]) {
+    pub(crate) fn set_components(&mut self, components: Arc<Components<H>>, changed: &[ListKind]) {
         if changed.contains(&ListKind::Resources) {
             self.read_cache.clear();
         }
@@ -157,7 +161,7 @@ impl Engine {
         self.read_cache.forget(uri);
     }
 
-    pub(crate) fn next_effect(&mut self) -> Option<Effect> {
+    pub(crate) fn next_effect(&mut self) -> Option<Effect<H>> {
         self.effects.pop_front()
     }
 
@@ -206,7 +210,7 @@ impl Engine {
         (ask, question.method, question.params)
     }
 
-    pub(crate) fn log(&mut self, effect: Effect) {
+    pub(crate) fn log(&mut self, effect: Effect<H>) {
         self.effects.push_back(effect);
     }
 
@@ -224,7 +228,7 @@ pub fn abandoned() -> Failure {
     }
 }
 
-pub(crate) fn session_config(components: &Components, start: &Start) -> Arc<SessionConfig> {
+pub(crate) fn session_config<H>(components: &Components<H>, start: &Start) -> Arc<SessionConfig> {
     Arc::new(SessionConfig {
         server_info: server_info(&components.server.info),
         revisions: components.server.revisions.clone(),
@@ -236,9 +240,9 @@ pub(crate) fn session_config(components: &Components, start: &Start) -> Arc<Sess
 }
 
 /// The configuration of sessions for these components, where it differs from `config`.
-pub(crate) fn changed_config(
+pub(crate) fn changed_config<H>(
     config: &SessionConfig,
-    components: &Components,
+    components: &Components<H>,
 ) -> Option<Arc<SessionConfig>> {
     let (replaced, routed) = (components.replaced(), components.routed());
     let is_same = replaced == config.replaced && routed == config.routed;

@@ -1,6 +1,6 @@
 //! Handlers of notifications. They have no answer, and may ask their client.
 
-use std::{sync::Arc, time::Instant};
+use std::time::Instant;
 
 use super::{
     Effect, Engine, Run,
@@ -19,7 +19,7 @@ use crate::{
     wire,
 };
 
-impl Engine {
+impl<H: Clone> Engine<H> {
     /// Returns whether a handler is registered for notifications of this name, as clients spell it.
     pub(crate) fn listens_to(&self, name: &str) -> bool {
         let bare = wire::bare_notification(name);
@@ -35,7 +35,7 @@ impl Engine {
         params: Raw,
         context: CallContext,
     ) -> Option<CallId> {
-        let handler = Arc::clone(self.components.listener(method.as_str())?);
+        let handler = self.components.listener(method.as_str())?.clone();
         let call = self.calls.number();
         let run = self.calls.begin_run(call);
         let (rejected, asked) = (Journal::default(), Vec::new());

@@ -22,9 +22,9 @@ use crate::{
 };
 
 /// The surroundings of a session while it handles one input.
-pub(crate) struct Pump<'a> {
+pub(crate) struct Pump<'a, H> {
     pub(crate) now: Instant,
-    pub(crate) engine: &'a mut Engine,
+    pub(crate) engine: &'a mut Engine<H>,
     /// The HTTP request that is being handled.
     pub(crate) facts: Option<&'a Arc<HttpFacts>>,
 }
@@ -125,9 +125,9 @@ impl PeerSession {
 
     /// Gives the session an input, and the engine what comes of it. What the session sends that belongs to no request
     /// belongs to `stream`.
-    pub(crate) fn handle(
+    pub(crate) fn handle<H: Clone>(
         &mut self,
-        pump: &mut Pump<'_>,
+        pump: &mut Pump<'_, H>,
         stream: u64,
         input: session::Input<'_>,
         mut send: impl FnMut(OutgoingFrame),
@@ -150,7 +150,12 @@ impl PeerSession {
         self.drain(pump, done.map_or(stream, |it| it.stream), &mut send);
     }
 
-    fn drain(&mut self, pump: &mut Pump<'_>, current: u64, emit: &mut impl FnMut(OutgoingFrame)) {
+    fn drain<H: Clone>(
+        &mut self,
+        pump: &mut Pump<'_, H>,
+        current: u64,
+        emit: &mut impl FnMut(OutgoingFrame),
+    ) {
         let mut cancelled = None;
         while let Some(output) = self.machine.poll() {
             match output {
@@ -223,13 +228,13 @@ impl PeerSession {
     }
 
     /// Adds what the message does not say itself.
-    fn introduce(&self, pump: &Pump<'_>, context: &mut CallContext) {
+    fn introduce<H>(&self, pump: &Pump<'_, H>, context: &mut CallContext) {
         context.http = pump.facts.cloned();
         let principal = pump.facts.map_or(&self.principal, |it| &it.principal);
         context.principal.clone_from(principal);
     }
 
-    fn begin(&mut self, pump: &mut Pump<'_>, stream: u64, mut call: session::Call) {
+    fn begin<H: Clone>(&mut self, pump: &mut Pump<'_, H>, stream: u64, mut call: session::Call) {
         let (key, weight) = (call.key, call.context.weight);
         self.introduce(pump, &mut call.context);
         let (id, event) = pump.engine.begin(pump.now, self.id, call);
@@ -240,9 +245,9 @@ impl PeerSession {
         event.deliver(key, |it| self.machine.handle(it));
     }
 
-    fn notify(
+    fn notify<H: Clone>(
         &mut self,
-        pump: &mut Pump<'_>,
+        pump: &mut Pump<'_, H>,
         key: InboundKey,
         method: &MethodName,
         params: Raw,

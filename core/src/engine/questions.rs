@@ -26,7 +26,7 @@ enum Later {
     TooMany,
 }
 
-impl Engine {
+impl<H: Clone> Engine<H> {
     /// Handles a question of a running handler. It goes out as a request, unless it is settled otherwise.
     pub(super) fn ask(
         &mut self,
@@ -180,7 +180,7 @@ impl Engine {
     fn update_replay<R>(
         &mut self,
         call: CallId,
-        change: impl FnOnce(&mut ReplayState) -> R,
+        change: impl FnOnce(&mut ReplayState<H>) -> R,
     ) -> Option<R> {
         self.calls.update_running(call, |it| it.replay.as_deref_mut().map(change)).flatten()
     }
@@ -247,7 +247,7 @@ impl Engine {
     }
 }
 
-impl ReplayState {
+impl<H: Clone> ReplayState<H> {
     /// Counts questions, because a handler that asks in a loop has to end.
     pub(super) fn count(&mut self, questions: usize) -> Result<(), Fault> {
         self.questions += questions;
@@ -322,7 +322,7 @@ fn crowded() -> Fault {
 }
 
 /// All answers and steps of a handler so far.
-pub(super) fn journal(replay: &ReplayState) -> asking::Journal {
+pub(super) fn journal<H>(replay: &ReplayState<H>) -> asking::Journal {
     replay.context.answers.journal().then(&replay.recorded)
 }
 

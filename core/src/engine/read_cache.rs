@@ -57,9 +57,14 @@ pub(super) struct Read {
     keep: Duration,
 }
 
-impl Engine {
+impl<H: Clone> Engine<H> {
     /// Answers a read from the cache, lets it join one under way, or starts it.
-    pub(super) fn admit_read(&mut self, now: Instant, origin: Origin, start: Start) -> CallEvent {
+    pub(super) fn admit_read(
+        &mut self,
+        now: Instant,
+        origin: Origin,
+        start: Start<H>,
+    ) -> CallEvent {
         let Some(read) = kept_read(&start) else {
             self.admit(now, origin, start);
             return CallEvent::Nothing;
@@ -93,7 +98,7 @@ impl Engine {
     }
 
     /// Called when a read is cancelled: the next call that joined it is started, and the others join that one.
-    pub(super) fn promote_read(&mut self, now: Instant, call: CallId, running: &mut Running) {
+    pub(super) fn promote_read(&mut self, now: Instant, call: CallId, running: &mut Running<H>) {
         let Some(read) = running.read.take() else { return };
         let is_current = self.read_cache.end(&read.key, call);
         let mut joined = std::mem::take(&mut running.joined).into_iter();
@@ -116,7 +121,7 @@ impl Engine {
         &mut self,
         now: Instant,
         call: CallId,
-        running: &mut Running,
+        running: &mut Running<H>,
         answer: &Result<Response, Fault>,
     ) {
         let Some(read) = running.read.take() else { return };
@@ -127,13 +132,13 @@ impl Engine {
         }
     }
 
-    fn join_read(&mut self, origin: Origin, leader: CallId, start: Start) {
+    fn join_read(&mut self, origin: Origin, leader: CallId, start: Start<H>) {
         let weight = start.weight();
         let joined = Joined { leader, kind: JoinedKind::Read(start) };
         self.calls.put(origin, weight, None, State::Joined(Box::new(joined)));
     }
 
-    fn take_joined_read(&mut self, call: CallId) -> Option<(Origin, Start)> {
+    fn take_joined_read(&mut self, call: CallId) -> Option<(Origin, Start<H>)> {
         let entry = self.calls.remove(call)?;
         let origin = Origin { call, peer: entry.peer, key: entry.key };
         match entry.state {
@@ -220,7 +225,7 @@ pub(crate) fn brings_answers(request: &Request) -> bool {
 }
 
 /// The key and the time under which the result of this is kept.
-fn kept_read(start: &Start) -> Option<Read> {
+fn kept_read<H>(start: &Start<H>) -> Option<Read> {
     let ResultBuilder::Resource(reading) = &start.job.result_builder else { return None };
     let keep = reading.keep.filter(|it| !it.is_zero())?;
     let key = Key { uri: reading.uri.as_str().into(), principal: start.context.principal.clone() };

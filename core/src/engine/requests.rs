@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{error::Fault, protocol::Raw, session::asking::AskId};
 
-impl Engine {
+impl<H: Clone> Engine<H> {
     /// Suspends a handler until its client has answered the requests that it was sent.
     pub(super) fn wait_for_requests(&mut self, now: Instant, call: CallId) {
         let can_wait = match self.calls.get(call).map(|it| &it.state) {
@@ -100,7 +100,7 @@ impl Engine {
         now: Instant,
         origin: Origin,
         weight: usize,
-        suspended: Suspended,
+        suspended: Suspended<H>,
         turn: Option<String>,
     ) {
         let Suspended { mut running, left, wait } = suspended;

@@ -1,6 +1,6 @@
 //! Questions that a handler returned: they are its answer, or go out as requests; when these are answered, it runs again.
 
-use std::{collections::HashMap, sync::Arc, time::Instant};
+use std::{collections::HashMap, time::Instant};
 
 use super::{
     Engine, Run,
@@ -33,7 +33,7 @@ enum Step {
     Failed(Fault),
 }
 
-impl Engine {
+impl<H: Clone> Engine<H> {
     /// A handler returned questions: they are the answer, or go out as requests.
     pub(super) fn ask_back(
         &mut self,
@@ -114,7 +114,7 @@ impl Engine {
         now: Instant,
         origin: Origin,
         weight: usize,
-        (mut running, mut replay): (Running, Box<ReplayState>),
+        (mut running, mut replay): (Running<H>, Box<ReplayState<H>>),
         requests: Vec<Question>,
     ) -> CallEvent {
         let mut open = HashMap::with_capacity(requests.len());
@@ -127,7 +127,7 @@ impl Engine {
         }
         let run = Run {
             id: running.run,
-            handler: Arc::clone(&replay.handler),
+            handler: replay.handler.clone(),
             input: replay.input.clone(),
             context: replay.context.clone(),
             is_notification: false,
@@ -180,7 +180,7 @@ impl Engine {
 }
 
 /// Fails where a handler must not answer with questions.
-pub(super) fn may_return_questions(result_builder: &ResultBuilder) -> Result<(), Failure> {
+pub(super) fn may_return_questions<H>(result_builder: &ResultBuilder<H>) -> Result<(), Failure> {
     match (result_builder.may_ask(), result_builder.forbids_replay()) {
         (false, _) => Err(Failure::NotSupported(ASKS_ELSEWHERE.into())),
         (true, true) => Err(Failure::NotSupported(FORBIDS_AND_RETURNS.into())),

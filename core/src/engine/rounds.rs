@@ -74,14 +74,14 @@ impl Rounds {
     }
 }
 
-impl Engine {
+impl<H: Clone> Engine<H> {
     /// Lets the handler go on that waits for this round's answers. `None`: the request's own has to run, from its top.
     pub(super) fn continue_round(
         &mut self,
         now: Instant,
         origin: Origin,
         id: RoundId,
-        job: &Job,
+        job: &Job<H>,
         context: &CallContext,
     ) -> Option<CallEvent> {
         let refuse = |engine: &mut Self, why: &str| {
@@ -143,7 +143,7 @@ impl Engine {
         now: Instant,
         origin: Origin,
         weight: usize,
-        suspended: Suspended,
+        suspended: Suspended<H>,
         context: CallContext,
     ) {
         match concurrency::limit(&suspended.running.result_builder) {
@@ -164,7 +164,7 @@ impl Engine {
         now: Instant,
         origin: Origin,
         weight: usize,
-        suspended: Suspended,
+        suspended: Suspended<H>,
         context: CallContext,
         turn: Option<String>,
     ) {
@@ -189,7 +189,7 @@ impl Engine {
     }
 
     /// Lets a handler go on for another request.
-    pub(super) fn rebind(&mut self, call: CallId, running: &mut Running, context: CallContext) {
+    pub(super) fn rebind(&mut self, call: CallId, running: &mut Running<H>, context: CallContext) {
         let Some(replay) = running.replay.as_mut() else { return };
         replay.brought = context.answers.clone();
         replay.go_on_for(context);
@@ -211,7 +211,7 @@ impl Engine {
     pub(super) fn sealed_state(
         &mut self,
         now: Instant,
-        replay: &ReplayState,
+        replay: &ReplayState<H>,
         contents: (Option<RoundId>, Journal),
     ) -> Option<String> {
         let limits = self.limits();
@@ -243,7 +243,7 @@ impl Engine {
         now: Instant,
         origin: Origin,
         weight: usize,
-        (mut running, left): (Running, Option<Duration>),
+        (mut running, left): (Running<H>, Option<Duration>),
         round: Round,
     ) -> Result<Response, Fault> {
         let requests: Vec<_> = round.open.iter().map(|(_, it)| it.clone()).collect();
@@ -300,7 +300,7 @@ impl Engine {
         now: Instant,
         origin: Origin,
         weight: usize,
-        suspended: Suspended,
+        suspended: Suspended<H>,
         context: &CallContext,
     ) -> CallEvent {
         let Suspended { mut running, left, wait: Wait::Round(mut round) } = suspended else {
@@ -349,7 +349,7 @@ impl Engine {
     }
 
     /// Takes a handler out that waits for a round.
-    fn take_suspended(&mut self, call: CallId) -> Option<Suspended> {
+    fn take_suspended(&mut self, call: CallId) -> Option<Suspended<H>> {
         let is_suspended = matches!(
             &self.calls.get(call)?.state,
             State::Suspended(suspended) if suspended.has_answered()
@@ -365,7 +365,7 @@ impl Engine {
     }
 }
 
-impl ReplayState {
+impl<H: Clone> ReplayState<H> {
     /// Another request takes the place of the one that the handler ran for.
     pub(super) fn go_on_for(&mut self, context: CallContext) {
         self.context = CallContext { answers: self.context.answers.clone(), ..context };
@@ -373,7 +373,7 @@ impl ReplayState {
 }
 
 /// Bytes that a suspended handler holds.
-fn weight_of(running: &Running, round: &Round) -> usize {
+fn weight_of<H>(running: &Running<H>, round: &Round) -> usize {
     let questions: usize = round.open.iter().map(|(_, it)| it.params.get().len()).sum();
     // The request is kept beside the input that was made of it.
     let replay = running.replay.as_ref().map_or(0, |it| {

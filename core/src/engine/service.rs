@@ -18,7 +18,7 @@ const MAX_IN_FLIGHT: usize = 10_000;
 
 /// An input of the service.
 #[derive(Debug)]
-pub enum Input<'a> {
+pub enum Input<'a, H> {
     /// One frame arrived.
     Frame(&'a [u8]),
     /// A frame over the limit, in bytes, was discarded.
@@ -28,7 +28,7 @@ pub enum Input<'a> {
     /// The page with this id, to which a user was sent, is done.
     PageDone(&'a str),
     /// Replaces the components that the server registers; the lists are those that differ.
-    Components(Arc<Components>, Vec<ListKind>),
+    Components(Arc<Components<H>>, Vec<ListKind>),
     /// The resource with this URI has changed.
     Updated(&'a str),
     /// With `true`, the peer leaves too much unread: it is sent only what it waits for, without progress and log messages.
@@ -47,28 +47,28 @@ pub enum Input<'a> {
 
 /// An output of the service.
 #[derive(Debug)]
-pub enum Output {
+pub enum Output<H> {
     /// Write this frame.
     Send(Vec<u8>),
     /// The same, unless an equal one waits to be written: it reports a change.
     Change(Vec<u8>),
-    Effect(Effect),
+    Effect(Effect<H>),
 }
 
 /// Serves one stream of frames.
 #[derive(Debug)]
-pub struct Service {
-    engine: Engine,
+pub struct Service<H> {
+    engine: Engine<H>,
     peer: PeerSession,
     config: Arc<SessionConfig>,
-    outputs: VecDeque<Output>,
+    outputs: VecDeque<Output<H>>,
     is_lagging: bool,
     /// The principal and headers of every call; only tests set them on a stream.
     facts: Option<Arc<HttpFacts>>,
 }
 
-impl Service {
-    pub fn new(components: Arc<Components>, start: &Start) -> Self {
+impl<H: Clone> Service<H> {
+    pub fn new(components: Arc<Components<H>>, start: &Start) -> Self {
         let config = session_config(&components, start);
         let session = ServerSession::new(Arc::clone(&config));
         Self {
@@ -88,7 +88,7 @@ impl Service {
         self
     }
 
-    pub fn handle(&mut self, now: Instant, input: Input<'_>) {
+    pub fn handle(&mut self, now: Instant, input: Input<'_, H>) {
         match input {
             Input::Frame(bytes) => self.tell(now, session::Input::Frame(bytes)),
             Input::TooLong { limit } => self.tell(now, session::Input::TooLong { limit }),
@@ -141,7 +141,7 @@ impl Service {
         self.tell(now, session::Input::Tick(due.map_or(now, |it| it.max(now))));
     }
 
-    pub fn poll(&mut self) -> Option<Output> {
+    pub fn poll(&mut self) -> Option<Output<H>> {
         self.outputs.pop_front().or_else(|| self.engine.next_effect().map(Output::Effect))
     }
 

@@ -15,7 +15,7 @@ use super::{
 use crate::{
     error::Fault,
     protocol::{Question, Raw, Request},
-    router::{Failure, Handler, Job, MiddlewareFrame, Reply, ResultBuilder, UnresolvedComponents},
+    router::{Failure, Job, MiddlewareFrame, Reply, ResultBuilder, UnresolvedComponents},
     session::{
         asking::{Answers, AskId, Journal},
         server::{self as session, CallContext},
@@ -25,17 +25,17 @@ use crate::{
 
 /// The state of a call. Large ones are boxed; `Running`, which every call passes, is not.
 #[derive(Debug)]
-pub(super) enum State {
+pub(super) enum State<H> {
     /// The shell was asked what the request's sender may see.
     AwaitingHost(Box<AwaitingHost>),
     /// It gets the answer of another call.
-    Joined(Box<Joined>),
+    Joined(Box<Joined<H>>),
     /// Its tool runs as many calls at once as it may.
-    Queued(Box<Queued>),
+    Queued(Box<Queued<H>>),
     /// Its handler runs.
-    Running(Running),
+    Running(Running<H>),
     /// Its handler waits for the client.
-    Suspended(Box<Suspended>),
+    Suspended(Box<Suspended<H>>),
     /// A notification, whose handler runs.
     Notified(Box<Notified>),
 }
@@ -50,50 +50,50 @@ pub(super) struct AwaitingHost {
 
 /// A request that gets the answer of another one.
 #[derive(Debug)]
-pub(super) struct Joined {
+pub(super) struct Joined<H> {
     pub(super) leader: CallId,
-    pub(super) kind: JoinedKind,
+    pub(super) kind: JoinedKind<H>,
 }
 
 #[derive(Debug)]
-pub(super) enum JoinedKind {
+pub(super) enum JoinedKind<H> {
     /// It reads what the other reads. Should the other's answer be only its own, this is started.
-    Read(Start),
+    Read(Start<H>),
     /// It brought the same answers to the same round. Should the other be cancelled, the handler goes on for this one.
     Round(CallContext),
 }
 
 /// A handler to be started.
 #[derive(Debug)]
-pub(super) struct Start {
-    pub(super) job: Job,
+pub(super) struct Start<H> {
+    pub(super) job: Job<H>,
     pub(super) context: CallContext,
-    pub(super) replay: Option<Box<ReplayState>>,
+    pub(super) replay: Option<Box<ReplayState<H>>>,
     /// The place of the result in the read cache.
     pub(super) read: Option<Box<Read>>,
 }
 
 /// A call in the line of its tool.
 #[derive(Debug)]
-pub(super) enum Queued {
-    Start(Start),
+pub(super) enum Queued<H> {
+    Start(Start<H>),
     /// Its client answered requests.
-    Answered(Suspended),
+    Answered(Suspended<H>),
     /// This request brought the answers.
-    Resumed(Suspended, CallContext),
+    Resumed(Suspended<H>, CallContext),
 }
 
 /// A handler that was handed out.
 #[derive(Debug)]
-pub(super) struct Running {
+pub(super) struct Running<H> {
     pub(super) run: RunId,
-    pub(super) result_builder: ResultBuilder,
+    pub(super) result_builder: ResultBuilder<H>,
     /// The tool whose concurrency limit it counts against.
     pub(super) turn: Option<String>,
     pub(super) timeout: Option<Duration>,
     pub(super) wire: &'static Wire,
     /// `None` if the client can't be asked.
-    pub(super) replay: Option<Box<ReplayState>>,
+    pub(super) replay: Option<Box<ReplayState<H>>>,
     /// A read whose result is kept.
     pub(super) read: Option<Box<Read>>,
     /// Calls that get the same answer.
@@ -102,11 +102,11 @@ pub(super) struct Running {
 
 /// The data needed to ask the client, and to run a handler again when its questions are answered.
 #[derive(Debug)]
-pub(super) struct ReplayState {
+pub(super) struct ReplayState<H> {
     pub(super) request: Request,
-    pub(super) handler: Handler,
+    pub(super) handler: H,
     pub(super) input: String,
-    pub(super) middleware_frame: Option<Box<MiddlewareFrame>>,
+    pub(super) middleware_frame: Option<Box<MiddlewareFrame<H>>>,
     pub(super) context: CallContext,
     /// Answers and steps beyond what came with the first request.
     pub(super) recorded: Journal,
@@ -124,35 +124,35 @@ pub(super) struct ReplayState {
 
 /// A handler that waits for its client: neither its timeout runs nor does it count against its tool's limit.
 #[derive(Debug)]
-pub(super) struct Suspended {
-    pub(super) running: Running,
+pub(super) struct Suspended<H> {
+    pub(super) running: Running<H>,
     /// The rest of its timeout.
     pub(super) left: Option<Duration>,
-    pub(super) wait: Wait,
+    pub(super) wait: Wait<H>,
 }
 
 #[derive(Debug)]
-pub(super) enum Wait {
+pub(super) enum Wait<H> {
     /// For answers to requests.
-    Requests(Requests),
+    Requests(Requests<H>),
     /// For a request that brings the answers of a round. The request that it ran for is answered.
     Round(Round),
 }
 
 /// The handler's request is open, and its client was sent requests.
-#[derive(Debug, Default)]
-pub(super) struct Requests {
+#[derive(Debug)]
+pub(super) struct Requests<H> {
     /// Answers that the handler gets when it goes on.
     pub(super) held: Vec<(AskId, Result<Raw, Fault>)>,
     /// The handler returned the questions, and runs again with the answers.
-    pub(super) rerun: Option<Rerun>,
+    pub(super) rerun: Option<Rerun<H>>,
 }
 
 /// A handler that returned questions.
 #[derive(Debug)]
-pub(super) struct Rerun {
+pub(super) struct Rerun<H> {
     /// Its next run, whose number is not valid yet.
-    pub(super) run: Run,
+    pub(super) run: Run<H>,
     /// The questions that are not answered yet.
     pub(super) open: HashMap<AskId, Question>,
 }
@@ -191,9 +191,15 @@ pub(super) struct Notified {
     pub(super) asked: Vec<(AskId, Question, Option<Instant>)>,
 }
 
-impl State {
+impl<H> Default for Requests<H> {
+    fn default() -> Self {
+        Self { held: Vec::new(), rerun: None }
+    }
+}
+
+impl<H> State<H> {
     /// The handler that runs, is suspended, or waits in line with its answers.
-    pub(super) fn running(&self) -> Option<&Running> {
+    pub(super) fn running(&self) -> Option<&Running<H>> {
         match self {
             Self::Running(running) => Some(running),
             Self::Suspended(it) => Some(&it.running),
@@ -205,7 +211,7 @@ impl State {
         }
     }
 
-    pub(super) fn running_mut(&mut self) -> Option<&mut Running> {
+    pub(super) fn running_mut(&mut self) -> Option<&mut Running<H>> {
         match self {
             Self::Running(running) => Some(running),
             Self::Suspended(it) => Some(&mut it.running),
@@ -234,7 +240,7 @@ impl State {
     }
 
     /// The next run of a handler that returned questions.
-    pub(super) fn rerun(&self) -> Option<&Rerun> {
+    pub(super) fn rerun(&self) -> Option<&Rerun<H>> {
         let Self::Suspended(suspended) = self else { return None };
         match &suspended.wait {
             Wait::Requests(requests) => requests.rerun.as_ref(),
@@ -243,7 +249,7 @@ impl State {
     }
 
     /// The requests that the handler waits for, also where it waits in line with the answers.
-    pub(super) fn requests_mut(&mut self) -> Option<&mut Requests> {
+    pub(super) fn requests_mut(&mut self) -> Option<&mut Requests<H>> {
         let suspended = match self {
             Self::Suspended(it) => &mut **it,
             Self::Queued(queued) => match &mut **queued {
@@ -259,14 +265,14 @@ impl State {
     }
 }
 
-impl Running {
+impl<H> Running<H> {
     /// Returns whether its client has still to answer a request.
     pub(super) fn is_asking(&self) -> bool {
         self.replay.as_ref().is_some_and(|it| !it.sent.is_empty())
     }
 }
 
-impl Suspended {
+impl<H> Suspended<H> {
     /// Returns whether the request that it ran for was answered, with its questions.
     pub(super) fn has_answered(&self) -> bool {
         matches!(self.wait, Wait::Round(_))

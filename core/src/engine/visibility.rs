@@ -13,7 +13,7 @@ use crate::router::{Failure, Reply};
 /// How long the filter may take. After that everything in question is hidden.
 pub(super) const FILTER_TIMEOUT: Duration = Duration::from_secs(30);
 
-impl Engine {
+impl<H: Clone> Engine<H> {
     /// Goes on with a request for which the filter has answered. Fails closed: what it does not name stays hidden.
     pub(super) fn filtered(
         &mut self,

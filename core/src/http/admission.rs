@@ -39,7 +39,7 @@ pub(super) struct HttpRequest {
     pub(super) request_id: Option<Id>,
 }
 
-impl Endpoint {
+impl<H: Clone> Endpoint<H> {
     /// The answer to a request that is not even looked at. Who may not call at all is told that.
     pub fn refuse(&self, head: &Parts, refused: &Refused) -> Part {
         if let Err(refusal) = self.guard.check(head) {

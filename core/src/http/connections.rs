@@ -11,7 +11,7 @@ use crate::{
     session::server::ServerSession,
 };
 
-impl Endpoint {
+impl<H: Clone> Endpoint<H> {
     pub(super) fn open_connection(&mut self, id: ConnectionId, principal: Option<Arc<Principal>>) {
         let machine = ServerSession::new(Arc::clone(&self.session));
         let mut peer = Box::new(PeerSession::new(PeerId::Connection(id), machine));

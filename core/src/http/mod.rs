@@ -52,7 +52,7 @@ pub enum Reader {
 
 /// An input of the endpoint.
 #[derive(Debug)]
-pub enum EndpointInput<'a> {
+pub enum EndpointInput<'a, H> {
     /// An HTTP request came, whole.
     Request {
         exchange: ExchangeId,
@@ -79,7 +79,7 @@ pub enum EndpointInput<'a> {
     /// The client is to come back for this call's answer: after so long, if given.
     CloseStream(RunId, Option<Duration>),
     /// Replaces the components that the server registers; the lists are those that differ.
-    Components(Arc<Components>, Vec<ListKind>),
+    Components(Arc<Components<H>>, Vec<ListKind>),
     /// The resource with this URI has changed.
     Updated(&'a str),
     /// The time of the deadline has come.
@@ -94,13 +94,13 @@ pub enum EndpointInput<'a> {
 
 /// An output of the endpoint.
 #[derive(Debug)]
-pub enum EndpointOutput {
+pub enum EndpointOutput<H> {
     Exchange(ExchangeId, Part),
     /// A frame for a message connection, or its end.
     Connection(ConnectionId, Part),
     /// More of a stream, or one frame, that tells of a change: while equal bytes wait there, it need not be sent.
     Change(Reader, Vec<u8>),
-    Effect(Effect),
+    Effect(Effect<H>),
 }
 
 /// A piece of an answer.
@@ -133,17 +133,17 @@ pub enum Refused {
 
 /// The machine.
 #[derive(Debug)]
-pub struct Endpoint {
+pub struct Endpoint<H> {
     config: EndpointConfig,
     guard: Guard,
     session: Arc<SessionConfig>,
-    engine: Engine,
+    engine: Engine<H>,
     exchanges: HashMap<ExchangeId, Exchange>,
     sessions: Sessions,
     connections: HashMap<ConnectionId, Box<PeerSession>>,
     /// The principal and headers of every message connection, in a test.
     connection_facts: Option<Arc<HttpFacts>>,
-    outputs: VecDeque<EndpointOutput>,
+    outputs: VecDeque<EndpointOutput<H>>,
     next_sweep: Option<Instant>,
     is_closing: bool,
     /// There may be connections that are to hear something later.
@@ -174,8 +174,8 @@ enum ExchangeOwner {
     LegacySse { session: u64 },
 }
 
-impl Endpoint {
-    pub fn new(components: Arc<Components>, config: EndpointConfig, start: &Start) -> Self {
+impl<H: Clone> Endpoint<H> {
+    pub fn new(components: Arc<Components<H>>, config: EndpointConfig, start: &Start) -> Self {
         Self {
             guard: Guard::new(&config.guard),
             config,
@@ -199,7 +199,7 @@ impl Endpoint {
         self
     }
 
-    pub fn handle(&mut self, now: Instant, input: EndpointInput<'_>) {
+    pub fn handle(&mut self, now: Instant, input: EndpointInput<'_, H>) {
         match input {
             EndpointInput::Request { exchange, head, body } => {
                 self.handle_request(now, exchange, head, &body);
@@ -262,7 +262,7 @@ impl Endpoint {
         self.plan_sweep(now);
     }
 
-    pub fn poll(&mut self) -> Option<EndpointOutput> {
+    pub fn poll(&mut self) -> Option<EndpointOutput<H>> {
         let effect = || self.engine.next_effect().map(EndpointOutput::Effect);
         self.outputs.pop_front().or_else(effect)
     }

@@ -11,7 +11,7 @@ use crate::framing::sse;
 /// How often at most everything is looked at.
 const MIN_PERIOD: Duration = Duration::from_millis(10);
 
-impl Endpoint {
+impl<H: Clone> Endpoint<H> {
     pub(super) fn tick(&mut self, now: Instant) {
         while let Some(it) = self.engine.expire(now) {
             self.deliver_event(now, it);

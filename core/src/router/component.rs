@@ -4,14 +4,13 @@ use std::{fmt::Debug, sync::Arc, time::Duration};
 
 use serde_json::Value;
 
-use super::Handler;
 use crate::{
     error::Error,
     protocol::{Raw, json},
 };
 
 /// A tool, resource, template or prompt registered with a server.
-pub trait Component: Clone {
+pub trait Component {
     /// The entry that clients see in a list.
     type Listed: Debug;
 
@@ -36,8 +35,8 @@ pub struct ComponentOptions {
     pub tags: Vec<String>,
     /// The maximum run time of the handler; time spent waiting for the client does not count.
     pub timeout: Option<Duration>,
-    /// An opaque handle by which the shell's visibility filter decides who sees the component. `None`: everyone does.
-    pub visible: Option<Handler>,
+    /// `true` if the visibility filter decides who sees the component; otherwise everyone does.
+    pub is_guarded: bool,
 }
 
 /// New values of members, by their names in the JSON of the newest revision.

@@ -1,11 +1,11 @@
 //! Servers and components as the bindings declare them: JSON of the newest revision, plus options of this library.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use serde::{Deserialize, de::DeserializeOwned};
 
 use super::{
-    ComponentOptions, Components, Handler, List, ReadHint, RegisteredPrompt, RegisteredResource,
+    ComponentOptions, Components, List, ReadHint, RegisteredPrompt, RegisteredResource,
     RegisteredTemplate, RegisteredTool, RoundLimits, ServerFacts,
 };
 use crate::{
@@ -98,19 +98,19 @@ impl Server {
     }
 }
 
-impl Components {
+impl<H: Clone> Components<H> {
     /// Registers the declared component. Returns warnings about properties that known hosts reject.
     pub fn declare(
         &mut self,
         list: List,
         declaration: &[u8],
-        handler: Handler,
+        handler: H,
     ) -> Result<Vec<String>, Error> {
         let options: Options = parse("component", declaration)?;
         let ours = ComponentOptions {
             tags: options.tags,
             timeout: options.timeout_ms.map(duration),
-            visible: options.guarded.then(|| Arc::new(()) as Handler),
+            is_guarded: options.guarded,
         };
         let keep = options.cache_ms.map(duration).filter(|it| !it.is_zero());
         let ttl = options.ttl_ms.map(duration).unwrap_or_default().as_millis();
@@ -173,7 +173,7 @@ fn yes() -> bool {
 mod tests {
     use super::*;
 
-    fn components() -> Components {
+    fn components() -> Components<()> {
         Components::new(ServerFacts::declared(br#"{"name":"t","version":""}"#).unwrap())
     }
 
@@ -181,7 +181,7 @@ mod tests {
     fn a_tool_keeps_its_options() {
         let mut components = components();
         let declaration = br#"{"name":"a","inputSchema":{"type":"object"},"tags":["x"],"timeoutMs":1500,"concurrency":2,"replay":"forbid","enabled":false}"#;
-        components.declare(List::Tools, declaration, Arc::new(())).unwrap();
+        components.declare(List::Tools, declaration, ()).unwrap();
         assert!(components.tools.get("a").is_none());
         let component = components.tools.find("a").unwrap();
         assert_eq!(component.options.timeout, Some(Duration::from_millis(1500)));
@@ -197,7 +197,7 @@ mod tests {
         let mut components = components();
         let declaration =
             br#"{"name":"a","inputSchema":{"type":"object","properties":{}},"closed":true}"#;
-        components.declare(List::Tools, declaration, Arc::new(())).unwrap();
+        components.declare(List::Tools, declaration, ()).unwrap();
         assert_eq!(
             components.tools.find("a").unwrap().tool.input_schema.get(),
             r#"{"type":"object","properties":{},"additionalProperties":false}"#
@@ -208,7 +208,7 @@ mod tests {
     fn arguments_are_left_to_a_handler_that_validates_them() {
         let mut components = components();
         let declaration = br#"{"name":"a","inputSchema":{"type":"object","properties":{"n":{"type":"integer"}}},"closed":true,"validates":true}"#;
-        components.declare(List::Tools, declaration, Arc::new(())).unwrap();
+        components.declare(List::Tools, declaration, ()).unwrap();
         let tool = components.tools.find("a").unwrap();
         assert!(tool.leaves_to_handler(r#"{"n":"x"}"#));
         for other in [r#"{"n":1,"more":1}"#, "[]", "{"] {
@@ -234,7 +234,7 @@ mod tests {
         assert_eq!((given.state_ttl, given.park_ttl), (CENTURY, Duration::ZERO));
         let mut components = components();
         let declaration = br#"{"name":"a","uri":"a://b","ttlMs":1e300,"cacheMs":0}"#;
-        components.declare(List::Resources, declaration, Arc::new(())).unwrap();
+        components.declare(List::Resources, declaration, ()).unwrap();
         let component = components.resources.find("a://b").unwrap();
         assert_eq!(u128::from(component.cache.ttl_ms), CENTURY.as_millis());
         assert_eq!(component.keep, None);
@@ -255,11 +255,11 @@ mod tests {
     fn what_is_declared_twice_or_wrongly_is_refused() {
         let mut components = components();
         let prompt = br#"{"name":"p","arguments":[]}"#;
-        components.declare(List::Prompts, prompt, Arc::new(())).unwrap();
-        assert!(components.declare(List::Prompts, prompt, Arc::new(())).is_err());
+        components.declare(List::Prompts, prompt, ()).unwrap();
+        assert!(components.declare(List::Prompts, prompt, ()).is_err());
         let template = br#"{"uriTemplate":"a://{","name":"x"}"#;
-        assert!(components.declare(List::Templates, template, Arc::new(())).is_err());
-        let error = components.declare(List::Tools, b"{}", Arc::new(())).unwrap_err();
+        assert!(components.declare(List::Templates, template, ()).is_err());
+        let error = components.declare(List::Tools, b"{}", ()).unwrap_err();
         assert!(error.message.starts_with("the declaration of this tool can't be read: "));
     }
 }

@@ -6,9 +6,8 @@ use http::{HeaderMap, header::AUTHORIZATION};
 use serde_json::{Value, json};
 
 use super::{
-    Components, Handler, MiddlewareFrame, Page, Prepared, Reading, Registry, Resolution,
-    ResultBuilder, Visibility, completion, component::Component, middleware, resource,
-    resource::ReadHint,
+    Components, MiddlewareFrame, Page, Prepared, Reading, Registry, Resolution, ResultBuilder,
+    Visibility, completion, component::Component, middleware, resource, resource::ReadHint,
 };
 use crate::{
     error::{Fault, FaultKind},
@@ -22,27 +21,27 @@ use crate::{
 
 /// The next step for a request.
 #[derive(Debug)]
-pub enum Dispatch {
+pub enum Dispatch<H> {
     Answer(Result<Response, Fault>),
     /// Opens a subscription with the accepted part of the requested filter.
     Listen(SubscriptionFilter),
-    Run(Job),
+    Run(Job<H>),
 }
 
 /// A handler run.
 #[derive(Debug)]
-pub struct Job {
-    pub handler: Handler,
+pub struct Job<H> {
+    pub handler: H,
     /// The handler's input: a JSON object.
     pub input: String,
-    pub result_builder: ResultBuilder,
+    pub result_builder: ResultBuilder<H>,
     pub timeout: Option<Duration>,
     /// The middleware frame that wraps the handler.
-    pub middleware_frame: Option<Box<MiddlewareFrame>>,
+    pub middleware_frame: Option<Box<MiddlewareFrame<H>>>,
 }
 
-impl Job {
-    pub(super) fn new(handler: Handler, input: String, result_builder: ResultBuilder) -> Self {
+impl<H> Job<H> {
+    pub(super) fn new(handler: H, input: String, result_builder: ResultBuilder<H>) -> Self {
         Self { handler, input, result_builder, timeout: None, middleware_frame: None }
     }
 
@@ -77,8 +76,8 @@ impl RequestScope<'_> {
     fn hint(self, read: ReadHint, component: &impl Component) -> CacheHint {
         let said = read.scope.map(|it| it == CacheScope::Private);
         // A component with restricted visibility must never be served to others from a shared cache.
-        let private = component.options().visible.is_some()
-            || said.unwrap_or_else(|| self.is_user_specific());
+        let private =
+            component.options().is_guarded || said.unwrap_or_else(|| self.is_user_specific());
         CacheHint { ttl_ms: read.ttl_ms, private }
     }
 }
@@ -92,7 +91,11 @@ pub trait Cursors {
 }
 
 /// Answers a request, or returns the handler run that answers it.
-pub fn dispatch(components: &Components, request: Request, scope: RequestScope<'_>) -> Dispatch {
+pub fn dispatch<H: Clone>(
+    components: &Components<H>,
+    request: Request,
+    scope: RequestScope<'_>,
+) -> Dispatch<H> {
     let wanting = components.middleware.as_ref().filter(|it| it.wants(&request.method()));
     let Some(middleware) = wanting else { return answer(components, request, scope) };
     let seen = request.clone();
@@ -115,7 +118,11 @@ pub fn dispatch(components: &Components, request: Request, scope: RequestScope<'
     Dispatch::Run(middleware.prepared(&seen, description, resolution, scope.is_user_specific()))
 }
 
-fn answer(components: &Components, request: Request, scope: RequestScope<'_>) -> Dispatch {
+fn answer<H: Clone>(
+    components: &Components<H>,
+    request: Request,
+    scope: RequestScope<'_>,
+) -> Dispatch<H> {
     let visibility = scope.visibility;
     if let Some(job) = replaced(components, &request, scope) {
         return run(job);
@@ -168,14 +175,14 @@ fn answer(components: &Components, request: Request, scope: RequestScope<'_>) ->
     Dispatch::Answer(answer)
 }
 
-fn run(job: Result<Job, Fault>) -> Dispatch {
+fn run<H>(job: Result<Job<H>, Fault>) -> Dispatch<H> {
     job.map_or_else(|fault| Dispatch::Answer(Err(fault)), Dispatch::Run)
 }
 
 /// Errors with method-not-found if the list is empty of registrations, because the capability was not declared.
 /// Resources and templates count as one capability.
-fn list<T: Component>(
-    components: &Components,
+fn list<H, T: Component>(
+    components: &Components<H>,
     registry: &Registry<T>,
     method: Method,
     cursor: Option<&str>,
@@ -206,7 +213,7 @@ fn list<T: Component>(
 }
 
 /// Returns one whole list, for dialects without pagination.
-fn whole(components: &Components, list: Method, visibility: &Visibility) -> Response {
+fn whole<H>(components: &Components<H>, list: Method, visibility: &Visibility) -> Response {
     match list {
         Method::ListTools => Response::Tools(Listing::whole(listed(&components.tools, visibility))),
         Method::ListPrompts => {
@@ -226,12 +233,12 @@ fn listed<'a, T: Component>(
     registry.visible(visibility).map(|it| Arc::clone(it.listed()))
 }
 
-fn call_tool(
-    components: &Components,
+fn call_tool<H: Clone>(
+    components: &Components<H>,
     name: &str,
     arguments: Option<&Raw>,
     scope: RequestScope<'_>,
-) -> Result<Job, Fault> {
+) -> Result<Job<H>, Fault> {
     let component = components
         .tools
         .get_visible(name, scope.visibility)
@@ -251,16 +258,15 @@ fn call_tool(
         }
     };
     let result_builder = ResultBuilder::Tool(Arc::clone(component));
-    Ok(Job::new(Arc::clone(&component.handler), input, result_builder)
-        .within(component.options.timeout))
+    Ok(Job::new(component.handler.clone(), input, result_builder).within(component.options.timeout))
 }
 
 /// Returns the handler run that reads `uri`, for handlers that read the server's own resources.
-pub fn find_resource(
-    components: &Components,
+pub fn find_resource<H: Clone>(
+    components: &Components<H>,
     uri: String,
     visibility: &Visibility,
-) -> Result<Job, Fault> {
+) -> Result<Job<H>, Fault> {
     let scope = RequestScope {
         visibility,
         principal: None,
@@ -285,18 +291,18 @@ impl Cursors for NoPages {
     }
 }
 
-fn read_resource(
-    components: &Components,
+fn read_resource<H: Clone>(
+    components: &Components<H>,
     uri: String,
     scope: RequestScope<'_>,
-) -> Result<Job, Fault> {
+) -> Result<Job<H>, Fault> {
     let visibility = scope.visibility;
     if let Some(component) = components.resources.get_visible(&uri, visibility) {
         let mime_type = component.resource.mime_type.clone();
         let cache = scope.hint(component.cache, &**component);
         let reading = Reading { uri, mime_type, cache, keep: component.keep };
         let result_builder = ResultBuilder::Resource(Box::new(reading));
-        let job = Job::new(Arc::clone(&component.handler), "{}".into(), result_builder);
+        let job = Job::new(component.handler.clone(), "{}".into(), result_builder);
         return Ok(job.within(component.options.timeout));
     }
     let mut templates = components.templates.visible(visibility);
@@ -308,16 +314,15 @@ fn read_resource(
     let reading = Reading { uri, mime_type, cache, keep: component.keep };
     let result_builder = ResultBuilder::Resource(Box::new(reading));
     let input = Value::Object(variables).to_string();
-    Ok(Job::new(Arc::clone(&component.handler), input, result_builder)
-        .within(component.options.timeout))
+    Ok(Job::new(component.handler.clone(), input, result_builder).within(component.options.timeout))
 }
 
-fn get_prompt(
-    components: &Components,
+fn get_prompt<H: Clone>(
+    components: &Components<H>,
     name: &str,
     arguments: Vec<(String, String)>,
     visibility: &Visibility,
-) -> Result<Job, Fault> {
+) -> Result<Job<H>, Fault> {
     let component = components
         .prompts
         .get_visible(name, visibility)
@@ -325,16 +330,15 @@ fn get_prompt(
     component.check(&arguments)?;
     let (input, result_builder) =
         (object(arguments).to_string(), ResultBuilder::Prompt(Arc::clone(component)));
-    Ok(Job::new(Arc::clone(&component.handler), input, result_builder)
-        .within(component.options.timeout))
+    Ok(Job::new(component.handler.clone(), input, result_builder).within(component.options.timeout))
 }
 
 /// Returns an empty completion if the target exists and the argument has no completion handler.
-fn complete(
-    components: &Components,
+fn complete<H: Clone>(
+    components: &Components<H>,
     request: CompleteRequest,
     visibility: &Visibility,
-) -> Dispatch {
+) -> Dispatch<H> {
     let found = completion::find(components, &request.target, &request.argument, visibility);
     // Without any completion handler the capability was not declared (Completion, "Error Handling").
     if !matches!(found, Ok(Some(_))) && !completion::any(components) {
@@ -355,27 +359,31 @@ fn complete(
         })),
         Some(found) => {
             let input = json!({ "value": request.value, "arguments": object(request.given) });
-            let handler = Arc::clone(found);
+            let handler = found.clone();
             Dispatch::Run(Job::new(handler, input.to_string(), ResultBuilder::Completion))
         }
     }
 }
 
 /// Runs the handler of a vendor method.
-fn other(components: &Components, method: &MethodName, params: Raw) -> Result<Job, Fault> {
+fn other<H: Clone>(
+    components: &Components<H>,
+    method: &MethodName,
+    params: Raw,
+) -> Result<Job<H>, Fault> {
     let found =
         components.method(method.as_str()).ok_or_else(|| Fault::unknown_method(method.as_str()))?;
     check_params(components, method.as_str(), params.get())?;
     let result_builder = ResultBuilder::Method(Box::new(method.clone()));
-    Ok(Job::new(Arc::clone(found), String::from(Box::<str>::from(params)), result_builder))
+    Ok(Job::new(found.clone(), String::from(Box::<str>::from(params)), result_builder))
 }
 
 /// Runs a handler that replaces the router's answer to a standard method.
-fn replaced(
-    components: &Components,
+fn replaced<H: Clone>(
+    components: &Components<H>,
     request: &Request,
     scope: RequestScope<'_>,
-) -> Option<Result<Job, Fault>> {
+) -> Option<Result<Job<H>, Fault>> {
     let name = request.method();
     let MethodName::Standard(_) = name else { return None };
     let handler = components.method(name.as_str())?;
@@ -386,10 +394,10 @@ fn replaced(
     }
     let description = Arc::new(components.describe());
     let prepared = Prepared::replaced(name, &params, description, scope.is_user_specific());
-    Some(Ok(Job::new(Arc::clone(handler), params, ResultBuilder::Prepared(Arc::new(prepared)))))
+    Some(Ok(Job::new(handler.clone(), params, ResultBuilder::Prepared(Arc::new(prepared)))))
 }
 
-fn check_params(components: &Components, method: &str, params: &str) -> Result<(), Fault> {
+fn check_params<H>(components: &Components<H>, method: &str, params: &str) -> Result<(), Fault> {
     let Some(schema) = components.params.get(method) else { return Ok(()) };
     let given = serde_json::from_str(params).unwrap_or_default();
     schema.check(&given).map_err(|it| {

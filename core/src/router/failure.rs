@@ -102,7 +102,7 @@ mod tests {
     #[test]
     fn a_no_names_its_question_where_there_is_one() {
         let told = |question: &str| {
-            ResultBuilder::Completion
+            ResultBuilder::<()>::Completion
                 .fault(Failure::Declined(question.to_owned()), false, "r")
                 .0
                 .message

@@ -1,6 +1,7 @@
-//! The interface to handlers: input, reply, failure, and the conversion of both into a response or fault.
+//! The interface to handlers: reply, failure, and the conversion of both into a response or fault. A handler itself is a
+//! value of the host's own type, `H`, which the core only stores and hands back.
 
-use std::{any::Any, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use serde_json::value::RawValue;
 
@@ -12,9 +13,6 @@ use crate::{
         UrlElicitationRequiredData, code,
     },
 };
-
-/// An opaque handle that a shell registers and receives back when the handler is to run. The router never inspects it.
-pub type Handler = Arc<dyn Any + Send + Sync>;
 
 /// The reply of a handler, before it is interpreted for a method.
 #[derive(Debug)]
@@ -80,11 +78,11 @@ pub enum Failure {
 
 /// Builds the result of a request from the handler's reply.
 #[derive(Clone, Debug)]
-pub enum ResultBuilder {
-    Tool(Arc<super::RegisteredTool>),
+pub enum ResultBuilder<H> {
+    Tool(Arc<super::RegisteredTool<H>>),
     /// Boxed to keep the enum small: values are moved often, and most are tools.
     Resource(Box<Reading>),
-    Prompt(Arc<super::RegisteredPrompt>),
+    Prompt(Arc<super::RegisteredPrompt<H>>),
     Completion,
     /// A vendor method.
     Method(Box<MethodName>),
@@ -124,7 +122,7 @@ impl From<Fault> for Failure {
     }
 }
 
-impl ResultBuilder {
+impl<H> ResultBuilder<H> {
     /// Returns `true` if the handler may return [`Reply::Questions`] (Multi Round-Trip Requests, "Supported Requests").
     pub fn may_ask(&self) -> bool {
         match self {
@@ -150,7 +148,9 @@ impl ResultBuilder {
     /// Converts a reply into a response. Errors if the reply does not suit the method, or is [`Reply::Questions`].
     pub fn response(&self, reply: Reply) -> Result<Response, Failure> {
         match self {
-            Self::Tool(component) => tool::outcome(Some(component), reply).map(Response::Tool),
+            Self::Tool(component) => {
+                tool::outcome(component.output.as_ref(), reply).map(Response::Tool)
+            }
             Self::Resource(it) => {
                 resource::contents(&it.uri, it.mime_type.as_deref(), it.cache, reply)
             }

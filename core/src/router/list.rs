@@ -58,7 +58,7 @@ pub trait AnyRegistry {
     ) -> Result<bool, Error>;
 }
 
-impl<T: Component<Listed: Serialize>> AnyRegistry for Registry<T> {
+impl<T: Component<Listed: Serialize> + Clone> AnyRegistry for Registry<T> {
     fn has(&self, key: &str) -> bool {
         self.find(key).is_some()
     }
@@ -94,7 +94,7 @@ impl<T: Component<Listed: Serialize>> AnyRegistry for Registry<T> {
     }
 }
 
-impl Components {
+impl<H: Clone> Components<H> {
     pub fn list(&self, list: List) -> &dyn AnyRegistry {
         match list {
             List::Tools => &self.tools,

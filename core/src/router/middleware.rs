@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use super::{
-    Handler, Job, ResultBuilder,
+    Job, ResultBuilder,
     handler::{Failure, Reply, bad_result, own_meta},
     prompt, resource, tool,
 };
@@ -28,10 +28,10 @@ const ASK: &str = ": ask with ctx.elicit and its kin, or return questions (ask.e
 
 /// Middleware that a shell runs around requests.
 #[derive(Clone, Debug)]
-pub struct Middleware {
+pub struct Middleware<H> {
     /// The handler, called with `{"method", "params", "result"}`, or `"error"` in place of the result. It returns the
     /// result, or [`Reply::Nothing`] to leave it unchanged.
-    pub handler: Handler,
+    pub handler: H,
     /// `true` if registered handlers run with a [`MiddlewareFrame`]; `false` if their shell wraps them itself.
     pub wraps_handlers: bool,
     /// The methods that pass this middleware; `None`: all.
@@ -62,19 +62,19 @@ pub enum Resolution {
 
 /// A registered handler that runs inside middleware: the request, and the interpretation of its replies.
 #[derive(Clone, Debug)]
-pub struct MiddlewareFrame {
+pub struct MiddlewareFrame<H> {
     /// The handler of the middleware.
-    pub handler: Handler,
+    pub handler: H,
     pub method: MethodName,
     /// The params of the request: a JSON object.
     pub params: String,
-    result_builder: ResultBuilder,
+    result_builder: ResultBuilder<H>,
 }
 
-impl Middleware {
+impl<H> Middleware<H> {
     /// `methods` are method names such as `tools/list`, or `*` for all.
     pub fn new<N: Into<Box<str>>>(
-        handler: Handler,
+        handler: H,
         methods: impl IntoIterator<Item = N>,
         wraps_handlers: bool,
     ) -> Self {
@@ -86,7 +86,9 @@ impl Middleware {
     pub(super) fn wants(&self, method: &MethodName) -> bool {
         self.methods.as_ref().is_none_or(|it| it.contains(method.as_str()))
     }
+}
 
+impl<H: Clone> Middleware<H> {
     /// Returns the middleware run that receives the router's answer.
     pub(super) fn prepared(
         &self,
@@ -94,7 +96,7 @@ impl Middleware {
         description: Arc<ServerDescription>,
         answer: Resolution,
         is_user_specific: bool,
-    ) -> Job {
+    ) -> Job<H> {
         let mut input = ObjectWriter::with_capacity(256);
         let method = request.method();
         input.member("method", method.as_str()).raw("params", &params(request));
@@ -117,11 +119,7 @@ impl Middleware {
         }
         let (uri, answer) = (uri(request), Some(answer));
         let prepared = Prepared { method, uri, description, answer, is_user_specific };
-        Job::new(
-            Arc::clone(&self.handler),
-            input.finish(),
-            ResultBuilder::Prepared(Arc::new(prepared)),
-        )
+        Job::new(self.handler.clone(), input.finish(), ResultBuilder::Prepared(Arc::new(prepared)))
     }
 }
 
@@ -270,9 +268,9 @@ impl Prepared {
     }
 }
 
-impl MiddlewareFrame {
-    pub(super) fn new(middleware: &Middleware, request: &Request, job: &Job) -> Self {
-        let handler = Arc::clone(&middleware.handler);
+impl<H: Clone> MiddlewareFrame<H> {
+    pub(super) fn new(middleware: &Middleware<H>, request: &Request, job: &Job<H>) -> Self {
+        let handler = middleware.handler.clone();
         let params = match &job.result_builder {
             ResultBuilder::Resource(reading) => {
                 let mut out = ObjectWriter::with_capacity(64);
@@ -294,12 +292,12 @@ impl MiddlewareFrame {
     }
 
     pub(super) fn of_notification(
-        middleware: &Middleware,
+        middleware: &Middleware<H>,
         notification: &MethodName,
         params: &Raw,
     ) -> Self {
         Self {
-            handler: Arc::clone(&middleware.handler),
+            handler: middleware.handler.clone(),
             method: notification.clone(),
             params: params.get().to_owned(),
             result_builder: ResultBuilder::Method(Box::new(notification.clone())),

@@ -25,7 +25,7 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 pub use self::{
     component::{Changes, Component, ComponentOptions},
     dispatch::{Cursors, Dispatch, Job, RequestScope, dispatch, find_resource},
-    handler::{Failure, Handler, Reading, Reply, ResultBuilder},
+    handler::{Failure, Reading, Reply, ResultBuilder},
     list::{AnyRegistry, List},
     meta_keys::problems as meta_problems,
     middleware::{Middleware, MiddlewareFrame, Prepared, Resolution},
@@ -50,20 +50,20 @@ const PAGE_SIZE: usize = 100;
 
 /// An immutable snapshot of everything a server provides. Cheap to clone; a change creates the next snapshot.
 #[derive(Clone, Debug)]
-pub struct Components {
+pub struct Components<H> {
     pub server: Arc<ServerFacts>,
-    pub tools: Registry<RegisteredTool>,
-    pub resources: Registry<RegisteredResource>,
-    pub templates: Registry<RegisteredTemplate>,
-    pub prompts: Registry<RegisteredPrompt>,
+    pub tools: Registry<RegisteredTool<H>>,
+    pub resources: Registry<RegisteredResource<H>>,
+    pub templates: Registry<RegisteredTemplate<H>>,
+    pub prompts: Registry<RegisteredPrompt<H>>,
     /// The style in which tool schemas are published.
     pub schemas: SchemaProfile,
-    visibility_filter: Option<Handler>,
-    methods: Arc<HashMap<String, Handler>>,
+    visibility_filter: Option<H>,
+    methods: Arc<HashMap<String, H>>,
     /// The schemas of params, for vendor methods that declared one.
     params: Arc<HashMap<String, Arc<Schema>>>,
-    notifications: Arc<HashMap<String, Handler>>,
-    middleware: Option<Arc<Middleware>>,
+    notifications: Arc<HashMap<String, H>>,
+    middleware: Option<Arc<Middleware<H>>>,
 }
 
 /// The server's description of itself, and its settings.
@@ -149,7 +149,7 @@ impl Default for RoundLimits {
     }
 }
 
-impl Components {
+impl<H> Components<H> {
     pub fn new(server: ServerFacts) -> Self {
         Self {
             server: Arc::new(server),
@@ -163,29 +163,6 @@ impl Components {
             params: Arc::default(),
             notifications: Arc::default(),
             middleware: None,
-        }
-    }
-
-    /// Registers the completion of one prompt argument or template variable.
-    ///
-    /// Errors if the target or argument does not exist or already has a completion.
-    pub fn add_completion(
-        &mut self,
-        target: &str,
-        argument: &str,
-        handler: Handler,
-    ) -> Result<(), Error> {
-        completion::add(self, target, argument, handler)
-    }
-
-    /// Registers the handler of a vendor method, or a handler that replaces the router's answer to a standard method.
-    /// The handler receives the params as sent and returns the complete result in the vocabulary of the newest
-    /// revision.
-    pub fn add_method(&mut self, name: &str, handler: Handler) -> Result<(), Error> {
-        names::check_method(name)?;
-        match Arc::make_mut(&mut self.methods).insert(name.to_owned(), handler) {
-            None => Ok(()),
-            Some(_) => Err(Error::misuse(format!("the method {name:?} is already registered"))),
         }
     }
 
@@ -212,35 +189,13 @@ impl Components {
         unknown.try_for_each(names::check_middleware)
     }
 
-    /// Registers the handler of a notification: a vendor's, or `notifications/roots/list_changed`.
-    pub fn add_notification(&mut self, name: &str, handler: Handler) -> Result<(), Error> {
-        names::check_notification(name)?;
-        match Arc::make_mut(&mut self.notifications).insert(name.to_owned(), handler) {
-            None => Ok(()),
-            Some(_) => {
-                Err(Error::misuse(format!("the notification {name:?} is already registered")))
-            }
-        }
-    }
-
     /// Returns the handler of a notification.
-    pub fn listener(&self, name: &str) -> Option<&Handler> {
+    pub fn listener(&self, name: &str) -> Option<&H> {
         self.notifications.get(name)
     }
 
-    /// Returns the middleware frame for the handler of a notification.
-    pub fn middleware_frame_of(
-        &self,
-        notification: &MethodName,
-        params: &Raw,
-    ) -> Option<Box<MiddlewareFrame>> {
-        let middleware = self.middleware.as_ref()?;
-        let is_run = middleware.wraps_handlers && middleware.wants(notification);
-        is_run.then(|| Box::new(MiddlewareFrame::of_notification(middleware, notification, params)))
-    }
-
     /// Sets or removes the middleware.
-    pub fn set_middleware(&mut self, middleware: Option<Middleware>) {
+    pub fn set_middleware(&mut self, middleware: Option<Middleware<H>>) {
         self.middleware = middleware.map(Arc::new);
     }
 
@@ -266,7 +221,7 @@ impl Components {
         methods.iter().any(|it| self.methods.contains_key(it.as_str()))
     }
 
-    fn method(&self, name: &str) -> Option<&Handler> {
+    fn method(&self, name: &str) -> Option<&H> {
         self.methods.get(name)
     }
 
@@ -331,5 +286,52 @@ impl Components {
             cache: self.list_hint(),
             meta: None,
         }
+    }
+}
+
+impl<H: Clone> Components<H> {
+    /// Registers the completion of one prompt argument or template variable.
+    ///
+    /// Errors if the target or argument does not exist or already has a completion.
+    pub fn add_completion(
+        &mut self,
+        target: &str,
+        argument: &str,
+        handler: H,
+    ) -> Result<(), Error> {
+        completion::add(self, target, argument, handler)
+    }
+
+    /// Registers the handler of a vendor method, or a handler that replaces the router's answer to a standard method.
+    /// The handler receives the params as sent and returns the complete result in the vocabulary of the newest
+    /// revision.
+    pub fn add_method(&mut self, name: &str, handler: H) -> Result<(), Error> {
+        names::check_method(name)?;
+        match Arc::make_mut(&mut self.methods).insert(name.to_owned(), handler) {
+            None => Ok(()),
+            Some(_) => Err(Error::misuse(format!("the method {name:?} is already registered"))),
+        }
+    }
+
+    /// Registers the handler of a notification: a vendor's, or `notifications/roots/list_changed`.
+    pub fn add_notification(&mut self, name: &str, handler: H) -> Result<(), Error> {
+        names::check_notification(name)?;
+        match Arc::make_mut(&mut self.notifications).insert(name.to_owned(), handler) {
+            None => Ok(()),
+            Some(_) => {
+                Err(Error::misuse(format!("the notification {name:?} is already registered")))
+            }
+        }
+    }
+
+    /// Returns the middleware frame for the handler of a notification.
+    pub fn middleware_frame_of(
+        &self,
+        notification: &MethodName,
+        params: &Raw,
+    ) -> Option<Box<MiddlewareFrame<H>>> {
+        let middleware = self.middleware.as_ref()?;
+        let is_run = middleware.wraps_handlers && middleware.wants(notification);
+        is_run.then(|| Box::new(MiddlewareFrame::of_notification(middleware, notification, params)))
     }
 }

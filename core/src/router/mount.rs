@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use super::{
-    Component, Components, Handler, List, RegisteredPrompt, RegisteredResource, RegisteredTemplate,
+    Component, Components, List, RegisteredPrompt, RegisteredResource, RegisteredTemplate,
     RegisteredTool, Registry, completion::Completions, names,
 };
 use crate::error::Error;
 
 /// Wraps a handler; receives the name of its tool or prompt in the mounted server.
-type Wrap<'a> = dyn Fn(&Handler, Option<&str>) -> Handler + 'a;
+type Wrap<'a, H> = dyn Fn(&H, Option<&str>) -> H + 'a;
 
-impl Components {
+impl<H: Clone> Components<H> {
     /// Registers all components of another server: tools and prompts as `prefix_name`, URIs and methods unchanged.
     /// `wrap` receives each handler with its tool or prompt name in the mounted server.
     ///
@@ -21,7 +21,7 @@ impl Components {
         &mut self,
         prefix: &str,
         other: &Self,
-        wrap: &Wrap<'_>,
+        wrap: &Wrap<'_, H>,
     ) -> Result<Vec<String>, Error> {
         names::check_prefix(prefix)?;
         let mounting = Mounting { prefix, wrap };
@@ -51,7 +51,7 @@ impl Components {
         other: &Self,
         list: List,
         key: &str,
-        wrap: &Wrap<'_>,
+        wrap: &Wrap<'_, H>,
     ) -> Result<Vec<String>, Error> {
         let mounting = Mounting { prefix, wrap };
         match list {
@@ -63,13 +63,13 @@ impl Components {
     }
 }
 
-struct Mounting<'a> {
+struct Mounting<'a, H> {
     prefix: &'a str,
-    wrap: &'a Wrap<'a>,
+    wrap: &'a Wrap<'a, H>,
 }
 
-impl Mounting<'_> {
-    fn all<T: Mounted>(
+impl<H> Mounting<'_, H> {
+    fn all<T: Mounted<H>>(
         &self,
         into: &mut Registry<T>,
         from: &Registry<T>,
@@ -81,7 +81,7 @@ impl Mounting<'_> {
         Ok(warnings)
     }
 
-    fn one<T: Mounted>(
+    fn one<T: Mounted<H>>(
         &self,
         into: &mut Registry<T>,
         from: &Registry<T>,
@@ -91,7 +91,7 @@ impl Mounting<'_> {
         found.map_or(Ok(Vec::new()), |(component, enabled)| self.add(into, component, enabled))
     }
 
-    fn add<T: Mounted>(
+    fn add<T: Mounted<H>>(
         &self,
         into: &mut Registry<T>,
         component: &T,
@@ -102,11 +102,11 @@ impl Mounting<'_> {
         into.add(component, enabled)
     }
 
-    fn wrap(&self, handler: &mut Handler, name: Option<&str>) {
+    fn wrap(&self, handler: &mut H, name: Option<&str>) {
         *handler = (self.wrap)(handler, name);
     }
 
-    fn wrap_all(&self, completions: &mut Completions, name: Option<&str>) {
+    fn wrap_all(&self, completions: &mut Completions<H>, name: Option<&str>) {
         for handler in completions.values_mut() {
             self.wrap(handler, name);
         }
@@ -114,12 +114,12 @@ impl Mounting<'_> {
 }
 
 /// A component that can be mounted.
-trait Mounted: Component {
-    fn mount(&mut self, mounting: &Mounting<'_>) -> Result<(), Error>;
+trait Mounted<H>: Component + Clone {
+    fn mount(&mut self, mounting: &Mounting<'_, H>) -> Result<(), Error>;
 }
 
-impl Mounted for RegisteredTool {
-    fn mount(&mut self, mounting: &Mounting<'_>) -> Result<(), Error> {
+impl<H: Clone> Mounted<H> for RegisteredTool<H> {
+    fn mount(&mut self, mounting: &Mounting<'_, H>) -> Result<(), Error> {
         let tool = Arc::make_mut(&mut self.tool);
         mounting.wrap(&mut self.handler, Some(&tool.name));
         tool.name = List::Tools.mounted_key(mounting.prefix, &tool.name);
@@ -127,8 +127,8 @@ impl Mounted for RegisteredTool {
     }
 }
 
-impl Mounted for RegisteredPrompt {
-    fn mount(&mut self, mounting: &Mounting<'_>) -> Result<(), Error> {
+impl<H: Clone> Mounted<H> for RegisteredPrompt<H> {
+    fn mount(&mut self, mounting: &Mounting<'_, H>) -> Result<(), Error> {
         let prompt = Arc::make_mut(&mut self.prompt);
         mounting.wrap(&mut self.handler, Some(&prompt.name));
         mounting.wrap_all(&mut self.completions, Some(&prompt.name));
@@ -137,15 +137,15 @@ impl Mounted for RegisteredPrompt {
     }
 }
 
-impl Mounted for RegisteredResource {
-    fn mount(&mut self, mounting: &Mounting<'_>) -> Result<(), Error> {
+impl<H: Clone> Mounted<H> for RegisteredResource<H> {
+    fn mount(&mut self, mounting: &Mounting<'_, H>) -> Result<(), Error> {
         mounting.wrap(&mut self.handler, None);
         Ok(())
     }
 }
 
-impl Mounted for RegisteredTemplate {
-    fn mount(&mut self, mounting: &Mounting<'_>) -> Result<(), Error> {
+impl<H: Clone> Mounted<H> for RegisteredTemplate<H> {
+    fn mount(&mut self, mounting: &Mounting<'_, H>) -> Result<(), Error> {
         mounting.wrap(&mut self.handler, None);
         mounting.wrap_all(&mut self.completions, None);
         Ok(())

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use serde_json::value::RawValue;
 
 use super::{
-    Changes, Component, ComponentOptions, Handler,
+    Changes, Component, ComponentOptions,
     completion::Completions,
     component::updated,
     content,
@@ -19,16 +19,16 @@ use crate::{
 
 /// A prompt and its handler.
 #[derive(Clone, Debug)]
-pub struct RegisteredPrompt {
+pub struct RegisteredPrompt<H> {
     pub prompt: Arc<Prompt>,
-    pub handler: Handler,
+    pub handler: H,
     pub options: ComponentOptions,
-    pub(super) completions: Completions,
+    pub(super) completions: Completions<H>,
 }
 
-impl RegisteredPrompt {
+impl<H> RegisteredPrompt<H> {
     /// Errors if the name is empty. Missing `arguments` are published as an empty list.
-    pub fn new(mut prompt: Prompt, handler: Handler) -> Result<Self, Error> {
+    pub fn new(mut prompt: Prompt, handler: H) -> Result<Self, Error> {
         names::check_prompt(&prompt.name)?;
         prompt.arguments.get_or_insert_default();
         Ok(Self {
@@ -62,7 +62,7 @@ impl RegisteredPrompt {
     }
 }
 
-impl Component for RegisteredPrompt {
+impl<H> Component for RegisteredPrompt<H> {
     type Listed = Prompt;
 
     fn key(&self) -> &str {

@@ -137,7 +137,7 @@ impl<T: Component> Registry<T> {
 
     /// Returns `true` if at least one component has restricted visibility.
     pub fn is_guarded(&self) -> bool {
-        let find = || self.entries.list.iter().any(|it| it.component.options().visible.is_some());
+        let find = || self.entries.list.iter().any(|it| it.component.options().is_guarded);
         *self.entries.made.is_guarded.get_or_init(find)
     }
 
@@ -148,7 +148,7 @@ impl<T: Component> Registry<T> {
         found: &mut Vec<(&'static str, String)>,
     ) {
         if self.is_guarded() {
-            let components = self.iter().filter(|it| it.options().visible.is_some() && chosen(it));
+            let components = self.iter().filter(|it| it.options().is_guarded && chosen(it));
             found.extend(components.map(|it| (self.kind, it.key().to_owned())));
         }
     }
@@ -188,30 +188,6 @@ impl<T: Component> Registry<T> {
         let entries = self.change();
         entries.list.remove(at);
         entries.index.remove(key);
-        Ok(())
-    }
-
-    pub fn update(&mut self, key: &str, changes: &Changes) -> Result<(), Error> {
-        let at = self.position(key)?;
-        let mut component = T::clone(&self.entries.list[at].component);
-        component.update(changes)?;
-        self.change().list[at].component = Arc::new(component);
-        Ok(())
-    }
-
-    /// Changes a property of a component that clients do not see.
-    pub(super) fn amend<E>(
-        &mut self,
-        key: &str,
-        amend: impl FnOnce(&mut T) -> Result<(), E>,
-    ) -> Result<(), E>
-    where
-        E: From<Error>,
-    {
-        let at = self.position(key)?;
-        let mut component = T::clone(&self.entries.list[at].component);
-        amend(&mut component)?;
-        self.change().list[at].component = Arc::new(component);
         Ok(())
     }
 
@@ -302,5 +278,31 @@ impl<T: Component> Registry<T> {
         order
             .and_then(|order| self.entries.list.binary_search_by_key(order, |it| it.order).ok())
             .ok_or_else(|| Error::misuse(format!("no {} named {key:?} is registered", self.kind)))
+    }
+}
+
+impl<T: Component + Clone> Registry<T> {
+    pub fn update(&mut self, key: &str, changes: &Changes) -> Result<(), Error> {
+        let at = self.position(key)?;
+        let mut component = T::clone(&self.entries.list[at].component);
+        component.update(changes)?;
+        self.change().list[at].component = Arc::new(component);
+        Ok(())
+    }
+
+    /// Changes a property of a component that clients do not see.
+    pub(super) fn amend<E>(
+        &mut self,
+        key: &str,
+        amend: impl FnOnce(&mut T) -> Result<(), E>,
+    ) -> Result<(), E>
+    where
+        E: From<Error>,
+    {
+        let at = self.position(key)?;
+        let mut component = T::clone(&self.entries.list[at].component);
+        amend(&mut component)?;
+        self.change().list[at].component = Arc::new(component);
+        Ok(())
     }
 }

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use serde_json::{Value, value::RawValue};
 
 use super::{
-    Changes, Component, ComponentOptions, Components, Handler, Visibility,
+    Changes, Component, ComponentOptions, Components, Visibility,
     completion::Completions,
     component::updated,
     handler::{Failure, Reply, bad_result, cannot_ask, own_meta},
@@ -30,9 +30,9 @@ pub struct ReadHint {
 
 /// A resource with a fixed URI.
 #[derive(Clone, Debug)]
-pub struct RegisteredResource {
+pub struct RegisteredResource<H> {
     pub resource: Arc<Resource>,
-    pub handler: Handler,
+    pub handler: H,
     pub options: ComponentOptions,
     pub cache: ReadHint,
     /// The time that the server caches read results for, per URI and principal.
@@ -41,20 +41,20 @@ pub struct RegisteredResource {
 
 /// A resource template.
 #[derive(Clone, Debug)]
-pub struct RegisteredTemplate {
+pub struct RegisteredTemplate<H> {
     pub template: Arc<ResourceTemplate>,
-    pub handler: Handler,
+    pub handler: H,
     pub options: ComponentOptions,
     pub cache: ReadHint,
     /// The time that the server caches read results for, per URI and principal.
     pub keep: Option<Duration>,
-    pub(super) completions: Completions,
+    pub(super) completions: Completions<H>,
     pub(super) uri: Arc<UriTemplate>,
 }
 
-impl RegisteredResource {
+impl<H> RegisteredResource<H> {
     /// Errors if the URI is not valid.
-    pub fn new(resource: Resource, handler: Handler) -> Result<Self, Error> {
+    pub fn new(resource: Resource, handler: H) -> Result<Self, Error> {
         names::check_uri(&resource.uri)?;
         Ok(Self {
             resource: Arc::new(resource),
@@ -66,9 +66,9 @@ impl RegisteredResource {
     }
 }
 
-impl RegisteredTemplate {
+impl<H> RegisteredTemplate<H> {
     /// Errors if the template is not valid; the message names the position.
-    pub fn new(template: ResourceTemplate, handler: Handler) -> Result<Self, Error> {
+    pub fn new(template: ResourceTemplate, handler: H) -> Result<Self, Error> {
         names::check_uri(&template.uri_template)?;
         let uri = UriTemplate::parse(&template.uri_template).map_err(|it| {
             Error::misuse(format!(
@@ -93,7 +93,7 @@ impl RegisteredTemplate {
     }
 }
 
-impl Component for RegisteredResource {
+impl<H> Component for RegisteredResource<H> {
     type Listed = Resource;
 
     fn key(&self) -> &str {
@@ -118,7 +118,7 @@ impl Component for RegisteredResource {
     }
 }
 
-impl Component for RegisteredTemplate {
+impl<H> Component for RegisteredTemplate<H> {
     type Listed = ResourceTemplate;
 
     fn key(&self) -> &str {
@@ -144,8 +144,8 @@ impl Component for RegisteredTemplate {
 }
 
 /// Expands a URI with the given template variables or query variables.
-pub(super) fn filled(
-    components: &Components,
+pub(super) fn filled<H>(
+    components: &Components<H>,
     uri: String,
     variables: Option<&Raw>,
     visibility: &Visibility,

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
 use super::{
-    Changes, Component, ComponentOptions, Handler,
+    Changes, Component, ComponentOptions,
     component::updated,
     handler::{Failure, Reply, bad_result, cannot_ask, own_meta},
     lint, names,
@@ -20,9 +20,9 @@ use crate::{
 
 /// A tool and its handler.
 #[derive(Clone, Debug)]
-pub struct RegisteredTool {
+pub struct RegisteredTool<H> {
     pub tool: Arc<Tool>,
-    pub handler: Handler,
+    pub handler: H,
     pub options: ComponentOptions,
     /// The maximum number of concurrent calls; suspended calls do not count.
     pub concurrency: Option<usize>,
@@ -33,18 +33,18 @@ pub struct RegisteredTool {
     pub(super) input: Arc<Schema>,
     /// The declared input schema, if the handler validates its arguments itself.
     validated: Option<Arc<Schema>>,
-    output: Option<Output>,
+    pub(super) output: Option<Output>,
 }
 
 #[derive(Clone, Debug)]
-struct Output {
+pub(super) struct Output {
     schema: Arc<Schema>,
     is_object: bool,
 }
 
-impl RegisteredTool {
+impl<H> RegisteredTool<H> {
     /// Errors if the name or a schema is not valid; the message names the tool and the fix.
-    pub fn new(tool: Tool, handler: Handler) -> Result<Self, Error> {
+    pub fn new(tool: Tool, handler: H) -> Result<Self, Error> {
         names::check_tool(&tool.name)?;
         let place = |which: &str| format!("the {which} schema of tool {:?}", tool.name);
         let input = compile(&tool.input_schema, &place("input"))?;
@@ -93,7 +93,7 @@ impl RegisteredTool {
     }
 }
 
-impl Component for RegisteredTool {
+impl<H> Component for RegisteredTool<H> {
     type Listed = Tool;
 
     fn key(&self) -> &str {
@@ -124,11 +124,7 @@ impl Component for RegisteredTool {
 }
 
 /// Converts a tool's reply into content and an optional structured value. `None` means that the schema is not known.
-pub(super) fn outcome(
-    component: Option<&RegisteredTool>,
-    reply: Reply,
-) -> Result<ToolOutcome, Failure> {
-    let output = component.and_then(|it| it.output.as_ref());
+pub(super) fn outcome(output: Option<&Output>, reply: Reply) -> Result<ToolOutcome, Failure> {
     match reply {
         Reply::Nothing => match output {
             None => Ok(ToolOutcome { content: "[]".into(), ..ToolOutcome::default() }),

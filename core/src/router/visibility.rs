@@ -6,7 +6,7 @@ use std::collections::HashSet;
 
 use serde_json::json;
 
-use super::{Components, Handler, Registry, component::Component, handler::Reply};
+use super::{Components, Registry, component::Component, handler::Reply};
 use crate::protocol::{CompletionTarget, Method, Principal, Request};
 
 /// The components with a predicate that the caller may see; components without one are visible to everyone.
@@ -30,7 +30,7 @@ impl Visibility {
 
     pub(super) fn sees<T: Component>(&self, kind: &'static str, component: &T) -> bool {
         let Self(Some(shown)) = self else { return true };
-        component.options().visible.is_none() || shown.contains(&(kind, component.key().to_owned()))
+        !component.options().is_guarded || shown.contains(&(kind, component.key().to_owned()))
     }
 }
 
@@ -55,13 +55,13 @@ impl UnresolvedComponents {
     }
 }
 
-impl Components {
+impl<H> Components<H> {
     /// Sets the handler that filters components; its input is [`UnresolvedComponents::question`].
-    pub fn set_visibility_filter(&mut self, visibility_filter: Handler) {
+    pub fn set_visibility_filter(&mut self, visibility_filter: H) {
         self.visibility_filter = Some(visibility_filter);
     }
 
-    pub fn visibility_filter(&self) -> Option<&Handler> {
+    pub fn visibility_filter(&self) -> Option<&H> {
         self.visibility_filter.as_ref()
     }
 
@@ -111,13 +111,13 @@ impl Components {
     fn at(&self, uri: &str, found: &mut Vec<(&'static str, String)>) {
         one(&self.resources, uri, found);
         let concerns =
-            |it: &super::RegisteredTemplate| it.key() == uri || it.uri.match_uri(uri).is_some();
+            |it: &super::RegisteredTemplate<H>| it.key() == uri || it.uri.match_uri(uri).is_some();
         self.templates.guarded(concerns, found);
     }
 }
 
 fn one<T: Component>(registry: &Registry<T>, key: &str, found: &mut Vec<(&'static str, String)>) {
-    if registry.get(key).is_some_and(|it| it.options().visible.is_some()) {
+    if registry.get(key).is_some_and(|it| it.options().is_guarded) {
         found.push((registry.kind(), key.to_owned()));
     }
 }

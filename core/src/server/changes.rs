@@ -2,10 +2,14 @@
 
 use std::sync::Arc;
 
-use super::{handler, middleware::Stack, registry::Hub};
+use super::{
+    handler::{self, Components},
+    middleware::Stack,
+    registry::Hub,
+};
 use crate::{
     error::Error,
-    router::{Changes, Components, List},
+    router::{Changes, List},
     session::server::ListKind,
 };
 

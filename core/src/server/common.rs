@@ -50,7 +50,8 @@ macro_rules! common_methods {
             mut self,
             visible: impl Fn(Option<&$crate::protocol::Principal>) -> bool + Send + Sync + 'static,
         ) -> Self {
-            self.common.options.visible = Some($crate::server::visible::Predicate::handle(visible));
+            self.common.options.is_guarded = true;
+            self.handler.visible = Some($crate::server::visible::Predicate::new(visible));
             self
         }
 

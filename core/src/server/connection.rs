@@ -1,11 +1,12 @@
 //! The interface between a connection and the runner of its handlers.
 
-use std::time::Instant;
+use std::{sync::Arc, time::Instant};
 
+use super::handler::Erased;
 use crate::driver::{Backend, EndpointServer, StreamServer};
 
 /// The backend of a connection. No method blocks.
-pub(super) trait Connection: Backend {
+pub(super) trait Connection: Backend<Arc<Erased>> {
     /// Starts writing what is queued.
     fn flush(&self) {}
 
@@ -15,7 +16,7 @@ pub(super) trait Connection: Backend {
     }
 }
 
-impl Connection for StreamServer {
+impl Connection for StreamServer<Arc<Erased>> {
     fn flush(&self) {
         self.try_flush();
     }
@@ -25,4 +26,4 @@ impl Connection for StreamServer {
     }
 }
 
-impl Connection for EndpointServer {}
+impl Connection for EndpointServer<Arc<Erased>> {}

@@ -12,6 +12,7 @@ use super::{
     middleware::{Mounted, Stack},
     pace::Pace,
     schema,
+    visible::{Predicate, VisibilityFilter},
 };
 use crate::{
     router::{self, Failure, Reply},
@@ -82,12 +83,17 @@ pub mod form {
     pub struct Both<A>(PhantomData<A>);
 }
 
+/// A server's components, with handlers of this host.
+pub(super) type Components = router::Components<Arc<Erased>>;
+
 /// A type-erased handler.
 pub struct Erased {
     run: Box<dyn Fn(String, Context) -> BoxFuture<Outcome> + Send + Sync>,
     /// A schema by which arguments that arrive as strings, such as those of prompts, are converted.
     decoder: Option<Schema>,
     pub(super) pace: Pace,
+    /// The predicate that decides who sees the handler's component.
+    pub(super) visible: Option<Arc<Predicate>>,
     /// The middleware to run around the handler.
     pub(super) stack: Option<Arc<Stack>>,
     /// The middleware of the servers between this one and the one that the handler is mounted into, outermost first.
@@ -102,9 +108,15 @@ impl Erased {
             run: Box::new(run),
             decoder: None,
             pace: Pace::default(),
+            visible: None,
             stack: None,
             mounted: Vec::new(),
         }
+    }
+
+    /// Creates the handler that asks the visibility filter.
+    pub(super) fn filter(filter: Arc<VisibilityFilter>) -> Self {
+        Self::new(move |input, _| Box::pin(std::future::ready(filter.answer(&input))))
     }
 
     pub(super) fn decode_with(&mut self, schema: Schema) {
@@ -128,15 +140,17 @@ impl Erased {
 
 /// Returns the handler with the middleware of its original server, where its tool or prompt has this name.
 pub(super) fn mounted(
-    handler: &router::Handler,
+    handler: &Arc<Erased>,
     stack: &Arc<Stack>,
     name: Option<&str>,
-) -> router::Handler {
-    let Ok(inner) = Arc::clone(handler).downcast::<Erased>() else { return Arc::clone(handler) };
+) -> Arc<Erased> {
+    let inner = Arc::clone(handler);
     let mut mounted = vec![Mounted { stack: Arc::clone(stack), name: name.map(ToOwned::to_owned) }];
     mounted.extend(inner.mounted.iter().cloned());
+    let visible = inner.visible.clone();
     let mut outer = Erased::new(move |input, context| inner.call(input, context));
     outer.mounted = mounted;
+    outer.visible = visible;
     Arc::new(outer)
 }
 

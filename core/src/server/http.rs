@@ -16,7 +16,7 @@ use tokio::task::JoinHandle;
 
 use super::{registry::Hub, run::Runner};
 use crate::{
-    driver::{EndpointServer, HostedEndpoint, Shell, hosted, keep_time},
+    driver::{EndpointServer, HostedEndpoint, hosted, keep_time},
     engine::TestMode,
     error::Error,
     http::{Cors, EndpointConfig},
@@ -169,8 +169,7 @@ impl HttpService {
     pub(super) fn new(hub: &Hub, options: &HttpOptions) -> Self {
         let config = EndpointConfig { path: None, ..EndpointConfig::default() };
         let config = options.endpoint(config);
-        let (server, shell) = endpoint(hub, config, None);
-        let endpoint = hosted(server, shell);
+        let endpoint = endpoint(hub, config, None);
         let timer = tokio::spawn(keep_time(Arc::clone(&endpoint)));
         let timeouts = Timeouts { header: options.header_timeout, idle: options.idle_timeout };
         let grace = options.shutdown_grace;
@@ -227,11 +226,11 @@ pub(super) fn endpoint(
     hub: &Hub,
     config: EndpointConfig,
     test: Option<(TestMode, Option<HttpFacts>)>,
-) -> (Arc<EndpointServer>, Arc<dyn Shell>) {
+) -> Arc<dyn HostedEndpoint> {
     let server = hub.attach(|components| match test {
         None => EndpointServer::new(components, config),
         Some((mode, facts)) => EndpointServer::for_test(components, config, mode, facts),
     });
     let runner = Runner::new(Arc::clone(&server) as Arc<_>);
-    (server, Arc::new(runner))
+    hosted(server, Arc::new(runner))
 }

@@ -61,7 +61,11 @@ struct Station {
 }
 
 enum End {
-    Handler { handler: Arc<Erased>, middleware_frame: Box<MiddlewareFrame>, input: String },
+    Handler {
+        handler: Arc<Erased>,
+        middleware_frame: Box<MiddlewareFrame<Arc<Erased>>>,
+        input: String,
+    },
     Core(Result<Value, (i64, String, Option<Value>)>),
 }
 
@@ -110,7 +114,7 @@ impl Stack {
     }
 
     /// Returns the middleware for the router. `more` are methods that mounted servers have middleware for.
-    pub(super) fn registered(&self, more: &[String]) -> router::Middleware {
+    pub(super) fn registered(&self, more: &[String]) -> router::Middleware<Arc<Erased>> {
         let stack = Arc::new(self.clone());
         let own = Arc::clone(&stack);
         let mut handler = Erased::new(move |input, context| {
@@ -140,13 +144,13 @@ impl Stack {
 /// Runs a handler inside its middleware, if there is any.
 pub(super) fn around(
     handler: &Arc<Erased>,
-    middleware_frame: Option<Box<MiddlewareFrame>>,
+    middleware_frame: Option<Box<MiddlewareFrame<Arc<Erased>>>>,
     input: String,
     context: Context,
 ) -> BoxFuture<Outcome> {
     let Some(middleware_frame) = middleware_frame else { return handler.call(input, context) };
     let method = middleware_frame.method.as_str().to_owned();
-    let outer = middleware_frame.handler.downcast_ref::<Erased>().and_then(|it| it.stack.as_ref());
+    let outer = middleware_frame.handler.stack.as_ref();
     let mut stations: Vec<_> =
         outer.into_iter().flat_map(|it| it.stations(&method, None)).collect();
     for Mounted { stack, name } in &handler.mounted {

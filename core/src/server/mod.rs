@@ -53,11 +53,8 @@ use self::{
     serve::{Hook, Limits},
 };
 use crate::{
-    driver::state_keys,
-    error::Error,
-    framing::DEFAULT_LINE_LIMIT,
-    protocol::Implementation,
-    router::{Components, ServerFacts},
+    driver::state_keys, error::Error, framing::DEFAULT_LINE_LIMIT, protocol::Implementation,
+    router::ServerFacts,
 };
 pub use crate::{
     http::Cors,
@@ -111,7 +108,7 @@ pub struct Server {
 impl Server {
     /// Creates a server with this name for programs; [`Server::title`] sets a name to display.
     pub fn new(name: impl Into<String>) -> Self {
-        let components = Components::new(ServerFacts {
+        let components = handler::Components::new(ServerFacts {
             // An empty list of keys is always valid.
             request_state_keys: state_keys(Vec::new()).unwrap_or_default(),
             ..ServerFacts::new(Implementation::new(name, ""))

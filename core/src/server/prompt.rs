@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use super::{
     common::{Common, common_methods},
-    handler::{Erased, Handler},
+    handler::{Components, Erased, Handler},
     kind::PromptKind,
     registry::{Component, Registered, sealed::Sealed},
     schema,
@@ -12,7 +12,7 @@ use super::{
 use crate::{
     error::Error,
     protocol::{self, PromptArgument},
-    router::{Components, List, RegisteredPrompt},
+    router::{List, RegisteredPrompt},
     schema::Schema,
 };
 

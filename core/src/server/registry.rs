@@ -10,13 +10,10 @@ use serde_json::Value;
 use super::{
     changes::{Change, Changed, Outer},
     connection::Connection,
+    handler::{Components, Erased},
     visible::VisibilityFilter,
 };
-use crate::{
-    error::Error,
-    router::{Components, Handler, List},
-    session::server::ListKind,
-};
+use crate::{error::Error, router::List, session::server::ListKind};
 
 /// An item that can be added to a server: a [`Tool`](super::Tool), a [`Resource`](super::Resource) or a
 /// [`Prompt`](super::Prompt).
@@ -167,7 +164,7 @@ struct State {
 impl Hub {
     pub(super) fn new(mut components: Components) -> Self {
         let visibility_filter = Arc::new(VisibilityFilter::default());
-        components.set_visibility_filter(Arc::clone(&visibility_filter) as Handler);
+        components.set_visibility_filter(Arc::new(Erased::filter(Arc::clone(&visibility_filter))));
         Self {
             state: Mutex::new(State { components, outer: None, connections: Vec::new() }),
             visibility_filter,

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{
     common::{Common, common_methods},
-    handler::{Erased, Handler},
+    handler::{Components, Erased, Handler},
     kind::ResourceKind,
     registry::{Component, Registered, sealed::Sealed},
     schema,
@@ -14,7 +14,7 @@ use super::{
 use crate::{
     error::Error,
     protocol::{self, Annotations, CacheScope, Icon, Raw, ResourceTemplate},
-    router::{Components, List, ReadHint, RegisteredResource, RegisteredTemplate},
+    router::{List, ReadHint, RegisteredResource, RegisteredTemplate},
 };
 
 /// A resource at a URI, or resources behind a URI template of RFC 6570 (Resources).

@@ -19,12 +19,11 @@ use super::{
     handler::{BoxFuture, Erased, Outcome},
     middleware,
     session::Sessions,
-    visible::VisibilityFilter,
     workers::Workers,
 };
 use crate::{
     driver::{Shell, Work},
-    engine::{Run, RunId, abandoned},
+    engine::{Run, RunId},
     router::Failure,
 };
 
@@ -65,7 +64,7 @@ impl Runner {
     }
 
     /// Runs the service's work and the work that results from it. Must be called inside the runtime.
-    pub(super) fn perform(self: &Arc<Self>, mut work: Work) {
+    pub(super) fn perform(self: &Arc<Self>, mut work: Work<Arc<Erased>>) {
         while !work.is_empty() {
             let Work { runs, cancels, resumes, reports, details, answers, .. } =
                 std::mem::take(&mut work);
@@ -160,16 +159,8 @@ impl Runner {
         }
     }
 
-    fn start(self: &Arc<Self>, run: Run) -> Work {
+    fn start(self: &Arc<Self>, run: Run<Arc<Erased>>) -> Work<Arc<Erased>> {
         let Run { id, handler, input, context, is_notification, middleware_frame } = run;
-        let handler = match handler.downcast::<Erased>() {
-            Ok(handler) => handler,
-            Err(other) => {
-                let outcome = other.downcast::<VisibilityFilter>().map(|it| it.answer(&input));
-                let outcome = outcome.unwrap_or_else(|_| Err(abandoned()));
-                return self.finish(id, is_notification, outcome);
-            }
-        };
         let context = Context::new(id, context, Arc::clone(&self.connection), Arc::downgrade(self));
         lock(&self.under_way).insert(id, context.clone());
         let is_quick = handler.pace.is_quick();
@@ -202,7 +193,7 @@ impl Runner {
         Work::default()
     }
 
-    fn finish(&self, run: RunId, is_notification: bool, outcome: Outcome) -> Work {
+    fn finish(&self, run: RunId, is_notification: bool, outcome: Outcome) -> Work<Arc<Erased>> {
         if is_notification && let Err(failure) = &outcome {
             report(&format!("a notification's handler failed: {failure:?}"));
         }
@@ -222,8 +213,8 @@ impl Runner {
     }
 }
 
-impl Shell for Arc<Runner> {
-    fn run(&self, work: Work) {
+impl Shell<Arc<Erased>> for Arc<Runner> {
+    fn run(&self, work: Work<Arc<Erased>>) {
         self.perform(work);
     }
 }

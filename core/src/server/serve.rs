@@ -137,8 +137,8 @@ impl Server {
             at.parse()?
         };
         let config = self.http.endpoint(at.endpoint_config());
-        let (server, shell) = http::endpoint(&self.hub, config, None);
-        listen::listen(&at, server, shell, self.http.listen(self.limits.line)).await
+        let endpoint = http::endpoint(&self.hub, config, None);
+        listen::open(&at, endpoint, self.http.listen(self.limits.line)).await
     }
 
     /// Returns the server as a [`tower_service::Service`], to mount in axum at any path or serve with hyper. Must be

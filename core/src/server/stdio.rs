@@ -14,6 +14,7 @@ use tokio::{sync::oneshot, task::JoinSet};
 
 use super::{
     connection::Connection,
+    handler::Erased,
     registry::Hub,
     run::Runner,
     serve::{LAST_WORDS, Limits, told_to_end},
@@ -104,7 +105,7 @@ pub(super) async fn serve(hub: &Hub, limits: Limits) -> Result<(), Error> {
 }
 
 /// The reading thread: reads frames, runs fast handlers in place, and writes once per batch.
-fn read(mut input: &File, stream: &StreamServer, runner: &Arc<Runner>, limit: usize) {
+fn read(mut input: &File, stream: &StreamServer<Arc<Erased>>, runner: &Arc<Runner>, limit: usize) {
     let runtime = runner.runtime().clone();
     let _entered = runtime.enter();
     let mut decoder = LineDecoder::new(limit);

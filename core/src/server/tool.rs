@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{
     common::{Common, common_methods},
-    handler::{Erased, Handler},
+    handler::{Components, Erased, Handler},
     kind::ToolKind,
     registry::{Component, Registered, sealed::Sealed},
     schema,
@@ -15,7 +15,7 @@ use super::{
 use crate::{
     error::Error,
     protocol::{self, ToolAnnotations, json::to_raw},
-    router::{Components, List, RegisteredTool},
+    router::{List, RegisteredTool},
 };
 
 /// A tool and its options (Tools).

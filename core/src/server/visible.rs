@@ -9,10 +9,13 @@ use std::{
 
 use serde::Deserialize;
 
-use super::{handler::Outcome, run::report};
+use super::{
+    handler::{Components, Erased, Outcome},
+    run::report,
+};
 use crate::{
     protocol::{Principal, json::to_raw},
-    router::{Component, Components, Failure, Handler, Registry, Reply},
+    router::{Component, Failure, Registry, Reply},
 };
 
 /// A predicate that decides by principal whether an item is visible.
@@ -22,12 +25,12 @@ type Visible = dyn Fn(Option<&Principal>) -> bool + Send + Sync;
 
 /// The predicates of the current items, by kind and key.
 #[derive(Default)]
-pub(super) struct VisibilityFilter(Mutex<HashMap<(String, String), Handler>>);
+pub(super) struct VisibilityFilter(Mutex<HashMap<(String, String), Arc<Predicate>>>);
 
 impl Predicate {
-    pub(super) fn handle(
+    pub(super) fn new(
         visible: impl Fn(Option<&Principal>) -> bool + Send + Sync + 'static,
-    ) -> Handler {
+    ) -> Arc<Self> {
         Arc::new(Self(Box::new(visible)))
     }
 
@@ -41,14 +44,14 @@ impl VisibilityFilter {
     /// Replaces the predicates with those of the current items.
     pub(super) fn update(&self, components: &Components) {
         let mut found = HashMap::new();
-        guarded(&components.tools, &mut found);
-        guarded(&components.resources, &mut found);
-        guarded(&components.templates, &mut found);
-        guarded(&components.prompts, &mut found);
+        guarded(&components.tools, |it| &it.handler, &mut found);
+        guarded(&components.resources, |it| &it.handler, &mut found);
+        guarded(&components.templates, |it| &it.handler, &mut found);
+        guarded(&components.prompts, |it| &it.handler, &mut found);
         *self.lock() = found;
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<(String, String), Handler>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<(String, String), Arc<Predicate>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -66,8 +69,8 @@ impl VisibilityFilter {
                 ))
             })?;
         let is_seen = |component: &(String, String)| {
-            let handler = self.lock().get(component).cloned()?;
-            let answer = handler.downcast_ref::<Predicate>()?.ask(principal.as_ref());
+            let predicate = self.lock().get(component).cloned()?;
+            let answer = predicate.ask(principal.as_ref());
             if answer.is_none() {
                 let (kind, key) = component;
                 report(&format!("visible(…) of the {kind} {key:?} panicked, so it stays hidden"));
@@ -79,9 +82,13 @@ impl VisibilityFilter {
     }
 }
 
-fn guarded<T: Component>(registry: &Registry<T>, found: &mut HashMap<(String, String), Handler>) {
+fn guarded<T: Component>(
+    registry: &Registry<T>,
+    handler: impl Fn(&T) -> &Arc<Erased>,
+    found: &mut HashMap<(String, String), Arc<Predicate>>,
+) {
     for (component, _) in registry.all().filter(|_| registry.is_guarded()) {
-        if let Some(predicate) = &component.options().visible {
+        if let Some(predicate) = &handler(component).visible {
             found.insert((registry.kind().into(), component.key().into()), Arc::clone(predicate));
         }
     }

@@ -13,7 +13,7 @@ use super::{
     serve::{LAST_WORDS, Limits},
 };
 use crate::{
-    driver::{HostedEndpoint, hosted, keep_time},
+    driver::{HostedEndpoint, keep_time},
     engine::TestMode,
     error::{Error, ErrorKind},
     framing::Frame,
@@ -107,8 +107,7 @@ struct One {
 impl One {
     fn open(hub: &Hub, test: Option<(TestMode, Option<HttpFacts>)>) -> Self {
         let config = EndpointConfig { max_in_flight: MAX_IN_FLIGHT, ..EndpointConfig::default() };
-        let (server, shell) = endpoint(hub, config, test);
-        let endpoint = hosted(server, shell);
+        let endpoint = endpoint(hub, config, test);
         let timer = tokio::spawn(keep_time(Arc::clone(&endpoint)));
         Self { endpoint, timer: timer.abort_handle() }
     }

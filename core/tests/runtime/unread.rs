@@ -19,9 +19,9 @@ use serde_json::{Value, json};
 
 const MIB: usize = 1024 * 1024;
 
-fn components() -> Arc<Components> {
+fn components() -> Arc<Components<()>> {
     let mut components = Components::new(ServerFacts::new(Implementation::new("teller", "1")));
-    let component = RegisteredResource::new(Resource::new("mem://a", "a"), Arc::new(())).unwrap();
+    let component = RegisteredResource::new(Resource::new("mem://a", "a"), ()).unwrap();
     components.resources.add(component, true).unwrap();
     Arc::new(components)
 }
@@ -42,13 +42,13 @@ fn listen(id: u64, uris: &[String]) -> Value {
     }})
 }
 
-fn served() -> (BufReader<File>, Arc<StreamServer>) {
+fn served() -> (BufReader<File>, Arc<StreamServer<()>>) {
     let (read, write) = std::io::pipe().unwrap();
     let (read, write): (OwnedFd, OwnedFd) = (read.into(), write.into());
     (BufReader::new(read.into()), StreamServer::new(components(), write.into()))
 }
 
-fn hear(server: &StreamServer, message: &Value) {
+fn hear(server: &StreamServer<()>, message: &Value) {
     let line = format!("{message}\n");
     drop(server.feed(&mut LineDecoder::new(64 * MIB), line.as_bytes()));
     server.try_flush();
@@ -180,7 +180,7 @@ impl Unread {
     }
 }
 
-fn post(server: &EndpointServer, body: &Value) -> Unread {
+fn post(server: &EndpointServer<()>, body: &Value) -> Unread {
     let request = http::Request::post("/mcp")
         .header("host", "localhost")
         .header("content-type", "application/json")

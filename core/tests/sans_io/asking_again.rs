@@ -1,7 +1,5 @@
 //! Answers that fit the form but not the handler's type: the question is asked up to three times in all.
 
-use std::sync::Arc;
-
 use gudgeon::{
     engine::{HandlerEvent, Input, Run},
     protocol::{Method, Question, json::to_raw},
@@ -15,7 +13,7 @@ use self::{
     rounds::{able, state, waits},
 };
 
-use crate::support::{asker, rounds};
+use crate::support::{Handler, asker, rounds};
 
 const TOO_OFTEN: &str =
     r#"the client's answer to "Sure?" does not fit, 3 times: nobody is that sure"#;
@@ -25,7 +23,7 @@ fn question(key: &str) -> Question {
 }
 
 /// The handler's own check refuses what was answered under this key.
-fn again(run: &Run, number: u64, key: &str) -> Input<'static> {
+fn again(run: &Run<Handler>, number: u64, key: &str) -> Input<'static, Handler> {
     Input::Handler(
         run.id,
         HandlerEvent::AskAgain {
@@ -46,7 +44,7 @@ fn heard(server: &mut Server) -> Result<Value, String> {
     server.answered.remove(0)
 }
 
-fn finish(server: &mut Server, run: &Run) {
+fn finish(server: &mut Server, run: &Run<Handler>) {
     server.done(run, Ok(Reply::Text("done".into())));
     assert_eq!(server.said()["result"]["content"][0]["text"], "done");
     assert_eq!(server.in_flight(), 0);
@@ -253,7 +251,7 @@ fn returned_questions_are_asked_again_in_both_eras() {
 fn handlers_of_notifications_ask_again_up_to_the_limit() {
     let unfit = json!({"action": "accept", "content": {"value": "yes"}});
     let mut server = Server::with_components(RoundLimits::default(), |components| {
-        components.add_notification("notifications/roots/list_changed", Arc::new(())).unwrap();
+        components.add_notification("notifications/roots/list_changed", Handler::Plain).unwrap();
     });
     server.open("2025-11-25", &able());
     server.hear(&json!({"jsonrpc": "2.0", "method": "notifications/roots/list_changed"}));

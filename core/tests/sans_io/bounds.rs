@@ -1,7 +1,5 @@
 //! Limits of a server's memory per client, and service to other clients at the limit.
 
-use std::sync::Arc;
-
 use gudgeon::{
     engine::HandlerEvent,
     http::{ConnectionId, EndpointConfig, EndpointInput},
@@ -12,6 +10,7 @@ use gudgeon::{
 use serde_json::{Value, json};
 
 use crate::support::{
+    Handler,
     asker::Server,
     fixture, rounds,
     visitor::{Visitor, modern_body},
@@ -27,7 +26,7 @@ fn server() -> Server {
         let template: ResourceTemplate = serde_json::from_value(template).unwrap();
         components
             .templates
-            .add(RegisteredTemplate::new(template, Arc::new(())).unwrap(), true)
+            .add(RegisteredTemplate::new(template, Handler::Plain).unwrap(), true)
             .unwrap();
     })
 }
@@ -50,7 +49,7 @@ fn long(number: usize) -> String {
 
 fn visitor(config: EndpointConfig) -> Visitor {
     let mut components = fixture::components();
-    components.add_notification("acme/changed", Arc::new(())).unwrap();
+    components.add_notification("acme/changed", Handler::Plain).unwrap();
     Visitor::new(components, config)
 }
 

@@ -5,6 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use crate::support::Handler;
 use gudgeon::{
     engine,
     engine::HandlerEvent,
@@ -19,7 +20,7 @@ use gudgeon::{
 };
 use serde_json::Value;
 
-fn components(revisions: &[Revision]) -> Arc<Components> {
+fn components(revisions: &[Revision]) -> Arc<Components<Handler>> {
     let mut components = Components::new(ServerFacts {
         instructions: Some("be kind".into()),
         revisions: revisions.iter().rev().copied().collect(),
@@ -27,8 +28,8 @@ fn components(revisions: &[Revision]) -> Arc<Components> {
     });
     for name in ["quick", "slow"] {
         let schema = json::raw(r#"{"type":"object"}"#.into());
-        let component =
-            RegisteredTool::new(Tool::new(name, schema), Arc::new(name)).expect("a good tool");
+        let component = RegisteredTool::new(Tool::new(name, schema), Handler::Named(name))
+            .expect("a good tool");
         components.tools.add(component, true).expect("a new name");
     }
     Arc::new(components)
@@ -46,12 +47,10 @@ fn config(revisions: &[Revision]) -> ClientConfig {
     }
 }
 
-fn pair(ours: &[Revision], theirs: &[Revision]) -> Pair {
-    Pair::new(Instant::now(), config(ours), components(theirs), |run| {
-        match run.handler.downcast_ref::<&str>() {
-            Some(&"quick") => Some(Ok(Reply::Text("done".into()))),
-            _ => None,
-        }
+fn pair(ours: &[Revision], theirs: &[Revision]) -> Pair<Handler> {
+    Pair::new(Instant::now(), config(ours), components(theirs), |run| match run.handler {
+        Handler::Named("quick") => Some(Ok(Reply::Text("done".into()))),
+        _ => None,
     })
 }
 
@@ -125,7 +124,7 @@ fn a_call_that_times_out_is_cancelled_on_the_server() {
 fn a_vendors_notification_is_delivered_in_both_eras() {
     for revision in Revision::ALL {
         let mut components = Components::clone(&components(&[revision]));
-        components.add_notification("acme/told", Arc::new("told")).expect("a new name");
+        components.add_notification("acme/told", Handler::Named("told")).expect("a new name");
         let mut pair =
             Pair::new(Instant::now(), config(&[revision]), Arc::new(components), |_| None);
         pair.connect().expect("both speak it");

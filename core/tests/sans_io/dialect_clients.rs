@@ -20,7 +20,7 @@ use gudgeon::{
 };
 use serde_json::{Value, json};
 
-use crate::support::fixture::{self, Act};
+use crate::support::{Handler, fixture};
 
 fn config(dialect: Dialect) -> ClientConfig {
     ClientConfig {
@@ -34,10 +34,10 @@ fn config(dialect: Dialect) -> ClientConfig {
     }
 }
 
-fn pair(dialect: Dialect) -> Pair {
+fn pair(dialect: Dialect) -> Pair<Handler> {
     let components = fixture::components_in(Dialect::ALL.to_vec());
     let mut pair = Pair::new(Instant::now(), config(dialect), Arc::new(components), |run| {
-        let act = run.handler.downcast_ref::<Act>().unwrap();
+        let act = run.handler.act();
         act(&serde_json::from_str(&run.input).unwrap(), &mut Vec::new())
     });
     let server = pair.connect().unwrap();
@@ -45,12 +45,12 @@ fn pair(dialect: Dialect) -> Pair {
     pair
 }
 
-fn ask(pair: &mut Pair, method: &str, params: &Value) -> Value {
+fn ask(pair: &mut Pair<Handler>, method: &str, params: &Value) -> Value {
     let result = pair.request(method, &params.to_string()).unwrap();
     serde_json::from_str(result.get()).unwrap()
 }
 
-fn said(pair: &Pair) -> Vec<Value> {
+fn said(pair: &Pair<Handler>) -> Vec<Value> {
     let ours = pair.wire.iter().filter_map(|it| match it {
         Sent::ByClient(frame) => Some(serde_json::from_str(frame).unwrap()),
         Sent::ByServer(_) => None,

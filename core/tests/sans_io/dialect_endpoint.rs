@@ -10,7 +10,7 @@ use gudgeon::{
 use serde_json::{Value, json};
 
 use crate::support::{
-    fixture::{self, Act},
+    Handler, fixture,
     visitor::{BOTH, Visitor},
 };
 
@@ -35,7 +35,7 @@ fn post(visitor: &mut Visitor, more: &[(&str, &str)], body: &Value) -> u64 {
 
 fn run(visitor: &mut Visitor) {
     while let Some(run) = visitor.runs.pop() {
-        let act = run.handler.downcast_ref::<Act>().unwrap();
+        let act = run.handler.act();
         let input = serde_json::from_str(&run.input).unwrap();
         if let Some(outcome) = act(&input, &mut Vec::new()) {
             visitor.handle(EndpointInput::Handler(run.id, HandlerEvent::Done(outcome)));
@@ -207,7 +207,7 @@ fn sessions_of_dated_revisions_do_not_expire_this_way() {
 fn an_idle_message_connection_expires_and_can_be_replaced() {
     let mut visitor = with(&[Dialect::V0_7]);
     let connection = ConnectionId(1);
-    let say = |visitor: &mut Visitor, input: EndpointInput<'_>| -> Vec<Value> {
+    let say = |visitor: &mut Visitor, input: EndpointInput<'_, Handler>| -> Vec<Value> {
         let mut heard = Vec::new();
         visitor.endpoint.handle(visitor.now, input);
         while let Some(output) = visitor.endpoint.poll() {

@@ -1,6 +1,6 @@
 //! Handlers of notifications over HTTP, and questions after the client has disconnected: the sans-IO endpoint.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use gudgeon::{
     engine::{HandlerEvent, Run, RunId},
@@ -15,15 +15,15 @@ use gudgeon::{
 use serde_json::json;
 
 use crate::support::{
-    fixture,
+    Handler, fixture,
     visitor::{BOTH, Visitor, modern_body},
 };
 
 const GONE: &str = "the client disconnected: this question gets no answer";
 
-fn components() -> Components {
+fn components() -> Components<Handler> {
     let mut components = fixture::components();
-    components.add_notification("acme/changed", Arc::new(())).unwrap();
+    components.add_notification("acme/changed", Handler::Plain).unwrap();
     components
 }
 
@@ -31,14 +31,14 @@ fn visitor() -> Visitor {
     Visitor::new(components(), EndpointConfig::default())
 }
 
-fn ask(call: RunId, number: u64) -> EndpointInput<'static> {
+fn ask(call: RunId, number: u64) -> EndpointInput<'static, Handler> {
     let params = to_raw(&json!({}));
     let question = Question { key: format!("k{number}"), method: Method::ListRoots, params };
     EndpointInput::Handler(call, HandlerEvent::Ask { ask: AskId(number), question })
 }
 
 /// The handler of a notification that was told of in this session.
-fn hear(visitor: &mut Visitor, session: &str) -> Run {
+fn hear(visitor: &mut Visitor, session: &str) -> Run<Handler> {
     let body = json!({"jsonrpc": "2.0", "method": "notifications/roots/list_changed"});
     let id = visitor.legacy(session, &body);
     assert_eq!(visitor.reply(id).status, 202);
@@ -47,7 +47,7 @@ fn hear(visitor: &mut Visitor, session: &str) -> Run {
     run
 }
 
-fn done(visitor: &mut Visitor, run: &Run) {
+fn done(visitor: &mut Visitor, run: &Run<Handler>) {
     visitor.handle(EndpointInput::Handler(run.id, HandlerEvent::Done(Ok(Reply::Nothing))));
 }
 

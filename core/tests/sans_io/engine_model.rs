@@ -22,7 +22,10 @@ use gudgeon::{
 use proptest::{collection::vec, prelude::*, sample::Index};
 use serde_json::{Value, json};
 
-use crate::support::asker::{form, questions, yes};
+use crate::support::{
+    Handler,
+    asker::{form, questions, yes},
+};
 
 const PEERS: usize = 3;
 /// What clients call; the last is a resource.
@@ -119,7 +122,7 @@ struct Peer {
 }
 
 struct Model {
-    endpoint: Endpoint,
+    endpoint: Endpoint<Handler>,
     now: Instant,
     peers: Vec<Peer>,
     /// Handlers that run.
@@ -353,7 +356,7 @@ impl Model {
         self.handle(EndpointInput::Message(connection, message.to_string().as_bytes()));
     }
 
-    fn handle(&mut self, input: EndpointInput<'_>) {
+    fn handle(&mut self, input: EndpointInput<'_, Handler>) {
         self.endpoint.handle(self.now, input);
         while let Some(output) = self.endpoint.poll() {
             match output {
@@ -368,7 +371,7 @@ impl Model {
         }
     }
 
-    fn check(&mut self, effect: &Effect) {
+    fn check(&mut self, effect: &Effect<Handler>) {
         match effect {
             Effect::Run(Run { id, is_notification, .. }) => {
                 assert!(self.runs.insert(*id), "{id:?} runs twice");
@@ -426,7 +429,7 @@ fn invalid() -> Value {
     json!({"action": "accept", "content": {"value": 5}})
 }
 
-fn components(rounds: RoundLimits) -> Components {
+fn components(rounds: RoundLimits) -> Components<Handler> {
     let mut components = Components::new(ServerFacts {
         request_state_keys: vec![b"one".to_vec()],
         rounds,
@@ -434,22 +437,22 @@ fn components(rounds: RoundLimits) -> Components {
     });
     for name in &TARGETS[..5] {
         let tool = Tool::new(*name, to_raw(&json!({"type": "object"})));
-        let mut component = RegisteredTool::new(tool, Arc::new(())).unwrap();
+        let mut component = RegisteredTool::new(tool, Handler::Plain).unwrap();
         component.forbids_replay = *name == "forbids";
         component.concurrency = (*name == "alone").then_some(1);
         component.options.timeout =
             ["timed", "alone"].contains(name).then_some(Duration::from_secs(10));
         if *name == "guarded" {
-            component.options.visible = Some(Arc::new(()));
+            component.options.is_guarded = true;
         }
         components.tools.add(component, true).unwrap();
     }
     let resource: Resource =
         serde_json::from_value(json!({"uri": TARGETS[5], "name": "kept"})).unwrap();
-    let mut component = RegisteredResource::new(resource, Arc::new(())).unwrap();
+    let mut component = RegisteredResource::new(resource, Handler::Plain).unwrap();
     component.keep = Some(Duration::from_secs(5));
     components.resources.add(component, true).unwrap();
-    components.set_visibility_filter(Arc::new(()));
-    components.add_notification("acme/changed", Arc::new(())).unwrap();
+    components.set_visibility_filter(Handler::Plain);
+    components.add_notification("acme/changed", Handler::Plain).unwrap();
     components
 }

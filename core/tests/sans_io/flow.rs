@@ -10,22 +10,25 @@ use gudgeon::{
 };
 use serde_json::{Value, json};
 
-use crate::support::asker::{self, Server};
+use crate::support::{
+    Handler,
+    asker::{self, Server},
+};
 
 fn server() -> Server {
     Server::with_components(RoundLimits::default(), |components| {
         let resource = Resource::new("mem://a", "a");
-        let component = RegisteredResource::new(resource, std::sync::Arc::new(())).unwrap();
+        let component = RegisteredResource::new(resource, Handler::Plain).unwrap();
         components.resources.add(component, true).unwrap();
     })
 }
 
-fn log(run: &Run, level: LoggingLevel, text: &str) -> Input<'static> {
+fn log(run: &Run<Handler>, level: LoggingLevel, text: &str) -> Input<'static, Handler> {
     let data = to_raw(&json!(text));
     Input::Handler(run.id, HandlerEvent::Log(Log { level, logger: None, data }))
 }
 
-fn done(server: &mut Server, run: &Run) {
+fn done(server: &mut Server, run: &Run<Handler>) {
     server.done(run, Ok(Reply::Text("done".into())));
 }
 

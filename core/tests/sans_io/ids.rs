@@ -2,6 +2,7 @@
 
 use std::{fmt::Write as _, sync::Arc, time::Instant};
 
+use crate::support::Handler;
 use gudgeon::{
     engine::{Input, Output, Service},
     protocol::{Id, Implementation, json::push_string},
@@ -9,7 +10,7 @@ use gudgeon::{
 };
 use proptest::prelude::*;
 
-fn service() -> Service {
+fn service() -> Service<Handler> {
     let facts = ServerFacts::new(Implementation::new("test", "1"));
     Service::new(Arc::new(Components::new(facts)), &gudgeon::testing::start(Instant::now()))
 }

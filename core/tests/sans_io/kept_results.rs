@@ -6,23 +6,20 @@ use gudgeon::{
     engine::HandlerEvent,
     http::{EndpointConfig, EndpointInput, ExchangeId},
     protocol::{Method, Principal, Question, Resource, ResourceTemplate, json as written},
-    router::{
-        Components, Failure, Handler, Middleware, RegisteredResource, RegisteredTemplate, Reply,
-    },
+    router::{Components, Failure, Middleware, RegisteredResource, RegisteredTemplate, Reply},
     session::{asking::AskId, server::ListKind},
 };
 use serde_json::{Value, json};
 
-use crate::support::{fixture, visitor::Visitor};
+use crate::support::{Handler, fixture, visitor::Visitor};
 
 const KEEP: Duration = Duration::from_secs(10);
 const BOOKS: &str = "shelf://books";
 
-fn components() -> Components {
+fn components() -> Components<Handler> {
     let mut components = fixture::components();
-    let handler: Handler = Arc::new(());
-    let mut books =
-        RegisteredResource::new(Resource::new(BOOKS, "books"), Arc::clone(&handler)).unwrap();
+    let handler: Handler = Handler::Plain;
+    let mut books = RegisteredResource::new(Resource::new(BOOKS, "books"), handler).unwrap();
     books.keep = Some(KEEP);
     components.resources.add(books, true).unwrap();
     let book: ResourceTemplate =
@@ -246,7 +243,7 @@ fn a_run_that_asks_is_not_shared() {
 #[test]
 fn with_middleware_reads_are_not_shared() {
     let mut components = components();
-    let middleware: Handler = Arc::new(());
+    let middleware: Handler = Handler::Plain;
     components.set_middleware(Some(Middleware::new(middleware, ["resources/read"], true)));
     let mut visitor = Visitor::new(components, EndpointConfig::default());
     assert!(read_as(&mut visitor, BOOKS, "one"));

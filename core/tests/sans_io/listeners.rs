@@ -1,7 +1,5 @@
 //! Handlers of notifications, and others whose results can't contain questions: what they can ask.
 
-use std::sync::Arc;
-
 use gudgeon::{
     engine::{HandlerEvent, Input, Run},
     protocol::{LoggingLevel, Method, Prompt, Question, json::to_raw},
@@ -10,21 +8,27 @@ use gudgeon::{
 };
 use serde_json::{Value, json};
 
-use crate::support::asker::{self, Server};
+use crate::support::{
+    Handler,
+    asker::{self, Server},
+};
 
 fn server() -> Server {
     Server::with_components(RoundLimits::default(), |components| {
-        components.add_notification("notifications/roots/list_changed", Arc::new(())).unwrap();
-        components.add_notification("acme/changed", Arc::new(())).unwrap();
-        components.add_method("acme/method", Arc::new(())).unwrap();
+        components.add_notification("notifications/roots/list_changed", Handler::Plain).unwrap();
+        components.add_notification("acme/changed", Handler::Plain).unwrap();
+        components.add_method("acme/method", Handler::Plain).unwrap();
         let prompt: Prompt =
             serde_json::from_value(json!({"name": "p", "arguments": [{"name": "a"}]})).unwrap();
-        components.prompts.add(RegisteredPrompt::new(prompt, Arc::new(())).unwrap(), true).unwrap();
-        components.add_completion("p", "a", Arc::new(())).unwrap();
+        components
+            .prompts
+            .add(RegisteredPrompt::new(prompt, Handler::Plain).unwrap(), true)
+            .unwrap();
+        components.add_completion("p", "a", Handler::Plain).unwrap();
     })
 }
 
-fn roots(run: &Run, number: u64) -> Input<'static> {
+fn roots(run: &Run<Handler>, number: u64) -> Input<'static, Handler> {
     let question = Question {
         key: format!("roots-{number}"),
         method: Method::ListRoots,

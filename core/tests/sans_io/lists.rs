@@ -6,12 +6,12 @@ use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use gudgeon::{
     http::{EndpointConfig, EndpointInput},
     protocol::{CacheScope, Principal, json::to_raw},
-    router::{Components, Failure, Handler, Middleware, ReadHint, Reply},
+    router::{Components, Failure, Middleware, ReadHint, Reply},
     session::server::ListKind,
 };
 use serde_json::{Value, json};
 
-use crate::support::{fixture, visitor::Visitor};
+use crate::support::{Handler, fixture, visitor::Visitor};
 
 /// A server whose lists come three entries at a time.
 fn server(keys: &[&str]) -> Visitor {
@@ -120,7 +120,7 @@ fn cache_hints_are_sent_in_revisions_that_define_them() {
 #[test]
 fn every_revision_gets_its_own_text_and_sees_every_change() {
     let mut visitor = server(&[]);
-    let mut components: Components = fixture::components();
+    let mut components: Components<Handler> = fixture::components();
     let titled = json!({"title": "Adder"});
     components.tools.update("add", titled.as_object().unwrap()).unwrap();
     let request = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/list", "params": {}});
@@ -142,7 +142,7 @@ fn every_revision_gets_its_own_text_and_sees_every_change() {
 }
 
 /// The server's about page, as clients may keep it.
-fn about(scope: Option<CacheScope>) -> Components {
+fn about(scope: Option<CacheScope>) -> Components<Handler> {
     let mut components = fixture::components();
     let mut about = (**components.resources.find("fixture://about").unwrap()).clone();
     about.cache = ReadHint { ttl_ms: 0, scope };
@@ -178,7 +178,7 @@ fn results_for_a_known_caller_are_private_by_default() {
 fn a_list_changed_by_middleware_is_private() {
     for (who, scope) in [(None, "public"), (Some(Arc::new(Principal::new("ada"))), "private")] {
         let mut components = fixture::components();
-        let handler: Handler = Arc::new(());
+        let handler: Handler = Handler::Plain;
         components.set_middleware(Some(Middleware::new(handler, ["tools/list"], false)));
         let mut visitor = Visitor::new(components, EndpointConfig::default());
         visitor.principal = who;

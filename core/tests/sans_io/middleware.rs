@@ -3,10 +3,11 @@
 
 use std::{sync::Arc, time::Instant};
 
+use crate::support::Handler;
 use gudgeon::{
     engine::{Effect, HandlerEvent, Input, Output, Run, Service},
     protocol::{Implementation, Tool, json},
-    router::{Components, Failure, Handler, Middleware, RegisteredTool, Reply, ServerFacts},
+    router::{Components, Failure, Middleware, RegisteredTool, Reply, ServerFacts},
     session::server::ListKind,
 };
 use serde_json::{Value, json};
@@ -18,28 +19,28 @@ enum Who {
 }
 
 struct Shell {
-    service: Service,
+    service: Service<Handler>,
     now: Instant,
     sent: Vec<Value>,
-    runs: Vec<Run>,
+    runs: Vec<Run<Handler>>,
     reports: Vec<String>,
     next: u64,
 }
 
 impl Shell {
-    fn new(components: Components) -> Self {
+    fn new(components: Components<Handler>) -> Self {
         let now = Instant::now();
         let service = Service::new(Arc::new(components), &gudgeon::testing::start(now));
         Self { service, now, sent: Vec::new(), runs: Vec::new(), reports: Vec::new(), next: 0 }
     }
 
-    fn open(components: Components, revision: &str) -> Self {
+    fn open(components: Components<Handler>, revision: &str) -> Self {
         let mut shell = Self::new(components);
         shell.ask("initialize", &initialize(revision));
         shell
     }
 
-    fn tell(&mut self, input: Input<'_>) {
+    fn tell(&mut self, input: Input<'_, Handler>) {
         self.service.handle(self.now, input);
         while let Some(output) = self.service.poll() {
             match output {
@@ -72,7 +73,7 @@ impl Shell {
     /// The handler that waits to be run, and what it is given.
     fn running(&self) -> (Who, Value) {
         let run = self.runs.last().expect("nothing is to be run");
-        let who = match run.handler.is::<Who>() {
+        let who = match run.handler.is("middleware") {
             true => Who::Middleware,
             false => Who::Handler,
         };
@@ -94,10 +95,10 @@ fn initialize(revision: &str) -> Value {
 }
 
 fn handler() -> Handler {
-    Arc::new(())
+    Handler::Plain
 }
 
-fn bare() -> Components {
+fn bare() -> Components<Handler> {
     Components::new(ServerFacts {
         instructions: Some("Ask.".into()),
         ..ServerFacts::new(Implementation::new("t", "1"))
@@ -105,12 +106,12 @@ fn bare() -> Components {
 }
 
 /// A tool, and middleware on these methods.
-fn components(methods: &[&str]) -> Components {
+fn components(methods: &[&str]) -> Components<Handler> {
     let mut components = bare();
     let mut tool = Tool::new("open", json::raw(r#"{"type":"object"}"#.into()));
     tool.title = Some("Open".into());
     components.tools.add(RegisteredTool::new(tool, handler()).unwrap(), true).unwrap();
-    let middleware = Middleware::new(Arc::new(Who::Middleware), methods.iter().copied(), false);
+    let middleware = Middleware::new(Handler::Named("middleware"), methods.iter().copied(), false);
     components.set_middleware(Some(middleware));
     components
 }
@@ -208,7 +209,7 @@ fn requests_with_handlers_are_left_to_the_shell() {
 #[test]
 fn a_shell_that_wants_it_gets_a_passage_around_handlers() {
     let mut components = components(&[]);
-    let middleware = Middleware::new(Arc::new(Who::Middleware), ["tools/call"], true);
+    let middleware = Middleware::new(Handler::Named("middleware"), ["tools/call"], true);
     components.set_middleware(Some(middleware));
     let mut shell = Shell::open(components, "2025-11-25");
     shell.ask("tools/call", &json!({"name": "open", "arguments": {"a": 1}}));

@@ -1,7 +1,5 @@
 //! Handlers that are suspended until a later request brings the answers (2026-07-28, Multi Round-Trip Requests).
 
-use std::sync::Arc;
-
 use gudgeon::{
     engine::{HandlerEvent, Input, Run},
     protocol::{Method, Question, Raw, json::to_raw},
@@ -15,7 +13,7 @@ use self::{
     rounds::{asked, asks, call, done, refused, retry, state, text, waits},
 };
 
-use crate::support::{asker, rounds};
+use crate::support::{Handler, asker, rounds};
 
 #[test]
 fn a_suspended_handler_resumes_for_the_request_with_the_answers() {
@@ -190,7 +188,7 @@ fn a_tool_that_must_not_run_twice_is_refused_once_its_handler_is_gone() {
 }
 
 /// A handler that waits for its turn with the answers of request 3, while request 2 runs in its place.
-fn in_line(server: &mut Server) -> (Run, Run, String) {
+fn in_line(server: &mut Server) -> (Run<Handler>, Run<Handler>, String) {
     let (waits, state) = asked(server, 1, "alone", &["a"]);
     server.hear(&call(2, "alone", &json!({})));
     let runs = server.running();
@@ -370,7 +368,7 @@ fn questions_of_a_suspended_handler_are_checked_and_counted() {
 fn a_handler_in_the_cores_place_asks_as_the_tools_resources_and_prompts_whose_method_it_answers() {
     let replacing = || {
         Server::with_components(RoundLimits::default(), |it| {
-            it.add_method("tools/call", Arc::new(())).unwrap();
+            it.add_method("tools/call", Handler::Plain).unwrap();
         })
     };
     let (mut first, mut second) = (replacing(), replacing());
@@ -392,7 +390,7 @@ fn a_handler_in_the_cores_place_asks_as_the_tools_resources_and_prompts_whose_me
 #[test]
 fn middleware_that_asks_around_a_rejected_request_is_resumed() {
     let mut server = Server::with_components(RoundLimits::default(), |it| {
-        it.set_middleware(Some(Middleware::new(Arc::new(()), ["tools/call"], false)));
+        it.set_middleware(Some(Middleware::new(Handler::Plain, ["tools/call"], false)));
     });
     let (run, state) = asked(&mut server, 1, "nowhere", &["a"]);
     server.hear(&retry(2, "nowhere", &state, &json!({"a": yes()})));

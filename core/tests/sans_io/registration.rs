@@ -2,17 +2,17 @@
 
 use std::{sync::Arc, time::Instant};
 
+use crate::support::Handler;
 use gudgeon::{
     engine::{Input, Output, Service},
     protocol::{Implementation, Prompt, PromptArgument, ResourceTemplate, Revision, Tool, json},
     router::{
-        Components, Handler, RegisteredPrompt, RegisteredTemplate, RegisteredTool, ServerFacts,
-        Visibility,
+        Components, RegisteredPrompt, RegisteredTemplate, RegisteredTool, ServerFacts, Visibility,
     },
 };
 use serde_json::json;
 
-fn components() -> Components {
+fn components() -> Components<Handler> {
     Components::new(ServerFacts {
         page_size: 2,
         ..ServerFacts::new(Implementation::new("test", "1"))
@@ -20,7 +20,7 @@ fn components() -> Components {
 }
 
 fn handler() -> Handler {
-    Arc::new(())
+    Handler::Plain
 }
 
 fn tool(name: &str) -> Tool {
@@ -138,7 +138,7 @@ fn pages_stay_consistent_while_entries_change() {
     for name in ["a", "b", "c", "d", "e"] {
         components.tools.add(RegisteredTool::new(tool(name), handler()).unwrap(), true).unwrap();
     }
-    let page = |components: &Components, after: Option<u64>| {
+    let page = |components: &Components<Handler>, after: Option<u64>| {
         let page = components.tools.page(after, 2, &Visibility::everything());
         (page.items.iter().map(|it| it.name.clone()).collect::<Vec<_>>(), page.next)
     };
@@ -160,7 +160,7 @@ fn a_page_is_serialized_once_per_change() {
     for name in ["a", "b", "c"] {
         components.tools.add(RegisteredTool::new(tool(name), handler()).unwrap(), true).unwrap();
     }
-    let page = |components: &Components, after, size| {
+    let page = |components: &Components<Handler>, after, size| {
         components.tools.page(after, size, &Visibility::everything())
     };
     let first = page(&components, None, 2);
@@ -168,7 +168,7 @@ fn a_page_is_serialized_once_per_change() {
     assert!(Arc::ptr_eq(&first.spellings, &page(&components.clone(), None, 2).spellings));
     assert!(!Arc::ptr_eq(&first.spellings, &page(&components, Some(1), 2).spellings));
     assert_eq!(page(&components, None, 1).items.len(), 1, "another size is another page");
-    let changes: [fn(&mut Components); 4] = [
+    let changes: [fn(&mut Components<Handler>); 4] = [
         |it| it.tools.update("a", json!({"title": "A"}).as_object().unwrap()).unwrap(),
         |it| assert!(it.tools.set_enabled(&["a".into()], &[], false).unwrap()),
         |it| it.tools.remove("c").unwrap(),
@@ -201,7 +201,7 @@ fn a_completion_goes_with_what_it_completes() {
 }
 
 /// Returns the server's declared capabilities.
-fn capabilities(components: &Components) -> String {
+fn capabilities(components: &Components<Handler>) -> String {
     let now = Instant::now();
     let mut service = Service::new(Arc::new(components.clone()), &gudgeon::testing::start(now));
     service.handle(now, Input::Frame(br#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#));

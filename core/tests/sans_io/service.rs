@@ -8,30 +8,30 @@ use std::{
 use gudgeon::{
     engine::{Effect, HandlerEvent, Input, Output, Run, Service},
     protocol::{Implementation, Tool, json},
-    router::{Components, Failure, Handler, RegisteredTool, Reply, ServerFacts},
+    router::{Components, Failure, RegisteredTool, Reply, ServerFacts},
     session::server::ListKind,
 };
 use serde_json::Value;
 
-use crate::support::fixture;
+use crate::support::{Handler, fixture};
 
 struct Shell {
-    service: Service,
+    service: Service<Handler>,
     now: Instant,
     sent: Vec<Value>,
-    runs: Vec<Run>,
+    runs: Vec<Run<Handler>>,
     cancelled: Vec<u64>,
     reports: Vec<String>,
 }
 
 impl Shell {
-    fn new(components: Components) -> Self {
+    fn new(components: Components<Handler>) -> Self {
         let mut shell = Self::unconfirmed(components);
         shell.hear(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
         shell
     }
 
-    fn unconfirmed(components: Components) -> Self {
+    fn unconfirmed(components: Components<Handler>) -> Self {
         let service = Service::new(Arc::new(components), &gudgeon::testing::start(Instant::now()));
         let mut shell = Self {
             service,
@@ -56,7 +56,7 @@ impl Shell {
         ));
     }
 
-    fn handle(&mut self, input: Input<'_>) {
+    fn handle(&mut self, input: Input<'_, Handler>) {
         self.service.handle(self.now, input);
         while let Some(output) = self.service.poll() {
             match output {
@@ -84,12 +84,12 @@ impl Shell {
     }
 }
 
-fn tool(name: &str) -> RegisteredTool {
-    let handler: Handler = Arc::new(());
+fn tool(name: &str) -> RegisteredTool<Handler> {
+    let handler: Handler = Handler::Plain;
     RegisteredTool::new(Tool::new(name, json::raw(r#"{"type":"object"}"#.into())), handler).unwrap()
 }
 
-fn with(component: RegisteredTool) -> Components {
+fn with(component: RegisteredTool<Handler>) -> Components<Handler> {
     let mut components = fixture::components();
     components.tools.add(component, true).unwrap();
     components

@@ -6,45 +6,42 @@ use gudgeon::{
     http::{ConnectionId, EndpointConfig, EndpointInput, ExchangeId, Part, Refused},
     protocol::{Principal, Prompt, PromptArgument, Resource, ResourceTemplate, Tool, json as text},
     router::{
-        Components, Failure, Handler, RegisteredPrompt, RegisteredResource, RegisteredTemplate,
+        Components, Failure, RegisteredPrompt, RegisteredResource, RegisteredTemplate,
         RegisteredTool, Reply,
     },
 };
 use serde_json::{Value, json};
 
 use crate::support::{
-    fixture,
+    Handler, fixture,
     visitor::{Visitor, modern_body},
 };
 
-/// The handler of the visibility filter, to tell its runs from others.
-struct VisibilityFilter;
-
 fn handler() -> Handler {
-    Arc::new(())
+    Handler::Plain
 }
 
 /// The fixture's, and one of each kind that is not for everybody.
-fn unjudged() -> Components {
+fn unjudged() -> Components<Handler> {
     let mut components = fixture::components();
     let schema = text::raw(r#"{"type":"object"}"#.into());
     let mut tool = RegisteredTool::new(Tool::new("drop", schema), handler()).unwrap();
-    tool.options.visible = Some(handler());
+    tool.options.is_guarded = true;
     components.tools.add(tool, true).unwrap();
     let mut resource =
         RegisteredResource::new(Resource::new("staff://pay", "pay"), handler()).unwrap();
-    resource.options.visible = Some(handler());
+    resource.options.is_guarded = true;
     components.resources.add(resource, true).unwrap();
     let template: ResourceTemplate =
         serde_json::from_value(json!({"uriTemplate": "staff://people/{id}", "name": "people"}))
             .unwrap();
     let mut template = RegisteredTemplate::new(template, handler()).unwrap();
-    template.options.visible = Some(handler());
+    template.options.is_guarded = true;
     components.templates.add(template, true).unwrap();
     let mut prompt = Prompt::new("fire");
     prompt.arguments = Some(vec![PromptArgument::new("who")]);
     let mut prompt = RegisteredPrompt::new(prompt, handler()).unwrap();
-    prompt.options.visible = Some(handler());
+    prompt.options.is_guarded = true;
     components.prompts.add(prompt, true).unwrap();
     components.add_completion("fire", "who", handler()).unwrap();
     components
@@ -52,14 +49,14 @@ fn unjudged() -> Components {
 
 fn visitor() -> Visitor {
     let mut components = unjudged();
-    components.set_visibility_filter(Arc::new(VisibilityFilter));
+    components.set_visibility_filter(Handler::Named("filter"));
     Visitor::new(components, EndpointConfig::default())
 }
 
 /// Returns the question to the visibility filter for the last request.
 fn asked(visitor: &Visitor) -> Value {
     let run = visitor.runs.last().unwrap();
-    assert!(run.handler.downcast_ref::<VisibilityFilter>().is_some(), "{run:?}");
+    assert!(run.handler.is("filter"), "{run:?}");
     serde_json::from_str(&run.input).unwrap()
 }
 
@@ -104,7 +101,7 @@ fn lists_contain_the_callers_visible_components() {
 #[test]
 fn a_filter_that_does_not_answer_in_time_shows_nothing() {
     let mut components = unjudged();
-    components.set_visibility_filter(Arc::new(VisibilityFilter));
+    components.set_visibility_filter(Handler::Named("filter"));
     let keep_alive = Duration::from_secs(300);
     let config = EndpointConfig { keep_alive, ..EndpointConfig::default() };
     let mut visitor = Visitor::new(components, config);
@@ -184,7 +181,7 @@ fn partly_visible_lists_are_private() {
 fn public_components_do_not_wait_for_the_visibility_filter() {
     let mut visitor = visitor();
     visitor.modern("tools/call", json!({"name": "echo", "arguments": {"text": "hi"}}));
-    assert!(visitor.runs[0].handler.downcast_ref::<VisibilityFilter>().is_none());
+    assert!(!visitor.runs[0].handler.is("filter"));
     let mut plain = Visitor::new(fixture::components(), EndpointConfig::default());
     let id = plain.modern("tools/list", json!({}));
     assert_eq!(plain.reply(id).json()["result"]["cacheScope"], "public");
@@ -254,7 +251,7 @@ fn a_request_cancelled_during_the_filter_is_dropped() {
 #[test]
 fn pages_contain_visible_components_only() {
     let mut components = unjudged();
-    components.set_visibility_filter(Arc::new(VisibilityFilter));
+    components.set_visibility_filter(Handler::Named("filter"));
     Arc::make_mut(&mut components.server).page_size = 1;
     let mut visitor = Visitor::new(components, EndpointConfig::default());
     let mut params = json!({});

@@ -1,7 +1,7 @@
 //! Handlers that wait for answers to requests (before 2026-07-28): their timeout is suspended, their concurrency slot is
 //! free, and the wait is limited. `parking.rs` tests the same for the modern era.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use gudgeon::{
     engine::{HandlerEvent, Input, Run},
@@ -12,6 +12,7 @@ use proptest::{collection::vec, prelude::*};
 use serde_json::{Value, json};
 
 use crate::support::{
+    Handler,
     asker::{Server, ask, modern, questions, yes},
     rounds::text,
 };
@@ -25,7 +26,7 @@ fn server() -> Server {
 fn opened(revision: &str) -> Server {
     let mut server = Server::with_components(RoundLimits::default(), |components| {
         let tool = Tool::new("both", to_raw(&json!({"type": "object"})));
-        let mut component = RegisteredTool::new(tool, Arc::new(())).unwrap();
+        let mut component = RegisteredTool::new(tool, Handler::Plain).unwrap();
         component.options.timeout = Some(Duration::from_secs(10));
         component.concurrency = Some(1);
         components.tools.add(component, true).unwrap();
@@ -34,7 +35,7 @@ fn opened(revision: &str) -> Server {
     server
 }
 
-fn call(server: &mut Server, id: u64, tool: &str) -> Run {
+fn call(server: &mut Server, id: u64, tool: &str) -> Run<Handler> {
     request(server, id, tool);
     server.running()
 }
@@ -45,13 +46,13 @@ fn request(server: &mut Server, id: u64, tool: &str) {
 }
 
 /// Calls a tool whose handler asks under these keys, and waits: the handler, and the ids of the requests.
-fn asked(server: &mut Server, id: u64, tool: &str, keys: &[&str]) -> (Run, Vec<Value>) {
+fn asked(server: &mut Server, id: u64, tool: &str, keys: &[&str]) -> (Run<Handler>, Vec<Value>) {
     let run = call(server, id, tool);
     let ids = asks(server, &run, keys);
     (run, ids)
 }
 
-fn asks(server: &mut Server, run: &Run, keys: &[&str]) -> Vec<Value> {
+fn asks(server: &mut Server, run: &Run<Handler>, keys: &[&str]) -> Vec<Value> {
     for (number, key) in keys.iter().enumerate() {
         server.handle(ask(run, number as u64, key));
     }
@@ -79,7 +80,7 @@ fn wait(server: &mut Server, seconds: u64) {
     server.handle(Input::Tick);
 }
 
-fn done(server: &mut Server, run: &Run, text: &str) {
+fn done(server: &mut Server, run: &Run<Handler>, text: &str) {
     server.done(run, Ok(Reply::Text(text.into())));
 }
 
@@ -404,7 +405,7 @@ fn step() -> impl Strategy<Value = Step> {
 #[derive(Default)]
 struct Scene {
     next: u64,
-    running: Vec<Run>,
+    running: Vec<Run<Handler>>,
     open: Vec<Value>,
 }
 

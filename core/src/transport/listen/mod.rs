@@ -27,7 +27,7 @@ use self::{
 };
 use super::{http::server as http, lines::Lines, send_queue::Connected, timeouts::Timeouts};
 use crate::{
-    driver::{EndpointServer, HostedEndpoint, Shell, hosted, keep_time},
+    driver::{EndpointServer, HostedEndpoint, SharedHandler, Shell, hosted, keep_time},
     error::Error,
 };
 
@@ -78,13 +78,21 @@ pub struct Listening {
 ///
 /// # Errors
 /// Errors if the address can't be bound or the certificate can't be used. Panics outside a tokio runtime.
-pub async fn listen(
+pub async fn listen<H: SharedHandler>(
     at: &Address,
-    server: Arc<EndpointServer>,
-    shell: Arc<dyn Shell>,
+    server: Arc<EndpointServer<H>>,
+    shell: Arc<dyn Shell<H>>,
     options: ListenOptions,
 ) -> Result<Listening, Error> {
-    let endpoint = hosted(server, shell);
+    open(at, hosted(server, shell), options).await
+}
+
+/// Listens at an address and serves connections to an endpoint.
+pub(crate) async fn open(
+    at: &Address,
+    endpoint: Arc<dyn HostedEndpoint>,
+    options: ListenOptions,
+) -> Result<Listening, Error> {
     let protocol = Protocol::of(at, options.tls.as_ref())?;
     let socket = Socket::bind(at, options.shares_port).await?;
     let url = at.url(socket.port(), options.tls.is_some());

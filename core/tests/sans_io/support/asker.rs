@@ -5,6 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use crate::support::Handler;
 use gudgeon::{
     engine::{Effect, HandlerEvent, Input, Output, Run, RunId, Service},
     protocol::{Implementation, Method, Question, Tool, json::to_raw},
@@ -14,8 +15,8 @@ use gudgeon::{
 use serde_json::{Value, json};
 
 pub(crate) struct Server {
-    pub(crate) service: Service,
-    pub(crate) runs: Vec<Run>,
+    pub(crate) service: Service<Handler>,
+    pub(crate) runs: Vec<Run<Handler>>,
     pub(crate) sent: Vec<Value>,
     pub(crate) answered: Vec<Result<Value, String>>,
     pub(crate) reports: Vec<String>,
@@ -36,7 +37,7 @@ impl Server {
     /// With more that it offers.
     pub(crate) fn with_components(
         rounds: RoundLimits,
-        component: impl FnOnce(&mut Components),
+        component: impl FnOnce(&mut Components<Handler>),
     ) -> Self {
         let mut components = Components::new(ServerFacts {
             request_state_keys: vec![b"one".to_vec()],
@@ -45,7 +46,7 @@ impl Server {
         });
         for name in ["tool", "other", "forbids", "slow", "alone"] {
             let tool = Tool::new(name, to_raw(&json!({"type": "object"})));
-            let mut component = RegisteredTool::new(tool, Arc::new(())).unwrap();
+            let mut component = RegisteredTool::new(tool, Handler::Plain).unwrap();
             component.forbids_replay = name == "forbids";
             component.options.timeout = (name == "slow").then_some(Duration::from_secs(10));
             component.concurrency = (name == "alone").then_some(1);
@@ -65,7 +66,7 @@ impl Server {
         }
     }
 
-    pub(crate) fn handle(&mut self, input: Input<'_>) {
+    pub(crate) fn handle(&mut self, input: Input<'_, Handler>) {
         self.service.handle(self.now, input);
         while let Some(output) = self.service.poll() {
             match output {
@@ -110,11 +111,11 @@ impl Server {
         self.sent.remove(0)
     }
 
-    pub(crate) fn running(&mut self) -> Run {
+    pub(crate) fn running(&mut self) -> Run<Handler> {
         self.runs.pop().expect("a handler runs")
     }
 
-    pub(crate) fn done(&mut self, run: &Run, reply: Result<Reply, Failure>) {
+    pub(crate) fn done(&mut self, run: &Run<Handler>, reply: Result<Reply, Failure>) {
         self.handle(Input::Handler(run.id, HandlerEvent::Done(reply)));
     }
 
@@ -142,7 +143,7 @@ pub(crate) fn questions(keys: &[&str]) -> Reply {
 }
 
 /// A running handler asks the form under this key.
-pub(crate) fn ask(run: &Run, number: u64, key: &str) -> Input<'static> {
+pub(crate) fn ask(run: &Run<Handler>, number: u64, key: &str) -> Input<'static, Handler> {
     let question = Question { key: key.into(), method: Method::Elicit, params: to_raw(&form()) };
     Input::Handler(run.id, HandlerEvent::Ask { ask: AskId(number), question })
 }

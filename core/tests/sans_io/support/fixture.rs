@@ -2,14 +2,15 @@
 
 use std::{sync::Arc, time::Duration};
 
+use crate::support::Handler;
 use gudgeon::{
     protocol::{
         Dialect, Implementation, Method, Prompt, PromptArgument, Resource, ResourceTemplate, Tool,
         json::to_raw,
     },
     router::{
-        Components, Failure, Handler, Middleware, RegisteredPrompt, RegisteredResource,
-        RegisteredTemplate, RegisteredTool, Reply, ServerFacts,
+        Components, Failure, Middleware, RegisteredPrompt, RegisteredResource, RegisteredTemplate,
+        RegisteredTool, Reply, ServerFacts,
     },
     schema::closed,
 };
@@ -46,12 +47,12 @@ pub(crate) enum Told {
     Change(String),
 }
 
-pub(crate) fn components() -> Components {
+pub(crate) fn components() -> Components<Handler> {
     build(|_, act| act)
 }
 
 /// `behind`: what is run for the handler of this tool, prompt, resource or argument.
-fn build(behind: fn(&str, Act) -> Act) -> Components {
+fn build(behind: fn(&str, Act) -> Act) -> Components<Handler> {
     let mut components = Components::new(ServerFacts {
         instructions: Some("Ask the fixture.".into()),
         request_state_keys: vec![b"the key of every fixture".to_vec()],
@@ -76,7 +77,7 @@ fn build(behind: fn(&str, Act) -> Act) -> Components {
 }
 
 /// The additional components of a server with dialects.
-pub(crate) fn components_in(dialects: Vec<Dialect>) -> Components {
+pub(crate) fn components_in(dialects: Vec<Dialect>) -> Components<Handler> {
     let mut components = components();
     if !dialects.is_empty() {
         let what = json!({"type": "object", "properties": {"what": {"type": "string"}}, "required": ["what"]});
@@ -115,7 +116,7 @@ pub(crate) fn components_in(dialects: Vec<Dialect>) -> Components {
 
 /// What the server offers, behind its middleware: as every shell does it, around each handler and around what the core
 /// answers by itself.
-pub(crate) fn components_behind_middleware() -> Components {
+pub(crate) fn components_behind_middleware() -> Components<Handler> {
     let mut components = build(|name, act| match name {
         "add" => act::add_a_hundred,
         "echo" => act::echo_loudly,
@@ -134,13 +135,13 @@ fn none() -> Value {
     json!({"type": "object", "properties": {}})
 }
 
-fn tool(name: &str, description: &str, input: &Value, act: Act) -> RegisteredTool {
+fn tool(name: &str, description: &str, input: &Value, act: Act) -> RegisteredTool<Handler> {
     let mut tool = Tool::new(name, closed(to_raw(input)));
     tool.description = Some(description.into());
     RegisteredTool::new(tool, handler(act)).unwrap()
 }
 
-fn add_tools(components: &mut Components, behind: fn(&str, Act) -> Act) {
+fn add_tools(components: &mut Components<Handler>, behind: fn(&str, Act) -> Act) {
     let integer = json!({"type": "integer"});
     let text = json!({"type": "string"});
     let book = json!({
@@ -185,7 +186,7 @@ fn add_tools(components: &mut Components, behind: fn(&str, Act) -> Act) {
     }
 }
 
-fn add_resources(components: &mut Components, behind: fn(&str, Act) -> Act) {
+fn add_resources(components: &mut Components<Handler>, behind: fn(&str, Act) -> Act) {
     let about = resource(&json!({
         "uri": "fixture://about", "name": "about", "description": "About the fixture.", "mimeType": "text/plain",
     }));
@@ -223,7 +224,7 @@ fn argument(name: &str, required: bool) -> PromptArgument {
 }
 
 fn handler(act: Act) -> Handler {
-    Arc::new(act)
+    Handler::Act(act)
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "all handlers have one type")]

@@ -9,3 +9,28 @@ pub(crate) mod spec;
 pub(crate) mod subscriber;
 pub(crate) mod visitor;
 pub(crate) mod wire;
+
+/// The handlers of these tests.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Handler {
+    /// A handler of the fixture.
+    Act(fixture::Act),
+    /// A handler that is told from others by its name.
+    Named(&'static str),
+    Plain,
+}
+
+impl Handler {
+    /// Returns what a handler of the fixture does.
+    pub(crate) fn act(self) -> fixture::Act {
+        match self {
+            Self::Act(act) => act,
+            Self::Named(_) | Self::Plain => panic!("{self:?} is no handler of the fixture"),
+        }
+    }
+
+    /// Returns whether the handler has this name.
+    pub(crate) fn is(self, name: &str) -> bool {
+        matches!(self, Self::Named(it) if it == name)
+    }
+}

@@ -8,6 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use crate::support::Handler;
 use gudgeon::{
     engine::{Effect, HandlerEvent, Run},
     http::{
@@ -23,9 +24,9 @@ use serde_json::{Value, json};
 pub(crate) const BOTH: &str = "application/json, text/event-stream";
 
 pub(crate) struct Visitor {
-    pub(crate) endpoint: Endpoint,
+    pub(crate) endpoint: Endpoint<Handler>,
     pub(crate) now: Instant,
-    pub(crate) runs: Vec<Run>,
+    pub(crate) runs: Vec<Run<Handler>>,
     pub(crate) cancelled: Vec<u64>,
     pub(crate) reports: Vec<String>,
     pub(crate) answers: Vec<(u64, Result<String, String>)>,
@@ -84,7 +85,7 @@ impl Answered {
 }
 
 impl Visitor {
-    pub(crate) fn new(components: Components, config: EndpointConfig) -> Self {
+    pub(crate) fn new(components: Components<Handler>, config: EndpointConfig) -> Self {
         let now = Instant::now();
         let start = gudgeon::testing::start(now);
         Self {
@@ -101,7 +102,7 @@ impl Visitor {
         }
     }
 
-    pub(crate) fn handle(&mut self, input: EndpointInput<'_>) {
+    pub(crate) fn handle(&mut self, input: EndpointInput<'_, Handler>) {
         self.endpoint.handle(self.now, input);
         while let Some(output) = self.endpoint.poll() {
             match output {
