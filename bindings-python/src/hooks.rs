@@ -4,7 +4,7 @@ use pyo3::{prelude::*, sync::PyOnceLock};
 
 use crate::calling;
 
-/// Functions of `gudgeon._calls`.
+/// Functions of `gudgeon._call.entry`.
 #[derive(Debug)]
 pub(crate) struct Hooks {
     /// `enter(invoke, raw, call)`: runs a `def` handler inside its own context.
@@ -28,7 +28,7 @@ static HOOKS: PyOnceLock<Hooks> = PyOnceLock::new();
 /// Imported when the first server is created.
 pub(crate) fn hooks(py: Python<'_>) -> PyResult<&Hooks> {
     HOOKS.get_or_try_init(py, || {
-        let module = py.import("gudgeon._calls")?;
+        let module = py.import("gudgeon._call.entry")?;
         let get = |name: &str| module.getattr(name).map(Bound::unbind);
         Ok(Hooks {
             enter: get("enter")?,

@@ -4,7 +4,7 @@ import asyncio
 import json
 from typing import Any
 
-from gudgeon._plan import Plan, make_plan
+from gudgeon._plan.plan import Plan, make_plan
 
 
 def tool(fn: Any, **options: Any) -> Plan:

@@ -314,14 +314,14 @@ def test_threads_share_a_blocking_client(app):
 
 
 async def test_a_transport_of_ones_own(app):
-    from gudgeon._testing_wire import Tap
+    from gudgeon._testing.wire import Tap
 
     async with Client(Tap(app, None, None, None)) as client:
         assert (await client.call_tool("say", {"text": "a\nb"})).text == "a\nb"
 
 
 def test_a_transport_of_ones_own_blocking(app):
-    from gudgeon._testing_wire import Tap
+    from gudgeon._testing.wire import Tap
 
     with SyncClient(Tap(app, None, None, None)) as client:
         assert client.call_tool("say", {"text": "a"}).text == "a"
@@ -343,7 +343,7 @@ async def _until(condition):
 
 @pytest.mark.parametrize("busy", ["receive", "close"])
 async def test_a_transport_is_closed_whole_also_when_both_sides_end_at_once(busy: str) -> None:
-    from gudgeon._client_memory import pump
+    from gudgeon._client.memory import pump
 
     class Slow:
         def __init__(self) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from gudgeon import Client, Command, Retry, SyncClient
-from gudgeon._client_targets import place_of
+from gudgeon._client.targets import place_of
 
 
 def argv(target):

@@ -5,8 +5,8 @@ from typing import Annotated, Any
 
 import pytest
 
-from gudgeon._markers import Depends
-from gudgeon._plan_depends import Overrides
+from gudgeon._plan.depends import Overrides
+from gudgeon._schema.markers import Depends
 from gudgeon.errors import ToolError
 from plans import call, tool
 

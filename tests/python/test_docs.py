@@ -10,7 +10,12 @@ import pytest
 import gudgeon
 from gudgeon import ask, errors, middleware, testing, types
 
-HOMES = sorted(path.stem for path in Path(gudgeon.__file__).parent.glob("*.py") if path.stem != "__init__")
+PACKAGE = Path(gudgeon.__file__).parent
+HOMES = sorted(
+    ".".join(path.relative_to(PACKAGE).with_suffix("").parts)
+    for path in PACKAGE.rglob("*.py")
+    if path.stem != "__init__"
+)
 PUBLIC = {
     f"{home.__name__}.{name}": getattr(home, name)
     for home in (gudgeon, ask, errors, middleware, testing, types)
@@ -36,7 +41,12 @@ def test_the_examples_of_docstrings_give_what_they_show(home: str) -> None:
 def test_enough_examples_are_there() -> None:
     finder = doctest.DocTestFinder(exclude_empty=True)
     modules = [importlib.import_module(f"gudgeon.{home}") for home in HOMES]
-    shown = {test.name.split(".", 2)[2] for module in modules for test in finder.find(module) if test.examples}
+    shown = {
+        test.name.removeprefix(f"{module.__name__}.")
+        for module in modules
+        for test in finder.find(module)
+        if test.examples
+    }
     wanted = {"Server", "Server.tool", "Server.resource", "Server.prompt", "Server.complete", "Server.middleware"}
     wanted |= {"Context", "SyncContext", "Client", "SyncClient", "SyncClient.call_tool", "SyncClientGroup", "Command"}
     wanted |= {"Retry", "Depends", "ToolResult", "Image", "ToolError", "elicit", "sample", "connect_sync"}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gudgeon._docstrings import parse
+from gudgeon._schema.docstrings import parse
 
 GOOGLE = """Add two numbers.
 

@@ -11,7 +11,8 @@ import pytest
 import gudgeon
 from editors import LanguageServer
 
-STUBS = sorted(path for path in Path(gudgeon.__file__).parent.glob("*.pyi") if path.stem != "_native")
+PACKAGE = Path(gudgeon.__file__).parent
+STUBS = sorted(path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.pyi") if path.stem != "_native")
 PROGRAM = """\
 from gudgeon import Client, ClientGroup, Context, Image, Request, Server, SyncClient, SyncContext, ask, errors, testing
 
@@ -52,9 +53,10 @@ def test_editors_show_the_whole_docstring(tmp_path: Path) -> None:
             assert last in hovered, f"hovering over {expression} does not show {last!r} but {hovered!r}"
 
 
-@pytest.mark.parametrize("stub", STUBS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("stub", STUBS, ids=lambda path: ".".join(path.with_suffix("").parts))
 def test_no_stub_hides_a_docstring(stub: Path) -> None:
-    module: Any = gudgeon if stub.stem == "__init__" else importlib.import_module(f"gudgeon.{stub.stem}")
+    name = ".".join(("gudgeon", *stub.with_suffix("").parts))
+    module: Any = importlib.import_module(name.removesuffix(".__init__"))
     hidden = []
 
     def look(body: list[ast.stmt], it: Any, path: str) -> None:
@@ -65,5 +67,5 @@ def test_no_stub_hides_a_docstring(stub: Path) -> None:
             if isinstance(statement, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
                 look(statement.body, getattr(it, statement.name, None), f"{path}.{statement.name}")
 
-    look(ast.parse(stub.read_text(encoding="utf-8")).body, module, stub.stem)
+    look(ast.parse((PACKAGE / stub).read_text(encoding="utf-8")).body, module, stub.stem)
     assert not hidden, f"{stub.name} has docstrings that hide those of the source: {', '.join(hidden)}"

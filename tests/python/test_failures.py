@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gudgeon import Server, SyncClient
-from gudgeon._failures import InvalidArguments, describe_error
+from gudgeon._call.failures import InvalidArguments, describe_error
 from gudgeon.errors import Cancelled, Declined, ProtocolError, ResourceNotFound, ToolError, UrlElicitationRequired
 from gudgeon.types import ElicitRequest, Image, ToolResult
 from plans import tool
@@ -93,7 +93,7 @@ def test_the_log_shows_the_users_lines_and_clients_only_where_they_may(
             text = client.call_tool(name, raise_on_error=False).text
             log = logged(caplog)
             assert "in helper" in log and f"in {name}" in log and "a secret" in log
-            assert behind_middleware or '_calls.py"' not in log, (
+            assert behind_middleware or '_call/entry.py"' not in log, (
                 "what is ours comes before the user's lines, and is left out"
             )
             if debug:

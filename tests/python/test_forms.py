@@ -13,8 +13,8 @@ from msgspec import Meta
 from typing_extensions import TypedDict
 
 from gudgeon import ask
-from gudgeon._forms import form
 from gudgeon._native import form_problem
+from gudgeon._schema.forms import form
 from gudgeon.errors import Cancelled, Declined, ProtocolError
 from gudgeon.types import Root, Text, Tool, user
 

@@ -8,7 +8,7 @@ import pydantic
 import pytest
 
 from gudgeon import Context, ProtocolError, Server, SyncClient, SyncContext, ToolError
-from gudgeon._json import encode
+from gudgeon._model.json import encode
 from gudgeon.middleware import Next, Request
 from gudgeon.types import ToolResult
 

@@ -14,9 +14,9 @@ import pytest
 from typing_extensions import NotRequired
 
 from gudgeon import Server
-from gudgeon._failures import InvalidArguments
-from gudgeon._markers import Depends, Header
-from gudgeon._plan import make_plan
+from gudgeon._call.failures import InvalidArguments
+from gudgeon._plan.plan import make_plan
+from gudgeon._schema.markers import Depends, Header
 from plans import call, output, schema, tool
 
 pytestmark = pytest.mark.usefixtures("contexts")

@@ -15,7 +15,7 @@ import pytest
 from msgspec import Meta
 from typing_extensions import NotRequired, TypeAliasType, TypedDict
 
-from gudgeon._schema import SchemaError, schema_of
+from gudgeon._schema.json_schema import SchemaError, schema_of
 
 
 class Colour(enum.Enum):

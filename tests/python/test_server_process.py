@@ -107,7 +107,7 @@ def test_the_end_runs_the_hooks_and_exits_with_0_although_threads_and_timers_liv
     """
     source += asynchronous if is_async else sync
     source += """
-        from gudgeon._lifespan import Lifespan
+        from gudgeon._server.lifespan import Lifespan
         app._lifespan = Lifespan(app, life)
 
         @app.tool
@@ -175,7 +175,7 @@ def test_an_interpreter_that_exits_while_handlers_run_ends_cleanly(seconds: floa
     source = f"""
 import socket, sys, time
 from gudgeon import Server
-from gudgeon._serving import Served
+from gudgeon._serving.serve import Served
 
 app = Server("t")
 

@@ -5,11 +5,11 @@ Nothing is imported before it is used: `import gudgeon` costs next to nothing.
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # editors look here for the docstrings of what the stub declares
-    from ._chain import Request as Request
-    from ._facts import Facts as _Facts  # noqa: F401
-    from ._markers import Depends as Depends, Header as Header
-    from ._names import Listening as Listening
-    from ._registry import Registry as Registry
+    from ._call.facts import Facts as _Facts  # noqa: F401
+    from ._model.names import Listening as Listening
+    from ._schema.markers import Depends as Depends, Header as Header
+    from ._server.middleware import Request as Request
+    from ._server.registry import Registry as Registry
     from .context import (
         Context as Context,
         SyncContext as SyncContext,
@@ -22,9 +22,9 @@ del TYPE_CHECKING
 _HOMES = {
     "server": ("Server",),
     "context": ("Context", "SyncContext", "current_context", "current_sync_context"),
-    "_chain": ("Request",),
-    "_registry": ("Registry",),
-    "_markers": ("Depends", "Header"),
+    "_server.middleware": ("Request",),
+    "_server.registry": ("Registry",),
+    "_schema.markers": ("Depends", "Header"),
     "middleware": ("Next",),
     "errors": (
         "Cancelled",
@@ -45,7 +45,7 @@ _HOMES = {
         "SyncClientGroup",
         "SyncSubscription",
     ),
-    "_names": (
+    "_model.names": (
         "CallOptions",
         "ClientOptions",
         "HttpOptions",
@@ -86,7 +86,7 @@ def __getattr__(name):
         if name not in types.__all__ or name.startswith("_"):
             import sys
 
-            from ._foreign import foreign_name
+            from ._model.foreign import foreign_name
 
             raise foreign_name(name, sys._getframe(1))
         value = getattr(types, name)

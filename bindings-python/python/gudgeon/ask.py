@@ -56,7 +56,7 @@ class Question:
         try:
             return self._read(result)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
-            from ._asking import InvalidAnswer
+            from ._call.asking import InvalidAnswer
 
             raise InvalidAnswer(self.message, error) from None
 
@@ -98,11 +98,11 @@ def elicit(message, type=..., *, key=None, default=_UNSET, schema=..., **unknown
     ...     print(str(error).partition(", and")[0])
     the form "How many?" can't be asked: its property "value" is of several types
     """
-    from ._forms import askable
+    from ._schema.forms import askable
 
     _check_message(message)
     if unknown:
-        from ._unknown import unknown_name
+        from ._model.unknown import unknown_name
 
         known = ("message", "type", "key", "default", "schema")
         raise unknown_name("elicit()", "option", next(iter(unknown)), known, {"response_type": "type"})
@@ -158,7 +158,7 @@ def sample(messages, *, key=None, **options):
     >>> sample("Sum it up.", max_tokens=50).params["maxTokens"]
     50
     """
-    from ._results import messages_of
+    from ._model.results import messages_of
     from .types import SampleRequest, SampleResult
 
     said = messages_of(messages)
@@ -166,8 +166,8 @@ def sample(messages, *, key=None, **options):
     known = {name for name in SampleRequest._fields if name not in ("messages", "server")}
     unknown = next((name for name in options if name not in known), None)
     if unknown is not None:
-        from ._foreign import OPTIONS
-        from ._unknown import unknown_name
+        from ._model.foreign import OPTIONS
+        from ._model.unknown import unknown_name
 
         raise unknown_name("sample()", "option", unknown, {*known, "key"}, OPTIONS["sample"])
     for name in ("models", "stop"):
@@ -194,7 +194,7 @@ def _tool(item):
         raise TypeError(f"tools= takes Tool, its JSON, or a function, not {type(item).__name__}")
     import json
 
-    from ._plan import make_plan
+    from ._plan.plan import make_plan
 
     plan = make_plan("tool", item)
     return Tool(name=plan.name, description=plan.description or None, input_schema=json.loads(plan.input_schema))

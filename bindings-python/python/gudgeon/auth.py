@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ._headers import Headers
+from ._model.headers import Headers
 
 
 class RequestInfo:

@@ -1,12 +1,12 @@
 """`Client` for event loops; the blocking `SyncClient` and the groups are exported from here as well."""
 
-from ._client_exit import close_at_exit
-from ._client_group import ClientGroup, SyncClientGroup
-from ._client_options import Retry
-from ._client_peer import Peer
-from ._client_subscription import Subscription, SyncSubscription
-from ._client_sync import SyncClient
-from ._client_targets import Command, InMemory, Wire
+from ._client.exit import close_at_exit
+from ._client.group import ClientGroup, SyncClientGroup
+from ._client.options import Retry
+from ._client.peer import Peer
+from ._client.subscription import Subscription, SyncSubscription
+from ._client.sync import SyncClient
+from ._client.targets import Command, InMemory, Wire
 
 __all__ = [
     "Client",
@@ -107,7 +107,7 @@ class Client(Peer):
 
         Spec: Base Protocol › Versioning (server/discover, 2026-07-28); Lifecycle (initialize, before).
         """
-        from ._client_memory import OtherEnd
+        from ._client.memory import OtherEnd
 
         core = self._core
         if core.is_open():
@@ -143,7 +143,7 @@ class Client(Peer):
     @staticmethod
     def _loop_queue():
         """Returns the mailbox of the running loop. Its module imports asyncio, which blocking clients do not need."""
-        from ._client_loop import loop_queue
+        from ._client.loop import loop_queue
 
         # An import in each call would cost more than all other Python code of a call.
         Client._loop_queue = staticmethod(loop_queue)

@@ -6,9 +6,9 @@ from collections.abc import Awaitable, Callable, Generator
 from typing import Any
 
 from . import ask as _ask
-from ._asking import Asking, QuestionReply, ask_later, ask_now
-from ._calls import current
-from ._facts import Facts
+from ._call.asking import Asking, QuestionReply, ask_later, ask_now
+from ._call.entry import current
+from ._call.facts import Facts
 from .errors import Cancelled, Declined, ResourceNotFound
 
 _QUIET = 0.005  # seconds between two checks whether the stream has room
@@ -202,7 +202,7 @@ class Context(Facts):
         """
 
         async def run() -> Any:
-            from ._steps import step_later
+            from ._call.steps import step_later
 
             return await step_later(key, fn, args, kwargs, self._call)
 
@@ -314,7 +314,7 @@ class SyncContext(Facts):
 
     def step(self, key: str, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """Calls a plain function, and records its result under this key; parameters and errors as in `Context.step`."""
-        from ._steps import step_now
+        from ._call.steps import step_now
 
         return step_now(key, fn, args, kwargs, self._call)
 
@@ -322,7 +322,7 @@ class SyncContext(Facts):
         """Reads a resource of this server. Raises ResourceNotFound, and TypeError for one that is an `async def`."""
         invoke, is_async, raw, read = _find(self.server, uri)
         if is_async and getattr(invoke, "around_def", False):
-            from ._chain import run_for_waiter
+            from ._server.middleware import run_for_waiter
 
             return _contents(read, run_for_waiter(invoke, raw, self._call))
         if is_async:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from ._chain import Request
+from ._server.middleware import Request
 from .errors import ProtocolError, ToolError
 
 Next = Callable[[Request], Awaitable[Any]]
@@ -146,7 +146,7 @@ class ResponseLimit:
         self.max_bytes = max_bytes
 
     async def __call__(self, request: Request, next: Next) -> Any:
-        from ._replies import json_reply
+        from ._plan.replies import json_reply
         from .ask import Question
 
         result = await next(request)

@@ -6,18 +6,18 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
-from . import _options
-from ._chain import check_middleware, passing
-from ._component_host import ComponentHost
-from ._described import check_prefix, check_variables, is_template, prefixed
-from ._json import encode
-from ._lifespan import Lifespan
+from ._model.json import encode
 from ._native import Server as NativeServer
-from ._plan import UNSET, Plan, make_plan
-from ._plan_depends import Overrides
-from ._registration import Registration
-from ._registry import Registry
-from ._running import Running
+from ._plan.depends import Overrides
+from ._plan.plan import UNSET, Plan, make_plan
+from ._server import options as _options
+from ._server.component_host import ComponentHost
+from ._server.description import check_prefix, check_variables, is_template, prefixed
+from ._server.lifespan import Lifespan
+from ._server.middleware import check_middleware, passing
+from ._server.registration import Registration
+from ._server.registry import Registry
+from ._serving.running import Running
 
 _ROOTS_CHANGED = "notifications/roots/list_changed"
 
@@ -94,7 +94,7 @@ class Server(ComponentHost, Running):
         return GenericAlias(cls, item)
 
     def __getattr__(self, name: str) -> Any:
-        from ._foreign import foreign_attribute
+        from ._model.foreign import foreign_attribute
 
         raise foreign_attribute("server", "Server", name)
 

@@ -1,6 +1,6 @@
 """For tests that users write: a client in memory, pinned to one revision, that answers questions and keeps a record."""
 
-from ._client_options import REVISIONS
+from ._client.options import REVISIONS
 
 ERAS = REVISIONS
 
@@ -83,7 +83,7 @@ def connect(
 
     Spec: Base Protocol › Patterns › Multi round-trip requests.
     """
-    from ._testing import TestLink
+    from ._testing.link import TestLink
     from .client import Client
 
     link = TestLink(server, revision, answers, principal, headers, on_log, replay, faults, recorder, unknown)
@@ -118,7 +118,7 @@ def connect_sync(
     >>> runs
     ['a', 'a']
     """
-    from ._testing import TestLink
+    from ._testing.link import TestLink
     from .client import SyncClient
 
     link = TestLink(server, revision, answers, principal, headers, on_log, replay, faults, recorder, unknown)

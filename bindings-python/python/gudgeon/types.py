@@ -1,6 +1,6 @@
 """The value types of the protocol, in the newest revision's vocabulary."""
 
-from ._components import (
+from ._model.components import (
     ClientInfo,
     Implementation,
     Page,
@@ -14,7 +14,7 @@ from ._components import (
     ToolAnnotations,
     _Component,
 )
-from ._content import (
+from ._model.content import (
     Annotations,
     Audio,
     Content,
@@ -29,7 +29,7 @@ from ._content import (
     ToolUse,
     content_from_dict,
 )
-from ._questions import (
+from ._model.questions import (
     Accepted,
     Change,
     ElicitRequest,
@@ -41,7 +41,7 @@ from ._questions import (
     SampleOptions,
     SampleRequest,
 )
-from ._results import (
+from ._model.results import (
     Completion,
     Message,
     PromptResult,
@@ -52,7 +52,7 @@ from ._results import (
     assistant,
     user,
 )
-from ._value import Value as _Value
+from ._model.value import Value as _Value
 
 __all__ = [
     "Accepted",

@@ -1,4 +1,4 @@
-from ._components import (
+from ._model.components import (
     ClientInfo as ClientInfo,
     Implementation as Implementation,
     Page as Page,
@@ -12,7 +12,7 @@ from ._components import (
     ToolAnnotations as ToolAnnotations,
     _Component as _Component,
 )
-from ._content import (
+from ._model.content import (
     Annotations as Annotations,
     Audio as Audio,
     Content as Content,
@@ -27,7 +27,7 @@ from ._content import (
     ToolUse as ToolUse,
     content_from_dict as content_from_dict,
 )
-from ._questions import (
+from ._model.questions import (
     Accepted as Accepted,
     Change as Change,
     ElicitRequest as ElicitRequest,
@@ -39,7 +39,7 @@ from ._questions import (
     SampleOptions as SampleOptions,
     SampleRequest as SampleRequest,
 )
-from ._results import (
+from ._model.results import (
     Completion as Completion,
     Message as Message,
     PromptResult as PromptResult,
@@ -50,7 +50,7 @@ from ._results import (
     assistant as assistant,
     user as user,
 )
-from ._value import Value as _Value
+from ._model.value import Value as _Value
 
 __all__ = [
     "Accepted",

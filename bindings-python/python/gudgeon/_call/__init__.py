@@ -1,0 +1,1 @@
+"""One call of a handler: its start, questions, steps, failures, logs and traces."""

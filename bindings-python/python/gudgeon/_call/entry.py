@@ -1,0 +1,148 @@
+"""Functions that the native half calls: running a handler, describing its exception, and logging."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+from contextvars import ContextVar
+from typing import Any
+
+from ..errors import NotSupported
+from .asking import Abandoned, QuestionReply
+from .failures import describe_error, exc_info, traceback_of
+
+current: ContextVar[Any] = ContextVar("gudgeon.call")
+
+
+# A program that traces has imported this; it is not imported here.
+_TRACES = "opentelemetry.trace"
+GRACE = 2.0  # seconds for handlers that run when the interpreter exits
+
+
+@atexit.register
+def stop() -> None:
+    """Cancels running handlers and gives their threads some time to end before the interpreter is finalised."""
+    native = sys.modules.get("gudgeon._native")
+    if native is not None:
+        native.shut_down(GRACE)
+
+
+def _forked() -> None:
+    native = sys.modules.get("gudgeon._native")
+    if native is not None:
+        native.forked()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
+
+
+def leave_fork(error: BaseException | None) -> None:
+    """Ends a process that a handler forked, with the exit status that its main program would have."""
+    status = 0
+    if isinstance(error, SystemExit):
+        if isinstance(error.code, int):
+            status = error.code & 0xFF
+        elif error.code is not None:
+            print(error.code, file=sys.stderr)
+            status = 1
+    elif error is not None:
+        import traceback
+
+        traceback.print_exception(type(error), error, error.__traceback__)
+        status = 1
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError, AttributeError):
+            pass
+    os._exit(status)
+
+
+def enter(invoke: Any, raw: bytes, call: Any) -> Any:
+    """Runs a `def` handler, inside the `contextvars` context that the caller made for it."""
+    current.set(call)
+    if _TRACES in sys.modules:
+        return _traced(invoke, raw, call)
+    reply = invoke(raw, call)
+    return reply.reply(call) if reply.__class__ is QuestionReply else reply
+
+
+async def answer(invoke: Any, raw: bytes, call: Any, slot: Any) -> None:
+    """Runs an `async def` handler in a task of its own. Raises nothing, not even SystemExit."""
+    current.set(call)
+    try:
+        reply = await (_atraced(invoke, raw, call) if _TRACES in sys.modules else invoke(raw, call))
+        if reply.__class__ is QuestionReply:
+            reply = reply.reply(call)
+    except BaseException as error:
+        slot.fail(error)
+    else:
+        slot.reply(reply)
+
+
+def _traced(invoke: Any, raw: bytes, call: Any) -> Any:
+    subject = getattr(invoke, "subject", None)
+    if subject is None:
+        reply = invoke(raw, call)
+        return reply.reply(call) if reply.__class__ is QuestionReply else reply
+    from .tracing import outcome, span
+
+    with span(subject, call) as started:
+        reply = invoke(raw, call)
+        reply = reply.reply(call) if reply.__class__ is QuestionReply else reply
+        outcome(started, reply)
+        return reply
+
+
+async def _atraced(invoke: Any, raw: bytes, call: Any) -> Any:
+    subject = getattr(invoke, "subject", None)
+    if subject is None:
+        return await invoke(raw, call)
+    from .tracing import outcome, span
+
+    with span(subject, call) as started:
+        reply = await invoke(raw, call)
+        outcome(started, reply)
+        return reply
+
+
+def describe(error: BaseException, expose: tuple[type[BaseException], ...]) -> bytes:
+    """Returns the JSON that describes a handler's exception."""
+    if isinstance(error, Abandoned):
+        from .._model.json import encode
+
+        return encode({"kind": "cancelled"})
+    if isinstance(error, NotSupported):
+        from .._model.json import encode
+
+        if isinstance(error.data, dict) and "requiredCapabilities" in error.data:
+            return encode({"kind": "missingCapability", "message": str(error), "data": error.data})
+        if error.code is None:
+            return encode({"kind": "exposed", "message": str(error)})
+        return encode({"kind": "protocol", "code": error.code, "message": str(error), "data": error.data})
+    return describe_error(error, expose)
+
+
+def unfit(reply: Any) -> BaseException:
+    """Returns the error for a reply of a type that no plan makes."""
+    return TypeError(f"a handler's reply can't be a {type(reply).__qualname__}")
+
+
+def report(text: str, error: BaseException | None = None) -> None:
+    """Logs a line, and the exception that it is about; writes both to stderr where logging was not imported."""
+    logging = sys.modules.get("logging")
+    if logging is not None:
+        logging.getLogger("gudgeon").error("%s", text, exc_info=None if error is None else exc_info(error))
+        return
+    if error is not None:
+        text = f"{text}\n{traceback_of(error)}"
+    print(text.rstrip(), file=sys.stderr, flush=True)
+
+
+def detail(text: str) -> None:
+    """Logs a message at level debug, if `logging` was imported."""
+    logging = sys.modules.get("logging")
+    if logging is not None:
+        logging.getLogger("gudgeon").debug("%s", text)

@@ -1,0 +1,1 @@
+"""Clients: targets, options, operations, and the two ways to wait for them."""

@@ -1,0 +1,351 @@
+"""The operations of `Client` and `SyncClient`, written once as generators; each client drives them in its own way."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Generator, Mapping, Sequence
+from typing import Any
+
+from msgspec.json import decode
+
+from .._model.json import encode, to_builtins
+from ..errors import ConnectionLost, McpError
+from .errors import error_of
+from .options import Options, how, roots_of
+from .read import read_page, read_prompt, read_resource, read_tool, reader, typed
+from .targets import Command, InMemory, Url, Wire, place_of
+
+Steps = Generator["Ask | Sleep | Tell", Any, Any]
+
+
+class Ask:
+    """One request to the native half: `start(mailbox)` returns its ticket."""
+
+    __slots__ = ("on_progress", "start")
+
+    def __init__(self, start: Callable[[Any], int], on_progress: Callable[..., Any] | None = None) -> None:
+        self.start = start
+        self.on_progress = on_progress
+
+
+class Tell:
+    """A step that calls a callback."""
+
+    __slots__ = ("callback", "value")
+
+    def __init__(self, callback: Callable[..., Any], value: Any) -> None:
+        self.callback = callback
+        self.value = value
+
+
+class Sleep:
+    """A step that pauses for a number of seconds."""
+
+    __slots__ = ("seconds",)
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+
+
+class Core:
+    """The state and operations of a client, without a way to wait."""
+
+    def __init__(self, target: Any, options: Options) -> None:
+        from .._native import Client
+
+        self.options = options
+        self.group_name: str | None = None
+        self.place = place_of(target)
+        if isinstance(self.place, Url) and self.place.headers:
+            options = options.replaced(headers={**self.place.headers, **options.headers})
+            self.options = options
+        if options.headers and not (isinstance(self.place, Url) and self.place.has_headers):
+            raise ValueError("headers= is for http, https, ws and wss: this target takes none")
+        self.native = Client(options.to_json())
+        self.number: int = self.native.number
+        self.restarts = isinstance(self.place, Command) and self.place.restart
+        self._process = os.getpid()
+        self.identity: dict[str, Any] | None = None
+        self.lost: str | None = None
+        self.stranded: str | None = None
+        self._reconnecting = False
+        self._roots: Sequence[Any] | None = None
+        self._log_level: str | None = None
+        self._repeatable: frozenset[str] = frozenset()
+
+    # ── the connection ──────────────────────────────────────────────────────────────────────────────
+
+    def target_name(self) -> str:
+        place = self.place
+        if isinstance(place, Command):
+            return " ".join(place.argv)
+        if isinstance(place, InMemory):
+            return f"Server({place.server.name!r})"
+        if isinstance(place, Url):
+            return str(place)
+        # The wire of a test is named after the server behind it.
+        return getattr(place.transport, "stands_for", None) or type(place.transport).__name__
+
+    def connect(self, stream: int | None = None) -> Steps:
+        """Connects; `stream` is this side's end of a socket pair whose other end is served already."""
+        place = self.place
+        said: dict[str, Any] = {"name": self.target_name()}
+        if isinstance(place, Url):
+            said = {"url": place.url}
+        if isinstance(place, Command):
+            said = {"argv": place.argv, "env": place.env, "cwd": place.cwd}
+        text = encode(said)
+        letter = yield Ask(lambda mailbox: self.native.connect(mailbox, text, stream))
+        self.identity = decode(letter[2])
+        self.lost = self.stranded = None
+
+    def close(self) -> Steps:
+        if self.is_forked():
+            self.identity = None
+        elif self.identity is not None:
+            self.identity = None
+            yield Ask(self.native.close)
+
+    def is_forked(self) -> bool:
+        """Returns whether this is a client's copy in a forked process; the connection belongs to the parent."""
+        return self._process != os.getpid()
+
+    def is_open(self) -> bool:
+        return self.identity is not None
+
+    def is_lost(self) -> bool:
+        """Returns whether the connection is lost and is not made anew automatically."""
+        return self.lost is not None and not self.restarts
+
+    def said(self, name: str) -> Any:
+        """Returns a member of what the server declared. Raises McpError before the client is connected."""
+        if self.identity is None:
+            raise _not_connected(self.target_name())
+        return self.identity[name]
+
+    def _check_open(self) -> None:
+        if self.identity is None:
+            raise _not_connected(self.target_name())
+        if self.stranded is not None:
+            raise ConnectionLost(
+                f"this client was connected in an event loop that is closed now, and {self.stranded} ended with it",
+                hint="open the client in the loop that uses it, for example inside one asyncio.run()",
+                target=self.target_name(),
+            )
+
+    def leave_loop(self) -> None:
+        """Records that the loop that this client was connected in is closed: what that loop itself ran has ended."""
+        if isinstance(self.place, (InMemory, Wire)):
+            self.stranded = "the server in memory" if isinstance(self.place, InMemory) else "its transport"
+            self.lost = self.lost or self.stranded
+
+    # ── operations ──────────────────────────────────────────────────────────────────────────────────
+
+    def list_all(self, kind: str) -> Steps:
+        letter = yield from self._do({"list": {"list": kind}}, repeat=True)
+        read = reader(kind)
+        items = read_page(self, kind, lambda: [read(item) for item in decode(letter[2])])
+        if kind == "tools":
+            self._repeatable = frozenset(tool.name for tool in items if _is_repeatable(tool))
+        return items
+
+    def list_page(self, kind: str, cursor: str | None) -> Steps:
+        from ..types import Page
+
+        letter = yield from self._do({"listPage": {"list": kind, "cursor": cursor}}, repeat=True)
+        read = reader(kind)
+
+        def page() -> Page[Any]:
+            wire = decode(letter[2])
+            return Page([read(item) for item in wire["items"]], next_cursor=wire.get("nextCursor"))
+
+        return read_page(self, kind, page)
+
+    def call_tool(
+        self, name: str, arguments: Mapping[str, Any] | None, returns: Any, options: Mapping[str, Any]
+    ) -> Steps:
+        order = {"callTool": {"name": name, "arguments": _object("arguments", arguments)}}
+        letter = yield from self._do(order, options, repeat=name in self._repeatable)
+        result = read_tool(self, name, letter)
+        return result if returns is ... or result.is_error else typed(self, name, letter, returns)
+
+    def call_tool_round(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None,
+        answers: Mapping[str, Any] | None,
+        state: str | None,
+        options: Mapping[str, Any],
+    ) -> Steps:
+        from ..types import InputRequired
+
+        order = {
+            "name": name,
+            "arguments": _object("arguments", arguments),
+            "answers": _object("answers", answers),
+            "state": state,
+        }
+        letter = yield from self._do({"callToolRound": order}, options)
+        if not letter[4]:
+            return read_tool(self, name, letter)
+        return read_page(self, "tools", lambda: InputRequired.from_dict(decode(letter[2])))
+
+    def read_resource(self, uri: str, variables: Mapping[str, Any] | None, timeout: Any) -> Steps:
+        order = {"readResource": {"uri": uri, "variables": _object("variables", variables)}}
+        letter = yield from self._do(order, {"timeout": timeout}, repeat=True)
+        return read_resource(self, letter)
+
+    def get_prompt(self, name: str, arguments: Mapping[str, str] | None, timeout: Any) -> Steps:
+        order = {"getPrompt": {"name": name, "arguments": _object("arguments", arguments)}}
+        letter = yield from self._do(order, {"timeout": timeout}, repeat=True)
+        return read_prompt(self, letter)
+
+    def complete(self, target: str, argument: str, value: str, arguments: Mapping[str, str] | None) -> Steps:
+        from ..types import Completion
+
+        order = {
+            "target": target,
+            "argument": argument,
+            "value": value,
+            "arguments": _object("arguments", arguments),
+        }
+        letter = yield from self._do({"complete": order}, repeat=True)
+        return read_page(self, "completion", lambda: Completion.from_dict(decode(letter[2])["completion"]))
+
+    def set_log_level(self, level: str) -> Steps:
+        self._log_level = level
+        yield from self._do({"setLogLevel": {"level": level}})
+
+    def set_roots(self, roots: Sequence[Any]) -> None:
+        wire = roots_of(roots)
+        self._check_open()
+        refused = self.native.set_roots(encode(wire))
+        if refused is not None:
+            raise error_of(decode(refused))
+        self._roots = wire
+
+    def ping(self) -> Steps:
+        start = time.perf_counter()
+        yield from self._do("ping", repeat=True)
+        return time.perf_counter() - start
+
+    def request(self, method: str, params: Mapping[str, Any] | None, timeout: Any) -> Steps:
+        order = {"request": {"method": method, "params": _object("params", params)}}
+        letter = yield from self._do(order, {"timeout": timeout})
+        return decode(letter[2])
+
+    def notify(self, method: str, params: Mapping[str, Any] | None) -> None:
+        self._check_open()
+        self.native.notify(method, encode(_object("params", params) or {}, "the params"))
+
+    def subscribe(self, filter: bytes, may_have_missed: bool) -> Steps:
+        """Subscribes; returns the number of the new subscription."""
+        self._check_open()
+        tickets: list[int] = []
+
+        def start(mailbox: Any) -> int:
+            tickets.append(self.native.subscribe(mailbox, filter, may_have_missed))
+            return tickets[-1]
+
+        yield from self._ask(Ask(start), repeat=True)
+        return tickets[-1]
+
+    # ── a request, and what is done when the server is lost ─────────────────────────────────────────
+
+    def _do(self, order: Any, options: Mapping[str, Any] | None = None, *, repeat: bool = False) -> Steps:
+        self._check_open()
+        special = how(options or {})
+        on_progress = (options or {}).get("on_progress") or self.options.callbacks.get("progress")
+        text = encode(order, "the request")
+        ask = Ask(lambda mailbox: self.native.call(mailbox, text, special, on_progress is not None), on_progress)
+        return (yield from self._ask(ask, repeat=repeat))
+
+    def _ask(self, ask: Ask, *, repeat: bool) -> Steps:
+        if not self.restarts:
+            return (yield ask)
+        retry = self.options.retry
+        attempts = 1 if retry is None or (retry.only_safe and not repeat) else retry.attempts
+        deadline = time.monotonic() + (retry.deadline if retry is not None else 0)
+        for attempt in range(attempts):
+            if self.lost is not None:
+                yield from self._reconnect()
+            try:
+                return (yield ask)
+            except ConnectionLost as error:
+                self.lost = self.lost or error.message
+                if attempt + 1 == attempts or time.monotonic() >= deadline:
+                    raise
+        raise AssertionError("the last attempt returns or raises")
+
+    def _reconnect(self) -> Steps:
+        """Starts the server anew; concurrent calls wait for it."""
+        while self._reconnecting:
+            yield Sleep(0.02)
+        if self.lost is None:
+            return
+        self._reconnecting = True
+        try:
+            yield Ask(self.native.close)
+            yield from self.connect()
+        finally:
+            self._reconnecting = False
+        if self._roots is not None:
+            self.set_roots(self._roots)
+        if self._log_level is not None:
+            yield from self._do({"setLogLevel": {"level": self._log_level}})
+        hook = self.options.callbacks.get("reconnect")
+        if hook is not None:
+            yield Tell(hook, self.said("info"))
+
+    # ── what the server tells unasked ───────────────────────────────────────────────────────────────
+
+    def notified(self, letter: tuple[Any, ...]) -> Tell | None:
+        """Returns the callback for a notification of the server, or None if nobody listens."""
+        from ..types import ListChanged, LogMessage
+
+        what, callbacks = letter[0], self.options.callbacks
+        if what == "lost":
+            self.lost = letter[2]
+        elif what == "changed":
+            return Tell(callbacks["changed"], ListChanged(kind=letter[2]))
+        elif what == "log" and "log" in callbacks:
+            return Tell(callbacks["log"], LogMessage.from_dict(decode(letter[2])))
+        elif what == "url_done" and "url_done" in callbacks:
+            return Tell(callbacks["url_done"], letter[2])
+        elif what == "renewed" and "reconnect" in callbacks:
+            return Tell(callbacks["reconnect"], self.said("info"))
+        return None
+
+
+def answer_of(letter: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Returns the letter that ends a request. Raises the error of a failed one."""
+    if letter[0] == "failed":
+        raise error_of(decode(letter[2]))
+    return letter
+
+
+def progress_of(letter: tuple[Any, ...]) -> Any:
+    from ..types import Progress
+
+    return Progress(progress=letter[2], total=letter[3], message=letter[4])
+
+
+def _not_connected(target: str) -> McpError:
+    return McpError(
+        "this client is not connected", hint="use it inside `with` or `async with`, or call connect()", target=target
+    )
+
+
+def _object(what: str, value: Mapping[str, Any] | None) -> Any:
+    if value is None or isinstance(value, Mapping):
+        return value
+    plain = to_builtins(value)
+    if not isinstance(plain, dict):
+        raise TypeError(f"{what} is a mapping, not {value!r}")
+    return plain
+
+
+def _is_repeatable(tool: Any) -> bool:
+    notes = tool.annotations
+    return notes is not None and bool(notes.read_only or notes.idempotent)

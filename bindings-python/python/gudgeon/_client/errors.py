@@ -1,0 +1,111 @@
+"""Maps errors of the native half to exceptions, and exceptions of callbacks to errors for the server."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from .. import errors
+
+_CLASSES: dict[str, type[errors.McpError]] = {
+    "auth": errors.AuthError,
+    "unsupported": errors.NotSupported,
+}
+
+
+def error_of(said: Mapping[str, Any]) -> Exception:
+    """Returns the exception for an error that the native module describes."""
+    error = _error_of(said)
+    if isinstance(error, errors.McpError):
+        error.status = said.get("status")
+    if isinstance(error, errors.AuthError):
+        error.www_authenticate = said.get("wwwAuthenticate")
+    errno = said.get("errno")
+    if errno is not None:
+        import os
+
+        # OSError makes a ConnectionRefusedError, a FileNotFoundError, … of the number.
+        error.__cause__ = OSError(errno, os.strerror(errno))
+    return error
+
+
+def _error_of(said: Mapping[str, Any]) -> Exception:
+    kind, message, data = said["kind"], said["message"], said.get("data")
+    where: dict[str, Any] = {name: said.get(name) for name in ("hint", "target", "phase")}
+    code = said.get("code")
+    if kind == "misuse":
+        return ValueError(f"{message} (hint: {where['hint']})" if where["hint"] else message)
+    if kind == "tool":
+        return _tool_error(message, data, where)
+    if kind in ("connect", "lost", "timeout"):
+        return _broken(kind, message, said, where)
+    if kind == "notFound":
+        uri = data.get("uri") if isinstance(data, dict) else None
+        return errors.ResourceNotFound(uri or "", message, code=code, data=data, **where)
+    if code == errors.UrlElicitationRequired.code and isinstance(data, dict):
+        return _url_required(message, data, where)
+    if kind == "protocol" and where["phase"] == "negotiate":
+        return errors.ConnectFailed(message, code=code, data=data, **where)
+    if kind in ("declined", "cancelled"):
+        return _refused(errors.Declined if kind == "declined" else errors.Cancelled, message, {"data": data, **where})
+    if kind == "protocol" and code is not None:
+        return errors.ProtocolError(code, message, data, **where)
+    cls = _CLASSES.get(kind, errors.McpError)
+    return cls(message, code=code, data=data, **where)
+
+
+def _refused(cls: Any, message: str, where: dict[str, Any]) -> Exception:
+    """Returns Declined or Cancelled with the message as it came."""
+    error: Any = cls(**where)
+    error.message = message
+    error.args = (message,)
+    refused: Exception = error
+    return refused
+
+
+def _broken(kind: str, message: str, said: Mapping[str, Any], where: dict[str, Any]) -> Exception:
+    status, stderr = said.get("exitStatus"), said.get("stderr") or ""
+    if kind == "connect" or where["phase"] in ("connect", "negotiate"):
+        # Any failure before the first answer is a failed connect.
+        cls = ConnectTimeout if kind == "timeout" else errors.ConnectFailed
+        return cls(message, exit_status=status, stderr=stderr, **where)
+    lost = errors.CallTimeout if kind == "timeout" else errors.ConnectionLost
+    if stderr:
+        message = f"{message}; its last lines on stderr: {' | '.join(stderr.strip().splitlines())}"
+    return lost(message, **where)
+
+
+class ConnectTimeout(errors.ConnectFailed, errors.CallTimeout):
+    """No answer while connecting: both a failed connect and a timeout."""
+
+
+def _tool_error(message: str, data: Any, where: dict[str, Any]) -> Exception:
+    from ..types import ToolResult
+
+    error: Any = errors.ToolError(message)
+    error.hint, error.target, error.phase = where["hint"], where["target"], where["phase"]
+    if isinstance(data, dict):
+        error._result = ToolResult.from_dict(data)
+        error.meta = error._result.meta
+    raised: Exception = error
+    return raised
+
+
+def _url_required(message: str, data: dict[str, Any], where: dict[str, Any]) -> Exception:
+    from ..types import ElicitRequest
+
+    asked = data.get("elicitations")
+    elicitations = [ElicitRequest.from_dict(it) for it in asked or () if isinstance(it, dict)]
+    return errors.UrlElicitationRequired(elicitations, message, data=data, **where)
+
+
+def refusal_of(error: BaseException) -> dict[str, Any]:
+    """Returns the error that the server gets for a callback that raised."""
+    if isinstance(error, errors.Declined):
+        return {"kind": "declined", "message": error.message or "the user declined"}
+    if isinstance(error, errors.Cancelled):
+        return {"kind": "cancelled", "message": error.message or "the user cancelled"}
+    if isinstance(error, errors.McpError):
+        return {"kind": "protocol", "message": error.message, "code": error.code, "data": error.data}
+    # The text may hold secrets that the server must not see.
+    return {"kind": "protocol", "message": f"the client could not answer: {type(error).__name__}", "code": -32603}

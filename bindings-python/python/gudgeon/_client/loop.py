@@ -1,0 +1,194 @@
+"""The queue of responses that one event loop waits on: one wake-up for everything that has arrived."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+from weakref import WeakValueDictionary
+
+from .._model.frames import from_here
+from .core import Ask, Core, Sleep, Steps, answer_of, progress_of
+from .errors import refusal_of
+from .exit import log_failure
+
+_queues: dict[asyncio.AbstractEventLoop, LoopQueue] = {}
+
+
+class LoopQueue:
+    """The responses and notifications for the clients of one event loop."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        from .._native import Mailbox
+
+        self.loop = loop
+        self.mailbox = Mailbox()
+        self._waiting: dict[int, tuple[asyncio.Future[Any], Callable[..., Any] | None]] = {}
+        self._cores: WeakValueDictionary[int, Core] = WeakValueDictionary()
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._questions: dict[int, asyncio.Task[Any]] = {}
+        try:
+            loop.add_reader(self.mailbox.fileno(), self.drain)
+        except (NotImplementedError, AttributeError):
+            self._watch_from_a_thread()
+
+    def _watch_from_a_thread(self) -> None:
+        """Watches the file descriptor from a thread, for loops that can't."""
+        import select
+        import threading
+
+        loop, mailbox, drained = self.loop, self.mailbox, threading.Event()
+
+        def drain() -> None:
+            self.drain()
+            drained.set()
+
+        def watch() -> None:
+            while not loop.is_closed():
+                if select.select([mailbox.fileno()], [], [], 1)[0]:
+                    drained.clear()
+                    try:
+                        loop.call_soon_threadsafe(drain)
+                    except RuntimeError:
+                        return  # it was closed meanwhile
+                    drained.wait(1)
+
+        threading.Thread(target=watch, name="gudgeon-client-watch", daemon=True).start()
+
+    def adopt(self, core: Core) -> None:
+        """Delivers the notifications of a client on this loop from now on."""
+        self._cores[core.number] = core
+
+    async def run(self, core: Core, steps: Steps) -> Any:
+        """Runs the steps of an operation."""
+        if core.number not in self._cores:
+            self._take_over(core)
+        try:
+            step = next(steps)
+            while True:
+                value = None
+                try:
+                    if isinstance(step, Ask):
+                        value = await self._ask(core, step)
+                    elif isinstance(step, Sleep):
+                        await asyncio.sleep(step.seconds)
+                    else:
+                        self._tell(step.callback, step.value)
+                except BaseException as error:
+                    step = steps.throw(error)
+                else:
+                    step = steps.send(value)
+        except StopIteration as end:
+            return end.value
+        except Exception as error:
+            raise from_here(error)  # noqa: B904
+
+    def _take_over(self, core: Core) -> None:
+        """Moves a client whose own loop is closed to this one."""
+        for loop, queue in list(_queues.items()):
+            if core.number in queue._cores and not loop.is_closed():
+                return
+        self.adopt(core)
+        core.native.move_to(self.mailbox)
+        core.leave_loop()
+
+    async def _ask(self, core: Core, ask: Ask) -> Any:
+        ticket = ask.start(self.mailbox)
+        future: asyncio.Future[Any] = self.loop.create_future()
+        self._waiting[ticket] = (future, ask.on_progress)
+        try:
+            return answer_of(await future)
+        except asyncio.CancelledError:
+            core.native.cancel(self.mailbox, ticket)
+            raise
+        finally:
+            del self._waiting[ticket]
+
+    def drain(self) -> None:
+        """Delivers everything that has arrived."""
+        for letter in self.mailbox.take():
+            what, to = letter[0], letter[1]
+            if what in ("done", "failed"):
+                waiting = self._waiting.get(to)
+                if waiting is not None and not waiting[0].done():
+                    waiting[0].set_result(letter)
+            elif what == "progress":
+                waiting = self._waiting.get(to)
+                if waiting is not None and waiting[1] is not None:
+                    self._tell(waiting[1], progress_of(letter))
+            else:
+                core = self._cores.get(to)
+                if core is not None:
+                    self._deliver(core, letter)
+
+    def _deliver(self, core: Core, letter: tuple[Any, ...]) -> None:
+        if letter[0] == "question":
+            number = letter[2]
+            task = self._questions[number] = self._spawn(self._answer(core, letter))
+            task.add_done_callback(lambda _: self._questions.pop(number, None))
+        elif letter[0] == "withdrawn":
+            question = self._questions.get(letter[2])
+            if question is not None:
+                question.cancel()
+        else:
+            tell = core.notified(letter)
+            if tell is not None:
+                self._tell(tell.callback, tell.value)
+
+    def _tell(self, callback: Callable[..., Any], value: Any) -> None:
+        """Calls a callback; its exception is logged."""
+        try:
+            outcome = callback(value)
+        except Exception as error:
+            log_failure(callback, error)
+            return
+        if hasattr(outcome, "__await__"):
+            self._spawn(_awaited(callback, outcome))
+
+    async def _answer(self, core: Core, letter: tuple[Any, ...]) -> None:
+        from .._model.json import encode
+        from .questions import answering
+
+        _, _, number, kind, params, key = letter
+        callback = core.options.callbacks[kind]
+        try:
+            steps = answering(kind, callback, params, key, core.group_name)
+            try:
+                value = next(steps)
+                while True:
+                    value = steps.send(await value if hasattr(value, "__await__") else value)
+            except StopIteration as end:
+                core.native.answer(number, end.value)
+        except asyncio.CancelledError:
+            core.native.refuse(number, encode({"kind": "cancelled", "message": "the question was cancelled"}))
+            raise
+        except Exception as error:
+            refusal = refusal_of(error)
+            if refusal["kind"] == "protocol":
+                log_failure(callback, error)
+            core.native.refuse(number, encode(refusal))
+
+    def _spawn(self, coroutine: Any) -> asyncio.Task[Any]:
+        task = self.loop.create_task(coroutine)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+
+async def _awaited(callback: Callable[..., Any], outcome: Awaitable[Any]) -> None:
+    try:
+        await outcome
+    except Exception as error:
+        log_failure(callback, error)
+
+
+def loop_queue() -> LoopQueue:
+    """Returns the queue of the running loop."""
+    loop = asyncio.get_running_loop()
+    queue = _queues.get(loop)
+    if queue is None:
+        for other in list(_queues):
+            if other.is_closed():
+                _queues.pop(other, None)
+        queue = _queues[loop] = LoopQueue(loop)
+    return queue

@@ -1,0 +1,212 @@
+"""Checks the options of clients and calls, and writes them as JSON for the native half."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from .._model.foreign import OPTIONS
+from .._model.mappings import value_of
+from .._model.unknown import unknown_name
+
+DIALECTS = ("0.7", "bare")
+REVISIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28")
+TIMEOUT = 60.0  # seconds without an answer and without progress
+_CALLBACKS = {
+    "on_elicit": "elicit",
+    "on_sample": "sample",
+    "on_log": "log",
+    "on_progress": "progress",
+    "on_list_changed": "changed",
+    "on_url_done": "url_done",
+    "on_reconnect": "reconnect",
+}
+_KNOWN = {
+    "revision", "validate", "retry", "timeout", "max_timeout", "headers", "client_info", "roots", "max_rounds",
+    "max_message", *_CALLBACKS,
+}  # fmt: skip
+_OF_A_CALL = {"timeout", "on_progress", "raise_on_error", "meta"}
+
+
+class Retry:
+    """Limits for repeating calls after the connection was lost; for `retry=` of a client.
+
+    Args:
+        attempts: The number of attempts in all. Default 5.
+        deadline: Seconds in all. Default 30.
+        only_safe: Repeats only reads, lists, and tools marked read-only or idempotent. Default True.
+
+    Raises:
+        ValueError: A number is not above 0.
+
+    >>> Retry(attempts=2).deadline
+    30
+    """
+
+    __slots__ = ("attempts", "deadline", "only_safe")
+
+    def __init__(self, *, attempts: int = 5, deadline: float = 30, only_safe: bool = True) -> None:
+        if not isinstance(attempts, int) or attempts < 1:
+            raise ValueError(f"attempts= is a whole number above 0, not {attempts!r}")
+        _check_seconds("deadline", deadline)
+        self.attempts = attempts
+        self.deadline = deadline
+        self.only_safe = only_safe
+
+
+class Options:
+    """The checked options of a client."""
+
+    def __init__(self, given: Mapping[str, Any]) -> None:
+        for name in given:
+            if name not in _KNOWN:
+                raise unknown_name("Client", "option", name, _KNOWN, OPTIONS["client"])
+        for name in ("timeout", "max_timeout"):
+            _check_seconds(name, given.get(name))
+        for name in ("max_rounds", "max_message"):
+            value = given.get(name)
+            if value is not None and (not isinstance(value, int) or value < 1):
+                raise ValueError(f"{name}= is a whole number above 0, not {value!r}")
+        self.revisions = _revisions(given.get("revision", "auto"))
+        self.retry = _retry(given.get("retry", "safe"))
+        self.callbacks: dict[str, Callable[..., Any]] = {}
+        for name, event in _CALLBACKS.items():
+            if given.get(name) is not None:
+                self.callbacks[event] = _callable(name, given[name])
+        roots = given.get("roots")
+        if callable(roots):
+            self.callbacks["roots"] = roots
+        self.headers = _headers(given.get("headers"))
+        self.roots = None if roots is None or callable(roots) else roots_of(roots)
+        self._given = dict(given)
+
+    def replaced(self, **changes: Any) -> Options:
+        return Options({**self._given, **changes})
+
+    @property
+    def given(self) -> dict[str, Any]:
+        return dict(self._given)
+
+    def to_json(self) -> bytes:
+        from .._model.json import encode
+
+        given = self._given
+        info = given.get("client_info")
+        if info is not None:
+            from ..types import Implementation
+
+            info = value_of(Implementation, info, "Client: client_info=")
+        return encode(
+            {
+                "revisions": self.revisions,
+                "timeout": given.get("timeout", TIMEOUT),
+                "maxTimeout": given.get("max_timeout"),
+                "clientInfo": None if info is None else info.to_dict(),
+                "roots": self.roots,
+                "headers": list(self.headers.items()),
+                "maxMessage": given.get("max_message"),
+                "maxRounds": given.get("max_rounds"),
+                "validate": bool(given.get("validate", False)),
+                "callbacks": sorted(self.callbacks),
+            }
+        )
+
+
+# Imported by programs that trace; never imported here.
+_TRACES = "opentelemetry.trace"
+
+
+def how(options: Mapping[str, Any]) -> bytes | None:
+    """Returns the options of one call and its trace context as JSON; None if there are none."""
+    if not options and _TRACES not in sys.modules:
+        return None
+    for name in options:
+        if name not in _OF_A_CALL:
+            raise unknown_name("call_tool()", "option", name, {"returns", *_OF_A_CALL}, OPTIONS["call"])
+    out: dict[str, Any] = {}
+    timeout = options.get("timeout", ...)
+    if timeout is not ...:
+        _check_seconds("timeout", timeout)
+        out["timeout"] = timeout
+    if _TRACES in sys.modules:
+        from .._call.tracing import stamped
+
+        meta = stamped(options.get("meta"))
+    else:
+        meta = options.get("meta")
+    if meta:
+        out["meta"] = meta
+    if "raise_on_error" in options:
+        out["raiseOnError"] = bool(options["raise_on_error"])
+    if not out:
+        return None
+    from .._model.json import encode
+
+    return encode(out)
+
+
+def roots_of(roots: Sequence[Any]) -> list[dict[str, Any]]:
+    """Returns roots, given as `Root` values or URIs, as on the wire."""
+    from ..types import Root
+
+    if isinstance(roots, (str, Root)):
+        raise TypeError(f"roots are a list: [{roots!r}]")
+    out: list[dict[str, Any]] = []
+    for root in roots:
+        one = root if isinstance(root, Root) else Root(root)
+        if not isinstance(one.uri, str) or one.uri[:7].lower() != "file://":
+            raise ValueError(f"a root must be a file:// URI such as 'file:///srv/shelf', got {one.uri!r}")
+        out.append(one.to_dict())
+    return out
+
+
+def _headers(given: Any) -> dict[str, str]:
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise TypeError(f"headers= is a mapping of names to values, not of type {type(given).__name__}")
+    for name, value in given.items():
+        # The value is not shown: it may be a secret.
+        if not isinstance(name, str) or not isinstance(value, str):
+            raise TypeError(f"headers= must have strings: {name!r} is of type {type(value).__name__}")
+    return dict(given)
+
+
+def _check_seconds(name: str, value: Any) -> None:
+    if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float)) or value <= 0):
+        raise ValueError(f"{name}= is a number of seconds above 0, or None for no limit, not {value!r}")
+
+
+def _revisions(wanted: Any) -> list[str] | None:
+    if wanted == "auto":
+        return None
+    if wanted in DIALECTS:
+        return [wanted]
+    names = [wanted] if isinstance(wanted, str) else list(wanted)
+    if not names:
+        raise ValueError('revision= names none: leave it out, or name one such as "2025-11-25"')
+    for name in names:
+        if name not in REVISIONS:
+            raise ValueError(
+                f'revision= is "auto", one or more of {", ".join(REVISIONS)}, or one of {" and ".join(DIALECTS)} '
+                f"by itself, not {name!r}"
+            )
+    return names
+
+
+def _retry(wanted: Any) -> Retry | None:
+    if wanted == "never":
+        return None
+    if wanted == "safe":
+        return Retry()
+    if isinstance(wanted, Retry):
+        return wanted
+    raise ValueError(f'retry= is "safe", "never" or a Retry, not {wanted!r}')
+
+
+def _callable(name: str, value: Any) -> Callable[..., Any]:
+    if not callable(value):
+        raise TypeError(f"{name}= takes a function, not {value!r}")
+    found: Callable[..., Any] = value
+    return found

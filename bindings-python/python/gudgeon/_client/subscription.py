@@ -1,0 +1,127 @@
+"""Subscriptions to changes of resources and lists, as iterators."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from msgspec.json import decode
+
+from ..errors import ConnectionLost
+from .core import Ask, Core, Steps
+from .errors import error_of
+
+MIN_LIFE = 1.0  # seconds that a server which was started again must last to be started once more
+_LISTS = ("tools", "prompts", "resources")
+
+
+class Subscribing:
+    """The common part of both kinds of subscription; the native half queues the changes."""
+
+    def __init__(self, core: Core, uris: Sequence[str], lists: dict[str, bool]) -> None:
+        for uri in uris:
+            if not isinstance(uri, str):
+                raise TypeError(f"subscribe takes URIs, not {uri!r}")
+        if not uris and not any(lists.values()):
+            raise ValueError(
+                "the subscription is empty; name URIs of resources, tools=True, prompts=True or resources=True"
+            )
+        from .._model.json import encode
+
+        filter: dict[str, Any] = {f"{name}ListChanged": True for name in _LISTS if lists[name]}
+        if uris:
+            filter["resourceSubscriptions"] = list(uris)
+        self._filter = encode(filter)
+        self._core = core
+        self._number: int | None = None
+        self._since = -math.inf
+
+    def _open(self, *, again: bool = False) -> Steps:
+        """Subscribes; with `again`, everything counts as changed, because changes may have been missed."""
+        self._number = yield from self._core.subscribe(self._filter, again)
+
+    def _close(self) -> None:
+        if self._number is not None:
+            self._core.native.unsubscribe(self._number)
+
+    def _await(self, number: int, mailbox: Any) -> int:
+        return self._core.native.await_change(mailbox, number)
+
+    def _next(self) -> Steps:
+        """Returns the oldest change; None at the end."""
+        from ..types import Change
+
+        core = self._core
+        while True:
+            number = self._number
+            if number is None:
+                raise RuntimeError("a subscription is entered first: with client.subscribe(…) as changes")
+            taken = core.native.take_change(number)
+            if taken is None:
+                yield Ask(partial(self._await, number))
+                continue
+            kind, value = taken
+            if kind == "end":
+                return None
+            if kind == "failed":
+                error = error_of(decode(value))
+                # Otherwise a server that ends at once would be restarted forever.
+                is_quick = time.monotonic() - self._since < MIN_LIFE
+                if not isinstance(error, ConnectionLost) or not core.restarts or not core.is_open() or is_quick:
+                    raise error
+                self._close()
+                yield from self._open(again=True)
+                self._since = time.monotonic()
+                continue
+            return Change(kind=kind, uri=value)
+
+
+class Subscription(Subscribing):
+    """`async with client.subscribe(…) as changes: async for change in changes: …`"""
+
+    async def __aenter__(self) -> Subscription:
+        from .loop import loop_queue
+
+        await loop_queue().run(self._core, self._open())
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        self._close()
+
+    def __aiter__(self) -> Subscription:
+        return self
+
+    async def __anext__(self) -> Any:
+        from .loop import loop_queue
+
+        change = await loop_queue().run(self._core, self._next())
+        if change is None:
+            raise StopAsyncIteration
+        return change
+
+
+class SyncSubscription(Subscribing):
+    """`with client.subscribe(…) as changes: for change in changes: …`"""
+
+    def __init__(self, core: Core, uris: Sequence[str], lists: dict[str, bool], queue: Any) -> None:
+        super().__init__(core, uris, lists)
+        self._queue = queue
+
+    def __enter__(self) -> SyncSubscription:
+        self._queue.run(self._open())
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._close()
+
+    def __iter__(self) -> SyncSubscription:
+        return self
+
+    def __next__(self) -> Any:
+        change = self._queue.run(self._next())
+        if change is None:
+            raise StopIteration
+        return change

@@ -1,0 +1,123 @@
+"""The queue of responses that blocking clients wait on, in the native half, which checks for signals."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from .._model.frames import from_here
+from ..errors import ProtocolError
+from .core import Ask, Core, Sleep, Steps, Tell, answer_of, progress_of
+from .errors import refusal_of
+from .exit import log_failure
+
+_COROUTINE = 0x80  # CO_COROUTINE
+
+
+class ThreadQueue:
+    """The responses for one blocking client; several threads may wait on it."""
+
+    def __init__(self, core: Core) -> None:
+        from .._native import Mailbox
+
+        for event, callback in core.options.callbacks.items():
+            if getattr(getattr(callback, "__code__", None), "co_flags", 0) & _COROUTINE:
+                raise TypeError(
+                    f"a SyncClient has no event loop: its callback for {event!r} must be a def, not an async def"
+                )
+        self.core = core
+        self.mailbox = Mailbox()
+
+    def run(self, steps: Steps) -> Any:
+        """Runs the steps of an operation."""
+        if self.core.restarts:
+            # The server may have ended since the last call: then it is started again before this one.
+            self.wait(0)
+        try:
+            step = next(steps)
+            while True:
+                try:
+                    value = self._step(step)
+                except BaseException as error:
+                    step = steps.throw(error)
+                else:
+                    step = steps.send(value)
+        except StopIteration as end:
+            return end.value
+        except Exception as error:
+            raise from_here(error)  # noqa: B904
+
+    def wait(self, seconds: float) -> None:
+        """Waits for a notification of the server."""
+        for letter in self.mailbox.wait(0, seconds):
+            self._deliver(letter)
+
+    def _step(self, step: Ask | Sleep | Tell) -> Any:
+        if isinstance(step, Ask):
+            return self._ask(step)
+        if isinstance(step, Sleep):
+            return time.sleep(step.seconds)
+        return self._tell(step.callback, step.value)
+
+    def _ask(self, ask: Ask) -> Any:
+        ticket = ask.start(self.mailbox)
+        end: tuple[Any, ...] | None = None
+        try:
+            while end is None:
+                for letter in self.mailbox.wait(ticket):
+                    if letter[0] in ("done", "failed"):
+                        end = letter
+                    elif letter[0] == "progress":
+                        if ask.on_progress is not None:
+                            self._tell(ask.on_progress, progress_of(letter))
+                    else:
+                        self._deliver(letter)
+        except BaseException:
+            self.core.native.cancel(self.mailbox, ticket)
+            raise
+        return answer_of(end)
+
+    def _deliver(self, letter: tuple[Any, ...]) -> None:
+        if letter[0] == "question":
+            self._answer(letter)
+        elif letter[0] != "withdrawn":
+            tell = self.core.notified(letter)
+            if tell is not None:
+                self._tell(tell.callback, tell.value)
+
+    def _tell(self, callback: Callable[..., Any], value: Any) -> None:
+        """Calls a callback; its exception is logged."""
+        try:
+            callback(value)
+        except Exception as error:
+            log_failure(callback, error)
+
+    def _answer(self, letter: tuple[Any, ...]) -> None:
+        from .._model.json import encode
+        from .questions import answering
+
+        _, _, number, kind, params, key = letter
+        callback = self.core.options.callbacks[kind]
+        try:
+            steps = answering(kind, callback, params, key, self.core.group_name)
+            try:
+                value = next(steps)
+                while True:
+                    if hasattr(value, "__await__"):
+                        raise _awaitable(kind, value)
+                    value = steps.send(value)
+            except StopIteration as end:
+                self.core.native.answer(number, end.value)
+        except Exception as error:
+            refusal = refusal_of(error)
+            if refusal["kind"] == "protocol":
+                log_failure(callback, error)
+            self.core.native.refuse(number, encode(refusal))
+
+
+def _awaitable(kind: str, value: Any) -> ProtocolError:
+    """Returns the error for a callback that returned an awaitable."""
+    if hasattr(value, "close"):
+        value.close()
+    return ProtocolError(-32603, f"a SyncClient has no event loop: its callback for {kind!r} gave something to await")

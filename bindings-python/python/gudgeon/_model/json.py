@@ -1,0 +1,125 @@
+"""The encoder, decoders and hooks for all JSON."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from enum import Enum
+from math import isfinite
+from os import PathLike
+from pathlib import Path, PurePath
+from typing import Any
+
+import msgspec
+
+from ..types import _Value
+from .article import with_article
+from .defaults import leaves_defaults_out, with_defaults
+
+
+def is_pydantic(cls: Any) -> bool:
+    """Returns whether a class is a pydantic model or dataclass. Never imports pydantic."""
+    return "pydantic" in sys.modules and isinstance(cls, type) and hasattr(cls, "__pydantic_core_schema__")
+
+
+def configures_numbers(cls: Any) -> bool:
+    """Returns whether a pydantic class configures the JSON of NaN and infinity."""
+    config = getattr(cls, "model_config", None) or getattr(cls, "__pydantic_config__", None) or {}
+    return config.get("ser_json_inf_nan") in ("null", "strings")
+
+
+def _enc_hook(value: Any) -> Any:
+    if isinstance(value, _Value):
+        return value.to_dict()
+    cls = type(value)
+    if is_pydantic(cls):
+        if configures_numbers(cls):
+            return msgspec.json.decode(cls.__pydantic_serializer__.to_json(value, by_alias=True))
+        return cls.__pydantic_serializer__.to_python(value, mode="json", by_alias=True)
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, PathLike):
+        return str(value)
+    if isinstance(value, Exception):
+        return f"{cls.__name__}: {value}"
+    module = cls.__module__.partition(".")[0]
+    if module in ("pydantic", "pydantic_core"):  # AnyUrl, SecretStr, …
+        return str(value)
+    raise TypeError(
+        f"{with_article(cls.__qualname__)} can't be said in JSON: return a dict, a dataclass, a TypedDict, "
+        "a msgspec.Struct, a pydantic model, or content such as Text and Image"
+    )
+
+
+def _dec_hook(cls: Any, value: Any) -> Any:
+    if is_pydantic(cls):
+        return cls.__pydantic_validator__.validate_python(value)
+    if cls is object:
+        return value
+    if isinstance(cls, type):
+        if cls is PathLike and isinstance(value, str):
+            return Path(value)
+        if issubclass(cls, PurePath) and isinstance(value, str):
+            return cls(value)
+        if issubclass(cls, _Value):
+            return cls.from_dict(value)
+    raise NotImplementedError(f"{cls!r} can't be read from JSON")
+
+
+encode_exact = msgspec.json.Encoder(enc_hook=_enc_hook).encode  # for what holds no float
+
+
+def encode(value: Any, place: str = "the value") -> bytes:
+    """Returns a value as JSON text.
+
+    Raises:
+        ValueError: The value holds NaN or infinity, which JSON can't represent; the text names the place.
+    """
+    text = encode_exact(value)
+    if b"null" in text:  # as which the encoder writes them
+        check_numbers(value, place)
+    return text
+
+
+def check_numbers(value: Any, place: str) -> None:
+    """Raises ValueError if a value holds NaN or infinity."""
+    import re
+
+    try:
+        # MessagePack represents them, and is fast to write: most nulls are real nulls.
+        if re.search(rb"\xcb[\x7f\xff][\xf0-\xff]", msgspec.msgpack.encode(value, enc_hook=_enc_hook)) is None:
+            return
+    except (OverflowError, ValueError):
+        pass  # an integer that only JSON can say
+    found = _not_finite(to_builtins(value), place)
+    if found is not None:
+        raise ValueError(f"{found}, which JSON can't represent; write None or a string")
+
+
+def _not_finite(value: Any, place: str) -> str | None:
+    if isinstance(value, float):
+        return None if isfinite(value) else f"{place} is {value}"
+    if isinstance(value, dict):
+        parts = ((f".{key}" if str(key).isidentifier() else f"[{key!r}]", part) for key, part in value.items())
+    elif isinstance(value, (list, tuple, set, frozenset)):
+        parts = ((f"[{at}]", part) for at, part in enumerate(value))
+    else:
+        return None
+    return next((found for step, part in parts if (found := _not_finite(part, place + step)) is not None), None)
+
+
+def to_builtins(value: Any) -> Any:
+    """Returns a value as `json.dumps` takes it."""
+    return msgspec.to_builtins(value, enc_hook=_enc_hook, str_keys=True)
+
+
+def decoder(type: Any, *, strict: bool = True) -> Callable[[Any], Any]:
+    """Returns a function that reads JSON text as a type."""
+    decode = msgspec.json.Decoder(type, strict=strict, dec_hook=_dec_hook).decode
+    return (lambda text: with_defaults(decode(text))) if leaves_defaults_out(type) else decode
+
+
+def convert(value: Any, type: Any, *, strict: bool = True) -> Any:
+    """Returns a plain JSON value in a type."""
+    read = msgspec.convert(value, type, strict=strict, dec_hook=_dec_hook)
+    return with_defaults(read) if leaves_defaults_out(type) else read

@@ -1,0 +1,76 @@
+"""Derives a tool's output schema from its return annotation or `output=`, and whether its results are content."""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Mapping
+from typing import Any
+
+from .._schema.json_schema import Profile, SchemaError, own_schema, parts, schema_of, union_members, unwrap
+from ..ask import Question
+from ..types import Content, ToolResult
+from .questions import check_questions
+from .signature import MISSING, Signature
+
+
+class Output:
+    """The output schema of a tool, and whether its results are content."""
+
+    __slots__ = ("is_content", "schema")
+
+    def __init__(self, schema: dict[str, Any] | None = None, is_content: bool = False) -> None:
+        self.schema = schema
+        self.is_content = is_content
+
+
+def output_of(signature: Signature, output: Any, given: bool, profile: Profile) -> Output:
+    """Derives the output schema from `output`, a type or a JSON Schema, if it was `given`, else from the annotation."""
+    if given and isinstance(output, Mapping):
+        return Output(own_schema(output, f"output= of {signature.place}", profile))
+    if given:
+        check_questions(output, f"output= of {signature.place}")
+    annotation = _without_questions(output if given else signature.returns)
+    if annotation is MISSING or annotation is None or unwrap(annotation) in (Any, type(None), typing.NoReturn):
+        return Output()
+    if any(_is(part, ToolResult) for part in parts(annotation)):
+        annotation = _named_by_results(annotation)
+        if annotation is None:
+            return Output()
+    if any(_is(part, Content) for part in parts(annotation)):
+        return Output(is_content=True)
+    try:
+        return Output(schema_of(annotation, profile=profile, output=True))
+    except SchemaError as error:
+        what = "output=" if given else "the return annotation"
+        raise TypeError(f"{what} of {signature.place}: {error}; or return Any for a result without a schema") from None
+
+
+def _named_by_results(annotation: Any) -> Any:
+    """Returns `Book` for `ToolResult[Book]`; None unless every member of the annotation names its data."""
+    named: list[Any] = []
+    for member in map(unwrap, union_members(annotation)):
+        data = typing.get_args(member) if _is(member, ToolResult) else ()
+        if not data or isinstance(data[0], typing.TypeVar) or _names_results(data[0]):
+            return None
+        if unwrap(data[0]) in (Any, None, type(None)):
+            return None
+        named.append(data[0])
+    return typing.Union[tuple(named)]  # noqa: UP007
+
+
+def _names_results(annotation: Any) -> bool:
+    return any(_is(part, (ToolResult, Content)) for part in parts(annotation))
+
+
+def _is(part: Any, cls: type | tuple[type, ...]) -> bool:
+    base = typing.get_origin(part) or part
+    return isinstance(base, type) and issubclass(base, cls)
+
+
+def _without_questions(annotation: Any) -> Any:
+    """Returns `str` for `str | Question[bool]`; for questions only, there is no schema."""
+    members = union_members(annotation)
+    kept = [member for member in members if not any(_is(part, Question) for part in parts(member))]
+    if len(kept) == len(members):
+        return annotation
+    return typing.Union[tuple(kept)] if kept else None  # noqa: UP007

@@ -1,0 +1,196 @@
+"""Reads a function's signature: parameters of the caller, the context, dependencies and the return type."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from typing import Annotated, Any, Optional
+
+from .._schema.annotations import Unresolved, place, raw_annotations, resolve, target
+from .._schema.json_schema import unaliased, union_members, unwrap
+from .._schema.markers import Depends, Header
+from .questions import check_questions
+
+MISSING: Any = inspect.Parameter.empty
+_VARIADIC: dict[Any, str] = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
+
+
+class Parameter:
+    """A parameter, passed by the caller, by the server (context) or by a dependency's provider."""
+
+    __slots__ = ("annotation", "context", "default", "depends", "factory", "keyword_only", "name")
+
+    def __init__(self, name: str, annotation: Any, keyword_only: bool) -> None:
+        self.name = name
+        self.annotation = annotation
+        self.keyword_only = keyword_only
+        self.default: Any = MISSING
+        self.factory: Callable[[], Any] | None = None
+        self.context: str | None = None  # "Context" or "SyncContext"
+        self.depends: Depends | None = None
+
+    @property
+    def required(self) -> bool:
+        return self.default is MISSING and self.factory is None
+
+
+class Signature:
+    """A function's parameters and return annotation, resolved."""
+
+    __slots__ = ("fn", "is_async", "is_async_generator", "is_generator", "parameters", "place", "returns")
+
+    def __init__(self, fn: Callable[..., Any], *, handler: bool = True) -> None:
+        if isinstance(fn, classmethod):
+            raise TypeError(f"{place(fn.__func__)} is a classmethod: register it after the class, as Class.method")
+        self.fn = fn
+        self.place = place(fn)
+        inner = target(fn)
+        self.is_async = inspect.iscoroutinefunction(inner)
+        self.is_generator = inspect.isgeneratorfunction(inner)
+        self.is_async_generator = inspect.isasyncgenfunction(inner)
+        if handler and (self.is_generator or self.is_async_generator):
+            raise TypeError(f"{self.place} is a generator: return a list instead of yielding")
+        contexts = context_classes()
+        raw = raw_annotations(fn)
+        try:
+            signature = inspect.signature(fn)
+        except (TypeError, ValueError):
+            raise TypeError(f"{self.place} has no signature to read: wrap it in a def with type hints") from None
+        self.parameters = []
+        for number, given in enumerate(signature.parameters.values()):
+            annotation = raw.get(given.name, given.annotation)
+            if number == 0 and given.name in ("self", "cls") and annotation is MISSING and _in_class(inner):
+                method = inner.__qualname__.rpartition("<locals>.")[2]
+                owner, _, name = method.rpartition(".")
+                raise TypeError(
+                    f"{self.place} is a method without its object: register it on an object instead, "
+                    f"app.tool({owner.rpartition('.')[2].lower()}.{name}), or make it a @staticmethod"
+                )
+            self.parameters.append(self._parameter(given, annotation, contexts))
+        returns = raw.get("return", MISSING)
+        self.returns = (
+            returns
+            if returns is MISSING
+            else self._resolve(returns, f"the return annotation of {self.place}", contexts)
+        )
+        check_questions(self.returns, f"the return annotation of {self.place}")
+
+    def _resolve(self, annotation: Any, what: str, contexts: tuple[type, ...]) -> Any:
+        try:
+            return unaliased(resolve(annotation, self.fn, contexts))
+        except RecursionError:
+            raise TypeError(f"{what} is an alias of itself: give its inner part as Any") from None
+        except Unresolved as error:
+            raise TypeError(
+                f"{what}, {annotation!r}, can't be resolved: {error}; "
+                "import or define it where the function is registered"
+            ) from None
+
+    def _parameter(self, given: inspect.Parameter, annotation: Any, contexts: tuple[type, ...]) -> Parameter:
+        stars = _VARIADIC.get(given.kind)
+        if stars:
+            raise TypeError(
+                f"parameter '{stars}{given.name}' of {self.place} can't be described to a caller: "
+                f"name each parameter, or take one {given.name}: {'list[str]' if stars == '*' else 'dict[str, Any]'}"
+            )
+        where = f"parameter {given.name!r} of {self.place}"
+        if given.kind is inspect.Parameter.POSITIONAL_ONLY and given.name.isidentifier() and not _is_builtin(self.fn):
+            raise TypeError(
+                f"{where} is positional-only, but arguments come by name: take the '/' out of the signature"
+            )
+        if isinstance(given.default, Depends):
+            raise TypeError(
+                f"{where}: Depends stands in Annotated, write {given.name}: Annotated[…, {given.default!r}]"
+            )
+        if annotation is MISSING:
+            raise TypeError(f"{where} has no type annotation: write e.g. {given.name}: {_example(given.default)}")
+        resolved = self._resolve(annotation, where, contexts)
+        if given.default is None:
+            resolved = _or_none(resolved)
+        parameter = Parameter(given.name, resolved, given.kind is inspect.Parameter.KEYWORD_ONLY)
+        parameter.default = given.default
+        self._read(parameter, contexts)
+        if parameter.context is not None:
+            self._check_context(parameter, where)
+        if parameter.depends is not None:
+            check_questions(resolved, where)
+        return parameter
+
+    def _read(self, parameter: Parameter, contexts: tuple[type, ...]) -> None:
+        for item in getattr(parameter.annotation, "__metadata__", ()):
+            if isinstance(item, Depends):
+                parameter.depends = item
+            elif item is Depends or item is Header:
+                raise TypeError(
+                    f"parameter {parameter.name!r} of {self.place}: {item.__name__} needs its argument, "
+                    f"{item.__name__}({'get_it' if item is Depends else chr(34) + 'Name' + chr(34)})"
+                )
+        if parameter.depends is None:
+            for member in union_members(parameter.annotation):
+                inner = unwrap(member)
+                base = getattr(inner, "__origin__", inner)
+                for context in contexts:
+                    if isinstance(base, type) and issubclass(base, context):
+                        parameter.context = context.__name__
+        pydantic = sys.modules.get("pydantic.fields")
+        if pydantic is not None and isinstance(parameter.default, pydantic.FieldInfo):
+            _pydantic_default(parameter, parameter.default)
+
+    def _check_context(self, parameter: Parameter, where: str) -> None:
+        right = "Context" if self.is_async or self.is_async_generator else "SyncContext"
+        if parameter.context != right:
+            kind = "async def" if right == "Context" else "def"
+            raise TypeError(
+                f"{where} is a {parameter.context}, but {'an' if right == 'Context' else 'a'} {kind} takes {right}: "
+                f"write {parameter.name}: {right}"
+            )
+
+
+def context_classes() -> tuple[type, ...]:
+    """Returns `Context` and `SyncContext`."""
+    context = context_module()
+    return context.Context, context.SyncContext
+
+
+def context_module() -> Any:
+    """Returns `gudgeon.context`, which is imported late because it needs the native module."""
+    return import_module("gudgeon.context")
+
+
+def _or_none(annotation: Any) -> Any:
+    """Returns `int | None` for the parameter `x: int = None`."""
+    if unwrap(annotation) in (Any, object):
+        return annotation
+    optional: Any = Optional
+    special: Any = Annotated
+    ours = tuple(item for item in getattr(annotation, "__metadata__", ()) if isinstance(item, (str, Header, Depends)))
+    whole = (optional[annotation], *ours)
+    return special[whole] if ours else whole[0]
+
+
+def _in_class(inner: Any) -> bool:
+    return "." in str(getattr(inner, "__qualname__", "")).rpartition("<locals>.")[2]
+
+
+def _is_builtin(fn: Any) -> bool:
+    return not hasattr(target(fn), "__code__")
+
+
+def _example(default: Any) -> str:
+    if default is MISSING or default is None or not isinstance(default, (str, int, float, bool, list, dict)):
+        return "str"
+    return type(default).__name__
+
+
+def _pydantic_default(parameter: Parameter, field: Any) -> None:
+    """Reads `x: int = Field(3, ge=1)` as `x: Annotated[int, Field(ge=1)] = 3`."""
+    from pydantic_core import PydanticUndefined
+
+    parameter.factory = field.default_factory
+    parameter.default = MISSING if field.default is PydanticUndefined or field.default is Ellipsis else field.default
+    texts = (field.description,) if field.description else ()
+    annotated: Any = Annotated
+    items = (parameter.annotation, *texts, *field.metadata)
+    parameter.annotation = annotated[items]

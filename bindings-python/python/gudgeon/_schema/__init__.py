@@ -1,0 +1,1 @@
+"""Types to JSON Schemas and forms."""

@@ -1,0 +1,309 @@
+"""Converts a type to JSON Schema (2020-12), by msgspec, or by pydantic where the user's annotations use it."""
+
+from __future__ import annotations
+
+import sys
+import types
+import typing
+from collections.abc import Iterable, Mapping
+from enum import Enum
+from os import PathLike
+from pathlib import PurePath
+from typing import Any, Literal
+
+import msgspec
+
+from .._model.json import is_pydantic, to_builtins
+from ..types import _Value
+from . import docstrings as _docstrings
+from .markers import Header
+from .portable import Cyclic, inline, simple_null, untitled, walk, with_items, without_headers
+from .render import render
+
+Profile = Literal["portable", "full"]
+_UNIONS = (typing.Union, types.UnionType)
+
+
+class SchemaError(TypeError):
+    """A type without a JSON Schema; the message does not name the place yet."""
+
+
+class Alternatives:
+    """A placeholder for a union that msgspec can write but not read."""
+
+    members: tuple[Any, ...] = ()
+
+
+def schema_of(
+    annotation: Any,
+    *,
+    profile: Profile = "portable",
+    output: bool = False,
+    headers: bool = False,
+    numbers: bool = True,
+    defs: dict[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Returns the schema of a type. With the "full" profile, named types go into `defs` and are referred to.
+
+    Args:
+        output: Whether values are written, not read.
+        headers: Whether it says which fields HTTP headers repeat.
+        numbers: Whether a Decimal that is read may be a JSON number as well as a string.
+    """
+    try:
+        annotation = unaliased(annotation)
+    except RecursionError:
+        raise SchemaError("the type alias refers to itself: give its inner part as Any") from None
+    text = description_of(annotation)
+    own: dict[str, Any] = {}
+    if uses_pydantic(annotation):
+        schema = _pydantic_schema(annotation, output, headers, own)
+    else:
+        schema = _msgspec_schema(annotation, output, headers, numbers and not output, own)
+    schema, own = untitled(schema), {name: untitled(part, name) for name, part in own.items()}
+    if profile == "portable":
+        try:
+            schema = with_items(simple_null(inline(schema, own)))
+        except Cyclic as error:
+            raise SchemaError(
+                f"the type refers to itself ({error}), which many hosts can't read: give its inner part as "
+                'dict[str, Any], or write Server(…, schema_profile="full")'
+            ) from None
+    elif defs is not None:
+        schema = _merge(schema, own, defs)
+    elif own:
+        schema = _rooted(schema, own)
+    if text is not None:
+        schema = {"description": text, **{key: value for key, value in schema.items() if key != "description"}}
+    return schema
+
+
+def own_schema(schema: Mapping[str, Any], place: str, profile: Profile) -> dict[str, Any]:
+    """Returns a schema that the user wrote, in the form of the profile."""
+    if profile == "full":
+        return dict(schema)
+    from .._native import portable
+
+    try:
+        written: dict[str, Any] = msgspec.json.decode(portable(msgspec.json.encode(schema)))
+    except ValueError as error:
+        raise TypeError(
+            f"{place}: {error}. Hosts read no such schemas: bound the depth, leave the inner type open, or make the "
+            'server with schema_profile="full"'
+        ) from None
+    return written
+
+
+def _rooted(schema: dict[str, Any], defs: dict[str, Any]) -> dict[str, Any]:
+    """Returns the schema with its definitions. A root that is a reference is inlined: some revisions read its type."""
+    ref = schema.get("$ref")
+    if isinstance(ref, str):
+        name = ref.rpartition("/")[2]
+        schema = {**defs[name], **{key: value for key, value in schema.items() if key != "$ref"}}
+        if repr(ref) not in repr(defs):
+            defs = {key: part for key, part in defs.items() if key != name}
+    return {**schema, "$defs": defs} if defs else schema
+
+
+def _merge(schema: dict[str, Any], own: dict[str, Any], defs: dict[str, Any]) -> dict[str, Any]:
+    """Moves `own` into `defs`; a name that is taken by another type gets a number."""
+    names: dict[str, str] = {}
+    for name, part in own.items():
+        free, count = name, 2
+        while free in defs and defs[free] != part:
+            free, count = f"{name}{count}", count + 1
+        names[name] = free
+    for name, part in own.items():
+        defs[names[name]] = _renamed(part, names)
+    return _renamed(schema, names)
+
+
+def _renamed(schema: Any, names: dict[str, str]) -> dict[str, Any]:
+    out = walk(schema, lambda part: _renamed(part, names))
+    if "$ref" in out:
+        name = out["$ref"].rpartition("/")[2]
+        out["$ref"] = f"#/$defs/{names.get(name, name)}"
+    return out
+
+
+def description_of(annotation: Any) -> str | None:
+    """Returns the text in `Annotated[int, "text"]`."""
+    texts = [item for item in getattr(annotation, "__metadata__", ()) if isinstance(item, str)]
+    return texts[0] if texts else None
+
+
+def header_of(annotation: Any) -> str | None:
+    """Returns the name in `Annotated[str, Header("Region")]`.
+
+    Raises:
+        SchemaError: There is one where the specification allows none.
+    """
+    for part in (annotation, *union_members(annotation)):
+        for item in getattr(part, "__metadata__", ()):
+            if isinstance(item, Header):
+                return item.name
+    for part in parts(annotation):
+        for item in getattr(part, "__metadata__", ()):
+            if isinstance(item, Header):
+                raise SchemaError(
+                    f"{item!r} stands inside another type, and headers repeat whole arguments and fields of objects: "
+                    "write it beside one of these, or take it out"
+                )
+    return None
+
+
+def unwrap(annotation: Any) -> Any:
+    """Returns the type inside `Annotated`, a type alias or a NewType."""
+    while True:
+        if hasattr(annotation, "__metadata__"):
+            annotation = annotation.__origin__
+        elif type(annotation).__name__ == "TypeAliasType":
+            annotation = annotation.__value__
+        elif hasattr(annotation, "__supertype__"):
+            annotation = annotation.__supertype__
+        else:
+            return annotation
+
+
+def unaliased(annotation: Any) -> Any:
+    """Returns the annotation with type aliases replaced by their types."""
+    if type(annotation).__name__ == "TypeAliasType":
+        return unaliased(annotation.__value__)
+    if not any(type(part).__name__ == "TypeAliasType" for part in parts(annotation)):
+        return annotation
+    inner = tuple(unaliased(part) for part in typing.get_args(annotation))
+    if hasattr(annotation, "__metadata__"):
+        special: Any = typing.Annotated
+        whole = (inner[0], *annotation.__metadata__)
+        return special[whole]
+    if typing.get_origin(annotation) in _UNIONS:
+        return typing.Union[inner]  # noqa: UP007
+    generic: Any = typing.get_origin(annotation)
+    return generic[inner]
+
+
+def union_members(annotation: Any) -> tuple[Any, ...]:
+    """Returns the members of a union, or the type itself."""
+    inner = unwrap(annotation)
+    if typing.get_origin(inner) in _UNIONS:
+        return tuple(part for member in typing.get_args(inner) for part in union_members(member))
+    return (annotation,)
+
+
+def parts(annotation: Any) -> Iterable[Any]:
+    """Yields the annotation and everything inside its brackets."""
+    yield annotation
+    inner = unwrap(annotation)
+    if inner is not annotation:
+        yield from parts(inner)
+    elif typing.get_origin(inner) is not Literal:
+        for part in typing.get_args(inner):
+            yield from parts(part)
+
+
+def uses_pydantic(annotation: Any) -> bool:
+    """Returns whether pydantic has to read this type. Never imports pydantic."""
+    if "pydantic" not in sys.modules:
+        return False
+    for part in parts(annotation):
+        if is_pydantic(part) or _module(part) in ("pydantic", "pydantic_core"):
+            return True
+        if any(_module(type(item)) in ("pydantic", "annotated_types") for item in getattr(part, "__metadata__", ())):
+            return True
+    return False
+
+
+def _module(item: Any) -> str:
+    return str(getattr(item, "__module__", "")).partition(".")[0]
+
+
+def _pydantic_schema(annotation: Any, output: bool, headers: bool, defs: dict[str, Any]) -> dict[str, Any]:
+    from pydantic import TypeAdapter
+    from pydantic.errors import PydanticUserError
+
+    try:
+        schema = TypeAdapter(annotation).json_schema(mode="serialization" if output else "validation")
+    except (PydanticUserError, NameError) as error:
+        raise SchemaError(" ".join(str(error).split("\n")[0].split())) from None
+    if not headers and "x-mcp-header" in repr(schema):
+        schema = without_headers(schema)
+    defs.update(schema.pop("$defs", {}))
+    return schema
+
+
+def _hook(cls: Any, output: bool, headers: bool, numbers: bool, defs: dict[str, Any]) -> dict[str, Any] | None:
+    """Returns the schema of a class that msgspec does not support."""
+    if cls is object:
+        return {}
+    if not isinstance(cls, type):
+        return None
+    if issubclass(cls, Alternatives):
+        return {"anyOf": [_msgspec_schema(member, output, headers, numbers, defs) for member in cls.members]}
+    if is_pydantic(cls):
+        return _pydantic_schema(cls, output, headers, defs)
+    if cls is PathLike or issubclass(cls, PurePath):
+        return {"type": "string", "format": "path"}
+    if issubclass(cls, Enum):
+        values = [to_builtins(item.value) for item in cls]
+        return {"enum": values}
+    if issubclass(cls, _Value):
+        return {"type": "object"}
+    return None
+
+
+def _msgspec_schema(
+    annotation: Any, output: bool, headers: bool, numbers: bool, defs: dict[str, Any]
+) -> dict[str, Any]:
+    try:
+        info = msgspec.inspect.type_info(_readable(annotation) if output else annotation)
+    except (TypeError, NameError, RecursionError) as error:
+        raise SchemaError(_with_fix(error, annotation)) from None
+
+    def hook(cls: Any) -> dict[str, Any] | None:
+        return _hook(cls, output, headers, numbers, defs)
+
+    return render(info, defs, hook, literals(annotation), headers=headers, numbers=numbers)
+
+
+def _with_fix(error: Exception, annotation: Any) -> str:
+    said = " ".join(str(error).split())
+    if "may not contain more than one" in said:
+        return f"{said}: make them msgspec.Struct with tag=True, or pydantic models with a discriminator"
+    if isinstance(error, NameError):
+        return f"{said}: what a class's fields name must be importable at run time, not only under TYPE_CHECKING"
+    return said
+
+
+def _readable(annotation: Any) -> Any:
+    """Returns the annotation with unions of several object types replaced, which msgspec writes but can't describe."""
+    inner = unwrap(annotation)
+    origin, args = typing.get_origin(inner), typing.get_args(inner)
+    if origin in _UNIONS:
+        members = tuple(_readable(member) for member in union_members(inner))
+        try:
+            msgspec.inspect.type_info(typing.Union[members])  # noqa: UP007
+        except TypeError:
+            return type("Alternatives", (Alternatives,), {"members": members})
+        return typing.Union[members]  # noqa: UP007
+    if origin in (list, set, frozenset, dict, tuple) and args and Ellipsis not in args:
+        generic: Any = origin
+        return generic[tuple(_readable(part) for part in args)]
+    return annotation
+
+
+def literals(annotation: Any) -> dict[frozenset[Any], tuple[Any, ...]]:
+    """Returns literal values in the order of the source, which msgspec's description loses."""
+    return {
+        frozenset((type(value), value) for value in typing.get_args(part)): typing.get_args(part)
+        for part in parts(annotation)
+        if typing.get_origin(part) is Literal
+    }
+
+
+def class_texts(cls: Any) -> tuple[str, dict[str, str]]:
+    """Returns the text of a class's own docstring, and its fields' descriptions."""
+    doc = cls.__dict__.get("__doc__") if isinstance(cls, type) else None
+    name = getattr(cls, "__name__", "")
+    if not isinstance(doc, str) or doc.startswith(f"{name}(") or doc == "An enumeration.":
+        return "", {}
+    return _docstrings.parse(doc)

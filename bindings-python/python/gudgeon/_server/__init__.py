@@ -1,0 +1,1 @@
+"""What a server offers: registrations, mounts, options, middleware, visibility and lifespan."""

@@ -1,0 +1,91 @@
+"""The registrations of a server, here and in the servers that it is mounted into."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from .._model.json import encode
+from .description import described, prefixed
+from .registration import PublishedComponent, Registration
+from .warned import warn
+
+
+class ComponentHost:
+    """The part of `Server` that keeps its registrations."""
+
+    name: str
+    _native: Any
+
+    def __init__(self) -> None:
+        self._published: dict[tuple[str, Any], PublishedComponent] = {}
+        self._mounted: list[tuple[str, Any]] = []
+        self._parents: list[tuple[str, Any]] = []
+
+    def _add(self, registration: Registration) -> None:
+        self._check_free(registration, registration.key)
+        self._publish(registration, registration.key, ())
+
+    def _check_free(self, registration: Registration, key: Any) -> None:
+        """Raises ValueError for a key that is taken here or in a server that this one is mounted into."""
+        if (registration.kind, key) in self._published:
+            name = " ".join(key) if isinstance(key, tuple) else key
+            kind = registration.kind.removesuffix("s")
+            raise ValueError(
+                f"{registration.plan.place}: a {kind} named {name!r} is already registered with {self.name!r}: "
+                "give this one another name, or remove that one first"
+            )
+        for prefix, parent in self._parents:
+            parent._check_free(registration, prefixed(registration.kind, prefix, key))
+
+    def _publish(self, registration: Registration, key: Any, below: tuple[tuple[Any, Any], ...]) -> None:
+        """Registers with the native half, and with every server that this one is mounted into."""
+        native, plan = self._native, registration.plan
+        expose = tuple(registration.options.get("expose_errors", ())) + tuple(
+            registration.server._options.get("expose_errors", ())
+        )
+        call = (registration.invoke_as(key), registration.is_async, expose)
+        try:
+            if registration.kind == "completions":
+                handle = native.add_completion(key[0], key[1], *call)
+            elif registration.kind == "methods":
+                handle = native.add_method(key, plan.input_schema.decode(), *call)
+            elif registration.kind == "notifications":
+                handle = native.add_notification(key, *call)
+            else:
+                if registration.options.get("visible") is not None:
+                    from .visibility import visibility_filter
+
+                    native.set_visibility_filter(visibility_filter(self._published))
+                said = encode(described(registration, key))
+                handle = native.add(registration.kind, said, *call, registration.options.get("thread"))
+        except ValueError as error:
+            raise ValueError(f"{plan.place}: {error}") from None
+        path = ((self, key), *below)
+        self._published[registration.kind, key] = PublishedComponent(registration, path, handle)
+        for text in handle.warnings:
+            warn(text)
+        for prefix, parent in self._parents:
+            parent._publish(registration, prefixed(registration.kind, prefix, key), path)
+
+    def _above(self) -> list[Any]:
+        """Returns this server and those that it is mounted into, each once."""
+        found: list[Any] = [self]
+        for server in found:
+            found += [parent for _, parent in server._parents if parent not in found]
+        return found
+
+    def _everywhere(self, kind: str) -> Iterator[tuple[Any, str]]:
+        """Yields this server and those that it is mounted into, each with the prefix of its names there."""
+        yield self, ""
+        for prefix, parent in self._parents:
+            for server, before in parent._everywhere(kind):
+                yield server, before + prefixed(kind, prefix, "")
+
+    def _tagged(self, kind: str, tags: Sequence[str]) -> list[str]:
+        """Returns the keys of the components that have one of the tags."""
+        return [
+            key
+            for (of, key), published in self._published.items()
+            if of == kind and any(tag in tags for tag in published.registration.options.get("tags", ()))
+        ]

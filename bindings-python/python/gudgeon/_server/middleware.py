@@ -1,0 +1,332 @@
+"""Middleware: the functions around requests, and the requests and results that they see."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import nullcontext
+from contextvars import ContextVar, copy_context
+from functools import partial
+from typing import Any
+
+from .._model.article import with_article
+from .._native import expand
+from .._plan import replies as _replies
+from .._schema.annotations import place
+from ..context import Context
+from ..errors import ProtocolError
+
+_METHODS = {
+    "tools": "tools/call",
+    "resources": "resources/read",
+    "templates": "resources/read",
+    "prompts": "prompts/get",
+}
+# The type of the entries of each list, and the member that holds them.
+_LISTS = {
+    "tools/list": ("Tool", "tools"),
+    "resources/list": ("Resource", "resources"),
+    "resources/templates/list": ("ResourceTemplate", "resourceTemplates"),
+    "prompts/list": ("Prompt", "prompts"),
+}
+
+Step = Callable[["Request"], Awaitable[Any]]
+_is_waited_for: ContextVar[bool] = ContextVar("gudgeon_is_waited_for", default=False)
+
+
+class Request:
+    """A request as middleware gets it: `method`, `params` as plain JSON values, and `ctx`."""
+
+    __slots__ = ("ctx", "method", "params")
+
+    method: str
+    params: Mapping[str, Any]
+    ctx: Context
+
+    def __init__(self, method: str, params: Mapping[str, Any], ctx: Context) -> None:
+        self.method = method
+        self.params = params
+        self.ctx = ctx
+
+    def __repr__(self) -> str:
+        return f"Request({self.method!r}, {dict(self.params)!r})"
+
+
+def method_of(kind: str, key: str) -> str:
+    """Returns the method by which clients reach a registration."""
+    return _METHODS.get(kind) or ("completion/complete" if kind == "completions" else key)
+
+
+def check_middleware(middleware: Any) -> None:
+    """Refuses what can't be called as `await middleware(request, next)`: TypeError with the fix."""
+    import inspect
+
+    wanted = "middleware is an async function (request, next)"
+    if inspect.isclass(middleware):
+        raise TypeError(f"{wanted}, not a class; give an instance: {middleware.__name__}(…)")
+    if not callable(middleware):
+        raise TypeError(f"{wanted}, not {type(middleware).__name__}")
+    where = place(middleware)
+    called = middleware if inspect.isroutine(middleware) else type(middleware).__call__
+    if inspect.isgeneratorfunction(called) or inspect.isasyncgenfunction(called):
+        raise TypeError(f"{where} is a generator; {wanted} that returns what `await next(request)` gave")
+    try:
+        signature = inspect.signature(middleware)
+    except (TypeError, ValueError):
+        return  # written in C: only the call shows
+    try:
+        signature.bind(None, None)
+    except TypeError:
+        raise TypeError(f"{where} takes {signature}, but is called with (request, next); {wanted}") from None
+
+
+def applies(on: str | Sequence[str], method: str) -> bool:
+    """Returns whether middleware that is registered `on` these methods runs around this one."""
+    return any(item in ("*", method) for item in ([on] if isinstance(on, str) else on))
+
+
+def around(published: Any) -> Callable[[Any, Any], Awaitable[Any]]:
+    """Returns an async function in place of a handler: the middleware of every server on the way to it, then the
+    handler. Each server's sees the name that the thing has there.
+    """
+    registration = published.registration
+    method = registration.method
+
+    async def invoke(raw: bytes, call: Any) -> Any:
+        from msgspec.json import decode
+
+        arguments = decode(raw)
+        below_key = published.path[-1][1]
+        below = _params(registration, below_key, arguments)
+        before = _encoded(arguments)
+
+        async def handler(request: Request) -> Any:
+            # Arguments may have been changed in place; equal ones are passed on as they were sent.
+            given = _encoded(_arguments(registration, request.params))
+            given = raw if given == before else given
+            if registration.is_async:
+                return registration.result(await registration.invoke(given, call))
+            if _is_waited_for.get():
+                return registration.result(registration.invoke(given, call))
+            return registration.result(await _on_a_thread(published.handle, given, call))
+
+        step: Step = handler
+        for server, key in reversed(published.path):
+            if key != below_key:
+                params = _params(registration, key, arguments)
+                step = partial(_renamed, step, params, below)
+                below, below_key = params, key
+            step = _through(server, method, step)
+        return registration.reply(await step(Request(method, below, Context(call, registration.server))))
+
+    return invoke
+
+
+def run_for_waiter(invoke: Any, raw: bytes, call: Any) -> Any:
+    """Runs what `around` made of a `def` handler, for a thread that waits: its handler takes no thread of the pool."""
+    import asyncio
+    from concurrent.futures import Future
+    from threading import Thread
+
+    done: Future[Any] = Future()
+    context = copy_context()
+    context.run(_is_waited_for.set, True)
+
+    def run() -> None:
+        try:
+            done.set_result(context.run(asyncio.run, invoke(raw, call)))
+        except BaseException as error:
+            done.set_exception(error)
+
+    Thread(target=run, name="gudgeon-reads").start()
+    return done.result()
+
+
+def passing(server: Any) -> Callable[[Any, Any], Awaitable[Any]]:
+    """Returns an async function that runs a server's middleware around what the core answers by itself."""
+
+    async def invoke(raw: bytes, call: Any) -> Any:
+        from msgspec.json import decode
+
+        said = decode(raw)
+        method, params, error, result = said["method"], said["params"], said.get("error"), said.get("result")
+        failure = error and ProtocolError(error["code"], error["message"], error.get("data"))
+        prepared = None if failure else read(method, result)
+        before = None if failure else _encoded(write(method, prepared, result))
+        asked = _encoded(params)
+
+        async def core(request: Request) -> Any:
+            if failure:
+                raise failure
+            is_changed = _encoded(dict(request.params)) != asked
+            # The refusal names what is wrong with the client's params.
+            if is_changed and result.get("isError") is not True:
+                raise TypeError(f"middleware can't change the params of {method}, only its result")
+            return prepared
+
+        try:
+            with _span(method, call):
+                changed = await _through(server, method, core)(Request(method, params, Context(call, server)))
+        except ProtocolError as raised:
+            if raised is failure:
+                return None
+            raise
+        after = _encoded(write(method, changed, result or {}))
+        return None if after == before else (_replies.RESULT, after)
+
+    return invoke
+
+
+def _span(method: str, call: Any) -> Any:
+    if "opentelemetry.trace" not in sys.modules:
+        return nullcontext()
+    from .._call.tracing import span
+
+    return span((method, None), call)
+
+
+def read(method: str, result: Mapping[str, Any]) -> Any:
+    """Returns a result of the core as middleware sees it: lists as a `Page`, others as plain JSON values."""
+    from .. import types
+
+    if method == "tools/call":
+        return types.ToolResult.from_dict(result)
+    if method == "completion/complete":
+        return types.Completion.from_dict(result["completion"])
+    if method not in _LISTS:
+        return result
+    type_name, name = _LISTS[method]
+    items = [getattr(types, type_name).from_dict(item) for item in result[name]]
+    return types.Page(items, next_cursor=result.get("nextCursor"))
+
+
+def write(method: str, value: Any, result: Mapping[str, Any]) -> Any:
+    """Returns the result of middleware as JSON values; members of a list's result that have no type are kept."""
+    from .._model.value import Value, plain  # type: ignore[attr-defined]
+    from ..types import Completion, Page
+
+    if isinstance(value, Page) and method in _LISTS:
+        cursor = {} if value.next_cursor is None else {"nextCursor": value.next_cursor}
+        kept = {name: result[name] for name in ("ttlMs", "cacheScope") if name in result}
+        return {_LISTS[method][1]: plain(value.items), **cursor, **kept}
+    if isinstance(value, Completion):
+        return {"completion": value.to_dict()}
+    if isinstance(value, Value):
+        return value.to_dict()
+    if value is None or isinstance(value, Mapping):
+        return plain(dict(value or {}))
+    raise TypeError(
+        f"middleware gave {with_article(type(value).__name__)} for {method}: it gives what next() gave, or an object"
+    )
+
+
+def _through(server: Any, method: str, step: Step) -> Step:
+    """Chains all middleware of one server for this method, the first registered outermost."""
+    for middleware, on in reversed(server._middleware):
+        if applies(on, method):
+            step = partial(_step, middleware, step)
+    return step
+
+
+async def _step(middleware: Callable[..., Any], following: Any, request: Request) -> Any:
+    given = None
+
+    async def go_on(request: Request) -> Any:
+        nonlocal given
+        given = await following(request)
+        return given
+
+    awaitable = middleware(request, go_on)
+    if not hasattr(awaitable, "__await__"):
+        raise TypeError(
+            f"{place(middleware)} returned {with_article(type(awaitable).__name__)} at once; declare it with async def"
+        )
+    result = await awaitable
+    if result is None and given is not None:
+        raise TypeError(
+            f"middleware gave nothing for {request.method}, though next() gave a result: "
+            "return what next() gave, or a result of its own"
+        )
+    return result
+
+
+async def _renamed(following: Step, seen: Any, below: Any, request: Request) -> Any:
+    """Continues in a mounted server, where the tool or prompt has another name."""
+    params = below
+    if request.params is not seen:
+        params = {**request.params, **{name: below[name] for name in ("name", "uri", "ref") if name in below}}
+    return await following(Request(request.method, params, request.ctx))
+
+
+async def _on_a_thread(handle: Any, raw: bytes, call: Any) -> Any:
+    """Runs a `def` handler where it would run without middleware."""
+    import asyncio
+
+    loop = asyncio.get_running_loop()
+    future = loop.create_future()
+    call.run_deferred(handle, copy_context(), raw, partial(_resolve_soon, loop, future))
+    reply, error = await future
+    if error is not None:
+        raise error
+    return reply
+
+
+def _resolve_soon(loop: Any, future: Any, reply: Any, error: BaseException | None) -> None:
+    try:
+        loop.call_soon_threadsafe(_resolve, future, reply, error)
+    except RuntimeError:
+        pass  # the loop is closed: nobody waits any more
+
+
+def _resolve(future: Any, reply: Any, error: BaseException | None) -> None:
+    if not future.done():
+        future.set_result((reply, error))
+
+
+async def run(invoke: Callable[[Any, Any], Any], is_async: bool, raw: bytes, call: Any, server: Any) -> Any:
+    """Calls a handler from the event loop; a `def` runs on a thread of the pool."""
+    if is_async:
+        return await invoke(raw, call)
+    import asyncio
+
+    call_in: Any = copy_context().run
+    return await asyncio.get_running_loop().run_in_executor(server._executor(), call_in, invoke, raw, call)
+
+
+def _encoded(value: Any) -> bytes:
+    from .._model.json import encode
+
+    return encode(value, "the result")
+
+
+def _params(registration: Any, key: Any, arguments: Any) -> dict[str, Any]:
+    if registration.kind in ("tools", "prompts"):
+        return {"name": key, "arguments": arguments}
+    if registration.kind == "resources":
+        return {"uri": key}
+    if registration.kind == "templates":
+        return {"uri": expand(key, _encoded(arguments)), "variables": arguments}
+    if registration.kind == "completions":
+        from .description import is_template
+
+        target, argument = key
+        is_uri = is_template(target)
+        return {
+            "ref": {"type": "ref/resource", "uri": target} if is_uri else {"type": "ref/prompt", "name": target},
+            "argument": {"name": argument, "value": arguments["value"]},
+            "context": {"arguments": arguments["arguments"]},
+        }
+    return dict(arguments)
+
+
+def _arguments(registration: Any, params: Mapping[str, Any]) -> Any:
+    if registration.kind in ("tools", "prompts"):
+        return params.get("arguments") or {}
+    if registration.kind == "resources":
+        return {}
+    if registration.kind == "templates":
+        return params.get("variables") or {}
+    if registration.kind == "completions":
+        given = (params.get("context") or {}).get("arguments") or {}
+        return {"value": params["argument"]["value"], "arguments": given}
+    return dict(params)

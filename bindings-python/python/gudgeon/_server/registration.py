@@ -1,0 +1,120 @@
+"""A registered handler, and the conversion of its replies for middleware."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from .._call.asking import QuestionReply
+from .._plan import replies as _replies
+from .._plan.plan import Plan
+from .middleware import applies, around, method_of
+
+
+class PublishedComponent:
+    """A registration in one server that offers it: its own, or one that it is mounted into."""
+
+    __slots__ = ("handle", "is_wrapped", "path", "registration")
+
+    def __init__(self, registration: Registration, path: tuple[tuple[Any, Any], ...], handle: Any) -> None:
+        self.registration = registration
+        #: The servers from the one that offers it to its own, each with its key there.
+        self.path = path
+        self.handle = handle
+        self.is_wrapped = False
+        self.wrap()
+
+    def wrap(self) -> None:
+        """Wraps the handler in middleware, once one of these servers has some for it."""
+        wanted = (applies(on, self.registration.method) for server, _ in self.path for _, on in server._middleware)
+        if not self.is_wrapped and any(wanted):
+            self.is_wrapped = True
+            wrapper: Any = around(self)
+            wrapper.subject = self.registration.subject(self.path[0][1])
+            wrapper.around_def = not self.registration.is_async
+            self.handle.wrap(wrapper)
+
+
+class Registration:
+    """A handler with its kind and key."""
+
+    __slots__ = ("invoke", "is_async", "key", "kind", "options", "plan", "server")
+
+    def __init__(self, server: Any, kind: str, key: Any, plan: Plan, options: dict[str, Any]) -> None:
+        self.server = server
+        self.kind = kind
+        self.key = key
+        self.plan = plan
+        self.options = options
+        self.invoke: Callable[[Any, Any], Any] = plan.invoke
+        self.is_async = plan.is_async
+
+    @property
+    def method(self) -> str:
+        return method_of(self.kind, str(self.key))
+
+    def subject(self, key: Any) -> tuple[str, str | None]:
+        """Returns the method and the name of the tool or prompt, for traces and logs."""
+        return self.method, key if self.kind in ("tools", "prompts") else None
+
+    def invoke_as(self, key: Any) -> Callable[[Any, Any], Any]:
+        """Returns the handler for a server that offers it under this key."""
+        invoke: Any = self.invoke if key == self.key else partial(self.invoke)
+        invoke.subject = self.subject(key)
+        return invoke  # type: ignore[no-any-return]
+
+    def result(self, reply: Any) -> Any:
+        """Converts a handler's reply to the value that middleware sees."""
+        from msgspec.json import decode
+
+        from ..types import PromptResult, ResourceResult, ToolResult, user
+
+        if isinstance(reply, QuestionReply):
+            return reply.questions[0] if len(reply.questions) == 1 else reply.questions
+        code, said = reply if isinstance(reply, tuple) else (None, reply)
+        if self.kind == "tools":
+            if code == _replies.RESULT:
+                return ToolResult.from_dict(decode(said))
+            if code == _replies.PARTS:
+                return ToolResult.from_dict({"content": [_block(item) for item in decode(said)]})
+            if isinstance(said, bytes):
+                value = decode(said)
+                return ToolResult(value if isinstance(value, str) else said.decode(), structured_content=value)
+            has_schema = self.plan.output_schema is not None
+            return ToolResult(() if said is None else said, structured_content=said if has_schema else None)
+        if self.kind in ("resources", "templates"):
+            mime_type = self.options.get("mime_type")
+            if code == _replies.RESULT:
+                return ResourceResult.from_dict(decode(said))
+            if code == _replies.PARTS:
+                return ResourceResult.from_dict({"contents": decode(said)})
+            if code is None and isinstance(said, bytes):
+                return ResourceResult(said.decode(), mime_type=mime_type or "application/json")
+            value = "" if said is None else said
+            usual = "text/plain" if isinstance(value, str) else "application/octet-stream"
+            return ResourceResult(value, mime_type=mime_type or usual)
+        if self.kind == "prompts":
+            if code == _replies.RESULT:
+                return PromptResult.from_dict(decode(said))
+            if code == _replies.PARTS:
+                return PromptResult.from_dict({"messages": decode(said)})
+            return PromptResult([user(said)])
+        return decode(said) if isinstance(said, bytes) else said
+
+    def reply(self, result: Any) -> Any:
+        """Converts the value that middleware returned to a reply."""
+        place = self.plan.place
+        if self.kind == "tools":
+            return _replies.tool_reply(place, has_schema=self.plan.output_schema is not None, is_content=False)(result)
+        if self.kind in ("resources", "templates"):
+            return _replies.resource_reply(place)(result)
+        if self.kind == "prompts":
+            return _replies.prompt_reply(place)(result)
+        if self.kind == "completions":
+            return _replies.completion_reply(place)(result)
+        return _replies.method_reply(place)(result)
+
+
+def _block(item: Any) -> Any:
+    return {"type": "text", "text": item} if isinstance(item, str) else item

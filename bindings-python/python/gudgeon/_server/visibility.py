@@ -1,0 +1,43 @@
+"""Evaluates `visible=` of tools, resources and prompts for a request."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+_KINDS = {"tool": "tools", "resource": "resources", "resource template": "templates", "prompt": "prompts"}
+
+
+def visibility_filter(published: Mapping[tuple[str, Any], Any]) -> Callable[[bytes, Any], bytes]:
+    """Answers the core's question which components a principal sees: one answer for each, in order."""
+
+    def invoke(raw: bytes, call: Any) -> bytes:
+        from msgspec.json import decode, encode
+
+        from ..types import Principal
+
+        asked = decode(raw)
+        who = None if asked["principal"] is None else Principal.from_dict(asked["principal"])
+        return encode([_sees(who, published.get((_KINDS[kind], key)), kind, key) for kind, key in asked["components"]])
+
+    return invoke
+
+
+def _sees(who: Any, published: Any, kind: str, key: str) -> bool:
+    """Returns whether a principal sees a component. Removed ones, and those whose function fails, are hidden."""
+    if published is None:
+        return False
+    try:
+        seen = published.registration.options["visible"](who)
+        if hasattr(seen, "__await__"):
+            getattr(seen, "close", lambda: None)()
+            raise TypeError("visible= must give its answer at once: write def, not async def")
+        return bool(seen)
+    except Exception as error:
+        import traceback
+
+        from .._call.entry import report
+
+        told = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+        report(f"visible= of the {kind} {key!r} failed: it stays hidden\n{told}")
+        return False

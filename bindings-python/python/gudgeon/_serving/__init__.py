@@ -1,0 +1,1 @@
+"""Serving: stdio, event loops, addresses, worker processes and ASGI."""

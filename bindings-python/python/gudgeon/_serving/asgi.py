@@ -1,0 +1,381 @@
+"""`app.asgi()`: the server as an ASGI app, which does its input and output on the host's event loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+from urllib.parse import quote
+
+from .asgi_host import Farewell, is_leaving
+from .hosting import Hosting, resolve, room, send_all
+from .http_options import OF_CONNECTIONS, SHUTDOWN_GRACE, checked
+from .principals import Identify, Refused
+
+Receive = Callable[[], Awaitable[Any]]
+Send = Callable[[Any], Awaitable[Any]]
+
+_PATIENCE = 0.02  # seconds before a request that has no answer yet watches for the peer to leave
+_SAFE = "/!$&'()*+,;=:@-._~"
+_DRAIN_TICK = 0.01  # seconds between two looks whether all is answered
+_LOOK = 0.25  # seconds between two looks whether the host wants to stop
+
+
+class AsgiApp:
+    """The server at whatever path it is mounted. Calling it serves one HTTP request, WebSocket or lifespan."""
+
+    def __init__(self, app: Any, options: Mapping[str, Any], principal: Any = None) -> None:
+        for name in options:
+            if name in OF_CONNECTIONS:
+                raise TypeError(f"asgi() has no option {name!r}: the ASGI server holds the connections, set it there")
+        self._app = app
+        self._options = checked(options, "asgi()")
+        self._identify = Identify(principal)
+        grace = options.get("shutdown_grace")
+        self._grace = SHUTDOWN_GRACE if grace is None else float(grace)
+        self._endpoint: Any = None
+        self._stay: _Stay | None = None
+        self._farewell: Farewell | None = None
+
+    async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
+        kind = scope["type"]
+        if kind == "http":
+            endpoint = await self._open()
+            await _serve_http(endpoint, self._identify, self._heed, scope, receive, send)
+        elif kind == "websocket":
+            endpoint = await self._open()
+            await _serve_websocket(endpoint, self._identify, self._max_message(), scope, receive, send)
+        elif kind == "lifespan":
+            await self._live(receive, send)
+        else:
+            raise ValueError(f"an ASGI scope of type {kind!r} can't be served: there are http, websocket and lifespan")
+
+    async def aclose(self) -> None:
+        """Ends streams, gives calls in flight some time, leaves the lifespan. A later request begins anew."""
+        stay, endpoint = self._stay, self._endpoint
+        self._stay = self._endpoint = None
+        farewell, self._farewell = self._farewell, None
+        if farewell is not None:
+            farewell.forget()
+        try:
+            if endpoint is not None:
+                endpoint.shut_down()
+                if stay is not None and stay.is_here():
+                    deadline = stay.loop.time() + self._grace
+                    while endpoint.open_exchanges and stay.loop.time() < deadline:
+                        await asyncio.sleep(_DRAIN_TICK)
+        finally:  # also when a host that waits no longer cancels this
+            if endpoint is not None:
+                endpoint.close()
+            if stay is not None:
+                await stay.end()
+
+    async def _open(self, *, sends_shutdown: bool = False) -> Any:
+        """Returns the endpoint, served by this loop, or by another that runs.
+
+        Args:
+            sends_shutdown: Whether the host says when the lifespan is to be left.
+        """
+        stay = self._stay
+        if stay is None or stay.is_over():
+            if stay is not None:
+                stay.abandon()
+            if self._endpoint is None:
+                self._endpoint = self._app._native.endpoint(self._options)
+            stay = self._stay = _Stay(self._app, self._endpoint)
+            if self._farewell is not None:
+                self._farewell.forget()
+                self._farewell = None
+            if not sends_shutdown and self._app._lifespan.first() is not None:
+                self._farewell = Farewell(stay.loop, self.aclose)
+        if stay.hosting is None:
+            await stay.begun()
+        return self._endpoint
+
+    def _heed(self) -> None:
+        if self._stay is not None:
+            self._stay.heed()
+
+    def _max_message(self) -> int:
+        stay = self._stay
+        return 0 if stay is None or stay.hosting is None else stay.hosting.serving.max_message
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        while True:
+            message = await receive()
+            if message["type"] == "lifespan.startup":
+                try:
+                    await self._open(sends_shutdown=True)
+                except Exception as error:
+                    await send({"type": "lifespan.startup.failed", "message": f"{type(error).__name__}: {error}"})
+                    raise
+                await send({"type": "lifespan.startup.complete"})
+            elif message["type"] == "lifespan.shutdown":
+                try:
+                    await self.aclose()
+                except Exception as error:
+                    await send({"type": "lifespan.shutdown.failed", "message": f"{type(error).__name__}: {error}"})
+                    raise
+                await send({"type": "lifespan.shutdown.complete"})
+                return
+
+
+class _Stay:
+    """The time that one event loop serves the app. One task enters and leaves the lifespan, as `anyio` needs it."""
+
+    def __init__(self, app: Any, endpoint: Any) -> None:
+        self.loop = asyncio.get_running_loop()
+        self.hosting: Hosting | None = None
+        self._app = app
+        self._endpoint = endpoint
+        self._leave = asyncio.Event()
+        self._look: asyncio.TimerHandle | None = None
+        self._entered: asyncio.Future[None] = self.loop.create_future()
+        self._task = self.loop.create_task(self._run())
+
+    async def begun(self) -> None:
+        """Waits until requests can be served; raises what the lifespan raised."""
+        if asyncio.get_running_loop() is self.loop:
+            await asyncio.shield(self._entered)
+        else:
+            while self.hosting is None and not self.is_over():
+                await asyncio.sleep(_DRAIN_TICK)
+
+    def heed(self) -> None:
+        """Starts to check whether the host is stopping, because a response takes long."""
+        if self._look is None and self.is_here():
+            self._look = self.loop.call_later(_LOOK, self._looked)
+
+    def _looked(self) -> None:
+        self._look = None
+        if self.hosting is None:
+            return
+        if is_leaving():
+            self._endpoint.end_streams()
+        if self._endpoint.open_exchanges:
+            self.heed()
+
+    def is_here(self) -> bool:
+        return asyncio.get_running_loop() is self.loop
+
+    def is_over(self) -> bool:
+        """Returns whether it has ended, or its loop has."""
+        return self._task.done() or self.loop.is_closed() or not (self.is_here() or self.loop.is_running())
+
+    def abandon(self) -> None:
+        """Stops serving on a loop that was closed with tasks pending."""
+        hosting, self.hosting = self.hosting, None
+        if hosting is not None:
+            hosting.abandon()
+            self._app._lifespan.forget()
+
+    async def end(self) -> None:
+        if self.is_over():
+            self.abandon()
+        elif self.is_here():
+            self._leave.set()
+            await asyncio.shield(self._task)
+        else:
+            self.loop.call_soon_threadsafe(self._leave.set)
+
+    async def _run(self) -> None:
+        try:
+            await self._app._lifespan.aenter()
+        except Exception as error:
+            self._entered.set_exception(error)
+            return
+        try:
+            hosting = Hosting(self._app, self._endpoint)
+        except BaseException as error:
+            await self._app._lifespan.aexit()
+            self._entered.set_exception(error)
+            return
+        self.hosting = hosting
+        self._entered.set_result(None)
+        try:
+            await self._leave.wait()
+        except GeneratorExit:
+            # The loop is closed: nothing can be awaited.
+            self.abandon()
+            raise
+        except asyncio.CancelledError:
+            # The loop is about to close: handlers get their time to clean up now.
+            pass
+        self.hosting = None
+        try:
+            await hosting.close()
+        finally:
+            await self._app._lifespan.aexit()
+
+
+async def _serve_http(
+    endpoint: Any, identify: Identify, heed: Callable[[], None], scope: Any, receive: Receive, send: Send
+) -> None:
+    head = (scope["method"], *_target(scope))
+    chunks: list[bytes] = []
+    length = 0
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return
+        chunk = message.get("body", b"")
+        length += len(chunk)
+        if length > endpoint.max_body:
+            await _send_head(endpoint.too_large(*head), send)
+            return
+        chunks.append(chunk)
+        if not message.get("more_body", False):
+            break
+    try:
+        principal = await identify(scope, head)
+    except Refused as refused:
+        await _send_head(refused.answer(endpoint), send)
+        return
+    exchange = endpoint.request(*head, chunks[0] if len(chunks) == 1 else b"".join(chunks), principal)
+    watch = _Watch(exchange, receive, heed)
+    try:
+        await _send_answer(exchange, watch, send)
+    except OSError:
+        # Hosts report a disconnected client so (ASGI, "Disconnected Client").
+        pass
+    finally:
+        watch.end()
+        exchange.give_up()
+
+
+async def _send_answer(exchange: Any, watch: _Watch, send: Send) -> None:
+    has_begun = False
+    while not watch.is_gone:
+        parts = exchange.take()
+        if not parts:
+            await watch.wait()
+        for part in parts:
+            if part is None and not has_begun:
+                # The server ended before there was a response.
+                await _send_head((503, [(b"content-length", b"0")], b"", False), send)
+                return
+            has_begun = True
+            if part is None:
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
+                return
+            if part.__class__ is bytes:
+                await send({"type": "http.response.body", "body": part, "more_body": True})
+            elif await _send_head(part, send):
+                watch.begin()
+            else:
+                return
+
+
+async def _send_head(part: Any, send: Send) -> bool:
+    """Sends the first part of a response; returns whether more follows."""
+    status, headers, body, more = part
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body, "more_body": more})
+    return bool(more)
+
+
+class _Watch:
+    """Waits for the response, and for the client to disconnect if that takes long."""
+
+    def __init__(self, exchange: Any, receive: Receive, heed: Callable[[], None]) -> None:
+        self.is_gone = False
+        self._exchange = exchange
+        self._heed = heed
+        self._receive = receive
+        self._loop = asyncio.get_running_loop()
+        self._future: asyncio.Future[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    async def wait(self) -> None:
+        """Waits until there is more of the response, or the client has disconnected."""
+        future: asyncio.Future[None] = self._loop.create_future()
+        if self._exchange.wait(future):
+            self._future = future
+            if self._timer is None:
+                self._timer = self._loop.call_later(_PATIENCE, self.begin)
+            await future
+
+    def begin(self) -> None:
+        if self._task is None:
+            self._task = self._loop.create_task(self._run())
+            self._heed()
+
+    def end(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._task is not None:
+            self._task.cancel()
+
+    async def _run(self) -> None:
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+        self.is_gone = True
+        self._exchange.give_up()
+        if self._future is not None:
+            resolve(self._future)
+
+
+async def _serve_websocket(
+    endpoint: Any, identify: Identify, limit: int, scope: Any, receive: Receive, send: Send
+) -> None:
+    if (await receive())["type"] != "websocket.connect":
+        return
+    target = _target(scope)
+    refusal, principal = endpoint.admit(*target), None
+    if refusal is None:
+        try:
+            principal = await identify(scope, ("GET", *target))
+        except Refused as refused:
+            refusal = refused.answer(endpoint)
+    if refusal is not None:
+        await _refuse_websocket(refusal, scope, send)
+        return
+    offered = scope.get("subprotocols") or ()
+    await send({"type": "websocket.accept", "subprotocol": "mcp" if "mcp" in offered else None})
+    connection = endpoint.connect(principal)
+
+    async def send_messages() -> None:
+        async def send_text(message: bytes) -> None:
+            await send({"type": "websocket.send", "text": message.decode()})
+
+        await send_all(connection, send_text)
+        await send({"type": "websocket.close", "code": 1000})
+
+    sending = asyncio.ensure_future(send_messages())
+    try:
+        while (message := await receive())["type"] == "websocket.receive":
+            text = message.get("text")
+            frame = message.get("bytes") or b"" if text is None else text.encode()
+            if len(frame) > limit:
+                connection.too_long(limit)
+            else:
+                connection.message(frame)
+            await room(connection)
+    finally:
+        connection.hang_up()
+        sending.cancel()
+        await asyncio.gather(sending, return_exceptions=True)
+
+
+async def _refuse_websocket(refusal: Any, scope: Any, send: Send) -> None:
+    if "websocket.http.response" not in (scope.get("extensions") or {}):
+        # Before it is accepted, closing is a 403.
+        await send({"type": "websocket.close", "code": 1008})
+        return
+    status, headers, body, _ = refusal
+    await send({"type": "websocket.http.response.start", "status": status, "headers": headers})
+    await send({"type": "websocket.http.response.body", "body": body})
+
+
+def _target(scope: Any) -> tuple[bytes, bytes, Any, bool]:
+    """Returns path, query, headers, and whether the request came over the loopback interface."""
+    # The path as in the request line; older hosts leave out the path of the mount.
+    path = scope.get("raw_path") or quote(scope["path"], safe=_SAFE).encode()
+    root = quote(scope.get("root_path") or "", safe=_SAFE).encode().rstrip(b"/")
+    if root and not (path == root or path.startswith(root + b"/")):
+        path = root + path
+    server = scope.get("server")
+    address = server[0] if server else None
+    via_loopback = isinstance(address, str) and (address in ("::1", "localhost") or address.startswith("127."))
+    return path or b"/", scope.get("query_string") or b"", scope["headers"], via_loopback

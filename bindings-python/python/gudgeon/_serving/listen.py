@@ -1,0 +1,112 @@
+"""Serving at an address."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+from .._model.names import Listening
+from .http_options import checked
+from .serve import Start, serve
+
+
+def at_address(at: str, options: Mapping[str, Any], place: str) -> Start:
+    """Starts to listen. Raises TypeError or ValueError for a wrong option, and OSError if the address can't be used."""
+    said = checked(options, place)
+    return lambda app, context: app._native.listen(at, said, app, context)
+
+
+def _sharing(url: str, said: bytes) -> Start:
+    return lambda app, context: app._native.listen(url, said, app, context, shares_port=True)
+
+
+def run_address(app: Any, at: str, options: Mapping[str, Any], workers: int) -> None:
+    """Implements `app.run` at an address."""
+    from .run import run_at
+
+    start = at_address(at, options, "run()")
+    if workers == 1:
+        run_at(app, start, lambda serving: _announce(app, serving))
+        return
+    from .workers import run_workers
+
+    said = checked(options, "run()")
+
+    def run(url: str, opened: Any) -> None:
+        # A terminal sends Ctrl-C to all processes: the workers leave it to the parent.
+        run_at(app, _sharing(url, said), opened, is_worker=True)
+
+    run_workers(app, at, workers, run)
+
+
+async def serve_address(app: Any, at: str, options: Mapping[str, Any]) -> None:
+    """Implements `app.serve` at an address; the first cancellation shuts down gracefully."""
+    import asyncio
+
+    opened: list[Any] = []
+
+    def on_open(serving: Any) -> None:
+        _warn(serving)
+        opened.append(serving)
+
+    start = at_address(at, options, "serve()")
+    serving = asyncio.ensure_future(serve(app, start, grace=0.0, opened=on_open))
+    try:
+        await asyncio.shield(serving)
+    except asyncio.CancelledError:
+        if serving.done():
+            raise
+        for it in opened:
+            it.end()
+        if not opened:
+            serving.cancel()
+        await serving
+        raise
+
+
+@asynccontextmanager
+async def listening(app: Any, at: str, options: Mapping[str, Any]) -> AsyncGenerator[Listening]:
+    """Implements `app.listen`."""
+    import asyncio
+
+    opened: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+    start = at_address(at, options, "listen()")
+    task = asyncio.ensure_future(serve(app, start, grace=0.0, opened=opened.set_result))
+    try:
+        await asyncio.wait([opened, task], return_when=asyncio.FIRST_COMPLETED)
+        if not opened.done():
+            await task
+        _warn(opened.result())
+        here = _Here(opened.result(), task)
+        yield here
+        await here.close()
+    finally:
+        if not task.done():
+            task.cancel()
+            await asyncio.wait([task])
+
+
+class _Here(Listening):
+    def __init__(self, serving: Any, task: Any) -> None:
+        self.url = serving.url
+        self._serving = serving
+        self._task = task
+
+    async def close(self) -> None:
+        self._serving.end()
+        await self._task
+
+
+def _announce(app: Any, serving: Any) -> None:
+    _warn(serving)
+    # The URL has a line of its own: programs that start servers read it.
+    print(f"{app.name or 'gudgeon'} serves (Ctrl-C ends it)\n{serving.url}", file=sys.stderr, flush=True)
+
+
+def _warn(serving: Any) -> None:
+    if serving.warning is not None:
+        from .._call.entry import report
+
+        report(serving.warning)

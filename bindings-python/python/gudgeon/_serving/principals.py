@@ -1,0 +1,130 @@
+"""Finds out who makes a request to an ASGI app."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ..auth import InsufficientScope, InvalidToken, RequestInfo
+
+_SCOPES = (list, tuple, set, frozenset)
+
+
+class Refused(Exception):
+    """A request that is not served; `answer(endpoint)` is the first part of its answer."""
+
+    def __init__(self, answer: Callable[[Any], Any]) -> None:
+        super().__init__()
+        self.answer = answer
+
+
+class Identify:
+    """Finds out who makes a request: by a function of the program's, or by what the host left in the ASGI scope.
+
+    Args:
+        find: `(request) -> Principal | None`, or an `async def`. Default: what the host left.
+
+    Raises:
+        TypeError: `find` is no function.
+    """
+
+    def __init__(self, find: Callable[[Any], Any] | None) -> None:
+        if find is not None and not callable(find):
+            raise TypeError(
+                "asgi(): principal= must be a function of the request (gudgeon.auth.RequestInfo) that returns a "
+                f"Principal, or None where nobody is known; not {find!r}"
+            )
+        self._find = find
+        self._is_told = False
+
+    async def __call__(self, scope: Mapping[str, Any], head: tuple[Any, ...]) -> Any:
+        """Returns the native `Principal`, or None.
+
+        Args:
+            scope: The ASGI scope.
+            head: The request's method, path, query, headers and whether it came over loopback, as the endpoint takes
+                them.
+
+        Raises:
+            Refused: The program refuses the request, or finding out failed, which the log says.
+        """
+        try:
+            found = self._of_host(scope) if self._find is None else self._find(_request(scope, head))
+            if hasattr(found, "__await__"):
+                found = await found
+            return None if found is None else native_principal(found)
+        except InvalidToken as error:
+            message = error.message
+            raise Refused(lambda endpoint: endpoint.unauthorized(*head, message, None)) from None
+        except InsufficientScope as error:
+            message, scopes = error.message, list(error.scopes)
+            raise Refused(lambda endpoint: endpoint.unauthorized(*head, message, scopes)) from None
+        except Exception as error:
+            from traceback import format_exception
+
+            from .._call.entry import report
+
+            told = "".join(format_exception(type(error), error, error.__traceback__))
+            report(f"asgi(): principal= failed, so the request is answered with 500\n{told}")
+            raise Refused(lambda endpoint: endpoint.unidentified(*head)) from None
+
+    def _of_host(self, scope: Mapping[str, Any]) -> Any:
+        """Whom Starlette's `AuthenticationMiddleware`, or one that speaks like it, has let in."""
+        user = scope.get("user")
+        if user is None or getattr(user, "is_authenticated", None) is not True:
+            return None
+        subject = _subject(user)
+        if subject is not None:
+            from ..types import Principal
+
+            scopes: Any = getattr(scope.get("auth"), "scopes", ())
+            return Principal(subject, scopes=frozenset(scopes) if isinstance(scopes, _SCOPES) else ())
+        if not self._is_told:
+            self._is_told = True
+            from .._call.entry import report
+
+            report(
+                f"asgi(): the scope's user, a {type(user).__name__}, is authenticated but has no identity, so "
+                "ctx.principal is None: tell who it is by app.asgi(principal=lambda request: Principal(…))"
+            )
+        return None
+
+
+def _request(scope: Mapping[str, Any], head: tuple[Any, ...]) -> RequestInfo:
+    method, path, _, headers, _ = head
+    client = scope.get("client")
+    return RequestInfo(
+        method,
+        path.decode("ascii", "replace"),
+        [(name.decode("latin-1"), value.decode("latin-1")) for name, value in headers],
+        client=client[0] if client else None,
+        scope=scope,
+    )
+
+
+def _subject(user: Any) -> str | None:
+    """What tells a user from all others. A name for display does not."""
+    from uuid import UUID
+
+    for name in ("identity", "username"):
+        try:
+            found = getattr(user, name, None)
+        except NotImplementedError:  # Starlette's base class has the property, not everybody who derives from it
+            continue
+        if isinstance(found, (str, int, UUID)) and not isinstance(found, bool) and found != "":
+            return str(found)
+    return None
+
+
+def native_principal(found: Any) -> Any:
+    """Returns a `Principal` as the native half takes it."""
+    from .._model.json import encode
+    from .._native import Principal as Known
+    from ..types import Principal
+
+    if not isinstance(found, Principal):
+        raise TypeError(
+            f"principal= gave back a {type(found).__name__}: give back a gudgeon.types.Principal, such as "
+            "Principal('ada', scopes=['read']), or None where nobody is known"
+        )
+    return Known(encode(found.to_dict()))

@@ -1,0 +1,1 @@
+"""The connection between a test's client and the server under test."""
