@@ -15,7 +15,8 @@ import pytest
 from msgspec import Meta
 from typing_extensions import NotRequired, TypeAliasType, TypedDict
 
-from gudgeon._schema.json_schema import SchemaError, schema_of
+from gudgeon._schema.json_schema import schema_of
+from gudgeon._schema.type_hints import SchemaError
 
 
 class Colour(enum.Enum):

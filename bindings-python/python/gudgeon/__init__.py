@@ -83,7 +83,7 @@ def __getattr__(name):
         raise AttributeError(f"module 'gudgeon' has no attribute {name!r}")
     else:
         types = import_module(f"{__name__}.types")
-        if name not in types.__all__ or name.startswith("_"):
+        if name not in types.__all__:
             import sys
 
             from ._model.foreign import foreign_name
@@ -97,4 +97,4 @@ def __getattr__(name):
 def __dir__():
     from .types import __all__ as types
 
-    return sorted({*globals(), *_HOME, *_MODULES, *(name for name in types if not name.startswith("_"))})
+    return sorted({*globals(), *_HOME, *_MODULES, *types})

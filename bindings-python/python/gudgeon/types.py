@@ -12,7 +12,6 @@ from ._model.components import (
     Root,
     Tool,
     ToolAnnotations,
-    _Component,
 )
 from ._model.content import (
     Annotations,
@@ -52,7 +51,6 @@ from ._model.results import (
     assistant,
     user,
 )
-from ._model.value import Value as _Value
 
 __all__ = [
     "Accepted",
@@ -95,8 +93,6 @@ __all__ = [
     "ToolOutcome",
     "ToolResult",
     "ToolUse",
-    "_Component",
-    "_Value",
     "assistant",
     "content_from_dict",
     "user",

@@ -10,7 +10,6 @@ from ._model.components import (
     Root as Root,
     Tool as Tool,
     ToolAnnotations as ToolAnnotations,
-    _Component as _Component,
 )
 from ._model.content import (
     Annotations as Annotations,
@@ -50,7 +49,6 @@ from ._model.results import (
     assistant as assistant,
     user as user,
 )
-from ._model.value import Value as _Value
 
 __all__ = [
     "Accepted",
@@ -93,8 +91,6 @@ __all__ = [
     "ToolOutcome",
     "ToolResult",
     "ToolUse",
-    "_Component",
-    "_Value",
     "assistant",
     "content_from_dict",
     "user",

@@ -1,27 +1,16 @@
-"""OpenTelemetry, for programs that use it: spans around handlers, and the trace context in `_meta`.
+"""OpenTelemetry, for programs that use it: spans around handlers, as children of the span in the request's `_meta`.
 
-Spec: Base Protocol › General fields › OpenTelemetry trace context. Imported only once the program itself has imported
+Imported only once the program itself has imported
 `opentelemetry.trace`, so that it costs nothing without and is never required.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-_KEYS = ("traceparent", "tracestate", "baggage")
-
-
-def stamped(meta: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-    """Adds the trace context of the active span, if any, to the `_meta` of a request; existing members stay."""
-    from opentelemetry import propagate, trace
-
-    if not trace.get_current_span().get_span_context().is_valid:
-        return meta
-    carrier: dict[str, str] = {}
-    propagate.inject(carrier)
-    return {**{key: value for key, value in carrier.items() if key in _KEYS}, **(meta or {})}
+from .._model.trace_context import KEYS
 
 
 @contextmanager
@@ -72,7 +61,7 @@ def _carrier(meta: str | bytes | None) -> dict[str, str]:
     from msgspec.json import decode
 
     said = decode(meta)
-    return {key: said[key] for key in _KEYS if isinstance(said.get(key), str)}
+    return {key: said[key] for key in KEYS if isinstance(said.get(key), str)}
 
 
 def _attributes(method: str, name: str | None, call: Any) -> dict[str, str]:

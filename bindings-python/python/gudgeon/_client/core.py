@@ -9,7 +9,8 @@ from typing import Any
 
 from msgspec.json import decode
 
-from .._model.json import encode, to_builtins
+from .._model.encoding import to_builtins
+from .._model.json import encode
 from ..errors import ConnectionLost, McpError
 from .errors import error_of
 from .options import Options, how, roots_of

@@ -8,7 +8,7 @@ import threading
 from collections.abc import AsyncIterator, Coroutine
 from typing import Any
 
-from .._serving.hosting import checked
+from .._model.transport import message_bytes
 from .targets import InMemory, Wire
 
 CHUNK = 256 * 1024
@@ -113,7 +113,7 @@ async def pump(transport: Any, stream: socket.socket) -> None:
         loop = asyncio.get_running_loop()
         while (message := await transport.receive()) is not None:
             # One message per line: in JSON, line breaks stand outside of strings only, where they are space.
-            line = checked(message).replace(b"\n", b" ").replace(b"\r", b" ")
+            line = message_bytes(message).replace(b"\n", b" ").replace(b"\r", b" ")
             await loop.sock_sendall(stream, line + b"\n")
 
     halves = [asyncio.ensure_future(send()), asyncio.ensure_future(receive())]

@@ -130,9 +130,9 @@ def how(options: Mapping[str, Any]) -> bytes | None:
         _check_seconds("timeout", timeout)
         out["timeout"] = timeout
     if _TRACES in sys.modules:
-        from .._call.tracing import stamped
+        from .._model.trace_context import with_trace_context
 
-        meta = stamped(options.get("meta"))
+        meta = with_trace_context(options.get("meta"))
     else:
         meta = options.get("meta")
     if meta:

@@ -6,7 +6,8 @@ from collections.abc import Callable, Generator, Mapping
 from functools import partial
 from typing import Any
 
-from .._model import json as _json
+from .._model.encoding import to_builtins
+from .._model.json import encode
 from ..errors import Cancelled, Declined, ProtocolError
 from ..types import Accepted, ElicitRequest, RootsRequest, SampleRequest, SampleResult
 
@@ -34,13 +35,13 @@ def answering(
     said = msgspec.json.decode(params)
     if kind == "elicit":
         asked = _asked_by(server, _question(ElicitRequest, said))
-        return _json.encode(form_result(asked, (yield ask(asked))), "the answer")
+        return encode(form_result(asked, (yield ask(asked))), "the answer")
     if kind == "sample":
-        return _json.encode(sample_result((yield ask(_asked_by(server, _question(SampleRequest, said))))), "the answer")
+        return encode(sample_result((yield ask(_asked_by(server, _question(SampleRequest, said))))), "the answer")
     from .options import roots_of
 
     given = yield (ask(RootsRequest()) if isinstance(callback, Keyed) else callback())
-    return _json.encode({"roots": roots_of(given)})
+    return encode({"roots": roots_of(given)})
 
 
 def _question(type: Any, said: Any) -> Any:
@@ -65,7 +66,7 @@ def form_result(request: ElicitRequest, answer: Any) -> dict[str, Any]:
     if request.mode == "url":
         # A form without properties: any other answer is consent.
         return {"action": "decline"} if answer is False else {"action": "accept"}
-    content = _json.to_builtins(answer)
+    content = to_builtins(answer)
     fields = request.schema.get("properties") or {}
     if isinstance(content, Mapping):
         # Forms have no null: None leaves a property out.

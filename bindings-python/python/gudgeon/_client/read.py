@@ -85,8 +85,9 @@ def typed(core: Any, name: str, letter: tuple[Any, ...], wanted: Any) -> ToolRes
 
 def _reader(wanted: Any) -> Callable[[bytes], Any]:
     """Returns a function that reads JSON as this type."""
-    from .._model.json import decoder, is_pydantic
-    from .._schema.json_schema import uses_pydantic
+    from .._model.encoding import is_pydantic
+    from .._model.json import decoder
+    from .._schema.type_hints import uses_pydantic
 
     if is_pydantic(wanted) or not uses_pydantic(wanted):
         return decoder(wanted)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
-from enum import Enum
 from math import isfinite
 from os import PathLike
 from pathlib import Path, PurePath
@@ -12,46 +10,12 @@ from typing import Any
 
 import msgspec
 
-from ..types import _Value
-from .article import with_article
 from .defaults import leaves_defaults_out, with_defaults
+from .encoding import encode_hook, is_pydantic, to_builtins
+from .value import Value
 
 
-def is_pydantic(cls: Any) -> bool:
-    """Returns whether a class is a pydantic model or dataclass. Never imports pydantic."""
-    return "pydantic" in sys.modules and isinstance(cls, type) and hasattr(cls, "__pydantic_core_schema__")
-
-
-def configures_numbers(cls: Any) -> bool:
-    """Returns whether a pydantic class configures the JSON of NaN and infinity."""
-    config = getattr(cls, "model_config", None) or getattr(cls, "__pydantic_config__", None) or {}
-    return config.get("ser_json_inf_nan") in ("null", "strings")
-
-
-def _enc_hook(value: Any) -> Any:
-    if isinstance(value, _Value):
-        return value.to_dict()
-    cls = type(value)
-    if is_pydantic(cls):
-        if configures_numbers(cls):
-            return msgspec.json.decode(cls.__pydantic_serializer__.to_json(value, by_alias=True))
-        return cls.__pydantic_serializer__.to_python(value, mode="json", by_alias=True)
-    if isinstance(value, Enum):
-        return value.value
-    if isinstance(value, PathLike):
-        return str(value)
-    if isinstance(value, Exception):
-        return f"{cls.__name__}: {value}"
-    module = cls.__module__.partition(".")[0]
-    if module in ("pydantic", "pydantic_core"):  # AnyUrl, SecretStr, …
-        return str(value)
-    raise TypeError(
-        f"{with_article(cls.__qualname__)} can't be said in JSON: return a dict, a dataclass, a TypedDict, "
-        "a msgspec.Struct, a pydantic model, or content such as Text and Image"
-    )
-
-
-def _dec_hook(cls: Any, value: Any) -> Any:
+def _decode_hook(cls: Any, value: Any) -> Any:
     if is_pydantic(cls):
         return cls.__pydantic_validator__.validate_python(value)
     if cls is object:
@@ -61,12 +25,12 @@ def _dec_hook(cls: Any, value: Any) -> Any:
             return Path(value)
         if issubclass(cls, PurePath) and isinstance(value, str):
             return cls(value)
-        if issubclass(cls, _Value):
+        if issubclass(cls, Value):
             return cls.from_dict(value)
     raise NotImplementedError(f"{cls!r} can't be read from JSON")
 
 
-encode_exact = msgspec.json.Encoder(enc_hook=_enc_hook).encode  # for what holds no float
+encode_exact = msgspec.json.Encoder(enc_hook=encode_hook).encode  # for what holds no float
 
 
 def encode(value: Any, place: str = "the value") -> bytes:
@@ -87,7 +51,7 @@ def check_numbers(value: Any, place: str) -> None:
 
     try:
         # MessagePack represents them, and is fast to write: most nulls are real nulls.
-        if re.search(rb"\xcb[\x7f\xff][\xf0-\xff]", msgspec.msgpack.encode(value, enc_hook=_enc_hook)) is None:
+        if re.search(rb"\xcb[\x7f\xff][\xf0-\xff]", msgspec.msgpack.encode(value, enc_hook=encode_hook)) is None:
             return
     except (OverflowError, ValueError):
         pass  # an integer that only JSON can say
@@ -108,18 +72,13 @@ def _not_finite(value: Any, place: str) -> str | None:
     return next((found for step, part in parts if (found := _not_finite(part, place + step)) is not None), None)
 
 
-def to_builtins(value: Any) -> Any:
-    """Returns a value as `json.dumps` takes it."""
-    return msgspec.to_builtins(value, enc_hook=_enc_hook, str_keys=True)
-
-
 def decoder(type: Any, *, strict: bool = True) -> Callable[[Any], Any]:
     """Returns a function that reads JSON text as a type."""
-    decode = msgspec.json.Decoder(type, strict=strict, dec_hook=_dec_hook).decode
+    decode = msgspec.json.Decoder(type, strict=strict, dec_hook=_decode_hook).decode
     return (lambda text: with_defaults(decode(text))) if leaves_defaults_out(type) else decode
 
 
 def convert(value: Any, type: Any, *, strict: bool = True) -> Any:
     """Returns a plain JSON value in a type."""
-    read = msgspec.convert(value, type, strict=strict, dec_hook=_dec_hook)
+    read = msgspec.convert(value, type, strict=strict, dec_hook=_decode_hook)
     return with_defaults(read) if leaves_defaults_out(type) else read

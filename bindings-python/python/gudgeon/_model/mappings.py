@@ -7,7 +7,7 @@ from typing import Any
 
 from .article import with_article
 from .unknown import unknown_name
-from .value import camel  # type: ignore[attr-defined]
+from .value import camel
 
 
 def value_of(cls: Any, given: Any, where: str) -> Any:

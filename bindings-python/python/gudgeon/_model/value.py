@@ -2,6 +2,8 @@
 
 from types import GenericAlias
 
+from .encoding import JsonValue, to_builtins
+
 REQUIRED = object()
 _WIRE = {"meta": "_meta"}
 
@@ -31,8 +33,6 @@ def plain(value):
         return [plain(item) for item in value]
     if isinstance(value, (set, frozenset)):
         return sorted(plain(item) for item in value)
-    from .json import to_builtins
-
     return to_builtins(value)
 
 
@@ -52,7 +52,7 @@ def unbase64(text):
     return b64decode("".join(text.split()), validate=True)
 
 
-class Value:
+class Value(JsonValue):
     """A frozen value, equal by its fields. `to_dict` and `from_dict` convert it to and from JSON of the newest
     revision.
     """

@@ -3,8 +3,13 @@ from typing import Any
 
 from typing_extensions import Self
 
-class Value:
+from .encoding import JsonValue
+
+class Value(JsonValue):
     _fields: Mapping[str, Any]
     def to_dict(self) -> dict[str, Any]: ...
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self: ...
+
+def camel(name: str) -> str: ...
+def plain(value: Any) -> Any: ...

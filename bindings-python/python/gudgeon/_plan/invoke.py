@@ -9,7 +9,7 @@ import msgspec
 
 from .._call.failures import InvalidArguments
 from .._model.json import decoder, encode_exact
-from .._schema.json_schema import uses_pydantic
+from .._schema.type_hints import uses_pydantic
 from .depends import Overrides, Provider, Scope
 from .invalid import invalid_text, pydantic_text
 from .signature import Parameter, Signature, context_module

@@ -6,7 +6,8 @@ import typing
 from collections.abc import Mapping
 from typing import Any
 
-from .._schema.json_schema import Profile, SchemaError, own_schema, parts, schema_of, union_members, unwrap
+from .._schema.json_schema import Profile, own_schema, schema_of
+from .._schema.type_hints import SchemaError, parts, union_members, unwrap
 from ..ask import Question
 from ..types import Content, ToolResult
 from .questions import check_questions

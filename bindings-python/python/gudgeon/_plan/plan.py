@@ -8,8 +8,9 @@ from typing import Any, Literal
 from .._model.json import encode
 from .._schema import docstrings as _docstrings
 from .._schema.annotations import target
-from .._schema.json_schema import Profile, SchemaError, header_of, own_schema, schema_of, union_members, unwrap
+from .._schema.json_schema import Profile, own_schema, schema_of
 from .._schema.render import default_of
+from .._schema.type_hints import SchemaError, header_of, union_members, unwrap
 from . import replies as _replies
 from .depends import Overrides
 from .invoke import Argument, build

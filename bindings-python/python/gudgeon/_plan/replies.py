@@ -11,8 +11,10 @@ import msgspec
 
 from .._call.asking import QuestionReply
 from .._model.article import with_article
-from .._model.json import check_numbers, encode, encode_exact, is_pydantic
+from .._model.encoding import is_pydantic
+from .._model.json import check_numbers, encode, encode_exact
 from .._model.results import messages_of, resource_contents
+from .._model.value import Value
 from ..ask import Question
 from ..types import (
     Completion,
@@ -22,7 +24,6 @@ from ..types import (
     ResourceContents,
     ResourceResult,
     ToolResult,
-    _Value,
 )
 
 _EXACT = frozenset((int, bool))
@@ -36,7 +37,7 @@ Reply = None | str | bytes | tuple[int, bytes] | QuestionReply
 
 def json_reply(value: Any) -> bytes:
     """Encodes a value as JSON, pydantic models by their own serializer."""
-    if isinstance(value, _Value):
+    if isinstance(value, Value):
         return encode(value.to_dict(), _RESULT)
     if is_pydantic(type(value)):
         said: bytes = type(value).__pydantic_serializer__.to_json(value, by_alias=True)

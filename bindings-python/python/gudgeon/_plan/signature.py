@@ -9,8 +9,8 @@ from importlib import import_module
 from typing import Annotated, Any, Optional
 
 from .._schema.annotations import Unresolved, place, raw_annotations, resolve, target
-from .._schema.json_schema import unaliased, union_members, unwrap
 from .._schema.markers import Depends, Header
+from .._schema.type_hints import unaliased, union_members, unwrap
 from .questions import check_questions
 
 MISSING: Any = inspect.Parameter.empty

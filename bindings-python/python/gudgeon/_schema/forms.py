@@ -6,9 +6,11 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any, Literal, get_args, get_origin
 
-from .._model.json import convert, encode, is_pydantic, to_builtins
+from .._model.encoding import is_pydantic, to_builtins
+from .._model.json import convert, encode
 from .._native import form_problem
-from .json_schema import SchemaError, own_schema, schema_of, union_members, unwrap, uses_pydantic
+from .json_schema import own_schema, schema_of
+from .type_hints import SchemaError, union_members, unwrap, uses_pydantic
 
 _FORMATS = ("email", "uri", "date", "date-time")
 _KEYS = {

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sys
-import types
 import typing
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from enum import Enum
 from os import PathLike
 from pathlib import PurePath
@@ -13,19 +11,13 @@ from typing import Any, Literal
 
 import msgspec
 
-from .._model.json import is_pydantic, to_builtins
-from ..types import _Value
-from . import docstrings as _docstrings
-from .markers import Header
+from .._model.encoding import is_pydantic, to_builtins
+from .._model.value import Value
 from .portable import Cyclic, inline, simple_null, untitled, walk, with_items, without_headers
 from .render import render
+from .type_hints import UNIONS, SchemaError, description_of, literals, unaliased, union_members, unwrap, uses_pydantic
 
 Profile = Literal["portable", "full"]
-_UNIONS = (typing.Union, types.UnionType)
-
-
-class SchemaError(TypeError):
-    """A type without a JSON Schema; the message does not name the place yet."""
 
 
 class Alternatives:
@@ -126,97 +118,6 @@ def _renamed(schema: Any, names: dict[str, str]) -> dict[str, Any]:
     return out
 
 
-def description_of(annotation: Any) -> str | None:
-    """Returns the text in `Annotated[int, "text"]`."""
-    texts = [item for item in getattr(annotation, "__metadata__", ()) if isinstance(item, str)]
-    return texts[0] if texts else None
-
-
-def header_of(annotation: Any) -> str | None:
-    """Returns the name in `Annotated[str, Header("Region")]`.
-
-    Raises:
-        SchemaError: There is one where the specification allows none.
-    """
-    for part in (annotation, *union_members(annotation)):
-        for item in getattr(part, "__metadata__", ()):
-            if isinstance(item, Header):
-                return item.name
-    for part in parts(annotation):
-        for item in getattr(part, "__metadata__", ()):
-            if isinstance(item, Header):
-                raise SchemaError(
-                    f"{item!r} stands inside another type, and headers repeat whole arguments and fields of objects: "
-                    "write it beside one of these, or take it out"
-                )
-    return None
-
-
-def unwrap(annotation: Any) -> Any:
-    """Returns the type inside `Annotated`, a type alias or a NewType."""
-    while True:
-        if hasattr(annotation, "__metadata__"):
-            annotation = annotation.__origin__
-        elif type(annotation).__name__ == "TypeAliasType":
-            annotation = annotation.__value__
-        elif hasattr(annotation, "__supertype__"):
-            annotation = annotation.__supertype__
-        else:
-            return annotation
-
-
-def unaliased(annotation: Any) -> Any:
-    """Returns the annotation with type aliases replaced by their types."""
-    if type(annotation).__name__ == "TypeAliasType":
-        return unaliased(annotation.__value__)
-    if not any(type(part).__name__ == "TypeAliasType" for part in parts(annotation)):
-        return annotation
-    inner = tuple(unaliased(part) for part in typing.get_args(annotation))
-    if hasattr(annotation, "__metadata__"):
-        special: Any = typing.Annotated
-        whole = (inner[0], *annotation.__metadata__)
-        return special[whole]
-    if typing.get_origin(annotation) in _UNIONS:
-        return typing.Union[inner]  # noqa: UP007
-    generic: Any = typing.get_origin(annotation)
-    return generic[inner]
-
-
-def union_members(annotation: Any) -> tuple[Any, ...]:
-    """Returns the members of a union, or the type itself."""
-    inner = unwrap(annotation)
-    if typing.get_origin(inner) in _UNIONS:
-        return tuple(part for member in typing.get_args(inner) for part in union_members(member))
-    return (annotation,)
-
-
-def parts(annotation: Any) -> Iterable[Any]:
-    """Yields the annotation and everything inside its brackets."""
-    yield annotation
-    inner = unwrap(annotation)
-    if inner is not annotation:
-        yield from parts(inner)
-    elif typing.get_origin(inner) is not Literal:
-        for part in typing.get_args(inner):
-            yield from parts(part)
-
-
-def uses_pydantic(annotation: Any) -> bool:
-    """Returns whether pydantic has to read this type. Never imports pydantic."""
-    if "pydantic" not in sys.modules:
-        return False
-    for part in parts(annotation):
-        if is_pydantic(part) or _module(part) in ("pydantic", "pydantic_core"):
-            return True
-        if any(_module(type(item)) in ("pydantic", "annotated_types") for item in getattr(part, "__metadata__", ())):
-            return True
-    return False
-
-
-def _module(item: Any) -> str:
-    return str(getattr(item, "__module__", "")).partition(".")[0]
-
-
 def _pydantic_schema(annotation: Any, output: bool, headers: bool, defs: dict[str, Any]) -> dict[str, Any]:
     from pydantic import TypeAdapter
     from pydantic.errors import PydanticUserError
@@ -246,7 +147,7 @@ def _hook(cls: Any, output: bool, headers: bool, numbers: bool, defs: dict[str, 
     if issubclass(cls, Enum):
         values = [to_builtins(item.value) for item in cls]
         return {"enum": values}
-    if issubclass(cls, _Value):
+    if issubclass(cls, Value):
         return {"type": "object"}
     return None
 
@@ -278,7 +179,7 @@ def _readable(annotation: Any) -> Any:
     """Returns the annotation with unions of several object types replaced, which msgspec writes but can't describe."""
     inner = unwrap(annotation)
     origin, args = typing.get_origin(inner), typing.get_args(inner)
-    if origin in _UNIONS:
+    if origin in UNIONS:
         members = tuple(_readable(member) for member in union_members(inner))
         try:
             msgspec.inspect.type_info(typing.Union[members])  # noqa: UP007
@@ -289,21 +190,3 @@ def _readable(annotation: Any) -> Any:
         generic: Any = origin
         return generic[tuple(_readable(part) for part in args)]
     return annotation
-
-
-def literals(annotation: Any) -> dict[frozenset[Any], tuple[Any, ...]]:
-    """Returns literal values in the order of the source, which msgspec's description loses."""
-    return {
-        frozenset((type(value), value) for value in typing.get_args(part)): typing.get_args(part)
-        for part in parts(annotation)
-        if typing.get_origin(part) is Literal
-    }
-
-
-def class_texts(cls: Any) -> tuple[str, dict[str, str]]:
-    """Returns the text of a class's own docstring, and its fields' descriptions."""
-    doc = cls.__dict__.get("__doc__") if isinstance(cls, type) else None
-    name = getattr(cls, "__name__", "")
-    if not isinstance(doc, str) or doc.startswith(f"{name}(") or doc == "An enumeration.":
-        return "", {}
-    return _docstrings.parse(doc)

@@ -8,7 +8,8 @@ from typing import Any
 
 from msgspec import NODEFAULT, inspect as mi
 
-from .._model.json import to_builtins
+from .._model.encoding import to_builtins
+from .type_hints import SchemaError, class_texts, description_of, header_of, literals
 
 Hook = Callable[[Any], dict[str, Any] | None]
 Literals = dict[frozenset[Any], tuple[Any, ...]]
@@ -95,8 +96,6 @@ class _Renderer:
         if isinstance(info, mi.CustomType):
             schema = self.hook(info.cls)
             if schema is None:
-                from .json_schema import SchemaError
-
                 raise SchemaError(
                     f"{getattr(info.cls, '__qualname__', info.cls)} has no JSON Schema: use a dataclass, a TypedDict, "
                     "a msgspec.Struct or a pydantic model"
@@ -164,8 +163,6 @@ class _Renderer:
         return {"$ref": f"#/$defs/{name}"}
 
     def fields(self, info: Any) -> dict[str, Any]:
-        from .json_schema import class_texts, description_of, header_of, literals
-
         cls = typing.get_origin(info.cls) or info.cls
         text, texts = class_texts(cls)
         try:

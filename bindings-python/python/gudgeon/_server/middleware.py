@@ -202,7 +202,7 @@ def read(method: str, result: Mapping[str, Any]) -> Any:
 
 def write(method: str, value: Any, result: Mapping[str, Any]) -> Any:
     """Returns the result of middleware as JSON values; members of a list's result that have no type are kept."""
-    from .._model.value import Value, plain  # type: ignore[attr-defined]
+    from .._model.value import Value, plain
     from ..types import Completion, Page
 
     if isinstance(value, Page) and method in _LISTS:

@@ -9,7 +9,7 @@ from typing import Any
 from .._model.foreign import OPTIONS
 from .._model.mappings import value_of
 from .._model.unknown import unknown_name
-from .._model.value import camel  # type: ignore[attr-defined]
+from .._model.value import camel
 
 _COMPONENT = {"title", "description", "icons", "meta", "tags", "timeout", "thread", "visible", "enabled"}
 KNOWN = {

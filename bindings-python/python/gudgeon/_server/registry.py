@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
 from .._model.unknown import unknown_name
-from .._model.value import camel  # type: ignore[attr-defined]
+from .._model.value import camel
 
 _T = TypeVar("_T")
 

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from contextvars import copy_context
 from typing import Any
 
+from .._model.transport import message_bytes
 from .serve import CLEANUP, GRACE, AsyncioQueue
 
 
@@ -82,15 +83,6 @@ async def room(connection: Any) -> None:
             await future
 
 
-def checked(message: Any) -> bytes:
-    """Returns a message of a transport as bytes. Raises TypeError for anything else."""
-    if isinstance(message, bytes):
-        return message
-    if isinstance(message, (bytearray, memoryview)):
-        return bytes(message)
-    raise TypeError(f"receive() of a Transport gives bytes, or None at the end, not {type(message).__name__}")
-
-
 async def serve_wire(app: Any, wire: Any) -> None:
     """Serves a transport of the user until it ends; then calls in flight get some time."""
     for name in ("receive", "send", "close"):
@@ -138,7 +130,7 @@ async def _carry(hosting: Hosting, wire: Any) -> None:
 async def _receive_all(hosting: Hosting, connection: Any, wire: Any) -> None:
     limit = hosting.serving.max_message
     while (given := await wire.receive()) is not None:
-        message = checked(given)
+        message = message_bytes(given)
         if len(message) > limit:
             connection.too_long(limit)
         else:

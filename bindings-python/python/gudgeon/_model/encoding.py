@@ -1,0 +1,66 @@
+"""Converts values that JSON encoders do not know. Imports nothing that is slow, because value types need it."""
+
+from __future__ import annotations
+
+import sys
+from os import PathLike
+
+from .article import with_article
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+class JsonValue:
+    """The base of value types, which convert themselves to plain JSON values."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns this value as a JSON object."""
+        raise NotImplementedError
+
+
+def is_pydantic(cls: Any) -> bool:
+    """Returns whether a class is a pydantic model or dataclass. Never imports pydantic."""
+    return "pydantic" in sys.modules and isinstance(cls, type) and hasattr(cls, "__pydantic_core_schema__")
+
+
+def configures_numbers(cls: Any) -> bool:
+    """Returns whether a pydantic class configures the JSON of NaN and infinity."""
+    config = getattr(cls, "model_config", None) or getattr(cls, "__pydantic_config__", None) or {}
+    return config.get("ser_json_inf_nan") in ("null", "strings")
+
+
+def encode_hook(value: Any) -> Any:
+    """Returns a value that msgspec can encode. Raises TypeError for one that has no JSON."""
+    if isinstance(value, JsonValue):
+        return value.to_dict()
+    cls = type(value)
+    if is_pydantic(cls):
+        if configures_numbers(cls):
+            from msgspec.json import decode
+
+            return decode(cls.__pydantic_serializer__.to_json(value, by_alias=True))
+        return cls.__pydantic_serializer__.to_python(value, mode="json", by_alias=True)
+    from enum import Enum
+
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, PathLike):
+        return str(value)
+    if isinstance(value, Exception):
+        return f"{cls.__name__}: {value}"
+    module = cls.__module__.partition(".")[0]
+    if module in ("pydantic", "pydantic_core"):  # AnyUrl, SecretStr, …
+        return str(value)
+    raise TypeError(
+        f"{with_article(cls.__qualname__)} can't be said in JSON: return a dict, a dataclass, a TypedDict, "
+        "a msgspec.Struct, a pydantic model, or content such as Text and Image"
+    )
+
+
+def to_builtins(value: Any) -> Any:
+    """Returns a value as `json.dumps` takes it."""
+    from msgspec import to_builtins
+
+    return to_builtins(value, enc_hook=encode_hook, str_keys=True)
