@@ -4,7 +4,7 @@ use pyo3::{prelude::*, sync::PyOnceLock};
 
 use crate::calling;
 
-/// Functions of `gudgeon._call.entry`.
+/// Functions of `gudgeon._call.entry` and `gudgeon._call.log`.
 #[derive(Debug)]
 pub(crate) struct Hooks {
     /// `enter(invoke, raw, call)`: runs a `def` handler inside its own context.
@@ -28,15 +28,16 @@ static HOOKS: PyOnceLock<Hooks> = PyOnceLock::new();
 /// Imported when the first server is created.
 pub(crate) fn hooks(py: Python<'_>) -> PyResult<&Hooks> {
     HOOKS.get_or_try_init(py, || {
-        let module = py.import("gudgeon._call.entry")?;
-        let get = |name: &str| module.getattr(name).map(Bound::unbind);
+        let entry = py.import("gudgeon._call.entry")?;
+        let log = py.import("gudgeon._call.log")?;
+        let get = |name: &str| entry.getattr(name).map(Bound::unbind);
         Ok(Hooks {
             enter: get("enter")?,
             answer: get("answer")?,
             describe: get("describe")?,
             unfit: get("unfit")?,
-            report: get("report")?,
-            detail: get("detail")?,
+            report: log.getattr("report")?.unbind(),
+            detail: log.getattr("detail")?.unbind(),
             leave_fork: get("leave_fork")?,
         })
     })

@@ -1,4 +1,4 @@
-"""What the plan asks of `gudgeon.context`, in a few lines: these tests run without the native module."""
+"""Contexts for tests of plans, which run without a server."""
 
 import sys
 import types
@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from gudgeon._plan.contexts import CallContext
 
-class _FakeContext:
+
+class _FakeContext(CallContext):
     def __init__(self, call: Any, app: Any) -> None:
         self.call = call
         self.app = app
@@ -20,9 +22,8 @@ class _FakeContext:
 def contexts(monkeypatch: pytest.MonkeyPatch) -> Any:
     """A `gudgeon.context` whose contexts only remember their call and app."""
     module: Any = types.ModuleType("gudgeon.context")
-    module.Context = type("Context", (_FakeContext,), {})
-    module.SyncContext = type("SyncContext", (_FakeContext,), {})
-    module.make_context, module.make_sync_context = module.Context, module.SyncContext
+    module.Context = type("Context", (_FakeContext,), {"_is_async": True})
+    module.SyncContext = type("SyncContext", (_FakeContext,), {"_is_async": False})
     monkeypatch.setitem(sys.modules, "gudgeon.context", module)
     import gudgeon
 

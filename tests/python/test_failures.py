@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from gudgeon import Server, SyncClient
-from gudgeon._call.failures import InvalidArguments, describe_error
+from gudgeon._call.failures import describe_error
+from gudgeon._plan.invalid import InvalidArguments
 from gudgeon.errors import Cancelled, Declined, ProtocolError, ResourceNotFound, ToolError, UrlElicitationRequired
 from gudgeon.types import ElicitRequest, Image, ToolResult
 from plans import tool

@@ -13,10 +13,10 @@ import pydantic
 import pytest
 
 from gudgeon import Header, Server, SyncClient, ask
-from gudgeon._call.failures import InvalidArguments
 from gudgeon._model.json import convert, decoder
+from gudgeon._plan.invalid import InvalidArguments
 from gudgeon._plan.plan import Plan, make_plan
-from gudgeon._plan.replies import QuestionReply
+from gudgeon._plan.question_reply import QuestionReply
 from gudgeon.ask import Question
 from gudgeon.types import (
     Completion,

@@ -175,7 +175,7 @@ def test_an_interpreter_that_exits_while_handlers_run_ends_cleanly(seconds: floa
     source = f"""
 import socket, sys, time
 from gudgeon import Server
-from gudgeon._serving.serve import Served
+from gudgeon._serving.in_memory import Served
 
 app = Server("t")
 

@@ -1,77 +1,13 @@
 """Questions to the client as values, to ask several at once, or to return one from a handler."""
 
-from types import GenericAlias
+from ._model.results import messages_of
+from ._schema.question import UNSET, Question
+from .types import Root, SampleRequest, SampleResult, Tool
 
-from .errors import Cancelled, Declined, ProtocolError
-
-_UNSET = object()
-
-
-class Question:
-    """A question that was not asked yet.
-
-    `kind`, `message`, `key`, `default`, `method` and `params` describe it; `decode` converts the client's result to
-    the answer. A handler whose annotations name a `Question[T]` is refused when it is registered, where no
-    revision has a form for T.
-    """
-
-    __slots__ = ("_read", "default", "key", "kind", "message", "method", "params")
-
-    def __init__(self, kind, method, message, params, read, key=None, default=_UNSET):
-        if key is not None and (not isinstance(key, str) or not key):
-            raise TypeError(f"key= must be a string that names the question, not {key!r}")
-        self.kind = kind
-        self.method = method
-        self.message = message
-        self.params = params
-        self.key = key
-        self.default = default
-        self._read = read
-
-    @property
-    def schema(self):
-        """Returns the form's JSON Schema, or None."""
-        return self.params.get("requestedSchema")
-
-    def request(self):
-        """Returns the question as a member of `inputRequests`."""
-        return {"method": self.method, "params": self.params}
-
-    def decode(self, result):
-        """Returns the answer in its type. Raises Declined or Cancelled for a refusal, ProtocolError for an invalid
-        answer.
-
-        In handlers, `ctx` decodes answers, and asks again after an invalid one.
-        """
-        if not isinstance(result, dict):
-            raise ProtocolError(-32602, f"the answer to {self.message!r} is not an object")
-        if self.kind in ("elicit", "elicit_url"):
-            action = result.get("action")
-            if action == "decline":
-                raise Declined(self.message)
-            if action == "cancel":
-                raise Cancelled(self.message)
-            if action != "accept":
-                raise ProtocolError(-32602, f"the answer to {self.message!r} has no action: accept, decline or cancel")
-        try:
-            return self._read(result)
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
-            from ._call.asking import InvalidAnswer
-
-            raise InvalidAnswer(self.message, error) from None
-
-    def __bool__(self):
-        raise TypeError("a Question is not its answer: return it, or await ctx.ask(question) and test what that gives")
-
-    def __repr__(self):
-        key = f", key={self.key!r}" if self.key else ""
-        return f"Question({self.kind}: {self.message!r}{key})"
-
-    def __class_getitem__(cls, item):
-        return GenericAlias(cls, item)
+__all__ = ["Question", "elicit", "elicit_url", "roots", "sample"]
 
 
-def elicit(message, type=..., *, key=None, default=_UNSET, schema=..., **unknown):
+def elicit(message, type=..., *, key=None, default=UNSET, schema=..., **unknown):
     """Returns a question to the user by a form, for a type or a JSON Schema.
 
     Args:
@@ -110,7 +46,7 @@ def elicit(message, type=..., *, key=None, default=_UNSET, schema=..., **unknown
         raise TypeError("elicit() needs the type of the answer: write elicit('Delete it?', bool), or schema={…}")
     if type is ...:
         type = schema
-    asked = askable(message, type) if default is _UNSET else askable(message, type, default)
+    asked = askable(message, type) if default is UNSET else askable(message, type, default)
     params = {"mode": "form", "message": message, "requestedSchema": asked.schema}
     read = lambda result: asked.decode(result.get("content") or {})  # noqa: E731
     return Question("elicit", "elicitation/create", message, params, read, key, default)
@@ -158,9 +94,6 @@ def sample(messages, *, key=None, **options):
     >>> sample("Sum it up.", max_tokens=50).params["maxTokens"]
     50
     """
-    from ._model.results import messages_of
-    from .types import SampleRequest, SampleResult
-
     said = messages_of(messages)
     options.setdefault("max_tokens", 1024)
     known = {name for name in SampleRequest._fields if name not in ("messages", "server")}
@@ -184,8 +117,6 @@ def sample(messages, *, key=None, **options):
 
 
 def _tool(item):
-    from .types import Tool
-
     if isinstance(item, Tool):
         return item
     if isinstance(item, dict):
@@ -205,8 +136,6 @@ def roots(*, key=None):
 
     Spec: Client Features › Roots.
     """
-    from .types import Root
-
     read = lambda result: [Root.from_dict(item) for item in result["roots"]]  # noqa: E731
     return Question("roots", "roots/list", "roots", {}, read, key)
 

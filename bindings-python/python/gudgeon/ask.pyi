@@ -1,23 +1,14 @@
-from collections.abc import Mapping, Sequence
-from typing import Any, Generic, Literal, overload
+from collections.abc import Sequence
+from typing import Any, overload
 
 from typing_extensions import TypeForm, TypeVar, Unpack
 
+from ._schema.question import Question as Question
 from .types import Message, Root, SampleOptions, SampleResult
 
-_T = TypeVar("_T")
+__all__ = ["Question", "elicit", "elicit_url", "roots", "sample"]
 
-class Question(Generic[_T]):
-    kind: Literal["elicit", "elicit_url", "sample", "roots"]
-    method: str
-    message: str
-    params: Mapping[str, Any]
-    key: str | None
-    default: Any
-    @property
-    def schema(self) -> Mapping[str, Any] | None: ...
-    def request(self) -> dict[str, Any]: ...
-    def decode(self, result: Any) -> _T: ...
+_T = TypeVar("_T")
 
 @overload
 def elicit(message: str, type: type[_T], *, key: str | None = None, default: _T = ...) -> Question[_T]: ...

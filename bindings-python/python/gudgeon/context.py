@@ -6,10 +6,13 @@ from collections.abc import Awaitable, Callable, Generator
 from typing import Any
 
 from . import ask as _ask
-from ._call.asking import Asking, QuestionReply, ask_later, ask_now
+from ._call.asking import Asking, ask_later, ask_now
+from ._call.blocking import run_for_waiter
 from ._call.entry import current
 from ._call.facts import Facts
+from ._plan.question_reply import QuestionReply
 from .errors import Cancelled, Declined, ResourceNotFound
+from .types import Accepted, ResourceResult
 
 _QUIET = 0.005  # seconds between two checks whether the stream has room
 
@@ -33,6 +36,7 @@ class Context(Facts):
     """
 
     __slots__ = ()
+    _is_async = True
 
     def progress(self, progress: float, total: float | None = None, message: str | None = None) -> Awaitable[None]:
         """Sends the progress of this call immediately; awaiting it waits until the stream has room.
@@ -260,6 +264,7 @@ class SyncContext(Facts):
     """
 
     __slots__ = ()
+    _is_async = False
 
     def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
         """Sends the progress of this call immediately; parameters as in `Context.progress`."""
@@ -322,8 +327,6 @@ class SyncContext(Facts):
         """Reads a resource of this server. Raises ResourceNotFound, and TypeError for one that is an `async def`."""
         invoke, is_async, raw, read = _find(self.server, uri)
         if is_async and getattr(invoke, "around_def", False):
-            from ._server.middleware import run_for_waiter
-
             return _contents(read, run_for_waiter(invoke, raw, self._call))
         if is_async:
             raise TypeError(f"the resource {uri} is an async def: read it in an async def handler")
@@ -350,16 +353,6 @@ class _Sent(Awaitable[None]):
             from asyncio import sleep
 
             yield from sleep(_QUIET).__await__()
-
-
-def make_context(call: Any, app: Any) -> Context:
-    """Returns the context of a call to an `async def` handler."""
-    return Context(call, app)
-
-
-def make_sync_context(call: Any, app: Any) -> SyncContext:
-    """Returns the context of a call to a `def` handler."""
-    return SyncContext(call, app)
 
 
 def current_context() -> Context:
@@ -400,8 +393,6 @@ def _find(app: Any, uri: str) -> tuple[Callable[..., Any], bool, bytes, Any]:
 
 
 def _accepted(value: Any) -> Any:
-    from .types import Accepted
-
     return Accepted(value)
 
 
@@ -409,7 +400,5 @@ def _contents(read: Any, reply: Any) -> Any:
     if isinstance(reply, QuestionReply):
         raise TypeError("the resource asks its client first: only a client can read it")
     from msgspec.json import decode
-
-    from .types import ResourceResult
 
     return ResourceResult.from_dict({"contents": decode(read.contents(reply))})

@@ -9,12 +9,11 @@ from typing import Any
 from ._model.json import encode
 from ._native import Server as NativeServer
 from ._plan.depends import Overrides
-from ._plan.plan import UNSET, Plan, make_plan
 from ._server import options as _options
 from ._server.component_host import ComponentHost
-from ._server.description import check_prefix, check_variables, is_template, prefixed
 from ._server.lifespan import Lifespan
 from ._server.middleware import check_middleware, passing
+from ._server.mounts import check_prefix, mount_arguments, prefixed
 from ._server.registration import Registration
 from ._server.registry import Registry
 from ._serving.running import Running
@@ -364,22 +363,22 @@ class Server(ComponentHost, Running):
         >>> [tool.name for tool in app.tools]
         ['shelf_tidy']
         """
-        prefix, other = _mounting(given, prefix, other)
+        prefix, child = mount_arguments(given, prefix, other, Server)
         check_prefix(prefix)
-        if any(server is other for server in self._above()):
-            raise ValueError(f"{other.name!r} can't be mounted into {self.name!r}: it would contain itself")
-        late = self._lifespan.is_used and other._lifespan.first()
+        if any(server is child for server in self._above()):
+            raise ValueError(f"{child.name!r} can't be mounted into {self.name!r}: it would contain itself")
+        late = self._lifespan.is_used and child._lifespan.first()
         if late:
             raise ValueError(
                 f"the lifespan of {late!r} begins with that of {self.name!r}, which runs already: mount it before"
             )
-        mounted = list(other._published.values())
+        mounted = list(child._published.values())
         for published in mounted:
             key = prefixed(published.registration.kind, prefix, published.path[0][1])
             self._check_free(published.registration, key)
-        self._mounted.append((prefix, other))
-        other._parents.append((prefix, self))
-        other._overrides.above.append(self._overrides)
+        self._mounted.append((prefix, child))
+        child._parents.append((prefix, self))
+        child._overrides.above.append(self._overrides)
         for published in mounted:
             key = prefixed(published.registration.kind, prefix, published.path[0][1])
             self._publish(published.registration, key, published.path)
@@ -415,90 +414,9 @@ class Server(ComponentHost, Running):
         for server in self._above():
             server._native.page_done(elicitation_id)
 
-    # ── within the package ───────────────────────────────────────────────────────────────────────────
-
-    def _decorated(
-        self, kind: str, add: Callable[..., None], fn: Any, name: str | None, options: dict[str, Any]
-    ) -> Any:
-        if isinstance(fn, str):
-            if name is not None:
-                raise TypeError(f"a {kind} has one name: {fn!r} or name={name!r}")
-            fn, name = None, fn
-        options = _options.checked(kind, options, f"{kind} {name!r}" if name else f"@app.{kind}")
-
-        def decorate(fn: Any) -> Any:
-            add(fn, name, options)
-            return fn
-
-        return decorate if fn is None else decorate(fn)
-
-    def _plan(self, kind: Any, fn: Any, **more: Any) -> Plan:
-        return make_plan(
-            kind,
-            fn,
-            self,
-            profile=self._options.get("schema_profile", "portable"),
-            overrides=self._overrides,
-            **more,
-        )
-
-    def _add_tool(self, fn: Any, name: str | None, options: dict[str, Any]) -> None:
-        plan = self._plan("tool", fn, name=name, given=options.get("input"), output=options.get("output", UNSET))
-        if plan.names_questions and options.get("replay") == "forbid":
-            raise TypeError(
-                f"{plan.place} returns a question, as its annotation says, though its tool forbids being run again "
-                '(replay="forbid"): ask with ctx.elicit and its kin, which go on from their line, or drop '
-                'replay="forbid"'
-            )
-        self._add(Registration(self, "tools", plan.name, plan, options))
-
-    def _add_prompt(self, fn: Any, name: str | None, options: dict[str, Any]) -> None:
-        plan = self._plan("prompt", fn, name=name)
-        self._add(Registration(self, "prompts", plan.name, plan, options))
-
-    def _add_resource(self, fn: Any, uri: str, options: dict[str, Any]) -> None:
-        plan = self._plan("resource", fn, name=options.get("name"))
-        kind = "templates" if is_template(uri) else "resources"
-        if kind == "resources" and plan.parameters:
-            wanted = ", ".join(map(repr, plan.parameters))
-            raise TypeError(
-                f"{plan.place} takes {wanted}, which {uri!r} does not give: "
-                f"put {{{next(iter(plan.parameters))}}} into the URI"
-            )
-        if kind == "templates":
-            check_variables(plan, uri)
-        self._add(Registration(self, kind, uri, plan, options))
-
-    def _vendor(self, kind: str, table: str, name: str) -> Any:
-        if not isinstance(name, str):
-            raise TypeError(f"a {kind} needs its name: write @app.{kind}('acme/thing') above the function")
-
-        def decorate(fn: Any) -> Any:
-            self._add(Registration(self, table, name, self._plan(kind, fn), {}))
-            return fn
-
-        return decorate
-
     def _executor(self) -> Any:
         if self._threads is None:
             from concurrent.futures import ThreadPoolExecutor
 
             self._threads = ThreadPoolExecutor(self._native.handler_threads, "gudgeon-reads")
         return self._threads
-
-
-def _mounting(given: tuple[Any, ...], prefix: Any, other: Any) -> tuple[str, Server]:
-    """Returns the prefix and the server, in whatever order they were given."""
-    for value in given:
-        if isinstance(value, Server) and other is None:
-            other = value
-        elif prefix is None:
-            prefix = value
-        else:
-            raise TypeError(f"mount() takes a prefix and a Server, and got {value!r} as well")
-    if not isinstance(other, Server):
-        shown = "no server" if other is None else repr(other)
-        raise TypeError(f"mount() takes a prefix and a Server, and got {shown}: write app.mount('shelf', shelf)")
-    if prefix is None:
-        raise TypeError(f"mount() needs a prefix for the names of {other.name!r}: write app.mount({other.name!r}, …)")
-    return prefix, other

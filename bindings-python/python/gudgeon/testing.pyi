@@ -1,25 +1,14 @@
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
-from os import PathLike
 from typing import Any
 
 from . import Client, Server, SyncClient
+from ._testing.faults import Faults as Faults, Recorder as Recorder
 from .types import LogMessage, Principal
 
+__all__ = ["ERAS", "Faults", "Recorder", "connect", "connect_sync"]
+
 ERAS: tuple[str, ...]  # every revision
-
-class Faults:
-    seed: int
-    drop: float
-    duplicate: float
-    restart_between_rounds: bool
-    def __init__(
-        self, *, seed: int = 0, drop: float = 0, duplicate: float = 0, restart_between_rounds: bool = False
-    ) -> None: ...
-
-class Recorder:
-    path: str | PathLike[str]
-    def __init__(self, path: str | PathLike[str]) -> None: ...
 
 def connect(
     server: Server[Any],

@@ -4,31 +4,19 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Coroutine, Generator, Sequence
-from contextvars import ContextVar
 from functools import partial
 from typing import Any
 
-from ..ask import Question
+from .._model.json import encode
+from .._plan.question_reply import key_of
+from .._schema.question import InvalidAnswer, Question
 from ..errors import Declined, McpError, NotSupported, ProtocolError
 
-QUESTIONS = 8  # the kind of a reply that is questions
-# The key of the running step. Its questions are numbered apart, because a replay may skip the step.
-running_step: ContextVar[str | None] = ContextVar("gudgeon.step", default=None)
 _ABANDONED = "abandoned"  # the kind of a failure that is no answer: the handler's call is over
 
 
 class Abandoned(BaseException):
     """Unwinds the thread of a cancelled `def` handler, past `except Exception`."""
-
-
-class InvalidAnswer(ProtocolError):
-    """An answer that does not fit the type of its question; `problem` says why."""
-
-    def __init__(self, message: str, error: Exception) -> None:
-        from .._schema.forms import problem_of
-
-        self.problem = problem_of(error)
-        super().__init__(-32602, f"the answer to {message!r} does not fit: {self.problem}")
 
 
 class Asking(Coroutine[Any, Any, Any]):
@@ -70,36 +58,6 @@ class Asking(Coroutine[Any, Any, Any]):
             warnings.warn(
                 f"ctx.{self._name}(…) was never awaited, so nobody was asked", RuntimeWarning, stacklevel=2, source=self
             )
-
-
-class QuestionReply:
-    """A handler's reply that consists of questions to the client."""
-
-    __slots__ = ("questions",)
-
-    def __init__(self, questions: list[Question[Any]]) -> None:
-        self.questions = questions
-
-    def reply(self, call: Any) -> tuple[int, bytes]:
-        """Returns the reply as the native half takes it, each question under its key."""
-        from .._model.json import encode
-
-        return QUESTIONS, encode([{"key": key_of(it, call), **it.request()} for it in self.questions], "the questions")
-
-
-def key_of(question: Question[Any], call: Any) -> str:
-    """Returns the question's own key, or the number that it got when the call first used it."""
-    if question.key is not None:
-        return str(question.key)
-    keys = call.questions
-    key = keys.get(question)
-    if key is None:
-        kind, step = question.kind.partition("_")[0], running_step.get()
-        if step is not None:
-            kind = f"{step}/{kind}"
-        keys[kind] = keys.get(kind, 0) + 1
-        key = keys[question] = f"{kind}-{keys[kind]}"
-    return str(key)
 
 
 def answer_to(question: Question[Any], call: Any) -> Any:
@@ -206,8 +164,6 @@ def _check(question: Any, name: str) -> None:
 
 
 def _params(question: Question[Any]) -> bytes:
-    from .._model.json import encode
-
     return encode(question.params, "the question")
 
 

@@ -1,4 +1,4 @@
-"""Functions that the native half calls: running a handler, describing its exception, and logging."""
+"""Functions that the native half calls: running a handler, and describing its exception."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ import sys
 from contextvars import ContextVar
 from typing import Any
 
+from .._model.json import encode
+from .._plan.question_reply import QuestionReply
 from ..errors import NotSupported
-from .asking import Abandoned, QuestionReply
-from .failures import describe_error, exc_info, traceback_of
+from .asking import Abandoned
+from .failures import describe_error
 
 current: ContextVar[Any] = ContextVar("gudgeon.call")
 
@@ -111,12 +113,8 @@ async def _atraced(invoke: Any, raw: bytes, call: Any) -> Any:
 def describe(error: BaseException, expose: tuple[type[BaseException], ...]) -> bytes:
     """Returns the JSON that describes a handler's exception."""
     if isinstance(error, Abandoned):
-        from .._model.json import encode
-
         return encode({"kind": "cancelled"})
     if isinstance(error, NotSupported):
-        from .._model.json import encode
-
         if isinstance(error.data, dict) and "requiredCapabilities" in error.data:
             return encode({"kind": "missingCapability", "message": str(error), "data": error.data})
         if error.code is None:
@@ -128,21 +126,3 @@ def describe(error: BaseException, expose: tuple[type[BaseException], ...]) -> b
 def unfit(reply: Any) -> BaseException:
     """Returns the error for a reply of a type that no plan makes."""
     return TypeError(f"a handler's reply can't be a {type(reply).__qualname__}")
-
-
-def report(text: str, error: BaseException | None = None) -> None:
-    """Logs a line, and the exception that it is about; writes both to stderr where logging was not imported."""
-    logging = sys.modules.get("logging")
-    if logging is not None:
-        logging.getLogger("gudgeon").error("%s", text, exc_info=None if error is None else exc_info(error))
-        return
-    if error is not None:
-        text = f"{text}\n{traceback_of(error)}"
-    print(text.rstrip(), file=sys.stderr, flush=True)
-
-
-def detail(text: str) -> None:
-    """Logs a message at level debug, if `logging` was imported."""
-    logging = sys.modules.get("logging")
-    if logging is not None:
-        logging.getLogger("gudgeon").debug("%s", text)

@@ -7,12 +7,15 @@ from math import isfinite
 from types import GenericAlias
 from typing import Any
 
+from .._model.headers import Headers
 from .._model.json import encode
+from .._plan.contexts import CallContext
 from ..errors import NotSupported
+from ..types import ClientInfo, Principal
 from .asking import answer_to
 
 
-class Facts:
+class Facts(CallContext):
     """The caller, request, server and state of a call."""
 
     __slots__ = ("_cache", "_call", "_turn", "server")
@@ -120,21 +123,15 @@ class Facts:
         return answer_to(question, self._call)
 
     def _read_headers(self) -> Mapping[str, str]:
-        from .._model.headers import Headers
-
         return Headers(self._call.headers)
 
     def _read_principal(self) -> Any:
         said = self._call.principal
         if said is None:
             return None
-        from ..types import Principal
-
         return Principal.from_dict(_decode(said))
 
     def _read_client(self) -> Any:
-        from ..types import ClientInfo
-
         info = {"name": "", "version": "", **_decode(self._call.client_info)}
         return ClientInfo.from_dict({**info, "capabilities": _decode(self._call.client_capabilities)})
 

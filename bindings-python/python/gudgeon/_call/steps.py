@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from .._model.json import decoder, encode
+from .._plan.question_reply import running_step
 from .._schema.annotations import raw_annotations, resolve
-from .asking import running_step
 
 
 class _Step:

@@ -12,6 +12,7 @@ from msgspec.json import decode
 from .._model.encoding import to_builtins
 from .._model.json import encode
 from ..errors import ConnectionLost, McpError
+from ..types import Completion, InputRequired, ListChanged, LogMessage, Page, Progress
 from .errors import error_of
 from .options import Options, how, roots_of
 from .read import read_page, read_prompt, read_resource, read_tool, reader, typed
@@ -152,8 +153,6 @@ class Core:
         return items
 
     def list_page(self, kind: str, cursor: str | None) -> Steps:
-        from ..types import Page
-
         letter = yield from self._do({"listPage": {"list": kind, "cursor": cursor}}, repeat=True)
         read = reader(kind)
 
@@ -179,8 +178,6 @@ class Core:
         state: str | None,
         options: Mapping[str, Any],
     ) -> Steps:
-        from ..types import InputRequired
-
         order = {
             "name": name,
             "arguments": _object("arguments", arguments),
@@ -203,8 +200,6 @@ class Core:
         return read_prompt(self, letter)
 
     def complete(self, target: str, argument: str, value: str, arguments: Mapping[str, str] | None) -> Steps:
-        from ..types import Completion
-
         order = {
             "target": target,
             "argument": argument,
@@ -303,8 +298,6 @@ class Core:
 
     def notified(self, letter: tuple[Any, ...]) -> Tell | None:
         """Returns the callback for a notification of the server, or None if nobody listens."""
-        from ..types import ListChanged, LogMessage
-
         what, callbacks = letter[0], self.options.callbacks
         if what == "lost":
             self.lost = letter[2]
@@ -327,8 +320,6 @@ def answer_of(letter: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def progress_of(letter: tuple[Any, ...]) -> Any:
-    from ..types import Progress
-
     return Progress(progress=letter[2], total=letter[3], message=letter[4])
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .. import errors
+from ..types import ElicitRequest, ToolResult
 
 _CLASSES: dict[str, type[errors.McpError]] = {
     "auth": errors.AuthError,
@@ -80,8 +81,6 @@ class ConnectTimeout(errors.ConnectFailed, errors.CallTimeout):
 
 
 def _tool_error(message: str, data: Any, where: dict[str, Any]) -> Exception:
-    from ..types import ToolResult
-
     error: Any = errors.ToolError(message)
     error.hint, error.target, error.phase = where["hint"], where["target"], where["phase"]
     if isinstance(data, dict):
@@ -92,8 +91,6 @@ def _tool_error(message: str, data: Any, where: dict[str, Any]) -> Exception:
 
 
 def _url_required(message: str, data: dict[str, Any], where: dict[str, Any]) -> Exception:
-    from ..types import ElicitRequest
-
     asked = data.get("elicitations")
     elicitations = [ElicitRequest.from_dict(it) for it in asked or () if isinstance(it, dict)]
     return errors.UrlElicitationRequired(elicitations, message, data=data, **where)

@@ -6,8 +6,10 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from os import PathLike, fspath
 from typing import Any
 
-from ..errors import McpError, NotSupported
+from ..errors import McpError, NotSupported, ProtocolError, ResourceNotFound
+from .aio import Client
 from .blocks import Blocks
+from .sync import SyncClient
 
 
 class _Group:
@@ -154,8 +156,6 @@ class ClientGroup(_Group):
         super().__init__(targets, **options)
 
     def _client(self, target: Any, options: Mapping[str, Any]) -> Any:
-        from ..client import Client
-
         return Client(target, **options)
 
     async def __aenter__(self) -> ClientGroup:
@@ -218,8 +218,6 @@ class ClientGroup(_Group):
 
         Raises ResourceNotFound, or the error of a server that refused it, if none has it.
         """
-        from ..errors import ProtocolError, ResourceNotFound
-
         if server is not None:
             return await self._one(server).read_resource(uri)
         refusal: ProtocolError | None = None
@@ -268,8 +266,6 @@ class SyncClientGroup(_Group):
         super().__init__(targets, **options)
 
     def _client(self, target: Any, options: Mapping[str, Any]) -> Any:
-        from ..client import SyncClient
-
         return SyncClient(target, **options)
 
     def __enter__(self) -> SyncClientGroup:
@@ -317,8 +313,6 @@ class SyncClientGroup(_Group):
 
         Raises ResourceNotFound, or the error of a server that refused it, if none has it.
         """
-        from ..errors import ProtocolError, ResourceNotFound
-
         if server is not None:
             return self._one(server).read_resource(uri)
         refusal: ProtocolError | None = None

@@ -8,6 +8,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from .._model.frames import from_here
+from .._model.json import encode
 from .core import Ask, Core, Sleep, Steps, answer_of, progress_of
 from .errors import refusal_of
 from .exit import log_failure
@@ -146,7 +147,6 @@ class LoopQueue:
             self._spawn(_awaited(callback, outcome))
 
     async def _answer(self, core: Core, letter: tuple[Any, ...]) -> None:
-        from .._model.json import encode
         from .questions import answering
 
         _, _, number, kind, params, key = letter

@@ -28,7 +28,7 @@ class OtherEnd:
         ours, theirs = socket.socketpair()
         try:
             if isinstance(self._place, InMemory):
-                self._served = await _served(self._place).start(theirs.fileno())
+                self._served = await self._place.serve().start(theirs.fileno())
                 theirs.close()
             else:
                 self._pump = asyncio.ensure_future(pump(self._place.transport, theirs))
@@ -49,7 +49,7 @@ class OtherEnd:
         ours, theirs = socket.socketpair()
         try:
             if isinstance(self._place, InMemory):
-                self._served = _served(self._place).start_thread(theirs.fileno())
+                self._served = self._place.serve().start_thread(theirs.fileno())
                 theirs.close()
             else:
                 self._thread = _LoopThread(pump(self._place.transport, theirs))
@@ -64,12 +64,6 @@ class OtherEnd:
             self._served.close()
         if self._thread is not None:
             self._thread.stop()
-
-
-def _served(place: InMemory) -> Any:
-    from .._serving.serve import Served
-
-    return Served(place.server, place.testing)
 
 
 class _LoopThread:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..types import Implementation
 from .blocks import Blocks
 from .core import Core
 from .options import Options
@@ -25,8 +26,6 @@ class Peer:
     @property
     def server(self) -> Any:
         """The server's name, version, title, … (`Implementation`); one that gives no name has ""."""
-        from ..types import Implementation
-
         return Implementation.from_dict({"version": "", **self._core.said("info")})
 
     @property

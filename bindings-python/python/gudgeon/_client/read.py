@@ -7,6 +7,8 @@ from typing import Any, TypeVar
 
 from msgspec.json import decode, encode
 
+from .._model.encoding import is_pydantic
+from .._model.json import decoder
 from ..errors import McpError, ProtocolError
 from ..types import Prompt, PromptResult, Resource, ResourceResult, ResourceTemplate, Tool, ToolResult
 
@@ -85,8 +87,6 @@ def typed(core: Any, name: str, letter: tuple[Any, ...], wanted: Any) -> ToolRes
 
 def _reader(wanted: Any) -> Callable[[bytes], Any]:
     """Returns a function that reads JSON as this type."""
-    from .._model.encoding import is_pydantic
-    from .._model.json import decoder
     from .._schema.type_hints import uses_pydantic
 
     if is_pydantic(wanted) or not uses_pydantic(wanted):

@@ -10,7 +10,9 @@ from typing import Any
 
 from msgspec.json import decode
 
+from .._model.json import encode
 from ..errors import ConnectionLost
+from ..types import Change
 from .core import Ask, Core, Steps
 from .errors import error_of
 
@@ -29,8 +31,6 @@ class Subscribing:
             raise ValueError(
                 "the subscription is empty; name URIs of resources, tools=True, prompts=True or resources=True"
             )
-        from .._model.json import encode
-
         filter: dict[str, Any] = {f"{name}ListChanged": True for name in _LISTS if lists[name]}
         if uris:
             filter["resourceSubscriptions"] = list(uris)
@@ -52,8 +52,6 @@ class Subscribing:
 
     def _next(self) -> Steps:
         """Returns the oldest change; None at the end."""
-        from ..types import Change
-
         core = self._core
         while True:
             number = self._number

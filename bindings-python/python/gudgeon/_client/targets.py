@@ -78,6 +78,10 @@ class InMemory:
         self.server = server
         self.testing = testing
 
+    def serve(self) -> Any:
+        """Returns what serves the server to this client."""
+        return self.server._serve_in_memory(self.testing)
+
 
 class Wire:
     """A `Transport` of the user."""
@@ -109,8 +113,8 @@ def place_of(target: Any) -> Command | Url | InMemory | Wire:
 
 
 def is_server(target: Any) -> bool:
-    module = sys.modules.get("gudgeon.server")
-    return module is not None and isinstance(target, module.Server)
+    """Returns whether a target is a `Server`. Its module is not imported here, because most clients have no server."""
+    return callable(getattr(type(target), "_serve_in_memory", None))
 
 
 def _url(text: str) -> Url:

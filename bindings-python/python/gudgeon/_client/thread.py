@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .._model.frames import from_here
+from .._model.json import encode
 from ..errors import ProtocolError
 from .core import Ask, Core, Sleep, Steps, Tell, answer_of, progress_of
 from .errors import refusal_of
@@ -94,7 +95,6 @@ class ThreadQueue:
             log_failure(callback, error)
 
     def _answer(self, letter: tuple[Any, ...]) -> None:
-        from .._model.json import encode
         from .questions import answering
 
         _, _, number, kind, params, key = letter

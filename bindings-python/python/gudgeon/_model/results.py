@@ -1,6 +1,6 @@
 """Results of tools, resources, prompts and completions."""
 
-from .content import Content, content_from_dict, contents_of, text_of
+from .content import Content, EmbeddedResource, _Media, content_from_dict, contents_of, text_of
 from .value import REQUIRED, Value, each, plain, read_object, string, unbase64
 
 
@@ -106,8 +106,6 @@ class ResourceContents(Value):
 
 def resource_contents(value, mime_type=None):
     """Converts a str, bytes, ResourceContents, EmbeddedResource or JSON value to ResourceContents."""
-    from .content import EmbeddedResource, _Media
-
     if isinstance(value, ResourceContents):
         return value
     if isinstance(value, str):

@@ -7,7 +7,8 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from .._schema.markers import Depends
-from .signature import Signature, context_module
+from .contexts import CallContext
+from .signature import Signature
 
 
 class Overrides:
@@ -60,7 +61,7 @@ class Provider:
         self.kind = "async" if signature.is_async else "agen" if signature.is_async_generator else "sync"
         if signature.is_generator:
             self.kind = "gen"
-        self.needs: list[tuple[str, str | Provider]] = []
+        self.needs: list[tuple[str, type[CallContext] | Provider]] = []
         for parameter in signature.parameters:
             if parameter.depends is not None:
                 self.needs.append((parameter.name, Provider(parameter.depends, (*inside, fn))))
@@ -89,16 +90,15 @@ class Scope:
         self.app = app
         self.overrides = overrides
         self.cache: dict[Any, Any] = {}
-        self.contexts: dict[str, Any] = {}
+        self.contexts: dict[type[CallContext], CallContext] = {}
         self.cleanups: list[Any] = []
 
-    def context(self, kind: str) -> Any:
+    def context(self, cls: type[CallContext]) -> CallContext:
         """Returns the call's context, made once."""
-        if kind not in self.contexts:
-            module = context_module()
-            make = module.make_context if kind == "Context" else module.make_sync_context
-            self.contexts[kind] = make(self.call, self.app)
-        return self.contexts[kind]
+        context = self.contexts.get(cls)
+        if context is None:
+            context = self.contexts[cls] = cls(self.call, self.app)
+        return context
 
     def _actual(self, provider: Provider) -> tuple[Provider, bool]:
         """Returns the provider or its fake, and whether an iterator that it returns is to be opened."""
@@ -122,8 +122,8 @@ class Scope:
             self.cache[wanted.fn] = value
         return value
 
-    def _need(self, need: str | Provider) -> Any:
-        return self.context(need) if isinstance(need, str) else self.get(need)
+    def _need(self, need: type[CallContext] | Provider) -> Any:
+        return self.get(need) if isinstance(need, Provider) else self.context(need)
 
     async def aget(self, wanted: Provider) -> Any:
         """Returns the provider's value, in an `async def` handler."""
@@ -132,7 +132,7 @@ class Scope:
         provider, opens = self._actual(wanted)
         arguments = {}
         for name, need in provider.needs:
-            arguments[name] = self.context(need) if isinstance(need, str) else await self.aget(need)
+            arguments[name] = await self.aget(need) if isinstance(need, Provider) else self.context(need)
         value = provider.fn(**arguments)
         if provider.kind == "async":
             value = await value

@@ -52,6 +52,10 @@ _TYPES: dict[str, tuple[type, ...]] = {
 Path = list[str | int]
 
 
+class InvalidArguments(Exception):
+    """Arguments that fit the schema but fail the type's own validation."""
+
+
 def invalid_text(error: Exception, raw: Any, wire: str | None = None) -> str:
     """Returns what msgspec refused: `argument 'order.lines[0].sku': expected a string, got 5`.
 

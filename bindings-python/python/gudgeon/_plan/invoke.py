@@ -7,12 +7,11 @@ from typing import Any
 
 import msgspec
 
-from .._call.failures import InvalidArguments
 from .._model.json import decoder, encode_exact
 from .._schema.type_hints import uses_pydantic
 from .depends import Overrides, Provider, Scope
-from .invalid import invalid_text, pydantic_text
-from .signature import Parameter, Signature, context_module
+from .invalid import InvalidArguments, invalid_text, pydantic_text
+from .signature import Parameter, Signature
 
 # Reads fields that arrive as raw JSON without msgspec.
 Reader = Callable[[Any], Any]
@@ -102,7 +101,8 @@ def build(
             names[f"provider{at}"] = provider
             value = f"{wait}scope.{'aget' if wait else 'get'}(provider{at})"
         elif parameter.context is not None:
-            value = f"scope.context({parameter.context!r})" if providers else "make(call, app)"
+            names["Context"] = parameter.context
+            value = "scope.context(Context)" if providers else "Context(call, app)"
         else:
             number, argument = by_name[parameter.name]
             value = f"args.a{number}"
@@ -133,8 +133,6 @@ def build(
             "    return result",
         ]
     else:
-        if any(parameter.context for parameter in signature.parameters):
-            names["make"] = _context_maker(signature.is_async)
         lines.append(f"    result = {wait}fn({', '.join(given)})")
         if text:
             lines += ["    if result.__class__ is str:", "        return result"]
@@ -150,12 +148,6 @@ def _check_async(signature: Signature, parameter: Parameter, provider: Provider)
             f"parameter {parameter.name!r} of {signature.place} depends on {provider.place}, which is async: "
             f"write async def {getattr(signature.fn, '__name__', 'handler')}"
         )
-
-
-def _context_maker(is_async: bool) -> Callable[[Any, Any], Any]:
-    context = context_module()
-    maker: Callable[[Any, Any], Any] = context.make_context if is_async else context.make_sync_context
-    return maker
 
 
 def _decoders(arguments: list[Argument], lax: bool) -> dict[str, Any]:

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from .._schema.json_schema import Profile, own_schema, schema_of
+from .._schema.question import Question
 from .._schema.type_hints import SchemaError, parts, union_members, unwrap
-from ..ask import Question
 from ..types import Content, ToolResult
 from .questions import check_questions
 from .signature import MISSING, Signature

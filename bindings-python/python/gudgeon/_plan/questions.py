@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeVar, get_args, get_origin
 
+from .._schema.question import Question
 from .._schema.type_hints import parts, union_members, unwrap
-from ..ask import Question
 from ..types import Root, SampleResult
 
 

@@ -9,13 +9,12 @@ from typing import Any
 
 import msgspec
 
-from .._call.asking import QuestionReply
 from .._model.article import with_article
 from .._model.encoding import is_pydantic
 from .._model.json import check_numbers, encode, encode_exact
 from .._model.results import messages_of, resource_contents
 from .._model.value import Value
-from ..ask import Question
+from .._schema.question import Question
 from ..types import (
     Completion,
     Content,
@@ -25,6 +24,7 @@ from ..types import (
     ResourceResult,
     ToolResult,
 )
+from .question_reply import QuestionReply
 
 _EXACT = frozenset((int, bool))
 _JSON = frozenset((float, dict))

@@ -5,12 +5,12 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable
-from importlib import import_module
 from typing import Annotated, Any, Optional
 
 from .._schema.annotations import Unresolved, place, raw_annotations, resolve, target
 from .._schema.markers import Depends, Header
 from .._schema.type_hints import unaliased, union_members, unwrap
+from .contexts import CallContext, context_class
 from .questions import check_questions
 
 MISSING: Any = inspect.Parameter.empty
@@ -28,7 +28,7 @@ class Parameter:
         self.keyword_only = keyword_only
         self.default: Any = MISSING
         self.factory: Callable[[], Any] | None = None
-        self.context: str | None = None  # "Context" or "SyncContext"
+        self.context: type[CallContext] | None = None
         self.depends: Depends | None = None
 
     @property
@@ -52,7 +52,6 @@ class Signature:
         self.is_async_generator = inspect.isasyncgenfunction(inner)
         if handler and (self.is_generator or self.is_async_generator):
             raise TypeError(f"{self.place} is a generator: return a list instead of yielding")
-        contexts = context_classes()
         raw = raw_annotations(fn)
         try:
             signature = inspect.signature(fn)
@@ -68,18 +67,16 @@ class Signature:
                     f"{self.place} is a method without its object: register it on an object instead, "
                     f"app.tool({owner.rpartition('.')[2].lower()}.{name}), or make it a @staticmethod"
                 )
-            self.parameters.append(self._parameter(given, annotation, contexts))
+            self.parameters.append(self._parameter(given, annotation))
         returns = raw.get("return", MISSING)
         self.returns = (
-            returns
-            if returns is MISSING
-            else self._resolve(returns, f"the return annotation of {self.place}", contexts)
+            returns if returns is MISSING else self._resolve(returns, f"the return annotation of {self.place}")
         )
         check_questions(self.returns, f"the return annotation of {self.place}")
 
-    def _resolve(self, annotation: Any, what: str, contexts: tuple[type, ...]) -> Any:
+    def _resolve(self, annotation: Any, what: str) -> Any:
         try:
-            return unaliased(resolve(annotation, self.fn, contexts))
+            return unaliased(resolve(annotation, self.fn, CallContext))
         except RecursionError:
             raise TypeError(f"{what} is an alias of itself: give its inner part as Any") from None
         except Unresolved as error:
@@ -88,7 +85,7 @@ class Signature:
                 "import or define it where the function is registered"
             ) from None
 
-    def _parameter(self, given: inspect.Parameter, annotation: Any, contexts: tuple[type, ...]) -> Parameter:
+    def _parameter(self, given: inspect.Parameter, annotation: Any) -> Parameter:
         stars = _VARIADIC.get(given.kind)
         if stars:
             raise TypeError(
@@ -106,19 +103,19 @@ class Signature:
             )
         if annotation is MISSING:
             raise TypeError(f"{where} has no type annotation: write e.g. {given.name}: {_example(given.default)}")
-        resolved = self._resolve(annotation, where, contexts)
+        resolved = self._resolve(annotation, where)
         if given.default is None:
             resolved = _or_none(resolved)
         parameter = Parameter(given.name, resolved, given.kind is inspect.Parameter.KEYWORD_ONLY)
         parameter.default = given.default
-        self._read(parameter, contexts)
+        self._read(parameter)
         if parameter.context is not None:
             self._check_context(parameter, where)
         if parameter.depends is not None:
             check_questions(resolved, where)
         return parameter
 
-    def _read(self, parameter: Parameter, contexts: tuple[type, ...]) -> None:
+    def _read(self, parameter: Parameter) -> None:
         for item in getattr(parameter.annotation, "__metadata__", ()):
             if isinstance(item, Depends):
                 parameter.depends = item
@@ -129,34 +126,19 @@ class Signature:
                 )
         if parameter.depends is None:
             for member in union_members(parameter.annotation):
-                inner = unwrap(member)
-                base = getattr(inner, "__origin__", inner)
-                for context in contexts:
-                    if isinstance(base, type) and issubclass(base, context):
-                        parameter.context = context.__name__
+                parameter.context = context_class(unwrap(member)) or parameter.context
         pydantic = sys.modules.get("pydantic.fields")
         if pydantic is not None and isinstance(parameter.default, pydantic.FieldInfo):
             _pydantic_default(parameter, parameter.default)
 
     def _check_context(self, parameter: Parameter, where: str) -> None:
-        right = "Context" if self.is_async or self.is_async_generator else "SyncContext"
-        if parameter.context != right:
-            kind = "async def" if right == "Context" else "def"
+        is_async = self.is_async or self.is_async_generator
+        if parameter.context is not None and parameter.context._is_async != is_async:
+            handler, right = ("an async def", "Context") if is_async else ("a def", "SyncContext")
             raise TypeError(
-                f"{where} is a {parameter.context}, but {'an' if right == 'Context' else 'a'} {kind} takes {right}: "
+                f"{where} is a {parameter.context.__name__}, but {handler} takes {right}: "
                 f"write {parameter.name}: {right}"
             )
-
-
-def context_classes() -> tuple[type, ...]:
-    """Returns `Context` and `SyncContext`."""
-    context = context_module()
-    return context.Context, context.SyncContext
-
-
-def context_module() -> Any:
-    """Returns `gudgeon.context`, which is imported late because it needs the native module."""
-    return import_module("gudgeon.context")
 
 
 def _or_none(annotation: Any) -> Any:

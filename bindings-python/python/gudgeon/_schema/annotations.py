@@ -59,17 +59,17 @@ def raw_annotations(fn: Callable[..., Any]) -> dict[str, Any]:
         return found
 
 
-def resolve(annotation: Any, fn: Callable[..., Any], contexts: tuple[type, ...] = ()) -> Any:
-    """Returns the annotation as a type. One of `contexts` with type arguments is found without resolving these."""
+def resolve(annotation: Any, fn: Callable[..., Any], base: type | None = None) -> Any:
+    """Returns the annotation as a type. A subclass of `base` with type arguments is found without resolving these."""
     inner = target(fn)
     scope = getattr(inner, "__globals__", {})
     local = _known_locals(inner)
     if isinstance(annotation, str):
         head = _head(annotation)
         if head is not None:
-            base = _lookup(head, scope, local, inner)
-            if base in contexts:
-                return base
+            found = _lookup(head, scope, local, inner)
+            if base is not None and isinstance(found, type) and issubclass(found, base):
+                return found
     for name in _names(annotation):
         if name not in local and name not in scope and not hasattr(builtins, name):
             value = _search(name, inner)

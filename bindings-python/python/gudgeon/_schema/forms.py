@@ -61,16 +61,6 @@ def label(wanted: Any) -> str:
     return name or str(wanted)
 
 
-def problem_of(error: Exception) -> str:
-    """Returns the reason of a refused value in one line; pydantic writes several."""
-    errors = getattr(error, "errors", None)
-    if type(error).__name__ != "ValidationError" or errors is None:
-        return " ".join(str(error).split())
-    found = errors(include_url=False, include_context=False, include_input=False)
-    said = [(".".join(map(str, item["loc"])), item["msg"]) for item in found]
-    return " ".join("; ".join(f"{place}: {text}" if place else text for place, text in said).split())
-
-
 def _value_form(wanted: Any, schema: dict[str, Any], default: Any) -> Form:
     """Returns the form for a plain type: an object with the one property `value`."""
     choices = _choices(wanted)

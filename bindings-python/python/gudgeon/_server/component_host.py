@@ -1,26 +1,96 @@
-"""The registrations of a server, here and in the servers that it is mounted into."""
+"""Makes the registrations of a server, and publishes them there and in the servers that it is mounted into."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from .._model.json import encode
-from .description import described, prefixed
+from .._plan.depends import Overrides
+from .._plan.plan import UNSET, Plan, make_plan
+from .description import described
+from .mounts import prefixed
+from .options import checked as check_options
 from .registration import PublishedComponent, Registration
+from .templates import check_variables, is_template
+from .visibility import visibility_filter
 from .warned import warn
 
 
 class ComponentHost:
-    """The part of `Server` that keeps its registrations."""
+    """The part of `Server` that makes and keeps its registrations."""
 
     name: str
     _native: Any
+    _options: dict[str, Any]
+    _overrides: Overrides
 
     def __init__(self) -> None:
         self._published: dict[tuple[str, Any], PublishedComponent] = {}
         self._mounted: list[tuple[str, Any]] = []
         self._parents: list[tuple[str, Any]] = []
+
+    def _decorated(
+        self, kind: str, add: Callable[..., None], fn: Any, name: str | None, options: dict[str, Any]
+    ) -> Any:
+        if isinstance(fn, str):
+            if name is not None:
+                raise TypeError(f"a {kind} has one name: {fn!r} or name={name!r}")
+            fn, name = None, fn
+        options = check_options(kind, options, f"{kind} {name!r}" if name else f"@app.{kind}")
+
+        def decorate(fn: Any) -> Any:
+            add(fn, name, options)
+            return fn
+
+        return decorate if fn is None else decorate(fn)
+
+    def _plan(self, kind: Any, fn: Any, **more: Any) -> Plan:
+        return make_plan(
+            kind,
+            fn,
+            self,
+            profile=self._options.get("schema_profile", "portable"),
+            overrides=self._overrides,
+            **more,
+        )
+
+    def _add_tool(self, fn: Any, name: str | None, options: dict[str, Any]) -> None:
+        plan = self._plan("tool", fn, name=name, given=options.get("input"), output=options.get("output", UNSET))
+        if plan.names_questions and options.get("replay") == "forbid":
+            raise TypeError(
+                f"{plan.place} returns a question, as its annotation says, though its tool forbids being run again "
+                '(replay="forbid"): ask with ctx.elicit and its kin, which go on from their line, or drop '
+                'replay="forbid"'
+            )
+        self._add(Registration(self, "tools", plan.name, plan, options))
+
+    def _add_prompt(self, fn: Any, name: str | None, options: dict[str, Any]) -> None:
+        plan = self._plan("prompt", fn, name=name)
+        self._add(Registration(self, "prompts", plan.name, plan, options))
+
+    def _add_resource(self, fn: Any, uri: str, options: dict[str, Any]) -> None:
+        plan = self._plan("resource", fn, name=options.get("name"))
+        kind = "templates" if is_template(uri) else "resources"
+        if kind == "resources" and plan.parameters:
+            wanted = ", ".join(map(repr, plan.parameters))
+            raise TypeError(
+                f"{plan.place} takes {wanted}, which {uri!r} does not give: "
+                f"put {{{next(iter(plan.parameters))}}} into the URI"
+            )
+        if kind == "templates":
+            check_variables(plan, uri)
+        self._add(Registration(self, kind, uri, plan, options))
+
+    def _vendor(self, kind: str, table: str, name: str) -> Any:
+        if not isinstance(name, str):
+            raise TypeError(f"a {kind} needs its name: write @app.{kind}('acme/thing') above the function")
+
+        def decorate(fn: Any) -> Any:
+            self._add(Registration(self, table, name, self._plan(kind, fn), {}))
+            return fn
+
+        return decorate
 
     def _add(self, registration: Registration) -> None:
         self._check_free(registration, registration.key)
@@ -54,8 +124,6 @@ class ComponentHost:
                 handle = native.add_notification(key, *call)
             else:
                 if registration.options.get("visible") is not None:
-                    from .visibility import visibility_filter
-
                     native.set_visibility_filter(visibility_filter(self._published))
                 said = encode(described(registration, key))
                 handle = native.add(registration.kind, said, *call, registration.options.get("thread"))

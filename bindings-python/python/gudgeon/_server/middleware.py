@@ -5,16 +5,22 @@ from __future__ import annotations
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import nullcontext
-from contextvars import ContextVar, copy_context
+from contextvars import copy_context
 from functools import partial
 from typing import Any
 
+from .. import types
+from .._call.blocking import is_waited_for
 from .._model.article import with_article
+from .._model.json import encode
+from .._model.value import Value, plain
 from .._native import expand
 from .._plan import replies as _replies
 from .._schema.annotations import place
 from ..context import Context
 from ..errors import ProtocolError
+from ..types import Completion, Page
+from .templates import is_template
 
 _METHODS = {
     "tools": "tools/call",
@@ -31,7 +37,6 @@ _LISTS = {
 }
 
 Step = Callable[["Request"], Awaitable[Any]]
-_is_waited_for: ContextVar[bool] = ContextVar("gudgeon_is_waited_for", default=False)
 
 
 class Request:
@@ -106,7 +111,7 @@ def around(published: Any) -> Callable[[Any, Any], Awaitable[Any]]:
             given = raw if given == before else given
             if registration.is_async:
                 return registration.result(await registration.invoke(given, call))
-            if _is_waited_for.get():
+            if is_waited_for.get():
                 return registration.result(registration.invoke(given, call))
             return registration.result(await _on_a_thread(published.handle, given, call))
 
@@ -120,26 +125,6 @@ def around(published: Any) -> Callable[[Any, Any], Awaitable[Any]]:
         return registration.reply(await step(Request(method, below, Context(call, registration.server))))
 
     return invoke
-
-
-def run_for_waiter(invoke: Any, raw: bytes, call: Any) -> Any:
-    """Runs what `around` made of a `def` handler, for a thread that waits: its handler takes no thread of the pool."""
-    import asyncio
-    from concurrent.futures import Future
-    from threading import Thread
-
-    done: Future[Any] = Future()
-    context = copy_context()
-    context.run(_is_waited_for.set, True)
-
-    def run() -> None:
-        try:
-            done.set_result(context.run(asyncio.run, invoke(raw, call)))
-        except BaseException as error:
-            done.set_exception(error)
-
-    Thread(target=run, name="gudgeon-reads").start()
-    return done.result()
 
 
 def passing(server: Any) -> Callable[[Any, Any], Awaitable[Any]]:
@@ -187,8 +172,6 @@ def _span(method: str, call: Any) -> Any:
 
 def read(method: str, result: Mapping[str, Any]) -> Any:
     """Returns a result of the core as middleware sees it: lists as a `Page`, others as plain JSON values."""
-    from .. import types
-
     if method == "tools/call":
         return types.ToolResult.from_dict(result)
     if method == "completion/complete":
@@ -202,9 +185,6 @@ def read(method: str, result: Mapping[str, Any]) -> Any:
 
 def write(method: str, value: Any, result: Mapping[str, Any]) -> Any:
     """Returns the result of middleware as JSON values; members of a list's result that have no type are kept."""
-    from .._model.value import Value, plain
-    from ..types import Completion, Page
-
     if isinstance(value, Page) and method in _LISTS:
         cursor = {} if value.next_cursor is None else {"nextCursor": value.next_cursor}
         kept = {name: result[name] for name in ("ttlMs", "cacheScope") if name in result}
@@ -294,8 +274,6 @@ async def run(invoke: Callable[[Any, Any], Any], is_async: bool, raw: bytes, cal
 
 
 def _encoded(value: Any) -> bytes:
-    from .._model.json import encode
-
     return encode(value, "the result")
 
 
@@ -307,8 +285,6 @@ def _params(registration: Any, key: Any, arguments: Any) -> dict[str, Any]:
     if registration.kind == "templates":
         return {"uri": expand(key, _encoded(arguments)), "variables": arguments}
     if registration.kind == "completions":
-        from .description import is_template
-
         target, argument = key
         is_uri = is_template(target)
         return {

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from sys import float_info
 from typing import Any
 
+from .. import types
 from .._model.foreign import OPTIONS
 from .._model.mappings import value_of
 from .._model.unknown import unknown_name
@@ -106,8 +107,6 @@ def checked(kind: str, options: Mapping[str, Any], place: str) -> dict[str, Any]
 
 def values(kind: str, options: Mapping[str, Any], place: str) -> dict[str, Any]:
     """Returns the options with `annotations` and `icons` made values of their types."""
-    from .. import types
-
     out = dict(options)
     if out.get("annotations") is not None:
         cls = types.ToolAnnotations if kind == "tool" else types.Annotations

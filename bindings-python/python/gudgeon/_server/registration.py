@@ -6,9 +6,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from .._call.asking import QuestionReply
 from .._plan import replies as _replies
 from .._plan.plan import Plan
+from .._plan.question_reply import QuestionReply
+from ..types import PromptResult, ResourceResult, ToolResult, user
 from .middleware import applies, around, method_of
 
 
@@ -67,8 +68,6 @@ class Registration:
     def result(self, reply: Any) -> Any:
         """Converts a handler's reply to the value that middleware sees."""
         from msgspec.json import decode
-
-        from ..types import PromptResult, ResourceResult, ToolResult, user
 
         if isinstance(reply, QuestionReply):
             return reply.questions[0] if len(reply.questions) == 1 else reply.questions

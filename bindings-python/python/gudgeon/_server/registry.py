@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
+from .. import types
+from .._model.json import encode
 from .._model.unknown import unknown_name
 from .._model.value import camel
+from .options import values
 
 _T = TypeVar("_T")
 
@@ -50,8 +53,6 @@ class Registry(Generic[_T]):
             raise KeyError(f"{self._server.name!r} has no {self._kind[:-1]} {name!r}: {self._known()}")
         from msgspec.json import decode
 
-        from .. import types
-
         value: _T = getattr(types, self._type_name).from_dict(decode(text))
         return value
 
@@ -83,9 +84,6 @@ class Registry(Generic[_T]):
             TypeError: There is no such member, or it can't be changed.
             ValueError: `name` is not registered.
         """
-        from .._model.json import encode
-        from .options import values
-
         where = f"{self._server.name!r}: update({name!r})"
         known = self._members()
         for member in changes:
@@ -124,8 +122,6 @@ class Registry(Generic[_T]):
 
     def _members(self) -> set[str]:
         """The members that `update` changes."""
-        from .. import types
-
         fields: set[str] = set(getattr(types, self._type_name)._fields)
         if self._kind in ("tools", "prompts"):
             fields.discard("name")

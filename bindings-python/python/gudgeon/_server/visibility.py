@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from .._call.log import report
+from ..types import Principal
+
 _KINDS = {"tool": "tools", "resource": "resources", "resource template": "templates", "prompt": "prompts"}
 
 
@@ -13,8 +16,6 @@ def visibility_filter(published: Mapping[tuple[str, Any], Any]) -> Callable[[byt
 
     def invoke(raw: bytes, call: Any) -> bytes:
         from msgspec.json import decode, encode
-
-        from ..types import Principal
 
         asked = decode(raw)
         who = None if asked["principal"] is None else Principal.from_dict(asked["principal"])
@@ -35,8 +36,6 @@ def _sees(who: Any, published: Any, kind: str, key: str) -> bool:
         return bool(seen)
     except Exception as error:
         import traceback
-
-        from .._call.entry import report
 
         told = "".join(traceback.format_exception(type(error), error, error.__traceback__))
         report(f"visible= of the {kind} {key!r} failed: it stays hidden\n{told}")

@@ -8,7 +8,8 @@ from contextvars import copy_context
 from typing import Any
 
 from .._model.transport import message_bytes
-from .serve import CLEANUP, GRACE, AsyncioQueue
+from .asyncio_queue import CLEANUP, AsyncioQueue
+from .serve import GRACE
 
 
 class Hosting:

@@ -7,9 +7,12 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
+from .._call.log import report
 from .._model.names import Listening
 from .http_options import checked
-from .serve import Start, serve
+from .process_end import end_despite_threads
+from .serve import Start, serve, serve_blocking
+from .signals import Signals
 
 
 def at_address(at: str, options: Mapping[str, Any], place: str) -> Start:
@@ -24,11 +27,9 @@ def _sharing(url: str, said: bytes) -> Start:
 
 def run_address(app: Any, at: str, options: Mapping[str, Any], workers: int) -> None:
     """Implements `app.run` at an address."""
-    from .run import run_at
-
     start = at_address(at, options, "run()")
     if workers == 1:
-        run_at(app, start, lambda serving: _announce(app, serving))
+        _run_at(app, start, lambda serving: _announce(app, serving))
         return
     from .workers import run_workers
 
@@ -36,7 +37,7 @@ def run_address(app: Any, at: str, options: Mapping[str, Any], workers: int) -> 
 
     def run(url: str, opened: Any) -> None:
         # A terminal sends Ctrl-C to all processes: the workers leave it to the parent.
-        run_at(app, _sharing(url, said), opened, is_worker=True)
+        _run_at(app, _sharing(url, said), opened, is_worker=True)
 
     run_workers(app, at, workers, run)
 
@@ -107,6 +108,11 @@ def _announce(app: Any, serving: Any) -> None:
 
 def _warn(serving: Any) -> None:
     if serving.warning is not None:
-        from .._call.entry import report
-
         report(serving.warning)
+
+
+def _run_at(app: Any, start: Any, opened: Any, *, is_worker: bool = False) -> None:
+    """Serves an address until a signal arrives and the calls in flight are answered."""
+    with Signals(passes_interrupts=is_worker) as signals:
+        serve_blocking(app, start, grace=0.0, signals=signals, opened=opened)
+    end_despite_threads()

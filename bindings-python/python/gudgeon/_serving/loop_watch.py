@@ -11,6 +11,9 @@ import threading
 import time
 from typing import Any
 
+from .._call.entry import answer
+from .._model.frames import is_ours
+
 _PERIOD = 0.25  # seconds between two beats
 _LATE = 0.05  # seconds without an answer to a beat before the stack is looked at
 BLOCKED = 0.25  # seconds for which one handler is then on the stack before it is named
@@ -78,9 +81,6 @@ class LoopWatch:
 
     def _blocker(self) -> tuple[Any, Any, str] | None:
         """The call whose handler the loop runs at this moment, the handler, and the program's line that it is at."""
-        from .._call.entry import answer
-        from .._model.frames import is_ours
-
         frame = sys._current_frames().get(self._loops_thread)
         line = None
         while frame is not None and frame.f_code is not answer.__code__:

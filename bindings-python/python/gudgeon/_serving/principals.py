@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from .._call.log import report
+from .._model.json import encode
 from ..auth import InsufficientScope, InvalidToken, RequestInfo
+from ..types import Principal
 
 _SCOPES = (list, tuple, set, frozenset)
 
@@ -62,8 +65,6 @@ class Identify:
         except Exception as error:
             from traceback import format_exception
 
-            from .._call.entry import report
-
             told = "".join(format_exception(type(error), error, error.__traceback__))
             report(f"asgi(): principal= failed, so the request is answered with 500\n{told}")
             raise Refused(lambda endpoint: endpoint.unidentified(*head)) from None
@@ -75,14 +76,10 @@ class Identify:
             return None
         subject = _subject(user)
         if subject is not None:
-            from ..types import Principal
-
             scopes: Any = getattr(scope.get("auth"), "scopes", ())
             return Principal(subject, scopes=frozenset(scopes) if isinstance(scopes, _SCOPES) else ())
         if not self._is_told:
             self._is_told = True
-            from .._call.entry import report
-
             report(
                 f"asgi(): the scope's user, a {type(user).__name__}, is authenticated but has no identity, so "
                 "ctx.principal is None: tell who it is by app.asgi(principal=lambda request: Principal(…))"
@@ -118,9 +115,7 @@ def _subject(user: Any) -> str | None:
 
 def native_principal(found: Any) -> Any:
     """Returns a `Principal` as the native half takes it."""
-    from .._model.json import encode
     from .._native import Principal as Known
-    from ..types import Principal
 
     if not isinstance(found, Principal):
         raise TypeError(

@@ -64,7 +64,7 @@ class Running:
         _outside_loops(at)
         if at == "stdio":
             _no_options(http, workers)
-            from .run import run_stdio
+            from .stdio import run_stdio
 
             run_stdio(self)
             return
@@ -84,7 +84,7 @@ class Running:
         at = _place(at, transport, http, "serve")
         if at == "stdio":
             _no_options(http)
-            from .serve import serve_stdio
+            from .stdio import serve_stdio
 
             await serve_stdio(self)
         elif isinstance(at, str):
@@ -173,6 +173,16 @@ class Running:
         for asgi in self._asgi_apps:
             await asgi.aclose()
         await self._lifespan.aclose()
+
+    def _serve_in_memory(self, testing: Any = None) -> Any:
+        """Returns what serves this server to a client of the same process.
+
+        Args:
+            testing: The `TestServing` of a test's connection. Default None.
+        """
+        from .in_memory import Served
+
+        return Served(self, testing)
 
 
 def _outside_loops(at: Any) -> None:

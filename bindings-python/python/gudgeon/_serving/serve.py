@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextvars import copy_context
-from functools import partial
 from typing import Any
 
+from .asyncio_queue import CLEANUP, AsyncioQueue
+
 GRACE = 3.0  # seconds for calls in flight when the input has ended
-CLEANUP = 1.0  # seconds for cancelled handlers to clean up
 
 Start = Callable[[Any, Any], Any]
 
@@ -60,22 +60,6 @@ def _wait(serving: Any, grace: float, signals: Any) -> bool:
         serving.wait(None if deadline is None else deadline - time.monotonic(), other)
         if signals is not None and signals.came():
             serving.end()
-
-
-async def serve_stdio(app: Any) -> None:
-    """Serves standard input and output on the running loop."""
-    import os
-
-    from .._native import take_stdio
-    from .run import tell_terminal
-
-    tell_terminal(app)
-    fd_in, fd_out = take_stdio()
-    try:
-        await serve(app, on_descriptors(fd_in, fd_out))
-    finally:
-        os.close(fd_in)
-        os.close(fd_out)
 
 
 def on_descriptors(fd_in: int, fd_out: int, testing: Any = None) -> Start:
@@ -141,110 +125,3 @@ async def _on_loop(serving: Any, grace: float, signals: Any = None) -> None:
         await asyncio_queue.close()
         if signals is not None:
             loop.remove_reader(signals.fileno())
-
-
-class AsyncioQueue:
-    """Runs queued `async def` handlers on an event loop."""
-
-    def __init__(self, serving: Any, loop: Any) -> None:
-        import asyncio
-        import sys
-
-        self._serving = serving
-        self._loop = loop
-        eager = sys.version_info >= (3, 12) and loop.get_task_factory() is None
-        task: Any = asyncio.Task  # `eager_start` came with Python 3.12
-        spawn = partial(task, loop=loop, eager_start=True) if eager else loop.create_task
-        from .loop_watch import LoopWatch
-
-        self._watch = LoopWatch(serving, loop)
-        loop.add_reader(serving.lane_fileno(), serving.drain)
-        flush_soon, settle_soon = partial(loop.call_soon, serving.flush), partial(loop.call_soon, serving.settle)
-        serving.attach(spawn, flush_soon, settle_soon, self._watch.begin)
-
-    async def close(self) -> None:
-        """Cancels the handlers that still run, and gives them time to clean up."""
-        import asyncio
-
-        serving = self._serving
-        self._watch.end()
-        serving.drain()
-        tasks = serving.tasks()
-        serving.cancel()
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tasks, timeout=CLEANUP)
-        self._loop.remove_reader(serving.lane_fileno())
-        serving.flush()
-        serving.detach()
-
-
-class Served:
-    """A server in memory, on one end of a pair of sockets. Close it when its client is gone."""
-
-    def __init__(self, app: Any, testing: Any = None) -> None:
-        self._app = app
-        self._testing = testing
-        self._serving: Any = None
-        self._runner: Any = None
-
-    async def start(self, fd: int) -> Served:
-        """Serves this descriptor on the running loop; it is duplicated, the caller keeps its own."""
-        import asyncio
-
-        opened: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        start = on_descriptors(fd, fd, self._testing)
-        self._runner = asyncio.ensure_future(serve(self._app, start, opened=opened.set_result))
-        await asyncio.wait([opened, self._runner], return_when=asyncio.FIRST_COMPLETED)
-        if not opened.done():
-            await self._runner
-        self._serving = opened.result()
-        self._runner.add_done_callback(self._hang_up)
-        return self
-
-    def _hang_up(self, runner: Any) -> None:
-        """Drops the serving after its end: the loop may end before the client, and a reference keeps the descriptor
-        open.
-        """
-        self._serving = None
-        if runner.cancelled():
-            self._runner = None
-
-    async def aclose(self) -> None:
-        if self._serving is not None:
-            self._serving.end()
-        if self._runner is not None:
-            await self._runner
-
-    def start_thread(self, fd: int) -> Served:
-        """Serves this descriptor from a thread; it is duplicated, the caller keeps its own."""
-        import threading
-
-        ready = threading.Event()
-        failed: list[BaseException] = []
-
-        def opened(serving: Any) -> None:
-            self._serving = serving
-            ready.set()
-
-        def run() -> None:
-            try:
-                serve_blocking(self._app, on_descriptors(fd, fd, self._testing), opened=opened)
-            except BaseException as error:
-                failed.append(error)
-            finally:
-                ready.set()
-
-        self._runner = threading.Thread(target=copy_context().run, args=(run,), name="gudgeon-server", daemon=True)
-        self._runner.start()
-        ready.wait()
-        if failed:
-            raise failed[0]
-        return self
-
-    def close(self) -> None:
-        if self._serving is not None:
-            self._serving.end()
-        if self._runner is not None:
-            self._runner.join()

@@ -15,6 +15,7 @@ from .._native import TestServing
 from .._serving.principals import native_principal
 from ..errors import Cancelled, Declined, ProtocolError
 from ..types import Principal, RootsRequest, SampleRequest
+from .faults import Faults, Recorder
 
 _OPTIONS = ("revision", "answers", "principal", "headers", "on_log", "replay", "faults", "recorder")
 
@@ -37,8 +38,6 @@ class TestLink:
         recorder: Any,
         unknown: Mapping[str, Any],
     ) -> None:
-        from ..testing import Faults, Recorder
-
         if not is_server(server):
             raise TypeError(f"connect() takes a Server, not {server!r}: Client connects to anything else")
         for name in unknown:

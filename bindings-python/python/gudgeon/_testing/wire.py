@@ -39,7 +39,7 @@ class Tap:
         is_request = "method" in said and "id" in said
         serving = await self._served(restart=self._restarts and "requestState" in (said.get("params") or {}))
         if self._recorder is not None:
-            self._recorder._say(">", message)
+            self._recorder._add(">", message)
         if said.get("method") in _HANDSHAKE:
             self._opening.add(said.get("id"))
             return await serving.send(message)
@@ -67,7 +67,7 @@ class Tap:
             if number in self._late:
                 await (await self._served()).send(self._late.pop(number))
             if self._recorder is not None:
-                self._recorder._say("<", message)
+                self._recorder._add("<", message)
             copies = 1 if number is not None and number in self._opening else self._to_client.copies(said.get("id"))
             if copies == 2 and "method" in said and "id" in said:
                 self._late_questions[said["id"]] = message
@@ -122,12 +122,10 @@ class _Serving:
         self._is_ending = False
 
     async def start(self, server: Any, testing: Any) -> _Serving:
-        from .._serving.serve import Served
-
         self._stream, theirs = socket.socketpair()
         self._stream.setblocking(False)
         try:
-            self._served = await Served(server, testing).start(theirs.fileno())
+            self._served = await server._serve_in_memory(testing).start(theirs.fileno())
         except BaseException:
             self._stream.close()
             raise

@@ -1,0 +1,312 @@
+"""`Client`: the client for event loops."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .exit import close_at_exit
+from .peer import Peer
+from .subscription import Subscription
+from .sync import SyncClient
+from .targets import InMemory, Wire
+
+
+class Client(Peer):
+    """A connection to one server, opened by `async with`, by `with` (then a `SyncClient`) or by `await connect()`.
+
+    The constructor does no input or output. Every property raises McpError until the client is connected. Blocks may be
+    nested: the outermost one closes the client.
+
+    Args:
+        target: A URL (http, https, ws, wss, tcp, unix); a command as a list of words or a `Command`; the Path of a
+            file to run; a `Server`, served in memory; an entry of a host's JSON configuration; or a `Transport`.
+        revision: "auto" (default: the newest that both sides speak), one revision, or several.
+        timeout: Seconds without an answer or progress, and seconds in which to connect. Time in which a callback
+            answers a question of the server does not count. Default 60; None for no limit.
+        max_timeout: Seconds in all, whatever the progress. Default None: no limit.
+        headers: Headers of every HTTP request, and of the first one of a WebSocket, such as
+            {"Authorization": "Bearer …"}; sent to the URL's own origin only, and never logged.
+        validate: Whether arguments are checked against the tool's schema before they are sent. Default False.
+        retry: "safe" (default) repeats reads, lists and repeatable tools after a `Command` with `restart=True` ended;
+            "never", or a `Retry`.
+        client_info: An `Implementation` that describes this program to the server.
+        roots: URIs or `Root` values that the server may ask for, or a function that returns them. Before 2026-07-28,
+            `set_roots` works only if some are given here, if only an empty list.
+        on_elicit, on_sample: Answer the server's questions, in every era; without them the capability is not declared.
+            A form's answer is a mapping, an object of the type, `Declined()`, `Cancelled()`, or the bare value where
+            the form has one property, and True or False where it has none; what it leaves open gets its default. With
+            `on_sample` the model may be given tools.
+        on_url_done: Called with the id of an `elicit_url` whose interaction is complete (2025-11-25).
+        on_log, on_progress, on_list_changed: Called with each `LogMessage`, `Progress` and `ListChanged`.
+        on_reconnect: Called with the server's information after state on the server was lost: a command with
+            `restart=True` was started again, or an HTTP session that the server had ended was replaced by a new one.
+        max_rounds: Rounds of questions in one call. Default 10.
+        max_message: Bytes of a message. Default 16 MiB.
+
+    Raises:
+        TypeError, ValueError: The target or an option is not valid; the message says how to fix it.
+
+    Spec: Base Protocol › Versioning; Transports.
+
+    >>> import asyncio
+    >>> from gudgeon import Client, Server
+    >>> app = Server("shelf")
+    >>> _ = app.tool(lambda: "ok", name="tidy")
+    >>> async def main():
+    ...     async with Client(app, timeout=5) as client:
+    ...         return [tool.name for tool in await client.list_tools()]
+    >>> asyncio.run(main())
+    ['tidy']
+    """
+
+    _sync: SyncClient | None = None
+
+    def __init__(self, target: Any, **options: Any) -> None:
+        super().__init__(target, **options)
+
+    async def __aenter__(self) -> Client:
+        self._blocks.enter()
+        try:
+            return await self.connect()
+        except BaseException:
+            self._blocks.leave()
+            raise
+
+    async def __aexit__(self, *exc: object) -> None:
+        if self._blocks.leave():
+            await self.close()
+
+    def __enter__(self) -> SyncClient:
+        if self._sync is None:
+            self._sync = SyncClient(self._target, **self._core.options.given)
+        return self._sync.__enter__()
+
+    def __exit__(self, *exc: object) -> None:
+        if self._sync is not None:
+            self._sync.__exit__(*exc)
+
+    async def connect(self) -> Client:
+        """Starts or reaches the server and agrees on a revision with it. Does nothing if connected; reconnects after a
+        lost connection.
+
+        Raises:
+            ConnectFailed: The command can't be started, or ended before it answered; the message has the last lines of
+                stderr.
+            AuthError: The server requires credentials, or refused them.
+            NotSupported: There is no common revision.
+            CallTimeout: The server did not answer in time.
+
+        Spec: Base Protocol › Versioning (server/discover, 2026-07-28); Lifecycle (initialize, before).
+        """
+        from .memory import OtherEnd
+
+        core = self._core
+        if core.is_open():
+            if not core.is_lost():
+                return self
+            await self.close()
+        close_at_exit()
+        queue = self._loop_queue()
+        queue.adopt(core)
+        if not isinstance(core.place, (InMemory, Wire)):
+            await queue.run(core, core.connect())
+            return self
+        end = OtherEnd(core.place)
+        with await end.open() as stream:
+            try:
+                await queue.run(core, core.connect(stream.fileno()))
+            except BaseException:
+                stream.close()
+                await end.close()
+                raise
+        self._other_end = end
+        return self
+
+    async def close(self) -> None:
+        """Closes the connection, and ends the process that it started. Does nothing if closed."""
+        end, self._other_end = self._other_end, None
+        try:
+            await self._run(self._core.close())
+        finally:
+            if end is not None and not self._core.is_forked():
+                await end.close()
+
+    @staticmethod
+    def _loop_queue() -> Any:
+        """Returns the mailbox of the running loop. Its module imports asyncio, which blocking clients do not need."""
+        from .loop import loop_queue
+
+        # An import in each call would cost more than all other Python code of a call.
+        Client._loop_queue = staticmethod(loop_queue)  # type: ignore[method-assign]
+        return loop_queue()
+
+    def _run(self, steps: Any) -> Any:
+        return self._loop_queue().run(self._core, steps)
+
+    async def list_tools(self) -> Any:
+        """Returns all tools, from all pages. Spec: Server Features › Tools."""
+        return await self._run(self._core.list_all("tools"))
+
+    async def list_tools_page(self, cursor: str | None = None) -> Any:
+        """Returns one page of tools: a `Page` with `items` and the `next_cursor`. Without a cursor: the first page."""
+        return await self._run(self._core.list_page("tools", cursor))
+
+    async def list_resources(self) -> Any:
+        """Returns all resources, from all pages. Spec: Server Features › Resources."""
+        return await self._run(self._core.list_all("resources"))
+
+    async def list_resources_page(self, cursor: str | None = None) -> Any:
+        """Returns one page of resources, like `list_tools_page`."""
+        return await self._run(self._core.list_page("resources", cursor))
+
+    async def list_resource_templates(self) -> Any:
+        """Returns all resource templates, from all pages. Spec: Server Features › Resources › Templates."""
+        return await self._run(self._core.list_all("resourceTemplates"))
+
+    async def list_resource_templates_page(self, cursor: str | None = None) -> Any:
+        """Returns one page of resource templates, like `list_tools_page`."""
+        return await self._run(self._core.list_page("resourceTemplates", cursor))
+
+    async def list_prompts(self) -> Any:
+        """Returns all prompts, from all pages. Spec: Server Features › Prompts."""
+        return await self._run(self._core.list_all("prompts"))
+
+    async def list_prompts_page(self, cursor: str | None = None) -> Any:
+        """Returns one page of prompts, like `list_tools_page`."""
+        return await self._run(self._core.list_page("prompts", cursor))
+
+    async def call_tool(self, name: str, arguments: Any = None, *, returns: Any = ..., **options: Any) -> Any:
+        """Calls a tool and returns its `ToolResult`; its `data` is the structured content, else the text.
+
+        Args:
+            name: The tool's name.
+            arguments: A mapping, or an object that can be converted to a JSON object.
+            returns: The type of `data`.
+            timeout: Seconds without an answer or progress; None for no limit. Default: the client's.
+            on_progress: A function that is called with each `Progress` of this call.
+            raise_on_error: Whether a result with `isError` raises ToolError (default True) or is returned.
+            meta: The request's `_meta`.
+
+        Raises:
+            ToolError: The tool failed.
+            ProtocolError: There is no such tool, or the arguments are wrong.
+            CallTimeout, ConnectionLost: There was no answer in time, or the connection closed.
+            NotSupported: The server has no tools.
+
+        Spec: Server Features › Tools.
+        """
+        return await self._run(self._core.call_tool(name, arguments, returns, options))
+
+    async def call_tool_round(
+        self, name: str, arguments: Any = None, *, answers: Any = None, state: str | None = None, **options: Any
+    ) -> Any:
+        """Runs one round of a call: an `InputRequired` is returned as it is, to be answered later, if need be by
+        another process.
+
+        Args:
+            name, arguments: As for `call_tool`, the same in every round.
+            answers: Results as on the wire, by question key.
+            state: The `state` of the previous `InputRequired`.
+
+        Errors are those of `call_tool`.
+
+        Spec: Base Protocol › Patterns › Multi round-trip requests (2026-07-28).
+        """
+        return await self._run(self._core.call_tool_round(name, arguments, answers, state, options))
+
+    async def read_resource(self, uri: str, variables: Any = None, *, timeout: Any = ...) -> Any:
+        """Reads a resource and returns its `ResourceResult`.
+
+        Args:
+            uri: The URI, or a template (RFC 6570).
+            variables: The values of the template's variables.
+            timeout: As for `call_tool`.
+
+        Raises:
+            ResourceNotFound: There is no such resource.
+
+        Spec: Server Features › Resources.
+        """
+        return await self._run(self._core.read_resource(uri, variables, timeout))
+
+    async def get_prompt(self, name: str, arguments: Any = None, *, timeout: Any = ...) -> Any:
+        """Returns a prompt with its arguments filled in, a `PromptResult`.
+
+        Args:
+            arguments: Strings by name.
+            timeout: As for `call_tool`.
+
+        Raises:
+            ProtocolError: There is no such prompt, or an argument is missing.
+
+        Spec: Server Features › Prompts.
+        """
+        return await self._run(self._core.get_prompt(name, arguments, timeout))
+
+    async def complete(self, target: str, argument: str, value: str, *, arguments: Any = None) -> Any:
+        """Returns suggestions for an argument of a prompt, or for a variable of a resource template: a `Completion`.
+
+        Args:
+            target: The prompt's name, or the URI template.
+            argument: The argument's or variable's name.
+            value: The text typed so far.
+            arguments: The values of the other arguments.
+
+        Spec: Server Features › Utilities › Completion.
+        """
+        return await self._run(self._core.complete(target, argument, value, arguments))
+
+    def subscribe(self, *uris: str, tools: bool = False, prompts: bool = False, resources: bool = False) -> Any:
+        """Subscribes to changes of these resources and lists, when it is entered with `with`.
+
+        Equal changes that were not taken yet are one change. A subscription that breaks is renewed where possible
+        (2026-07-28; a `Command` with `restart=True`); everything then counts as changed, because changes may have been
+        missed. The iteration ends when the server ends the subscription in good order, or the client is closed.
+
+        Args:
+            uris: The URIs of the resources.
+            tools, prompts, resources: Whether to subscribe to changes of these lists. Default False.
+
+        Raises:
+            ValueError: Neither a resource nor a list is named.
+            NotSupported: On entering: the server does not report all of these changes.
+            CallTimeout: On entering: the server does not answer within the client's `timeout`.
+            Cancelled: While iterating: the server cancelled the subscription; the message says why.
+            ConnectionLost: While iterating: the connection closed, and could not be renewed.
+
+        Spec: Base Protocol › Patterns › Subscriptions (2026-07-28); Server Features › Resources › Subscriptions
+        (before).
+
+        >>> import asyncio
+        >>> from gudgeon import Client, Server
+        >>> app = Server("shelf")
+        >>> _ = app.resource("shelf://about", name="about")(lambda: "two books")
+        >>> async def main():
+        ...     async with Client(app) as client, client.subscribe("shelf://about") as changes:
+        ...         app.notify_updated("shelf://about")
+        ...         async for change in changes:
+        ...             return change.kind, change.uri
+        >>> asyncio.run(main())
+        ('updated', 'shelf://about')
+        """
+        return Subscription(self._core, *self._subscription(uris, tools, prompts, resources))
+
+    async def set_log_level(self, level: Any) -> None:
+        """Sets the level from which on the server sends log messages. Spec: Server Features › Utilities › Logging."""
+        await self._run(self._core.set_log_level(level))
+
+    async def ping(self) -> Any:
+        """Returns the seconds that the server takes to answer. Spec: Base Protocol › Utilities › Ping."""
+        return await self._run(self._core.ping())
+
+    async def request(self, method: str, params: Any = None, *, timeout: Any = ...) -> Any:
+        """Sends any request, such as a vendor's own, and returns its result as a JSON value.
+
+        Raises:
+            ProtocolError: The server refuses it.
+        """
+        return await self._run(self._core.request(method, params, timeout))
+
+    async def notify(self, method: str, params: Any = None) -> None:
+        """Sends any notification; one of the specification that the revision lacks is not sent."""
+        self._core.notify(method, params)

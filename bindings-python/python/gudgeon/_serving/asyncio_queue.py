@@ -1,0 +1,45 @@
+"""Runs `async def` handlers on an event loop."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from .loop_watch import LoopWatch
+
+CLEANUP = 1.0  # seconds for cancelled handlers to clean up
+
+
+class AsyncioQueue:
+    """Runs queued `async def` handlers on an event loop."""
+
+    def __init__(self, serving: Any, loop: Any) -> None:
+        import asyncio
+        import sys
+
+        self._serving = serving
+        self._loop = loop
+        eager = sys.version_info >= (3, 12) and loop.get_task_factory() is None
+        task: Any = asyncio.Task  # `eager_start` came with Python 3.12
+        spawn = partial(task, loop=loop, eager_start=True) if eager else loop.create_task
+        self._watch = LoopWatch(serving, loop)
+        loop.add_reader(serving.lane_fileno(), serving.drain)
+        flush_soon, settle_soon = partial(loop.call_soon, serving.flush), partial(loop.call_soon, serving.settle)
+        serving.attach(spawn, flush_soon, settle_soon, self._watch.begin)
+
+    async def close(self) -> None:
+        """Cancels the handlers that still run, and gives them time to clean up."""
+        import asyncio
+
+        serving = self._serving
+        self._watch.end()
+        serving.drain()
+        tasks = serving.tasks()
+        serving.cancel()
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks, timeout=CLEANUP)
+        self._loop.remove_reader(serving.lane_fileno())
+        serving.flush()
+        serving.detach()

@@ -1,0 +1,15 @@
+from os import PathLike
+
+class Faults:
+    seed: int
+    drop: float
+    duplicate: float
+    restart_between_rounds: bool
+    def __init__(
+        self, *, seed: int = 0, drop: float = 0, duplicate: float = 0, restart_between_rounds: bool = False
+    ) -> None: ...
+
+class Recorder:
+    path: str | PathLike[str]
+    def __init__(self, path: str | PathLike[str]) -> None: ...
+    def _add(self, mark: str, message: bytes) -> None: ...
