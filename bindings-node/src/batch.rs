@@ -1,8 +1,6 @@
 //! Work for JavaScript: written as JSON by the threads that find it, taken and parsed once per batch.
 //!
-//! An entry is an array, identified by its length: `[slot, handler, input, revision, requestId]` runs a handler,
-//! `[slot, revision, requestId]` resumes one on behalf of another request, `[slot, number, result, failure]` answers
-//! its question of that number, `[slot]` cancels it, `["text"]` is a log line, `[]` marks the end of the input.
+//! An entry is an array that begins with its [`Kind`]; `call/batch.ts` describes the members that follow.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -25,6 +23,18 @@ const BATCH: usize = 1024 * 1024;
 /// The largest integer that JavaScript represents exactly.
 const SAFE_DIGITS: usize = 15;
 
+/// The first member of an entry, the same numbers as in `call/batch.ts`.
+#[derive(Debug, Clone, Copy)]
+enum Kind {
+    Run = 0,
+    Answer = 1,
+    Resume = 2,
+    Cancel = 3,
+    Report = 4,
+    Detail = 5,
+    End = 6,
+}
+
 /// The queued batches, and the data of each running handler.
 #[derive(Debug, Default)]
 pub(crate) struct Batches {
@@ -43,7 +53,7 @@ impl Batches {
         }
         for (call, ask, outcome) in work.answers {
             if self.calls.contains_key(&call.0) {
-                push_answer(self.entry(), call, ask, outcome);
+                push_answer(self.entry(Kind::Answer), call, ask, outcome);
                 self.close();
             }
         }
@@ -52,24 +62,20 @@ impl Batches {
         }
         for call in work.cancels {
             if self.calls.remove(&call.0).is_some() {
-                self.entry().push_str(&call.0.to_string());
+                push_slot(self.entry(Kind::Cancel), call);
                 self.close();
             }
         }
         for report in work.reports {
-            json::push_string(self.entry(), &report);
-            self.close();
+            self.push_text(Kind::Report, &report);
         }
         for detail in work.details {
-            let entry = self.entry();
-            json::push_string(entry, &detail);
-            entry.push_str(",0");
-            self.close();
+            self.push_text(Kind::Detail, &detail);
         }
     }
 
     pub(crate) fn push_end(&mut self) {
-        self.entry();
+        self.entry(Kind::End);
         self.close();
     }
 
@@ -95,29 +101,35 @@ impl Batches {
     }
 
     fn push_run(&mut self, run: Run<Handler>) {
-        let slot = run.id.0;
-        let entry = self.entry();
-        entry.push_str(&slot.to_string());
+        let entry = self.entry(Kind::Run);
+        push_slot(entry, run.id);
         entry.push(',');
         entry.push_str(&run.handler.id.to_string());
         entry.push(',');
         entry.push_str(&run.input);
         push_request(entry, &run.context);
         self.close();
-        self.calls.insert(slot, run.context);
+        self.calls.insert(run.id.0, run.context);
     }
 
     fn push_resume(&mut self, call: RunId, context: CallContext) {
         let Some(known) = self.calls.get_mut(&call.0) else { return };
         known.clone_from(&context);
-        let entry = self.entry();
-        entry.push_str(&call.0.to_string());
+        let entry = self.entry(Kind::Resume);
+        push_slot(entry, call);
         push_request(entry, &context);
         self.close();
     }
 
+    fn push_text(&mut self, kind: Kind, text: &str) {
+        let entry = self.entry(kind);
+        entry.push(',');
+        json::push_string(entry, text);
+        self.close();
+    }
+
     /// Begins an entry in the last batch, or in a new one if that is full.
-    fn entry(&mut self) -> &mut String {
+    fn entry(&mut self, kind: Kind) -> &mut String {
         if self.waiting.back().is_none_or(|it| it.len() > BATCH) {
             self.waiting.push_back(String::with_capacity(1024));
         }
@@ -125,6 +137,7 @@ impl Batches {
         let batch = &mut self.waiting[last];
         batch.push(if batch.is_empty() { '[' } else { ',' });
         batch.push('[');
+        batch.push(char::from(b'0' + kind as u8));
         batch
     }
 
@@ -133,6 +146,11 @@ impl Batches {
             batch.push(']');
         }
     }
+}
+
+fn push_slot(entry: &mut String, call: RunId) {
+    entry.push(',');
+    entry.push_str(&call.0.to_string());
 }
 
 /// Writes the revision and the id of a request.
@@ -144,7 +162,7 @@ fn push_request(entry: &mut String, context: &CallContext) {
 }
 
 fn push_answer(entry: &mut String, call: RunId, ask: AskId, outcome: Result<Raw, Fault>) {
-    entry.push_str(&call.0.to_string());
+    push_slot(entry, call);
     entry.push(',');
     entry.push_str(&ask.0.to_string());
     entry.push(',');
@@ -251,12 +269,16 @@ mod tests {
         batches.push(Work {
             cancels: vec![RunId(1)],
             reports: vec!["a\"b".into()],
+            details: vec!["c".into()],
             ..Work::default()
         });
         batches.push_end();
         assert_eq!(
             batches.take().unwrap(),
-            r#"[[0,7,{"a":1},"2026-07-28",5],[1,7,{"a":1},"2026-07-28","12345678901234567890"],[2,7,{"a":1},"2026-07-28","x"],[1],["a\"b"],[]]"#
+            concat!(
+                r#"[[0,0,7,{"a":1},"2026-07-28",5],[0,1,7,{"a":1},"2026-07-28","12345678901234567890"],"#,
+                r#"[0,2,7,{"a":1},"2026-07-28","x"],[3,1],[4,"a\"b"],[5,"c"],[6]]"#,
+            )
         );
         assert!(batches.take().is_none());
         assert_eq!(batches.running(), 2);
@@ -275,7 +297,7 @@ mod tests {
         batches.push(Work { answers, ..Work::default() });
         assert_eq!(
             batches.take().unwrap(),
-            r#"[[0,7,{"a":1},"2026-07-28",5],[0,3,{"action":"decline"},null],[0,4,null,{"kind":"notSupported","message":"not here"}]]"#
+            r#"[[0,0,7,{"a":1},"2026-07-28",5],[1,0,3,{"action":"decline"},null],[1,0,4,null,{"kind":"notSupported","message":"not here"}]]"#
         );
     }
 
@@ -290,7 +312,7 @@ mod tests {
         });
         assert_eq!(
             batches.take().unwrap(),
-            r#"[[0,7,{"a":1},"2026-07-28",5],[0,"2026-07-28",6],[0,3,{},null]]"#
+            r#"[[0,0,7,{"a":1},"2026-07-28",5],[2,0,"2026-07-28",6],[1,0,3,{},null]]"#
         );
         assert_eq!(batches.context(0).unwrap().request_id, Id::parse("6"));
         assert_eq!(batches.finish(0), Some(RunId(0)));
@@ -304,7 +326,7 @@ mod tests {
         assert_eq!(batches.finish(0), Some(RunId(0)));
         assert_eq!(batches.finish(0), None);
         batches.push(Work { cancels: vec![RunId(0)], ..Work::default() });
-        assert_eq!(batches.take().unwrap(), r#"[[0,7,{"a":1},"2026-07-28",5]]"#);
+        assert_eq!(batches.take().unwrap(), r#"[[0,0,7,{"a":1},"2026-07-28",5]]"#);
     }
 
     #[test]

@@ -7,12 +7,11 @@ import { isPromise, sleep, until } from "../model/promises.js";
 import { questionsIn } from "../model/questions.js";
 import type { ResourceResult } from "../model/results.js";
 import { tracing } from "../model/tracing.js";
-import type { Revision } from "../model/types/components.js";
 import type { Context } from "../model/types/context.js";
 import type { Principal } from "../model/types/server.js";
 import type { Plan } from "../plan/plan.js";
 import { ReplyKind, toReply } from "../plan/replies.js";
-import type { Refusal } from "./asking.js";
+import { type Entry, EntryKind, type Run } from "./batch.js";
 import { CallContext } from "./context.js";
 import { runInContext } from "./current.js";
 import { failureJson } from "./failures.js";
@@ -26,11 +25,6 @@ const log = debuglog("gudgeon");
 const UNWIND_MS = 500;
 /** The time for the peer to read the last replies. */
 const DRAIN_MS = 1_000;
-
-type Run = readonly [slot: number, handler: number, input: Record<string, unknown>, revision: Revision, id: string | number | null];
-type Answer = readonly [slot: number, number: number, result: Readonly<Record<string, unknown>> | null, refusal: Refusal | null];
-type Resume = readonly [slot: number, revision: Revision, id: string | number | null];
-type Entry = Run | Answer | Resume | readonly [cancelled: number] | readonly [report: string] | readonly [detail: string, _: 0] | readonly [];
 
 /** The server whose handlers are run. */
 export interface Served {
@@ -140,13 +134,8 @@ export class CallScheduler implements SharedByCalls {
     if (batch === null) return;
     let hasPending = false;
     for (const entry of JSON.parse(batch) as Entry[]) {
-      if (entry.length === 5) hasPending = this.#run(entry) || hasPending;
-      else if (entry.length === 4) this.#running.get(entry[0])?.answered(entry[1], entry[2], entry[3]);
-      else if (entry.length === 3) this.#running.get(entry[0])?.resume(entry[1], entry[2] ?? "");
-      else if (entry.length === 2) log("%s", entry[0]);
-      else if (entry.length === 0) this.#options.onEnd?.();
-      else if (typeof entry[0] === "string") console.error(entry[0]);
-      else this.#cancel(entry[0]);
+      if (entry[0] === EntryKind.run) hasPending = this.#run(entry) || hasPending;
+      else this.#onEvent(entry);
       this.#replies.flushIfLong();
     }
     // Async functions without an await settle in this turn; their replies are sent with the others.
@@ -154,14 +143,35 @@ export class CallScheduler implements SharedByCalls {
     else this.#replies.flush();
   }
 
+  #onEvent(entry: Exclude<Entry, Run>): void {
+    switch (entry[0]) {
+      case EntryKind.answer: {
+        const [, slot, number, result, refusal] = entry;
+        return this.#running.get(slot)?.answered(number, result, refusal);
+      }
+      case EntryKind.resume: {
+        const [, slot, revision, request] = entry;
+        return this.#running.get(slot)?.resume(revision, request ?? "");
+      }
+      case EntryKind.cancel:
+        return this.#cancel(entry[1]);
+      case EntryKind.report:
+        return console.error(entry[1]);
+      case EntryKind.detail:
+        return log("%s", entry[1]);
+      case EntryKind.end:
+        return this.#options.onEnd?.();
+    }
+  }
+
   /** Runs a call's handler; returns true if its reply is pending. */
-  #run([slot, handler, input, revision, id]: Run): boolean {
+  #run([, slot, handler, input, revision, request]: Run): boolean {
     const plan = this.#served.plans[handler];
     if (!plan) {
       this.#replies.add(slot, FAILURE, failureJson(new Error("its handler was removed")));
       return false;
     }
-    const ctx = new CallContext(new CallHandle(this, slot), plan, id ?? "", revision);
+    const ctx = new CallContext(new CallHandle(this, slot), plan, request ?? "", revision);
     try {
       const traces = tracing();
       const value =

@@ -1,0 +1,29 @@
+import type { Revision } from "../model/types/components.js";
+import type { Refusal } from "./asking.js";
+
+/** The kinds of entries of a batch, the same numbers as in `batch.rs`. */
+export const EntryKind = { run: 0, answer: 1, resume: 2, cancel: 3, report: 4, detail: 5, end: 6 } as const;
+type Kinds = typeof EntryKind;
+
+/** The id of a JSON-RPC request; null for a notification. */
+type RequestId = string | number | null;
+
+/** An entry that runs a handler. `slot` is the number of the call in all other entries. */
+export type Run = readonly [
+  kind: Kinds["run"], slot: number, handler: number, input: Record<string, unknown>, revision: Revision, request: RequestId,
+];
+
+/** An entry of a batch: work of the native half for the event loop. */
+export type Entry =
+  | Run
+  /** Answers the question of this number. */
+  | readonly [kind: Kinds["answer"], slot: number, number: number, result: Readonly<Record<string, unknown>> | null, refusal: Refusal | null]
+  /** Continues a handler on behalf of another request. */
+  | readonly [kind: Kinds["resume"], slot: number, revision: Revision, request: RequestId]
+  | readonly [kind: Kinds["cancel"], slot: number]
+  /** A message for stderr. */
+  | readonly [kind: Kinds["report"], text: string]
+  /** A message for stderr if NODE_DEBUG contains "gudgeon". */
+  | readonly [kind: Kinds["detail"], text: string]
+  /** The peer has ended its input. */
+  | readonly [kind: Kinds["end"]];
