@@ -180,33 +180,33 @@ fn push_answer(entry: &mut String, call: RunId, ask: AskId, outcome: Result<Raw,
 
 /// Writes the reason why a question has no answer.
 pub(crate) fn refusal(failure: Failure) -> String {
-    let mut told = ObjectWriter::with_capacity(96);
+    let mut refusal = ObjectWriter::with_capacity(96);
     let data = match failure {
         Failure::MissingCapability { message, data } => {
-            told.raw("kind", r#""missingCapability""#).member("message", &message);
+            refusal.raw("kind", r#""missingCapability""#).member("message", &message);
             data
         }
         Failure::NotSupported(message) => {
-            told.raw("kind", r#""notSupported""#).member("message", &message);
+            refusal.raw("kind", r#""notSupported""#).member("message", &message);
             None
         }
         Failure::Declined(question) => {
-            told.raw("kind", r#""declined""#).member("message", &question);
+            refusal.raw("kind", r#""declined""#).member("message", &question);
             None
         }
         Failure::Protocol { code, message, data } => {
-            told.raw("kind", r#""protocol""#).member("code", &code).member("message", &message);
+            refusal.raw("kind", r#""protocol""#).member("code", &code).member("message", &message);
             data
         }
         _ => {
-            told.raw("kind", r#""cancelled""#);
+            refusal.raw("kind", r#""cancelled""#);
             None
         }
     };
     if let Some(data) = data {
-        told.raw("data", data.get());
+        refusal.raw("data", data.get());
     }
-    told.finish()
+    refusal.finish()
 }
 
 /// Writes an id; integers that JavaScript can't represent become strings.
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_are_told_while_somebody_waits_for_them() {
+    fn answers_of_calls_that_have_ended_are_dropped() {
         let mut batches = Batches::default();
         batches.push(work(vec![run(0, "5")]));
         let answer = |call, ask, outcome| (RunId(call), AskId(ask), outcome);
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn a_handler_goes_on_for_another_request_before_it_hears_the_answers() {
+    fn a_handler_resumes_for_another_request_before_its_answers_arrive() {
         let mut batches = Batches::default();
         batches.push(work(vec![run(0, "5")]));
         batches.push(Work {
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn large_inputs_are_handed_over_one_by_one() {
+    fn large_inputs_have_batches_of_their_own() {
         let mut batches = Batches::default();
         for call in 0..3 {
             let input = format!("{{\"a\":\"{}\"}}", "x".repeat(BATCH));

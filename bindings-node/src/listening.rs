@@ -52,11 +52,11 @@ impl NativeListening {
         self.spawn(async move {
             match listen(&address, Arc::clone(&listens.server), shared, options).await {
                 Ok(listening) => {
-                    let told = [Some(listening.url()), listening.warning()];
-                    let told: Vec<_> = told.into_iter().flatten().map(str::to_owned).collect();
+                    let texts = [Some(listening.url()), listening.warning()];
+                    let texts: Vec<_> = texts.into_iter().flatten().map(str::to_owned).collect();
                     // Set once, because JavaScript begins only once.
                     let _ = listens.listening.set(listening);
-                    deferred.resolve(Box::new(|_| Ok(told)));
+                    deferred.resolve(Box::new(|_| Ok(texts)));
                 }
                 Err(error) => deferred.reject(failed(error)),
             }

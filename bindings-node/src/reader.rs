@@ -21,7 +21,7 @@ const FULL: Duration = Duration::from_millis(20);
 /// The reason why a wait ended.
 struct Ready {
     input: bool,
-    kicked: bool,
+    is_woken: bool,
 }
 
 /// Reads until the stream is stopped; after the end of the input only deadlines are kept.
@@ -29,7 +29,7 @@ pub(crate) fn read(
     shared: &Shared,
     stream: &Stream,
     mut input: &File,
-    mut kicked: &PipeReader,
+    mut wake_ups: &PipeReader,
     max_message: usize,
 ) {
     let server = &stream.server;
@@ -41,13 +41,13 @@ pub(crate) fn read(
         let is_full = server.is_full();
         let listens = is_open && !is_full && !stream.is_paused();
         let timeout = until(server).into_iter().chain(is_full.then_some(FULL)).min();
-        let ready = wait(listens.then_some(input), kicked, timeout);
+        let ready = wait(listens.then_some(input), wake_ups, timeout);
         if stream.is_stopped() {
             return;
         }
-        if ready.kicked {
+        if ready.is_woken {
             // The bytes only signal that something changed.
-            let _ = kicked.read(&mut [0; 64]);
+            let _ = wake_ups.read(&mut [0; 64]);
         }
         if ready.input {
             is_open = match input.read(&mut chunk) {
@@ -78,13 +78,13 @@ fn until(server: &StreamServer<Handler>) -> Option<Duration> {
     server.deadline().map(|it| it.saturating_duration_since(Instant::now()))
 }
 
-fn wait(input: Option<&File>, kicked: &PipeReader, timeout: Option<Duration>) -> Ready {
-    let mut fds = vec![PollFd::new(kicked, PollFlags::IN)];
+fn wait(input: Option<&File>, wake_ups: &PipeReader, timeout: Option<Duration>) -> Ready {
+    let mut fds = vec![PollFd::new(wake_ups, PollFlags::IN)];
     fds.extend(input.map(|it| PollFd::new(it, PollFlags::IN)));
     // Rounded up, so that the deadline has come when the wait is over.
     let timeout =
         timeout.map(|it| it + Duration::from_millis(1)).and_then(|it| Timespec::try_from(it).ok());
     let count = poll(&mut fds, timeout.as_ref()).unwrap_or(0);
     let is_ready = |at: usize| count > 0 && fds.get(at).is_some_and(|it| !it.revents().is_empty());
-    Ready { input: is_ready(1), kicked: is_ready(0) }
+    Ready { input: is_ready(1), is_woken: is_ready(0) }
 }

@@ -44,14 +44,14 @@ fn outcome(kind: &str, payload: &str, texts: &mut [String]) -> Result<Reply, Fai
         kind::TEXT_BESIDE => {
             let index: Option<usize> = payload.parse().ok();
             let text = index.and_then(|it| texts.get_mut(it)).map(std::mem::take);
-            text.map(Reply::Text).ok_or_else(|| garbled("a text is missing"))
+            text.map(Reply::Text).ok_or_else(|| invalid("a string is missing"))
         }
         kind::FAILURE => Err(Failure::described(payload.as_bytes())),
-        _ => Err(garbled("unknown kind of reply")),
+        _ => Err(invalid("unknown kind of reply")),
     }
 }
 
-fn garbled(message: &str) -> Failure {
+fn invalid(message: &str) -> Failure {
     Failure::Exception {
         kind: "internal".into(),
         message: message.into(),

@@ -237,13 +237,13 @@ impl NativeServer {
     /// Notifies subscribers that this resource has changed.
     #[napi(catch_unwind)]
     pub fn updated(&self, uri: String) {
-        self.tell_all(|it| it.updated(&uri));
+        self.call_all(|it| it.updated(&uri));
     }
 
     /// Notifies clients that the page of this elicitation is completed.
     #[napi(catch_unwind)]
     pub fn page_done(&self, page: String) {
-        self.tell_all(|it| it.page_done(&page));
+        self.call_all(|it| it.page_done(&page));
     }
 }
 
@@ -259,10 +259,10 @@ impl NativeServer {
         self.served.change(Some(list.kind()), change).map_err(misuse)
     }
 
-    fn tell_all(&self, tell: impl Fn(&dyn Backend<Handler>)) {
+    fn call_all(&self, call: impl Fn(&dyn Backend<Handler>)) {
         for served in self.served.served() {
-            served.tell(|backend| {
-                tell(backend);
+            served.call(|backend| {
+                call(backend);
                 Work::default()
             });
         }

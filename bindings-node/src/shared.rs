@@ -68,9 +68,9 @@ impl Shared {
     }
 
     /// Calls the server and processes the resulting work.
-    pub(crate) fn tell(&self, tell: impl FnOnce(&dyn Backend<Handler>) -> Work<Handler>) {
+    pub(crate) fn call(&self, call: impl FnOnce(&dyn Backend<Handler>) -> Work<Handler>) {
         if let Some(mover) = self.mover() {
-            self.push(tell(mover.backend()));
+            self.push(call(mover.backend()));
             mover.flush();
         }
     }
@@ -80,7 +80,7 @@ impl Shared {
         components: Arc<Components<Handler>>,
         changed: Option<ListKind>,
     ) {
-        self.tell(|backend| {
+        self.call(|backend| {
             backend.set_components(components, changed.into_iter().collect());
             Work::default()
         });

@@ -58,7 +58,7 @@ impl NativeShell {
         total: Option<f64>,
         message: Option<String>,
     ) -> bool {
-        self.tell(slot, |backend, run| {
+        self.on_behalf_of(slot, |backend, run| {
             backend.progress(run, Progress { progress, total, message });
             Work::default()
         })
@@ -74,7 +74,7 @@ impl NativeShell {
         data: String,
     ) -> napi::Result<bool> {
         let level = LoggingLevel::named(&level).map_err(misuse)?;
-        Ok(self.tell(slot, |backend, run| {
+        Ok(self.on_behalf_of(slot, |backend, run| {
             backend.log(run, level, logger, json::raw(data));
             Work::default()
         }))
@@ -149,7 +149,7 @@ impl NativeShell {
         let Some(run) = self.awaited(slot) else { return false };
         let question = Question { key, method, params: json::raw(params) };
         let ask = AskId(integer(number));
-        self.shared.tell(|it| match problem {
+        self.shared.call(|it| match problem {
             None => it.ask(run, ask, question),
             Some(problem) => it.ask_again(run, ask, question, problem),
         });
@@ -173,7 +173,7 @@ impl NativeShell {
     /// Records the result of a step. `value` is JSON.
     #[napi(catch_unwind)]
     pub fn step(&self, slot: f64, key: String, value: String) {
-        self.tell(slot, |backend, run| {
+        self.on_behalf_of(slot, |backend, run| {
             backend.step(run, &key, json::raw(value));
             Work::default()
         });
@@ -183,7 +183,7 @@ impl NativeShell {
     #[napi(catch_unwind)]
     pub fn close_stream(&self, slot: f64, retry: Option<f64>) {
         let retry = retry.and_then(|it| Duration::try_from_secs_f64(it / 1000.0).ok());
-        self.tell(slot, |backend, run| {
+        self.on_behalf_of(slot, |backend, run| {
             backend.close_stream(run, retry);
             Work::default()
         });
@@ -222,7 +222,7 @@ impl NativeShell {
     /// Cancels everything in flight: the cancellation of each call is in the next batch.
     #[napi(catch_unwind)]
     pub fn cancel_all(&self) {
-        self.shared.tell(|backend| backend.close());
+        self.shared.call(|backend| backend.close());
     }
 
     /// Closes the stream; it no longer keeps the process alive.
@@ -249,13 +249,13 @@ impl NativeShell {
     }
 
     /// Calls the server on behalf of a running handler. Returns `true` if there is room for more.
-    fn tell(
+    fn on_behalf_of(
         &self,
         slot: f64,
-        tell: impl FnOnce(&dyn Backend<Handler>, RunId) -> Work<Handler>,
+        call: impl FnOnce(&dyn Backend<Handler>, RunId) -> Work<Handler>,
     ) -> bool {
         if let Some(run) = self.awaited(slot) {
-            self.shared.tell(|backend| tell(backend, run));
+            self.shared.call(|backend| call(backend, run));
         }
         self.has_room()
     }

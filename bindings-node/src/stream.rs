@@ -33,7 +33,7 @@ use crate::{
 pub(crate) struct Stream {
     pub(crate) server: Arc<StreamServer<Handler>>,
     /// Wakes the reader.
-    kick: PipeWriter,
+    waker: PipeWriter,
     paused: AtomicBool,
     stopped: AtomicBool,
 }
@@ -73,9 +73,9 @@ impl Stream {
         self.stopped.load(Ordering::SeqCst)
     }
 
-    fn kick(&self) {
+    fn wake_reader(&self) {
         // A full pipe also wakes the reader, and a reader that has ended needs no wake-up.
-        let _ = (&self.kick).write(&[0]);
+        let _ = (&self.waker).write(&[0]);
     }
 }
 
@@ -90,7 +90,7 @@ impl Mover for Stream {
 
     fn rescheduled(&self) {
         if self.server.deadline().is_some() {
-            self.kick();
+            self.wake_reader();
         }
     }
 
@@ -107,13 +107,13 @@ impl Mover for Stream {
 
     fn pause(&self) -> Work<Handler> {
         self.paused.store(true, Ordering::SeqCst);
-        self.kick();
+        self.wake_reader();
         self.server.shut_down()
     }
 
     fn stop(&self) {
         self.stopped.store(true, Ordering::SeqCst);
-        self.kick();
+        self.wake_reader();
     }
 }
 
@@ -124,17 +124,17 @@ fn attach<const WEAK: bool>(
     wake: Wake<WEAK>,
     test: Option<(TestMode, HttpFacts)>,
 ) -> napi::Result<Arc<Shared>> {
-    let (kicked, kick) = std::io::pipe().map_err(|it| io("no pipe could be made", it))?;
+    let (wake_ups, waker) = std::io::pipe().map_err(|it| io("no pipe could be made", it))?;
     let (shared, stream) = served.open(|components| {
         let machine = match test {
             None => StreamServer::new(components, output),
             Some((mode, facts)) => StreamServer::for_test(components, output, mode, Some(facts)),
         };
         let (paused, stopped) = (AtomicBool::new(false), AtomicBool::new(false));
-        let stream = Arc::new(Stream { server: machine, kick, paused, stopped });
+        let stream = Arc::new(Stream { server: machine, waker, paused, stopped });
         (Arc::new(Shared::new(Arc::clone(&stream) as Arc<dyn Mover>, wake)), stream)
     });
-    read_in_thread(Arc::clone(&shared), stream, input, kicked, max_message)?;
+    read_in_thread(Arc::clone(&shared), stream, input, wake_ups, max_message)?;
     Ok(shared)
 }
 
@@ -142,15 +142,14 @@ fn read_in_thread(
     shared: Arc<Shared>,
     stream: Arc<Stream>,
     input: File,
-    kicked: PipeReader,
+    wake_ups: PipeReader,
     max_message: usize,
 ) -> napi::Result<()> {
     let read = move || {
         let read =
-            AssertUnwindSafe(|| reader::read(&shared, &stream, &input, &kicked, max_message));
+            AssertUnwindSafe(|| reader::read(&shared, &stream, &input, &wake_ups, max_message));
         if catch_unwind(read).is_err() {
-            let reports =
-                vec!["the stream can't be read on: this is a bug of gudgeon's".to_owned()];
+            let reports = vec!["reading the stream failed, which is a bug of gudgeon".to_owned()];
             shared.push(Work { reports, ..Work::default() });
             shared.push_end();
         }

@@ -405,7 +405,7 @@ fn nothing() -> Reply {
 
 fn raw(json: String) -> napi::Result<Box<RawValue>> {
     RawValue::from_string(json)
-        .map_err(|it| misuse(Error::misuse(format!("this is no JSON: {it}"))))
+        .map_err(|it| misuse(Error::misuse(format!("this is not JSON: {it}"))))
 }
 
 fn no_stream(error: io::Error) -> napi::Error {

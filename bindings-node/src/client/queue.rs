@@ -114,30 +114,30 @@ impl Queue {
     }
 
     pub(super) fn progress(&self, number: u32, step: &Progress) {
-        let mut told = ObjectWriter::with_capacity(64);
-        told.member("progress", &step.progress);
+        let mut event = ObjectWriter::with_capacity(64);
+        event.member("progress", &step.progress);
         if let Some(total) = step.total {
-            told.member("total", &total);
+            event.member("total", &total);
         }
         if let Some(message) = &step.message {
-            told.member("message", message);
+            event.member("message", message);
         }
         self.push_unasked(|entry| {
             entry.push_str(&number.to_string());
             entry.push_str(",2,");
-            entry.push_str(&told.finish());
+            entry.push_str(&event.finish());
         });
     }
 
     pub(super) fn log(&self, message: &LogMessage) {
-        let mut told = ObjectWriter::with_capacity(64);
-        told.member("level", &message.level).member("data", &message.data);
+        let mut event = ObjectWriter::with_capacity(64);
+        event.member("level", &message.level).member("data", &message.data);
         if let Some(logger) = &message.logger {
-            told.member("logger", logger);
+            event.member("logger", logger);
         }
         self.push_unasked(|entry| {
             entry.push_str("\"log\",");
-            entry.push_str(&told.finish());
+            entry.push_str(&event.finish());
         });
     }
 
@@ -148,8 +148,8 @@ impl Queue {
             | Event::ListChanged(_)
             | Event::ResourceUpdated(_)
             | Event::Notified { .. } => (),
-            Event::UrlDone(elicitation) => self.tell("urlDone", &[elicitation]),
-            Event::Renewed => self.tell("renewed", &[]),
+            Event::UrlDone(elicitation) => self.push_strings("urlDone", &[elicitation]),
+            Event::Renewed => self.push_strings("renewed", &[]),
             Event::Closed(reason) => self.push(|entry| {
                 entry.push_str("\"closed\",");
                 json::push_string(entry, reason);
@@ -186,7 +186,7 @@ impl Queue {
         });
     }
 
-    fn tell(&self, what: &str, values: &[&str]) {
+    fn push_strings(&self, what: &str, values: &[&str]) {
         self.push_unasked(|entry| {
             json::push_string(entry, what);
             for value in values {

@@ -53,12 +53,12 @@ impl Held {
         match subscription.map(|it| it.try_next()) {
             Some(Poll::Pending) => return None,
             Some(Poll::Ready(Some(Ok(change)))) => {
-                let mut told = ObjectWriter::with_capacity(64);
+                let mut entry = ObjectWriter::with_capacity(64);
                 match change {
-                    Change::List(list) => told.member("kind", list.as_str()),
-                    Change::Updated(uri) => told.member("kind", "updated").member("uri", &uri),
+                    Change::List(list) => entry.member("kind", list.as_str()),
+                    Change::Updated(uri) => entry.member("kind", "updated").member("uri", &uri),
                 };
-                taken.raw("change", &told.finish());
+                taken.raw("change", &entry.finish());
             }
             Some(Poll::Ready(Some(Err(error)))) => {
                 taken.raw("error", &describe(&error, &error.message));
