@@ -95,8 +95,8 @@ export declare class NativeServer {
   /** `kind` is `tool`, `resource`, `resourceTemplate` or `prompt`. Returns warnings about what known hosts reject. */
   add(kind: string, declaration: string, handler: number): Array<string>
   addCompletion(target: string, argument: string, handler: number): void
-  /** `params` is the JSON Schema that the params are checked against. */
-  addMethod(name: string, params: string, handler: number): void
+  /** `params` is the JSON Schema that the params are checked against; null if the handler checks them itself. */
+  addMethod(name: string, params: string | undefined | null, handler: number): void
   addNotification(name: string, handler: number): void
   /** Errors for method names for which middleware would never run. */
   checkMiddleware(methods: Array<string>): void

@@ -89,13 +89,18 @@ impl NativeServer {
             .map_err(misuse)
     }
 
-    /// `params` is the JSON Schema that the params are checked against.
+    /// `params` is the JSON Schema that the params are checked against; null if the handler checks them itself.
     #[napi(catch_unwind)]
-    pub fn add_method(&self, name: String, params: String, handler: u32) -> napi::Result<()> {
+    pub fn add_method(
+        &self,
+        name: String,
+        params: Option<String>,
+        handler: u32,
+    ) -> napi::Result<()> {
         let handler = self.dropped.handler(handler);
         let add = |components: &mut Components<Handler>| {
             components.add_method(&name, handler)?;
-            components.check_params(&name, &params).map(|()| true)
+            params.iter().try_for_each(|it| components.check_params(&name, it)).map(|()| true)
         };
         self.served.change(None, add).map_err(misuse)
     }

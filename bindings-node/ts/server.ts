@@ -291,7 +291,8 @@ export class Server<L = unknown> implements ServerMembers<L> {
     const read = validate ?? fill;
     const call: Steps["call"] = (params, ctx) => then(read ? read(params) : params, (given) => (handler as Handle)(given, ctx));
     return this.#register("method", place, name, {
-      declaration: { params: json },
+      // The messages of a library's own validation are better than those of its JSON Schema.
+      declaration: { params: validate ? undefined : json },
       steps: { kind: "method", method: name, params: (params) => params, call },
     });
   }
@@ -510,12 +511,12 @@ export class Server<L = unknown> implements ServerMembers<L> {
   /** Returns the call of a notification, with the check of its params, which the core leaves to the binding. */
   #checkedCall(place: string, options: { params: Schema }, handler: Handle): Steps["call"] {
     const { json, validate, fill } = this.#paramsOf(place, options);
-    const read = validate ?? fill;
+    if (validate) return (params, ctx) => then(validate(params), (given) => handler(given, ctx));
     const compiled = checked(`${place}, params`, () => new (native().NativeSchema)(JSON.stringify(json)));
-    return (params: Wire, ctx: Context) => {
-      const wrong = compiled.violation(JSON.stringify(params));
-      if (wrong !== null) throw new ProtocolError(-32602, `Invalid params: ${wrong}`);
-      return then(read ? read(params) : params, (given) => handler(given, ctx));
+    return (params, ctx) => {
+      const problem = compiled.violation(JSON.stringify(params));
+      if (problem !== null) throw new ProtocolError(-32602, `Invalid params: ${problem}`);
+      return handler(fill ? fill(params) : params, ctx);
     };
   }
 }

@@ -116,8 +116,10 @@ export class ServerCore {
       switch (kind) {
         case "completion":
           return this.native.addCompletion(key, String(declaration["argument"]), id);
-        case "method":
-          return this.native.addMethod(key, toJson(declaration["params"], place), id);
+        case "method": {
+          const { params } = declaration;
+          return this.native.addMethod(key, params === undefined ? null : toJson(params, place), id);
+        }
         case "notification":
           return this.native.addNotification(key, id);
         default:
