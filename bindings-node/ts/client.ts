@@ -27,8 +27,8 @@ import { ClientWire, type Facts, milliseconds, type Reply } from "./client/wire.
 type Wire = Record<string, unknown>;
 
 /**
- * A client connected to one server. The connection keeps the process alive until `close()`; with a server in memory and
- * without callbacks, only calls and subscriptions under way do.
+ * A client connected to one server. The connection keeps the process alive until `close()`; with a server in memory, only
+ * calls and subscriptions under way do, and for a second messages to the client's callbacks.
  *
  * @example
  * ```ts
@@ -85,6 +85,7 @@ export class Client implements AsyncDisposable {
     if (reached.ready) await keepAliveUntil(reached.ready);
     const open = (): ClientWire => new ClientWire(options, reached.name, reached.isInMemory === true, (wake) => reached.open(settings, wake));
     const wire = open();
+    reached.onSend?.(() => wire.awaitDelivery());
     const failure = failureOf(reached);
     try {
       const facts = await wire.connect();

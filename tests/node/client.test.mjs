@@ -190,6 +190,34 @@ test("an in-memory client that is not closed keeps no process alive; a call and 
   assert.deepEqual(closing("connect(app, { faults: { drop: 0 } })").split("\n").sort(), ["", "answered", "end", "left"]);
 });
 
+for (const revision of ["2025-11-25", "2026-07-28"]) {
+  test(`an in-memory client with callbacks that is not closed keeps no process alive, in ${revision}`, () => {
+    const code = `
+      import { Client, Server } from "gudgeon";
+      import { connect } from "gudgeon/testing";
+      const app = new Server("s");
+      app.tool("ask", {}, async (_, ctx) => {
+        await new Promise((resolve) => setTimeout(resolve, 20).unref());
+        return (await ctx.elicit("Well?", { type: "string" })) + " in " + (await ctx.roots())[0].uri;
+      });
+      app.onRootsChanged(async (ctx) => console.log("roots:", (await ctx.roots())[0].uri));
+      const later = (value) => new Promise((resolve) => setTimeout(resolve, 20, value).unref());
+      const options = { roots: () => later(["file:///a"]), onElicit: () => later("yes"), onListChanged: (kind) => console.log("changed:", kind) };
+      const client = await Client.connect(app, { ...options, revision: "${revision}" });
+      console.log((await client.callTool("ask")).text);
+      const other = await connect(app, { revision: "${revision}", faults: { drop: 0 }, answers: { "Well?": "no", roots: ["file:///b"] } });
+      console.log((await other.callTool("ask")).text);
+      app.tool("late", {}, () => 1);
+      ${revision < "2026" ? 'client.setRoots(["file:///c"]);' : ""}
+    `;
+    const options = { cwd: new URL("../..", import.meta.url), encoding: "utf8", timeout: 30_000 };
+    const output = execFileSync(process.execPath, ["--input-type=module", "-e", code], options).trimEnd().split("\n");
+    assert.deepEqual(output.slice(0, 2), ["yes in file:///a", "no in file:///b"]);
+    // Nothing waits for these messages but the callbacks.
+    assert.deepEqual(output.slice(2).sort(), ["changed: tools", ...(revision < "2026" ? ["roots: file:///c"] : [])]);
+  });
+}
+
 test("validate refuses arguments before they are sent", async () => {
   const client = await Client.connect(shelf(), { validate: true });
   await assert.rejects(client.callTool("add", { a: 1 }), (error) => error instanceof TypeError && /'b'/.test(error.message));

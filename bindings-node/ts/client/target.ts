@@ -1,5 +1,5 @@
 import { checked, native, type NativeClient } from "../native.js";
-import { nameInMemory, type ServeInMemory, serveInMemoryOf, type TestMode } from "../model/in-memory.js";
+import { type InMemoryTransport, nameInMemory, type ServeInMemory, serveInMemoryOf, type TestMode } from "../model/in-memory.js";
 import { shown } from "../model/shown.js";
 import { pump } from "../model/transport.js";
 import type { Command, Target } from "../model/types/client.js";
@@ -22,6 +22,8 @@ export interface Reached {
   readonly restarts?: boolean;
   /** Resolves when the connection can be opened. */
   readonly ready?: Promise<void>;
+  /** Adds a function that is called when a server in this process may send messages that answer no request. */
+  readonly onSend?: ((listener: () => void) => void) | undefined;
   /** Resolves when a server in this process has stopped; rejects with the reason that it could not serve. */
   readonly served?: Promise<void>;
 }
@@ -102,18 +104,18 @@ function command(given: Command, place: string): Reached {
 
 function server(serverName: string, serve: ServeInMemory, place: string, testMode?: TestMode): Reached {
   const name = nameInMemory(serverName);
-  const { shell, entered, closed } = serve(testMode);
+  const { shell, entered, closed, onSend } = serve(testMode);
   return {
     name,
     isInMemory: true,
     open: (settings, wake) => checked(place, () => native().NativeClient.joinStream(shell, name, settings, wake)),
     ready: entered,
     served: closed,
+    onSend,
   };
 }
 
-function transport(target: Transport & { readonly standsFor?: string }, place: string): Reached {
-  // A test's wire is named after the server behind it.
+function transport(target: Transport & Partial<InMemoryTransport>, place: string): Reached {
   const isInMemory = target.standsFor !== undefined;
   const name = target.standsFor ?? "transport";
   let end!: (result: Promise<void>) => void;
@@ -127,6 +129,7 @@ function transport(target: Transport & { readonly standsFor?: string }, place: s
       return client;
     },
     served,
+    onSend: target.onSend,
   };
 }
 

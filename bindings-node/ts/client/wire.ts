@@ -87,16 +87,21 @@ export class ClientWire {
   #closing: Promise<void> | undefined;
   readonly #alive = new KeepAlive();
 
+  /** Messages that answer no request are received by callbacks. */
+  readonly #hasCallbacks: boolean;
+  readonly #isInMemory: boolean;
+
   /**
    * With `isInMemory` the server is in this process. The connection then keeps the process alive only while a request or a
-   * subscription is open, or if the client has callbacks or roots, which its server may ask for.
+   * subscription is open, and while a message to a callback may be under way.
    */
   constructor(options: ClientOptions, target: string, isInMemory: boolean, open: (wake: () => void) => NativeClient) {
     this.#options = options;
     this.#target = target;
     this.#native = open(() => this.#drain());
-    const mayBeAsked = options.roots !== undefined || Object.values(options).some((it) => typeof it === "function");
-    if (!isInMemory || mayBeAsked) this.#alive.hold();
+    this.#hasCallbacks = options.roots !== undefined || Object.values(options).some((it) => typeof it === "function");
+    this.#isInMemory = isInMemory;
+    if (!isInMemory) this.#alive.hold();
   }
 
   get isOpen(): boolean {
@@ -161,12 +166,14 @@ export class ClientWire {
   async notify(method: string, params: Wire): Promise<void> {
     if (this.#reason !== undefined) throw this.#lost(this.#reason);
     checked(`notify(${JSON.stringify(method)})`, () => this.#native.notify(method, toJson(params, "the params")));
+    this.awaitDelivery();
   }
 
   setRoots(json: string): void {
     if (this.#reason !== undefined) throw this.#lost(this.#reason);
     const refused = checked("setRoots()", () => this.#native.setRoots(json));
     if (refused != null) throw errorOf(JSON.parse(refused) as ReportedError);
+    this.awaitDelivery();
   }
 
   /** Resolves when the server's process has ended too. */
@@ -198,6 +205,11 @@ export class ClientWire {
     const waiting = this.#waiting.get(number);
     if (this.#waiting.delete(number)) this.#alive.letGo();
     return waiting;
+  }
+
+  /** Keeps the process alive for a moment, since a message to a callback may be under way between this process's threads. */
+  awaitDelivery(): void {
+    if (this.#isInMemory && this.#hasCallbacks && this.#closing === undefined) this.#alive.awaitDelivery();
   }
 
   #abortable(number: number, what: string, signal: AbortSignal, reply: Promise<Reply>): Promise<Reply> {
@@ -236,6 +248,7 @@ export class ClientWire {
   #drain(): void {
     const batch = this.#native.takeBatch();
     if (batch === null) return;
+    this.awaitDelivery();
     for (const entry of JSON.parse(batch) as (Outcome | ServerEvent)[]) {
       if (typeof entry[0] === "number") this.#settle(entry as Outcome);
       else this.#onEvent(entry as ServerEvent);

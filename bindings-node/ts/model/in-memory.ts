@@ -21,6 +21,15 @@ export interface MemoryStream {
   readonly entered: Promise<void>;
   /** Resolves when the server has closed its end. */
   readonly closed: Promise<void>;
+  /** Adds a function that is called when the server may send messages that answer no request. */
+  onSend(listener: () => void): void;
+}
+
+/** The members of a test's transport that stands between a client and a server in this process. */
+export interface InMemoryTransport {
+  /** The name of the server, as errors show it. */
+  readonly standsFor: string;
+  readonly onSend: MemoryStream["onSend"];
 }
 
 /** Serves one peer in memory. */

@@ -47,6 +47,8 @@ export class ServerCore {
   readonly #mountPoints: MountPoint[] = [];
   /** The servers mounted into this one; their lifespans are entered with its own. */
   readonly mounted: ServerCore[] = [];
+  /** Called when messages may be sent that answer no request: a list or a resource has changed. */
+  readonly sendListeners = new Set<() => void>();
   #hasVisibilityFilter = false;
   readonly #middleware: { readonly handler: Middleware; readonly on: ReadonlySet<string> | undefined }[] = [];
 
@@ -128,6 +130,7 @@ export class ServerCore {
     });
     this.plans[id] = plan;
     this.#registrations.push(registration);
+    this.#notifySendListeners();
     for (const warning of warnings ?? []) process.emitWarning(warning);
     for (const link of this.#mountPoints) link.into.#register(linked(registration, link));
   }
@@ -202,11 +205,17 @@ export class ServerCore {
   }
 
   notifyUpdated(uri: string): void {
-    for (const core of this.#above()) core.native.updated(uri);
+    for (const core of this.#above()) {
+      core.native.updated(uri);
+      core.#notifySendListeners();
+    }
   }
 
   notifyUrlDone(id: string): void {
-    for (const core of this.#above()) core.native.pageDone(id);
+    for (const core of this.#above()) {
+      core.native.pageDone(id);
+      core.#notifySendListeners();
+    }
   }
 
   change(kind: Kind, keys: readonly string[], change: Change): void {
@@ -228,7 +237,12 @@ export class ServerCore {
         else this.#remove(kind, key);
       }
     });
+    this.#notifySendListeners();
     for (const { into, prefix } of this.#mountPoints) into.#change(kind, keys.map((key) => keyIn(kind, key, prefix)), change);
+  }
+
+  #notifySendListeners(): void {
+    for (const listener of this.sendListeners) listener();
   }
 
   /** Returns the keys of the components with one of the tags. */

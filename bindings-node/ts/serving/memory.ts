@@ -13,7 +13,12 @@ export function serveMemory(core: ServerCore, testMode?: TestMode): MemoryStream
   let enter!: () => void;
   const entered = new Promise<void>((resolve) => (enter = resolve));
   const closed = connection.serve(undefined, 0, enter);
-  return { shell: connection.shell, entered: Promise.race([entered, closed]), closed };
+  const onSend = (listener: () => void): void => {
+    core.sendListeners.add(listener);
+    const remove = (): void => void core.sendListeners.delete(listener);
+    closed.then(remove, remove);
+  };
+  return { shell: connection.shell, entered: Promise.race([entered, closed]), closed, onSend };
 }
 
 /** Serves one peer over a custom transport. The transport of a test does not keep the process alive. */

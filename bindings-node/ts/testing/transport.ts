@@ -1,4 +1,4 @@
-import { nameInMemory, type TestMode } from "../model/in-memory.js";
+import { type InMemoryTransport, nameInMemory, type TestMode } from "../model/in-memory.js";
 import { keepAliveUntil } from "../model/keep-alive.js";
 import type { Transport } from "../model/types/server.js";
 import { isObject } from "../model/values.js";
@@ -19,7 +19,7 @@ export function tapped(core: ServerCore, testMode: TestMode, faults: Faults = {}
   return new Tap(core, testMode, faults, recorder);
 }
 
-class Tap implements Transport {
+class Tap implements Transport, InMemoryTransport {
   readonly standsFor: string;
   readonly #inbox = new MessageQueue();
   readonly #toServer: (id: unknown) => number;
@@ -43,6 +43,8 @@ class Tap implements Transport {
     const seed = (faults.seed ?? 0) * 2;
     [this.#toServer, this.#toClient] = [copiesOf(faults, seed), copiesOf(faults, seed + 1)];
   }
+
+  readonly onSend = (listener: () => void): void => void this.core.sendListeners.add(listener);
 
   async send(message: string): Promise<void> {
     const said = parse(message);
