@@ -1,5 +1,5 @@
-// Makes what is published of the modules in dist/modules: all code in one CommonJS file, which loads in a few
-// milliseconds, and for each entry a face to import and a face to require. So both give the same classes.
+// Makes the published files from dist/modules: all code in one CommonJS file, which loads in a few milliseconds, and for
+// each entry one file to import and one to require. Both return the same classes.
 import { cpSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { posix } from "node:path";
@@ -18,7 +18,7 @@ for (const kind of ["esm", "cjs"]) {
   rmSync(dist(kind), { recursive: true, force: true });
   for (const file of declarations()) cpSync(`${MODULES}/${file}`, dist(`${kind}/${file}`));
 }
-// The package is of type "module"; this file says that what stands beside it is CommonJS.
+// The package is of type "module"; this file makes the files beside it CommonJS.
 writeFileSync(dist("cjs/package.json"), '{ "type": "commonjs" }\n');
 writeFileSync(dist("cjs/gudgeon.js"), code);
 
@@ -56,7 +56,7 @@ async function bundled() {
   return output[0].code;
 }
 
-/** What the entries' types are made of: whoever checks the types of libraries as well meets no insides, and what those need. */
+/** Returns the declarations that the entries' types need. Others are left out, since they need types of other packages. */
 function declarations() {
   const found = new Set(ENTRIES.map((entry) => `${entry}.d.ts`));
   for (const file of found) {

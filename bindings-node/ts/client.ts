@@ -1,13 +1,13 @@
 import { brandClass } from "./model/brand.js";
 import { refuseUnknown } from "./model/checks.js";
 import { promptFromWire, resourceFromWire, resourceTemplateFromWire, toolFromWire } from "./model/components.js";
+import { display } from "./model/display.js";
 import { toJson } from "./model/json.js";
 import { keepAliveUntil } from "./model/keep-alive.js";
-import { explainForeignNames } from "./model/other-sdks.js";
 import {
   type PromptResult, promptResultFromWire, type ResourceResult, resourceResultFromWire, type ToolResult,
 } from "./model/results.js";
-import { shown } from "./model/shown.js";
+import { explainSdkNames } from "./model/sdk-names.js";
 import type { CallOptions, ClientOptions, InputRequired, Subscription, Target } from "./model/types/client.js";
 import type {
   Completion, Implementation, LogLevel, Page, Prompt, Resource, ResourceTemplate, Revision, Root, Tool,
@@ -346,7 +346,7 @@ export class Client implements AsyncDisposable {
   }
 }
 brandClass("Client", Client as never);
-explainForeignNames("Client", Client);
+explainSdkNames("Client", Client);
 
 /** Returns the error of a server in this process: it says more than that the connection was closed. */
 function failureOf({ served, isInMemory }: Reached): () => Promise<unknown> {
@@ -393,7 +393,7 @@ function argumentsOf(name: string): string {
 
 function object(value: object | undefined, place: string): object | undefined {
   if (value === undefined || isObject(value)) return value;
-  throw new TypeError(`${place} must be an object, not ${shown(value)}`);
+  throw new TypeError(`${place} must be an object, not ${display(value)}`);
 }
 
 function listed<T>({ result }: Reply, read: (raw: Wire) => T): T[] {

@@ -6,9 +6,9 @@ export {
   AuthError, CallTimeout, Cancelled, ConnectFailed, ConnectionLost, Declined, type ErrorKind, McpError, NotSupported,
   ProtocolError, ResourceNotFound, ToolError, UrlElicitationRequired,
 } from "./model/errors.js";
-export { FastMCP, McpServer } from "./model/other-sdks.js";
 export { cancelled, declined } from "./model/questions.js";
 export { PromptResult, ResourceResult, ToolResult } from "./model/results.js";
+export { FastMCP, McpServer } from "./model/sdk-names.js";
 export type {
   CallOptions, Change, ClientOptions, Command, ElicitRequest, InputRequired, Progress, SampleRequest, Subscription, Target,
 } from "./model/types/client.js";

@@ -14,7 +14,7 @@ export function native(): typeof Addon {
   return addon;
 }
 
-/** Calls into the native module; what it refuses is the caller's mistake, and `place` says where. */
+/** Calls the native module; an argument that it rejects becomes a TypeError that begins with `place`. */
 export function checked<T>(place: string, call: () => T): T {
   try {
     return call();
@@ -23,7 +23,7 @@ export function checked<T>(place: string, call: () => T): T {
   }
 }
 
-/** An error of the native module, with the place where it happened. */
+/** Returns an error of the native module with `place` before its message. */
 export function placed(place: string, error: unknown): unknown {
   if (!(error instanceof Error)) return error;
   const message = `${place}: ${error.message}`;
@@ -34,11 +34,11 @@ function isMisuse(error: unknown): boolean {
   return error instanceof Error && (error as { code?: unknown }).code === "InvalidArg";
 }
 
-/** Why the native module can't be loaded, and the fix. */
+/** Returns the reason that the native module can't be loaded, and the fix. */
 function reasonOf(error: unknown, given: string | undefined): string {
   const here = `${process.platform}-${process.arch}${isMusl() ? " (musl)" : ""}`;
-  const said = error instanceof Error ? error.message.split("\n")[0] : String(error);
-  if (given) return `GUDGEON_NATIVE names ${given}, which is none for ${here}; unset it, or name a module built for this machine (${said})`;
+  const message = error instanceof Error ? error.message.split("\n")[0] : String(error);
+  if (given) return `GUDGEON_NATIVE names ${given}, which was not built for ${here}; unset it, or name a module built for this machine (${message})`;
   const built = builtFor();
   if (built && !built.fits) {
     return (
@@ -47,7 +47,7 @@ function reasonOf(error: unknown, given: string | undefined): string {
     );
   }
   if ((error as { code?: unknown }).code !== "MODULE_NOT_FOUND") {
-    return `${said}; build it from source on this machine: clone https://github.com/gudgeon-mcp/gudgeon and run \`make build-node\``;
+    return `${message}; build it from source on this machine: clone https://github.com/gudgeon-mcp/gudgeon and run \`make build-node\``;
   }
   return (
     "dist/gudgeon.node is missing; in a checkout run `npm run build:native`, and a bundler must leave gudgeon out " +
@@ -55,7 +55,7 @@ function reasonOf(error: unknown, given: string | undefined): string {
   );
 }
 
-/** The platforms that the package names; undefined where its manifest is not found, as in a bundle. */
+/** Returns the platforms that the package names; undefined where its manifest is not found, as in a bundle. */
 function builtFor(): { name: string; fits: boolean } | undefined {
   let manifest: { name?: unknown; os?: readonly string[]; cpu?: readonly string[]; libc?: readonly string[] };
   try {

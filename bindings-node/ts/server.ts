@@ -5,12 +5,12 @@ import { checkedAnnotations, checkedToolAnnotations } from "./model/annotations.
 import { brandClass } from "./model/brand.js";
 import { refuseUnknown } from "./model/checks.js";
 import { promptFromWire, resourceFromWire, resourceTemplateFromWire, toolFromWire } from "./model/components.js";
+import { display } from "./model/display.js";
 import { ProtocolError } from "./model/errors.js";
 import { setServeInMemory } from "./model/in-memory.js";
-import { explainForeignNames } from "./model/other-sdks.js";
 import { then } from "./model/promises.js";
 import type { PromptResult } from "./model/results.js";
-import { shown } from "./model/shown.js";
+import { explainSdkNames } from "./model/sdk-names.js";
 import type { Completion, Maybe, Prompt, Resource, ResourceTemplate, Tool } from "./model/types/components.js";
 import type { Message } from "./model/types/content.js";
 import type { Context, Given, Middleware, Reply, ServerMembers } from "./model/types/context.js";
@@ -350,7 +350,7 @@ export class Server<L = unknown> implements ServerMembers<L> {
   mount(other: AnyServer, prefix: string): this;
   mount(...given: [string, AnyServer] | [AnyServer, string]): this {
     const [prefix, other] = (typeof given[1] === "string" ? [given[1], given[0]] : given) as [string, AnyServer];
-    const place = `mount(${shown(prefix)})`;
+    const place = `mount(${display(prefix)})`;
     if (typeof prefix !== "string" || !/^[A-Za-z0-9_.-]+$/.test(prefix)) {
       throw new TypeError(`${place}: a prefix is one or more letters, digits, '_', '-' or '.', as in mount("shelf", other)`);
     }
@@ -522,7 +522,7 @@ export class Server<L = unknown> implements ServerMembers<L> {
 }
 
 brandClass("Server", Server);
-explainForeignNames("Server", Server);
+explainSdkNames("Server", Server);
 
 interface CommonOptions {
   title?: unknown; description?: unknown; icons?: unknown; meta?: unknown; tags?: unknown; timeoutMs?: number | undefined;

@@ -73,9 +73,9 @@ test("a list without blocks, and other keys beside content, are data", async (t)
 test("what is nearly of that shape is refused by name", async (t) => {
   const reported = t.mock.method(console, "error", () => {});
   for (const [value, problem] of [
-    [{ content: "text", isError: true }, /content is no list/],
-    [{ content: [{ type: "text" }], isError: true }, /content\[0\] is no content block/],
-    [{ content: [{ type: "image", data: new Uint8Array(1), mimeType: "image/png" }] }, /content\[0\] is no content block/],
+    [{ content: "text", isError: true }, /content is not a list/],
+    [{ content: [{ type: "text" }], isError: true }, /content\[0\] is not a content block/],
+    [{ content: [{ type: "image", data: new Uint8Array(1), mimeType: "image/png" }] }, /content\[0\] is not a content block/],
     [{ content: [], isError: true, extra: 1 }, /it has the key "extra"/],
   ]) {
     const result = await call(t, value, {});

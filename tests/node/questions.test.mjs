@@ -188,7 +188,7 @@ test("a question has a text, a key that is one, and options that there are", () 
   assert.throws(() => ask.sample("Hi", { maxTokenz: 5 }), /^TypeError: sample\(\): unknown option 'maxTokenz'; did you mean 'maxTokens'\?$/);
   assert.throws(() => ask.elicit("", z.boolean()), /^TypeError: a question begins with its text, not ""/);
   assert.throws(() => ask.elicitUrl(undefined, "https://a.example"), /^TypeError: a question begins with its text, not undefined/);
-  for (const key of ["", 5]) assert.throws(() => ask.roots({ key }), /^TypeError: key must be a text that names the question, not /);
+  for (const key of ["", 5]) assert.throws(() => ask.roots({ key }), /^TypeError: key must be a non-empty string that names the question, not /);
   assert.equal(ask.sample("", { key: "k" }).key, "k");
 });
 
@@ -233,5 +233,5 @@ test("a handler may return one question or a list of them, never both with an an
   assert.deepEqual(questionsIn(a), [a]);
   assert.deepEqual(questionsIn([a, b]), [a, b]);
   for (const value of [undefined, "x", [], ["x"], { a }]) assert.equal(questionsIn(value), undefined);
-  assert.throws(() => questionsIn([a, "x"]), /the result\[1\] is no question/);
+  assert.throws(() => questionsIn([a, "x"]), /the result\[1\] is not a question/);
 });

@@ -87,10 +87,10 @@ test("a schema that can't be written fails with the mend", () => {
     [old("acme"), /this acme schema .* ~standard\.jsonSchema/],
     [z.object({ at: z.date() }), /zod can't write the input side of this schema as JSON Schema: Date cannot .*ISO 8601/],
     [{ a: z.string() }, /"a" holds a schema, but the object around it is not a schema; wrap it, as in z\.object\(\{ a: … \}\)/],
-    [() => 1, /a function is no schema; give a Standard Schema \(zod, valibot, arktype\) or a JSON Schema object/],
-    ["string", /a string is no schema/],
-    [null, /null is no schema/],
-    [[], /a list is no schema/],
+    [() => 1, /a function is not a schema; give a Standard Schema \(zod, valibot, arktype\) or a JSON Schema object/],
+    ["string", /a string is not a schema/],
+    [null, /null is not a schema/],
+    [[], /a list is not a schema/],
     [{ type: "object", default: 1n }, /the schema\.default is a BigInt/],
   ];
   for (const [schema, message] of cases) assert.throws(() => compileInput(schema, PLACE), { name: "TypeError", message });

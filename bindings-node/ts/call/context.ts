@@ -1,10 +1,10 @@
 import { refuseUnknown } from "../model/checks.js";
 import { NotSupported } from "../model/errors.js";
 import { toJson } from "../model/json.js";
-import { explainForeignNames } from "../model/other-sdks.js";
 import { isPromise } from "../model/promises.js";
 import { type Asked, isQuestion, outcomeOf } from "../model/questions.js";
 import type { ResourceResult } from "../model/results.js";
+import { explainSdkNames } from "../model/sdk-names.js";
 import type { Implementation, LogLevel, Maybe, Revision, Root } from "../model/types/components.js";
 import type { Message, Meta } from "../model/types/content.js";
 import type { Context, ServerMembers } from "../model/types/context.js";
@@ -301,7 +301,7 @@ function handled<T>(answer: Promise<T>): Promise<T> {
   return answer;
 }
 
-explainForeignNames("Context", CallContext);
+explainSdkNames("Context", CallContext);
 
 const END =
   "this run of the handler was cancelled: by the client, by its timeout, because the server stops, or to be replayed when " +

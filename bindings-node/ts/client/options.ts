@@ -1,5 +1,5 @@
 import { type Check, checkedElsewhere, checkOptions, type Checks, oneOf, refuseUnknown, yesOrNo } from "../model/checks.js";
-import { FOREIGN_OPTIONS } from "../model/other-sdk-options.js";
+import { SDK_OPTIONS } from "../model/sdk-options.js";
 import type { CallOptions, ClientOptions } from "../model/types/client.js";
 import { isObject } from "../model/values.js";
 
@@ -51,13 +51,13 @@ const MORE = {
 
 /** Refuses unknown options and values that are not allowed; `place` begins the text. */
 export function checkClientOptions(place: string, options: ClientOptions): void {
-  refuseUnknown(place, Object.keys(CLIENT), options, FOREIGN_OPTIONS.client);
+  refuseUnknown(place, Object.keys(CLIENT), options, SDK_OPTIONS.client);
   checkOptions(place, CLIENT, { ...options });
 }
 
 /** Checks the options of one call. */
 export function checkCallOptions(call: keyof typeof MORE, name: string, options: object): void {
   const place = `${call}(${JSON.stringify(name)})`;
-  refuseUnknown(place, Object.keys(MORE[call]), options, FOREIGN_OPTIONS.call);
+  refuseUnknown(place, Object.keys(MORE[call]), options, SDK_OPTIONS.call);
   checkOptions(place, MORE[call], { ...options });
 }

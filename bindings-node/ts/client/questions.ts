@@ -1,10 +1,10 @@
 import { pathToFileURL } from "node:url";
 
+import { display } from "../model/display.js";
 import { Cancelled, Declined } from "../model/errors.js";
 import { toJson } from "../model/json.js";
 import { cancelled, declined } from "../model/questions.js";
 import { sampleRequestFromWire, sampleResultToWire } from "../model/sampling.js";
-import { shown } from "../model/shown.js";
 import type { ClientOptions, ElicitRequest, InputRequired, SampleRequest } from "../model/types/client.js";
 import type { Root } from "../model/types/components.js";
 import type { SampleResult } from "../model/types/questions.js";
@@ -45,7 +45,7 @@ export async function answer(options: ClientOptions, what: Asked, params: Wire, 
       if (result instanceof Declined || result instanceof Cancelled) throw result;
       if (result === declined) throw new Declined("the user declined");
       if (result === cancelled) throw new Cancelled("the user cancelled");
-      if (typeof result !== "string" && !isObject(result)) throw new TypeError(`onSample must return a string or a SampleResult, not ${shown(result)}`);
+      if (typeof result !== "string" && !isObject(result)) throw new TypeError(`onSample must return a string or a SampleResult, not ${display(result)}`);
       return toJson(sampleResultToWire(result as string | SampleResult), "what onSample gave");
     }
     case "roots": {
@@ -79,7 +79,7 @@ export function elicitResult(request: ElicitRequest, given: unknown): Wire {
   if (names.length === 1 && only !== undefined && given !== undefined) return { action: "accept", content: { [only]: given } };
   const wanted = names.length > 0 ? `an object with ${names.join(", ")}` : "true or false";
   throw new TypeError(
-    `onElicit returned ${given === undefined ? "nothing" : shown(given)} for ${JSON.stringify(request.message)}; return ${wanted}, declined, or cancelled`,
+    `onElicit returned ${given === undefined ? "nothing" : display(given)} for ${JSON.stringify(request.message)}; return ${wanted}, declined, or cancelled`,
   );
 }
 
@@ -122,7 +122,7 @@ export function rootsToWire(roots: readonly (string | Root)[]): Root[] {
   return roots.map((root, index) => {
     const given = typeof root === "string" ? { uri: root } : root;
     if (!isObject(given) || typeof given.uri !== "string") {
-      throw new TypeError(`roots[${index}] must be a file: URI, a path, or { uri, name }, not ${shown(root)}`);
+      throw new TypeError(`roots[${index}] must be a file: URI, a path, or { uri, name }, not ${display(root)}`);
     }
     if (/^file:\/\//i.test(given.uri)) return given;
     if (/^[a-z][a-z0-9+.-]*:\/\//i.test(given.uri)) {

@@ -1,6 +1,6 @@
 import { refuseUnknown } from "../model/checks.js";
+import { display } from "../model/display.js";
 import { ConnectionLost } from "../model/errors.js";
-import { shown } from "../model/shown.js";
 import type { Change, Subscription } from "../model/types/client.js";
 import { errorOf } from "./errors.js";
 import type { Listening, Taken } from "./wire.js";
@@ -35,7 +35,7 @@ export class Subscribing implements Subscription {
     refuseUnknown("subscribe()", ["uris", "tools", "resources", "prompts"], wanted, { uri: "uris" }, "member");
     const { uris = [], tools, prompts, resources } = wanted;
     const wrong = uris.findIndex((uri) => typeof uri !== "string");
-    if (wrong >= 0) throw new TypeError(`subscribe(): uris[${wrong}] must be a string, not ${shown(uris[wrong])}`);
+    if (wrong >= 0) throw new TypeError(`subscribe(): uris[${wrong}] must be a string, not ${display(uris[wrong])}`);
     this.#wire = wire;
     this.#filter = {
       ...(tools === true && { toolsListChanged: true }),

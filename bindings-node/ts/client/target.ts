@@ -1,6 +1,6 @@
 import { checked, native, type NativeClient } from "../native.js";
+import { display } from "../model/display.js";
 import { type InMemoryTransport, nameInMemory, type ServeInMemory, serveInMemoryOf, type TestMode } from "../model/in-memory.js";
-import { shown } from "../model/shown.js";
 import { pump } from "../model/transport.js";
 import type { Command, Target } from "../model/types/client.js";
 import type { Transport } from "../model/types/server.js";
@@ -87,11 +87,11 @@ function url(text: string, headers: Headers, place: string): Reached {
 function command(given: Command, place: string): Reached {
   const { command, args = [], env = {}, cwd, restart } = given;
   if (given.type !== undefined && given.type !== "stdio") {
-    throw new TypeError(`${place}: the type of a command must be "stdio", not ${shown(given.type)}; for a URL write { url }`);
+    throw new TypeError(`${place}: the type of a command must be "stdio", not ${display(given.type)}; for a URL write { url }`);
   }
-  if (typeof command !== "string" || command === "") throw new TypeError(`${place}: command must be a program's name or path, not ${shown(command)}`);
+  if (typeof command !== "string" || command === "") throw new TypeError(`${place}: command must be a program's name or path, not ${display(command)}`);
   const wrong = Array.isArray(args) ? args.findIndex((one) => typeof one !== "string") : 0;
-  if (wrong >= 0) throw new TypeError(`${place}: args must be a list of strings, not ${shown(args)}`);
+  if (wrong >= 0) throw new TypeError(`${place}: args must be a list of strings, not ${display(args)}`);
   const named = Object.entries(env).find(([, value]) => typeof value !== "string");
   if (named) throw new TypeError(`${place}: env.${named[0]} must be a string`);
   const json = JSON.stringify({ command, args, env: Object.entries(env), cwd });

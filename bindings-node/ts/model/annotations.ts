@@ -1,5 +1,5 @@
 import { checkOptions, type Checks, refuseUnknown, text, yesOrNo } from "./checks.js";
-import { shown } from "./shown.js";
+import { display } from "./display.js";
 import type { ToolAnnotations } from "./types/content.js";
 import { isObject } from "./values.js";
 
@@ -41,7 +41,7 @@ export function checkedAnnotations(place: string, given: object): Wire {
 }
 
 function check(place: string, checks: Checks, given: unknown): void {
-  if (!isObject(given)) throw new TypeError(`${place}: annotations must be an object, not ${shown(given)}`);
+  if (!isObject(given)) throw new TypeError(`${place}: annotations must be an object, not ${display(given)}`);
   refuseUnknown(`${place}: annotations`, Object.keys(checks), given, {}, "member");
   checkOptions(`${place}: annotations`, checks, { ...given });
 }

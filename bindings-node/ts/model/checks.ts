@@ -1,4 +1,4 @@
-import { shown } from "./shown.js";
+import { display } from "./display.js";
 import { type Advice, unknownName } from "./unknown-names.js";
 import { isObject } from "./values.js";
 
@@ -11,7 +11,7 @@ export function checkOptions(place: string, checks: Checks, given: Readonly<Reco
   for (const [name, check] of Object.entries(checks)) {
     const value = Object.hasOwn(given, name) ? given[name] : undefined;
     const wrong = value === undefined ? undefined : check(value);
-    if (wrong !== undefined) throw new TypeError(`${place}: ${name} ${wrong}, not ${shown(value)}`);
+    if (wrong !== undefined) throw new TypeError(`${place}: ${name} ${wrong}, not ${display(value)}`);
   }
 }
 
@@ -21,7 +21,7 @@ export function checkOptions(place: string, checks: Checks, given: Readonly<Reco
  * @param kind - The sort of member. Default: "option".
  */
 export function refuseUnknown(place: string, known: readonly string[], given: unknown, advice?: Advice, kind = "option"): void {
-  if (!isObject(given)) throw new TypeError(`${place}: the ${kind}s must be an object, not ${shown(given)}`);
+  if (!isObject(given)) throw new TypeError(`${place}: the ${kind}s must be an object, not ${display(given)}`);
   const other = Object.keys(given).find((name) => !known.includes(name) && given[name] !== undefined);
   if (other !== undefined) throw new TypeError(`${place}: ${unknownName(kind, other, known, advice)}`);
 }

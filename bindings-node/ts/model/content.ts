@@ -1,5 +1,5 @@
 import { isMarked, mark } from "./brand.js";
-import { shown } from "./shown.js";
+import { display } from "./display.js";
 import type {
   AudioContent, Content, ContentMark, EmbeddedResource, ImageContent, Message, Meta, Other, ResourceContents, ResourceLink,
   TextContent, ToolOutcome, ToolUse,
@@ -169,7 +169,7 @@ export function isMessage(value: unknown): value is Message {
 export function asContent(value: unknown): Content {
   if (typeof value === "string") return text(value);
   if (isContent(value)) return value;
-  throw new TypeError(`content must be a string or made by text(), image(), audio(), file(), resourceLink() or embed(), not ${shown(value)}`);
+  throw new TypeError(`content must be a string or made by text(), image(), audio(), file(), resourceLink() or embed(), not ${display(value)}`);
 }
 
 /** Returns all texts, joined by line breaks. */
@@ -302,7 +302,7 @@ function fromBase64(data: string): Uint8Array {
 
 function bytesOf(data: unknown, place: string): Uint8Array {
   if (data instanceof Uint8Array) return data;
-  throw new TypeError(`${place} takes bytes as a Uint8Array, not ${shown(data)}; for a path use file(), or read the file first`);
+  throw new TypeError(`${place} takes bytes as a Uint8Array, not ${display(data)}; for a path use file(), or read the file first`);
 }
 
 /** Throws a TypeError unless the value is a string: in JavaScript no compiler checks it. */

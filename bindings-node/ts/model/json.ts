@@ -99,7 +99,7 @@ const PLAIN = new Set(["Object", "Array", "Boolean", "Number", "String"]);
 
 const BYTES = "use image(), audio(), embed(), or base64 text";
 
-const LOST: readonly (readonly [made: abstract new (...args: never[]) => object, name: string, mend: string])[] = [
+const LOST: readonly (readonly [made: abstract new (...args: never[]) => object, name: string, fix: string])[] = [
   [Map, "a Map", "write Object.fromEntries(map)"],
   [Set, "a Set", "write [...set]"],
   [ArrayBuffer, "an ArrayBuffer", BYTES],

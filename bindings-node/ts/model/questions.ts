@@ -41,7 +41,7 @@ export function questionsIn(value: unknown): readonly Asked[] | undefined {
   if (!Array.isArray(value) || !value.some(isQuestion)) return undefined;
   const other = value.findIndex((item) => !isQuestion(item));
   if (other < 0) return value as Asked[];
-  throw new TypeError(`the result[${other}] is no question: a handler returns questions, or its answer, never both`);
+  throw new TypeError(`the result[${other}] is not a question; a handler returns either questions or its result`);
 }
 
 /** Returns the outcome of a question: its answer or a refusal. */

@@ -4,7 +4,7 @@ import {
   asContent, contentListFromWire, contentsFromWire, contentsToWire, contentToWire, isMessage, messageFromWire, messageToWire,
   textOf, user,
 } from "./content.js";
-import { shown } from "./shown.js";
+import { display } from "./display.js";
 import type { Content, Message, Meta, ResourceContents } from "./types/content.js";
 import { isObject } from "./values.js";
 
@@ -79,23 +79,23 @@ export class PromptResult {
   /** A string becomes a message of the user. */
   constructor(messages: readonly (string | Message)[], rest: { description?: string | undefined } = {}) {
     refuseUnknown("PromptResult", ["description"], rest);
-    if (!Array.isArray(messages)) throw new TypeError(`PromptResult: messages must be a list of strings, user(…) and assistant(…), not ${shown(messages)}`);
+    if (!Array.isArray(messages)) throw new TypeError(`PromptResult: messages must be a list of strings, user(…) and assistant(…), not ${display(messages)}`);
     this.messages = messages.map((one: unknown, index) => {
       if (typeof one === "string") return user(one);
       if (isMessage(one)) return one;
-      throw new TypeError(`PromptResult: messages[${index}] must be a string, user(…) or assistant(…), not ${shown(one)}`);
+      throw new TypeError(`PromptResult: messages[${index}] must be a string, user(…) or assistant(…), not ${display(one)}`);
     });
     this.description = rest.description;
   }
 }
 
-/** Refuses what is no resource's contents. */
+/** Throws a TypeError for a value that is not a resource's contents. */
 function checkedContents(one: unknown): ResourceContents {
   if (isObject(one) && typeof one["uri"] === "string") {
     const { text, blob } = one;
     if (text === undefined ? blob instanceof Uint8Array : typeof text === "string") return one as unknown as ResourceContents;
   }
-  throw new TypeError(`ResourceResult: contents must be a string, a Uint8Array, { uri, text }, { uri, blob } or a list of these, not ${shown(one)}`);
+  throw new TypeError(`ResourceResult: contents must be a string, a Uint8Array, { uri, text }, { uri, blob } or a list of these, not ${display(one)}`);
 }
 
 brandClass("ToolResult", ToolResult);

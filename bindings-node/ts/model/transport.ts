@@ -21,7 +21,7 @@ export async function pump(fd: number, transport: Transport, keepsAlive: boolean
 async function receiveInto(socket: Socket, transport: Transport): Promise<void> {
   for (let message = await transport.receive(); message !== undefined; message = await transport.receive()) {
     if (typeof message !== "string") {
-      throw new TypeError(`receive() of a Transport must return a string, or undefined at the end, not ${shown(message)}`);
+      throw new TypeError(`receive() of a Transport must return a string, or undefined at the end, not ${classOf(message)}`);
     }
     // JSON may contain line breaks between its tokens; a frame is one line.
     const isFlowing = socket.write(message.replace(/[\r\n]+/g, " ") + "\n");
@@ -30,7 +30,7 @@ async function receiveInto(socket: Socket, transport: Transport): Promise<void> 
   socket.end();
 }
 
-function shown(value: unknown): string {
+function classOf(value: unknown): string {
   return typeof value === "object" && value !== null ? value.constructor.name : String(value);
 }
 

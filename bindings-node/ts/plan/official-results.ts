@@ -18,10 +18,10 @@ export function officialToolResult(value: unknown): ToolResult | undefined {
   if (!isNamed && !isListed) return undefined;
   const refuse = (problem: string): never => refuseShape("tool", "{ content, isError }", problem, "ToolResult(content, { isError })");
   if (other !== undefined) refuse(`it has the key ${JSON.stringify(other)}`);
-  if (isError !== undefined && typeof isError !== "boolean") refuse("isError is no boolean");
-  if (_meta !== undefined && !isObject(_meta)) refuse("_meta is no object");
-  if (!Array.isArray(content)) return refuse("content is no list");
-  const blocks = content.map((item, at) => contentOf(item) ?? refuse(`content[${at}] is no content block`));
+  if (isError !== undefined && typeof isError !== "boolean") refuse("isError is not a boolean");
+  if (_meta !== undefined && !isObject(_meta)) refuse("_meta is not an object");
+  if (!Array.isArray(content)) return refuse("content is not a list");
+  const blocks = content.map((item, at) => contentOf(item) ?? refuse(`content[${at}] is not a content block`));
   return new ToolResult(blocks, { structuredContent, isError: isError as boolean | undefined, meta: _meta as Meta | undefined });
 }
 
@@ -31,7 +31,7 @@ export function officialResourceResult(value: unknown): ResourceResult | undefin
   const { contents, _meta } = value;
   if (!Array.isArray(contents) || !contents.every((item) => isObject(item) && "uri" in item)) return undefined;
   const refuse = (problem: string): never => refuseShape("resource", "{ contents }", problem, "ResourceResult(contents)");
-  if (_meta !== undefined && !isObject(_meta)) refuse("_meta is no object");
+  if (_meta !== undefined && !isObject(_meta)) refuse("_meta is not an object");
   const read = contents.map((item, at) =>
     isContents(item) ? contentsFromWire(item) : refuse(`contents[${at}] needs a uri with text, or with blob in base64, as strings`),
   );
@@ -45,7 +45,7 @@ export function officialPromptResult(value: unknown): PromptResult | undefined {
   const refuse = (problem: string): never => refuseShape("prompt", "{ messages, description }", problem, "PromptResult(messages, { description })");
   const other = otherThan(value, ["messages", "description", "_meta"]);
   if (other !== undefined) refuse(`it has the key ${JSON.stringify(other)}`);
-  if (description !== undefined && typeof description !== "string") refuse("description is no string");
+  if (description !== undefined && typeof description !== "string") refuse("description is not a string");
   const read = messages.map((item, at) => messageOf(item) ?? refuse(`messages[${at}] needs role, "user" or "assistant", and content`));
   return new PromptResult(read, { description: description as string | undefined });
 }
@@ -74,7 +74,7 @@ function isContents(item: unknown): item is Record<string, unknown> {
   return (typeof item["text"] === "string") !== (typeof item["blob"] === "string");
 }
 
-/** No instance of a class: those are data, or refused elsewhere. */
+/** Returns false for instances of classes, which are data or refused elsewhere. */
 function isPlain(value: unknown): value is Record<string, unknown> {
   return isObject(value) && Object.getPrototypeOf(value) === Object.prototype;
 }

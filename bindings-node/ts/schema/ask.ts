@@ -111,15 +111,15 @@ function accepted<T>(result: Wire, message: string, read: () => T): T {
 
 /** Adds to a mismatch's message that the answer failed. */
 function inAnswer(read: () => Maybe<unknown>, place: string): Maybe<unknown> {
-  const retell = (error: unknown): never => {
+  const explain = (error: unknown): never => {
     if (error instanceof SchemaMismatch) throw new SchemaMismatch(`the answer to ${place}: ${error.message}`, error.side, error.problem);
     throw error;
   };
   try {
     const value = read();
-    return isPromise(value) ? value.catch(retell) : value;
+    return isPromise(value) ? value.catch(explain) : value;
   } catch (error) {
-    return retell(error);
+    return explain(error);
   }
 }
 
@@ -135,7 +135,7 @@ function make<T>(fields: Omit<Asked<T>, keyof Question<T>>): Question<T> {
   const { message, key } = fields;
   checkText(message);
   if (key !== undefined && (typeof key !== "string" || key === "")) {
-    throw new TypeError(`key must be a text that names the question, not ${JSON.stringify(key)}`);
+    throw new TypeError(`key must be a non-empty string that names the question, not ${JSON.stringify(key)}`);
   }
   return markedQuestion(fields);
 }

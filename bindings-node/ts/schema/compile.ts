@@ -128,7 +128,7 @@ function plain(schema: unknown, place: string): JsonObject {
   if (!isObject(schema)) {
     const found = schema === null ? "null" : Array.isArray(schema) ? "a list" : typeof schema === "object" ? "an object" : `a ${typeof schema}`;
     throw new TypeError(
-      `${place}: ${found} is no schema; give a Standard Schema (zod, valibot, arktype) or a JSON Schema object`,
+      `${place}: ${found} is not a schema; give a Standard Schema (zod, valibot, arktype) or a JSON Schema object`,
     );
   }
   const bare = Object.keys(schema).find((name) => standardOf(schema[name]) !== undefined);

@@ -2,7 +2,7 @@ import {
   type Check, checkedElsewhere, checkOptions, type Checks, classes, count, icons, list, milliseconds, oneOf, refuseUnknown,
   text, yesOrNo,
 } from "../model/checks.js";
-import { FOREIGN_OPTIONS } from "../model/other-sdk-options.js";
+import { SDK_OPTIONS } from "../model/sdk-options.js";
 import type { PromptOptions, ResourceOptions, ToolOptions } from "../model/types/options.js";
 import { isObject } from "../model/values.js";
 
@@ -52,7 +52,7 @@ const CHECKS: {
 
 /** Refuses unknown options and values that are not allowed; `place` begins the text. */
 export function checkComponentOptions(kind: keyof typeof CHECKS, place: string, options: object): void {
-  refuseUnknown(place, Object.keys(CHECKS[kind]), options, FOREIGN_OPTIONS[kind]);
+  refuseUnknown(place, Object.keys(CHECKS[kind]), options, SDK_OPTIONS[kind]);
   checkOptions(place, CHECKS[kind], { ...options });
 }
 

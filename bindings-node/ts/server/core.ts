@@ -1,8 +1,8 @@
 import { checked, native, type NativeServer } from "../native.js";
+import { display } from "../model/display.js";
 import { ResourceNotFound } from "../model/errors.js";
 import { toJson } from "../model/json.js";
 import type { ResourceResult } from "../model/results.js";
-import { shown } from "../model/shown.js";
 import type { Context, Middleware, ServerMembers } from "../model/types/context.js";
 import type { ServerOptions } from "../model/types/options.js";
 import { isObject } from "../model/values.js";
@@ -287,7 +287,7 @@ export function setCore(server: object, core: ServerCore): void {
 /** Returns the core of a `Server` of any copy of the package; throws a TypeError for another value. */
 export function coreOf(server: unknown, place: string): ServerCore {
   const core = isObject(server) ? (server as Record<symbol, unknown>)[CORE] : undefined;
-  if (core === undefined) throw new TypeError(`${place}: the server must be a Server of gudgeon, not ${shown(server)}`);
+  if (core === undefined) throw new TypeError(`${place}: the server must be a Server of gudgeon, not ${display(server)}`);
   return core as ServerCore;
 }
 

@@ -1,5 +1,5 @@
 import { bytes, type Check, checkOptions, count, isUrl, list, milliseconds, refuseUnknown, yesOrNo } from "../model/checks.js";
-import { FOREIGN_OPTIONS } from "../model/other-sdk-options.js";
+import { SDK_OPTIONS } from "../model/sdk-options.js";
 import type { HttpOptions } from "../model/types/options.js";
 import { isObject } from "../model/values.js";
 
@@ -30,7 +30,7 @@ const CHECKS: { readonly [K in keyof Required<HttpOptions>]: Check } = {
 
 /** Returns checked options as the native half reads them; `place` begins the text of errors. */
 export function httpOptions(place: string, given: HttpOptions, more: Readonly<Record<string, unknown>> = {}): string {
-  refuseUnknown(place, Object.keys(CHECKS), given, FOREIGN_OPTIONS.http);
+  refuseUnknown(place, Object.keys(CHECKS), given, SDK_OPTIONS.http);
   checkOptions(place, CHECKS, { ...given });
   return JSON.stringify({ ...given, ...more });
 }

@@ -2,7 +2,7 @@ import {
   bytes, type Check, checkedElsewhere, checkOptions, classes, count, icons, isUrl, milliseconds, oneOf, refuseUnknown, text,
   yesOrNo,
 } from "../model/checks.js";
-import { FOREIGN_OPTIONS } from "../model/other-sdk-options.js";
+import { SDK_OPTIONS } from "../model/sdk-options.js";
 import type { ServerOptions } from "../model/types/options.js";
 import { isObject } from "../model/values.js";
 
@@ -33,6 +33,6 @@ const CHECKS: { readonly [K in keyof Required<ServerOptions>]: Check } = {
 
 /** Refuses unknown options and values that are not allowed; `place` begins the error. */
 export function checkServerOptions(place: string, options: ServerOptions<unknown>): void {
-  refuseUnknown(place, Object.keys(CHECKS), options, FOREIGN_OPTIONS.server);
+  refuseUnknown(place, Object.keys(CHECKS), options, SDK_OPTIONS.server);
   checkOptions(place, CHECKS, { ...options });
 }

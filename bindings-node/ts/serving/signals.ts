@@ -11,16 +11,16 @@ export class Signals {
 
   constructor() {
     this.came = new Promise((resolve) => (this.#stop = resolve));
-    for (const name of Object.keys(NUMBERS)) process.on(name, this.#hear);
+    for (const name of Object.keys(NUMBERS)) process.on(name, this.#onSignal);
   }
 
   release(): void {
     // The handlers stay after a first signal, so that a second one exits at once.
     if (this.#count > 0) return;
-    for (const name of Object.keys(NUMBERS)) process.off(name, this.#hear);
+    for (const name of Object.keys(NUMBERS)) process.off(name, this.#onSignal);
   }
 
-  readonly #hear = (name: string): void => {
+  readonly #onSignal = (name: string): void => {
     if (++this.#count > 1) process.exit(128 + (NUMBERS[name] ?? 0));
     this.#stop();
   };

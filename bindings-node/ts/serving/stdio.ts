@@ -1,11 +1,11 @@
 import type { ServerCore } from "../server/core.js";
 import { Connection, GRACE_MS } from "./connection.js";
 import { endProcess, Signals } from "./signals.js";
-import { tellTerminal } from "./terminal.js";
+import { hintInTerminal } from "./terminal.js";
 
 /** Serves over standard input and output until the client disconnects or a signal arrives; then the process ends. */
 export async function runStdio(core: ServerCore, graceMs = GRACE_MS): Promise<void> {
-  tellTerminal(core.server.name);
+  hintInTerminal(core.server.name);
   const signals = new Signals();
   endLine();
   try {

@@ -4,8 +4,8 @@ import { basename, relative } from "node:path";
 
 const STDIN = 0;
 
-/** Says on stderr that a server waits for a client, where standard input is a terminal and it would look hung. */
-export function tellTerminal(server: string): void {
+/** Writes to stderr that a server waits for a client if standard input is a terminal, where it would look hung. */
+export function hintInTerminal(server: string): void {
   if (!isTerminal()) return;
   const { argv0, argv, execArgv } = process;
   const words = [basename(argv0), ...execArgv, ...(argv[1] === undefined ? [] : [relative("", argv[1])]), ...argv.slice(2)];

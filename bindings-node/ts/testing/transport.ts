@@ -47,22 +47,22 @@ class Tap implements Transport, InMemoryTransport {
   readonly onSend = (listener: () => void): void => void this.core.sendListeners.add(listener);
 
   async send(message: string): Promise<void> {
-    const said = parse(message);
-    const isRound = isObject(said["params"]) && "requestState" in said["params"];
+    const frame = parse(message);
+    const isRound = isObject(frame["params"]) && "requestState" in frame["params"];
     const serving = await this.#served(isRound && this.faults.restartBetweenRounds === true);
     this.recorder?.record(">", message);
-    if (HANDSHAKE.includes(said["method"])) {
-      this.#opening.add(said["id"]);
-      return serving.hear(message);
+    if (HANDSHAKE.includes(frame["method"])) {
+      this.#opening.add(frame["id"]);
+      return serving.receive(message);
     }
-    const copies = this.#toServer(said["id"]);
-    const isRequest = "method" in said && "id" in said;
-    if (copies > 0) serving.hear(message);
-    if (copies > 1 && isRequest) this.#late.set(said["id"], message);
-    else if (copies > 1) serving.hear(message);
-    const question = "method" in said ? undefined : this.#lateQuestions.get(said["id"]);
+    const copies = this.#toServer(frame["id"]);
+    const isRequest = "method" in frame && "id" in frame;
+    if (copies > 0) serving.receive(message);
+    if (copies > 1 && isRequest) this.#late.set(frame["id"], message);
+    else if (copies > 1) serving.receive(message);
+    const question = "method" in frame ? undefined : this.#lateQuestions.get(frame["id"]);
     if (question !== undefined) {
-      this.#lateQuestions.delete(said["id"]);
+      this.#lateQuestions.delete(frame["id"]);
       this.#inbox.send(question);
     }
   }
@@ -77,18 +77,18 @@ class Tap implements Transport, InMemoryTransport {
     (await this.#serving)?.close();
   }
 
-  async #say(message: string): Promise<void> {
-    const said = parse(message);
-    const id = "method" in said ? undefined : said["id"];
+  async #onSent(message: string): Promise<void> {
+    const frame = parse(message);
+    const id = "method" in frame ? undefined : frame["id"];
     const late = this.#late.get(id);
     if (late !== undefined) {
       this.#late.delete(id);
-      (await this.#served(false)).hear(late);
+      (await this.#served(false)).receive(late);
     }
     this.recorder?.record("<", message);
-    const copies = id !== undefined && this.#opening.has(id) ? 1 : this.#toClient(said["id"]);
-    const isQuestion = "method" in said && "id" in said;
-    if (isQuestion && copies > 1) this.#lateQuestions.set(said["id"], message);
+    const copies = id !== undefined && this.#opening.has(id) ? 1 : this.#toClient(frame["id"]);
+    const isQuestion = "method" in frame && "id" in frame;
+    if (isQuestion && copies > 1) this.#lateQuestions.set(frame["id"], message);
     for (let copy = 0; copy < (isQuestion ? Math.min(copies, 1) : copies); copy++) this.#inbox.send(message);
   }
 
@@ -100,20 +100,20 @@ class Tap implements Transport, InMemoryTransport {
   }
 
   async #start(): Promise<Serving> {
-    return new Serving(this.core, this.testMode, (message) => this.#say(message), () => this.#inbox.end());
+    return new Serving(this.core, this.testMode, (message) => this.#onSent(message), () => this.#inbox.end());
   }
 }
 
 /** One run of the server, as by one process. */
 class Serving {
-  readonly #heard = new MessageQueue();
+  readonly #incoming = new MessageQueue();
   readonly #served: Promise<void>;
   #isEnding = false;
 
-  constructor(core: ServerCore, testMode: TestMode, say: (message: string) => Promise<void>, lost: () => void) {
+  constructor(core: ServerCore, testMode: TestMode, send: (message: string) => Promise<void>, lost: () => void) {
     const wire: Transport = {
-      receive: () => this.#heard.receive(),
-      send: say,
+      receive: () => this.#incoming.receive(),
+      send,
       close: async () => {
         if (!this.#isEnding) lost();
       },
@@ -122,8 +122,8 @@ class Serving {
     this.#served = serveTransport(core, wire, GRACE_MS, testMode).catch(() => undefined);
   }
 
-  hear(message: string): void {
-    this.#heard.send(message);
+  receive(message: string): void {
+    this.#incoming.send(message);
   }
 
   /** Waits for calls in flight; suspended handlers are discarded. */
@@ -136,7 +136,7 @@ class Serving {
   close(): void {
     // The lifespan is left even if the client no longer waits for that.
     void keepAliveUntil(this.#served);
-    this.#heard.end();
+    this.#incoming.end();
   }
 }
 
@@ -164,8 +164,8 @@ class MessageQueue {
 }
 
 function parse(message: string): Readonly<Record<string, unknown>> {
-  const said: unknown = JSON.parse(message);
-  return isObject(said) ? said : {};
+  const frame: unknown = JSON.parse(message);
+  return isObject(frame) ? frame : {};
 }
 
 /** Returns how often each message arrives. It depends on the message's id, if it has one, because the order of messages is not fixed. */

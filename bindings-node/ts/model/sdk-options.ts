@@ -11,7 +11,7 @@ const COMPONENT: Advice = {
   _meta: "meta",
 };
 
-export const FOREIGN_OPTIONS = {
+export const SDK_OPTIONS = {
   server: {
     auth: AUTH,
     authenticate: AUTH,

@@ -57,7 +57,7 @@ const NAMES = {
 } as const;
 
 /** Makes reading one of these names throw an error with its counterpart; setting one still works. */
-export function explainForeignNames(owner: keyof typeof NAMES, made: { readonly prototype: object }): void {
+export function explainSdkNames(owner: keyof typeof NAMES, made: { readonly prototype: object }): void {
   for (const [name, ours] of Object.entries(NAMES[owner])) {
     Object.defineProperty(made.prototype, name, {
       configurable: true,

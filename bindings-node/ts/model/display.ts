@@ -1,5 +1,5 @@
 /** Returns a value as error texts show it. */
-export function shown(value: unknown): string {
+export function display(value: unknown): string {
   try {
     return shortened(JSON.stringify(value) ?? String(value));
   } catch {
