@@ -1,14 +1,10 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 
-import { checked, native } from "./native.js";
-import { checkedAnnotations, checkedToolAnnotations } from "./model/annotations.js";
 import { brandClass } from "./model/brand.js";
 import { refuseUnknown } from "./model/checks.js";
 import { promptFromWire, resourceFromWire, resourceTemplateFromWire, toolFromWire } from "./model/components.js";
 import { display } from "./model/display.js";
-import { ProtocolError } from "./model/errors.js";
 import { setServeInMemory } from "./model/in-memory.js";
-import { then } from "./model/promises.js";
 import type { PromptResult } from "./model/results.js";
 import { explainSdkNames } from "./model/sdk-names.js";
 import type { Completion, Maybe, Prompt, Resource, ResourceTemplate, Tool } from "./model/types/components.js";
@@ -19,25 +15,19 @@ import type { Question } from "./model/types/questions.js";
 import type { Output, Schema, Variables } from "./model/types/schema.js";
 import type { AnyServer, FetchHandler, Listening, Principal, Registry, Transport } from "./model/types/server.js";
 import { isObject } from "./model/values.js";
-import { type CompiledSchema, compileInput, compileSchema } from "./schema/compile.js";
-import { makePlan, promptCall, type Steps, toolCall } from "./plan/plan.js";
-import { promptArguments } from "./plan/prompt-arguments.js";
-import { checkComponentOptions } from "./server/component-options.js";
-import { coreOf, isTemplate, type Kind, referenceTo, ServerCore, setCore } from "./server/core.js";
+import { coreOf, ServerCore, setCore } from "./server/core.js";
 import { httpOptions } from "./server/http-options.js";
+import {
+  type Handle, registerCompletion, registerMethod, registerNotification, registerPrompt, registerResource, registerRootsChanged,
+  registerTool,
+} from "./server/registration.js";
 import { RegistryView } from "./server/registry.js";
-import type { Visible } from "./server/visibility.js";
 import { answerFetch } from "./serving/fetch.js";
 import { Hosting } from "./serving/hosting.js";
 import { listen, runListening } from "./serving/listening.js";
 import { serveMemory, serveTransport } from "./serving/memory.js";
 import { answerNode, failNode } from "./serving/node-http.js";
 import { runStdio } from "./serving/stdio.js";
-
-type Wire = Record<string, unknown>;
-type Handle = (...args: unknown[]) => unknown;
-
-const NO_ARGUMENTS = { type: "object", properties: {} };
 
 /**
  * A server of tools, resources and prompts, for clients of every revision.
@@ -102,39 +92,8 @@ export class Server<L = unknown> implements ServerMembers<L> {
     options: ToolOptions<I, O>,
     handler: (args: Given<I>, ctx: Context<L>) => Maybe<Reply<O>>,
   ): this {
-    const place = placeOf("tool", name, options, handler);
-    checkComponentOptions("tool", place, options);
-    const { input = options.inputSchema, output, annotations, concurrency, replay, exposeErrors, unknownArguments } = options;
-    if (options.input && options.inputSchema) throw new TypeError(`${place}: input and inputSchema are one option; give one of them`);
-    const profile = this.#core.options.schemaProfile;
-    const given: CompiledSchema = input ? compileInput(input, `${place}, input`, profile) : { json: NO_ARGUMENTS, validate: undefined, fill: undefined };
-    const taken = output ? compileSchema(output, `${place}, output`, profile, "output") : undefined;
-    const properties = taken?.json["properties"];
-    const hasContentKey = isObject(properties) && "content" in properties;
-    return this.#register("tool", place, name, {
-      visible: options.visible,
-      declaration: {
-        ...common(options),
-        name,
-        inputSchema: given.json,
-        outputSchema: taken?.json,
-        annotations: annotations && checkedToolAnnotations(place, annotations as Wire),
-        // The library validates as well, and its messages reach the model.
-        validates: given.validate !== undefined,
-        // A plain JSON Schema is closed only if it says so itself.
-        closed: unknownArguments !== "ignore" && (!input || given.validate !== undefined),
-        concurrency,
-        replay,
-      },
-      steps: {
-        kind: "tool",
-        method: "tools/call",
-        exposeErrors,
-        hasContentKey,
-        params: (args) => ({ name, arguments: args }),
-        call: toolCall(handler as Handle, given.validate ?? given.fill, taken?.validate, hasContentKey),
-      },
-    });
+    registerTool(this.#core, name, options, handler as Handle);
+    return this;
   }
 
   /**
@@ -166,25 +125,8 @@ export class Server<L = unknown> implements ServerMembers<L> {
     options: ResourceOptions,
     handler: (variables: Variables<U>, ctx: Context<L>) => unknown,
   ): this {
-    const place = placeOf("resource", uri, options, handler);
-    checkComponentOptions("resource", place, options);
-    const hasVariables = isTemplate(uri);
-    const annotations = options.annotations && checkedAnnotations(place, options.annotations);
-    const { name = uri, mimeType, size, ttlMs, cacheScope, cacheMs } = options;
-    const call = handler as Handle;
-    return this.#register(hasVariables ? "resourceTemplate" : "resource", place, uri, {
-      visible: options.visible,
-      declaration: {
-        ...common(options), [hasVariables ? "uriTemplate" : "uri"]: uri, name, mimeType, annotations, size, ttlMs, cacheScope,
-        cacheMs,
-      },
-      steps: {
-        kind: "resource",
-        method: "resources/read",
-        params: (variables) => (hasVariables ? { uri, variables } : { uri }),
-        call,
-      },
-    });
+    registerResource(this.#core, uri, options, handler as Handle);
+    return this;
   }
 
   /**
@@ -221,19 +163,8 @@ export class Server<L = unknown> implements ServerMembers<L> {
       ctx: Context<L>,
     ) => Maybe<string | Message | readonly (string | Message)[] | PromptResult | Question<unknown>>,
   ): this {
-    const place = placeOf("prompt", name, options, handler);
-    checkComponentOptions("prompt", place, options);
-    const args = options.args ? compileInput(options.args, `${place}, args`, this.#core.options.schemaProfile) : undefined;
-    return this.#register("prompt", place, name, {
-      visible: options.visible,
-      declaration: { ...common(options), name, arguments: args ? promptArguments(args.json, `${place}, args`) : [] },
-      steps: {
-        kind: "prompt",
-        method: "prompts/get",
-        params: (given) => ({ name, arguments: given }),
-        call: promptCall(handler as Handle, args?.json ?? {}, args?.validate ?? args?.fill),
-      },
-    });
+    registerPrompt(this.#core, name, options, handler as Handle);
+    return this;
   }
 
   /**
@@ -256,19 +187,8 @@ export class Server<L = unknown> implements ServerMembers<L> {
       ctx: Context<L>,
     ) => Maybe<readonly string[] | Completion>,
   ): this {
-    const place = placeOf("complete", target, {}, handler);
-    const complete = handler as Handle;
-    return this.#register("completion", place, target, {
-      declaration: { argument },
-      steps: {
-        kind: "completion",
-        method: "completion/complete",
-        params: ({ value, arguments: given }) => ({
-          ref: referenceTo(target), argument: { name: argument, value }, context: { arguments: given },
-        }),
-        call: ({ value, arguments: given }, ctx) => complete(value, given, ctx),
-      },
-    });
+    registerCompletion(this.#core, target, argument, handler as Handle);
+    return this;
   }
 
   /**
@@ -286,15 +206,8 @@ export class Server<L = unknown> implements ServerMembers<L> {
     options: { params: P },
     handler: (params: Output<P>, ctx: Context<L>) => unknown,
   ): this {
-    const place = placeOf("method", name, options, handler);
-    const { json, validate, fill } = this.#paramsOf(place, options);
-    const read = validate ?? fill;
-    const call: Steps["call"] = (params, ctx) => then(read ? read(params) : params, (given) => (handler as Handle)(given, ctx));
-    return this.#register("method", place, name, {
-      // The messages of a library's own validation are better than those of its JSON Schema.
-      declaration: { params: validate ? undefined : json },
-      steps: { kind: "method", method: name, params: (params) => params, call },
-    });
+    registerMethod(this.#core, name, options, handler as Handle);
+    return this;
   }
 
   /** Registers a handler of a vendor's notification. Parameters and errors are those of `method`. */
@@ -303,23 +216,14 @@ export class Server<L = unknown> implements ServerMembers<L> {
     options: { params: P },
     handler: (params: Output<P>, ctx: Context<L>) => Maybe<void>,
   ): this {
-    const place = placeOf("notification", name, options, handler);
-    const call = this.#checkedCall(place, options, handler as Handle);
-    return this.#register("notification", place, name, {
-      declaration: {},
-      steps: { kind: "notification", method: name, params: (params) => params, call },
-    });
+    registerNotification(this.#core, name, options, handler as Handle);
+    return this;
   }
 
   /** Registers a function that is called when the client's roots have changed (up to 2025-11-25). Spec: Client Features › Roots. */
   onRootsChanged(handler: (ctx: Context<L>) => Maybe<void>): this {
-    const name = "notifications/roots/list_changed";
-    const place = placeOf("onRootsChanged", name, {}, handler);
-    const call: Steps["call"] = (_, ctx) => (handler as Handle)(ctx);
-    return this.#register("notification", place, name, {
-      declaration: {},
-      steps: { kind: "notification", method: name, params: (params) => params, call },
-    });
+    registerRootsChanged(this.#core, handler as Handle);
+    return this;
   }
 
   /**
@@ -490,59 +394,12 @@ export class Server<L = unknown> implements ServerMembers<L> {
   readonly node = (request: IncomingMessage & { principal?: Principal | undefined }, response: ServerResponse): void => {
     answerNode(this.#hosting.mounted(), request, response).catch((error: unknown) => failNode(response, error));
   };
-
-  #register(
-    kind: Kind | "completion" | "method" | "notification",
-    place: string,
-    key: string,
-    { declaration, steps, visible }: { declaration: Wire; steps: Steps; visible?: Visible | undefined },
-  ): this {
-    this.#core.register({ place, kind, key, declaration, plan: makePlan(this.#core, steps), seen: steps, visible });
-    return this;
-  }
-
-  #paramsOf(place: string, options: { params: Schema }): CompiledSchema {
-    refuseUnknown(place, ["params"], options, { input: "params", schema: "params" });
-    const { params: schema } = options;
-    if (schema === undefined) throw new TypeError(`${place}: params must be a schema, as in { params: z.object({ … }) }`);
-    return compileInput(schema, `${place}, params`, this.#core.options.schemaProfile, "parameter");
-  }
-
-  /** Returns the call of a notification, with the check of its params, which the core leaves to the binding. */
-  #checkedCall(place: string, options: { params: Schema }, handler: Handle): Steps["call"] {
-    const { json, validate, fill } = this.#paramsOf(place, options);
-    if (validate) return (params, ctx) => then(validate(params), (given) => handler(given, ctx));
-    const compiled = checked(`${place}, params`, () => new (native().NativeSchema)(JSON.stringify(json)));
-    return (params, ctx) => {
-      const problem = compiled.violation(JSON.stringify(params));
-      if (problem !== null) throw new ProtocolError(-32602, `Invalid params: ${problem}`);
-      return handler(fill ? fill(params) : params, ctx);
-    };
-  }
 }
 
 brandClass("Server", Server);
 explainSdkNames("Server", Server);
 
-interface CommonOptions {
-  title?: unknown; description?: unknown; icons?: unknown; meta?: unknown; tags?: unknown; timeoutMs?: number | undefined;
-  visible?: Visible | undefined; enabled?: boolean | undefined;
-}
-
-function common({ title, description, icons, meta, tags, timeoutMs, visible, enabled = true }: CommonOptions): Wire {
-  return { title, description, icons, _meta: meta, tags, timeoutMs, enabled, guarded: visible !== undefined };
-}
-
 /** Returns the principal in the second argument of `fetch`, which may be any object of a host. */
 function principalIn(extra: unknown): Principal | undefined {
   return isObject(extra) ? (extra["principal"] as Principal | undefined) : undefined;
-}
-
-function placeOf(kind: string, name: unknown, options: unknown, handler: unknown): string {
-  const place = `${kind} ${JSON.stringify(name)}`;
-  if (typeof name !== "string") throw new TypeError(`${place}: the name must be a string`);
-  if (typeof options === "function") throw new TypeError(`${place}: the options come before the handler; without options write {}`);
-  if (typeof options !== "object" || options === null) throw new TypeError(`${place}: the options must be an object; without options write {}`);
-  if (typeof handler !== "function") throw new TypeError(`${place}: the handler must be a function`);
-  return place;
 }
