@@ -86,7 +86,7 @@ for (const options of ERAS) {
         }
       });
 
-      test(`${kind}: what never fits ends in an error that says why`, async () => {
+      test(`${kind}: three invalid answers end in an error with the reason`, async () => {
         const answers = { "Who?": "Ada", "How many?": 3 };
         for (const name of isAsync(kind) ? ["buy", "tries", "several"] : ["buy", "tries", "several", "explicit"]) {
           await assert.rejects(call(name, schema, { ...options, answers }), TOO_OFTEN);
@@ -95,7 +95,7 @@ for (const options of ERAS) {
       });
     }
 
-    test("a no to the second asking is a no", async () => {
+    test("declining the repeated question is declining", async () => {
       const { answers } = says(3, declined);
       assert.equal(await call("tries", schemas["zod refine"], { ...options, answers }), "decline");
     });

@@ -65,7 +65,7 @@ for (const revision of LEGACY) {
         assert.equal((await client.callTool("all")).text, "Ada hi file:///a");
       }));
 
-    test("a no is thrown, or given back", async () => {
+    test("a declined question throws, or is returned as an outcome", async () => {
       await using(revision, { onElicit: () => declined }, async (client) => {
         await assert.rejects(client.callTool("remove"), /The user declined: Delete it\?/);
         assert.equal((await client.callTool("attempt")).text, '{"action":"decline"}');
@@ -122,14 +122,14 @@ test("the modern era names what a client would have to declare", async () => {
   await client.close();
 });
 
-test("a handler that waits goes on in the modern era as well", () =>
+test("a handler that waits continues in the modern era as well", () =>
   using("2026-07-28", {}, async (client) => {
     assert.equal((await client.callTool("remove")).text, "deleted");
     assert.equal((await client.callTool("attempt")).text, '{"action":"accept","value":true}');
     assert.equal((await client.callTool("all")).text, "Ada hi file:///a");
   }));
 
-test("what waits is told when the call is over", async () => {
+test("waiting questions fail when the call ends", async () => {
   const server = new Server("waits", { parkTtlMs: 100 });
   let ended;
   const came = new Promise((resolve) => (ended = resolve));
@@ -142,7 +142,7 @@ test("what waits is told when the call is over", async () => {
   await client.close();
 });
 
-test("an answer that an async schema checks is waited for by ctx.ask(); ctx.answer() can't, and says so", async () => {
+test("ctx.ask() waits for an answer that an async schema checks; ctx.answer() fails with the fix", async () => {
   const slow = new Server("slow", { debug: true });
   const even = () => ask.elicit("Even?", z.number().refine(async (n) => n % 2 === 0, "odd"));
   slow.tool("answer", {}, (_, ctx) => {

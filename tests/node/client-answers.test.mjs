@@ -167,7 +167,7 @@ for (const era of asking) {
   });
 }
 
-test("a page that is done is told", async () => {
+test("a completed page is reported", async () => {
   const visited = [];
   let done;
   const heard = new Promise((resolve) => (done = resolve));
@@ -181,7 +181,7 @@ test("a page that is done is told", async () => {
   });
 });
 
-test("a page that an error named is told when it is done", async () => {
+test("a page that an error named is reported when it is completed", async () => {
   const pages = new Server("pages");
   const page = { id: "own", mode: "url", message: "In?", url: "https://example.org/in" };
   pages.tool("enter", {}, () => {
@@ -247,7 +247,7 @@ test("what was left open has its default", async () => {
   await client.close();
 });
 
-test("an answer that does not fit is told to the caller", async () => {
+test("the caller gets an error for an invalid answer", async () => {
   for (const era of withTools) {
     await using({ revision: era, onElicit: () => 3 }, (client) => assert.rejects(client.callTool("greet"), /does not fit the form/));
   }

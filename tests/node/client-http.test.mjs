@@ -58,7 +58,7 @@ test("a URL is a server of the modern era", async (t) => {
   assert.equal(seen[2].headers["mcp-param-region"], "eu");
 });
 
-test("who wants to know hears that a session was begun anew", async (t) => {
+test("onReconnect is called when a session was replaced", async (t) => {
   const { url, restart } = await mock(t, { isModern: false });
   const heard = [];
   const onReconnect = ({ attempt, reason }) => heard.push([attempt, reason.name, reason.message]);
@@ -134,7 +134,7 @@ test("errors of the system carry its code", async (t) => {
   }
 });
 
-test("nobody there is told with the mend and without the query", async (t) => {
+test("a failed connection is reported with the fix and without the query", async (t) => {
   const server = createServer();
   await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address();

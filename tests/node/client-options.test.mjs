@@ -14,7 +14,7 @@ app.tool("steps", {}, async (_, ctx) => {
 });
 app.resource("t://a/{b}", {}, ({ b }) => b);
 
-test("options that a client has not, or that can't be meant, are refused before anything is started", async () => {
+test("unknown or invalid options of a client are refused before anything is started", async () => {
   const cases = [
     [{ timeout: 5 }, /^TypeError: Client\.connect\(\): unknown option 'timeout'; did you mean 'timeoutMs'\?$/],
     [{ onElicitation: () => true }, /unknown option 'onElicitation'; did you mean 'onElicit'\?$/],
@@ -33,7 +33,7 @@ test("options that a client has not, or that can't be meant, are refused before 
   await assert.rejects(Client.connect({ cmd: "node" }), /the target must be a URL, a command \(\{ command, args \}\), .*, not an object with cmd$/);
 });
 
-test("options that a call has not, or that can't be meant, are refused before it is sent", () =>
+test("unknown or invalid options of a call are refused before it is sent", () =>
   closing(Client.connect(app), async (client) => {
     const stop = new AbortController();
     const cases = [

@@ -82,7 +82,7 @@ test("a server that never answers is given up", async () => {
   assert.ok(performance.now() - start < 10_000);
 });
 
-test("a command that can't be started says why", async () => {
+test("a command that can't be started fails with the reason", async () => {
   await assert.rejects(Client.connect({ command: "gudgeon-no-such-program" }), (error) => {
     assert.ok(error instanceof ConnectFailed);
     assert.match(error.message, /command not found: gudgeon-no-such-program/);
@@ -147,7 +147,7 @@ test("a server that may be restarted is: what only reads is asked again, the res
   rmSync(folder, { recursive: true });
 });
 
-test("a child that a signal ended is told by its name", async () => {
+test("an error names the signal that ended a child", async () => {
   const dying = (when) => fake(`if (${when}) process.kill(process.pid, "SIGKILL"); else legacy(message);`);
   await assert.rejects(Client.connect(dying("true")), (error) => {
     assert.ok(error instanceof ConnectFailed, String(error));
@@ -160,7 +160,7 @@ test("a child that a signal ended is told by its name", async () => {
   await assert.rejects(Client.connect({ command: process.execPath, args: ["-e", "process.exit(3)"] }), (error) => error.exitStatus === 3 && error.signal === undefined);
 });
 
-test("an aborted call tells the server", async () => {
+test("an aborted call is cancelled at the server", async () => {
   const client = await Client.connect(fake(`
     if (legacy(message)) return;
     if (message.method === "notifications/cancelled") cancelled.push(message.params.requestId);
@@ -233,7 +233,7 @@ for (const [era, asker] of [["2025-11-25", LEGACY_ASKER], ["2026-07-28", MODERN_
   });
 }
 
-test("a callback that fails fails the question, not the client, and tells the server no more than it must know", async (t) => {
+test("a callback that fails fails the question, not the client, and the server gets no details", async (t) => {
   const log = t.mock.method(console, "error", () => {});
   const client = await Client.connect(LEGACY_ASKER, {
     revision: "2025-11-25",
@@ -320,7 +320,7 @@ test("nonsense from a server does no harm", async () => {
   await client.close();
 });
 
-test("an answer over the limit is an error, and the client goes on", async () => {
+test("an answer over the limit is an error, and the client continues", async () => {
   const client = await Client.connect(fake(`
     if (legacy(message) || !message.id) return;
     answer(message, text("x".repeat(message.params.name === "big" ? 100_000 : 3)));

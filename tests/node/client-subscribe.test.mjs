@@ -41,7 +41,7 @@ async function taken(changes, count) {
 
 for (const era of eras) {
   for (const way of ["memory", "http"]) {
-    test(`changes are heard, in ${era} over ${way}`, async () => {
+    test(`changes are received, in ${era} over ${way}`, async () => {
       const app = shelf();
       const here = await app.listen("http://127.0.0.1:0/mcp");
       const client = await Client.connect(way === "memory" ? app : here.url, { revision: era });
@@ -66,7 +66,7 @@ for (const era of eras) {
   }
 
   for (const way of ["memory", "http"]) {
-    test(`what changes once it is open is heard, in ${era} over ${way}`, async () => {
+    test(`every change after open() is received, in ${era} over ${way}`, async () => {
       const app = shelf();
       const here = await app.listen("http://127.0.0.1:0/mcp");
       const client = await Client.connect(way === "memory" ? app : here.url, { revision: era });
@@ -148,7 +148,7 @@ test("a graceful end is the end", async () => {
   await client.close();
 });
 
-test("a subscription that is torn down says why", async () => {
+test("a subscription that the server ends fails with the reason", async () => {
   const client = await Client.connect(listening(`
     acknowledge(); update(); say({ method: "notifications/cancelled", params: { requestId: id, reason: "out of patience" } });
   `));
@@ -175,7 +175,7 @@ test("a server that does not acknowledge is not waited for", async () => {
   await client.close();
 });
 
-test("one that is left before it stands is taken back", async () => {
+test("a subscription that is left before it is open is closed", async () => {
   const client = await Client.connect(listening(`acknowledge();`));
   const changes = client.subscribe({ uris: ["a://b"] });
   const waiting = changes.next();

@@ -22,7 +22,7 @@ function named(name) {
 
 // ── targets ─────────────────────────────────────────────────────────────────────────────────────────
 
-test("a text that is no URL is refused with the mend", async () => {
+test("a string that is not a URL is refused with the fix", async () => {
   await assert.rejects(Client.connect("npx -y thing"), (error) => {
     assert.ok(error instanceof TypeError);
     assert.match(error.message, /"npx -y thing" must be a URL \(http, https, ws, wss, tcp, unix\)/);
@@ -136,7 +136,7 @@ test("names that servers of a group have in common are an error that names both,
 });
 
 for (const revision of ["2025-11-25", "2026-07-28"]) {
-  test(`callbacks of a group are told which server asks, in ${revision}`, async () => {
+  test(`callbacks of a group get the name of the server that asks, in ${revision}`, async () => {
     const asking = new Server("x");
     asking.tool("ask", {}, async (_, ctx) => `${await ctx.elicit("Who?", { type: "string" })}, ${(await ctx.sample("?", { maxTokens: 5 })).text}`);
     const options = { revision, onElicit: ({ server }) => server, onSample: ({ server }) => server };

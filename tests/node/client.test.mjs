@@ -106,7 +106,7 @@ for (const era of eras) {
   });
 }
 
-test("data that the given output schema refuses is an error that says so", async () => {
+test("data that the given output schema refuses is an error", async () => {
   const client = await connect(shelf());
   const wrong = /tool "odd" returned a result that the given output schema refuses/;
   await assert.rejects(client.callTool("odd", {}, { output: z.object({ title: z.string() }) }), wrong);
@@ -134,7 +134,7 @@ test("large values arrive whole", async () => {
   await client.close();
 });
 
-test("a signal cancels the call, and the handler hears of it", async () => {
+test("a signal cancels the call and its handler", async () => {
   const app = new Server("slow");
   let cancelled;
   const heard = new Promise((resolve) => (cancelled = resolve));
@@ -224,13 +224,13 @@ test("validate refuses arguments before they are sent", async () => {
   await client.close();
 });
 
-test("a capability that was not declared is told before anything is sent", async () => {
+test("a capability that was not declared is an error before anything is sent", async () => {
   const client = await connect(new Server("bare"));
   await assert.rejects(client.listTools(), (error) => error instanceof NotSupported && /tools/.test(error.message));
   await client.close();
 });
 
-test("misuse says what to write", async () => {
+test("errors of misuse contain the fix", async () => {
   const client = await connect(shelf());
   await assert.rejects(client.callTool("add", [1, 2]), /the arguments of tool "add" must be an object/);
   await assert.rejects(client.callTool("add", { a: 1n }), /callTool\(\)\.arguments\.a is a BigInt/);
@@ -241,7 +241,7 @@ test("misuse says what to write", async () => {
   await client.close();
 });
 
-test("a changed list is told, and what is called after it is known anew", async () => {
+test("a changed list is reported, and a tool called after it uses its new schema", async () => {
   const app = shelf();
   let changed;
   const heard = new Promise((resolve) => (changed = resolve));
@@ -253,7 +253,7 @@ test("a changed list is told, and what is called after it is known anew", async 
   await client.close();
 });
 
-test("a subscription hears of changed lists until it is left or the client is closed", async () => {
+test("a subscription receives changed lists until it is left or the client is closed", async () => {
   const app = shelf();
   const client = await connect(app, { revision: "2025-11-25" });
   const changes = client.subscribe({ tools: true });
@@ -273,7 +273,7 @@ test("a subscription hears of changed lists until it is left or the client is cl
   assert.deepEqual(await last, { done: true, value: undefined });
 });
 
-test("a subscription that the server can't keep says so", async () => {
+test("a subscription that the server does not support is an error", async () => {
   const legacy = await connect(new Server("bare"), { revision: "2025-11-25" });
   await assert.rejects(legacy.subscribe({ tools: true }).next(), /did not declare tools\.listChanged/);
   await assert.rejects(legacy.subscribe({ uris: ["a://b"] }).next(), NotSupported);
@@ -283,7 +283,7 @@ test("a subscription that the server can't keep says so", async () => {
   await modern.close();
 });
 
-test("a callback that throws keeps nobody from hearing", async (t) => {
+test("a callback that throws does not keep others from being called", async (t) => {
   const told = t.mock.method(console, "error", () => {});
   const client = await connect(shelf());
   const result = await client.callTool("count", {}, {
@@ -302,7 +302,7 @@ test("the CommonJS client talks to a server of the ESM copy", async () => {
   await client.close();
 });
 
-test("a server whose lifespan fails says why", async () => {
+test("a server whose lifespan fails reports the reason", async () => {
   const app = new Server("broken", {
     lifespan: () => {
       throw new Error("no database");

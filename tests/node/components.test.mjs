@@ -38,7 +38,7 @@ test("a prompt's arguments are listed from its schema", () => {
   assert.throws(() => promptArguments(open, 'prompt "review", args'), /^TypeError: prompt "review", args: the schema of a prompt's arguments must describe an object with named properties/);
 });
 
-test("a prompt's texts become what the schema says", () => {
+test("a prompt's strings are decoded by the schema's types", () => {
   const { json, validate } = compileInput(z.object({ code: z.string(), n: z.int(), deep: z.boolean(), list: z.array(z.number()) }), "p");
   const given = decodeTexts(json, { code: "1", n: "3", deep: "true", list: "[1]" });
   assert.deepEqual(validate(given), { code: "1", n: 3, deep: true, list: [1] });

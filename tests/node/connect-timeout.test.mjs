@@ -41,12 +41,12 @@ for (const revision of ["auto", "2025-11-25", "2026-07-28"]) {
   });
 }
 
-test("milliseconds are told as the caller wrote them, or as seconds", async () => {
+test("errors show milliseconds as the caller wrote them, or seconds", async () => {
   const target = { command: process.execPath, args: ["-e", "setInterval(() => {}, 1000)"] };
   await assert.rejects(Client.connect(target, { timeoutMs: 1_500 }), (error) => error instanceof CallTimeout && /in (1\.5 s|1,?500 ms)/.test(error.message));
 });
 
-test("a command that exits at once is told with its status", async () => {
+test("the error of a command that exits at once has its status", async () => {
   await assert.rejects(
     Client.connect({ command: process.execPath, args: ["-e", "process.exit(3)"] }, { timeoutMs: 60_000 }),
     (error) => error instanceof ConnectFailed && error.exitStatus === 3,

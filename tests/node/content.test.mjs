@@ -84,7 +84,7 @@ test("media types: a bare format, with a dot, whole", () => {
   assert.deepEqual(["png", ".JPG", "svg", "image/x-icon"].map(of), ["image/png", "image/jpeg", "image/svg+xml", "image/x-icon"]);
 });
 
-test("a path in place of bytes is told at once, with the mend", () => {
+test("a path in place of bytes is an error with the fix", () => {
   assert.throws(() => image("cover.png", "png"), /image\(\) takes bytes as a Uint8Array, not "cover.png"; for a path use file\(\)/);
 });
 

@@ -26,7 +26,7 @@ app.prompt("review", { args: TEXT }, ({ text }) => [text]);
 app.complete("review", "text", (prefix) => [prefix]);
 
 for (const revision of ["2026-07-28", "2025-06-18"]) {
-  test(`${revision}: whoever sends it, and wherever it stands`, async () => {
+  test(`${revision}: in messages of both sides, at any place`, async () => {
     const asked = [];
     const client = await Client.connect(app, { revision, onElicit: ({ message }) => (asked.push(message), CUT) });
     try {

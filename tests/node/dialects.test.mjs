@@ -70,7 +70,7 @@ for (const wire of ["http", "sse", "websocket"]) {
 }
 
 for (const wire of ["sse", "websocket"]) {
-  test(`a session that expired is begun anew: ${wire}`, async (t) => {
+  test(`an expired session is replaced: ${wire}`, async (t) => {
     const app = shelf({ dialects: ["0.7"] });
     let begun = 0;
     app.middleware((_, next) => {

@@ -44,7 +44,7 @@ test("examples pass the compiler", () => {
 });
 
 for (const { file, code, name } of examples) {
-  test(`the example of ${name} says what its comments say`, () => {
+  test(`the example of ${name} prints what its comments say`, () => {
     const expected = [...code.matchAll(/console\.log\(.*\); \/\/ (.*)$/gm)].map(([, said]) => said);
     assert.ok(expected.length > 0, "an example shows something");
     const said = execFileSync(process.execPath, [join(folder, "made", `${file}.js`)], { encoding: "utf8", timeout: 60_000 });

@@ -72,7 +72,7 @@ test("anything else is an exception with its type, and the stacks of its causes"
   }
 });
 
-test("the log says what was thrown, also where it is no Error, is of another realm, or holds several", () => {
+test("the log has what was thrown, also if it is not an Error, is of another realm, or holds several", () => {
   assert.match(failure({ status: 503, body: { reason: "busy" } }).traceback, /status: 503[\s\S]*reason: 'busy'/);
   assert.deepEqual([failure({ message: "no luck", code: 3 }).type, failure({ message: "no luck", code: 3 }).message], ["object", "no luck"]);
   assert.match(failure({ message: "no luck", code: 3 }).traceback, /code: 3/);
@@ -136,7 +136,7 @@ test("debug shows what went wrong, and a result without what its schema promises
   await client.close();
 });
 
-test("options of components that can't be meant are refused with their place", () => {
+test("invalid options of components are refused with their place", () => {
   const app = new gudgeon.Server("t");
   const said = {
     timeoutMs: [-1, /tool "t": timeoutMs must be a number of milliseconds, not -1/],

@@ -55,7 +55,7 @@ test("many calls at once are each answered with their own", async () => {
   });
 });
 
-test("the context tells the request's headers and the session", async () => {
+test("the context has the request's headers and the session", async () => {
   const app = new Server("t");
   app.tool("facts", {}, (_, ctx) => ({ custom: ctx.headers.get("X-Custom"), session: ctx.sessionId ?? null }));
   await withListening(app, async (url) => {
@@ -122,7 +122,7 @@ test("a client that leaves aborts the handler's signal", async () => {
   });
 });
 
-test("subscribers hear of changed resources and lists", async () => {
+test("subscribers are notified of changed resources and lists", async () => {
   const app = new Server("t");
   app.resource("t://a", {}, () => "a");
   app.tool("one", {}, () => 1);
@@ -218,7 +218,7 @@ test("calls in flight are answered when it closes, and those that outlast the gr
   assert.equal(cancelled, 1);
 });
 
-test("addresses and options that can't be meant are refused with the mend", async () => {
+test("invalid addresses and options are refused with the fix", async () => {
   const app = new Server("t");
   const refused = (at, options, message) => assert.rejects(app.listen(at, options), message);
   await refused("127.0.0.1:8000", {}, { name: "TypeError", message: /listen\("127\.0\.0\.1:8000"\).*http:\/\/127\.0\.0\.1:8000\/mcp/ });

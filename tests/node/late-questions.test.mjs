@@ -37,7 +37,7 @@ for (const over of ["memory", "http", "ws", "tcp"]) {
   });
 
   for (const revision of [LEGACY, "2026-07-28"]) {
-    test(`who outlives its call is told so at once, over ${over} in ${revision}`, async (t) => {
+    test(`a question after the end of its call fails at once, over ${over} in ${revision}`, async (t) => {
       const app = new Server("s");
       let go;
       const may = new Promise((resolve) => (go = resolve));

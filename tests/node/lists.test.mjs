@@ -28,7 +28,7 @@ async function ask(app, method, params = {}, principal = undefined) {
 
 const who = (subject, ...scopes) => ({ subject, scopes: new Set(scopes), claims: {} });
 
-test("a result is kept by the server until it is told that it changed", async () => {
+test("a result is cached until the server is notified of a change", async () => {
   const app = new Server("t");
   const calls = [];
   app.resource("shelf://books/{id}", { cacheMs: 60_000 }, ({ id }) => `${id}: ${calls.push(id)}`);
@@ -48,7 +48,7 @@ test("a result is kept by the server until it is told that it changed", async ()
   await client.close();
 });
 
-test("nobody gets what was read for another, and reads at the same time share one call", async () => {
+test("cached results are not shared between principals, and concurrent reads share one call", async () => {
   const app = new Server("t");
   const calls = [];
   let goOn = () => {};
@@ -115,7 +115,7 @@ test("a mounted tool is seen by who sees it, and a predicate that fails hides", 
   await app.close();
 });
 
-test("how long clients may keep things is told as it was set", async () => {
+test("cache hints for clients are sent as they were set", async () => {
   const app = new Server("t", { listTtlMs: 30_000 });
   app.tool("add", {}, () => "ok");
   app.resource("a://kept", { ttlMs: 1_500, cacheScope: "private" }, () => "kept");
@@ -158,7 +158,7 @@ test("a completion goes with its prompt", async () => {
   await app.close();
 });
 
-test("what is read or changed for somebody is nobody else's, unless the resource says otherwise", async () => {
+test("results for a principal are private unless the resource is public", async () => {
   const app = new Server("t");
   app.tool("add", {}, () => "ok");
   app.resource("a://mine", { ttlMs: 1_000 }, (ctx) => ctx.principal?.subject ?? "nobody");
@@ -178,7 +178,7 @@ test("what is read or changed for somebody is nobody else's, unless the resource
   await app.close();
 });
 
-test("keys of _meta that the specification has no room for are told", async (t) => {
+test("invalid and reserved keys of _meta are warned about", async (t) => {
   const errors = t.mock.method(console, "error", () => {});
   const warned = [];
   const listen = (warning) => warned.push(warning.message);
@@ -216,7 +216,7 @@ test("what hosts refuse is a warning of the process", async () => {
   assert.match(warned[1], /^tool "listed": its input schema has an array without an "items" schema at a/);
 });
 
-test("an argument that zod marks is said in a header", async () => {
+test("an argument that zod marks is sent in a header", async () => {
   const app = new Server("t");
   const input = z.object({ region: z.string().meta({ "x-mcp-header": "Region" }), text: z.string() });
   app.tool("where", { input }, ({ region, text }) => `${text} in ${region}`);

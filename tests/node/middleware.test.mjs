@@ -56,7 +56,7 @@ for (const era of eras) {
   });
 }
 
-test("lists are changed and told in the client's revision", async () => {
+test("changed lists are sent in the client's revision", async () => {
   const app = shelf();
   app.middleware(async (_, next) => {
     const page = await next();
@@ -185,7 +185,7 @@ async function told(run) {
   }
 }
 
-test("timing tells how long", async () => {
+test("timing writes the duration", async () => {
   const app = shelf();
   app.middleware(middleware.timing(), { on: ["tools/call", "tools/list"] });
   const lines = await told(() =>
@@ -198,7 +198,7 @@ test("timing tells how long", async () => {
   assert.ok(lines.some((line) => /^tools\/call open took \d+\.\d ms$/.test(line)), lines.join());
 });
 
-test("logging tells what and how it ended", async () => {
+test("logging writes the request and its outcome", async () => {
   const app = shelf();
   app.tool("fails", {}, () => {
     throw new ToolError("no");
@@ -306,7 +306,7 @@ test("middleware of a vendor's method may come first, and params are checked bef
   });
 });
 
-test("numbers that can't be meant are refused", () => {
+test("invalid numbers are refused", () => {
   assert.throws(() => middleware.rateLimit(0), /above 0/);
   assert.throws(() => middleware.rateLimit(1, { burst: 0 }), /at least 1/);
   assert.throws(() => middleware.rateLimit(1, { by: "moon" }), /"principal", "client" or "server"/);

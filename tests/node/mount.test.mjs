@@ -77,7 +77,7 @@ for (const mount of Object.keys(MOUNTS)) {
     });
   });
 
-  test(`${mount}: who may call, and what is too long, is decided as on loopback, and the server's option http says more`, async () => {
+  test(`${mount}: callers and sizes are checked as on loopback, and the server's option http changes the checks`, async () => {
     const app = new Server("t", { http: { maxBody: 500, allowedHosts: ["mine.example"], cors: ["https://page.example"] } });
     app.tool("echo", { input: { type: "object" } }, () => "ok");
     await withMount(mount, app, async (url) => {
@@ -120,7 +120,7 @@ for (const mount of ["hono", "node:http", "express"]) {
     });
   });
 
-  test(`${mount}: a client that does not read is cut off, and holds nobody else up`, async () => {
+  test(`${mount}: a client that does not read is disconnected, and does not delay others`, async () => {
     const app = new Server("t");
     let aborted = false;
     const chunk = "x".repeat(64 * 1024);
@@ -168,7 +168,7 @@ test("the lifespan is entered at the first request, once, and left at close(), t
   assert.deepEqual(events, ["enter", "leave"]);
 });
 
-test("a lifespan that fails answers 500, and the log says why", async () => {
+test("a lifespan that fails is answered with 500, and the log has the reason", async () => {
   const source = `
     import { createServer } from "node:http";
     const app = new Server("t", { lifespan: () => { throw new Error("no database"); } });
@@ -184,7 +184,7 @@ test("a lifespan that fails answers 500, and the log says why", async () => {
   });
 });
 
-test("a lifespan that fails is entered anew for the next request", async () => {
+test("a lifespan that fails is entered again for the next request", async () => {
   let tries = 0;
   const lifespan = () => {
     if (++tries === 1) throw new Error("no database yet");
@@ -227,7 +227,7 @@ test("calls in flight are answered when the host closes", async () => {
   });
 });
 
-test("what the host gives wrongly is refused with the mend", async () => {
+test("invalid arguments of the host are refused with the fix", async () => {
   const app = new Server("t");
   const used = new Request("http://localhost/mcp", { method: "POST", body: "{}" });
   await used.text();
@@ -246,7 +246,7 @@ test("fetch answers a request that was never on a wire", async () => {
   await app.close();
 });
 
-test("a host tells who asks, and no client can", async () => {
+test("a host names the principal, and a client can't", async () => {
   const app = new Server("t");
   app.tool("who", { concurrency: 1 }, async (_, ctx) => {
     await new Promise((resolve) => setTimeout(resolve, 2));

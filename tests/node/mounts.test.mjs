@@ -36,7 +36,7 @@ test("only the middle has middleware, and it comes late", async () => {
   await using(house, {}, async (client) => assert.equal((await client.callTool("room_shelf_tidy")).text, "room[shelf_tidy](ok)"));
 });
 
-test("what a mounted server tells reaches the clients of those around it", async () => {
+test("notifications of a mounted server reach the clients of the servers around it", async () => {
   const [house, room, shelf] = ["house", "room", "shelf"].map((name) => new Server(name));
   shelf.resource("shelf://about", {}, () => "x");
   room.mount("shelf", shelf);

@@ -77,7 +77,7 @@ test("published types need Node's types and nothing else, and stay among themsel
   }
 });
 
-test("what a bundler took in by mistake says how to leave it out", async (t) => {
+test("a package that was bundled by mistake fails with the fix", async (t) => {
   const folder = mkdtempSync(join(tmpdir(), "bundled-"));
   t.after(() => rmSync(folder, { recursive: true }));
   for (const [file, bundle] of [["esm/index.js", "esm.mjs"], ["cjs/gudgeon.js", "all.cjs"]]) {

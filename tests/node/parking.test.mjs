@@ -10,7 +10,7 @@ import { withMount } from "./mounts.mjs";
 import { REFUSED, accept, boolean, deleting, firstRound, later, string, using } from "./rounds.mjs";
 
 describe("a handler waits", () => {
-  test("and goes on from that very line, round by round", () => {
+  test("and continues from that line, round by round", () => {
     const { app, seen } = deleting();
     return using([app], async (client) => {
       const second = await client.callToolRound("deletes", {}, await firstRound(client));
@@ -73,7 +73,7 @@ describe("a handler waits", () => {
   });
 
   for (const [where, options, runs] of [["where it waits", {}, 1], ["where it runs again", { parkLimit: 0 }, 2]]) {
-    test(`for who began it and nobody else, ${where}`, () => {
+    test(`only for the principal that began it, ${where}`, () => {
       const { app, seen } = deleting(options);
       const round = (subject, rest) => {
         const principal = subject && { subject, scopes: new Set(), claims: {} };
@@ -186,7 +186,7 @@ describe("what is asked before the loop's turn ends goes out together", () => {
       assert.equal((await client.callToolRound("late", {}, { state: next.state, answers: { "elicit-2": accept("b") } })).text, "b a");
     }));
 
-  test("a second no that nobody awaits does not end the process", () =>
+  test("a second declined question that is not awaited does not end the process", () =>
     using([app], async (client) => {
       const { state } = await client.callToolRound("hasty", {});
       const answers = { "elicit-1": { action: "decline" }, "elicit-2": { action: "decline" } };

@@ -5,7 +5,7 @@ import { Client, Server } from "gudgeon";
 
 for (const revision of ["2025-11-25", "2026-07-28"]) {
   for (const over of ["memory", "http"]) {
-    test(`progress that steps back is dropped and told to whoever runs the server, over ${over} in ${revision}`, async (t) => {
+    test(`progress that decreases is dropped with a warning on stderr, over ${over} in ${revision}`, async (t) => {
       const said = t.mock.method(console, "error", () => {});
       const app = new Server("s");
       app.tool("t", {}, async (_, ctx) => {

@@ -49,7 +49,7 @@ test("an object is asked as it is", () => {
   assert.deepEqual(question.read(accept({ name: "A", mail: "a@b.example" })), { name: "A", mail: "a@b.example" });
 });
 
-test("a form says no more than forms can say; what it leaves out, the schema checks in the answer", () => {
+test("a form leaves out what forms can't express; the schema checks it in the answer", () => {
   const form = formOf(
     z.object({
       mail: z.email(),
@@ -143,7 +143,7 @@ test("what some revision can ask passes, and fails in others when it is asked, b
 
 const using = (app, options, use) => closing(Client.connect(app, options), use);
 
-test("an answer that the schema refuses is told as the answer's fault", async () => {
+test("the error of an invalid answer names the answer", async () => {
   assert.throws(() => ask.elicit("Age?", z.number().min(1)).read(accept({ value: 0 })), {
     name: "SchemaMismatch",
     message: /^the answer to elicit\("Age\?"\): /,
@@ -155,7 +155,7 @@ test("an answer that the schema refuses is told as the answer's fault", async ()
   }
 });
 
-test("a no throws, or is an outcome", async () => {
+test("a declined question throws, or is an outcome", async () => {
   const sure = ask.elicit("Sure?", z.boolean());
   assert.throws(() => sure.read({ action: "decline" }), (error) => error instanceof Declined && error.message === "Sure?");
   assert.throws(() => sure.read({ action: "cancel" }), Cancelled);

@@ -106,7 +106,7 @@ describe("a handler that is gone is run again from its top", () => {
     await client.close();
   });
 
-  test("where nobody may wait", () => {
+  test("where no handler may wait", () => {
     const { app, seen } = deleting({ parkLimit: 0 });
     return using([app], async (client) => {
       const next = await client.callToolRound("deletes", {}, await firstRound(client));
@@ -121,7 +121,7 @@ describe("a handler that is gone is run again from its top", () => {
 describe('replay: "forbid"', () => {
   const requestStateKeys = ["secret"];
 
-  test("goes on where the handler waits, once", () => {
+  test("continues the handler that waits, once", () => {
     const { app, seen } = deleting({ requestStateKeys }, { replay: "forbid" });
     return using([app], async (client) => {
       const first = await firstRound(client);
@@ -223,7 +223,7 @@ describe("ctx.step", () => {
     }
   });
 
-  test("a key stands for its first value in a run", async () => {
+  test("a key has its first value in a run", async () => {
     const app = asking({}, async (ctx) => {
       const both = [ctx.step("a", async () => ({ n: 1 })), ctx.step("a", () => ({ n: 2 }))];
       const [first, second] = await Promise.all(both);
@@ -233,7 +233,7 @@ describe("ctx.step", () => {
     await using([app], async (client) => assert.equal(await twice(client), "[5,1,1]"));
   });
 
-  test("what JSON can't say, and what failed, was not done", async () => {
+  test("a step is not recorded if it failed or its value is not JSON", async () => {
     const app = asking({}, async (ctx) => {
       const bad = await ctx.step("big", () => 1n).catch((error) => error.message);
       const lost = await ctx.step("big", () => ({ rates: [1, null, 0 / 0] })).catch((error) => error.message);

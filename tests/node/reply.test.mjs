@@ -34,7 +34,7 @@ test("tool: a list with at least one content value is content, its strings are t
   );
 });
 
-test("tool: a ToolResult says everything itself", () => {
+test("tool: a ToolResult sets every member itself", () => {
   const whole = new ToolResult(["all", text("b")], { structuredContent: { a: 1 }, meta: { k: 1 }, isError: true });
   assert.deepEqual(reads("tool", whole), [
     RESULT,
@@ -45,7 +45,7 @@ test("tool: a ToolResult says everything itself", () => {
   assert.deepEqual([whole.data, new ToolResult("a").data], [{ a: 1 }, "a"]);
 });
 
-test("what JSON can't say is an error that names its place and the mend", () => {
+test("a value that is not JSON is an error with its place and the fix", () => {
   const cyclic = { a: [{}] };
   cyclic.a[0].up = cyclic;
   const cases = [
@@ -91,7 +91,7 @@ test("what JSON writes as a string is plain text, and a BigInt its digits", () =
   }
 });
 
-test("what only looks as if JSON lost it is said", () => {
+test("values that JSON only seems to lose are written", () => {
   const said = [[1, , undefined], { at: new Date(0), gone: undefined }, new (class Empty {})(), Object.create(null), new URL("http://a/")];
   assert.deepEqual(reads("tool", said), [JSON_, [[1, null, null], { at: "1970-01-01T00:00:00.000Z" }, {}, {}, "http://a/"]]);
   assert.deepEqual(reads("tool", [new Boolean(false), new String("a"), new Number(1)]), [JSON_, [false, "a", 1]]);
@@ -107,7 +107,7 @@ test("deep data passes, bottomless data is an error", () => {
   assert.throws(() => toReply("tool", nest(1_000_000)), /the result is nested too deeply/);
 });
 
-test("the same object twice is no cycle", () => {
+test("the same object twice is not a cycle", () => {
   const shared = { a: 1 };
   assert.deepEqual(reads("tool", new (class Pair { left = shared; right = shared; })()), [JSON_, { left: { a: 1 }, right: { a: 1 } }]);
 });

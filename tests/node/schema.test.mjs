@@ -35,7 +35,7 @@ test("arktype, whose types are functions", () => {
   assert.throws(() => validate({ id: "x" }), { name: "SchemaMismatch", message: "argument 'id': must be a number (was a string)" });
 });
 
-test("plain JSON Schema is taken as it stands, copied, and left to the core to check", () => {
+test("plain JSON Schema is copied unchanged, and the core checks it", () => {
   const given = { type: "object", properties: { q: { type: "string" } }, required: ["q"] };
   const compiled = compileInput(given, PLACE);
   given.properties.q.type = "number";
@@ -77,7 +77,7 @@ test("the output side is what comes out", () => {
   );
 });
 
-test("a schema that can't be written fails with the mend", () => {
+test("a schema that can't be written fails with the fix", () => {
   const old = (vendor) => ({ "~standard": { version: 1, vendor, validate: (value) => ({ value }) } });
   const cases = [
     [old("zod"), /^tool "add", input: this zod schema can't be written as JSON Schema; use zod 4\.2 or later/],
@@ -115,7 +115,7 @@ test("portable: no $ref, no $defs, no default $schema; the same every time", () 
   assert.ok("$defs" in compileInput(z.object({ home: address }), PLACE, "full").json);
 });
 
-test("portable: references of every form, and what stands beside them", () => {
+test("portable: references of every form, and the keywords beside them", () => {
   const { json } = compileInput(
     {
       $schema: "https://json-schema.org/draft/2020-12/schema",
@@ -153,7 +153,7 @@ test("portable: another dialect keeps its name and its rules; foreign references
   assert.deepEqual(compileInput(foreign, PLACE).json, foreign);
 });
 
-test("a cyclic schema fails at once with the place and the mend; the full profile keeps it", () => {
+test("a cyclic schema fails at once with the place and the fix; the full profile keeps it", () => {
   const Node = z.object({ name: z.string(), get kids() { return z.array(Node); } });
   const { node } = scope({ node: { name: "string", kids: "node[]" } }).export();
   const plain = { type: "object", properties: { up: { $ref: "#" } } };

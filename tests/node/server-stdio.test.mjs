@@ -79,7 +79,7 @@ test("a child of the server can't read from the wire", async () => {
   });
 });
 
-test("at the end of the input handlers hear that nobody answers", async () => {
+test("at the end of the input questions of handlers fail", async () => {
   const source = `
     const app = new Server("t");
     app.tool("sure", {}, async (_, ctx) => String(await ctx.elicit("Sure?", { type: "boolean" })));
@@ -124,7 +124,7 @@ test("without anything that lives on the process ends at once", async () => {
   });
 });
 
-test("a handler that never ends is told to after the grace, and holds nothing up", async () => {
+test("a handler that never ends is cancelled after the grace period, and the process ends", async () => {
   const source = `
     ${TOOL}
     app.tool("forever", {}, (_, ctx) => new Promise(() => ctx.signal.addEventListener("abort", () => console.error("aborted", ctx.signal.reason.name))));

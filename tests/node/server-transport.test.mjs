@@ -80,7 +80,7 @@ test("a wire that breaks ends its own serving only", async () => {
   await served;
 });
 
-test("what is no text ends the serving with the mend", async () => {
+test("a message that is not a string ends the connection with the fix", async () => {
   for (const [given, shown] of [[7, "7"], [null, "null"], [new Uint8Array(2), "Uint8Array"], [{}, "Object"]]) {
     let isClosed = false;
     const wire = { receive: async () => given, send: async () => {}, close: async () => void (isClosed = true) };
@@ -89,7 +89,7 @@ test("what is no text ends the serving with the mend", async () => {
   }
 });
 
-test("mistakes at registration are told at once, with the place and the mend", () => {
+test("errors of registration have the place and the fix", () => {
   const app = new Server("t");
   const ok = () => "ok";
   app.tool("a", {}, ok).prompt("p", {}, ok);
@@ -129,7 +129,7 @@ test("mistakes at registration are told at once, with the place and the mend", (
   assert.deepEqual([...app.tools].map((it) => it.name), ["a"]);
 });
 
-test("a component that nobody without a principal may see is neither listed nor called", async () => {
+test("a component that needs a principal is neither listed nor called without one", async () => {
   const app = new Server("t");
   app.tool("open", {}, () => "ok");
   app.tool("secret", { visible: (principal) => principal !== undefined }, () => "secret");

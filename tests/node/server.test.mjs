@@ -107,7 +107,7 @@ test("every kind of component is listed and answers", async () => {
   });
 });
 
-test("each way to fail gives exactly one reply, and says what the caller may know", async () => {
+test("each failure gives exactly one reply, with what the caller may know", async () => {
   const source = `
     class Shy extends Error {}
     const app = new Server("t", { exposeErrors: [RangeError] });
@@ -243,7 +243,7 @@ test("20,000 concurrent handlers each find their own context", async () => {
   });
 });
 
-test("lists change while the server runs, and clients are told", async () => {
+test("lists change while the server runs, and clients are notified", async () => {
   const source = `
     const app = new Server("t");
     app.tool("extra", { tags: ["x"], enabled: false }, () => "e");
@@ -317,7 +317,7 @@ test("middleware goes around handlers, and a mounted server keeps its own", asyn
   });
 });
 
-test("what nobody can be asked is refused with the capability's name", async () => {
+test("a question without the client's capability fails with the capability's name", async () => {
   const source = `
     const app = new Server("t");
     app.tool("asks", {}, async (_, ctx) => ctx.elicit("Sure?", { type: "boolean" }));

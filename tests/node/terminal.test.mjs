@@ -26,7 +26,7 @@ function run(command, args) {
 
 const server = [process.execPath, "--input-type=module", "-e", SERVER];
 
-test("a server over stdio in a terminal says once that it waits for a client", async () => {
+test("a server over stdio in a terminal writes once that it waits for a client", async () => {
   const [code, output] = await run("python3", ["-c", TERMINAL, ...server]);
   assert.equal(code, 0, output);
   const lines = output.trimEnd().split("\n");
@@ -34,6 +34,6 @@ test("a server over stdio in a terminal says once that it waits for a client", a
   assert.match(lines[0], /^shelf: serving over stdio, waiting for an MCP client on standard input; to try it, run `npx @modelcontextprotocol\/inspector node .*`; Ctrl-C ends it$/);
 });
 
-test("without a terminal it says nothing", async () => {
+test("without a terminal it writes nothing", async () => {
   assert.deepEqual(await run(server[0], server.slice(1)), [0, ""]);
 });

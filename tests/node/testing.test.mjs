@@ -68,14 +68,14 @@ for (const era of asking) {
     }
   });
 
-  test(`a question without an answer says which, and declining is one, in ${era}`, async () => {
+  test(`the error of a question without an answer names it, and declining is an answer, in ${era}`, async () => {
     await using(curious(), { revision: era, answers: { "Sure?": true } }, (client) =>
       assert.rejects(client.callTool("everything"), /nothing for "Name\?" \(key "userName"\): it answers "Sure\?"/));
     await using(curious(), { revision: era, answers: { ...byKey, "elicit-1": declined } }, (client) =>
       assert.rejects(client.callTool("everything"), (error) => error instanceof ToolError && /declined: Sure\?/.test(error.message)));
   });
 
-  test(`replay runs the handler anew for every round, in ${era}`, async () => {
+  test(`replay runs the handler again for every round, in ${era}`, async () => {
     const runs = [];
     await using(curious(runs), { revision: era, answers: byKey, replay: true }, async (client) => assert.equal((await client.callTool("everything")).text, all));
     // Two questions are one round.
@@ -102,7 +102,7 @@ test("a tool that must not be replayed does not ask", async () => {
   await using(app, { answers, replay: true }, (client) => assert.rejects(client.callTool("once"), ToolError));
 });
 
-test("a server that restarts between rounds goes on", async () => {
+test("a server that restarts between rounds continues", async () => {
   const [runs, lives] = [[], []];
   const app = new Server("asks", {
     lifespan: () => {
@@ -138,7 +138,7 @@ test("calls under way survive a restart, and where there are no rounds nothing r
   }
 });
 
-test("a recorder writes down what was said", async () => {
+test("a recorder writes the messages", async () => {
   const folder = mkdtempSync(join(tmpdir(), "gudgeon-"));
   const path = join(folder, "said.txt");
   await using(echo(), { recorder: new Recorder(path), revision: "2025-06-18" }, async (client) => {
@@ -200,7 +200,7 @@ test("errors name the server behind the wire", async () => {
   await client.close();
 });
 
-test("what can't be meant is refused", async () => {
+test("invalid options are refused", async () => {
   const principal = { scopes: new Set() };
   for (const options of [{ answers: "yes" }, { recorder: "said.txt" }, { principal }, { headers: { a: 1 } }, { onLog: true }, { replay: 1 }]) {
     await assert.rejects(connect(new Server("shelf"), options), { name: "TypeError", message: new RegExp(`^connect\\(\\): ${Object.keys(options)[0]} must be`) });

@@ -44,7 +44,7 @@ for (const revision of eras) {
     }));
 }
 
-test("lists say which tools are closed", () =>
+test("listed schemas show which tools are closed", () =>
   closing(connect(search()), async (client) => {
     const closed = (await client.listTools()).filter(({ inputSchema }) => inputSchema.additionalProperties === false).map(({ name }) => name);
     assert.deepEqual(closed, ["search", "strict", "ark", "typed", "bare"]);

@@ -105,7 +105,7 @@ test("a resource's result is a string, bytes or contents", async () => {
     assert.rejects(client.readResource("a://b"), /the result is undefined: a resource returns a string, bytes, JSON or new ResourceResult/));
 });
 
-test("names and shapes of other SDKs work or say what to write", async () => {
+test("names and shapes of other SDKs work or fail with the name here", async () => {
   const app = new Server("t");
   app.tool("add", { inputSchema: z.object({ a: z.number(), b: z.number() }) }, ({ a, b }) => a + b);
   assert.throws(() => app.tool("x", { input: {}, inputSchema: {} }, ok), refused('tool "x": input and inputSchema are one option; give one of them'));

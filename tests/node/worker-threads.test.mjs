@@ -12,7 +12,7 @@ function run(what) {
 }
 
 for (const what of ["memory", "waiting", "command", "http", "mounted", "exits"]) {
-  test(`${what}: a worker that is terminated amid calls takes nobody along, and the next one serves`, () => {
+  test(`${what}: a worker that is terminated during calls does not end the process, and the next one serves`, () => {
     const { status, signal, stdout, stderr } = run(what);
     assert.deepEqual([status, signal, stdout], [0, null, "served on the main thread\n"], stderr);
   });

@@ -10,13 +10,13 @@ function serve(options, env = {}) {
   });
 }
 
-test("a worker with a key of its own says so", () => {
+test("a worker with a key of its own warns", () => {
   const { status, stderr } = serve({});
   assert.equal(status, 0, stderr);
   assert.match(stderr, /^warning: every worker encrypts requestState with its own key.*; set the option requestStateKeys, or the environment variable GUDGEON_STATE_KEYS$/m);
 });
 
-test("with keys that all have, nothing has to be said", () => {
+test("with shared keys there is no warning", () => {
   for (const { status, stderr } of [serve({ requestStateKeys: ["secret"] }), serve({}, { GUDGEON_STATE_KEYS: "secret" })]) {
     assert.deepEqual([status, stderr], [0, ""]);
   }
