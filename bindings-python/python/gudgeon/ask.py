@@ -94,7 +94,7 @@ def sample(messages, *, key=None, **options):
     >>> sample("Sum it up.", max_tokens=50).params["maxTokens"]
     50
     """
-    said = messages_of(messages)
+    given = messages_of(messages)
     options.setdefault("max_tokens", 1024)
     known = {name for name in SampleRequest._fields if name not in ("messages", "server")}
     unknown = next((name for name in options if name not in known), None)
@@ -110,9 +110,9 @@ def sample(messages, *, key=None, **options):
             options[name] = tuple(options[name])
     if "tools" in options:
         options["tools"] = tuple(_tool(item) for item in options["tools"])
-    params = SampleRequest(messages=said, **options).to_dict()
+    params = SampleRequest(messages=given, **options).to_dict()
     return Question(
-        "sample", "sampling/createMessage", said[-1].text if said else "", params, SampleResult.from_dict, key
+        "sample", "sampling/createMessage", given[-1].text if given else "", params, SampleResult.from_dict, key
     )
 
 

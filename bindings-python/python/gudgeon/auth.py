@@ -58,7 +58,7 @@ class InvalidToken(Exception):
     `Authorization` header.
 
     Args:
-        message: A text that the client is told. Default "the token is missing or not valid".
+        message: A text for the client. Default "the token is missing or not valid".
 
     Spec: RFC 6750, section 3.1.
     """
@@ -75,7 +75,7 @@ class InsufficientScope(Exception):
 
     Args:
         scopes: The scopes that are needed.
-        message: A text that the client is told. Default: one that names the scopes.
+        message: A text for the client. Default: one that names the scopes.
 
     Raises:
         TypeError: The scopes are one string.

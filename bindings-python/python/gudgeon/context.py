@@ -61,16 +61,16 @@ class Context(Facts):
         """Sends a log message to the client immediately; awaiting it waits until the stream has room.
 
         A client gets 1,000 messages at once, and then 100 a second as long as it reads them. What is left out is
-        counted, and the client is told how many there were.
+        counted, and the client gets their number.
 
         Args:
             level: "debug", "info", "notice", "warning", "error", "critical", "alert" or "emergency"; what is below
                 the level that the client set is not sent.
-            data: Anything that JSON can say.
+            data: Anything that can be converted to JSON.
             logger: A name of the part that speaks.
 
         Raises:
-            TypeError: JSON can't say the data.
+            TypeError: The data can't be converted to JSON.
 
         Spec: Server Features › Utilities › Logging.
         """
@@ -108,7 +108,7 @@ class Context(Facts):
             schema: A JSON Schema, in place of `type`.
 
         Raises:
-            Declined, Cancelled: The user said no, or closed the form.
+            Declined, Cancelled: The user declined, or closed the form.
             ProtocolError: Three answers did not fit; or the client answered with an error.
             NotSupported: The client did not declare elicitation, or its revision has no form for the type.
             TypeError: No revision has a form for the type.
@@ -184,7 +184,7 @@ class Context(Facts):
                 Questions that it asks are numbered under the key, as `<key>/elicit-1`.
 
         Raises:
-            TypeError: JSON can't say the result, or the key is no text.
+            TypeError: The result can't be converted to JSON, or the key is not a string.
 
         A handler that no longer exists when the client's answers arrive runs again from the top with the results of its
         steps. Spec: Base Protocol › Utilities › Multi Round-Trip Requests.

@@ -59,9 +59,9 @@ class ConnectFailed(McpError):
 
     def __str__(self):
         text = super().__str__()
-        told = f"status {self.exit_status}"
-        if self.exit_status is not None and told not in self.message:
-            text += f"; it exited with {told}"
+        status = f"status {self.exit_status}"
+        if self.exit_status is not None and status not in self.message:
+            text += f"; it exited with {status}"
         if self.stderr:
             text += f"; its last lines on stderr: {' | '.join(self.stderr.strip().splitlines())}"
         return text

@@ -55,8 +55,8 @@ class Logging:
 
     async def __call__(self, request: Request, next: Next) -> Any:
         log = _logger()
-        said = f" {dict(request.params)!r}" if self.params else ""
-        log.info("%s%s", _subject(request), said)
+        params = f" {dict(request.params)!r}" if self.params else ""
+        log.info("%s%s", _subject(request), params)
         try:
             result = await next(request)
         except BaseException as error:

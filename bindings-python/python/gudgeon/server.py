@@ -55,7 +55,7 @@ class Server(ComponentHost, Running):
         io_threads: Threads that do the IO of a server at an address. Default 1.
 
     Raises:
-        TypeError: The name is no text, or there is no such option.
+        TypeError: The name is not a string, or there is no such option.
         ValueError: The value of an option is out of range.
 
     Spec: Base Protocol › Lifecycle; Server Features › Overview.
@@ -74,7 +74,7 @@ class Server(ComponentHost, Running):
         super().__init__()
         self.name = name
         self._options = options
-        self._native = NativeServer(encode(_options.facts(name, options)))
+        self._native = NativeServer(encode(_options.server_declaration(name, options)))
         if lifespan is not None and not callable(lifespan):
             raise TypeError(f"Server {name!r}: lifespan= is a function that gives a context manager, not {lifespan!r}")
         self._lifespan = Lifespan(self, lifespan)
@@ -226,7 +226,7 @@ class Server(ComponentHost, Running):
             argument: The argument's or variable's name.
 
         Raises:
-            TypeError: One of them is no text.
+            TypeError: One of them is not a string.
             ValueError: There is no such target or argument, or it is completed already.
 
         Spec: Server Features › Utilities › Completion.
@@ -265,7 +265,7 @@ class Server(ComponentHost, Running):
             name: A vendor's prefix and a name, or a method of the specification.
 
         Raises:
-            TypeError: The name is no text.
+            TypeError: The name is not a string.
             ValueError: The name is taken, or can't be replaced ("initialize", "subscriptions/listen"). In a call,
                 invalid params are -32602.
 
@@ -306,7 +306,7 @@ class Server(ComponentHost, Running):
                 be registered later.
 
         Raises:
-            TypeError: It is no async function of two arguments, or `on` holds something else than names.
+            TypeError: It is not an async function of two arguments, or `on` holds something else than names.
             ValueError: It would never run, because clients send no such request.
 
         >>> from gudgeon import Server, SyncClient, ToolError
@@ -389,7 +389,7 @@ class Server(ComponentHost, Running):
         """Notifies subscribers of this resource that it changed, and drops it from the `cache=`.
 
         Raises:
-            TypeError: The URI is no text.
+            TypeError: The URI is not a string.
 
         Spec: Server Features › Resources › Subscriptions.
         """
@@ -405,7 +405,7 @@ class Server(ComponentHost, Running):
             elicitation_id: The id that `elicit_url` returned.
 
         Raises:
-            TypeError: It is no text.
+            TypeError: It is not a string.
 
         Spec: Client Features › Elicitation › URL mode.
         """

@@ -12,7 +12,7 @@ from .._plan.question_reply import key_of
 from .._schema.question import InvalidAnswer, Question
 from ..errors import Declined, McpError, NotSupported, ProtocolError
 
-_ABANDONED = "abandoned"  # the kind of a failure that is no answer: the handler's call is over
+_ABANDONED = "abandoned"  # the kind of a failure for a question of a call that has ended
 
 
 class Abandoned(BaseException):
@@ -217,12 +217,12 @@ def _refusal(kind: str, code: int, message: str, data: str | None) -> McpError |
     """Returns the exception for a question without an answer, with the core's text."""
     if kind == _ABANDONED:
         return Abandoned("nobody waits for this handler any more")
-    said = None if data is None else _decode(data)
+    details = None if data is None else _decode(data)
     if kind == "declined":
         return Declined(message)
     if kind in ("missingCapability", "notSupported"):
-        return NotSupported(message, data=said)
-    return ProtocolError(code, message, said)
+        return NotSupported(message, data=details)
+    return ProtocolError(code, message, details)
 
 
 def _decode(text: bytes | str) -> Any:

@@ -126,10 +126,10 @@ class Facts(CallContext):
         return Headers(self._call.headers)
 
     def _read_principal(self) -> Any:
-        said = self._call.principal
-        if said is None:
+        principal = self._call.principal
+        if principal is None:
             return None
-        return Principal.from_dict(_decode(said))
+        return Principal.from_dict(_decode(principal))
 
     def _read_client(self) -> Any:
         info = {"name": "", "version": "", **_decode(self._call.client_info)}

@@ -27,9 +27,9 @@ def span(subject: tuple[str, str | None], call: Any) -> Iterator[Any]:
     tracer = trace.get_tracer("gudgeon")
     token = context.attach(propagate.extract(_carrier(call.meta), context.Context()))
     try:
-        said = _attributes(method, name, call)
+        attributes = _attributes(method, name, call)
         title = f"{method} {name}" if name else method
-        with tracer.start_as_current_span(title, kind=SpanKind.SERVER, attributes=said) as started:
+        with tracer.start_as_current_span(title, kind=SpanKind.SERVER, attributes=attributes) as started:
             try:
                 yield started
             except BaseException as error:
@@ -47,8 +47,8 @@ def outcome(span: Any, reply: Any) -> None:
         return
     from msgspec.json import decode
 
-    said = decode(reply[1])
-    if isinstance(said, dict) and said.get("isError"):
+    result = decode(reply[1])
+    if isinstance(result, dict) and result.get("isError"):
         from opentelemetry.trace import StatusCode
 
         span.set_attribute("error.type", "tool_error")
@@ -60,8 +60,8 @@ def _carrier(meta: str | bytes | None) -> dict[str, str]:
         return {}
     from msgspec.json import decode
 
-    said = decode(meta)
-    return {key: said[key] for key in KEYS if isinstance(said.get(key), str)}
+    members = decode(meta)
+    return {key: members[key] for key in KEYS if isinstance(members.get(key), str)}
 
 
 def _attributes(method: str, name: str | None, call: Any) -> dict[str, str]:

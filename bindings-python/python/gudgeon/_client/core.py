@@ -18,7 +18,7 @@ from .options import Options, how, roots_of
 from .read import read_page, read_prompt, read_resource, read_tool, reader, typed
 from .targets import Command, InMemory, Url, Wire, place_of
 
-Steps = Generator["Ask | Sleep | Tell", Any, Any]
+Steps = Generator["Ask | Sleep | Notify", Any, Any]
 
 
 class Ask:
@@ -31,7 +31,7 @@ class Ask:
         self.on_progress = on_progress
 
 
-class Tell:
+class Notify:
     """A step that calls a callback."""
 
     __slots__ = ("callback", "value")
@@ -92,14 +92,14 @@ class Core:
     def connect(self, stream: int | None = None) -> Steps:
         """Connects; `stream` is this side's end of a socket pair whose other end is served already."""
         place = self.place
-        said: dict[str, Any] = {"name": self.target_name()}
+        target: dict[str, Any] = {"name": self.target_name()}
         if isinstance(place, Url):
-            said = {"url": place.url}
+            target = {"url": place.url}
         if isinstance(place, Command):
-            said = {"argv": place.argv, "env": place.env, "cwd": place.cwd}
-        text = encode(said)
-        letter = yield Ask(lambda mailbox: self.native.connect(mailbox, text, stream))
-        self.identity = decode(letter[2])
+            target = {"argv": place.argv, "env": place.env, "cwd": place.cwd}
+        text = encode(target)
+        event = yield Ask(lambda mailbox: self.native.connect(mailbox, text, stream))
+        self.identity = decode(event[2])
         self.lost = self.stranded = None
 
     def close(self) -> Steps:
@@ -120,7 +120,7 @@ class Core:
         """Returns whether the connection is lost and is not made anew automatically."""
         return self.lost is not None and not self.restarts
 
-    def said(self, name: str) -> Any:
+    def declared(self, name: str) -> Any:
         """Returns a member of what the server declared. Raises McpError before the client is connected."""
         if self.identity is None:
             raise _not_connected(self.target_name())
@@ -145,19 +145,19 @@ class Core:
     # ── operations ──────────────────────────────────────────────────────────────────────────────────
 
     def list_all(self, kind: str) -> Steps:
-        letter = yield from self._do({"list": {"list": kind}}, repeat=True)
+        event = yield from self._do({"list": {"list": kind}}, repeat=True)
         read = reader(kind)
-        items = read_page(self, kind, lambda: [read(item) for item in decode(letter[2])])
+        items = read_page(self, kind, lambda: [read(item) for item in decode(event[2])])
         if kind == "tools":
             self._repeatable = frozenset(tool.name for tool in items if _is_repeatable(tool))
         return items
 
     def list_page(self, kind: str, cursor: str | None) -> Steps:
-        letter = yield from self._do({"listPage": {"list": kind, "cursor": cursor}}, repeat=True)
+        event = yield from self._do({"listPage": {"list": kind, "cursor": cursor}}, repeat=True)
         read = reader(kind)
 
         def page() -> Page[Any]:
-            wire = decode(letter[2])
+            wire = decode(event[2])
             return Page([read(item) for item in wire["items"]], next_cursor=wire.get("nextCursor"))
 
         return read_page(self, kind, page)
@@ -166,9 +166,9 @@ class Core:
         self, name: str, arguments: Mapping[str, Any] | None, returns: Any, options: Mapping[str, Any]
     ) -> Steps:
         order = {"callTool": {"name": name, "arguments": _object("arguments", arguments)}}
-        letter = yield from self._do(order, options, repeat=name in self._repeatable)
-        result = read_tool(self, name, letter)
-        return result if returns is ... or result.is_error else typed(self, name, letter, returns)
+        event = yield from self._do(order, options, repeat=name in self._repeatable)
+        result = read_tool(self, name, event)
+        return result if returns is ... or result.is_error else typed(self, name, event, returns)
 
     def call_tool_round(
         self,
@@ -184,20 +184,20 @@ class Core:
             "answers": _object("answers", answers),
             "state": state,
         }
-        letter = yield from self._do({"callToolRound": order}, options)
-        if not letter[4]:
-            return read_tool(self, name, letter)
-        return read_page(self, "tools", lambda: InputRequired.from_dict(decode(letter[2])))
+        event = yield from self._do({"callToolRound": order}, options)
+        if not event[4]:
+            return read_tool(self, name, event)
+        return read_page(self, "tools", lambda: InputRequired.from_dict(decode(event[2])))
 
     def read_resource(self, uri: str, variables: Mapping[str, Any] | None, timeout: Any) -> Steps:
         order = {"readResource": {"uri": uri, "variables": _object("variables", variables)}}
-        letter = yield from self._do(order, {"timeout": timeout}, repeat=True)
-        return read_resource(self, letter)
+        event = yield from self._do(order, {"timeout": timeout}, repeat=True)
+        return read_resource(self, event)
 
     def get_prompt(self, name: str, arguments: Mapping[str, str] | None, timeout: Any) -> Steps:
         order = {"getPrompt": {"name": name, "arguments": _object("arguments", arguments)}}
-        letter = yield from self._do(order, {"timeout": timeout}, repeat=True)
-        return read_prompt(self, letter)
+        event = yield from self._do(order, {"timeout": timeout}, repeat=True)
+        return read_prompt(self, event)
 
     def complete(self, target: str, argument: str, value: str, arguments: Mapping[str, str] | None) -> Steps:
         order = {
@@ -206,8 +206,8 @@ class Core:
             "value": value,
             "arguments": _object("arguments", arguments),
         }
-        letter = yield from self._do({"complete": order}, repeat=True)
-        return read_page(self, "completion", lambda: Completion.from_dict(decode(letter[2])["completion"]))
+        event = yield from self._do({"complete": order}, repeat=True)
+        return read_page(self, "completion", lambda: Completion.from_dict(decode(event[2])["completion"]))
 
     def set_log_level(self, level: str) -> Steps:
         self._log_level = level
@@ -228,8 +228,8 @@ class Core:
 
     def request(self, method: str, params: Mapping[str, Any] | None, timeout: Any) -> Steps:
         order = {"request": {"method": method, "params": _object("params", params)}}
-        letter = yield from self._do(order, {"timeout": timeout})
-        return decode(letter[2])
+        event = yield from self._do(order, {"timeout": timeout})
+        return decode(event[2])
 
     def notify(self, method: str, params: Mapping[str, Any] | None) -> None:
         self._check_open()
@@ -292,35 +292,35 @@ class Core:
             yield from self._do({"setLogLevel": {"level": self._log_level}})
         hook = self.options.callbacks.get("reconnect")
         if hook is not None:
-            yield Tell(hook, self.said("info"))
+            yield Notify(hook, self.declared("info"))
 
     # ── what the server tells unasked ───────────────────────────────────────────────────────────────
 
-    def notified(self, letter: tuple[Any, ...]) -> Tell | None:
+    def notified(self, event: tuple[Any, ...]) -> Notify | None:
         """Returns the callback for a notification of the server, or None if nobody listens."""
-        what, callbacks = letter[0], self.options.callbacks
+        what, callbacks = event[0], self.options.callbacks
         if what == "lost":
-            self.lost = letter[2]
+            self.lost = event[2]
         elif what == "changed":
-            return Tell(callbacks["changed"], ListChanged(kind=letter[2]))
+            return Notify(callbacks["changed"], ListChanged(kind=event[2]))
         elif what == "log" and "log" in callbacks:
-            return Tell(callbacks["log"], LogMessage.from_dict(decode(letter[2])))
+            return Notify(callbacks["log"], LogMessage.from_dict(decode(event[2])))
         elif what == "url_done" and "url_done" in callbacks:
-            return Tell(callbacks["url_done"], letter[2])
+            return Notify(callbacks["url_done"], event[2])
         elif what == "renewed" and "reconnect" in callbacks:
-            return Tell(callbacks["reconnect"], self.said("info"))
+            return Notify(callbacks["reconnect"], self.declared("info"))
         return None
 
 
-def answer_of(letter: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Returns the letter that ends a request. Raises the error of a failed one."""
-    if letter[0] == "failed":
-        raise error_of(decode(letter[2]))
-    return letter
+def answer_of(event: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Returns the event that ends a request. Raises the error of a failed one."""
+    if event[0] == "failed":
+        raise error_of(decode(event[2]))
+    return event
 
 
-def progress_of(letter: tuple[Any, ...]) -> Any:
-    return Progress(progress=letter[2], total=letter[3], message=letter[4])
+def progress_of(event: tuple[Any, ...]) -> Any:
+    return Progress(progress=event[2], total=event[3], message=event[4])
 
 
 def _not_connected(target: str) -> McpError:

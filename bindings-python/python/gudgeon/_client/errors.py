@@ -14,14 +14,14 @@ _CLASSES: dict[str, type[errors.McpError]] = {
 }
 
 
-def error_of(said: Mapping[str, Any]) -> Exception:
+def error_of(described: Mapping[str, Any]) -> Exception:
     """Returns the exception for an error that the native module describes."""
-    error = _error_of(said)
+    error = _error_of(described)
     if isinstance(error, errors.McpError):
-        error.status = said.get("status")
+        error.status = described.get("status")
     if isinstance(error, errors.AuthError):
-        error.www_authenticate = said.get("wwwAuthenticate")
-    errno = said.get("errno")
+        error.www_authenticate = described.get("wwwAuthenticate")
+    errno = described.get("errno")
     if errno is not None:
         import os
 
@@ -30,16 +30,16 @@ def error_of(said: Mapping[str, Any]) -> Exception:
     return error
 
 
-def _error_of(said: Mapping[str, Any]) -> Exception:
-    kind, message, data = said["kind"], said["message"], said.get("data")
-    where: dict[str, Any] = {name: said.get(name) for name in ("hint", "target", "phase")}
-    code = said.get("code")
+def _error_of(described: Mapping[str, Any]) -> Exception:
+    kind, message, data = described["kind"], described["message"], described.get("data")
+    where: dict[str, Any] = {name: described.get(name) for name in ("hint", "target", "phase")}
+    code = described.get("code")
     if kind == "misuse":
         return ValueError(f"{message} (hint: {where['hint']})" if where["hint"] else message)
     if kind == "tool":
         return _tool_error(message, data, where)
     if kind in ("connect", "lost", "timeout"):
-        return _broken(kind, message, said, where)
+        return _broken(kind, message, described, where)
     if kind == "notFound":
         uri = data.get("uri") if isinstance(data, dict) else None
         return errors.ResourceNotFound(uri or "", message, code=code, data=data, **where)
@@ -64,8 +64,8 @@ def _refused(cls: Any, message: str, where: dict[str, Any]) -> Exception:
     return refused
 
 
-def _broken(kind: str, message: str, said: Mapping[str, Any], where: dict[str, Any]) -> Exception:
-    status, stderr = said.get("exitStatus"), said.get("stderr") or ""
+def _broken(kind: str, message: str, described: Mapping[str, Any], where: dict[str, Any]) -> Exception:
+    status, stderr = described.get("exitStatus"), described.get("stderr") or ""
     if kind == "connect" or where["phase"] in ("connect", "negotiate"):
         # Any failure before the first answer is a failed connect.
         cls = ConnectTimeout if kind == "timeout" else errors.ConnectFailed

@@ -132,8 +132,8 @@ def _home(kind: str, name: str, fitting: list[tuple[str, str]], lists: list[tupl
 
 
 def _ambiguous(kind: str, name: str, homes: list[tuple[str, str]]) -> McpError:
-    told = " and ".join(f"the {kind} {own!r} of server {server!r}" for server, own in homes)
-    return McpError(f"ClientGroup: {name!r} is {told}", hint="give one of the servers another name")
+    owners = " and ".join(f"the {kind} {own!r} of server {server!r}" for server, own in homes)
+    return McpError(f"ClientGroup: {name!r} is {owners}", hint="give one of the servers another name")
 
 
 class ClientGroup(_Group):
@@ -144,7 +144,7 @@ class ClientGroup(_Group):
     Args:
         targets: Targets by name, a host's whole configuration (`{"mcpServers": …}`), or the path of a JSON file with
             such a configuration, a str or a Path, which is read when the group is entered.
-        options: Those of `Client`, for each of them; `on_elicit` and `on_sample` are told which `server` asks.
+        options: Those of `Client`, for each of them; requests of `on_elicit` and `on_sample` name the asking `server`.
 
     Raises:
         TypeError: It is neither a mapping of names to targets nor a path.

@@ -74,7 +74,7 @@ class LoopQueue:
                     elif isinstance(step, Sleep):
                         await asyncio.sleep(step.seconds)
                     else:
-                        self._tell(step.callback, step.value)
+                        self._notify(step.callback, step.value)
                 except BaseException as error:
                     step = steps.throw(error)
                 else:
@@ -107,36 +107,36 @@ class LoopQueue:
 
     def drain(self) -> None:
         """Delivers everything that has arrived."""
-        for letter in self.mailbox.take():
-            what, to = letter[0], letter[1]
+        for event in self.mailbox.take():
+            what, to = event[0], event[1]
             if what in ("done", "failed"):
                 waiting = self._waiting.get(to)
                 if waiting is not None and not waiting[0].done():
-                    waiting[0].set_result(letter)
+                    waiting[0].set_result(event)
             elif what == "progress":
                 waiting = self._waiting.get(to)
                 if waiting is not None and waiting[1] is not None:
-                    self._tell(waiting[1], progress_of(letter))
+                    self._notify(waiting[1], progress_of(event))
             else:
                 core = self._cores.get(to)
                 if core is not None:
-                    self._deliver(core, letter)
+                    self._deliver(core, event)
 
-    def _deliver(self, core: Core, letter: tuple[Any, ...]) -> None:
-        if letter[0] == "question":
-            number = letter[2]
-            task = self._questions[number] = self._spawn(self._answer(core, letter))
+    def _deliver(self, core: Core, event: tuple[Any, ...]) -> None:
+        if event[0] == "question":
+            number = event[2]
+            task = self._questions[number] = self._spawn(self._answer(core, event))
             task.add_done_callback(lambda _: self._questions.pop(number, None))
-        elif letter[0] == "withdrawn":
-            question = self._questions.get(letter[2])
+        elif event[0] == "withdrawn":
+            question = self._questions.get(event[2])
             if question is not None:
                 question.cancel()
         else:
-            tell = core.notified(letter)
-            if tell is not None:
-                self._tell(tell.callback, tell.value)
+            step = core.notified(event)
+            if step is not None:
+                self._notify(step.callback, step.value)
 
-    def _tell(self, callback: Callable[..., Any], value: Any) -> None:
+    def _notify(self, callback: Callable[..., Any], value: Any) -> None:
         """Calls a callback; its exception is logged."""
         try:
             outcome = callback(value)
@@ -146,10 +146,10 @@ class LoopQueue:
         if hasattr(outcome, "__await__"):
             self._spawn(_awaited(callback, outcome))
 
-    async def _answer(self, core: Core, letter: tuple[Any, ...]) -> None:
+    async def _answer(self, core: Core, event: tuple[Any, ...]) -> None:
         from .questions import answering
 
-        _, _, number, kind, params, key = letter
+        _, _, number, kind, params, key = event
         callback = core.options.callbacks[kind]
         try:
             steps = answering(kind, callback, params, key, core.group_name)

@@ -26,27 +26,27 @@ class Peer:
     @property
     def server(self) -> Any:
         """The server's name, version, title, … (`Implementation`); one that gives no name has ""."""
-        return Implementation.from_dict({"version": "", **self._core.said("info")})
+        return Implementation.from_dict({"version": "", **self._core.declared("info")})
 
     @property
     def revision(self) -> Any:
         """The negotiated revision."""
-        return self._core.said("revision")
+        return self._core.declared("revision")
 
     @property
     def capabilities(self) -> Any:
         """The server's capabilities, as plain JSON values."""
-        return self._core.said("capabilities")
+        return self._core.declared("capabilities")
 
     @property
     def instructions(self) -> Any:
         """The server's instructions for the model, or None."""
-        return self._core.said("instructions")
+        return self._core.declared("instructions")
 
     @property
     def session_id(self) -> str | None:
         """The id of the HTTP session; None without one, as from 2026-07-28 on and on other transports."""
-        self._core.said("info")
+        self._core.declared("info")
         return self._core.native.session_id()
 
     def set_roots(self, roots: Any) -> None:

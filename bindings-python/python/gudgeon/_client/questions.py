@@ -16,7 +16,7 @@ Answering = Generator[Any, Any, bytes]
 
 
 class Keyed:
-    """A callback that is told a question's key too, where the server says it: `answer(key, request)`."""
+    """A callback that also gets the question's key, where the server sends one: `answer(key, request)`."""
 
     def __init__(self, answer: Callable[[str | None, Any], Any]) -> None:
         self.answer = answer
@@ -32,21 +32,23 @@ def answering(
     import msgspec
 
     ask: Callable[..., Any] = partial(callback.answer, key) if isinstance(callback, Keyed) else callback
-    said = msgspec.json.decode(params)
+    request = msgspec.json.decode(params)
     if kind == "elicit":
-        asked = _asked_by(server, _question(ElicitRequest, said))
+        asked = _asked_by(server, _read_request(ElicitRequest, request))
         return encode(form_result(asked, (yield ask(asked))), "the answer")
     if kind == "sample":
-        return encode(sample_result((yield ask(_asked_by(server, _question(SampleRequest, said))))), "the answer")
+        return encode(
+            sample_result((yield ask(_asked_by(server, _read_request(SampleRequest, request))))), "the answer"
+        )
     from .options import roots_of
 
     given = yield (ask(RootsRequest()) if isinstance(callback, Keyed) else callback())
     return encode({"roots": roots_of(given)})
 
 
-def _question(type: Any, said: Any) -> Any:
+def _read_request(type: Any, data: Any) -> Any:
     try:
-        return type.from_dict(said)
+        return type.from_dict(data)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise ProtocolError(-32602, f"the server's question can't be read: {error}") from error
 
@@ -85,8 +87,8 @@ def form_result(request: ElicitRequest, answer: Any) -> dict[str, Any]:
             f"the form {request.message!r} asks for {', '.join(fields) or 'nothing'}: "
             f"on_elicit gave the bare value {answer!r} instead of a mapping",
         )
-    said = {name: _as_text(value, fields.get(name)) for name, value in content.items()}
-    return {"action": "accept", "content": said}
+    values = {name: _as_text(value, fields.get(name)) for name, value in content.items()}
+    return {"action": "accept", "content": values}
 
 
 def _as_text(value: Any, field: Any) -> Any:

@@ -36,38 +36,38 @@ def read_page(core: Any, what: str, read: Callable[[], _T]) -> _T:
         ) from error
 
 
-def read_tool(core: Any, name: str, letter: tuple[Any, ...]) -> ToolResult[Any]:
+def read_tool(core: Any, name: str, event: tuple[Any, ...]) -> ToolResult[Any]:
     def read() -> ToolResult[Any]:
-        result: ToolResult[Any] = ToolResult.from_dict(decode(letter[2]))
-        if letter[3] is not None:
-            result.__dict__["_data"] = decode(letter[3])
+        result: ToolResult[Any] = ToolResult.from_dict(decode(event[2]))
+        if event[3] is not None:
+            result.__dict__["_data"] = decode(event[3])
         return result
 
     return read_page(core, f"tool {name!r}", read)
 
 
-def read_resource(core: Any, letter: tuple[Any, ...]) -> ResourceResult:
-    return read_page(core, "resources/read", lambda: ResourceResult.from_dict(decode(letter[2])))
+def read_resource(core: Any, event: tuple[Any, ...]) -> ResourceResult:
+    return read_page(core, "resources/read", lambda: ResourceResult.from_dict(decode(event[2])))
 
 
-def read_prompt(core: Any, letter: tuple[Any, ...]) -> PromptResult:
-    return read_page(core, "prompts/get", lambda: PromptResult.from_dict(decode(letter[2])))
+def read_prompt(core: Any, event: tuple[Any, ...]) -> PromptResult:
+    return read_page(core, "prompts/get", lambda: PromptResult.from_dict(decode(event[2])))
 
 
-def typed(core: Any, name: str, letter: tuple[Any, ...], wanted: Any) -> ToolResult[Any]:
+def typed(core: Any, name: str, event: tuple[Any, ...], wanted: Any) -> ToolResult[Any]:
     """Returns the result with `data` in the type asked for. Without structured content the type decides whether the
     text is JSON or the value itself.
     """
-    result = read_tool(core, name, letter)
-    said = letter[3]
+    result = read_tool(core, name, event)
+    encoded = event[3]
     try:
-        if said is None and wanted is str:
+        if encoded is None and wanted is str:
             return result._with_data(result.text)
         read = _reader(wanted)
         try:
-            return result._with_data(read(result.text.encode() if said is None else said))
+            return result._with_data(read(result.text.encode() if encoded is None else encoded))
         except (ValueError, TypeError):
-            if said is not None:
+            if encoded is not None:
                 raise
             try:
                 return result._with_data(read(encode(result.text)))
@@ -94,4 +94,4 @@ def _reader(wanted: Any) -> Callable[[bytes], Any]:
     from pydantic import TypeAdapter
 
     adapter: Any = TypeAdapter(wanted)
-    return lambda said: adapter.validate_json(said)
+    return lambda encoded: adapter.validate_json(encoded)

@@ -9,7 +9,7 @@ from typing import Any
 from .._model.frames import from_here
 from .._model.json import encode
 from ..errors import ProtocolError
-from .core import Ask, Core, Sleep, Steps, Tell, answer_of, progress_of
+from .core import Ask, Core, Notify, Sleep, Steps, answer_of, progress_of
 from .errors import refusal_of
 from .exit import log_failure
 
@@ -51,53 +51,53 @@ class ThreadQueue:
 
     def wait(self, seconds: float) -> None:
         """Waits for a notification of the server."""
-        for letter in self.mailbox.wait(0, seconds):
-            self._deliver(letter)
+        for event in self.mailbox.wait(0, seconds):
+            self._deliver(event)
 
-    def _step(self, step: Ask | Sleep | Tell) -> Any:
+    def _step(self, step: Ask | Sleep | Notify) -> Any:
         if isinstance(step, Ask):
             return self._ask(step)
         if isinstance(step, Sleep):
             return time.sleep(step.seconds)
-        return self._tell(step.callback, step.value)
+        return self._notify(step.callback, step.value)
 
     def _ask(self, ask: Ask) -> Any:
         ticket = ask.start(self.mailbox)
         end: tuple[Any, ...] | None = None
         try:
             while end is None:
-                for letter in self.mailbox.wait(ticket):
-                    if letter[0] in ("done", "failed"):
-                        end = letter
-                    elif letter[0] == "progress":
+                for event in self.mailbox.wait(ticket):
+                    if event[0] in ("done", "failed"):
+                        end = event
+                    elif event[0] == "progress":
                         if ask.on_progress is not None:
-                            self._tell(ask.on_progress, progress_of(letter))
+                            self._notify(ask.on_progress, progress_of(event))
                     else:
-                        self._deliver(letter)
+                        self._deliver(event)
         except BaseException:
             self.core.native.cancel(self.mailbox, ticket)
             raise
         return answer_of(end)
 
-    def _deliver(self, letter: tuple[Any, ...]) -> None:
-        if letter[0] == "question":
-            self._answer(letter)
-        elif letter[0] != "withdrawn":
-            tell = self.core.notified(letter)
-            if tell is not None:
-                self._tell(tell.callback, tell.value)
+    def _deliver(self, event: tuple[Any, ...]) -> None:
+        if event[0] == "question":
+            self._answer(event)
+        elif event[0] != "withdrawn":
+            step = self.core.notified(event)
+            if step is not None:
+                self._notify(step.callback, step.value)
 
-    def _tell(self, callback: Callable[..., Any], value: Any) -> None:
+    def _notify(self, callback: Callable[..., Any], value: Any) -> None:
         """Calls a callback; its exception is logged."""
         try:
             callback(value)
         except Exception as error:
             log_failure(callback, error)
 
-    def _answer(self, letter: tuple[Any, ...]) -> None:
+    def _answer(self, event: tuple[Any, ...]) -> None:
         from .questions import answering
 
-        _, _, number, kind, params, key = letter
+        _, _, number, kind, params, key = event
         callback = self.core.options.callbacks[kind]
         try:
             steps = answering(kind, callback, params, key, self.core.group_name)

@@ -48,7 +48,7 @@ class ClientInfo(Implementation):
 
 
 class Principal(Value):
-    """The authenticated caller, as told by the host of a mounted server: `subject`, `client_id`, `scopes`, `claims`."""
+    """The authenticated caller, named by the host of a mounted server: `subject`, `client_id`, `scopes`, `claims`."""
 
     _fields = {"subject": REQUIRED, "client_id": None, "scopes": frozenset(), "claims": {}}
     _readers = {"scopes": frozenset}

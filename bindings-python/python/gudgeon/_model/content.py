@@ -8,7 +8,7 @@ class Icon(Value):
 
     Args:
         src: A URL, or a data: URI.
-        mime_type: The media type, if `src` does not tell it.
+        mime_type: The media type, if `src` does not show it.
         sizes: Such as "48x48", or "any".
         theme: "light" or "dark": for which background it is made.
 

@@ -54,7 +54,7 @@ def check_numbers(value: Any, place: str) -> None:
         if re.search(rb"\xcb[\x7f\xff][\xf0-\xff]", msgspec.msgpack.encode(value, enc_hook=encode_hook)) is None:
             return
     except (OverflowError, ValueError):
-        pass  # an integer that only JSON can say
+        pass  # an integer that only JSON can represent
     found = _not_finite(to_builtins(value), place)
     if found is not None:
         raise ValueError(f"{found}, which JSON can't represent; write None or a string")

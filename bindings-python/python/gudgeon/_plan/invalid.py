@@ -64,23 +64,23 @@ def invalid_text(error: Exception, raw: Any, wire: str | None = None) -> str:
         raw: The JSON text that was decoded.
         wire: The argument's name, where `raw` is its value alone.
     """
-    said, _, at = str(error).partition(" - at `")
+    message, _, at = str(error).partition(" - at `")
     is_key = at.startswith("key` in `")
     steps = _STEP.findall(at.removeprefix("key` in `").rstrip("`"))
     value = _decoded(raw, inside=bool(steps))
     path: Path = [] if wire is None else [wire]
     for name, index in steps:
-        value, step = _enter(value, name, index, said)
+        value, step = _enter(value, name, index, message)
         if step is None:
             break
         path.append(step)
-    field = re.match(r"Object (missing required|contains unknown) field `(.*)`", said)
+    field = re.match(r"Object (missing required|contains unknown) field `(.*)`", message)
     if field is not None:
         problem = "missing" if field[1].startswith("missing") else "unknown"
         return f"{problem} argument '{_dotted([*path, field[2]])}'"
-    text = _expected(said)
+    text = _expected(message)
     if text is None:
-        problem = said[:1].lower() + said[1:] if value is ... or _is_malformed(error) else said
+        problem = message[:1].lower() + message[1:] if value is ... or _is_malformed(error) else message
     else:
         problem = f"expected {'each key to be ' if is_key else ''}{text}"
         if value is not ... and not is_key:
@@ -136,7 +136,7 @@ def shown(value: Any) -> str:
     return text
 
 
-def _enter(value: Any, name: str, index: str, said: str) -> tuple[Any, str | int | None]:
+def _enter(value: Any, name: str, index: str, message: str) -> tuple[Any, str | int | None]:
     """Returns the member that a step of msgspec's path leads to, and its name; None where that is unknown."""
     if name:
         return (value.get(name, ...) if isinstance(value, dict) else ...), name
@@ -144,8 +144,8 @@ def _enter(value: Any, name: str, index: str, said: str) -> tuple[Any, str | int
         number = int(index)
         known = isinstance(value, list) and number < len(value)
         return (value[number] if known else ...), number
-    # msgspec does not tell which member of a mapping it is: the first of the type that it complains of.
-    got = re.search(r"got `(\w+)`", said)
+    # msgspec does not report which member of a mapping it is: the first of the type that it complains of.
+    got = re.search(r"got `(\w+)`", message)
     types = _TYPES.get(got[1]) if got is not None else None
     if types is not None and isinstance(value, dict):
         for key, member in value.items():
@@ -154,12 +154,12 @@ def _enter(value: Any, name: str, index: str, said: str) -> tuple[Any, str | int
     return ..., None
 
 
-def _expected(said: str) -> str | None:
+def _expected(message: str) -> str | None:
     """Returns msgspec's complaint in the words of JSON Schema; None for a text of somebody else's."""
     for start, expected in _FORMATS.items():
-        if said.startswith(start):
+        if message.startswith(start):
             return expected
-    match = re.match(r"Expected `([^`]+)`(.*)", said)
+    match = re.match(r"Expected `([^`]+)`(.*)", message)
     if match is None:
         return None
     kinds = [_KINDS.get(kind, kind) for kind in match[1].split(" | ")]

@@ -185,10 +185,13 @@ def _input_schema(
             )
         except SchemaError as error:
             raise TypeError(f"parameter {parameter.name!r} of {place}: {error}") from None
-        said = texts.get(parameter.name)
+        description = texts.get(parameter.name)
         own = getattr(parameter.annotation, "__metadata__", ())
-        if said and not ("description" in schema and own):
-            schema = {"description": said, **{key: value for key, value in schema.items() if key != "description"}}
+        if description and not ("description" in schema and own):
+            schema = {
+                "description": description,
+                **{key: value for key, value in schema.items() if key != "description"},
+            }
         if not parameter.required and parameter.factory is None:
             schema.update(default_of(parameter.default))
         if header is not None:
@@ -237,9 +240,9 @@ def _prompt_arguments(
 ) -> list[dict[str, Any]]:
     out = []
     for parameter in filled:
-        said = schema["properties"][parameter.name].get("description")
+        description = schema["properties"][parameter.name].get("description")
         if parameter.name in structured:
-            said = f"{said} (as JSON)" if said else "as JSON"
-        about = {"description": said} if said else {}
+            description = f"{description} (as JSON)" if description else "as JSON"
+        about = {"description": description} if description else {}
         out.append({"name": parameter.name, **about, "required": parameter.required})
     return out

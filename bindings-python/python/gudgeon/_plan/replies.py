@@ -40,10 +40,10 @@ def json_reply(value: Any) -> bytes:
     if isinstance(value, Value):
         return encode(value.to_dict(), _RESULT)
     if is_pydantic(type(value)):
-        said: bytes = type(value).__pydantic_serializer__.to_json(value, by_alias=True)
-        if b"null" in said or b"NaN" in said or b"Infinity" in said:
+        encoded: bytes = type(value).__pydantic_serializer__.to_json(value, by_alias=True)
+        if b"null" in encoded or b"NaN" in encoded or b"Infinity" in encoded:
             check_numbers(value, _RESULT)
-        return said
+        return encoded
     return encode(value, _RESULT)
 
 
@@ -68,9 +68,9 @@ def _text(value: Any) -> str | None:
     return str.__str__(value) if isinstance(value, str) else None
 
 
-def _plain(said: bytes) -> bytes | str:
+def _plain(encoded: bytes) -> bytes | str:
     """Returns a JSON string as text: a Decimal or a date is read without quotes."""
-    return msgspec.json.decode(said, type=str) if said.startswith(b'"') else said
+    return msgspec.json.decode(encoded, type=str) if encoded.startswith(b'"') else encoded
 
 
 def tool_reply(place: str, *, has_schema: bool, is_content: bool) -> Callable[[Any], Reply]:

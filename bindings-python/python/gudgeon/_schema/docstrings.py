@@ -65,7 +65,7 @@ def parse(doc: str | None) -> tuple[str, dict[str, str]]:
             text.append(line.rstrip())
             at += 1
     joined = re.sub(r"\n{3,}", "\n\n", "\n".join(text)).strip()
-    return joined, {name: said for name, said in found.items() if said}
+    return joined, {name: description for name, description in found.items() if description}
 
 
 def _indent(line: str) -> int:
@@ -121,11 +121,11 @@ def _numpy(lines: list[str], at: int, found: dict[str, str]) -> int:
     return at
 
 
-def _continued(lines: list[str], at: int, said: str) -> tuple[int, str]:
+def _continued(lines: list[str], at: int, text: str) -> tuple[int, str]:
     """Returns a Sphinx field with its continuation lines."""
     while (
         at < len(lines) and lines[at].strip() and _indent(lines[at]) > 0 and not _SPHINX_FIELD.match(lines[at].strip())
     ):
-        said = f"{said} {lines[at].strip()}"
+        text = f"{text} {lines[at].strip()}"
         at += 1
-    return at, said.strip()
+    return at, text.strip()

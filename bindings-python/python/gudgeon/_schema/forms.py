@@ -176,10 +176,10 @@ def _chosen(value: Any, choices: dict[str, tuple[Any, str]] | None) -> Any:
 
 
 def _default(value: Any, choices: Any) -> Any:
-    said = to_builtins(value)
+    plain = to_builtins(value)
     if choices is None:
-        return said
-    return [str(item) for item in said] if isinstance(said, (list, tuple)) else str(said)
+        return plain
+    return [str(item) for item in plain] if isinstance(plain, (list, tuple)) else str(plain)
 
 
 def _field(schema: Mapping[str, Any], choices: dict[str, tuple[Any, str]] | None) -> dict[str, Any]:

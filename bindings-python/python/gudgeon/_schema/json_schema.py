@@ -167,12 +167,12 @@ def _msgspec_schema(
 
 
 def _with_fix(error: Exception, annotation: Any) -> str:
-    said = " ".join(str(error).split())
-    if "may not contain more than one" in said:
-        return f"{said}: make them msgspec.Struct with tag=True, or pydantic models with a discriminator"
+    message = " ".join(str(error).split())
+    if "may not contain more than one" in message:
+        return f"{message}: make them msgspec.Struct with tag=True, or pydantic models with a discriminator"
     if isinstance(error, NameError):
-        return f"{said}: what a class's fields name must be importable at run time, not only under TYPE_CHECKING"
-    return said
+        return f"{message}: what a class's fields name must be importable at run time, not only under TYPE_CHECKING"
+    return message
 
 
 def _readable(annotation: Any) -> Any:

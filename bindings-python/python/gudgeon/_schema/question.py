@@ -84,5 +84,5 @@ def problem_of(error):
     if type(error).__name__ != "ValidationError" or errors is None:
         return " ".join(str(error).split())
     found = errors(include_url=False, include_context=False, include_input=False)
-    said = [(".".join(map(str, item["loc"])), item["msg"]) for item in found]
-    return " ".join("; ".join(f"{place}: {text}" if place else text for place, text in said).split())
+    problems = [(".".join(map(str, item["loc"])), item["msg"]) for item in found]
+    return " ".join("; ".join(f"{place}: {text}" if place else text for place, text in problems).split())

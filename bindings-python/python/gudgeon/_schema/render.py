@@ -184,9 +184,9 @@ class _Renderer:
             numbers, self.numbers = self.numbers, self.numbers and header is None
             schema = self.render(field.type)
             self.numbers = numbers
-            said = description_of(hint) or schema.get("description") or texts.get(field.name)
-            if said:
-                schema = {"description": said, **schema}
+            description = description_of(hint) or schema.get("description") or texts.get(field.name)
+            if description:
+                schema = {"description": description, **schema}
             if header is not None:
                 schema["x-mcp-header"] = header
             if field.required:

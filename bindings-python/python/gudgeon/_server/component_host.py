@@ -125,8 +125,8 @@ class ComponentHost:
             else:
                 if registration.options.get("visible") is not None:
                     native.set_visibility_filter(visibility_filter(self._published))
-                said = encode(described(registration, key))
-                handle = native.add(registration.kind, said, *call, registration.options.get("thread"))
+                declaration = encode(described(registration, key))
+                handle = native.add(registration.kind, declaration, *call, registration.options.get("thread"))
         except ValueError as error:
             raise ValueError(f"{plan.place}: {error}") from None
         path = ((self, key), *below)

@@ -133,8 +133,9 @@ def passing(server: Any) -> Callable[[Any, Any], Awaitable[Any]]:
     async def invoke(raw: bytes, call: Any) -> Any:
         from msgspec.json import decode
 
-        said = decode(raw)
-        method, params, error, result = said["method"], said["params"], said.get("error"), said.get("result")
+        exchange = decode(raw)
+        method, params = exchange["method"], exchange["params"]
+        error, result = exchange.get("error"), exchange.get("result")
         failure = error and ProtocolError(error["code"], error["message"], error.get("data"))
         prepared = None if failure else read(method, result)
         before = None if failure else _encoded(write(method, prepared, result))

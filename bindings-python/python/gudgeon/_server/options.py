@@ -139,9 +139,9 @@ def spec(options: Mapping[str, Any]) -> dict[str, Any]:
     return out
 
 
-def facts(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
+def server_declaration(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """Returns a server's declaration, as JSON values."""
-    said = (
+    names = (
         "version",
         "title",
         "instructions",
@@ -158,7 +158,7 @@ def facts(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
         "park_limit",
         "park_threads",
     )
-    out = {camel(key): options[key] for key in said if options.get(key) is not None}
+    out = {camel(key): options[key] for key in names if options.get(key) is not None}
     for key in ("list_ttl", "park_ttl", "state_ttl"):
         if options.get(key) is not None:
             out[f"{camel(key)}Ms"] = _milliseconds(options[key])

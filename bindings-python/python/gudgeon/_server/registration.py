@@ -71,35 +71,35 @@ class Registration:
 
         if isinstance(reply, QuestionReply):
             return reply.questions[0] if len(reply.questions) == 1 else reply.questions
-        code, said = reply if isinstance(reply, tuple) else (None, reply)
+        reply_kind, body = reply if isinstance(reply, tuple) else (None, reply)
         if self.kind == "tools":
-            if code == _replies.RESULT:
-                return ToolResult.from_dict(decode(said))
-            if code == _replies.PARTS:
-                return ToolResult.from_dict({"content": [_block(item) for item in decode(said)]})
-            if isinstance(said, bytes):
-                value = decode(said)
-                return ToolResult(value if isinstance(value, str) else said.decode(), structured_content=value)
+            if reply_kind == _replies.RESULT:
+                return ToolResult.from_dict(decode(body))
+            if reply_kind == _replies.PARTS:
+                return ToolResult.from_dict({"content": [_block(item) for item in decode(body)]})
+            if isinstance(body, bytes):
+                value = decode(body)
+                return ToolResult(value if isinstance(value, str) else body.decode(), structured_content=value)
             has_schema = self.plan.output_schema is not None
-            return ToolResult(() if said is None else said, structured_content=said if has_schema else None)
+            return ToolResult(() if body is None else body, structured_content=body if has_schema else None)
         if self.kind in ("resources", "templates"):
             mime_type = self.options.get("mime_type")
-            if code == _replies.RESULT:
-                return ResourceResult.from_dict(decode(said))
-            if code == _replies.PARTS:
-                return ResourceResult.from_dict({"contents": decode(said)})
-            if code is None and isinstance(said, bytes):
-                return ResourceResult(said.decode(), mime_type=mime_type or "application/json")
-            value = "" if said is None else said
+            if reply_kind == _replies.RESULT:
+                return ResourceResult.from_dict(decode(body))
+            if reply_kind == _replies.PARTS:
+                return ResourceResult.from_dict({"contents": decode(body)})
+            if reply_kind is None and isinstance(body, bytes):
+                return ResourceResult(body.decode(), mime_type=mime_type or "application/json")
+            value = "" if body is None else body
             usual = "text/plain" if isinstance(value, str) else "application/octet-stream"
             return ResourceResult(value, mime_type=mime_type or usual)
         if self.kind == "prompts":
-            if code == _replies.RESULT:
-                return PromptResult.from_dict(decode(said))
-            if code == _replies.PARTS:
-                return PromptResult.from_dict({"messages": decode(said)})
-            return PromptResult([user(said)])
-        return decode(said) if isinstance(said, bytes) else said
+            if reply_kind == _replies.RESULT:
+                return PromptResult.from_dict(decode(body))
+            if reply_kind == _replies.PARTS:
+                return PromptResult.from_dict({"messages": decode(body)})
+            return PromptResult([user(body)])
+        return decode(body) if isinstance(body, bytes) else body
 
     def reply(self, result: Any) -> Any:
         """Converts the value that middleware returned to a reply."""

@@ -90,8 +90,8 @@ class Registry(Generic[_T]):
             if member not in known:
                 raise unknown_name(where, "member", member, known)
         changes = values(_KINDS[self._kind], changes, where)
-        said = encode({camel(member): value for member, value in changes.items()})
-        self._change(lambda server, prefix: server._native.update(self._kind, prefix + name, said))
+        encoded = encode({camel(member): value for member, value in changes.items()})
+        self._change(lambda server, prefix: server._native.update(self._kind, prefix + name, encoded))
 
     def enable(self, *names: str, tags: Sequence[str] = ()) -> None:
         """Lists these again, and all that have one of the tags."""

@@ -37,6 +37,6 @@ def _sees(who: Any, published: Any, kind: str, key: str) -> bool:
     except Exception as error:
         import traceback
 
-        told = "".join(traceback.format_exception(type(error), error, error.__traceback__))
-        report(f"visible= of the {kind} {key!r} failed: it stays hidden\n{told}")
+        trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+        report(f"visible= of the {kind} {key!r} failed: it stays hidden\n{trace}")
         return False

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 from urllib.parse import quote
 
-from .asgi_host import Farewell, is_leaving
+from .asgi_host import ShutdownHook, is_stopping
 from .hosting import Hosting, resolve, room, send_all
 from .http_options import OF_CONNECTIONS, SHUTDOWN_GRACE, checked
 from .principals import Identify, Refused
@@ -15,10 +15,10 @@ from .principals import Identify, Refused
 Receive = Callable[[], Awaitable[Any]]
 Send = Callable[[Any], Awaitable[Any]]
 
-_PATIENCE = 0.02  # seconds before a request that has no answer yet watches for the peer to leave
+_WATCH_DELAY = 0.02  # seconds before a request that has no answer yet watches for the peer to leave
 _SAFE = "/!$&'()*+,;=:@-._~"
 _DRAIN_TICK = 0.01  # seconds between two looks whether all is answered
-_LOOK = 0.25  # seconds between two looks whether the host wants to stop
+_STOP_CHECK_INTERVAL = 0.25  # seconds between two looks whether the host wants to stop
 
 
 class AsgiApp:
@@ -34,41 +34,41 @@ class AsgiApp:
         grace = options.get("shutdown_grace")
         self._grace = SHUTDOWN_GRACE if grace is None else float(grace)
         self._endpoint: Any = None
-        self._stay: _Stay | None = None
-        self._farewell: Farewell | None = None
+        self._serving: _LoopServing | None = None
+        self._shutdown_hook: ShutdownHook | None = None
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
         kind = scope["type"]
         if kind == "http":
             endpoint = await self._open()
-            await _serve_http(endpoint, self._identify, self._heed, scope, receive, send)
+            await _serve_http(endpoint, self._identify, self._watch_for_stop, scope, receive, send)
         elif kind == "websocket":
             endpoint = await self._open()
             await _serve_websocket(endpoint, self._identify, self._max_message(), scope, receive, send)
         elif kind == "lifespan":
-            await self._live(receive, send)
+            await self._serve_lifespan(receive, send)
         else:
             raise ValueError(f"an ASGI scope of type {kind!r} can't be served: there are http, websocket and lifespan")
 
     async def aclose(self) -> None:
         """Ends streams, gives calls in flight some time, leaves the lifespan. A later request begins anew."""
-        stay, endpoint = self._stay, self._endpoint
-        self._stay = self._endpoint = None
-        farewell, self._farewell = self._farewell, None
-        if farewell is not None:
-            farewell.forget()
+        serving, endpoint = self._serving, self._endpoint
+        self._serving = self._endpoint = None
+        hook, self._shutdown_hook = self._shutdown_hook, None
+        if hook is not None:
+            hook.forget()
         try:
             if endpoint is not None:
                 endpoint.shut_down()
-                if stay is not None and stay.is_here():
-                    deadline = stay.loop.time() + self._grace
-                    while endpoint.open_exchanges and stay.loop.time() < deadline:
+                if serving is not None and serving.is_on_this_loop():
+                    deadline = serving.loop.time() + self._grace
+                    while endpoint.open_exchanges and serving.loop.time() < deadline:
                         await asyncio.sleep(_DRAIN_TICK)
         finally:  # also when a host that waits no longer cancels this
             if endpoint is not None:
                 endpoint.close()
-            if stay is not None:
-                await stay.end()
+            if serving is not None:
+                await serving.end()
 
     async def _open(self, *, sends_shutdown: bool = False) -> Any:
         """Returns the endpoint, served by this loop, or by another that runs.
@@ -76,31 +76,31 @@ class AsgiApp:
         Args:
             sends_shutdown: Whether the host says when the lifespan is to be left.
         """
-        stay = self._stay
-        if stay is None or stay.is_over():
-            if stay is not None:
-                stay.abandon()
+        serving = self._serving
+        if serving is None or serving.is_over():
+            if serving is not None:
+                serving.abandon()
             if self._endpoint is None:
                 self._endpoint = self._app._native.endpoint(self._options)
-            stay = self._stay = _Stay(self._app, self._endpoint)
-            if self._farewell is not None:
-                self._farewell.forget()
-                self._farewell = None
+            serving = self._serving = _LoopServing(self._app, self._endpoint)
+            if self._shutdown_hook is not None:
+                self._shutdown_hook.forget()
+                self._shutdown_hook = None
             if not sends_shutdown and self._app._lifespan.first() is not None:
-                self._farewell = Farewell(stay.loop, self.aclose)
-        if stay.hosting is None:
-            await stay.begun()
+                self._shutdown_hook = ShutdownHook(serving.loop, self.aclose)
+        if serving.hosting is None:
+            await serving.wait_until_ready()
         return self._endpoint
 
-    def _heed(self) -> None:
-        if self._stay is not None:
-            self._stay.heed()
+    def _watch_for_stop(self) -> None:
+        if self._serving is not None:
+            self._serving.watch_for_stop()
 
     def _max_message(self) -> int:
-        stay = self._stay
-        return 0 if stay is None or stay.hosting is None else stay.hosting.serving.max_message
+        serving = self._serving
+        return 0 if serving is None or serving.hosting is None else serving.hosting.serving.max_message
 
-    async def _live(self, receive: Receive, send: Send) -> None:
+    async def _serve_lifespan(self, receive: Receive, send: Send) -> None:
         while True:
             message = await receive()
             if message["type"] == "lifespan.startup":
@@ -120,7 +120,7 @@ class AsgiApp:
                 return
 
 
-class _Stay:
+class _LoopServing:
     """The time that one event loop serves the app. One task enters and leaves the lifespan, as `anyio` needs it."""
 
     def __init__(self, app: Any, endpoint: Any) -> None:
@@ -128,12 +128,12 @@ class _Stay:
         self.hosting: Hosting | None = None
         self._app = app
         self._endpoint = endpoint
-        self._leave = asyncio.Event()
-        self._look: asyncio.TimerHandle | None = None
+        self._end_requested = asyncio.Event()
+        self._stop_check: asyncio.TimerHandle | None = None
         self._entered: asyncio.Future[None] = self.loop.create_future()
         self._task = self.loop.create_task(self._run())
 
-    async def begun(self) -> None:
+    async def wait_until_ready(self) -> None:
         """Waits until requests can be served; raises what the lifespan raised."""
         if asyncio.get_running_loop() is self.loop:
             await asyncio.shield(self._entered)
@@ -141,26 +141,26 @@ class _Stay:
             while self.hosting is None and not self.is_over():
                 await asyncio.sleep(_DRAIN_TICK)
 
-    def heed(self) -> None:
+    def watch_for_stop(self) -> None:
         """Starts to check whether the host is stopping, because a response takes long."""
-        if self._look is None and self.is_here():
-            self._look = self.loop.call_later(_LOOK, self._looked)
+        if self._stop_check is None and self.is_on_this_loop():
+            self._stop_check = self.loop.call_later(_STOP_CHECK_INTERVAL, self._check_for_stop)
 
-    def _looked(self) -> None:
-        self._look = None
+    def _check_for_stop(self) -> None:
+        self._stop_check = None
         if self.hosting is None:
             return
-        if is_leaving():
+        if is_stopping():
             self._endpoint.end_streams()
         if self._endpoint.open_exchanges:
-            self.heed()
+            self.watch_for_stop()
 
-    def is_here(self) -> bool:
+    def is_on_this_loop(self) -> bool:
         return asyncio.get_running_loop() is self.loop
 
     def is_over(self) -> bool:
         """Returns whether it has ended, or its loop has."""
-        return self._task.done() or self.loop.is_closed() or not (self.is_here() or self.loop.is_running())
+        return self._task.done() or self.loop.is_closed() or not (self.is_on_this_loop() or self.loop.is_running())
 
     def abandon(self) -> None:
         """Stops serving on a loop that was closed with tasks pending."""
@@ -172,11 +172,11 @@ class _Stay:
     async def end(self) -> None:
         if self.is_over():
             self.abandon()
-        elif self.is_here():
-            self._leave.set()
+        elif self.is_on_this_loop():
+            self._end_requested.set()
             await asyncio.shield(self._task)
         else:
-            self.loop.call_soon_threadsafe(self._leave.set)
+            self.loop.call_soon_threadsafe(self._end_requested.set)
 
     async def _run(self) -> None:
         try:
@@ -193,7 +193,7 @@ class _Stay:
         self.hosting = hosting
         self._entered.set_result(None)
         try:
-            await self._leave.wait()
+            await self._end_requested.wait()
         except GeneratorExit:
             # The loop is closed: nothing can be awaited.
             self.abandon()
@@ -209,7 +209,7 @@ class _Stay:
 
 
 async def _serve_http(
-    endpoint: Any, identify: Identify, heed: Callable[[], None], scope: Any, receive: Receive, send: Send
+    endpoint: Any, identify: Identify, watch_for_stop: Callable[[], None], scope: Any, receive: Receive, send: Send
 ) -> None:
     head = (scope["method"], *_target(scope))
     chunks: list[bytes] = []
@@ -232,7 +232,7 @@ async def _serve_http(
         await _send_head(refused.answer(endpoint), send)
         return
     exchange = endpoint.request(*head, chunks[0] if len(chunks) == 1 else b"".join(chunks), principal)
-    watch = _Watch(exchange, receive, heed)
+    watch = _Watch(exchange, receive, watch_for_stop)
     try:
         await _send_answer(exchange, watch, send)
     except OSError:
@@ -277,10 +277,10 @@ async def _send_head(part: Any, send: Send) -> bool:
 class _Watch:
     """Waits for the response, and for the client to disconnect if that takes long."""
 
-    def __init__(self, exchange: Any, receive: Receive, heed: Callable[[], None]) -> None:
+    def __init__(self, exchange: Any, receive: Receive, watch_for_stop: Callable[[], None]) -> None:
         self.is_gone = False
         self._exchange = exchange
-        self._heed = heed
+        self._watch_for_stop = watch_for_stop
         self._receive = receive
         self._loop = asyncio.get_running_loop()
         self._future: asyncio.Future[None] | None = None
@@ -293,13 +293,13 @@ class _Watch:
         if self._exchange.wait(future):
             self._future = future
             if self._timer is None:
-                self._timer = self._loop.call_later(_PATIENCE, self.begin)
+                self._timer = self._loop.call_later(_WATCH_DELAY, self.begin)
             await future
 
     def begin(self) -> None:
         if self._task is None:
             self._task = self._loop.create_task(self._run())
-            self._heed()
+            self._watch_for_stop()
 
     def end(self) -> None:
         if self._timer is not None:

@@ -1,4 +1,4 @@
-"""How uvicorn is told to stop. It sends mounted apps no shutdown, and ends the process after SIGTERM."""
+"""Notices that uvicorn stops: it sends mounted apps no shutdown, and ends the process after SIGTERM."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 
-def is_leaving() -> bool:
-    """Whether uvicorn was told to stop. It tells nobody: it waits for streams that would never end by themselves."""
+def is_stopping() -> bool:
+    """Returns whether uvicorn is stopping. It then waits for streams, which would never end by themselves."""
     handlers = (signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM))
     return any(getattr(getattr(it, "__self__", None), "should_exit", False) is True for it in handlers)
 
 
-class Farewell:
+class ShutdownHook:
     """Runs a coroutine when uvicorn gets SIGTERM, and has uvicorn wait for it before it ends the process.
 
     After SIGINT nothing is needed: then the event loop is closed in good order, which cancels its tasks.

@@ -21,7 +21,7 @@ class Hosting:
         self.serving = endpoint.serve(app._native, app, copy_context())
         self._timer: asyncio.TimerHandle | None = None
         self._queue = AsyncioQueue(self.serving, self.loop)
-        self.loop.add_reader(endpoint.fileno(), self._on_mail)
+        self.loop.add_reader(endpoint.fileno(), self._on_wake_up)
         # Timers that expired while no loop was serving.
         endpoint.tick()
 
@@ -32,7 +32,7 @@ class Hosting:
         await self._queue.close()
         self.loop.remove_reader(self.endpoint.fileno())
         # Resolves the futures that wait for the last messages.
-        self._on_mail(is_last=True)
+        self._on_wake_up(is_last=True)
         self.serving.stop(CLEANUP)
 
     def abandon(self) -> None:
@@ -40,7 +40,7 @@ class Hosting:
         self.serving.detach()
         self.serving.stop(0.0)
 
-    def _on_mail(self, *, is_last: bool = False) -> None:
+    def _on_wake_up(self, *, is_last: bool = False) -> None:
         for future in self.endpoint.collect():
             loop = future.get_loop()
             if loop is self.loop:

@@ -22,13 +22,13 @@ SHUTDOWN_GRACE = 10.0  # seconds for calls in flight when the server is to stop
 
 def checked(options: Mapping[str, Any], place: str) -> bytes:
     """Returns the options as JSON for the native half. Raises TypeError or ValueError with the option and the fix."""
-    said: dict[str, Any] = {}
+    given: dict[str, Any] = {}
     for name, value in options.items():
         if name not in KNOWN:
             raise unknown_name(place, "option", name, KNOWN, OPTIONS["http"])
         if value is not None:
-            said[name] = _check(name, value, place)
-    return encode(said)
+            given[name] = _check(name, value, place)
+    return encode(given)
 
 
 def _check(name: str, value: Any, place: str) -> Any:

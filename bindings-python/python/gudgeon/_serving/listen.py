@@ -17,12 +17,12 @@ from .signals import Signals
 
 def at_address(at: str, options: Mapping[str, Any], place: str) -> Start:
     """Starts to listen. Raises TypeError or ValueError for a wrong option, and OSError if the address can't be used."""
-    said = checked(options, place)
-    return lambda app, context: app._native.listen(at, said, app, context)
+    encoded = checked(options, place)
+    return lambda app, context: app._native.listen(at, encoded, app, context)
 
 
-def _sharing(url: str, said: bytes) -> Start:
-    return lambda app, context: app._native.listen(url, said, app, context, shares_port=True)
+def _sharing(url: str, encoded: bytes) -> Start:
+    return lambda app, context: app._native.listen(url, encoded, app, context, shares_port=True)
 
 
 def run_address(app: Any, at: str, options: Mapping[str, Any], workers: int) -> None:
@@ -33,11 +33,11 @@ def run_address(app: Any, at: str, options: Mapping[str, Any], workers: int) -> 
         return
     from .workers import run_workers
 
-    said = checked(options, "run()")
+    encoded = checked(options, "run()")
 
     def run(url: str, opened: Any) -> None:
         # A terminal sends Ctrl-C to all processes: the workers leave it to the parent.
-        _run_at(app, _sharing(url, said), opened, is_worker=True)
+        _run_at(app, _sharing(url, encoded), opened, is_worker=True)
 
     run_workers(app, at, workers, run)
 

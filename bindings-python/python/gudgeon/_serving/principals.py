@@ -28,7 +28,7 @@ class Identify:
         find: `(request) -> Principal | None`, or an `async def`. Default: what the host left.
 
     Raises:
-        TypeError: `find` is no function.
+        TypeError: `find` is not a function.
     """
 
     def __init__(self, find: Callable[[Any], Any] | None) -> None:
@@ -38,7 +38,7 @@ class Identify:
                 f"Principal, or None where nobody is known; not {find!r}"
             )
         self._find = find
-        self._is_told = False
+        self._has_warned = False
 
     async def __call__(self, scope: Mapping[str, Any], head: tuple[Any, ...]) -> Any:
         """Returns the native `Principal`, or None.
@@ -65,8 +65,8 @@ class Identify:
         except Exception as error:
             from traceback import format_exception
 
-            told = "".join(format_exception(type(error), error, error.__traceback__))
-            report(f"asgi(): principal= failed, so the request is answered with 500\n{told}")
+            trace = "".join(format_exception(type(error), error, error.__traceback__))
+            report(f"asgi(): principal= failed, so the request is answered with 500\n{trace}")
             raise Refused(lambda endpoint: endpoint.unidentified(*head)) from None
 
     def _of_host(self, scope: Mapping[str, Any]) -> Any:
@@ -78,8 +78,8 @@ class Identify:
         if subject is not None:
             scopes: Any = getattr(scope.get("auth"), "scopes", ())
             return Principal(subject, scopes=frozenset(scopes) if isinstance(scopes, _SCOPES) else ())
-        if not self._is_told:
-            self._is_told = True
+        if not self._has_warned:
+            self._has_warned = True
             report(
                 f"asgi(): the scope's user, a {type(user).__name__}, is authenticated but has no identity, so "
                 "ctx.principal is None: tell who it is by app.asgi(principal=lambda request: Principal(…))"

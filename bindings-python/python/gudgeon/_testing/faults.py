@@ -29,7 +29,7 @@ class Faults:
 
 
 class Recorder:
-    """Writes what is said as a transcript: `> ` before what the client says, `< ` before what the server says."""
+    """Writes the messages as a transcript: `> ` before those of the client, `< ` before those of the server."""
 
     def __init__(self, path):
         self.path = path

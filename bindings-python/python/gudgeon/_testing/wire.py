@@ -22,8 +22,8 @@ class Tap:
         self._recorder = recorder
         self._restarts = faults is not None and faults.restart_between_rounds
         # Separately for each direction: their interleaving is random.
-        self._to_server = _Fate(faults, ">")
-        self._to_client = _Fate(faults, "<")
+        self._to_server = _Faults(faults, ">")
+        self._to_client = _Faults(faults, "<")
         self._inbox: asyncio.Queue[bytes | None] = asyncio.Queue()
         self._again: list[bytes] = []
         self._opening: set[Any] = set()
@@ -35,22 +35,22 @@ class Tap:
         self._lock: asyncio.Lock | None = None
 
     async def send(self, message: bytes, /) -> None:
-        said = _decode(message)
-        is_request = "method" in said and "id" in said
-        serving = await self._served(restart=self._restarts and "requestState" in (said.get("params") or {}))
+        frame = _decode(message)
+        is_request = "method" in frame and "id" in frame
+        serving = await self._served(restart=self._restarts and "requestState" in (frame.get("params") or {}))
         if self._recorder is not None:
             self._recorder._add(">", message)
-        if said.get("method") in _HANDSHAKE:
-            self._opening.add(said.get("id"))
+        if frame.get("method") in _HANDSHAKE:
+            self._opening.add(frame.get("id"))
             return await serving.send(message)
-        copies = self._to_server.copies(said.get("id"))
+        copies = self._to_server.copies(frame.get("id"))
         for _ in range(min(copies, 1) if is_request else copies):
             await serving.send(message)
         if is_request and copies == 2:
             # A copy of a request in flight would be refused: it is sent after the answer.
-            self._late[said["id"]] = message
-        if "method" not in said and said.get("id") in self._late_questions:
-            copy = self._late_questions.pop(said["id"])
+            self._late[frame["id"]] = message
+        if "method" not in frame and frame.get("id") in self._late_questions:
+            copy = self._late_questions.pop(frame["id"])
             self._copies.append(copy)
             self._inbox.put_nowait(copy)
 
@@ -62,15 +62,15 @@ class Tap:
             if message in self._copies:
                 self._copies.remove(message)
                 return message
-            said = _decode(message)
-            number = said.get("id") if "method" not in said else None
+            frame = _decode(message)
+            number = frame.get("id") if "method" not in frame else None
             if number in self._late:
                 await (await self._served()).send(self._late.pop(number))
             if self._recorder is not None:
                 self._recorder._add("<", message)
-            copies = 1 if number is not None and number in self._opening else self._to_client.copies(said.get("id"))
-            if copies == 2 and "method" in said and "id" in said:
-                self._late_questions[said["id"]] = message
+            copies = 1 if number is not None and number in self._opening else self._to_client.copies(frame.get("id"))
+            if copies == 2 and "method" in frame and "id" in frame:
+                self._late_questions[frame["id"]] = message
             elif copies == 2:
                 self._again.append(message)
             if copies:
@@ -93,7 +93,7 @@ class Tap:
             return self._serving
 
 
-class _Fate:
+class _Faults:
     """Decides whether messages of one direction are dropped or duplicated."""
 
     def __init__(self, faults: Any, mark: str) -> None:
@@ -177,6 +177,6 @@ class _Serving:
 def _decode(message: bytes) -> dict[str, Any]:
     from msgspec.json import decode
 
-    said: Any = decode(message)
+    frame: Any = decode(message)
     # A batch has no id of its own.
-    return said if isinstance(said, dict) else {}
+    return frame if isinstance(frame, dict) else {}
