@@ -129,7 +129,7 @@ def test_tools_reach_the_models_callback(era: str) -> None:
         assert client.call_tool("pick").text == "look {'at': 'sky'}"
 
 
-def test_a_page_that_is_done_is_told() -> None:
+def test_a_completed_url_elicitation_is_notified() -> None:
     done: list[str] = []
     told = threading.Event()
 
@@ -169,7 +169,7 @@ def test_a_page_that_is_done_is_told() -> None:
     assert done == [page]
 
 
-def test_a_page_that_an_error_named_is_told_when_it_is_done() -> None:
+def test_a_url_that_an_error_named_is_notified_when_it_is_completed() -> None:
     server = Server("pages")
 
     @server.tool
@@ -269,7 +269,7 @@ async def test_what_was_left_open_has_its_default() -> None:
         assert answer.data == {"action": "accept", "content": {"name": "Eve", "sure": True}}
 
 
-def test_an_answer_that_does_not_fit_is_told_to_the_caller() -> None:
+def test_an_invalid_answer_is_reported_to_the_caller() -> None:
     for era in ("2025-11-25", "2026-07-28"):
         with SyncClient(app, revision=era, on_elicit=lambda _: 3) as client:
             with pytest.raises(McpError, match="does not fit"):
@@ -286,7 +286,7 @@ def test_a_model_that_declines_fails_the_call() -> None:
 
 
 @pytest.mark.parametrize("error", [Declined, Cancelled])
-def test_a_user_who_refuses_the_model_in_a_round_is_told_as_such(error: type[McpError]) -> None:
+def test_a_user_who_declines_sampling_in_a_round_is_reported(error: type[McpError]) -> None:
     server = Server("asks")
 
     @server.tool
@@ -351,7 +351,7 @@ def test_a_form_without_fields_takes_consent(era: str) -> None:
 
 
 @pytest.mark.parametrize("era", ASKING)
-def test_what_is_no_answer_of_a_models_is_told(era: str) -> None:
+def test_an_invalid_sampling_answer_is_reported(era: str) -> None:
     for given in (None, 5):
         with SyncClient(app, revision=era, on_elicit=lambda _: "Eve", on_sample=lambda _, it=given: it) as client:
             with pytest.raises(McpError, match=f"on_sample must return a str, content, .* not {type(given).__name__}"):

@@ -91,7 +91,7 @@ def asking(name):
 
 
 @pytest.mark.parametrize("era", ["2025-11-25", "2026-07-28"])
-async def test_callbacks_are_told_which_server_asks(era):
+async def test_callbacks_get_the_name_of_the_asking_server(era):
     options = {"on_elicit": lambda it: it.server, "on_sample": lambda it: it.server, "revision": era}
     async with ClientGroup({"a": asking("x"), "b": asking("x")}, **options) as group:
         assert (await group.call_tool("a_ask")).text == "a, a"
@@ -182,7 +182,7 @@ def test_a_configuration_file_is_read_when_the_group_is_entered(tmp_path):
         ('{"mcpServers": {"a": {}}}', ValueError, 'needs "command" or "url"'),
     ],
 )
-async def test_what_is_wrong_with_a_configuration_file_is_said(tmp_path, text, error, told):
+async def test_an_error_in_a_configuration_file_is_reported(tmp_path, text, error, told):
     with pytest.raises(error, match=told):
         async with ClientGroup(written(tmp_path, text)):
             raise AssertionError("it was entered")

@@ -25,7 +25,7 @@ def test_a_url_is_a_server_of_either_era():
         assert mock.methods().index("GET") < mock.methods().index("tools/call")
 
 
-def test_who_wants_to_know_hears_that_a_session_was_begun_anew():
+def test_on_reconnect_reports_a_new_session():
     back = []
     with Mock(is_modern=False) as mock, SyncClient(mock.url, on_reconnect=back.append) as client:
         client.call_tool("echo")
@@ -96,7 +96,7 @@ def test_the_error_of_the_system_is_the_cause():
         assert isinstance(caught.value.__cause__, cause)
 
 
-def test_nobody_there_is_told_with_the_mend_and_without_the_query():
+def test_an_unreachable_server_is_reported_with_the_fix_and_without_the_query():
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         port = unused.getsockname()[1]
@@ -110,7 +110,7 @@ def test_nobody_there_is_told_with_the_mend_and_without_the_query():
 
 
 @pytest.mark.parametrize(
-    ("target", "headers", "error", "mend"),
+    ("target", "headers", "error", "fix"),
     [
         ("http://127.0.0.1:1/mcp", {"A": 1}, TypeError, "'A' is of type int"),
         ("http://127.0.0.1:1/mcp", ["A"], TypeError, "mapping"),
@@ -121,10 +121,10 @@ def test_nobody_there_is_told_with_the_mend_and_without_the_query():
         ({"url": "nonsense"}, None, ValueError, "URL"),
     ],
 )
-def test_headers_and_entries_are_checked_at_once(target, headers, error, mend):
+def test_headers_and_entries_are_checked_at_once(target, headers, error, fix):
     with pytest.raises(error) as caught:
         Client(target, headers=headers)
-    assert mend in str(caught.value)
+    assert fix in str(caught.value)
 
 
 def test_a_header_that_can_not_be_sent_is_refused_without_its_value():

@@ -148,7 +148,7 @@ async def test_data_is_typed_back_or_plain(app):
     async with Client(app) as client:
         assert (await client.call_tool("add", {"a": 1, "b": 2})).data == 3
         assert (await client.call_tool("find", {"id": 1})).data == {"id": 1, "title": "Dune"}
-        with pytest.raises(McpError, match="'add' answered is no Book"):
+        with pytest.raises(McpError, match="'add': the result is not a Book"):
             await client.call_tool("add", {"a": 1, "b": 2}, returns=Book)
 
 
@@ -197,7 +197,7 @@ async def test_what_the_server_did_not_declare_is_not_sent():
 
 
 @pytest.mark.parametrize("era", ERAS)
-async def test_progress_is_told_in_order_before_the_result(app, era):
+async def test_progress_arrives_in_order_before_the_result(app, era):
     seen = []
 
     async def on_progress(step):

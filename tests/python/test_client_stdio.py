@@ -45,7 +45,7 @@ def test_text_that_is_json_becomes_the_type_asked_for():
     with SyncClient(fake()) as client:
         assert client.call_tool("echo", {"a": 1}, returns=dict[str, int]).data == {"a": 1}
         assert client.call_tool("echo", {"1": 2}, returns=dict[int, int]).data == {1: 2}
-        with pytest.raises(McpError, match="no int"):
+        with pytest.raises(McpError, match="not an int"):
             client.call_tool("log", {}, returns=int)
 
 
@@ -232,7 +232,7 @@ def test_questions_are_answered_on_the_thread_that_waits():
     assert where == [threading.current_thread()]
 
 
-async def test_changes_are_told():
+async def test_changes_are_notified():
     changed = []
     async with Client(fake(), on_list_changed=changed.append) as client:
         async with client.subscribe("fake://a", tools=True) as changes:
@@ -247,7 +247,7 @@ async def test_changes_are_told():
         client.subscribe()
 
 
-def test_changes_are_told_without_a_loop():
+def test_changes_are_notified_without_a_loop():
     with SyncClient(fake()) as client, client.subscribe("fake://a") as changes:
         client.call_tool("change", {})
         assert next(changes).uri == "fake://a"

@@ -38,7 +38,7 @@ def plain(change):
 
 @pytest.mark.parametrize("era", ERAS)
 @pytest.mark.parametrize("way", ["memory", "http"])
-async def test_changes_are_heard_in_every_era(era, way):
+async def test_changes_are_received_in_every_era(era, way):
     app = shelf()
     async with app.listen("http://127.0.0.1:0/mcp") as here:
         async with Client(app if way == "memory" else here.url, revision=era) as client:
@@ -57,7 +57,7 @@ async def test_changes_are_heard_in_every_era(era, way):
 
 
 @pytest.mark.parametrize("era", ERAS)
-def test_changes_are_heard_without_a_loop(era):
+def test_changes_are_received_without_a_loop(era):
     app = shelf()
     with SyncClient(app, revision=era) as client, client.subscribe(ABOUT, tools=True) as changes:
         app.notify_updated(ABOUT)

@@ -42,7 +42,7 @@ def test_a_command_keeps_its_secrets():
 
 
 @pytest.mark.parametrize(
-    ("target", "error", "mend"),
+    ("target", "error", "fix"),
     [
         ("python server.py", ValueError, "['python', 'server.py']"),
         ("server.py", ValueError, "Path('server.py')"),
@@ -56,11 +56,11 @@ def test_a_command_keeps_its_secrets():
         (["a\0b"], ValueError, "NUL"),
     ],
 )
-def test_what_can_not_be_meant_is_refused_at_once_with_the_mend(target, error, mend):
+def test_an_invalid_target_is_rejected_at_once_with_the_fix(target, error, fix):
     for face in (Client, SyncClient):
         with pytest.raises(error) as caught:
             face(target)
-        assert mend in str(caught.value)
+        assert fix in str(caught.value)
 
 
 @pytest.mark.parametrize(

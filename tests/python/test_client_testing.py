@@ -97,7 +97,7 @@ async def test_messages_get_lost_and_come_twice_in_both_directions(tmp_path):
     assert len(runs) > len(set(runs)), "no request came twice"
 
 
-def test_what_can_not_be_meant_is_refused(app):
+def test_invalid_options_are_rejected(app):
     with pytest.raises(ValueError, match="2024-11-05"):
         connect(app, revision="2020-01-01")
     with pytest.raises(TypeError, match="takes a Server"):

@@ -101,7 +101,10 @@ def test_async_dependencies(contexts: Any) -> None:
     def h(db: Annotated[str, Depends(sync_db)]) -> str:
         return db
 
-    with overrides.override(sync_db, fake), pytest.raises(TypeError, match="'fake'.* is async, but stands in for"):
+    with (
+        overrides.override(sync_db, fake),
+        pytest.raises(TypeError, match="'fake'.* is async, but replaces a dependency"),
+    ):
         call(tool(h, overrides=overrides))
 
 

@@ -1,4 +1,4 @@
-"""Options and addresses that servers are given: what can't be meant is named, with the mend."""
+"""Options and addresses of servers: invalid ones are named, with the fix."""
 
 import asyncio
 import socket
@@ -32,7 +32,7 @@ ANYWHERE = "http://127.0.0.1:0/mcp"
     ],
     ids=lambda it: next(iter(it)) if isinstance(it, dict) else None,
 )
-def test_an_option_that_cannot_be_meant_is_named(options: dict[str, Any], error: type[Exception]) -> None:
+def test_an_invalid_option_is_named(options: dict[str, Any], error: type[Exception]) -> None:
     app = Server("shelf")
     with pytest.raises(error, match=next(iter(options))):
         app.run(ANYWHERE, **options)
@@ -47,7 +47,7 @@ def test_what_is_about_connections_is_the_hosts(option: str) -> None:
 @pytest.mark.parametrize(
     "at", ["127.0.0.1:8000", "ftp://127.0.0.1:1", "ws://127.0.0.1:1/mcp", "tcp://127.0.0.1", "http://"]
 )
-def test_an_address_that_is_none_is_shown_with_the_mend(at: str) -> None:
+def test_an_invalid_address_is_shown_with_the_fix(at: str) -> None:
     with pytest.raises(ValueError, match="address to listen at.*(write|names|http)"):
         Server("shelf").run(at)
 
@@ -71,7 +71,7 @@ def test_a_port_that_is_taken(workers: int) -> None:
             Server("shelf").run(url, workers=workers)
 
 
-def test_a_wrong_transport_is_told_what_it_lacks() -> None:
+def test_an_invalid_transport_is_reported_with_what_it_lacks() -> None:
     with pytest.raises(TypeError, match=r"int has no receive\(\)"):
         asyncio.run(Server("shelf").serve(7))
 

@@ -102,7 +102,7 @@ async def test_a_stream_that_a_handler_closes_is_gone_on_with() -> None:
             assert "legacy HTTP" in refused.text
 
 
-async def test_who_subscribed_hears_of_an_update() -> None:
+async def test_subscribers_are_notified_of_an_update() -> None:
     app = shelf()
     async with app.listen(ANYWHERE) as here, Client(here.url, revision="2025-11-25") as client:
         async with client.subscribe("shelf://about") as changes:
@@ -188,9 +188,7 @@ async def test_a_wire_of_ones_own(era: str) -> None:
 
 
 @pytest.mark.parametrize("given, shown", [("{}", "str"), (7, "int"), ({}, "dict")])
-async def test_what_is_no_message_ends_the_serving_and_the_client_with_the_mend(
-    given: Any, shown: str, caplog: Any
-) -> None:
+async def test_an_invalid_message_ends_server_and_client_with_the_fix(given: Any, shown: str, caplog: Any) -> None:
     class Wrong:
         is_closed = False
 
@@ -203,7 +201,7 @@ async def test_what_is_no_message_ends_the_serving_and_the_client_with_the_mend(
             self.is_closed = True
 
     wire = Wrong()
-    with pytest.raises(TypeError, match=f"gives bytes, or None at the end, not {shown}"):
+    with pytest.raises(TypeError, match=f"must return bytes, or None at the end, not {shown}"):
         await asyncio.wait_for(shelf().serve(wire), 5)
     assert wire.is_closed
     with pytest.raises(ConnectFailed):
@@ -255,7 +253,7 @@ async def test_a_wire_that_talks_and_talks_is_read_no_faster_than_it_is_answered
     assert 500 < running[1] <= 1_000
 
 
-async def test_who_reads_a_wire_is_told_when_there_is_room_and_does_not_look_for_it(
+async def test_a_reader_of_a_transport_is_woken_when_there_is_room_instead_of_polling(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     app: Server[Any] = Server("full")

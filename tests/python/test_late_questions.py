@@ -59,7 +59,7 @@ async def test_the_roots_are_asked_for_when_they_change(over: str, is_async: boo
 
 @pytest.mark.parametrize("over", ["memory", "http", "ws", "tcp"])
 @pytest.mark.parametrize("revision", [LEGACY, "2026-07-28"])
-async def test_who_outlives_its_call_is_told_so_at_once(over: str, revision: str) -> None:
+async def test_a_question_after_the_end_of_its_call_fails_at_once(over: str, revision: str) -> None:
     app = Server("s")
     told: asyncio.Queue[BaseException | None] = asyncio.Queue()
     may_ask = asyncio.Event()

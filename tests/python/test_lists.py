@@ -11,7 +11,7 @@ from gudgeon import Server, SyncClient, SyncContext, ToolError, ToolResult
 from serverproc import ServerProcess
 
 
-def test_a_result_is_kept_by_the_server_until_it_is_told_that_it_changed() -> None:
+def test_a_result_is_cached_until_it_is_notified_as_changed() -> None:
     app, calls = Server("t"), []
 
     @app.resource("shelf://books/{id}", cache=60)
@@ -160,11 +160,11 @@ def test_a_predicate_that_fails_hides_and_says_so() -> None:
 
 def test_visible_must_be_a_function() -> None:
     app: Any = Server("t")
-    with pytest.raises(TypeError, match="visible= is a function of the principal"):
+    with pytest.raises(TypeError, match="visible= must be a function of the principal"):
         app.tool(lambda: "ok", name="a", visible=True)
 
 
-def test_how_long_clients_may_keep_things_is_told_in_2026_07_28_only() -> None:
+def test_cache_times_are_sent_in_2026_07_28_only() -> None:
     source = """
         @app.tool(visible=lambda who: True)
         def add(a: int) -> int:

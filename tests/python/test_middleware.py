@@ -75,7 +75,7 @@ def test_every_request_passes(era: str, noted: list[Any]) -> None:
     assert ("ping" in seen) == (era != "2026-07-28")
 
 
-def test_lists_are_changed_and_told_in_the_clients_revision() -> None:
+def test_lists_are_changed_and_written_in_the_clients_revision() -> None:
     app = shelf()
 
     @app.middleware(on="tools/list")
@@ -119,7 +119,7 @@ def test_what_the_core_refuses_passes_as_its_error(noted: list[Any]) -> None:
         return "about"
 
     @app.middleware
-    async def mend(request: Any, next: Any) -> Any:
+    async def fix(request: Any, next: Any) -> Any:
         try:
             return await next(request)
         except ProtocolError as error:
@@ -228,7 +228,7 @@ def test_a_result_that_is_not_returned_is_the_middlewares_fault(caplog: pytest.L
         with pytest.raises(McpError, match="tools/list failed"):
             client.list_tools()
         assert client.request("acme/nothing") == {}, "there was nothing to return"
-    assert caplog.text.count("return what next() gave, or a result of its own") == 3
+    assert caplog.text.count("return that result, or another one") == 3
 
 
 @pytest.mark.parametrize("era", ERAS)
@@ -407,7 +407,7 @@ def test_exceptions_of_def_handlers_pass_middleware(noted: list[Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("on", "mend"),
+    ("on", "fix"),
     [
         ("tools/cal", 'did you mean "tools/call"?'),
         (["tools/list", "prompt/get"], 'did you mean "prompts/get"?'),
@@ -417,11 +417,11 @@ def test_exceptions_of_def_handlers_pass_middleware(noted: list[Any]) -> None:
         (5, "on= takes a method"),
     ],
 )
-def test_middleware_that_would_never_run_is_refused(on: Any, mend: str) -> None:
+def test_middleware_that_would_never_run_is_refused(on: Any, fix: str) -> None:
     app = shelf()
     with pytest.raises((TypeError, ValueError)) as caught:
         app.middleware(Timing(), on=on)
-    assert mend in str(caught.value)
+    assert fix in str(caught.value)
     with connect_sync(app) as client:
         assert client.call_tool("open", {"title": "x"}).text == "open x"
 
@@ -534,4 +534,4 @@ def test_a_def_that_is_no_middleware_is_named_with_the_fix(caplog: pytest.LogCap
     with connect_sync(app) as client:
         assert client.call_tool("open", {"title": "Emma"}, raise_on_error=False).is_error
     assert "'test_a_def_that" not in caplog.text and "'at_once' (test_middleware.py:" in caplog.text
-    assert "returned a dict at once; declare it with async def" in caplog.text
+    assert "returned a dict; declare it with async def" in caplog.text

@@ -147,6 +147,6 @@ def test_responses_are_limited(app: Server[Any]) -> None:
         (lambda: ResponseLimit(0), "at least 1"),
     ],
 )
-def test_numbers_that_cant_be_meant_are_refused(make: Any, said: str) -> None:
+def test_invalid_numbers_are_rejected(make: Any, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         make()

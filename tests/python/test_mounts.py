@@ -94,7 +94,7 @@ def test_completions_and_resources_are_reached_under_their_names() -> None:
     assert said["resources/read"]["uri"] == "shelf://7"
 
 
-async def test_what_a_mounted_server_tells_reaches_the_clients_of_those_around_it() -> None:
+async def test_notifications_of_a_mounted_server_reach_the_clients_of_the_outer_servers() -> None:
     house, room, shelf = Server("house"), Server("room"), Server("shelf")
 
     @shelf.resource("shelf://about")

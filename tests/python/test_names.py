@@ -33,7 +33,7 @@ def test_the_version_is_the_distributions() -> None:
     assert gudgeon.__version__ == version("gudgeon")
 
 
-def test_the_index_is_told_where_the_project_is_and_what_it_runs_on() -> None:
+def test_the_metadata_has_links_and_python_versions() -> None:
     from importlib.metadata import metadata
 
     told = metadata("gudgeon")

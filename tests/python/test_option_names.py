@@ -66,7 +66,7 @@ def test_an_unknown_option_of_a_call_is_refused() -> None:
     ("call", "said"),
     [
         (lambda: Server("s", auth=object()), "unknown option 'auth'; mount the server in an app that checks who calls"),
-        (lambda: Server("s", store=""), "unknown option 'store'; what a server keeps"),
+        (lambda: Server("s", store=""), "unknown option 'store'; a server keeps its state"),
         (lambda: APP.tool(scopes=[]), "unknown option 'scopes'; write visible="),
         (lambda: APP.resource("a://b", scopes=["admin"]), "unknown option 'scopes'; write visible="),
         (lambda: APP.prompt(scopes=["admin"]), "unknown option 'scopes'; write visible="),

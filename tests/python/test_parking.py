@@ -107,7 +107,7 @@ def test_two_questions_under_one_key_are_refused() -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_handler_that_goes_on_without_the_answer_is_heard_with_the_next_request(way: str) -> None:
+def test_a_handler_that_goes_on_without_the_answer_is_answered_with_the_next_request(way: str) -> None:
     with served(way) as client:
         state = begin(client, "impatient")
         client.call_tool("let_go")

@@ -272,7 +272,7 @@ HERE = r"\(test_plan.py:\d+\)"
         (generator, "is a generator: return a list instead of yielding"),
         (no_schema, rf"parameter 'x' of 'no_schema' {HERE}: Db has no JSON Schema: use a dataclass"),
         (no_output_schema, "the return annotation of 'no_output_schema' .*Db has no JSON Schema.*return Any"),
-        (depends_default, r"Depends stands in Annotated, write db: Annotated\[…, Depends\(Db\)\]"),
+        (depends_default, r"Depends belongs in Annotated; write db: Annotated\[…, Depends\(Db\)\]"),
         (bare_depends, r"Depends needs its argument, Depends\(get_it\)"),
         (cyclic, rf"parameter 'tree' of 'cyclic' {HERE}: the type refers to itself \(Node → Node\)"),
         (Shelf.find, rf"'Shelf.find' {HERE} is a method without its object: .*app.tool\(shelf.find\)"),
@@ -281,13 +281,13 @@ HERE = r"\(test_plan.py:\d+\)"
         (5, "a tool is a function, not int"),
     ],
 )
-def test_misuse_names_the_place_and_the_mend(fn: Any, message: str) -> None:
+def test_misuse_names_the_place_and_the_fix(fn: Any, message: str) -> None:
     with pytest.raises(TypeError, match=message):
         tool(fn)
 
 
 def test_misuse_of_markers() -> None:
-    with pytest.raises(ValueError, match="is no HTTP field name"):
+    with pytest.raises(ValueError, match="is not an HTTP field name"):
         Header("a b")
     with pytest.raises(TypeError, match="Depends takes a function"):
         Depends(5)  # type: ignore[arg-type]

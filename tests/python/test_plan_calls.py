@@ -329,7 +329,7 @@ def test_output_replaces_the_return_annotation() -> None:
 
 
 def test_results_that_can_not_be_said() -> None:
-    with pytest.raises(TypeError, match="a Db can't be said in JSON: return a dict, a dataclass"):
+    with pytest.raises(TypeError, match="a Db can't be converted to JSON; return a dict, a dataclass"):
         call(answering(Db()))
     with pytest.raises(TypeError, match="returned a list of content with an int in it"):
         call(answering([Text("x"), 1]))

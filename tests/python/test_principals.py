@@ -209,17 +209,15 @@ async def late(scope: Any) -> str:
     "finds, told",
     [
         (lambda request: request.scope["user_of_tomorrow"], ["KeyError: 'user_of_tomorrow'", "Traceback"]),
-        (lambda request: "ada", ["gave back a str: give back a gudgeon.types.Principal", "None where nobody is known"]),
-        (lambda request: {"subject": "ada"}, ["gave back a dict"]),
-        (late, ["gave back a str"]),
+        (lambda request: "ada", ["returned a str; return a gudgeon.types.Principal", "None for an unknown caller"]),
+        (lambda request: {"subject": "ada"}, ["returned a dict"]),
+        (late, ["returned a str"]),
         (lambda request: Principal(7), ["the principal is invalid", "integer `7`"]),  # type: ignore[arg-type]
         (lambda request: Principal("ada", scopes=[1]), ["the principal is invalid"]),  # type: ignore[list-item]
         (lambda request: Principal("ada", claims={"key": object()}), ["TypeError"]),
     ],
 )
-async def test_where_it_fails_the_answer_tells_nothing_and_the_log_all(
-    finds: Any, told: list[str], caplog: Any
-) -> None:
+async def test_a_failure_is_logged_and_not_sent(finds: Any, told: list[str], caplog: Any) -> None:
     app = door()
     asgi = app.asgi(principal=finds)
     with caplog.at_level(logging.ERROR, "gudgeon"):
@@ -327,7 +325,7 @@ async def test_it_may_refuse(token: str | None, status: int, challenge: str, tol
     await app.aclose()
 
 
-async def test_a_client_is_told_that_it_is_refused() -> None:
+async def test_a_client_gets_the_error_of_a_refused_request() -> None:
     async with hosted(door().asgi(principal=guard)) as url:
         async with Client(f"{url}/mcp", headers={"Authorization": "Bearer writer"}) as client:
             assert (await client.call_tool("in_place")).text == "ada"

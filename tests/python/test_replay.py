@@ -268,7 +268,7 @@ def test_a_step_goes_through_json_on_the_first_run_too() -> None:
     with SyncClient(app) as client:
         first, second, unsaid, keyless, failed, *rest = client.call_tool("steps").data
         assert first == second == {"pair": [1, 2]}
-        assert "step 'b' can't be remembered: an object can't be said in JSON" in unsaid
+        assert "step 'b' can't be remembered: an object can't be converted to JSON" in unsaid
         assert keyless == "step() takes its key first, which must be a string, not ''"
         assert failed == "once" and rest == [1, 1]
         assert ran == ["anything", "unsayable", "fails", "fails"]
@@ -304,9 +304,7 @@ def test_a_step_goes_through_json_on_the_first_run_too() -> None:
     ],
     ids=lambda it: next(iter(it)) if isinstance(it, dict) else "",
 )
-def test_an_option_that_cannot_be_meant_says_the_mend(
-    options: dict[str, Any], error: type[Exception], message: str
-) -> None:
+def test_an_invalid_option_names_the_fix(options: dict[str, Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         Server("asks", **options)
 

@@ -255,7 +255,7 @@ def test_order_is_as_written() -> None:
     assert list(schema_of(Annotated[int, "x"])) == ["description", "type"]
 
 
-def test_generic_classes_are_told_apart() -> None:
+def test_generic_classes_are_distinguished() -> None:
     schema = schema_of(tuple[Box[int], Box[str]])
     assert [item["properties"]["item"]["type"] for item in schema["prefixItems"]] == ["integer", "string"]
 
@@ -289,7 +289,7 @@ def test_full_keeps_definitions_apart() -> None:
     assert other == {"type": "array", "items": {"$ref": "#/$defs/Author2"}} and defs["Author2"] == AUTHOR
 
 
-def test_what_has_no_schema_names_the_mend() -> None:
+def test_a_type_without_a_schema_names_the_fix() -> None:
     class Db:
         pass
 

@@ -434,7 +434,7 @@ def test_asking_says_what_is_missing_and_must_be_awaited() -> None:
             return str(caught[0].message)
     """
     with ServerProcess(source) as server:
-        assert "await it" in server.text("tested")
+        assert "is not the answer; write" in server.text("tested")
         assert "never awaited" in server.text("forgets")
         for name in ("asks", "asks_sync"):
             result = server.tool(name)

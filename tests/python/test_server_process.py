@@ -57,7 +57,7 @@ def test_at_the_end_of_input_calls_in_flight_are_finished(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["def", "async def"])
-def test_at_the_end_of_input_handlers_hear_that_nobody_answers(kind: str) -> None:
+def test_at_the_end_of_input_pending_questions_fail(kind: str) -> None:
     source = """
         @app.tool
         def sure(ctx: SyncContext) -> str:

@@ -83,7 +83,7 @@ def no_schema(app: Any) -> None:
         (lambda app: app.run("stdio", tls=("a", "b")), ["tls"]),
     ],
 )
-def test_misuse_fails_at_once_with_place_and_mend(register: Any, said: list[str]) -> None:
+def test_misuse_fails_at_once_with_place_and_fix(register: Any, said: list[str]) -> None:
     text = misuse(register)
     assert all(part in text for part in said), text
 
@@ -118,7 +118,7 @@ def test_registries_show_and_change_what_is_offered() -> None:
     app.tool(add)
 
 
-def test_changes_while_it_is_served_are_told_and_take_effect() -> None:
+def test_changes_while_it_is_served_are_notified_and_take_effect() -> None:
     source = """
         def late() -> str:
             return "late"

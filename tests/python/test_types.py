@@ -223,14 +223,14 @@ def test_resource_result_takes_anything() -> None:
     assert t.ResourceResult([t.ResourceContents(uri="a:b", text="x"), "y"]).text == "x\ny"
 
 
-def test_wrong_values_name_the_mend() -> None:
+def test_wrong_values_name_the_fix() -> None:
     with pytest.raises(ValueError, match='"user" or "assistant"'):
         t.Message("system", "x")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"Completion\(\['ab'\]\)"):
         t.Completion("ab")
     with pytest.raises(ValueError, match="either text= or blob="):
         t.EmbeddedResource("a:b")
-    with pytest.raises(ValueError, match="which no revision knows"):
+    with pytest.raises(ValueError, match="unknown request"):
         t.InputRequired.from_dict({"inputRequests": {"a": {"method": "x"}}})
 
 

@@ -26,7 +26,7 @@ def test_a_variable_that_is_a_list_needs_a_parameter_that_takes_one(uri: str, fi
     assert len(app.resource_templates) == 0
 
 
-def test_the_fix_reads_what_was_meant() -> None:
+def test_the_fix_reads_slashes_as_well() -> None:
     app = Server("files")
 
     @app.resource("files://{+path}")

@@ -142,4 +142,4 @@ def roots(*, key=None):
 
 def _check_message(message):
     if not isinstance(message, str) or not message:
-        raise TypeError(f"a question begins with its text, not {message!r}")
+        raise TypeError(f"a question needs a message, a non-empty string, not {message!r}")

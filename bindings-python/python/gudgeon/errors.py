@@ -183,7 +183,7 @@ class ToolError(McpError):
 
     @classmethod
     def _from_result(cls, result):
-        error = cls(result.text or "the tool failed without a word", **result.meta)
+        error = cls(result.text or "the tool failed without a message", **result.meta)
         error._result = result
         return error
 

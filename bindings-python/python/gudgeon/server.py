@@ -76,7 +76,9 @@ class Server(ComponentHost, Running):
         self._options = options
         self._native = NativeServer(encode(_options.server_declaration(name, options)))
         if lifespan is not None and not callable(lifespan):
-            raise TypeError(f"Server {name!r}: lifespan= is a function that gives a context manager, not {lifespan!r}")
+            raise TypeError(
+                f"Server {name!r}: lifespan= must be a function that returns a context manager, not {lifespan!r}"
+            )
         self._lifespan = Lifespan(self, lifespan)
         self._overrides = Overrides()
         self._middleware: list[tuple[Callable[..., Any], tuple[str, ...]]] = []

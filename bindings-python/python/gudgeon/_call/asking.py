@@ -51,12 +51,15 @@ class Asking(Coroutine[Any, Any, Any]):
             self._coroutine.close()
 
     def __bool__(self) -> bool:
-        raise TypeError(f"await it: ctx.{self._name}(…) is not its answer, write `await ctx.{self._name}(…)`")
+        raise TypeError(f"ctx.{self._name}(…) is not the answer; write `await ctx.{self._name}(…)`")
 
     def __del__(self) -> None:
         if self._make is not None:
             warnings.warn(
-                f"ctx.{self._name}(…) was never awaited, so nobody was asked", RuntimeWarning, stacklevel=2, source=self
+                f"ctx.{self._name}(…) was never awaited, so no question was sent",
+                RuntimeWarning,
+                stacklevel=2,
+                source=self,
             )
 
 
@@ -216,7 +219,7 @@ def _read(question: Question[Any], answer: tuple[Any, Any]) -> Any:
 def _refusal(kind: str, code: int, message: str, data: str | None) -> McpError | Abandoned:
     """Returns the exception for a question without an answer, with the core's text."""
     if kind == _ABANDONED:
-        return Abandoned("nobody waits for this handler any more")
+        return Abandoned("the request was cancelled or its connection closed")
     details = None if data is None else _decode(data)
     if kind == "declined":
         return Declined(message)

@@ -12,7 +12,7 @@ from ..errors import Cancelled, Declined, ProtocolError
 from ..types import Accepted, ElicitRequest, RootsRequest, SampleRequest, SampleResult
 
 Answering = Generator[Any, Any, bytes]
-"""Yields what the callback gave, which may be awaitable, and is sent what came of it."""
+"""Yields what the callback returned, which may be awaitable, and receives its result."""
 
 
 class Keyed:
@@ -85,7 +85,7 @@ def form_result(request: ElicitRequest, answer: Any) -> dict[str, Any]:
         raise ProtocolError(
             -32603,
             f"the form {request.message!r} asks for {', '.join(fields) or 'nothing'}: "
-            f"on_elicit gave the bare value {answer!r} instead of a mapping",
+            f"on_elicit returned {answer!r}, which is not a mapping",
         )
     values = {name: _as_text(value, fields.get(name)) for name, value in content.items()}
     return {"action": "accept", "content": values}

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from msgspec.json import decode, encode
 
+from .._model.article import with_article
 from .._model.encoding import is_pydantic
 from .._model.json import decoder
 from ..errors import McpError, ProtocolError
@@ -78,7 +79,7 @@ def typed(core: Any, name: str, event: tuple[Any, ...], wanted: Any) -> ToolResu
         label = getattr(wanted, "__name__", None) or str(wanted)
         problem = " ".join(str(error).split())
         raise McpError(
-            f"what tool {name!r} answered is no {label}: {problem}",
+            f"tool {name!r}: the result is not {with_article(label)}: {problem}",
             data=result.data,
             target=core.target_name(),
             phase="call",

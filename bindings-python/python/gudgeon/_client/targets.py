@@ -107,7 +107,7 @@ def place_of(target: Any) -> Command | Url | InMemory | Wire:
     if all(callable(getattr(target, name, None)) for name in ("receive", "send", "close")):
         return Wire(target)
     raise TypeError(
-        f"a client can't be pointed at {target!r}: it takes a command as a list of words, a Command, the Path of a "
+        f"{target!r} is not a target; a client takes a command as a list of words, a Command, the Path of a "
         'file, a Server, an entry {"command": …, "args": […]} of a host\'s configuration, a URL, or a Transport'
     )
 

@@ -120,4 +120,4 @@ def _awaitable(kind: str, value: Any) -> ProtocolError:
     """Returns the error for a callback that returned an awaitable."""
     if hasattr(value, "close"):
         value.close()
-    return ProtocolError(-32603, f"a SyncClient has no event loop: its callback for {kind!r} gave something to await")
+    return ProtocolError(-32603, f"a SyncClient has no event loop: the callback for {kind!r} returned an awaitable")

@@ -129,7 +129,7 @@ class _Media(Content):
         data = bytes(data)
         mime_type = mime_type or _sniff(data)
         if mime_type is None:
-            raise ValueError(f"{kind}: these bytes don't tell their format: pass format= or mime_type=")
+            raise ValueError(f"{kind}: the format of these bytes is unknown; pass format= or mime_type=")
         self._put({"data": data, "mime_type": mime_type, "annotations": annotations, "meta": dict(meta or {})})
 
 

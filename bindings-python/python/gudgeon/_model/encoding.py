@@ -54,7 +54,7 @@ def encode_hook(value: Any) -> Any:
     if module in ("pydantic", "pydantic_core"):  # AnyUrl, SecretStr, …
         return str(value)
     raise TypeError(
-        f"{with_article(cls.__qualname__)} can't be said in JSON: return a dict, a dataclass, a TypedDict, "
+        f"{with_article(cls.__qualname__)} can't be converted to JSON; return a dict, a dataclass, a TypedDict, "
         "a msgspec.Struct, a pydantic model, or content such as Text and Image"
     )
 

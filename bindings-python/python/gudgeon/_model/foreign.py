@@ -16,7 +16,7 @@ _COMPONENT = {
     "scopes": _SCOPES,
     "annotation": "annotations",
     "mimetype": "mime_type",
-    "version": "say it in description=, or in meta=",
+    "version": "write it in description= or meta=",
     "task": "this version has no tasks",
 }
 OPTIONS: dict[str, dict[str, str]] = {
@@ -24,7 +24,7 @@ OPTIONS: dict[str, dict[str, str]] = {
         "auth": _AUTH,
         "auth_server_provider": _AUTH,
         "token_verifier": _AUTH,
-        "store": "what a server keeps, it keeps in its own process",
+        "store": "a server keeps its state in its own process; leave it out",
         "event_store": _HTTP,
         "host": _ADDRESS,
         "port": _ADDRESS,

@@ -115,11 +115,11 @@ def question_from_dict(data):
     read_object("a question", data)
     kind = _QUESTIONS.get(data.get("method"))
     if kind is None:
-        raise ValueError(f"the server asks {data.get('method')!r}, which no revision knows")
+        raise ValueError(f"unknown request {data.get('method')!r} of the server")
     try:
         return kind.from_dict(data.get("params") or {})
     except (TypeError, AttributeError, KeyError) as error:
-        raise ValueError(f"the question {data.get('method')} does not fit: {error}") from None
+        raise ValueError(f"the request {data.get('method')} of the server is invalid: {error}") from None
 
 
 class InputRequired(Value):

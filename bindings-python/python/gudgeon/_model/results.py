@@ -149,8 +149,8 @@ class ResourceResult(Value):
     def __init__(self, contents, *, mime_type=None, meta=None):
         if contents is None or isinstance(contents, (int, float)):
             raise TypeError(
-                f"ResourceResult takes a str, bytes, ResourceContents, an object that JSON can say, or a list of "
-                f"these, not {contents!r}; write ResourceResult({str(contents)!r}) for text"
+                "ResourceResult takes a str, bytes, ResourceContents, an object that can be converted to JSON, or a "
+                f"list of these, not {contents!r}; write ResourceResult({str(contents)!r}) for text"
             )
         if isinstance(contents, (list, tuple)) and all(isinstance(item, _PARTS) for item in contents):
             parts = tuple(resource_contents(item, mime_type) for item in contents)

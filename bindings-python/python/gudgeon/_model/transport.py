@@ -11,4 +11,4 @@ def message_bytes(message: Any) -> bytes:
         return message
     if isinstance(message, (bytearray, memoryview)):
         return bytes(message)
-    raise TypeError(f"receive() of a Transport gives bytes, or None at the end, not {type(message).__name__}")
+    raise TypeError(f"receive() of a Transport must return bytes, or None at the end, not {type(message).__name__}")

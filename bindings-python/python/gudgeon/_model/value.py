@@ -39,7 +39,7 @@ def plain(value):
 def string(wire):
     """Reads a string."""
     if not isinstance(wire, str):
-        raise TypeError(f"text is expected, not {type(wire).__name__}")
+        raise TypeError(f"expected a string, got {type(wire).__name__}")
     return wire
 
 
@@ -114,7 +114,7 @@ class Value(JsonValue):
                 try:
                     wire = reader(wire)
                 except (TypeError, AttributeError) as error:
-                    raise ValueError(f"{cls.__name__}.from_dict: {key!r} does not fit: {error}") from None
+                    raise ValueError(f"{cls.__name__}.from_dict: {key!r} is invalid: {error}") from None
             own[name] = tuple(wire) if type(wire) is list and type(default) is tuple else wire
         return new
 

@@ -112,9 +112,7 @@ class Scope:
             return self.cache[wanted.fn]
         provider, opens = self._actual(wanted)
         if provider.kind in ("async", "agen"):
-            raise TypeError(
-                f"{provider.place} is async, but stands in for a dependency of a def handler: make it a def"
-            )
+            raise TypeError(f"{provider.place} is async, but replaces a dependency of a def handler; make it a def")
         value = provider.fn(**{name: self._need(need) for name, need in provider.needs})
         if provider.kind == "gen" or (opens and hasattr(value, "__next__")):
             value = self._open(value, provider)

@@ -163,7 +163,7 @@ def _has_null(signature: Signature) -> bool:
 def _check_completion(kind: str, filled: list[Parameter], place: str) -> None:
     if kind == "completion" and not 1 <= len(filled) <= 2:
         raise TypeError(
-            f"{place} takes {len(filled)} parameters: a completion takes the text typed so far and, if it likes, the "
+            f"{place} takes {len(filled)} parameters: a completion takes the text typed so far and optionally the "
             "other arguments, (prefix: str, arguments: dict[str, str])"
         )
     if kind == "completion" and len(filled) == 2 and filled[1].required:

@@ -99,7 +99,7 @@ class Signature:
             )
         if isinstance(given.default, Depends):
             raise TypeError(
-                f"{where}: Depends stands in Annotated, write {given.name}: Annotated[…, {given.default!r}]"
+                f"{where}: Depends belongs in Annotated; write {given.name}: Annotated[…, {given.default!r}]"
             )
         if annotation is MISSING:
             raise TypeError(f"{where} has no type annotation: write e.g. {given.name}: {_example(given.default)}")

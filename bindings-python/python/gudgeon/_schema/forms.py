@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any, Literal, get_args, get_origin
 
+from .._model.article import with_article
 from .._model.encoding import is_pydantic, to_builtins
 from .._model.json import convert, encode
 from .._native import form_problem
@@ -98,7 +99,10 @@ def _class_form(wanted: Any, schema: dict[str, Any], default: Any) -> Form:
     if default is not _NO_DEFAULT and default is not None:
         given = to_builtins(default)
         if not isinstance(given, Mapping):
-            raise TypeError(f"default= of a form for {label(wanted)} has its fields: it is no {type(default).__name__}")
+            raise TypeError(
+                f"default= of a form for {label(wanted)} must have its fields, "
+                f"but is {with_article(type(default).__name__)}"
+            )
         for name, value in given.items():
             if name in properties and value is not None:
                 properties[name]["default"] = _default(value, choices.get(name))

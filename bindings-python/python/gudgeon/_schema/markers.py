@@ -26,7 +26,7 @@ class Header:
 
     def __init__(self, name: str) -> None:
         if not name or not all(char.isascii() and (char.isalnum() or char in "!#$%&'*+-.^_`|~") for char in name):
-            raise ValueError(f"Header({name!r}) is no HTTP field name: use letters, digits and dashes")
+            raise ValueError(f"Header({name!r}) is not an HTTP field name; use letters, digits and dashes")
         self.name = name
 
     def __repr__(self) -> str:

@@ -39,8 +39,8 @@ def header_of(annotation: Any) -> str | None:
         for item in getattr(part, "__metadata__", ()):
             if isinstance(item, Header):
                 raise SchemaError(
-                    f"{item!r} stands inside another type, and headers repeat whole arguments and fields of objects: "
-                    "write it beside one of these, or take it out"
+                    f"{item!r} is inside another type, but headers repeat whole arguments and fields of objects; "
+                    "annotate one of these with it, or remove it"
                 )
     return None
 

@@ -128,8 +128,8 @@ class Lifespan:
             self._manager = self._make(self._server)
             if not hasattr(self._manager, "__enter__") and not hasattr(self._manager, "__aenter__"):
                 raise TypeError(
-                    f"lifespan= of {self._server.name!r} gives {with_article(type(self._manager).__name__)}, "
-                    "not a context manager: "
+                    f"lifespan= of {self._server.name!r} returned {with_article(type(self._manager).__name__)}, "
+                    "not a context manager; "
                     "decorate the function with @contextlib.asynccontextmanager or @contextlib.contextmanager"
                 )
         return self._manager

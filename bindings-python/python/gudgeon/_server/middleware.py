@@ -74,7 +74,7 @@ def check_middleware(middleware: Any) -> None:
     where = place(middleware)
     called = middleware if inspect.isroutine(middleware) else type(middleware).__call__
     if inspect.isgeneratorfunction(called) or inspect.isasyncgenfunction(called):
-        raise TypeError(f"{where} is a generator; {wanted} that returns what `await next(request)` gave")
+        raise TypeError(f"{where} is a generator; {wanted} that returns what `await next(request)` returned")
     try:
         signature = inspect.signature(middleware)
     except (TypeError, ValueError):
@@ -197,7 +197,8 @@ def write(method: str, value: Any, result: Mapping[str, Any]) -> Any:
     if value is None or isinstance(value, Mapping):
         return plain(dict(value or {}))
     raise TypeError(
-        f"middleware gave {with_article(type(value).__name__)} for {method}: it gives what next() gave, or an object"
+        f"middleware returned {with_article(type(value).__name__)} for {method}; "
+        "return what next() returned, or a mapping"
     )
 
 
@@ -220,13 +221,14 @@ async def _step(middleware: Callable[..., Any], following: Any, request: Request
     awaitable = middleware(request, go_on)
     if not hasattr(awaitable, "__await__"):
         raise TypeError(
-            f"{place(middleware)} returned {with_article(type(awaitable).__name__)} at once; declare it with async def"
+            f"{place(middleware)} is not async: it returned {with_article(type(awaitable).__name__)}; "
+            "declare it with async def"
         )
     result = await awaitable
     if result is None and given is not None:
         raise TypeError(
-            f"middleware gave nothing for {request.method}, though next() gave a result: "
-            "return what next() gave, or a result of its own"
+            f"middleware returned None for {request.method}, although next() returned a result; "
+            "return that result, or another one"
         )
     return result
 

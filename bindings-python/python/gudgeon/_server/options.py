@@ -93,14 +93,14 @@ def checked(kind: str, options: Mapping[str, Any], place: str) -> dict[str, Any]
     visible = options.get("visible")
     if visible is not None and not callable(visible):
         raise TypeError(
-            f"{place}: visible= is a function of the principal, or None where nobody is known: not {visible!r}"
+            f"{place}: visible= must be a function of the principal (None for an unknown caller), not {visible!r}"
         )
     keys = options.get("request_state_keys")
     if keys is not None and not (
         isinstance(keys, (list, tuple)) and all(isinstance(key, (bytes, str)) for key in keys)
     ):
         raise TypeError(
-            f"{place}: request_state_keys= takes a list of bytes or strings: the first seals, every one opens"
+            f"{place}: request_state_keys= takes a list of bytes or strings: the first encrypts, all of them decrypt"
         )
     return values(kind, options, place)
 

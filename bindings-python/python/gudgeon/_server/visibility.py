@@ -32,7 +32,7 @@ def _sees(who: Any, published: Any, kind: str, key: str) -> bool:
         seen = published.registration.options["visible"](who)
         if hasattr(seen, "__await__"):
             getattr(seen, "close", lambda: None)()
-            raise TypeError("visible= must give its answer at once: write def, not async def")
+            raise TypeError("visible= must return a bool, not an awaitable; write def, not async def")
         return bool(seen)
     except Exception as error:
         import traceback

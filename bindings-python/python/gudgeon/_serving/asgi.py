@@ -48,7 +48,7 @@ class AsgiApp:
         elif kind == "lifespan":
             await self._serve_lifespan(receive, send)
         else:
-            raise ValueError(f"an ASGI scope of type {kind!r} can't be served: there are http, websocket and lifespan")
+            raise ValueError(f"unknown type of ASGI scope {kind!r}; expected http, websocket or lifespan")
 
     async def aclose(self) -> None:
         """Ends streams, gives calls in flight some time, leaves the lifespan. A later request begins anew."""

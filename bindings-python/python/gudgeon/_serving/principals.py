@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from .._call.log import report
+from .._model.article import with_article
 from .._model.json import encode
 from ..auth import InsufficientScope, InvalidToken, RequestInfo
 from ..types import Principal
@@ -35,7 +36,7 @@ class Identify:
         if find is not None and not callable(find):
             raise TypeError(
                 "asgi(): principal= must be a function of the request (gudgeon.auth.RequestInfo) that returns a "
-                f"Principal, or None where nobody is known; not {find!r}"
+                f"Principal, or None for an unknown caller; not {find!r}"
             )
         self._find = find
         self._has_warned = False
@@ -82,7 +83,7 @@ class Identify:
             self._has_warned = True
             report(
                 f"asgi(): the scope's user, a {type(user).__name__}, is authenticated but has no identity, so "
-                "ctx.principal is None: tell who it is by app.asgi(principal=lambda request: Principal(…))"
+                "ctx.principal is None: pass app.asgi(principal=lambda request: Principal(…))"
             )
         return None
 
@@ -119,7 +120,7 @@ def native_principal(found: Any) -> Any:
 
     if not isinstance(found, Principal):
         raise TypeError(
-            f"principal= gave back a {type(found).__name__}: give back a gudgeon.types.Principal, such as "
-            "Principal('ada', scopes=['read']), or None where nobody is known"
+            f"principal= returned {with_article(type(found).__name__)}; return a gudgeon.types.Principal, such as "
+            "Principal('ada', scopes=['read']), or None for an unknown caller"
         )
     return Known(encode(found.to_dict()))
