@@ -148,7 +148,7 @@ export declare class NativeShell {
   /** Returns the context of a call that is still in flight, as JSON. */
   facts(slot: number): string | null
   /** Returns the sessions that have ended, among those named in contexts. */
-  takeEndedConversations(): Array<number>
+  takeEndedSessions(): Array<number>
   /** Returns the answer to a question that came with the call, as JSON; `params` is JSON. */
   answer(slot: number, key: string, method: string, params: string): string | null
   /**

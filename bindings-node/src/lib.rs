@@ -5,18 +5,18 @@
 
 mod batch;
 mod client;
-mod conversations;
 mod declare;
 mod error;
 mod handler;
 mod http_options;
 mod listening;
 mod mounted;
-mod served_components;
 mod reader;
 mod reply;
 mod schema;
+mod served_components;
 mod server;
+mod session_numbers;
 mod shared;
 mod shell;
 mod stream;

@@ -20,7 +20,7 @@ use crate::{
     handler::Handler,
     http_options::{self, Listen},
     served_components::ServedComponents,
-    shared::{Mover, Shared, Wake, lock},
+    shared::{ServerIo, Shared, Wake, lock},
     shell::NativeShell,
 };
 
@@ -98,7 +98,7 @@ impl NativeListening {
                 listening: OnceLock::new(),
                 runtime: Mutex::new(Some(runtime)),
             });
-            (Arc::new(Shared::new(Arc::clone(&listens) as Arc<dyn Mover>, wake)), listens)
+            (Arc::new(Shared::new(Arc::clone(&listens) as Arc<dyn ServerIo>, wake)), listens)
         });
         Ok(Self { shared, listens, address, options })
     }
@@ -130,7 +130,7 @@ impl Shell<Handler> for Shared {
     }
 }
 
-impl Mover for Listens {
+impl ServerIo for Listens {
     fn backend(&self) -> &dyn Backend<Handler> {
         &*self.server
     }

@@ -25,7 +25,7 @@ use crate::{
     handler::Handler,
     http_options,
     served_components::ServedComponents,
-    shared::{Mover, Shared, Wake, lock, milliseconds_until},
+    shared::{ServerIo, Shared, Wake, lock, milliseconds_until},
     shell::{NativeShell, integer},
 };
 
@@ -146,8 +146,8 @@ impl NativeMounted {
         let waiting = Arc::new(Waiting::default());
         let (shared, endpoint) = served.open(|components| {
             let endpoint = EndpointServer::new(components, config);
-            let mover = Mounted { server: Arc::clone(&endpoint), waiting: Arc::clone(&waiting) };
-            (Arc::new(Shared::new(Arc::new(mover), wake)), endpoint)
+            let io = Mounted { server: Arc::clone(&endpoint), waiting: Arc::clone(&waiting) };
+            (Arc::new(Shared::new(Arc::new(io), wake)), endpoint)
         });
         // Set once, here.
         let _ = waiting.shared.set(Arc::downgrade(&shared));
@@ -213,7 +213,7 @@ struct Mounted {
     waiting: Arc<Waiting>,
 }
 
-impl Mover for Mounted {
+impl ServerIo for Mounted {
     fn backend(&self) -> &dyn Backend<Handler> {
         &*self.server
     }

@@ -12,7 +12,7 @@ const FEW: usize = 64;
 
 /// Session numbers. A session is identified by its client's identity object, which lives exactly as long.
 #[derive(Debug, Default)]
-pub(crate) struct Conversations {
+pub(crate) struct SessionNumbers {
     /// Keyed by the identity's address, which is not reused while the entry exists.
     known: HashMap<usize, (Weak<ClientIdentity>, u32)>,
     last: u32,
@@ -20,7 +20,7 @@ pub(crate) struct Conversations {
     look_at: usize,
 }
 
-impl Conversations {
+impl SessionNumbers {
     pub(crate) fn number(&mut self, client: &Arc<ClientIdentity>) -> u32 {
         let place = Arc::as_ptr(client).addr();
         if let Some((_, number)) = self.known.get(&place) {
@@ -57,19 +57,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_conversation_keeps_its_number_and_is_forgotten_after_its_end() {
-        let mut conversations = Conversations::default();
+    fn a_session_keeps_its_number_and_is_forgotten_after_its_end() {
+        let mut session_numbers = SessionNumbers::default();
         let first = Arc::new(ClientIdentity::default());
-        assert_eq!(conversations.number(&first), 1);
-        assert_eq!(conversations.number(&first), 1);
+        assert_eq!(session_numbers.number(&first), 1);
+        assert_eq!(session_numbers.number(&first), 1);
         let kept: Vec<_> = (1..FEW).map(|_| Arc::new(ClientIdentity::default())).collect();
         for client in &kept {
-            conversations.number(client);
+            session_numbers.number(client);
         }
         drop(first);
-        assert!(conversations.take_ended().is_empty());
-        conversations.number(&Arc::new(ClientIdentity::default()));
-        assert_eq!(conversations.take_ended(), [1]);
-        assert_eq!(conversations.known.len(), FEW);
+        assert!(session_numbers.take_ended().is_empty());
+        session_numbers.number(&Arc::new(ClientIdentity::default()));
+        assert_eq!(session_numbers.take_ended(), [1]);
+        assert_eq!(session_numbers.known.len(), FEW);
     }
 }

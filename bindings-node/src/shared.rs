@@ -17,14 +17,14 @@ use napi::{
     threadsafe_function::{ThreadsafeFunction, ThreadsafeFunctionCallMode},
 };
 
-use crate::{batch::Batches, conversations::Conversations, handler::Handler, reply};
+use crate::{batch::Batches, handler::Handler, reply, session_numbers::SessionNumbers};
 
 /// Wakes the event loop; holding it keeps the process alive, unless it is weak.
 pub(crate) type Wake<const WEAK: bool = false> =
     ThreadsafeFunction<(), (), (), Status, false, WEAK>;
 
 /// The IO side of a server. None of its methods block.
-pub(crate) trait Mover: fmt::Debug + Send + Sync {
+pub(crate) trait ServerIo: fmt::Debug + Send + Sync {
     fn backend(&self) -> &dyn Backend<Handler>;
     /// Called when there may be something to write.
     fn flush(&self);
@@ -43,35 +43,35 @@ pub(crate) trait Mover: fmt::Debug + Send + Sync {
 
 /// Shared by the reading threads and the event loop.
 pub(crate) struct Shared {
-    mover: Mutex<Option<Arc<dyn Mover>>>,
+    io: Mutex<Option<Arc<dyn ServerIo>>>,
     pub(crate) batches: Mutex<Batches>,
-    pub(crate) conversations: Mutex<Conversations>,
+    pub(crate) session_numbers: Mutex<SessionNumbers>,
     wake: Mutex<Option<Box<dyn Fn() + Send + Sync>>>,
 }
 
 impl Shared {
-    pub(crate) fn new<const WEAK: bool>(mover: Arc<dyn Mover>, wake: Wake<WEAK>) -> Self {
+    pub(crate) fn new<const WEAK: bool>(io: Arc<dyn ServerIo>, wake: Wake<WEAK>) -> Self {
         let wake = move || {
             wake.call((), ThreadsafeFunctionCallMode::NonBlocking);
         };
         Self {
-            mover: Mutex::new(Some(mover)),
+            io: Mutex::new(Some(io)),
             batches: Mutex::default(),
-            conversations: Mutex::default(),
+            session_numbers: Mutex::default(),
             wake: Mutex::new(Some(Box::new(wake))),
         }
     }
 
     /// `None` after it is closed.
-    pub(crate) fn mover(&self) -> Option<Arc<dyn Mover>> {
-        lock(&self.mover).clone()
+    pub(crate) fn io(&self) -> Option<Arc<dyn ServerIo>> {
+        lock(&self.io).clone()
     }
 
     /// Calls the server and processes the resulting work.
     pub(crate) fn call(&self, call: impl FnOnce(&dyn Backend<Handler>) -> Work<Handler>) {
-        if let Some(mover) = self.mover() {
-            self.push(call(mover.backend()));
-            mover.flush();
+        if let Some(io) = self.io() {
+            self.push(call(io.backend()));
+            io.flush();
         }
     }
 
@@ -88,44 +88,44 @@ impl Shared {
 
     /// Processes the replies of handlers.
     pub(crate) fn reply(&self, lines: &str, mut texts: Vec<String>) {
-        let Some(mover) = self.mover() else { return };
+        let Some(io) = self.io() else { return };
         let mut work = Work::default();
         let mut asks = false;
         for (slot, outcome) in reply::read(lines, &mut texts) {
             asks |= matches!(outcome, Ok(Reply::Questions(_)));
             let call = lock(&self.batches).finish(slot);
             if let Some(call) = call {
-                work.extend(mover.backend().done(call, outcome));
+                work.extend(io.backend().done(call, outcome));
             }
         }
         if asks || !work.runs.is_empty() {
-            mover.rescheduled();
+            io.rescheduled();
         }
         self.push(work);
-        mover.flush();
+        io.flush();
     }
 
     /// Processes the handlers that have asked all their current questions.
     pub(crate) fn waits(&self, slots: impl Iterator<Item = u64>) {
-        let Some(mover) = self.mover() else { return };
+        let Some(io) = self.io() else { return };
         let runs: Vec<RunId> = {
             let batches = lock(&self.batches);
             slots.filter(|it| batches.context(*it).is_some()).map(RunId).collect()
         };
         let mut work = Work::default();
         for run in runs {
-            work.extend(mover.backend().waits(run, false));
+            work.extend(io.backend().waits(run, false));
         }
-        mover.rescheduled();
+        io.rescheduled();
         self.push(work);
-        mover.flush();
+        io.flush();
     }
 
     pub(crate) fn push(&self, work: Work<Handler>) {
         if let Some(deadline) = work.wake
-            && let Some(mover) = self.mover()
+            && let Some(io) = self.io()
         {
-            mover.wake_at(deadline);
+            io.wake_at(deadline);
         }
         if !work.is_empty() {
             self.fill(|batches| batches.push(work));
@@ -156,9 +156,9 @@ impl Shared {
 
     pub(crate) fn close(&self) {
         lock(&self.wake).take();
-        let mover = lock(&self.mover).take();
-        if let Some(mover) = mover {
-            mover.stop();
+        let io = lock(&self.io).take();
+        if let Some(io) = io {
+            io.stop();
         }
     }
 
@@ -177,7 +177,7 @@ impl Shared {
 
 impl fmt::Debug for Shared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Shared").field("mover", &self.mover).finish_non_exhaustive()
+        f.debug_struct("Shared").field("io", &self.io).finish_non_exhaustive()
     }
 }
 

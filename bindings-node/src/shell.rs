@@ -84,13 +84,13 @@ impl NativeShell {
     #[napi(catch_unwind)]
     pub fn facts(&self, slot: f64) -> Option<String> {
         let context = lock(&self.shared.batches).context(integer(slot))?.clone();
-        Some(facts(&context, lock(&self.shared.conversations).number(&context.client)))
+        Some(facts(&context, lock(&self.shared.session_numbers).number(&context.client)))
     }
 
     /// Returns the sessions that have ended, among those named in contexts.
     #[napi(catch_unwind)]
-    pub fn take_ended_conversations(&self) -> Vec<u32> {
-        lock(&self.shared.conversations).take_ended()
+    pub fn take_ended_sessions(&self) -> Vec<u32> {
+        lock(&self.shared.session_numbers).take_ended()
     }
 
     /// Returns the answer to a question that came with the call, as JSON; `params` is JSON.
@@ -192,22 +192,22 @@ impl NativeShell {
     /// Returns `true` if a handler may send more.
     #[napi(catch_unwind)]
     pub fn has_room(&self) -> bool {
-        self.shared.mover().is_none_or(|it| it.has_room())
+        self.shared.io().is_none_or(|it| it.has_room())
     }
 
     /// Stops reading the input.
     #[napi(catch_unwind)]
     pub fn pause(&self) {
-        if let Some(mover) = self.shared.mover() {
-            self.shared.push(mover.pause());
-            mover.flush();
+        if let Some(io) = self.shared.io() {
+            self.shared.push(io.pause());
+            io.flush();
         }
     }
 
     /// Returns the number of unanswered requests and running handlers.
     #[napi(catch_unwind)]
     pub fn under_way(&self) -> u32 {
-        let in_flight = self.shared.mover().map_or(0, |it| it.backend().in_flight());
+        let in_flight = self.shared.io().map_or(0, |it| it.backend().in_flight());
         let running = lock(&self.shared.batches).running();
         u32::try_from(in_flight.max(running)).unwrap_or(u32::MAX)
     }
@@ -215,7 +215,7 @@ impl NativeShell {
     /// Returns the number of unread bytes.
     #[napi(catch_unwind)]
     pub fn unwritten(&self) -> f64 {
-        let bytes = self.shared.mover().map_or(0, |it| it.unwritten());
+        let bytes = self.shared.io().map_or(0, |it| it.unwritten());
         f64::from(u32::try_from(bytes).unwrap_or(u32::MAX))
     }
 
@@ -273,10 +273,10 @@ impl Drop for NativeShell {
     }
 }
 
-fn facts(context: &CallContext, conversation: u32) -> String {
+fn facts(context: &CallContext, session: u32) -> String {
     let mut facts = ObjectWriter::with_capacity(256);
     facts.member("hasSession", &context.has_session());
-    facts.member("conversation", &conversation);
+    facts.member("session", &session);
     if let Some(meta) = &context.meta {
         facts.raw("meta", meta.get());
     }

@@ -24,7 +24,7 @@ use crate::{
     handler::Handler,
     reader,
     served_components::ServedComponents,
-    shared::{Mover, Shared, Wake},
+    shared::{ServerIo, Shared, Wake},
     shell::NativeShell,
 };
 
@@ -79,7 +79,7 @@ impl Stream {
     }
 }
 
-impl Mover for Stream {
+impl ServerIo for Stream {
     fn backend(&self) -> &dyn Backend<Handler> {
         &*self.server
     }
@@ -132,7 +132,7 @@ fn attach<const WEAK: bool>(
         };
         let (paused, stopped) = (AtomicBool::new(false), AtomicBool::new(false));
         let stream = Arc::new(Stream { server: machine, waker, paused, stopped });
-        (Arc::new(Shared::new(Arc::clone(&stream) as Arc<dyn Mover>, wake)), stream)
+        (Arc::new(Shared::new(Arc::clone(&stream) as Arc<dyn ServerIo>, wake)), stream)
     });
     read_in_thread(Arc::clone(&shared), stream, input, wake_ups, max_message)?;
     Ok(shared)

@@ -8,7 +8,8 @@ import type { Principal } from "../model/types/server.js";
 /** The facts that the native half knows about a call and its client. */
 export interface Facts {
   readonly hasSession: boolean;
-  readonly conversation: number;
+  /** The number of the session, unique in its connection or endpoint. */
+  readonly session: number;
   readonly sessionId?: string;
   /** The number of the host's HTTP request. */
   readonly request?: string;
@@ -26,7 +27,7 @@ export interface SharedByCalls {
   /** Waits until the peer has read enough of the output. */
   waitForRoom(): Promise<void>;
   /** Returns the values of a session, which live as long as the session. */
-  session(conversation: number): Map<string, unknown>;
+  session(number: number): Map<string, unknown>;
   /** Returns the principal of the call that came with this request of the host. */
   principalOf(request: number | undefined): Principal | undefined;
   readResource(ctx: Context, uri: string): Promise<ResourceResult>;
@@ -52,8 +53,8 @@ export class CallHandle {
     return this.shared.principalOf(request === undefined ? undefined : Number(request));
   }
 
-  session({ conversation }: Facts): Map<string, unknown> {
-    return this.shared.session(conversation);
+  session({ session }: Facts): Map<string, unknown> {
+    return this.shared.session(session);
   }
 
   /** Resolves when the peer has read enough of the output; likewise `log`. */

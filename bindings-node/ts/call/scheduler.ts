@@ -103,12 +103,12 @@ export class CallScheduler implements SharedByCalls {
     while (!this.shell.hasRoom()) await sleep(5);
   }
 
-  session(conversation: number): Map<string, unknown> {
-    const known = this.#sessions.get(conversation);
+  session(number: number): Map<string, unknown> {
+    const known = this.#sessions.get(number);
     if (known) return known;
-    for (const ended of this.shell.takeEndedConversations()) this.#sessions.delete(ended);
+    for (const ended of this.shell.takeEndedSessions()) this.#sessions.delete(ended);
     const session = new Map<string, unknown>();
-    this.#sessions.set(conversation, session);
+    this.#sessions.set(number, session);
     return session;
   }
 
