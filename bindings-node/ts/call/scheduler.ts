@@ -241,7 +241,7 @@ export class CallScheduler implements SharedByCalls {
   /** Returns whether the call was running. */
   #forget(slot: number): boolean {
     const wasRunning = this.#running.delete(slot);
-    if (wasRunning) this.#options.keepAlive?.letGo();
+    if (wasRunning) this.#options.keepAlive?.release();
     return wasRunning;
   }
 }

@@ -203,7 +203,7 @@ export class ClientWire {
   /** The request of this number, which waits no more. */
   #take(number: number): Waiting | undefined {
     const waiting = this.#waiting.get(number);
-    if (this.#waiting.delete(number)) this.#alive.letGo();
+    if (this.#waiting.delete(number)) this.#alive.release();
     return waiting;
   }
 

@@ -10,7 +10,7 @@ export function toolToWire({ annotations, meta, ...tool }: Tool): Wire {
 }
 
 export function toolFromWire(raw: Wire): Tool {
-  const { annotations, ...tool } = ours(raw);
+  const { annotations, ...tool } = withMeta(raw);
   return {
     ...tool,
     inputSchema: isObject(raw["inputSchema"]) ? (raw["inputSchema"] as JsonSchema) : {},
@@ -27,20 +27,20 @@ export function promptToWire({ meta, ...prompt }: Prompt): Wire {
 }
 
 export function resourceFromWire(raw: Wire): Resource {
-  return ours(raw) as unknown as Resource;
+  return withMeta(raw) as unknown as Resource;
 }
 
 export function resourceTemplateFromWire(raw: Wire): ResourceTemplate {
-  return ours(raw) as unknown as ResourceTemplate;
+  return withMeta(raw) as unknown as ResourceTemplate;
 }
 
 export function promptFromWire(raw: Wire): Prompt {
   const given = Array.isArray(raw["arguments"]) ? raw["arguments"].filter(isObject) : [];
   const list = given.map((one) => ({ ...one, required: one["required"] === true }));
-  return { ...ours(raw), arguments: list } as unknown as Prompt;
+  return { ...withMeta(raw), arguments: list } as unknown as Prompt;
 }
 
 /** Renames `_meta` to `meta`; unknown members stay. */
-function ours({ _meta: meta, ...fields }: Wire): Record<string, unknown> {
+function withMeta({ _meta: meta, ...fields }: Wire): Record<string, unknown> {
   return { ...fields, ...(isObject(meta) && { meta }) };
 }

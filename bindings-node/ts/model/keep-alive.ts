@@ -14,7 +14,7 @@ export class KeepAlive {
     if (this.#holds++ === 0) this.#timer.ref();
   }
 
-  letGo(): void {
+  release(): void {
     if (--this.#holds === 0) this.#timer.unref();
   }
 

@@ -38,7 +38,8 @@ export interface Plan {
   invoke(input: Wire, ctx: Context): unknown;
 }
 
-export interface Steps {
+/** What a plan is made of. */
+export interface HandlerSpec {
   kind: Plan["kind"];
   method: string;
   exposeErrors?: readonly ErrorClass[] | undefined;
@@ -48,7 +49,7 @@ export interface Steps {
   call: (input: Wire, ctx: Context) => unknown;
 }
 
-export function makePlan(owner: PlanOwner, { kind, method, exposeErrors, hasContentKey, params, call }: Steps): Plan {
+export function makePlan(owner: PlanOwner, { kind, method, exposeErrors, hasContentKey, params, call }: HandlerSpec): Plan {
   return {
     kind,
     owner,
@@ -61,7 +62,7 @@ export function makePlan(owner: PlanOwner, { kind, method, exposeErrors, hasCont
 }
 
 /** Returns the same plan for a server that the owner is mounted into, whose middleware runs outside of the owner's. */
-export function mountPlan(outer: PlanOwner, inner: Plan, { method, params }: Pick<Steps, "method" | "params">): Plan {
+export function mountPlan(outer: PlanOwner, inner: Plan, { method, params }: Pick<HandlerSpec, "method" | "params">): Plan {
   return {
     ...inner,
     subject: subjectOf(inner.kind, method, params),
@@ -84,8 +85,8 @@ export function toolCall(
   validateInput: Validate | undefined,
   validateOutput: Validate | undefined,
   hasContentKey = false,
-): Steps["call"] {
-  const call: Steps["call"] = validateInput
+): HandlerSpec["call"] {
+  const call: HandlerSpec["call"] = validateInput
     ? (input, ctx) => then(validateInput(input), (args) => handler(args, ctx))
     : handler;
   if (!validateOutput) return call;
@@ -97,7 +98,7 @@ export function toolCall(
 }
 
 /** Returns the call of a prompt: it decodes the arguments, which are strings on the wire, and validates them. */
-export function promptCall(handler: Handler<[unknown]>, schema: JsonObject, validate: Validate | undefined): Steps["call"] {
+export function promptCall(handler: Handler<[unknown]>, schema: JsonObject, validate: Validate | undefined): HandlerSpec["call"] {
   return (input, ctx) => {
     const given = decodeTexts(schema, input as Record<string, string>);
     return then(validate ? validate(given) : given, (args) => handler(args, ctx));

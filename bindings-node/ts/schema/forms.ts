@@ -47,7 +47,7 @@ function makeForm(schema: unknown, place: string): Form {
     const field = question(property);
     properties[name] = validate ? withoutChecked(field) : field;
   }
-  const required = whole ? json["required"] : "default" in json || (validate && takesNothing(validate)) ? [] : [VALUE];
+  const required = whole ? json["required"] : "default" in json || (validate && acceptsUndefined(validate)) ? [] : [VALUE];
   const some = Array.isArray(required) && required.length > 0;
   return {
     schema: { type: "object", properties, ...(some && { required }) },
@@ -61,7 +61,7 @@ function makeForm(schema: unknown, place: string): Form {
 }
 
 /** Returns true for an optional plain type, which JSON Schema can't express. */
-function takesNothing(validate: (value: unknown) => Maybe<unknown>): boolean {
+function acceptsUndefined(validate: (value: unknown) => Maybe<unknown>): boolean {
   try {
     const value = validate(undefined);
     if (isPromise(value)) void value.then(undefined, () => undefined);

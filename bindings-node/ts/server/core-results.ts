@@ -21,17 +21,17 @@ interface Prepared {
 }
 
 /** Runs a server's middleware around requests that the core answers itself. A value of undefined leaves the core's result unchanged. */
-export function passingPlan(core: PlanOwner): Plan {
+export function coreResultPlan(core: PlanOwner): Plan {
   return {
     kind: "prepared",
     owner: core,
     exposeErrors: core.options.exposeErrors ?? [],
     subject: ({ method }) => [String(method), undefined],
-    invoke: (input, ctx) => pass(core, input as unknown as Prepared, ctx),
+    invoke: (input, ctx) => runMiddleware(core, input as unknown as Prepared, ctx),
   };
 }
 
-async function pass(core: PlanOwner, { method, params, result, error }: Prepared, ctx: Context): Promise<unknown> {
+async function runMiddleware(core: PlanOwner, { method, params, result, error }: Prepared, ctx: Context): Promise<unknown> {
   const failure = error && new ProtocolError(error.code, error.message, error.data);
   const prepared = result && read(method, result);
   const before = result && toJson(write(method, prepared, result));

@@ -6,9 +6,9 @@ import type { ResourceResult } from "../model/results.js";
 import type { Context, Middleware, ServerMembers } from "../model/types/context.js";
 import type { ServerOptions } from "../model/types/options.js";
 import { isObject } from "../model/values.js";
-import { mountPlan, type Plan, type Steps } from "../plan/plan.js";
+import { type HandlerSpec, mountPlan, type Plan } from "../plan/plan.js";
 import { resourceResult } from "../plan/resource-result.js";
-import { passingPlan } from "./core-results.js";
+import { coreResultPlan } from "./core-results.js";
 import { Lifespan } from "./lifespan.js";
 import { checkServerOptions } from "./options.js";
 import { roundOptions } from "./round-options.js";
@@ -23,7 +23,7 @@ interface Registration {
   readonly key: string;
   readonly declaration: Record<string, unknown>;
   readonly plan: Plan;
-  readonly seen: Pick<Steps, "method" | "params">;
+  readonly seen: Pick<HandlerSpec, "method" | "params">;
   readonly visible?: Visible | undefined;
 }
 
@@ -80,8 +80,8 @@ export class ServerCore {
     checked("middleware", () => this.native.checkMiddleware([...methods]));
     this.#middleware.push({ handler, on: methods.includes("*") ? undefined : new Set(methods) });
     // For results that the core produces itself; handlers are wrapped by their plans.
-    const passing = this.plans.push(passingPlan(this)) - 1;
-    this.native.setMiddleware(passing, this.#middleware.flatMap(({ on: wanted }) => (wanted ? [...wanted] : ["*"])));
+    const id = this.plans.push(coreResultPlan(this)) - 1;
+    this.native.setMiddleware(id, this.#middleware.flatMap(({ on: wanted }) => (wanted ? [...wanted] : ["*"])));
   }
 
   /** Runs the middleware around a request, the first registered outermost. */
@@ -132,7 +132,7 @@ export class ServerCore {
     this.#registrations.push(registration);
     this.#notifySendListeners();
     for (const warning of warnings ?? []) process.emitWarning(warning);
-    for (const link of this.#mountPoints) link.into.#register(linked(registration, link));
+    for (const link of this.#mountPoints) link.into.#register(mountedRegistration(registration, link));
   }
 
   /** Throws if a name is taken, here or in a server that mounts this one. */
@@ -148,31 +148,31 @@ export class ServerCore {
           "use another name, or remove the registered one first",
       );
     }
-    for (const { into, prefix } of this.#mountPoints) into.#checkFree({ place, kind, key: keyIn(kind, key, prefix), declaration });
+    for (const { into, prefix } of this.#mountPoints) into.#checkFree({ place, kind, key: keyWhereMounted(kind, key, prefix), declaration });
   }
 
   /** Registers this server's components, present and future, with another server. */
   mountInto(into: ServerCore, prefix: string): void {
     if (contains(this, into)) throw new TypeError(`mount(${JSON.stringify(prefix)}): a server can't be mounted into itself`);
-    const late = into.lifespan.isUsed && this.#lasting();
-    if (late) {
+    const withLifespan = into.lifespan.isUsed && this.#firstWithLifespan();
+    if (withLifespan) {
       throw new TypeError(
-        `mount(${JSON.stringify(prefix)}): the lifespan of ${JSON.stringify(late.server.name)} is entered with that of ` +
+        `mount(${JSON.stringify(prefix)}): the lifespan of ${JSON.stringify(withLifespan.server.name)} is entered with that of ` +
           `${JSON.stringify(into.server.name)}, which is served already; mount it before`,
       );
     }
     const link = { prefix, into };
-    const published = this.#registrations.map((registration) => linked(registration, link));
+    const published = this.#registrations.map((registration) => mountedRegistration(registration, link));
     for (const registration of published) into.#checkFree(registration);
     for (const registration of published) into.#register(registration);
     this.#mountPoints.push(link);
   }
 
   /** Returns the first server with a lifespan, of this one and those mounted into it. */
-  #lasting(): ServerCore | undefined {
+  #firstWithLifespan(): ServerCore | undefined {
     if (this.options.lifespan) return this;
     for (const one of this.mounted) {
-      const found = one.#lasting();
+      const found = one.#firstWithLifespan();
       if (found) return found;
     }
     return undefined;
@@ -205,14 +205,14 @@ export class ServerCore {
   }
 
   notifyUpdated(uri: string): void {
-    for (const core of this.#above()) {
+    for (const core of this.#withMountingServers()) {
       core.native.updated(uri);
       core.#notifySendListeners();
     }
   }
 
   notifyUrlDone(id: string): void {
-    for (const core of this.#above()) {
+    for (const core of this.#withMountingServers()) {
       core.native.pageDone(id);
       core.#notifySendListeners();
     }
@@ -238,7 +238,7 @@ export class ServerCore {
       }
     });
     this.#notifySendListeners();
-    for (const { into, prefix } of this.#mountPoints) into.#change(kind, keys.map((key) => keyIn(kind, key, prefix)), change);
+    for (const { into, prefix } of this.#mountPoints) into.#change(kind, keys.map((key) => keyWhereMounted(kind, key, prefix)), change);
   }
 
   #notifySendListeners(): void {
@@ -252,9 +252,9 @@ export class ServerCore {
   }
 
   /** Returns this server and all servers that mount it, each once. */
-  #above(found: Set<ServerCore> = new Set()): Set<ServerCore> {
+  #withMountingServers(found: Set<ServerCore> = new Set()): Set<ServerCore> {
     found.add(this);
-    for (const { into } of this.#mountPoints) if (!found.has(into)) into.#above(found);
+    for (const { into } of this.#mountPoints) if (!found.has(into)) into.#withMountingServers(found);
     return found;
   }
 
@@ -273,8 +273,8 @@ export class ServerCore {
 
   #remove(kind: Kind, key: string): void {
     this.native.remove(kind, key);
-    const goes = (one: Registration): boolean => one.key === key && (one.kind === kind || (one.kind === "completion" && isCompleted(kind)));
-    this.#registrations.splice(0, this.#registrations.length, ...this.#registrations.filter((one) => !goes(one)));
+    const isRemoved = (one: Registration): boolean => one.key === key && (one.kind === kind || (one.kind === "completion" && isCompleted(kind)));
+    this.#registrations.splice(0, this.#registrations.length, ...this.#registrations.filter((one) => !isRemoved(one)));
   }
 }
 
@@ -292,14 +292,14 @@ export function coreOf(server: unknown, place: string): ServerCore {
 }
 
 /** Returns the key in the mounting server: tools and prompts get the prefix, URIs and vendors' methods do not. */
-function keyIn(kind: Registration["kind"], key: string, prefix: string): string {
+function keyWhereMounted(kind: Registration["kind"], key: string, prefix: string): string {
   return kind === "tool" || kind === "prompt" || (kind === "completion" && !isTemplate(key)) ? `${prefix}_${key}` : key;
 }
 
-function linked(registration: Registration, { prefix, into }: MountPoint): Registration {
+function mountedRegistration(registration: Registration, { prefix, into }: MountPoint): Registration {
   const { kind, key, declaration, plan, seen, visible } = registration;
   const place = `mount(${JSON.stringify(prefix)}): ${registration.place}`;
-  const name = keyIn(kind, key, prefix);
+  const name = keyWhereMounted(kind, key, prefix);
   const isNamed = kind === "tool" || kind === "prompt";
   const renamed = isNamed ? { name } : kind === "completion" ? { ref: referenceTo(name) } : {};
   const seenAs = { ...seen, params: (input: Record<string, unknown>) => ({ ...seen.params(input), ...renamed }) };

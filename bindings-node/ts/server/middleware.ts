@@ -53,7 +53,7 @@ export const middleware = {
     if (!keyOf) throw new TypeError(`rateLimit(): by must be "principal", "client" or "server", not ${JSON.stringify(by)}`);
     const buckets = new Map<string, { left: number; at: number }>();
     return async (request, next) => {
-      if (SPARED.has(request.method) || request.ctx.requestId === "") return next();
+      if (EXEMPT.has(request.method) || request.ctx.requestId === "") return next();
       const key = keyOf(request.ctx);
       const now = performance.now();
       const bucket = buckets.get(key) ?? { left: burst, at: now };
@@ -80,7 +80,7 @@ export const middleware = {
     if (!(maxBytes >= 1)) throw new TypeError(`responseLimit(maxBytes): must be a number of bytes above 0, not ${maxBytes}`);
     return async (request, next) => {
       const value = await next();
-      if (SPARED.has(request.method) || isQuestion(value) || (Array.isArray(value) && value.length > 0 && value.every(isQuestion))) return value;
+      if (EXEMPT.has(request.method) || isQuestion(value) || (Array.isArray(value) && value.length > 0 && value.every(isQuestion))) return value;
       const size = Buffer.byteLength(jsonOf(request.method, value));
       if (size <= maxBytes) return value;
       throw refusal(request, TOO_LARGE, `the result of ${subjectOf(request)} has ${size} bytes, more than the limit of ${maxBytes}; request less`);
@@ -93,7 +93,7 @@ const TOO_MANY = 429;
 const TOO_LARGE = 413;
 const MAX_BUCKETS = 10_000;
 /** Methods that are never limited: without them a client could not connect and learn about the limit. */
-const SPARED: ReadonlySet<string> = new Set(["initialize", "server/discover", "ping"]);
+const EXEMPT: ReadonlySet<string> = new Set(["initialize", "server/discover", "ping"]);
 
 const KEYS: Readonly<Record<string, (ctx: Context) => string>> = {
   server: () => "",

@@ -7,7 +7,7 @@ import type { PromptOptions, ResourceOptions, ToolOptions } from "../model/types
 import type { Schema } from "../model/types/schema.js";
 import { isObject } from "../model/values.js";
 import { compileInput, type CompiledSchema, compileSchema } from "../schema/compile.js";
-import { makePlan, promptCall, type Steps, toolCall } from "../plan/plan.js";
+import { type HandlerSpec, makePlan, promptCall, toolCall } from "../plan/plan.js";
 import { promptArguments } from "../plan/prompt-arguments.js";
 import { checkComponentOptions } from "./component-options.js";
 import { isTemplate, type Kind, referenceTo, type ServerCore } from "./core.js";
@@ -49,7 +49,7 @@ export function registerTool(
       concurrency,
       replay,
     },
-    steps: {
+    spec: {
       kind: "tool",
       method: "tools/call",
       exposeErrors,
@@ -72,7 +72,7 @@ export function registerResource(core: ServerCore, uri: string, options: Resourc
       ...common(options), [hasVariables ? "uriTemplate" : "uri"]: uri, name, mimeType, annotations, size, ttlMs, cacheScope,
       cacheMs,
     },
-    steps: {
+    spec: {
       kind: "resource",
       method: "resources/read",
       params: (variables) => (hasVariables ? { uri, variables } : { uri }),
@@ -88,7 +88,7 @@ export function registerPrompt(core: ServerCore, name: string, options: PromptOp
   register(core, "prompt", place, name, {
     visible: options.visible,
     declaration: { ...common(options), name, arguments: args ? promptArguments(args.json, `${place}, args`) : [] },
-    steps: {
+    spec: {
       kind: "prompt",
       method: "prompts/get",
       params: (given) => ({ name, arguments: given }),
@@ -101,7 +101,7 @@ export function registerCompletion(core: ServerCore, target: string, argument: s
   const place = placeOf("complete", target, {}, handler);
   register(core, "completion", place, target, {
     declaration: { argument },
-    steps: {
+    spec: {
       kind: "completion",
       method: "completion/complete",
       params: ({ value, arguments: given }) => ({
@@ -116,11 +116,11 @@ export function registerMethod(core: ServerCore, name: string, options: { params
   const place = placeOf("method", name, options, handler);
   const { json, validate, fill } = paramsOf(core, place, options);
   const read = validate ?? fill;
-  const call: Steps["call"] = (params, ctx) => then(read ? read(params) : params, (given) => handler(given, ctx));
+  const call: HandlerSpec["call"] = (params, ctx) => then(read ? read(params) : params, (given) => handler(given, ctx));
   register(core, "method", place, name, {
     // The messages of a library's own validation are better than those of its JSON Schema.
     declaration: { params: validate ? undefined : json },
-    steps: { kind: "method", method: name, params: (params) => params, call },
+    spec: { kind: "method", method: name, params: (params) => params, call },
   });
 }
 
@@ -129,17 +129,17 @@ export function registerNotification(core: ServerCore, name: string, options: { 
   const call = checkedCall(core, place, options, handler);
   register(core, "notification", place, name, {
     declaration: {},
-    steps: { kind: "notification", method: name, params: (params) => params, call },
+    spec: { kind: "notification", method: name, params: (params) => params, call },
   });
 }
 
 export function registerRootsChanged(core: ServerCore, handler: Handle): void {
   const name = "notifications/roots/list_changed";
   const place = placeOf("onRootsChanged", name, {}, handler);
-  const call: Steps["call"] = (_, ctx) => handler(ctx);
+  const call: HandlerSpec["call"] = (_, ctx) => handler(ctx);
   register(core, "notification", place, name, {
     declaration: {},
-    steps: { kind: "notification", method: name, params: (params) => params, call },
+    spec: { kind: "notification", method: name, params: (params) => params, call },
   });
 }
 
@@ -148,9 +148,9 @@ function register(
   kind: Kind | "completion" | "method" | "notification",
   place: string,
   key: string,
-  { declaration, steps, visible }: { declaration: Wire; steps: Steps; visible?: Visible | undefined },
+  { declaration, spec, visible }: { declaration: Wire; spec: HandlerSpec; visible?: Visible | undefined },
 ): void {
-  core.register({ place, kind, key, declaration, plan: makePlan(core, steps), seen: steps, visible });
+  core.register({ place, kind, key, declaration, plan: makePlan(core, spec), seen: spec, visible });
 }
 
 function paramsOf(core: ServerCore, place: string, options: { params: Schema }): CompiledSchema {
@@ -161,7 +161,7 @@ function paramsOf(core: ServerCore, place: string, options: { params: Schema }):
 }
 
 /** Returns the call of a notification, with the check of its params, which the core leaves to the binding. */
-function checkedCall(core: ServerCore, place: string, options: { params: Schema }, handler: Handle): Steps["call"] {
+function checkedCall(core: ServerCore, place: string, options: { params: Schema }, handler: Handle): HandlerSpec["call"] {
   const { json, validate, fill } = paramsOf(core, place, options);
   if (validate) return (params, ctx) => then(validate(params), (given) => handler(given, ctx));
   const compiled = checked(`${place}, params`, () => new (native().NativeSchema)(JSON.stringify(json)));

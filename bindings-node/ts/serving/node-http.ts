@@ -7,14 +7,14 @@ import { type Head, MAX_UNREAD, type Mounted } from "./mounted.js";
 const NO_CONTENT = 204;
 
 /** A request with the additions of frameworks: the full target if they changed `url`, the body if they read it, the caller. */
-export interface Framed extends IncomingMessage {
+export interface HostRequest extends IncomingMessage {
   originalUrl?: string;
   body?: unknown;
   principal?: Principal | undefined;
 }
 
 /** Answers a request of a `node:http` server. */
-export async function answerNode(mounted: Mounted, request: Framed, response: ServerResponse): Promise<void> {
+export async function answerNode(mounted: Mounted, request: HostRequest, response: ServerResponse): Promise<void> {
   // The body is read before anything is awaited, because events before the listeners are added are lost.
   const reading = readBody(request, mounted.maxBody);
   await mounted.ready;
@@ -55,13 +55,13 @@ function write(response: ServerResponse, { status, headers, body, more }: Native
   else response.flushHeaders();
 }
 
-function headOf(request: Framed): Head {
+function headOf(request: HostRequest): Head {
   const { method = "", originalUrl, url = "/", rawHeaders: headers, principal } = request;
   return { method, target: originalUrl ?? url, headers, principal };
 }
 
 /** Returns the whole body, or the reason why there is none. */
-function readBody(request: Framed, limit: number): Promise<Uint8Array | "too long" | "gone"> {
+function readBody(request: HostRequest, limit: number): Promise<Uint8Array | "too long" | "gone"> {
   if (request.readableDidRead || request.readableEnded) return Promise.resolve(limited(parsedBody(request), limit));
   if (Number(request.headers["content-length"] ?? 0) > limit) return Promise.resolve("too long");
   return new Promise((resolve) => {
@@ -79,7 +79,7 @@ function readBody(request: Framed, limit: number): Promise<Uint8Array | "too lon
 }
 
 /** Returns the body that a framework has read. */
-function parsedBody({ method, body }: Framed): Uint8Array {
+function parsedBody({ method, body }: HostRequest): Uint8Array {
   if (body instanceof Uint8Array) return body;
   if (typeof body === "string") return Buffer.from(body);
   if (body !== undefined) return Buffer.from(JSON.stringify(body));
