@@ -7,7 +7,6 @@ from math import isfinite
 from types import GenericAlias
 from typing import Any
 
-from .._model.headers import Headers
 from .._model.json import encode
 from .._plan.contexts import CallContext
 from ..errors import NotSupported
@@ -123,6 +122,8 @@ class Facts(CallContext):
         return answer_to(question, self._call)
 
     def _read_headers(self) -> Mapping[str, str]:
+        from .._model.headers import Headers
+
         return Headers(self._call.headers)
 
     def _read_principal(self) -> Any:

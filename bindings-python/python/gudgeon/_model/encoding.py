@@ -1,7 +1,5 @@
 """Converts values that JSON encoders do not know. Imports nothing that is slow, because value types need it."""
 
-from __future__ import annotations
-
 import sys
 from os import PathLike
 
@@ -15,23 +13,23 @@ if TYPE_CHECKING:
 class JsonValue:
     """The base of value types, which convert themselves to plain JSON values."""
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> "dict[str, Any]":
         """Returns this value as a JSON object."""
         raise NotImplementedError
 
 
-def is_pydantic(cls: Any) -> bool:
+def is_pydantic(cls: "Any") -> bool:
     """Returns whether a class is a pydantic model or dataclass. Never imports pydantic."""
     return "pydantic" in sys.modules and isinstance(cls, type) and hasattr(cls, "__pydantic_core_schema__")
 
 
-def configures_numbers(cls: Any) -> bool:
+def configures_numbers(cls: "Any") -> bool:
     """Returns whether a pydantic class configures the JSON of NaN and infinity."""
     config = getattr(cls, "model_config", None) or getattr(cls, "__pydantic_config__", None) or {}
     return config.get("ser_json_inf_nan") in ("null", "strings")
 
 
-def encode_hook(value: Any) -> Any:
+def encode_hook(value: "Any") -> "Any":
     """Returns a value that msgspec can encode. Raises TypeError for one that has no JSON."""
     if isinstance(value, JsonValue):
         return value.to_dict()
@@ -59,7 +57,7 @@ def encode_hook(value: Any) -> Any:
     )
 
 
-def to_builtins(value: Any) -> Any:
+def to_builtins(value: "Any") -> "Any":
     """Returns a value as `json.dumps` takes it."""
     from msgspec import to_builtins
 

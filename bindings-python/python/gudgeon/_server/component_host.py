@@ -13,7 +13,6 @@ from .mounts import prefixed
 from .options import checked as check_options
 from .registration import PublishedComponent, Registration
 from .templates import check_variables, is_template
-from .visibility import visibility_filter
 from .warned import warn
 
 
@@ -124,6 +123,8 @@ class ComponentHost:
                 handle = native.add_notification(key, *call)
             else:
                 if registration.options.get("visible") is not None:
+                    from .visibility import visibility_filter
+
                     native.set_visibility_filter(visibility_filter(self._published))
                 declaration = encode(described(registration, key))
                 handle = native.add(registration.kind, declaration, *call, registration.options.get("thread"))
