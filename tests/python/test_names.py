@@ -1,11 +1,17 @@
 """What `import gudgeon` gives, by name."""
 
 import ast
+import importlib
 from pathlib import Path
+
+import pytest
 
 import gudgeon
 
 STUB = Path(gudgeon.__file__).with_suffix(".pyi")
+PUBLIC = ("ask", "auth", "client", "context", "errors", "middleware", "server", "testing", "types")
+# Names for annotations, which the package has at run time.
+FOR_ANNOTATIONS = {"CallOptions", "ClientOptions", "Target", "Transport"}
 
 
 def test_a_star_imports_what_the_stub_declares() -> None:
@@ -25,6 +31,20 @@ def test_a_star_imports_what_the_stub_declares() -> None:
     public = {it for it in declared if it is not None and not it.startswith("_")}
     modules = {"client", "context", "errors", "middleware", "server", "testing", "types"}
     assert set(given) == public - modules
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_public_modules_list_public_names_only(name: str) -> None:
+    module = importlib.import_module(f"gudgeon.{name}")
+    assert [it for it in module.__all__ if it.startswith("_") or not hasattr(module, it)] == []
+    stub = STUB.with_name(f"{name}.pyi")
+    if stub.exists():
+        (listed,) = (
+            ast.literal_eval(it.value)
+            for it in ast.parse(stub.read_text()).body
+            if isinstance(it, ast.Assign) and ast.unparse(it.targets[0]) == "__all__"
+        )
+        assert set(listed) - FOR_ANNOTATIONS == set(module.__all__)
 
 
 def test_the_version_is_the_distributions() -> None:

@@ -7,6 +7,8 @@ from typing import Any
 
 from ._model.headers import Headers
 
+__all__ = ["InsufficientScope", "InvalidToken", "RequestInfo"]
+
 
 class RequestInfo:
     """An HTTP request, or the request of a WebSocket, without its body.

@@ -1,6 +1,8 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+__all__ = ["InsufficientScope", "InvalidToken", "RequestInfo"]
+
 class RequestInfo:
     method: str
     path: str

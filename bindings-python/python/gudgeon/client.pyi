@@ -29,6 +29,21 @@ from .types import (
     ToolResult,
 )
 
+__all__ = [
+    "CallOptions",
+    "Client",
+    "ClientGroup",
+    "ClientOptions",
+    "Command",
+    "Retry",
+    "Subscription",
+    "SyncClient",
+    "SyncClientGroup",
+    "SyncSubscription",
+    "Target",
+    "Transport",
+]
+
 _T = TypeVar("_T")
 
 class Command:

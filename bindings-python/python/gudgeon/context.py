@@ -14,6 +14,8 @@ from ._plan.question_reply import QuestionReply
 from .errors import Cancelled, Declined, ResourceNotFound
 from .types import Accepted, ResourceResult
 
+__all__ = ["Context", "SyncContext", "current_context", "current_sync_context"]
+
 _QUIET = 0.005  # seconds between two checks whether the stream has room
 
 

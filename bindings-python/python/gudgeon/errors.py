@@ -1,5 +1,20 @@
 """The exceptions. Each message says in one line what is wrong, where, and how to fix it."""
 
+__all__ = [
+    "AuthError",
+    "CallTimeout",
+    "Cancelled",
+    "ConnectFailed",
+    "ConnectionLost",
+    "Declined",
+    "McpError",
+    "NotSupported",
+    "ProtocolError",
+    "ResourceNotFound",
+    "ToolError",
+    "UrlElicitationRequired",
+]
+
 
 class McpError(Exception):
     """The base class of all errors. `str()` is one line, including the hint.

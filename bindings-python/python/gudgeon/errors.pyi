@@ -3,11 +3,26 @@ from typing import Any
 
 from .types import ElicitRequest, ToolResult
 
+__all__ = [
+    "AuthError",
+    "CallTimeout",
+    "Cancelled",
+    "ConnectFailed",
+    "ConnectionLost",
+    "Declined",
+    "McpError",
+    "NotSupported",
+    "ProtocolError",
+    "ResourceNotFound",
+    "ToolError",
+    "UrlElicitationRequired",
+]
+
 class McpError(Exception):
     message: str
     code: int | None  # JSON-RPC code, where there is one
     data: Any
-    hint: str | None  # what would mend it
+    hint: str | None  # how to fix it
     target: str | None  # the URL or command
     phase: str | None  # "connect", "negotiate", "call", …
     status: int | None  # of the HTTP response that caused the error

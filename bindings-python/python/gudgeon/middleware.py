@@ -9,6 +9,8 @@ from typing import Any
 from ._server.middleware import Request
 from .errors import ProtocolError, ToolError
 
+__all__ = ["Logging", "Next", "RateLimit", "Request", "ResponseLimit", "Timing"]
+
 Next = Callable[[Request], Awaitable[Any]]
 # The HTTP status: codes below zero are not for new uses (2026-07-28, "Error Codes").
 _TOO_MANY = 429

@@ -1,6 +1,8 @@
 from typing import Any
 
-from . import Next, Request
+from . import Next as Next, Request as Request
+
+__all__ = ["Logging", "Next", "RateLimit", "Request", "ResponseLimit", "Timing"]
 
 class Timing:
     async def __call__(self, request: Request, next: Next) -> Any: ...

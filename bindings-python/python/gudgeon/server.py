@@ -18,6 +18,8 @@ from ._server.registration import Registration
 from ._server.registry import Registry
 from ._serving.running import Running
 
+__all__ = ["Server"]
+
 _ROOTS_CHANGED = "notifications/roots/list_changed"
 
 
