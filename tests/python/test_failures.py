@@ -9,7 +9,7 @@ import pytest
 
 from gudgeon import Server, SyncClient
 from gudgeon._call.failures import describe_error
-from gudgeon._plan.invalid import InvalidArguments
+from gudgeon._plan.invalid_arguments import InvalidArguments
 from gudgeon.errors import Cancelled, Declined, ProtocolError, ResourceNotFound, ToolError, UrlElicitationRequired
 from gudgeon.types import ElicitRequest, Image, ToolResult
 from plans import tool

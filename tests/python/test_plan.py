@@ -14,7 +14,7 @@ import pytest
 from typing_extensions import NotRequired
 
 from gudgeon import Server
-from gudgeon._plan.invalid import InvalidArguments
+from gudgeon._plan.invalid_arguments import InvalidArguments
 from gudgeon._plan.plan import make_plan
 from gudgeon._schema.markers import Depends, Header
 from plans import call, output, schema, tool

@@ -14,7 +14,7 @@ import pytest
 
 from gudgeon import Header, Server, SyncClient, ask
 from gudgeon._model.json import convert, decoder
-from gudgeon._plan.invalid import InvalidArguments
+from gudgeon._plan.invalid_arguments import InvalidArguments
 from gudgeon._plan.plan import Plan, make_plan
 from gudgeon._plan.question_reply import QuestionReply
 from gudgeon.ask import Question

@@ -12,7 +12,7 @@ import pydantic
 import pytest
 
 from gudgeon import Client, ClientGroup, Server, SyncClient
-from gudgeon._plan.invalid import InvalidArguments
+from gudgeon._plan.invalid_arguments import InvalidArguments
 from gudgeon._plan.plan import make_plan
 from gudgeon.errors import McpError
 from gudgeon.types import Image, Progress, ResourceResult, ToolResult

@@ -86,7 +86,7 @@ def __getattr__(name):
         if name not in types.__all__:
             import sys
 
-            from ._model.foreign import foreign_name
+            from ._model.other_sdks import foreign_name
 
             raise foreign_name(name, sys._getframe(1))
         value = getattr(types, name)

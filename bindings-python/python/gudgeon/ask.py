@@ -99,7 +99,7 @@ def sample(messages, *, key=None, **options):
     known = {name for name in SampleRequest._fields if name not in ("messages", "server")}
     unknown = next((name for name in options if name not in known), None)
     if unknown is not None:
-        from ._model.foreign import OPTIONS
+        from ._model.other_sdks import OPTIONS
         from ._model.unknown import unknown_name
 
         raise unknown_name("sample()", "option", unknown, {*known, "key"}, OPTIONS["sample"])

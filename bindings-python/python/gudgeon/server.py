@@ -97,7 +97,7 @@ class Server(ComponentHost, Running):
         return GenericAlias(cls, item)
 
     def __getattr__(self, name: str) -> Any:
-        from ._model.foreign import foreign_attribute
+        from ._model.other_sdks import foreign_attribute
 
         raise foreign_attribute("server", "Server", name)
 

@@ -29,7 +29,7 @@ class Facts(CallContext):
         return GenericAlias(cls, item)
 
     def __getattr__(self, name: str) -> Any:
-        from .._model.foreign import foreign_attribute
+        from .._model.other_sdks import foreign_attribute
 
         raise foreign_attribute("context", type(self).__name__, name)
 

@@ -6,7 +6,7 @@ import sys
 from typing import Any
 
 from .._model.json import encode
-from .._plan.invalid import InvalidArguments
+from .._plan.invalid_arguments import InvalidArguments
 from ..errors import (
     Cancelled,
     Declined,

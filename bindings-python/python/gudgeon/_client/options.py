@@ -6,8 +6,8 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from .._model.foreign import OPTIONS
 from .._model.mappings import value_of
+from .._model.other_sdks import OPTIONS
 from .._model.unknown import unknown_name
 
 DIALECTS = ("0.7", "bare")

@@ -65,7 +65,7 @@ class Peer:
         self._core.set_roots(roots)
 
     def __getattr__(self, name: str) -> Any:
-        from .._model.foreign import foreign_attribute
+        from .._model.other_sdks import foreign_attribute
 
         raise foreign_attribute("client", type(self).__name__, name)
 

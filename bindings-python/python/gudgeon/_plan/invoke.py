@@ -10,7 +10,7 @@ import msgspec
 from .._model.json import decoder, encode_exact
 from .._schema.type_hints import uses_pydantic
 from .depends import Overrides, Provider, Scope
-from .invalid import InvalidArguments, invalid_text, pydantic_text
+from .invalid_arguments import InvalidArguments, invalid_text, pydantic_text
 from .signature import Parameter, Signature
 
 # Reads fields that arrive as raw JSON without msgspec.

@@ -12,8 +12,8 @@ from .description import described
 from .mounts import prefixed
 from .options import checked as check_options
 from .registration import PublishedComponent, Registration
+from .registration_warnings import warn
 from .templates import check_variables, is_template
-from .warned import warn
 
 
 class ComponentHost:

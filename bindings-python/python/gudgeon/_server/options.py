@@ -7,8 +7,8 @@ from sys import float_info
 from typing import Any
 
 from .. import types
-from .._model.foreign import OPTIONS
 from .._model.mappings import value_of
+from .._model.other_sdks import OPTIONS
 from .._model.unknown import unknown_name
 from .._model.value import camel
 

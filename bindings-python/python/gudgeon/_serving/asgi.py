@@ -7,10 +7,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 from urllib.parse import quote
 
-from .asgi_host import ShutdownHook, is_stopping
 from .hosting import Hosting, resolve, room, send_all
 from .http_options import OF_CONNECTIONS, SHUTDOWN_GRACE, checked
 from .principals import Identify, Refused
+from .uvicorn import ShutdownHook, is_stopping
 
 Receive = Callable[[], Awaitable[Any]]
 Send = Callable[[Any], Awaitable[Any]]

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from os import PathLike, fspath
 from typing import Any
 
-from .._model.foreign import OPTIONS
 from .._model.json import encode
+from .._model.other_sdks import OPTIONS
 from .._model.unknown import unknown_name
 
 _COUNTS = ("max_body", "max_sessions", "max_streams", "max_in_flight", "max_headers")

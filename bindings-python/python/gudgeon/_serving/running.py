@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
-from .._model.foreign import OPTIONS
+from .._model.other_sdks import OPTIONS
 from .._model.unknown import unknown_name
 from .._server.lifespan import Lifespan
 from .http_options import KNOWN
