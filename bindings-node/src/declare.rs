@@ -24,7 +24,7 @@ pub(crate) fn list(kind: &str) -> Result<List, Error> {
         "resource" => Ok(List::Resources),
         "resourceTemplate" => Ok(List::Templates),
         "prompt" => Ok(List::Prompts),
-        _ => Err(Error::misuse(format!("{kind:?} is nothing that a server lists"))),
+        _ => Err(Error::misuse(format!("{kind:?} is not a kind of component"))),
     }
 }
 

@@ -89,7 +89,7 @@ impl NativeMounted {
         let body = Bytes::copy_from_slice(&body);
         let (exchange, work) = self.server.request(head, body, Box::new(outbox));
         self.shared.push(work);
-        #[allow(clippy::cast_precision_loss, reason = "nobody counts so far")]
+        #[allow(clippy::cast_precision_loss, reason = "requests are numbered from 1")]
         let exchange = exchange.0 as f64;
         Ok(exchange)
     }

@@ -69,7 +69,7 @@ test("onReconnect is called when a session was replaced", async (t) => {
     await client.callTool("echo");
     assert.equal(client.sessionId, "s-2");
   });
-  assert.deepEqual(heard, [[1, "ConnectionLost", `${url}: the server had forgotten the session, and another was begun`]]);
+  assert.deepEqual(heard, [[1, "ConnectionLost", `${url}: the server did not know the session any more, so a new one was begun`]]);
 });
 
 test("a URL is a server of the eras before", async (t) => {

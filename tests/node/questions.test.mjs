@@ -186,8 +186,8 @@ test("a question has a text, a key that is one, and options that there are", () 
     assert.throws(() => ask.elicitUrl("Sign in", url), /^TypeError: elicitUrl takes an absolute URL such as "https:\/\/example\.org\/in", not /);
   }
   assert.throws(() => ask.sample("Hi", { maxTokenz: 5 }), /^TypeError: sample\(\): unknown option 'maxTokenz'; did you mean 'maxTokens'\?$/);
-  assert.throws(() => ask.elicit("", z.boolean()), /^TypeError: a question begins with its text, not ""/);
-  assert.throws(() => ask.elicitUrl(undefined, "https://a.example"), /^TypeError: a question begins with its text, not undefined/);
+  assert.throws(() => ask.elicit("", z.boolean()), /^TypeError: a question needs a message, a non-empty string, not ""/);
+  assert.throws(() => ask.elicitUrl(undefined, "https://a.example"), /^TypeError: a question needs a message, a non-empty string, not undefined/);
   for (const key of ["", 5]) assert.throws(() => ask.roots({ key }), /^TypeError: key must be a non-empty string that names the question, not /);
   assert.equal(ask.sample("", { key: "k" }).key, "k");
 });

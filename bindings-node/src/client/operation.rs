@@ -98,7 +98,7 @@ pub(super) fn read(what: &str, params: &str) -> Result<Operation, Error> {
             let Other { method, params } = parse(what, params)?;
             Operation::Request { method, params }
         }
-        _ => return Err(Error::misuse(format!("{what:?} is nothing that a client does"))),
+        _ => return Err(Error::misuse(format!("{what:?} is not an operation of a client"))),
     };
     Ok(operation)
 }

@@ -28,7 +28,7 @@ export interface FailureOptions {
 /** Returns a thrown value as JSON for the core; never throws. */
 export function failureJson(thrown: unknown, options: FailureOptions = {}): string {
   try {
-    return toJson(describeFailure(thrown, options), `what the ${typeOf(thrown)} carries`);
+    return toJson(describeFailure(thrown, options), `the details of the ${typeOf(thrown)}`);
   } catch (error) {
     // The error's data can't be written as JSON, or a getter throws.
     console.error("the details of a thrown error are left out:", messageOf(error));

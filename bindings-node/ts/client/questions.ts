@@ -38,7 +38,7 @@ export async function answer(options: ClientOptions, what: Asked, params: Wire, 
   switch (what) {
     case "elicit": {
       const request = elicitRequestFromWire(params);
-      return toJson(elicitResult(request, await elicited(options, request, key)), "what onElicit gave");
+      return toJson(elicitResult(request, await elicited(options, request, key)), "the result of onElicit");
     }
     case "sample": {
       const result: unknown = await call(options.onSample, key, sampleRequestFromWire(params));
@@ -46,7 +46,7 @@ export async function answer(options: ClientOptions, what: Asked, params: Wire, 
       if (result === declined) throw new Declined("the user declined");
       if (result === cancelled) throw new Cancelled("the user cancelled");
       if (typeof result !== "string" && !isObject(result)) throw new TypeError(`onSample must return a string or a SampleResult, not ${display(result)}`);
-      return toJson(sampleResultToWire(result as string | SampleResult), "what onSample gave");
+      return toJson(sampleResultToWire(result as string | SampleResult), "the result of onSample");
     }
     case "roots": {
       const { roots } = options;

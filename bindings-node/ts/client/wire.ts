@@ -279,7 +279,7 @@ export class ClientWire {
       case "urlDone":
         return notifyCallback("onUrlDone", this.#options.onUrlDone, entry[1]);
       case "renewed": {
-        const why = `${this.#target}: the server had forgotten the session, and another was begun`;
+        const why = `${this.#target}: the server did not know the session any more, so a new one was begun`;
         const reason = new ConnectionLost(why, { target: this.#target, phase: "call" });
         return notifyCallback("onReconnect", this.#options.onReconnect, { attempt: 1, reason });
       }

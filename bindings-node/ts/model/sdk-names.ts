@@ -49,7 +49,7 @@ const NAMES = {
     setRequestHandler: "onElicit, onSample and roots in Client.connect(target, options)",
     setNotificationHandler: "onLog, onListChanged and onProgress in Client.connect(target, options)",
     subscribeResource: "client.subscribe({ uris: [uri] })",
-    unsubscribeResource: "leaving what client.subscribe({ uris: [uri] }) gave",
+    unsubscribeResource: "closing the subscription that client.subscribe({ uris: [uri] }) returned",
     listen: "client.subscribe({ uris, tools, resources, prompts })",
     setLoggingLevel: "client.setLogLevel(level)",
     sendRootsListChanged: "client.setRoots(roots)",

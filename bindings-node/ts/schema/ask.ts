@@ -128,7 +128,7 @@ function checkRest(place: string, rest: Keyed): void {
 }
 
 function checkText(message: unknown): void {
-  if (typeof message !== "string" || message === "") throw new TypeError(`a question begins with its text, not ${JSON.stringify(message)}`);
+  if (typeof message !== "string" || message === "") throw new TypeError(`a question needs a message, a non-empty string, not ${JSON.stringify(message)}`);
 }
 
 function make<T>(fields: Omit<Asked<T>, keyof Question<T>>): Question<T> {
