@@ -6,7 +6,7 @@ use std::collections::{HashMap, VecDeque};
 
 use gudgeon::{
     driver::Work,
-    engine::{Run, RunId},
+    engine::{HostRequest, Run, RunId, Ticket},
     error::Fault,
     protocol::{
         Id, Raw,
@@ -16,7 +16,7 @@ use gudgeon::{
     session::{asking::AskId, server::CallContext},
 };
 
-use crate::handler::Handler;
+use crate::handler::{Handler, VisibilityFilter};
 
 /// The target size of a batch; the last entry may exceed it.
 const BATCH: usize = 1024 * 1024;
@@ -35,14 +35,31 @@ enum Kind {
     End = 6,
 }
 
+/// Slots from this one on are requests of the core to its host, by their tickets. JavaScript represents them exactly, and
+/// runs are never so many.
+const HOST_SLOTS: u64 = 1 << 52;
+
+/// What a slot stands for.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Origin {
+    Run(RunId),
+    Host(Ticket),
+}
+
 /// The queued batches, and the data of each running handler.
 #[derive(Debug, Default)]
 pub(crate) struct Batches {
     waiting: VecDeque<String>,
+    /// The handler that answers which components a caller sees.
+    visibility_filter: VisibilityFilter,
     calls: HashMap<u64, CallContext>,
 }
 
 impl Batches {
+    pub(crate) fn new(visibility_filter: VisibilityFilter) -> Self {
+        Self { visibility_filter, ..Self::default() }
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
@@ -60,11 +77,14 @@ impl Batches {
         for run in work.runs {
             self.push_run(run);
         }
+        for (ticket, request) in work.host_requests {
+            self.push_host_request(ticket, request);
+        }
         for call in work.cancels {
-            if self.calls.remove(&call.0).is_some() {
-                push_slot(self.entry(Kind::Cancel), call);
-                self.close();
-            }
+            self.cancel(call.0);
+        }
+        for ticket in work.host_cancels {
+            self.cancel(HOST_SLOTS + ticket.0);
         }
         for report in work.reports {
             self.push_text(Kind::Report, &report);
@@ -90,9 +110,12 @@ impl Batches {
         self.calls.get(&slot)
     }
 
-    /// Removes a handler that has ended. Returns its call unless it was cancelled.
-    pub(crate) fn finish(&mut self, slot: u64) -> Option<RunId> {
-        self.calls.remove(&slot).map(|_| RunId(slot))
+    /// Removes a handler that has ended. Returns what it ran for unless that was cancelled.
+    pub(crate) fn finish(&mut self, slot: u64) -> Option<Origin> {
+        self.calls.remove(&slot).map(|_| match slot.checked_sub(HOST_SLOTS) {
+            None => Origin::Run(RunId(slot)),
+            Some(ticket) => Origin::Host(Ticket(ticket)),
+        })
     }
 
     /// Returns the number of running handlers.
@@ -101,22 +124,47 @@ impl Batches {
     }
 
     fn push_run(&mut self, run: Run<Handler>) {
+        self.push_start(run.id.0, run.handler.id, &run.input, run.context);
+    }
+
+    fn push_host_request(&mut self, ticket: Ticket, request: HostRequest) {
+        let (handler, input, context) = match request {
+            HostRequest::FilterVisible { context, components } => (
+                self.visibility_filter.get().map(|it| it.id),
+                components.question(context.principal.as_deref()),
+                context,
+            ),
+        };
+        // Without a filter nothing is answered, and what is in question stays hidden.
+        if let Some(handler) = handler {
+            self.push_start(HOST_SLOTS + ticket.0, handler, &input, context);
+        }
+    }
+
+    fn push_start(&mut self, slot: u64, handler: u32, input: &str, context: CallContext) {
         let entry = self.entry(Kind::Run);
-        push_slot(entry, run.id);
+        push_slot(entry, slot);
         entry.push(',');
-        entry.push_str(&run.handler.id.to_string());
+        entry.push_str(&handler.to_string());
         entry.push(',');
-        entry.push_str(&run.input);
-        push_request(entry, &run.context);
+        entry.push_str(input);
+        push_request(entry, &context);
         self.close();
-        self.calls.insert(run.id.0, run.context);
+        self.calls.insert(slot, context);
+    }
+
+    fn cancel(&mut self, slot: u64) {
+        if self.calls.remove(&slot).is_some() {
+            push_slot(self.entry(Kind::Cancel), slot);
+            self.close();
+        }
     }
 
     fn push_resume(&mut self, call: RunId, context: CallContext) {
         let Some(known) = self.calls.get_mut(&call.0) else { return };
         known.clone_from(&context);
         let entry = self.entry(Kind::Resume);
-        push_slot(entry, call);
+        push_slot(entry, call.0);
         push_request(entry, &context);
         self.close();
     }
@@ -148,9 +196,9 @@ impl Batches {
     }
 }
 
-fn push_slot(entry: &mut String, call: RunId) {
+fn push_slot(entry: &mut String, slot: u64) {
     entry.push(',');
-    entry.push_str(&call.0.to_string());
+    entry.push_str(&slot.to_string());
 }
 
 /// Writes the revision and the id of a request.
@@ -162,7 +210,7 @@ fn push_request(entry: &mut String, context: &CallContext) {
 }
 
 fn push_answer(entry: &mut String, call: RunId, ask: AskId, outcome: Result<Raw, Fault>) {
-    push_slot(entry, call);
+    push_slot(entry, call.0);
     entry.push(',');
     entry.push_str(&ask.0.to_string());
     entry.push(',');
@@ -224,7 +272,8 @@ mod tests {
 
     use gudgeon::{
         error::FaultKind,
-        protocol::Revision,
+        protocol::{Request, Revision},
+        router::{Components, List, ServerFacts},
         session::{asking::Answers, server::ClientIdentity},
     };
 
@@ -315,7 +364,7 @@ mod tests {
             r#"[[0,0,7,{"a":1},"2026-07-28",5],[2,0,"2026-07-28",6],[1,0,3,{},null]]"#
         );
         assert_eq!(batches.context(0).unwrap().request_id, Id::parse("6"));
-        assert_eq!(batches.finish(0), Some(RunId(0)));
+        assert_eq!(batches.finish(0), Some(Origin::Run(RunId(0))));
         assert_eq!(batches.running(), 0);
     }
 
@@ -323,10 +372,45 @@ mod tests {
     fn a_cancelled_call_is_not_finished_again() {
         let mut batches = Batches::default();
         batches.push(work(vec![run(0, "5")]));
-        assert_eq!(batches.finish(0), Some(RunId(0)));
+        assert_eq!(batches.finish(0), Some(Origin::Run(RunId(0))));
         assert_eq!(batches.finish(0), None);
         batches.push(Work { cancels: vec![RunId(0)], ..Work::default() });
         assert_eq!(batches.take().unwrap(), r#"[[0,0,7,{"a":1},"2026-07-28",5]]"#);
+    }
+
+    #[test]
+    fn a_request_to_the_host_has_a_slot_of_its_own() {
+        let dropped = Dropped::default();
+        let batches = || {
+            let filter = VisibilityFilter::default();
+            filter.set(dropped.handler(3)).expect("the first filter");
+            Batches::new(filter)
+        };
+        let mut components: Components<Handler> = Components::new(
+            ServerFacts::declared(br#"{"name":"t","version":""}"#).expect("a declaration"),
+        );
+        let tool = br#"{"name":"a","inputSchema":{"type":"object"},"guarded":true}"#;
+        components.declare(List::Tools, tool, dropped.handler(4)).expect("a tool");
+        let asked = || {
+            let list = Request::ListTools { cursor: None };
+            let components = components.unresolved(&list).expect("a component with a predicate");
+            let request = HostRequest::FilterVisible { context: context("5"), components };
+            Work { host_requests: vec![(Ticket(1), request)], ..Work::default() }
+        };
+        let slot = HOST_SLOTS + 1;
+        let mut answered = batches();
+        answered.push(asked());
+        let entry = format!(
+            r#"[0,{slot},3,{{"principal":null,"components":[["tool","a"]]}},"2026-07-28",5]"#
+        );
+        assert_eq!(answered.take().unwrap(), format!("[{entry}]"));
+        assert_eq!(answered.finish(slot), Some(Origin::Host(Ticket(1))));
+        assert_eq!(answered.finish(slot), None);
+        let mut cancelled = batches();
+        cancelled.push(asked());
+        cancelled.push(Work { host_cancels: vec![Ticket(1)], ..Work::default() });
+        assert_eq!(cancelled.take().unwrap(), format!("[{entry},[3,{slot}]]"));
+        assert_eq!(cancelled.finish(slot), None);
     }
 
     #[test]

@@ -1,11 +1,14 @@
 //! A JavaScript handler, as registered with the router.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use crate::shared::lock;
 
 /// A handler as the core stores it.
 pub(crate) type Handler = Arc<JsHandler>;
+
+/// The server's visibility filter, set once.
+pub(crate) type VisibilityFilter = Arc<OnceLock<Handler>>;
 
 /// The index of a handler in JavaScript's table.
 #[derive(Debug)]

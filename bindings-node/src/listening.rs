@@ -92,13 +92,16 @@ impl NativeListening {
         options.max_message = max_message;
         let runtime = runtime(threads)
             .map_err(|it| error::io("no thread could be started to listen with", it))?;
-        let (shared, listens) = served.open(|components| {
+        let (shared, listens) = served.open(|components, filter| {
             let listens = Arc::new(Listens {
                 server: EndpointServer::new(components, config),
                 listening: OnceLock::new(),
                 runtime: Mutex::new(Some(runtime)),
             });
-            (Arc::new(Shared::new(Arc::clone(&listens) as Arc<dyn ServerIo>, wake)), listens)
+            (
+                Arc::new(Shared::new(Arc::clone(&listens) as Arc<dyn ServerIo>, filter, wake)),
+                listens,
+            )
         });
         Ok(Self { shared, listens, address, options })
     }

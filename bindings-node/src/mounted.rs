@@ -144,10 +144,10 @@ impl NativeMounted {
     ) -> napi::Result<Self> {
         let config = http_options::mounted(options)?;
         let waiting = Arc::new(Waiting::default());
-        let (shared, endpoint) = served.open(|components| {
+        let (shared, endpoint) = served.open(|components, filter| {
             let endpoint = EndpointServer::new(components, config);
             let io = Mounted { server: Arc::clone(&endpoint), waiting: Arc::clone(&waiting) };
-            (Arc::new(Shared::new(Arc::new(io), wake)), endpoint)
+            (Arc::new(Shared::new(Arc::new(io), filter, wake)), endpoint)
         });
         // Set once, here.
         let _ = waiting.shared.set(Arc::downgrade(&shared));

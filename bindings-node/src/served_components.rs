@@ -5,13 +5,14 @@ use std::sync::{Arc, Mutex, Weak};
 use gudgeon::{error::Error, router::Components, session::server::ListKind};
 
 use crate::{
-    handler::Handler,
+    handler::{Handler, VisibilityFilter},
     shared::{Shared, lock},
 };
 
 #[derive(Debug)]
 pub(crate) struct ServedComponents {
     state: Mutex<State>,
+    visibility_filter: VisibilityFilter,
 }
 
 #[derive(Debug)]
@@ -22,7 +23,8 @@ struct State {
 
 impl ServedComponents {
     pub(crate) fn new(components: Components<Handler>) -> Self {
-        Self { state: Mutex::new(State { components: Arc::new(components), served: Vec::new() }) }
+        let state = State { components: Arc::new(components), served: Vec::new() };
+        Self { state: Mutex::new(state), visibility_filter: VisibilityFilter::default() }
     }
 
     pub(crate) fn components(&self) -> Arc<Components<Handler>> {
@@ -32,13 +34,19 @@ impl ServedComponents {
     /// Opens a server with the current components; it receives changes for as long as it lives.
     pub(crate) fn open<T>(
         &self,
-        make: impl FnOnce(Arc<Components<Handler>>) -> (Arc<Shared>, T),
+        make: impl FnOnce(Arc<Components<Handler>>, VisibilityFilter) -> (Arc<Shared>, T),
     ) -> (Arc<Shared>, T) {
         let mut state = lock(&self.state);
-        let (shared, rest) = make(Arc::clone(&state.components));
+        let (shared, rest) =
+            make(Arc::clone(&state.components), Arc::clone(&self.visibility_filter));
         state.served.retain(|it| it.strong_count() > 0);
         state.served.push(Arc::downgrade(&shared));
         (shared, rest)
+    }
+
+    /// Sets the visibility filter. Only the first call has an effect.
+    pub(crate) fn set_visibility_filter(&self, filter: Handler) {
+        self.visibility_filter.get_or_init(|| filter);
     }
 
     /// Returns everything that is served at the moment.

@@ -132,15 +132,10 @@ impl NativeServer {
     }
 
     /// Sets the visibility filter. The handler receives `{"principal", "components"}` and returns a list of booleans,
-    /// one for each kind and key in `components`.
+    /// one for each kind and key in `components`. Only the first call has an effect.
     #[napi(catch_unwind)]
-    pub fn set_visibility_filter(&self, handler: u32) -> napi::Result<()> {
-        let handler = self.dropped.handler(handler);
-        let set = |components: &mut Components<Handler>| {
-            components.set_visibility_filter(handler);
-            Ok(true)
-        };
-        self.served.change(None, set).map_err(misuse)
+    pub fn set_visibility_filter(&self, handler: u32) {
+        self.served.set_visibility_filter(self.dropped.handler(handler));
     }
 
     /// Returns the listed entry of a component, enabled or not, as JSON.

@@ -8,7 +8,7 @@ use std::{
 
 use gudgeon::{
     driver::{Backend, Work},
-    engine::RunId,
+    engine::{HostReply, RunId},
     router::{Components, Reply},
     session::server::ListKind,
 };
@@ -17,7 +17,12 @@ use napi::{
     threadsafe_function::{ThreadsafeFunction, ThreadsafeFunctionCallMode},
 };
 
-use crate::{batch::Batches, handler::Handler, reply, session_numbers::SessionNumbers};
+use crate::{
+    batch::{Batches, Origin},
+    handler::{Handler, VisibilityFilter},
+    reply,
+    session_numbers::SessionNumbers,
+};
 
 /// Wakes the event loop; holding it keeps the process alive, unless it is weak.
 pub(crate) type Wake<const WEAK: bool = false> =
@@ -50,13 +55,17 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub(crate) fn new<const WEAK: bool>(io: Arc<dyn ServerIo>, wake: Wake<WEAK>) -> Self {
+    pub(crate) fn new<const WEAK: bool>(
+        io: Arc<dyn ServerIo>,
+        visibility_filter: VisibilityFilter,
+        wake: Wake<WEAK>,
+    ) -> Self {
         let wake = move || {
             wake.call((), ThreadsafeFunctionCallMode::NonBlocking);
         };
         Self {
             io: Mutex::new(Some(io)),
-            batches: Mutex::default(),
+            batches: Mutex::new(Batches::new(visibility_filter)),
             session_numbers: Mutex::default(),
             wake: Mutex::new(Some(Box::new(wake))),
         }
@@ -93,9 +102,14 @@ impl Shared {
         let mut asks = false;
         for (slot, outcome) in reply::read(lines, &mut texts) {
             asks |= matches!(outcome, Ok(Reply::Questions(_)));
-            let call = lock(&self.batches).finish(slot);
-            if let Some(call) = call {
-                work.extend(io.backend().done(call, outcome));
+            let origin = lock(&self.batches).finish(slot);
+            match origin {
+                None => (),
+                Some(Origin::Run(run)) => work.extend(io.backend().done(run, outcome)),
+                Some(Origin::Host(ticket)) => {
+                    let reply = HostReply::visible(outcome);
+                    work.extend(io.backend().host_reply(ticket, reply));
+                }
             }
         }
         if asks || !work.runs.is_empty() {

@@ -125,14 +125,14 @@ fn attach<const WEAK: bool>(
     test: Option<(TestMode, HttpFacts)>,
 ) -> napi::Result<Arc<Shared>> {
     let (wake_ups, waker) = std::io::pipe().map_err(|it| io("no pipe could be made", it))?;
-    let (shared, stream) = served.open(|components| {
+    let (shared, stream) = served.open(|components, filter| {
         let machine = match test {
             None => StreamServer::new(components, output),
             Some((mode, facts)) => StreamServer::for_test(components, output, mode, Some(facts)),
         };
         let (paused, stopped) = (AtomicBool::new(false), AtomicBool::new(false));
         let stream = Arc::new(Stream { server: machine, waker, paused, stopped });
-        (Arc::new(Shared::new(Arc::clone(&stream) as Arc<dyn ServerIo>, wake)), stream)
+        (Arc::new(Shared::new(Arc::clone(&stream) as Arc<dyn ServerIo>, filter, wake)), stream)
     });
     read_in_thread(Arc::clone(&shared), stream, input, wake_ups, max_message)?;
     Ok(shared)

@@ -80,7 +80,7 @@ impl Endpoint {
         app: Py<PyAny>,
         context: Py<PyAny>,
     ) -> PyResult<Serving> {
-        let stream = Stream::open(Arc::clone(&self.source), app, context, of.limits())?;
+        let stream = Stream::open(Arc::clone(&self.source), app, context, of)?;
         *lock(&self.stream) = Some(Arc::clone(&stream));
         py.detach(|| Serving::start(stream))
     }

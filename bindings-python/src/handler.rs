@@ -3,7 +3,7 @@
 use std::{
     fmt,
     sync::{
-        Arc, OnceLock,
+        Arc, Mutex, OnceLock,
         atomic::{AtomicBool, AtomicU32, Ordering},
     },
     time::Duration,
@@ -20,6 +20,9 @@ const REFORMED: u32 = 64;
 
 /// A handler as the core stores it.
 pub(crate) type Handler = Arc<PyHandler>;
+
+/// The server's visibility filter: `invoke(raw)` → a list of booleans as JSON.
+pub(crate) type VisibilityFilter = Arc<Mutex<Option<Handler>>>;
 
 /// A handler and its measured pace.
 pub(crate) struct PyHandler {

@@ -22,7 +22,7 @@ use crate::{
     hooks,
     pin::Pin,
     source::{Frames, Source},
-    stream::{DeferredCall, Job, Pool, Sleep, Stream, lock},
+    stream::{DeferredCall, HostJob, Job, Pool, Sleep, Stream, Task, lock},
 };
 
 const CHUNK: usize = 64 * 1024;
@@ -49,7 +49,7 @@ thread_local! {
 
 /// The leader's next step.
 enum Next {
-    Run(Job),
+    Run(Task),
     Read,
     /// Another thread has become the leader.
     Lost,
@@ -149,9 +149,9 @@ impl Stream {
                 if self.is_surplus(&pool) {
                     return;
                 }
-            } else if let Some(job) = pool.handed.pop_front() {
+            } else if let Some(task) = pool.handed.pop_front() {
                 drop(pool);
-                self.work(&job);
+                self.work(&task);
                 pool = self.pool();
                 if self.is_surplus(&pool) {
                     return;
@@ -176,8 +176,8 @@ impl Stream {
         !pool.lead_is_vacant && pool.working() > self.limits.threads + 1
     }
 
-    fn work(self: &Arc<Self>, job: &Job) {
-        Python::attach(|py| self.run(py, job));
+    fn work(self: &Arc<Self>, task: &Task) {
+        Python::attach(|py| self.perform(py, task));
         self.flush();
     }
 
@@ -293,21 +293,21 @@ impl Stream {
         if matches!(next, Next::Run(_)) {
             next = Python::attach(|py| {
                 let mut since = Instant::now();
-                while let Next::Run(job) = next {
-                    let flushes = !job.handler.is_quick() || since.elapsed() > FLUSH_AFTER;
+                while let Next::Run(task) = next {
+                    let flushes = !task.handler().is_quick() || since.elapsed() > FLUSH_AFTER;
                     let unwritten = self.server.unwritten();
                     if unwritten > FLUSH_BYTES || (flushes && unwritten > 0) {
                         py.detach(|| self.server.try_flush());
                         since = Instant::now();
                     }
-                    self.run(py, &job);
+                    self.perform(py, &task);
                     if self.server.is_backed_up() {
                         self.pause(epoch);
                         py.detach(|| self.flush());
                     }
                     next = self.next_inline(epoch);
                     if matches!(next, Next::Lost) {
-                        job.handler.came_back();
+                        task.handler().came_back();
                     }
                 }
                 next
@@ -330,18 +330,39 @@ impl Stream {
             return Next::Lost;
         }
         pool.serial += 1;
-        let job = if pool.stopped { None } else { pool.inline.pop_front() };
-        pool.running = job.as_ref().map(|it| Arc::clone(&it.handler));
-        match job {
+        let task = if pool.stopped { None } else { pool.inline.pop_front() };
+        pool.running = task.as_ref().map(|it| Arc::clone(it.handler()));
+        match task {
             None => Next::Read,
-            Some(job) => {
+            Some(task) => {
                 if pool.monitor_sleeps {
                     pool.monitor_sleeps = false;
                     self.monitor.notify_one();
                 }
-                Next::Run(job)
+                Next::Run(task)
             }
         }
+    }
+
+    fn perform(self: &Arc<Self>, py: Python<'_>, task: &Task) {
+        match task {
+            Task::Handler(job) => self.run(py, job),
+            Task::Host(job) => self.run_for_core(py, job),
+        }
+    }
+
+    /// Calls the function that answers a request of the core, and reports its outcome.
+    fn run_for_core(self: &Arc<Self>, py: Python<'_>, job: &HostJob) {
+        let start = Instant::now();
+        let raw = PyBytes::new(py, job.input.as_bytes());
+        let result = self.copied_context(py).and_then(|context| {
+            calling::call_method(&context, pyo3::intern!(py, "run"), (job.handler.inner(), raw))
+        });
+        if self.is_another_processes() {
+            forks::leave(py, &result);
+        }
+        job.handler.took(start.elapsed());
+        self.answered(job.ticket, convert::outcome(py, result, &job.handler.expose));
     }
 
     /// Calls a `def` handler and reports its outcome.
@@ -366,10 +387,14 @@ impl Stream {
     fn enter<'py>(self: &Arc<Self>, py: Python<'py>, job: &Job) -> PyResult<Bound<'py, PyAny>> {
         let raw = PyBytes::new(py, job.input.as_bytes());
         let call = Bound::new(py, Call::new(self, job))?;
-        let context = calling::call_method(self.context.bind(py), pyo3::intern!(py, "copy"), ())?;
+        let context = self.copied_context(py)?;
         let enter = &hooks::hooks(py)?.enter;
         let (invoke, _) = job.handler.target();
         calling::call_method(&context, pyo3::intern!(py, "run"), (enter, invoke, raw, call))
+    }
+
+    fn copied_context<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        calling::call_method(self.context.bind(py), pyo3::intern!(py, "copy"), ())
     }
 
     /// Calls a `def` handler behind middleware, and resolves its caller's future.
@@ -449,7 +474,7 @@ impl Stream {
         pool.lead_is_vacant = true;
         // The rest of the batch may contain more calls of the blocking handler.
         let (handed, inline) =
-            pool.inline.drain(..).partition(|job: &Job| job.handler.wants_worker());
+            pool.inline.drain(..).partition(|task: &Task| task.handler().wants_worker());
         pool.inline = inline;
         if pool.idle > pool.handed.len() {
             self.pool_changed.notify_one();
@@ -457,9 +482,9 @@ impl Stream {
             // If no thread can be started, the blocked one leads again when it returns.
             drop(self.spawn(pool));
         }
-        let handed: std::collections::VecDeque<Job> = handed;
-        for job in handed {
-            pool.handed.push_back(job);
+        let handed: std::collections::VecDeque<Task> = handed;
+        for task in handed {
+            pool.handed.push_back(task);
             self.call_worker(pool);
         }
     }

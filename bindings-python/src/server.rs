@@ -23,7 +23,7 @@ use crate::{
     convert,
     endpoint::Endpoint,
     error::raise,
-    handler::{Handler, PyHandler, Registered},
+    handler::{Handler, PyHandler, Registered, VisibilityFilter},
     hooks,
     http_options::HttpOptions,
     interpreter,
@@ -40,6 +40,7 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct NativeServer {
     shared: Mutex<Shared>,
+    visibility_filter: VisibilityFilter,
     limits: Limits,
 }
 
@@ -64,7 +65,7 @@ impl NativeServer {
         let components = Arc::new(Components::new(server));
         let shared =
             Shared { components, sources: Vec::new(), has_async: false, handlers: Vec::new() };
-        Ok(Self { shared: Mutex::new(shared), limits })
+        Ok(Self { shared: Mutex::new(shared), visibility_filter: Arc::default(), limits })
     }
 
     /// Returns `true` if a handler needs an event loop.
@@ -181,15 +182,12 @@ impl NativeServer {
         })
     }
 
-    /// Sets the visibility filter: `invoke(raw, call)` → a list of booleans as JSON, one for each component in
-    /// question.
-    fn set_visibility_filter(&self, py: Python<'_>, invoke: Py<PyAny>) -> PyResult<()> {
+    /// Sets the visibility filter: `invoke(raw)` → a list of booleans as JSON, one for each component in question.
+    fn set_visibility_filter(&self, py: Python<'_>, invoke: Py<PyAny>) {
         let nothing = PyTuple::empty(py).into_any().unbind();
-        let handler = self.handler(invoke, false, nothing, None);
-        self.change(py, None, false, |components| {
-            components.set_visibility_filter(handler);
-            Ok(true)
-        })
+        let filter = self.handler(invoke, false, nothing, None);
+        let before = lock(&self.visibility_filter).replace(filter);
+        drop(before);
     }
 
     fn remove(&self, py: Python<'_>, kind: &str, key: &str) -> PyResult<()> {
@@ -257,7 +255,7 @@ impl NativeServer {
         let components = Arc::clone(&self.lock().components);
         let testing = testing.map(TestServing::parts);
         let source = Source::frames(components, testing, (input, output.into()), self.limits.line);
-        let stream = Stream::open(Arc::new(source), app, context, self.limits)?;
+        let stream = Stream::open(Arc::new(source), app, context, self)?;
         self.keep_informed(&stream.server);
         py.detach(|| Serving::start(stream))
     }
@@ -280,7 +278,7 @@ impl NativeServer {
         let config = options.endpoint(at.endpoint_config()).map_err(|it| raise(&it))?;
         let server = EndpointServer::new(components, config);
         let source = Source::Peers { server: Arc::clone(&server), notifier: None };
-        let stream = Stream::open(Arc::new(source), app, context, self.limits)?;
+        let stream = Stream::open(Arc::new(source), app, context, self)?;
         self.keep_informed(&stream.server);
         py.detach(|| {
             let options = ListenOptions { shares_port, ..options.listen(self.limits.line) };
@@ -315,6 +313,8 @@ impl NativeServer {
         let components = std::mem::replace(&mut shared.components, nothing);
         drop(shared);
         drop(components);
+        let filter = lock(&self.visibility_filter).take();
+        drop(filter);
     }
 
     /// Notifies subscribers that this resource has changed.
@@ -449,6 +449,10 @@ impl NativeServer {
 
     pub(crate) fn limits(&self) -> Limits {
         self.limits
+    }
+
+    pub(crate) fn visibility_filter(&self) -> VisibilityFilter {
+        Arc::clone(&self.visibility_filter)
     }
 
     fn lock(&self) -> MutexGuard<'_, Shared> {

@@ -12,7 +12,7 @@ use std::{
 
 use gudgeon::{
     driver::{Backend, Shell, Work},
-    engine::{Run, RunId},
+    engine::{HostReply, HostRequest, Run, RunId, Ticket},
     framing::DEFAULT_LINE_LIMIT,
     router::Failure,
 };
@@ -23,10 +23,11 @@ use crate::{
     asyncio_queue::AsyncioQueue,
     convert::{Outcome, Thrown},
     forks,
-    handler::Handler,
+    handler::{Handler, VisibilityFilter},
     handler_binding::HandlerBinding,
     hooks,
     listening::Listener,
+    server::NativeServer,
     session_values::SessionValues,
     source::Source,
     waker::Waker,
@@ -50,6 +51,7 @@ pub(crate) struct Stream {
     /// The `contextvars.Context` that is copied for every call.
     pub(crate) context: Py<PyAny>,
     pub(crate) limits: Limits,
+    visibility_filter: VisibilityFilter,
     /// Threads keep it longer than the stream, to report that they have released the stream.
     pub(crate) pool: Arc<Mutex<Pool>>,
     /// Notified when threads wait for work, and when threads end.
@@ -81,10 +83,10 @@ pub(crate) struct Stream {
 #[derive(Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a state of another thread's")]
 pub(crate) struct Pool {
-    /// Jobs that the leader runs itself.
-    pub(crate) inline: VecDeque<Job>,
-    /// Jobs for worker threads.
-    pub(crate) handed: VecDeque<Job>,
+    /// Tasks that the leader runs itself.
+    pub(crate) inline: VecDeque<Task>,
+    /// Tasks for worker threads.
+    pub(crate) handed: VecDeque<Task>,
     /// The number of the current leadership; a leader with an older number has lost the lead.
     pub(crate) epoch: u64,
     pub(crate) lead_is_vacant: bool,
@@ -129,6 +131,21 @@ pub(crate) enum Sleep {
     Until(Option<Instant>),
 }
 
+/// A Python function that a thread of the pool calls.
+#[derive(Debug)]
+pub(crate) enum Task {
+    Handler(Job),
+    Host(HostJob),
+}
+
+/// A request of the core to its host, and the function that answers it.
+#[derive(Debug)]
+pub(crate) struct HostJob {
+    pub(crate) ticket: Ticket,
+    pub(crate) handler: Handler,
+    pub(crate) input: String,
+}
+
 /// A handler run.
 #[derive(Debug)]
 pub(crate) struct Job {
@@ -156,6 +173,19 @@ struct ActiveCall {
     is_async: bool,
 }
 
+impl Task {
+    pub(crate) fn handler(&self) -> &Handler {
+        match self {
+            Self::Handler(job) => &job.handler,
+            Self::Host(job) => &job.handler,
+        }
+    }
+
+    fn is_request(&self, tickets: &[Ticket]) -> bool {
+        matches!(self, Self::Host(job) if tickets.contains(&job.ticket))
+    }
+}
+
 impl Limits {
     pub(crate) fn new(
         line: Option<usize>,
@@ -175,13 +205,14 @@ impl Stream {
         server: Arc<Source>,
         app: Py<PyAny>,
         context: Py<PyAny>,
-        limits: Limits,
+        of: &NativeServer,
     ) -> io::Result<Arc<Self>> {
         Ok(Arc::new(Self {
             server,
             app,
             context,
-            limits,
+            limits: of.limits(),
+            visibility_filter: of.visibility_filter(),
             pool: Arc::new(Mutex::new(Pool { lead_is_vacant: true, ..Pool::default() })),
             pool_changed: Arc::default(),
             monitor: Condvar::new(),
@@ -272,7 +303,17 @@ impl Stream {
     }
 
     fn sort(self: &Arc<Self>, work: Work<Handler>, wake: Wake) {
-        let Work { mut runs, cancels, resumes, answers, reports, details, wake: alarm } = work;
+        let Work {
+            mut runs,
+            cancels,
+            resumes,
+            answers,
+            mut host_requests,
+            host_cancels,
+            reports,
+            details,
+            wake: alarm,
+        } = work;
         for (call, context) in resumes {
             if let Some(active) = lock(&self.active_calls).get(&call) {
                 active.binding.resume(context);
@@ -294,6 +335,15 @@ impl Stream {
         }
         if !runs.is_empty() {
             self.start(runs, wake);
+        }
+        host_requests.retain(|(ticket, _)| !host_cancels.contains(ticket));
+        if !host_cancels.is_empty() {
+            let mut pool = self.pool();
+            pool.inline.retain(|it| !it.is_request(&host_cancels));
+            pool.handed.retain(|it| !it.is_request(&host_cancels));
+        }
+        for (ticket, request) in host_requests {
+            self.answer(ticket, request, wake);
         }
         if !reports.is_empty() {
             Python::attach(|py| hooks::report(py, &reports));
@@ -323,25 +373,42 @@ impl Stream {
             if is_async {
                 self.asyncio_queue.start(self, job);
             } else {
-                self.queue(&mut pool, job);
+                self.queue(&mut pool, Task::Handler(job));
             }
         }
+        self.wake(&mut pool, wake);
+    }
+
+    /// Has a thread of the pool answer a request of the core.
+    fn answer(self: &Arc<Self>, ticket: Ticket, request: HostRequest, wake: Wake) {
+        let (function, input) = match request {
+            HostRequest::FilterVisible { context, components } => (
+                lock(&self.visibility_filter).clone(),
+                components.question(context.principal.as_deref()),
+            ),
+        };
+        let Some(handler) = function else {
+            let reply = HostReply::Failed("the server has no visibility filter".into());
+            return self.sort(self.server.host_reply(ticket, reply), wake);
+        };
+        let mut pool = self.pool();
+        self.queue(&mut pool, Task::Host(HostJob { ticket, handler, input }));
         self.wake(&mut pool, wake);
     }
 
     /// Runs a `def` handler on a thread of the pool, for a caller on the event loop.
     pub(crate) fn start_behind(self: &Arc<Self>, job: Job) {
         let mut pool = self.pool();
-        self.queue(&mut pool, job);
+        self.queue(&mut pool, Task::Handler(job));
         self.wake(&mut pool, Wake::Now);
     }
 
-    fn queue(self: &Arc<Self>, pool: &mut Pool, job: Job) {
-        if job.handler.wants_worker() {
-            pool.handed.push_back(job);
+    fn queue(self: &Arc<Self>, pool: &mut Pool, task: Task) {
+        if task.handler().wants_worker() {
+            pool.handed.push_back(task);
             self.call_worker(pool);
         } else {
-            pool.inline.push_back(job);
+            pool.inline.push_back(task);
         }
     }
 
@@ -369,7 +436,17 @@ impl Stream {
         }
         lock(&self.active_calls).remove(&call);
         self.waiting.forget(call);
-        let mut work = self.server.done(call, result);
+        self.hand_out(self.server.done(call, result), thrown);
+    }
+
+    /// Reports the answer to a request of the core.
+    pub(crate) fn answered(self: &Arc<Self>, ticket: Ticket, outcome: Outcome) {
+        let Outcome { result, thrown } = outcome;
+        self.hand_out(self.server.host_reply(ticket, HostReply::visible(result)), thrown);
+    }
+
+    /// Distributes what comes of a function's outcome. `thrown`: what it raised.
+    fn hand_out(self: &Arc<Self>, mut work: Work<Handler>, thrown: Option<Thrown>) {
         if let Some(thrown) = thrown {
             report_thrown(&mut work, &thrown);
         }

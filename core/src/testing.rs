@@ -8,7 +8,7 @@ use std::{
 };
 
 use crate::{
-    engine::{self, Effect, HandlerEvent, Run, Service, Start},
+    engine::{self, Effect, HandlerEvent, HostReply, Run, Service, Start},
     error::{Error, ErrorKind},
     protocol::{MethodName, Raw},
     router::{Components, Failure, Reply},
@@ -178,9 +178,15 @@ impl<H: Clone> Pair<H> {
             engine::Output::Effect(Effect::Cancel(run)) => {
                 self.running.retain(|it| it.id != run);
             }
+            // Whatever not everyone sees is hidden.
+            engine::Output::Effect(Effect::Host(ticket, _)) => {
+                let reply = HostReply::Failed("a pair has no filter".into());
+                self.server.handle(self.now, engine::Input::Host(ticket, reply));
+            }
             engine::Output::Effect(
                 Effect::Answered { .. }
                 | Effect::Resume { .. }
+                | Effect::CancelHost(_)
                 | Effect::Report(_)
                 | Effect::Detail(_),
             ) => (),

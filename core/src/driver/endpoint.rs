@@ -17,7 +17,7 @@ use tokio::sync::Notify;
 
 use super::{Backend, SharedHandler, Work, start};
 use crate::{
-    engine::{HandlerEvent, RunId, Start, TestMode},
+    engine::{HandlerEvent, HostReply, RunId, Start, TestMode, Ticket},
     http::{
         ConnectionId, Endpoint, EndpointConfig, EndpointInput, EndpointOutput, ExchangeId, Part,
         Reader, Refused,
@@ -381,6 +381,11 @@ impl<H: SharedHandler> Backend<H> for EndpointServer<H> {
 
     fn note(&self, run: RunId, event: HandlerEvent) {
         self.say(EndpointInput::Handler(run, event));
+    }
+
+    fn host_reply(&self, ticket: Ticket, reply: HostReply) -> Work<H> {
+        let work = self.lock().handle(EndpointInput::Host(ticket, reply));
+        self.ended(work)
     }
 
     fn page_done(&self, page: &str) {

@@ -9,7 +9,7 @@ use std::{
 
 use super::{Backend, SharedHandler, Work, start, writer::BatchWriter};
 use crate::{
-    engine::{HandlerEvent, Input, Output, RunId, Service, Start, TestMode},
+    engine::{HandlerEvent, HostReply, Input, Output, RunId, Service, Start, TestMode, Ticket},
     framing::{Frame, LineDecoder},
     router::Components,
     session::server::{HttpFacts, ListKind},
@@ -179,6 +179,10 @@ impl<H: SharedHandler> Backend<H> for StreamServer<H> {
 
     fn note(&self, run: RunId, event: HandlerEvent) {
         self.say(Input::Handler(run, event));
+    }
+
+    fn host_reply(&self, ticket: Ticket, reply: HostReply) -> Work<H> {
+        self.handle(Input::Host(ticket, reply))
     }
 
     fn page_done(&self, page: &str) {

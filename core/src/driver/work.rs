@@ -7,7 +7,7 @@ use std::{
 };
 
 use crate::{
-    engine::{Effect, HandlerEvent, Run, RunId},
+    engine::{Effect, HandlerEvent, HostReply, HostRequest, Run, RunId, Ticket},
     error::Fault,
     protocol::{LoggingLevel, Question, Raw},
     router::{Components, Failure, Reply},
@@ -27,6 +27,10 @@ pub struct Work<H> {
     pub resumes: Vec<(RunId, CallContext)>,
     /// Answers to questions that running handlers asked.
     pub answers: Vec<(RunId, AskId, Result<Raw, Fault>)>,
+    /// Requests to the host; [`Backend::host_reply`] takes the replies.
+    pub host_requests: Vec<(Ticket, HostRequest)>,
+    /// Requests to the host whose replies are not needed any more, perhaps of the same work.
+    pub host_cancels: Vec<Ticket>,
     /// Lines for the log.
     pub reports: Vec<String>,
     /// Lines for the log, for who looks closely.
@@ -47,6 +51,8 @@ impl<H> Default for Work<H> {
             cancels: Vec::new(),
             resumes: Vec::new(),
             answers: Vec::new(),
+            host_requests: Vec::new(),
+            host_cancels: Vec::new(),
             reports: Vec::new(),
             details: Vec::new(),
             wake: None,
@@ -60,6 +66,8 @@ impl<H> Work<H> {
             && self.cancels.is_empty()
             && self.resumes.is_empty()
             && self.answers.is_empty()
+            && self.host_requests.is_empty()
+            && self.host_cancels.is_empty()
             && self.reports.is_empty()
             && self.details.is_empty()
             && self.wake.is_none()
@@ -71,6 +79,8 @@ impl<H> Work<H> {
         self.cancels.extend(other.cancels);
         self.resumes.extend(other.resumes);
         self.answers.extend(other.answers);
+        self.host_requests.extend(other.host_requests);
+        self.host_cancels.extend(other.host_cancels);
         self.reports.extend(other.reports);
         self.details.extend(other.details);
         self.wake = [self.wake, other.wake].into_iter().flatten().min();
@@ -82,6 +92,8 @@ impl<H> Work<H> {
             Effect::Cancel(run) => self.cancels.push(run),
             Effect::Resume { run, context } => self.resumes.push((run, context)),
             Effect::Answered { run, ask, outcome } => self.answers.push((run, ask, outcome)),
+            Effect::Host(ticket, request) => self.host_requests.push((ticket, request)),
+            Effect::CancelHost(ticket) => self.host_cancels.push(ticket),
             Effect::Report(text) => self.reports.push(text),
             Effect::Detail(text) => self.details.push(text),
         }
@@ -94,6 +106,8 @@ pub trait Backend<H>: fmt::Debug + Send + Sync {
     fn hear(&self, run: RunId, event: HandlerEvent) -> Work<H>;
     /// The same, of what neither starts handlers nor ends them.
     fn note(&self, run: RunId, event: HandlerEvent);
+    /// Takes the host's reply to a request. Handlers may start because of it.
+    fn host_reply(&self, ticket: Ticket, reply: HostReply) -> Work<H>;
     /// The page with this id, to which a user was sent, is done.
     fn page_done(&self, page: &str);
     /// The client is to come back for this call's answer, after so long if given; where it can't, nothing happens.

@@ -6,11 +6,11 @@ use super::{
     Effect, Engine, Run,
     call_event::CallEvent,
     concurrency,
+    host::HostRequest,
     id::{CallId, Origin, PeerId},
     read_cache,
     request_state::{Binding, Opened, Refused},
-    state::{AwaitingHost, Queued, ReplayState, Running, Start, State},
-    visibility::FILTER_TIMEOUT,
+    state::{Continuation, Queued, ReplayState, Running, Start, State},
 };
 use crate::{
     error::Fault,
@@ -23,30 +23,17 @@ use crate::{
 };
 
 impl<H: Clone> Engine<H> {
-    /// Begins a request. Where what its sender sees is in question, the shell is asked first.
+    /// Begins a request. Where it touches components that not everyone sees, the host is asked first.
     pub(crate) fn begin(&mut self, now: Instant, peer: PeerId, call: Call) -> (CallId, CallEvent) {
         let id = self.calls.number();
         let origin = Origin { call: id, peer, key: call.key };
-        let unresolved = self.components.unresolved(&call.request);
-        let filtered =
-            unresolved.and_then(|it| Some((it, self.components.visibility_filter()?.clone())));
-        let Some((unresolved, filter)) = filtered else {
+        let Some(components) = self.components.unresolved(&call.request) else {
             return (id, self.begin_visible(now, origin, call, &Visibility::public()));
         };
-        let run = self.calls.begin_run(id);
-        self.effects.push_back(Effect::Run(Run {
-            id: run,
-            handler: filter,
-            input: unresolved.question(call.context.principal.as_deref()),
-            context: call.context.clone(),
-            is_notification: false,
-            middleware_frame: None,
-        }));
-        let weight = call.context.weight;
-        let state = State::AwaitingHost(Box::new(AwaitingHost { run, call, unresolved }));
-        let deadline = now.checked_add(FILTER_TIMEOUT);
-        self.calls.put(origin, weight, deadline, state);
-        (id, CallEvent::Nothing)
+        let (weight, context) = (call.context.weight, call.context.clone());
+        let request = HostRequest::FilterVisible { context, components: components.clone() };
+        let continuation = Continuation::Visibility { call, components };
+        (id, self.ask_host(now, origin, weight, request, continuation))
     }
 
     /// Begins a request whose sender sees this.

@@ -10,7 +10,7 @@ use std::{
 use rustc_hash::FxHashMap;
 
 use super::{
-    id::{CallId, Origin, PeerId, RunId},
+    id::{CallId, Origin, PeerId, RunId, Ticket},
     state::{Running, State},
 };
 use crate::session::InboundKey;
@@ -54,10 +54,13 @@ pub struct Load {
 pub(super) struct CallTable<H> {
     calls: FxHashMap<CallId, Call<H>>,
     runs: FxHashMap<RunId, CallId>,
+    /// Requests to the host that have no reply yet.
+    tickets: FxHashMap<Ticket, CallId>,
     deadlines: BinaryHeap<Reverse<(Instant, CallId)>>,
     load: Load,
     next_call: u64,
     next_run: u64,
+    next_ticket: u64,
 }
 
 impl<H> Default for CallTable<H> {
@@ -65,10 +68,12 @@ impl<H> Default for CallTable<H> {
         Self {
             calls: FxHashMap::default(),
             runs: FxHashMap::default(),
+            tickets: FxHashMap::default(),
             deadlines: BinaryHeap::new(),
             load: Load::default(),
             next_call: 0,
             next_run: 0,
+            next_ticket: 0,
         }
     }
 }
@@ -167,13 +172,31 @@ impl<H> CallTable<H> {
         self.runs.remove(&run).is_some()
     }
 
+    /// A new request to the host on behalf of a call.
+    pub(super) fn issue_ticket(&mut self, call: CallId) -> Ticket {
+        let ticket = Ticket(self.next_ticket);
+        self.next_ticket += 1;
+        self.tickets.insert(ticket, call);
+        ticket
+    }
+
+    /// Ends a request to the host. Returns its call, or `None` where it had ended before.
+    pub(super) fn take_ticket(&mut self, ticket: Ticket) -> Option<CallId> {
+        self.tickets.remove(&ticket)
+    }
+
+    /// The number of requests to the host that have no reply yet.
+    pub(super) fn tickets(&self) -> usize {
+        self.tickets.len()
+    }
+
     pub(super) fn load(&self) -> Load {
         self.load
     }
 
-    /// Returns whether neither a call nor a run is kept.
+    /// Returns whether nothing of any call is kept.
     pub(super) fn is_empty(&self) -> bool {
-        self.calls.is_empty() && self.runs.is_empty()
+        self.calls.is_empty() && self.runs.is_empty() && self.tickets.is_empty()
     }
 
     pub(super) fn deadline(&self) -> Option<Instant> {
@@ -220,7 +243,7 @@ impl<H> Call<H> {
                 let asking = usize::from(running.is_asking());
                 Load { requests: 1, asking, bytes, ..Load::default() }
             }
-            State::AwaitingHost(_) | State::Joined(_) | State::Queued(_) => {
+            State::AwaitingHost(..) | State::Joined(_) | State::Queued(_) => {
                 Load { requests: 1, bytes, ..Load::default() }
             }
         }

@@ -18,7 +18,7 @@ impl<H: Clone> Engine<H> {
         let Some(call) = self.calls.remove(id) else { return };
         let Call { weight, deadline, .. } = call;
         match call.state {
-            State::AwaitingHost(awaiting) => self.stop(awaiting.run),
+            State::AwaitingHost(ticket, _) => self.cancel_host(ticket),
             State::Notified(notified) => self.stop(notified.run),
             State::Joined(joined) => {
                 self.calls.update_running(joined.leader, |it| it.joined.retain(|it| *it != id));
@@ -55,8 +55,8 @@ impl<H: Clone> Engine<H> {
         while let Some(id) = self.calls.expired(now) {
             match &self.calls.get(id)?.state {
                 State::Notified(_) => self.expire_questions(now, id),
-                State::AwaitingHost(_) => {
-                    if let Some(delivery) = self.filter_expired(now, id) {
+                State::AwaitingHost(..) => {
+                    if let Some(delivery) = self.host_expired(now, id) {
                         return Some(delivery);
                     }
                 }

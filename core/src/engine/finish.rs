@@ -30,7 +30,6 @@ impl<H: Clone> Engine<H> {
     ) -> Option<Delivery> {
         match &self.calls.get(call)?.state {
             State::Notified(_) => return self.end_notification(call, run),
-            State::AwaitingHost(_) => return self.filtered(now, call, outcome),
             State::Suspended(suspended) if suspended.has_answered() => {
                 self.finish_suspended(call, run, outcome);
                 return None;
@@ -109,7 +108,7 @@ impl<H: Clone> Engine<H> {
                 }
                 Queued::Start(_) => return None,
             },
-            State::AwaitingHost(_) | State::Joined(_) | State::Notified(_) => return None,
+            State::AwaitingHost(..) | State::Joined(_) | State::Notified(_) => return None,
         };
         running.turn = None;
         Some((origin, running))

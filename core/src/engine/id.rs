@@ -32,6 +32,10 @@ pub struct CallId(pub(super) u64);
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct RunId(pub u64);
 
+/// One request to the host, from [`Effect::Host`](super::Effect::Host) until its reply.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct Ticket(pub u64);
+
 /// A call and the request that it answers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Origin {

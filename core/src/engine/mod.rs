@@ -10,6 +10,7 @@ mod concurrency;
 mod cursors;
 mod finish;
 mod handler_event;
+mod host;
 mod id;
 mod notifications;
 mod peer;
@@ -23,7 +24,6 @@ mod sealing;
 mod service;
 mod state;
 mod test_mode;
-mod visibility;
 
 use std::{
     collections::{HashSet, VecDeque},
@@ -40,7 +40,8 @@ pub(crate) use self::{
 };
 pub use self::{
     handler_event::HandlerEvent,
-    id::{CallId, ConnectionId, ExchangeId, PeerId, RunId},
+    host::{HostReply, HostRequest},
+    id::{CallId, ConnectionId, ExchangeId, PeerId, RunId, Ticket},
     sealing::Start,
     service::{Input, Output, Service},
     test_mode::TestMode,
@@ -75,6 +76,10 @@ pub enum Effect<H> {
     Resume { run: RunId, context: CallContext },
     /// The client's answer to a running handler.
     Answered { run: RunId, ask: AskId, outcome: Result<Raw, Fault> },
+    /// Answer this request with [`Input::Host`] or [`EndpointInput::Host`](crate::http::EndpointInput::Host).
+    Host(Ticket, HostRequest),
+    /// The reply to this request is not needed any more.
+    CancelHost(Ticket),
     /// A line for the log: something failed in a way that callers are not told.
     Report(String),
     /// A line for the log, at debug level.

@@ -5,8 +5,8 @@
 use std::{collections::VecDeque, sync::Arc, time::Instant};
 
 use super::{
-    Effect, Engine, HandlerEvent, PeerId, PeerSession, Pump, RunId, Start, TOO_SLOW,
-    changed_config, session_config,
+    Effect, Engine, HandlerEvent, HostReply, PeerId, PeerSession, Pump, RunId, Start, TOO_SLOW,
+    Ticket, changed_config, session_config,
 };
 use crate::{
     router::Components,
@@ -25,6 +25,8 @@ pub enum Input<'a, H> {
     TooLong { limit: usize },
     /// A report of a running handler.
     Handler(RunId, HandlerEvent),
+    /// The host's reply to a request.
+    Host(Ticket, HostReply),
     /// The page with this id, to which a user was sent, is done.
     PageDone(&'a str),
     /// Replaces the components that the server registers; the lists are those that differ.
@@ -94,6 +96,11 @@ impl<H: Clone> Service<H> {
             Input::TooLong { limit } => self.tell(now, session::Input::TooLong { limit }),
             Input::Handler(run, event) => {
                 if let Some(it) = self.engine.handle_event(now, self.is_lagging, run, event) {
+                    it.event.deliver(it.key, |input| self.tell(now, input));
+                }
+            }
+            Input::Host(ticket, reply) => {
+                if let Some(it) = self.engine.handle_host(now, ticket, reply) {
                     it.event.deliver(it.key, |input| self.tell(now, input));
                 }
             }

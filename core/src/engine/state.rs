@@ -8,7 +8,7 @@ use std::{
 use super::{
     Run,
     call::Load,
-    id::{CallId, RunId},
+    id::{CallId, RunId, Ticket},
     read_cache::Read,
     request_state::RoundId,
 };
@@ -26,8 +26,8 @@ use crate::{
 /// The state of a call. Large ones are boxed; `Running`, which every call passes, is not.
 #[derive(Debug)]
 pub(super) enum State<H> {
-    /// The shell was asked what the request's sender may see.
-    AwaitingHost(Box<AwaitingHost>),
+    /// It waits for the host's reply to this request.
+    AwaitingHost(Ticket, Box<Continuation>),
     /// It gets the answer of another call.
     Joined(Box<Joined<H>>),
     /// Its tool runs as many calls at once as it may.
@@ -40,12 +40,11 @@ pub(super) enum State<H> {
     Notified(Box<Notified>),
 }
 
-/// A request that waits for the shell's visibility filter.
+/// What a call waits for from the host, and what it needs to continue.
 #[derive(Debug)]
-pub(super) struct AwaitingHost {
-    pub(super) run: RunId,
-    pub(super) call: session::Call,
-    pub(super) unresolved: UnresolvedComponents,
+pub(super) enum Continuation {
+    /// Which of these components the caller sees.
+    Visibility { call: session::Call, components: UnresolvedComponents },
 }
 
 /// A request that gets the answer of another one.
@@ -207,7 +206,7 @@ impl<H> State<H> {
                 Queued::Answered(it) | Queued::Resumed(it, _) => Some(&it.running),
                 Queued::Start(_) => None,
             },
-            Self::AwaitingHost(_) | Self::Joined(_) | Self::Notified(_) => None,
+            Self::AwaitingHost(..) | Self::Joined(_) | Self::Notified(_) => None,
         }
     }
 
@@ -219,7 +218,7 @@ impl<H> State<H> {
                 Queued::Answered(it) | Queued::Resumed(it, _) => Some(&mut it.running),
                 Queued::Start(_) => None,
             },
-            Self::AwaitingHost(_) | Self::Joined(_) | Self::Notified(_) => None,
+            Self::AwaitingHost(..) | Self::Joined(_) | Self::Notified(_) => None,
         }
     }
 

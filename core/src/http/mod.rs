@@ -31,8 +31,8 @@ use self::{guard::Guard, reply::Accepts, sessions::Sessions};
 pub use crate::engine::{ConnectionId, ExchangeId};
 use crate::{
     engine::{
-        CallEvent, Delivery, Effect, Engine, HandlerEvent, Load, OutgoingFrame, PeerId,
-        PeerSession, Pump, RunId, Start, TOO_SLOW, changed_config, session_config,
+        CallEvent, Delivery, Effect, Engine, HandlerEvent, HostReply, Load, OutgoingFrame, PeerId,
+        PeerSession, Pump, RunId, Start, TOO_SLOW, Ticket, changed_config, session_config,
     },
     error::Fault,
     protocol::{Id, Principal},
@@ -74,6 +74,8 @@ pub enum EndpointInput<'a, H> {
     EndOfInput(ConnectionId),
     /// A running handler says this.
     Handler(RunId, HandlerEvent),
+    /// The host's reply to a request.
+    Host(Ticket, HostReply),
     /// The page with this id, to which a user was sent, is done.
     PageDone(&'a str),
     /// The client is to come back for this call's answer: after so long, if given.
@@ -226,6 +228,11 @@ impl<H: Clone> Endpoint<H> {
             EndpointInput::Handler(handler, event) => {
                 self.has_logged |= matches!(event, HandlerEvent::Log(_));
                 if let Some(it) = self.engine.handle_event(now, false, handler, event) {
+                    self.deliver_event(now, it);
+                }
+            }
+            EndpointInput::Host(ticket, reply) => {
+                if let Some(it) = self.engine.handle_host(now, ticket, reply) {
                     self.deliver_event(now, it);
                 }
             }

@@ -58,7 +58,6 @@ pub struct Components<H> {
     pub prompts: Registry<RegisteredPrompt<H>>,
     /// The style in which tool schemas are published.
     pub schemas: SchemaProfile,
-    visibility_filter: Option<H>,
     methods: Arc<HashMap<String, H>>,
     /// The schemas of params, for vendor methods that declared one.
     params: Arc<HashMap<String, Arc<Schema>>>,
@@ -158,7 +157,6 @@ impl<H> Components<H> {
             templates: Registry::new("resource template"),
             prompts: Registry::new("prompt"),
             schemas: SchemaProfile::default(),
-            visibility_filter: None,
             methods: Arc::default(),
             params: Arc::default(),
             notifications: Arc::default(),

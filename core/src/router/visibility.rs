@@ -1,12 +1,11 @@
-//! Visibility of components. Predicates run in the shell's language as an ordinary handler, the visibility filter.
-//! Before a request that touches components with a predicate is dispatched, the filter is called with their kinds and
-//! keys.
+//! Visibility of components. Predicates are functions of the host's language. Before a request that touches components
+//! with a predicate is dispatched, the host is asked which of them the caller sees.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, sync::Arc};
 
 use serde_json::json;
 
-use super::{Components, Registry, component::Component, handler::Reply};
+use super::{Components, Registry, component::Component};
 use crate::protocol::{CompletionTarget, Method, Principal, Request};
 
 /// The components with a predicate that the caller may see; components without one are visible to everyone.
@@ -15,7 +14,7 @@ pub struct Visibility(Option<HashSet<(&'static str, String)>>);
 
 /// The components with a predicate that one request touches, by kind and key.
 #[derive(Clone, Debug)]
-pub struct UnresolvedComponents(Vec<(&'static str, String)>);
+pub struct UnresolvedComponents(Arc<[(&'static str, String)]>);
 
 impl Visibility {
     /// Creates the visibility of the server itself: all components.
@@ -35,36 +34,25 @@ impl Visibility {
 }
 
 impl UnresolvedComponents {
-    /// Returns the input of the visibility filter: `{"principal", "components"}`, where `components` is a list of
-    /// `[kind, key]` pairs.
-    pub fn question(&self, principal: Option<&Principal>) -> String {
-        json!({ "principal": principal, "components": self.0 }).to_string()
+    /// Returns the kind and key of each component.
+    pub fn keys(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        self.0.iter().map(|(kind, key)| (*kind, key.as_str()))
     }
 
-    /// Applies the filter's reply: a list of booleans in the order of the question. Any other reply hides all of these
-    /// components.
-    pub fn resolved(self, verdict: Option<Reply>) -> Visibility {
-        let verdicts = match verdict {
-            Some(Reply::Json(text) | Reply::Result(text) | Reply::Parts(text)) => {
-                serde_json::from_str::<Vec<bool>>(&text).unwrap_or_default()
-            }
-            _ => Vec::new(),
-        };
-        let shown = self.0.into_iter().zip(verdicts).filter(|(_, shown)| *shown);
-        Visibility(Some(shown.map(|(component, _)| component).collect()))
+    /// Returns the question about these components as JSON, for hosts in other languages: `{"principal", "components"}`,
+    /// where `components` is a list of `[kind, key]` pairs.
+    pub fn question(&self, principal: Option<&Principal>) -> String {
+        json!({ "principal": principal, "components": &*self.0 }).to_string()
+    }
+
+    /// Applies the host's answers, in the order of the components. Components without an answer are hidden.
+    pub fn resolved(&self, answers: &[bool]) -> Visibility {
+        let shown = self.0.iter().zip(answers).filter(|(_, shown)| **shown);
+        Visibility(Some(shown.map(|(component, _)| component.clone()).collect()))
     }
 }
 
 impl<H> Components<H> {
-    /// Sets the handler that filters components; its input is [`UnresolvedComponents::question`].
-    pub fn set_visibility_filter(&mut self, visibility_filter: H) {
-        self.visibility_filter = Some(visibility_filter);
-    }
-
-    pub fn visibility_filter(&self) -> Option<&H> {
-        self.visibility_filter.as_ref()
-    }
-
     /// Returns the components with a predicate that a request touches; `None` if there are none.
     pub fn unresolved(&self, request: &Request) -> Option<UnresolvedComponents> {
         let guarded = self.tools.is_guarded()
@@ -104,7 +92,7 @@ impl<H> Components<H> {
             }
             _ => (),
         }
-        (!found.is_empty()).then_some(UnresolvedComponents(found))
+        (!found.is_empty()).then(|| UnresolvedComponents(found.into()))
     }
 
     /// Collects the resource with this URI, and templates that match it or are equal to it.

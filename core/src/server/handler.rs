@@ -12,7 +12,7 @@ use super::{
     middleware::{Mounted, Stack},
     pace::Pace,
     schema,
-    visible::{Predicate, VisibilityFilter},
+    visible::Predicate,
 };
 use crate::{
     router::{self, Failure, Reply},
@@ -112,11 +112,6 @@ impl Erased {
             stack: None,
             mounted: Vec::new(),
         }
-    }
-
-    /// Creates the handler that asks the visibility filter.
-    pub(super) fn filter(filter: Arc<VisibilityFilter>) -> Self {
-        Self::new(move |input, _| Box::pin(std::future::ready(filter.answer(&input))))
     }
 
     pub(super) fn decode_with(&mut self, schema: Schema) {

@@ -231,6 +231,6 @@ pub(super) fn endpoint(
         None => EndpointServer::new(components, config),
         Some((mode, facts)) => EndpointServer::for_test(components, config, mode, facts),
     });
-    let runner = Runner::new(Arc::clone(&server) as Arc<_>);
+    let runner = Runner::new(Arc::clone(&server) as Arc<_>, hub.visibility_filter());
     hosted(server, Arc::new(runner))
 }

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::{
     changes::{Change, Changed, Outer},
     connection::Connection,
-    handler::{Components, Erased},
+    handler::Components,
     visible::VisibilityFilter,
 };
 use crate::{error::Error, router::List, session::server::ListKind};
@@ -162,13 +162,16 @@ struct State {
 }
 
 impl Hub {
-    pub(super) fn new(mut components: Components) -> Self {
-        let visibility_filter = Arc::new(VisibilityFilter::default());
-        components.set_visibility_filter(Arc::new(Erased::filter(Arc::clone(&visibility_filter))));
+    pub(super) fn new(components: Components) -> Self {
         Self {
             state: Mutex::new(State { components, outer: None, connections: Vec::new() }),
-            visibility_filter,
+            visibility_filter: Arc::default(),
         }
+    }
+
+    /// Returns the filter that decides which items a principal sees.
+    pub(super) fn visibility_filter(&self) -> Arc<VisibilityFilter> {
+        Arc::clone(&self.visibility_filter)
     }
 
     /// Opens a connection with the current items; it is notified of all later changes.

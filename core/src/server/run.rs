@@ -19,16 +19,18 @@ use super::{
     handler::{BoxFuture, Erased, Outcome},
     middleware,
     session::Sessions,
+    visible::VisibilityFilter,
     workers::Workers,
 };
 use crate::{
     driver::{Shell, Work},
-    engine::{Run, RunId},
+    engine::{HostReply, HostRequest, Run, RunId},
     router::Failure,
 };
 
 pub(super) struct Runner {
     connection: Arc<dyn Connection>,
+    visibility_filter: Arc<VisibilityFilter>,
     runtime: Handle,
     workers: Workers,
     sessions: Sessions,
@@ -41,9 +43,13 @@ pub(super) struct Runner {
 
 impl Runner {
     /// Creates a runner on the current tokio runtime.
-    pub(super) fn new(connection: Arc<dyn Connection>) -> Arc<Self> {
+    pub(super) fn new(
+        connection: Arc<dyn Connection>,
+        visibility_filter: Arc<VisibilityFilter>,
+    ) -> Arc<Self> {
         Arc::new(Self {
             connection,
+            visibility_filter,
             runtime: Handle::current(),
             workers: Workers::default(),
             sessions: Sessions::default(),
@@ -66,7 +72,7 @@ impl Runner {
     /// Runs the service's work and the work that results from it. Must be called inside the runtime.
     pub(super) fn perform(self: &Arc<Self>, mut work: Work<Arc<Erased>>) {
         while !work.is_empty() {
-            let Work { runs, cancels, resumes, reports, details, answers, .. } =
+            let Work { runs, cancels, resumes, answers, host_requests, reports, details, .. } =
                 std::mem::take(&mut work);
             for text in reports {
                 report(&text);
@@ -85,6 +91,10 @@ impl Runner {
                 if let Some(context) = context {
                     context.answered(ask, outcome);
                 }
+            }
+            for (ticket, request) in host_requests {
+                let reply = self.decide(&request);
+                work.extend(self.connection.host_reply(ticket, reply));
             }
             for run in runs {
                 // A call that was started and cancelled within one batch is not run.
@@ -156,6 +166,15 @@ impl Runner {
         drop(self.connection.close());
         for context in lock(&self.under_way).drain().map(|(_, context)| context) {
             context.cancel();
+        }
+    }
+
+    fn decide(&self, request: &HostRequest) -> HostReply {
+        match request {
+            HostRequest::FilterVisible { context, components } => {
+                let principal = context.principal.as_deref();
+                HostReply::Visible(self.visibility_filter.answer(principal, components))
+            }
         }
     }
 

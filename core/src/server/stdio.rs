@@ -67,7 +67,7 @@ pub(super) async fn serve(hub: &Hub, limits: Limits) -> Result<(), Error> {
     let (input, output) =
         stdio::take().map_err(|it| failed("standard input and output can't be served", it))?;
     let stream = hub.attach(|components| StreamServer::new(components, output));
-    let runner = Runner::new(Arc::clone(&stream) as Arc<dyn Connection>);
+    let runner = Runner::new(Arc::clone(&stream) as Arc<dyn Connection>, hub.visibility_filter());
     let _stopped_when_dropped = Stop(Arc::clone(&runner));
     let mut timer = JoinSet::new();
     timer.spawn(Arc::clone(&runner).keep_time());

@@ -1,4 +1,4 @@
-//! Visibility predicates of users, and their evaluation for the service.
+//! Visibility predicates of users, and their evaluation for the core.
 
 use std::{
     collections::HashMap,
@@ -7,15 +7,13 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use serde::Deserialize;
-
 use super::{
-    handler::{Components, Erased, Outcome},
+    handler::{Components, Erased},
     run::report,
 };
 use crate::{
-    protocol::{Principal, json::to_raw},
-    router::{Component, Failure, Registry, Reply},
+    protocol::Principal,
+    router::{Component, Registry, UnresolvedComponents},
 };
 
 /// A predicate that decides by principal whether an item is visible.
@@ -55,30 +53,21 @@ impl VisibilityFilter {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the answer to [`crate::router::UnresolvedComponents::question`].
-    pub(super) fn answer(&self, question: &str) -> Outcome {
-        #[derive(Deserialize)]
-        struct Question {
-            principal: Option<Principal>,
-            components: Vec<(String, String)>,
-        }
-        let Question { principal, components: asked } =
-            serde_json::from_str(question).map_err(|it| {
-                Failure::NotSupported(format!(
-                    "the question to the visibility filter is not valid: {it}"
-                ))
-            })?;
-        let is_seen = |component: &(String, String)| {
-            let predicate = self.lock().get(component).cloned()?;
-            let answer = predicate.ask(principal.as_ref());
+    /// Decides which of these items a principal sees.
+    pub(super) fn answer(
+        &self,
+        principal: Option<&Principal>,
+        components: &UnresolvedComponents,
+    ) -> Vec<bool> {
+        let is_seen = |kind: &str, key: &str| {
+            let predicate = self.lock().get(&(kind.to_owned(), key.to_owned())).cloned()?;
+            let answer = predicate.ask(principal);
             if answer.is_none() {
-                let (kind, key) = component;
                 report(&format!("visible(…) of the {kind} {key:?} panicked, so it stays hidden"));
             }
             answer
         };
-        let verdicts: Vec<_> = asked.iter().map(|it| is_seen(it).unwrap_or(false)).collect();
-        Ok(Reply::Json(to_raw(&verdicts).get().to_owned()))
+        components.keys().map(|(kind, key)| is_seen(kind, key).unwrap_or(false)).collect()
     }
 }
 

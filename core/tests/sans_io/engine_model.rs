@@ -1,5 +1,6 @@
 //! Random sequences of everything that peers, handlers, the host and the clock can do, against a model of a few lines:
 //! each request is answered exactly once, none after it was cancelled, no deadline is missed, and nothing is left of a call.
+//! The host replies late, twice or never.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -8,7 +9,9 @@ use std::{
 };
 
 use gudgeon::{
-    engine::{ConnectionId, Effect, HandlerEvent, Load, Run, RunId},
+    engine::{
+        ConnectionId, Effect, HandlerEvent, HostReply, HostRequest, Load, Run, RunId, Ticket,
+    },
     http::{Endpoint, EndpointConfig, EndpointInput, EndpointOutput, Part, Reader},
     protocol::{Implementation, LoggingLevel, Method, Question, Resource, Tool, json::to_raw},
     router::{
@@ -35,18 +38,57 @@ const PARK_TTL: Duration = Duration::from_secs(20);
 
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    Call { peer: usize, target: usize, is_modern: bool },
-    Retry { peer: usize, round: Index, answers: Brought },
-    Cancel { peer: usize, request: Index },
-    Notify { peer: usize },
-    Finish { run: Index, outcome: Outcome },
-    Ask { run: Index, key: usize },
-    AskAgain { run: Index, key: usize },
-    Wait { run: Index, blocks: bool },
-    Report { run: Index },
-    Answer { question: Index, answers: Brought },
-    Advance { seconds: u64 },
-    Reopen { peer: usize },
+    Call {
+        peer: usize,
+        target: usize,
+        is_modern: bool,
+    },
+    Retry {
+        peer: usize,
+        round: Index,
+        answers: Brought,
+    },
+    Cancel {
+        peer: usize,
+        request: Index,
+    },
+    Notify {
+        peer: usize,
+    },
+    Finish {
+        run: Index,
+        outcome: Outcome,
+    },
+    /// The host replies to a request, perhaps to one that has ended.
+    Host {
+        ticket: Index,
+        reply: Decision,
+    },
+    Ask {
+        run: Index,
+        key: usize,
+    },
+    AskAgain {
+        run: Index,
+        key: usize,
+    },
+    Wait {
+        run: Index,
+        blocks: bool,
+    },
+    Report {
+        run: Index,
+    },
+    Answer {
+        question: Index,
+        answers: Brought,
+    },
+    Advance {
+        seconds: u64,
+    },
+    Reopen {
+        peer: usize,
+    },
 }
 
 /// What a client gives for an answer.
@@ -57,11 +99,20 @@ enum Brought {
     Nothing,
 }
 
+/// How the host replies.
+#[derive(Clone, Copy, Debug)]
+enum Decision {
+    Shown,
+    Hidden,
+    /// Fewer answers than components.
+    Short,
+    Failed,
+}
+
 /// How a handler ends.
 #[derive(Clone, Copy, Debug)]
 enum Outcome {
     Text,
-    Verdict,
     Questions,
     Failed,
     Cancelled,
@@ -73,10 +124,15 @@ fn step() -> impl Strategy<Value = Step> {
     let brought = || prop_oneof![3 => Just(Brought::Fitting), 1 => Just(Brought::Invalid), 1 => Just(Brought::Nothing)];
     let outcome = prop_oneof![
         4 => Just(Outcome::Text),
-        2 => Just(Outcome::Verdict),
         2 => Just(Outcome::Questions),
         1 => Just(Outcome::Failed),
         1 => Just(Outcome::Cancelled),
+    ];
+    let reply = prop_oneof![
+        4 => Just(Decision::Shown),
+        1 => Just(Decision::Hidden),
+        1 => Just(Decision::Short),
+        1 => Just(Decision::Failed),
     ];
     prop_oneof![
         6 => (peer(), 0..TARGETS.len(), any::<bool>())
@@ -86,6 +142,7 @@ fn step() -> impl Strategy<Value = Step> {
         2 => (peer(), place()).prop_map(|(peer, request)| Step::Cancel { peer, request }),
         1 => peer().prop_map(|peer| Step::Notify { peer }),
         4 => (place(), outcome).prop_map(|(run, outcome)| Step::Finish { run, outcome }),
+        3 => (place(), reply).prop_map(|(ticket, reply)| Step::Host { ticket, reply }),
         4 => (place(), 0..KEYS.len()).prop_map(|(run, key)| Step::Ask { run, key }),
         1 => (place(), 0..KEYS.len()).prop_map(|(run, key)| Step::AskAgain { run, key }),
         4 => (place(), any::<bool>()).prop_map(|(run, blocks)| Step::Wait { run, blocks }),
@@ -129,6 +186,10 @@ struct Model {
     runs: BTreeSet<RunId>,
     /// Handlers of notifications among them.
     notified: BTreeSet<RunId>,
+    /// Requests to the host that are open.
+    tickets: BTreeSet<Ticket>,
+    /// All requests to the host so far.
+    issued: Vec<Ticket>,
     /// Sealed states, with what they were given for.
     rounds: Vec<(usize, String)>,
     next: u64,
@@ -151,6 +212,8 @@ impl Model {
             peers: Vec::new(),
             runs: BTreeSet::new(),
             notified: BTreeSet::new(),
+            tickets: BTreeSet::new(),
+            issued: Vec::new(),
             rounds: Vec::new(),
             next: 0,
         };
@@ -180,6 +243,11 @@ impl Model {
             Step::Finish { run, outcome } => {
                 if let Some(run) = self.pick_run(run) {
                     self.finish(run, outcome);
+                }
+            }
+            Step::Host { ticket, reply } => {
+                if let Some(ticket) = pick(ticket, &self.issued) {
+                    self.decide(ticket, reply);
                 }
             }
             Step::Ask { run, key } => self.ask(run, key, false),
@@ -217,6 +285,8 @@ impl Model {
                 self.finish(run, Outcome::Text);
             }
         }
+        // The host never replied to the others; their time limit ended them.
+        assert!(self.tickets.is_empty(), "without an end: {:?}", self.tickets);
         for peer in &self.peers {
             assert!(peer.open.is_empty(), "without an answer: {:?}", peer.open);
         }
@@ -295,7 +365,6 @@ impl Model {
     fn finish(&mut self, run: RunId, outcome: Outcome) {
         let outcome = match outcome {
             Outcome::Text => Ok(Reply::Text("done".into())),
-            Outcome::Verdict => Ok(Reply::Json("[true]".into())),
             Outcome::Questions => Ok(questions(&KEYS)),
             Outcome::Failed => Err(Failure::Tool { message: "no".into(), meta: None }),
             Outcome::Cancelled => Err(Failure::Cancelled),
@@ -303,6 +372,22 @@ impl Model {
         self.runs.remove(&run);
         self.notified.remove(&run);
         self.handle(EndpointInput::Handler(run, HandlerEvent::Done(outcome)));
+    }
+
+    /// Replies as the host. A request that has ended is replied to as well, and again, which must have no effect.
+    fn decide(&mut self, ticket: Ticket, reply: Decision) {
+        let was_open = self.tickets.remove(&ticket);
+        let before = (self.runs.clone(), self.endpoint.load());
+        let reply = match reply {
+            Decision::Shown => HostReply::Visible(vec![true]),
+            Decision::Hidden => HostReply::Visible(vec![false]),
+            Decision::Short => HostReply::Visible(Vec::new()),
+            Decision::Failed => HostReply::Failed("no".into()),
+        };
+        self.handle(EndpointInput::Host(ticket, reply));
+        if !was_open {
+            assert_eq!((self.runs.clone(), self.endpoint.load()), before, "{ticket:?} had ended");
+        }
     }
 
     fn ask(&mut self, run: Index, key: usize, again: bool) {
@@ -383,6 +468,13 @@ impl Model {
             Effect::Resume { run, .. } | Effect::Answered { run, .. } => {
                 assert!(self.runs.contains(run), "{run:?} had ended");
             }
+            Effect::Host(ticket, HostRequest::FilterVisible { .. }) => {
+                assert!(self.tickets.insert(*ticket), "{ticket:?} is asked twice");
+                self.issued.push(*ticket);
+            }
+            Effect::CancelHost(ticket) => {
+                assert!(self.tickets.remove(ticket), "{ticket:?} had ended");
+            }
             Effect::Report(_) | Effect::Detail(_) => (),
         }
     }
@@ -452,7 +544,6 @@ fn components(rounds: RoundLimits) -> Components<Handler> {
     let mut component = RegisteredResource::new(resource, Handler::Plain).unwrap();
     component.keep = Some(Duration::from_secs(5));
     components.resources.add(component, true).unwrap();
-    components.set_visibility_filter(Handler::Plain);
     components.add_notification("acme/changed", Handler::Plain).unwrap();
     components
 }

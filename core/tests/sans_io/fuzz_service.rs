@@ -296,7 +296,9 @@ impl Shell {
                     Effect::Report(_)
                     | Effect::Detail(_)
                     | Effect::Answered { .. }
-                    | Effect::Resume { .. },
+                    | Effect::Resume { .. }
+                    | Effect::Host(..)
+                    | Effect::CancelHost(_),
                 ) => (),
             }
         }

@@ -68,7 +68,12 @@ impl Shell {
                 Output::Effect(Effect::Report(text) | Effect::Detail(text)) => {
                     self.reports.push(text);
                 }
-                Output::Effect(Effect::Answered { .. } | Effect::Resume { .. }) => (),
+                Output::Effect(
+                    Effect::Answered { .. }
+                    | Effect::Resume { .. }
+                    | Effect::Host(..)
+                    | Effect::CancelHost(_),
+                ) => (),
             }
         }
     }

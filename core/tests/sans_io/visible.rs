@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use gudgeon::{
+    engine::{HostReply, HostRequest, Ticket},
     http::{ConnectionId, EndpointConfig, EndpointInput, ExchangeId, Part, Refused},
     protocol::{Principal, Prompt, PromptArgument, Resource, ResourceTemplate, Tool, json as text},
     router::{
@@ -48,16 +49,14 @@ fn unjudged() -> Components<Handler> {
 }
 
 fn visitor() -> Visitor {
-    let mut components = unjudged();
-    components.set_visibility_filter(Handler::Named("filter"));
-    Visitor::new(components, EndpointConfig::default())
+    Visitor::new(unjudged(), EndpointConfig::default())
 }
 
 /// Returns the question to the visibility filter for the last request.
 fn asked(visitor: &Visitor) -> Value {
-    let run = visitor.runs.last().unwrap();
-    assert!(run.handler.is("filter"), "{run:?}");
-    serde_json::from_str(&run.input).unwrap()
+    let (_, HostRequest::FilterVisible { context, components }) =
+        visitor.host_requests.last().unwrap();
+    serde_json::from_str(&components.question(context.principal.as_deref())).unwrap()
 }
 
 /// Sends a request, and has the visibility filter say this of everything it is asked about.
@@ -65,7 +64,7 @@ fn send(visitor: &mut Visitor, method: &str, params: Value, seen: bool) -> u64 {
     let id = visitor.modern(method, params);
     let verdicts: Vec<bool> =
         asked(visitor)["components"].as_array().unwrap().iter().map(|_| seen).collect();
-    visitor.finish(Ok(Reply::Json(json!(verdicts).to_string())));
+    visitor.reply_as_host(HostReply::Visible(verdicts));
     id
 }
 
@@ -100,21 +99,53 @@ fn lists_contain_the_callers_visible_components() {
 
 #[test]
 fn a_filter_that_does_not_answer_in_time_shows_nothing() {
-    let mut components = unjudged();
-    components.set_visibility_filter(Handler::Named("filter"));
     let keep_alive = Duration::from_secs(300);
     let config = EndpointConfig { keep_alive, ..EndpointConfig::default() };
-    let mut visitor = Visitor::new(components, config);
+    let mut visitor = Visitor::new(unjudged(), config);
     let id = visitor.modern("tools/list", json!({}));
-    let filter = visitor.runs.last().unwrap().id;
+    let ticket = visitor.host_requests.last().unwrap().0;
     visitor.advance(Duration::from_secs(29));
-    assert!(visitor.cancelled.is_empty());
+    assert!(visitor.host_cancels.is_empty());
     visitor.advance(Duration::from_secs(2));
-    assert_eq!(visitor.cancelled, [filter.0]);
+    assert_eq!(visitor.host_cancels, [ticket]);
     let names = names(&visitor, id, "tools");
     assert!(!names.is_empty() && !names.iter().any(|it| it == "drop"), "{names:?}");
-    visitor.finish(Ok(Reply::Json("[true]".into())));
+    visitor.reply_as_host(HostReply::Visible(vec![true]));
     assert!(visitor.endpoint.keeps_no_call());
+}
+
+#[test]
+fn a_reply_counts_once_and_for_its_own_request() {
+    let mut visitor = visitor();
+    let shown = visitor.modern("tools/list", json!({}));
+    let (ticket, _) = visitor.host_requests.pop().unwrap();
+    visitor.handle(EndpointInput::Host(Ticket(ticket.0 + 1), HostReply::Visible(vec![false])));
+    assert!(!visitor.replies.contains_key(&shown), "that is the ticket of another request");
+    visitor.handle(EndpointInput::Host(ticket, HostReply::Visible(vec![true])));
+    assert!(names(&visitor, shown, "tools").contains(&"drop".to_owned()));
+    let next = visitor.modern("tools/list", json!({}));
+    visitor.handle(EndpointInput::Host(ticket, HostReply::Visible(vec![true])));
+    assert!(!visitor.replies.contains_key(&next), "the ticket was used");
+    visitor.reply_as_host(HostReply::Visible(vec![false]));
+    assert!(!names(&visitor, next, "tools").contains(&"drop".to_owned()));
+}
+
+#[test]
+fn so_many_requests_wait_for_the_host_and_no_more() {
+    const LIMIT: usize = 10_000;
+    let config = EndpointConfig { max_in_flight: 2 * LIMIT, ..EndpointConfig::default() };
+    let mut visitor = Visitor::new(unjudged(), config);
+    for _ in 0..LIMIT {
+        visitor.modern("tools/call", json!({"name": "drop", "arguments": {}}));
+    }
+    assert_eq!(visitor.host_requests.len(), LIMIT);
+    let id = visitor.modern("tools/call", json!({"name": "drop", "arguments": {}}));
+    assert_eq!(visitor.reply(id).json()["error"]["message"], "Unknown tool: drop");
+    assert!(visitor.reports[0].contains("10000 requests"), "{:?}", visitor.reports);
+    visitor.reply_as_host(HostReply::Visible(vec![true]));
+    assert_eq!(visitor.runs.len(), 1);
+    visitor.modern("tools/call", json!({"name": "drop", "arguments": {}}));
+    assert_eq!(visitor.host_requests.len(), LIMIT, "one has ended, so there is room for another");
 }
 
 #[test]
@@ -181,7 +212,7 @@ fn partly_visible_lists_are_private() {
 fn public_components_do_not_wait_for_the_visibility_filter() {
     let mut visitor = visitor();
     visitor.modern("tools/call", json!({"name": "echo", "arguments": {"text": "hi"}}));
-    assert!(!visitor.runs[0].handler.is("filter"));
+    assert_eq!((visitor.runs.len(), visitor.host_requests.len()), (1, 0));
     let mut plain = Visitor::new(fixture::components(), EndpointConfig::default());
     let id = plain.modern("tools/list", json!({}));
     assert_eq!(plain.reply(id).json()["result"]["cacheScope"], "public");
@@ -203,13 +234,14 @@ fn without_an_answer_of_the_filter_components_stay_hidden() {
     ] {
         let mut visitor = visitor();
         let id = visitor.modern("tools/list", json!({}));
-        visitor.finish(verdict);
+        visitor.reply_as_host(HostReply::visible(verdict));
         assert!(!names(&visitor, id, "tools").contains(&"drop".to_owned()));
     }
-    let mut unjudged = Visitor::new(unjudged(), EndpointConfig::default());
+    let mut unjudged = visitor();
     let id = unjudged.modern("tools/list", json!({}));
-    assert!(unjudged.runs.is_empty());
+    unjudged.reply_as_host(HostReply::Failed("no filter is set".into()));
     assert!(!names(&unjudged, id, "tools").contains(&"drop".to_owned()));
+    assert!(unjudged.reports[0].contains("no filter is set"), "{:?}", unjudged.reports);
 }
 
 #[test]
@@ -233,7 +265,7 @@ fn updates_of_hidden_resources_are_not_notified() {
         "jsonrpc": "2.0", "id": 2, "method": "resources/subscribe", "params": {"uri": "staff://pay"},
     });
     let id = visitor.legacy(&session, &subscribe);
-    visitor.finish(Ok(Reply::Json("[false]".into())));
+    visitor.reply_as_host(HostReply::Visible(vec![false]));
     assert_eq!(visitor.reply(id).error(), -32002);
 }
 
@@ -243,15 +275,14 @@ fn a_request_cancelled_during_the_filter_is_dropped() {
     let id = visitor.modern("tools/call", json!({"name": "drop", "arguments": {}}));
     assert_eq!(visitor.endpoint.in_flight(), 1);
     visitor.handle(EndpointInput::Gone(ExchangeId(id)));
-    assert_eq!((visitor.cancelled.len(), visitor.endpoint.in_flight()), (1, 0));
-    visitor.finish(Ok(Reply::Json("[true]".into())));
+    assert_eq!((visitor.host_cancels.len(), visitor.endpoint.in_flight()), (1, 0));
+    visitor.reply_as_host(HostReply::Visible(vec![true]));
     assert!(visitor.runs.is_empty(), "nothing runs for nobody");
 }
 
 #[test]
 fn pages_contain_visible_components_only() {
     let mut components = unjudged();
-    components.set_visibility_filter(Handler::Named("filter"));
     Arc::make_mut(&mut components.server).page_size = 1;
     let mut visitor = Visitor::new(components, EndpointConfig::default());
     let mut params = json!({});
@@ -321,7 +352,6 @@ fn a_connection_belongs_to_the_principal_that_opened_it() {
                 visitor.handle(EndpointInput::Message(connection, frame.as_bytes()));
             }
             assert_eq!(asked(&visitor)["principal"], json!(who), "{frames:?}");
-            assert_eq!(visitor.runs.last().unwrap().context.principal.as_deref(), who.as_ref());
         }
     }
 }

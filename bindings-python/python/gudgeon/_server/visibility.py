@@ -11,10 +11,10 @@ from ..types import Principal
 _KINDS = {"tool": "tools", "resource": "resources", "resource template": "templates", "prompt": "prompts"}
 
 
-def visibility_filter(published: Mapping[tuple[str, Any], Any]) -> Callable[[bytes, Any], bytes]:
+def visibility_filter(published: Mapping[tuple[str, Any], Any]) -> Callable[[bytes], bytes]:
     """Answers the core's question which components a principal sees: one answer for each, in order."""
 
-    def invoke(raw: bytes, call: Any) -> bytes:
+    def invoke(raw: bytes) -> bytes:
         from msgspec.json import decode, encode
 
         asked = decode(raw)

@@ -10,7 +10,7 @@ use std::{
 
 use crate::support::Handler;
 use gudgeon::{
-    engine::{Effect, HandlerEvent, Run},
+    engine::{Effect, HandlerEvent, HostReply, HostRequest, Run, Ticket},
     http::{
         ConnectionId, Endpoint, EndpointConfig, EndpointInput, EndpointOutput, ExchangeId, Part,
         Reader,
@@ -28,6 +28,10 @@ pub(crate) struct Visitor {
     pub(crate) now: Instant,
     pub(crate) runs: Vec<Run<Handler>>,
     pub(crate) cancelled: Vec<u64>,
+    /// Requests to the host that are not answered.
+    pub(crate) host_requests: Vec<(Ticket, HostRequest)>,
+    /// Requests to the host that were cancelled.
+    pub(crate) host_cancels: Vec<Ticket>,
     pub(crate) reports: Vec<String>,
     pub(crate) answers: Vec<(u64, Result<String, String>)>,
     pub(crate) replies: BTreeMap<u64, Answered>,
@@ -93,6 +97,8 @@ impl Visitor {
             now,
             runs: Vec::new(),
             cancelled: Vec::new(),
+            host_requests: Vec::new(),
+            host_cancels: Vec::new(),
             reports: Vec::new(),
             answers: Vec::new(),
             replies: BTreeMap::new(),
@@ -121,6 +127,12 @@ impl Visitor {
                 }
                 EndpointOutput::Effect(Effect::Run(run)) => self.runs.push(run),
                 EndpointOutput::Effect(Effect::Cancel(call)) => self.cancelled.push(call.0),
+                EndpointOutput::Effect(Effect::Host(ticket, request)) => {
+                    self.host_requests.push((ticket, request));
+                }
+                EndpointOutput::Effect(Effect::CancelHost(ticket)) => {
+                    self.host_cancels.push(ticket);
+                }
                 EndpointOutput::Effect(Effect::Answered { ask, outcome, .. }) => {
                     let outcome = outcome.map(|it| it.get().to_owned()).map_err(|it| it.message);
                     self.answers.push((ask.0, outcome));
@@ -252,6 +264,12 @@ impl Visitor {
     pub(crate) fn finish(&mut self, outcome: Result<Reply, Failure>) {
         let run = self.runs.pop().expect("a handler runs");
         self.handle(EndpointInput::Handler(run.id, HandlerEvent::Done(outcome)));
+    }
+
+    /// Replies to the last request to the host.
+    pub(crate) fn reply_as_host(&mut self, reply: HostReply) {
+        let (ticket, _) = self.host_requests.pop().expect("the host is asked");
+        self.handle(EndpointInput::Host(ticket, reply));
     }
 
     /// Moves the clock; deadlines on the way are kept.
