@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::explain::clipped;
 use super::graph::Node;
-use super::{MAX_PATTERNS, MAX_SUBSCHEMAS, SchemaError, dialect};
+use super::{MAX_PATTERNS, MAX_SUBSCHEMAS, SchemaError, dialect, pattern};
 
 struct Reference<'a> {
     node: usize,
@@ -16,10 +16,20 @@ struct Reference<'a> {
     dynamic: bool,
 }
 
+/// Patterns with look-around or back-references.
+#[derive(Debug, Default)]
+pub(super) struct Backtracking {
+    /// Those of the keyword `pattern`.
+    pub(super) values: Vec<String>,
+    /// Those of `patternProperties`.
+    pub(super) names: Vec<String>,
+}
+
 #[derive(Default)]
 pub(super) struct Builder<'a> {
     pub(super) nodes: Vec<Node>,
     pub(super) patterns: usize,
+    pub(super) backtracking: Backtracking,
     /// Keyed by address, since a schema can be reached in several ways.
     seen: HashMap<*const Value, usize>,
     references: Vec<Reference<'a>>,
@@ -140,6 +150,8 @@ impl<'a> Builder<'a> {
             }
             ("patternProperties", Value::Object(members)) => {
                 self.patterns += members.len();
+                let names = members.keys().filter(|it| pattern::backtracks(it));
+                self.backtracking.names.extend(names.cloned());
                 let targets = self.visit_all(value, place, resource)?;
                 self.nodes[index].inner.extend(targets);
             }
@@ -163,7 +175,12 @@ impl<'a> Builder<'a> {
             ("$defs" | "definitions", Value::Object(_)) => {
                 self.visit_all(value, place, resource)?;
             }
-            ("pattern", _) => self.patterns += 1,
+            ("pattern", Value::String(text)) => {
+                self.patterns += 1;
+                if pattern::backtracks(text) {
+                    self.backtracking.values.push(text.clone());
+                }
+            }
             _ => {}
         }
         Ok(())

@@ -158,7 +158,8 @@ fn wording(error: &ValidationError<'_>) -> String {
         Kind::MaxItems { limit } => format!("at most {}", counted(*limit, "item")),
         Kind::MinProperties { limit } => format!("at least {}", counted(*limit, "property")),
         Kind::MaxProperties { limit } => format!("at most {}", counted(*limit, "property")),
-        Kind::Pattern { pattern } => {
+        // The one keyword of our own is `pattern`.
+        Kind::Pattern { pattern } | Kind::Custom { message: pattern, .. } => {
             format!("a string that matches {:?}", clipped(pattern, ECHOED))
         }
         Kind::Format { format } => format!("a string of the format {:?}", clipped(format, ECHOED)),

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::build::Builder;
+use super::build::{Backtracking, Builder};
 use super::{MAX_IN_PLACE, SchemaError};
 
 /// The nesting depth up to which a schema's expansion is counted.
@@ -14,6 +14,7 @@ const EXPANDED_DEPTH: usize = 256;
 pub(super) struct Graph {
     nodes: Vec<Node>,
     patterns: usize,
+    backtracking: Backtracking,
 }
 
 /// A schema and its successors.
@@ -41,8 +42,8 @@ impl Node {
 
 impl Graph {
     pub(super) fn build(document: &Value) -> Result<Self, SchemaError> {
-        let Builder { nodes, patterns, .. } = Builder::read(document)?;
-        let graph = Self { nodes, patterns };
+        let Builder { nodes, patterns, backtracking, .. } = Builder::read(document)?;
+        let graph = Self { nodes, patterns, backtracking };
         let mut heights = vec![Height::Unknown; graph.nodes.len()];
         for node in 0..graph.nodes.len() {
             graph.height(node, 1, &mut heights)?;
@@ -57,6 +58,11 @@ impl Graph {
 
     pub(super) fn patterns(&self) -> usize {
         self.patterns
+    }
+
+    /// Returns the patterns with look-around or back-references.
+    pub(super) fn backtracking(&self) -> &Backtracking {
+        &self.backtracking
     }
 
     /// Returns the root properties that accept no string.

@@ -13,8 +13,11 @@ pub const MAX_SUBSCHEMAS: usize = 10_000;
 pub const MAX_IN_PLACE: usize = 64;
 /// The maximum number of regular expressions in a schema.
 pub const MAX_PATTERNS: usize = 1_000;
-/// The backtracking limit for patterns with look-around or back-references; other patterns run in linear time.
-pub(super) const BACKTRACKS: usize = 50_000;
+/// The steps that all patterns with look-around or back-references may take in one check, times the bytes that a step may look
+/// at. Other patterns run in linear time.
+pub(super) const PATTERN_STEPS: usize = 50_000_000;
+/// The backtracking limit for such patterns in `patternProperties`.
+pub(super) const NAME_BACKTRACKS: usize = 1_000;
 /// The maximum number of steps to explain a violation; beyond it the message stays general.
 pub(super) const EXPLAINED_STEPS: usize = 20_000;
 

@@ -10,6 +10,7 @@ mod explain;
 mod graph;
 mod limits;
 mod nearest;
+mod pattern;
 mod place;
 mod portable;
 mod violation;
@@ -82,11 +83,15 @@ impl Schema {
         let document = limits::read(text)?;
         let draft = dialect::of(&document)?;
         let graph = Graph::build(&document)?;
-        let patterns = PatternOptions::fancy_regex()
-            .backtrack_limit(limits::BACKTRACKS)
-            .size_limit(limits::pattern_size(graph.patterns()));
-        let options =
-            jsonschema::options().with_draft(draft).offline().with_pattern_options(patterns);
+        let size = limits::pattern_size(graph.patterns());
+        let names = PatternOptions::fancy_regex()
+            .backtrack_limit(limits::NAME_BACKTRACKS)
+            .size_limit(size);
+        let options = jsonschema::options()
+            .with_draft(draft)
+            .offline()
+            .with_pattern_options(names)
+            .with_keyword("pattern", pattern::factory(size));
         let validator = options.build(&document).map_err(|error| {
             SchemaError::at(error.instance_path().as_str(), explain::describe(&error))
         })?;
@@ -104,13 +109,37 @@ impl Schema {
         &self.text
     }
 
+    /// Returns the patterns that need look-around or back-references. They are checked under a limit of steps, so a check of a
+    /// long text may be refused.
+    pub fn backtracking_patterns(&self) -> impl Iterator<Item = &str> {
+        let patterns = self.graph.backtracking();
+        patterns.values.iter().chain(&patterns.names).map(String::as_str)
+    }
+
     pub fn check(&self, value: &Value) -> Result<(), Violation> {
-        if self.fits(value) { Ok(()) } else { Err(self.violation(value)) }
+        if self.backtracking_patterns().next().is_none() {
+            return if self.fits(value) { Ok(()) } else { Err(self.violation(value)) };
+        }
+        self.check_names(value)?;
+        let violation = match pattern::within_budget(|| self.fits(value)) {
+            Ok(true) => return Ok(()),
+            Ok(false) => pattern::within_budget(|| self.violation(value)),
+            Err(pattern) => Err(pattern),
+        };
+        Err(violation.unwrap_or_else(|pattern| Violation::unmatched(&pattern)))
     }
 
     fn fits(&self, value: &Value) -> bool {
         (!self.multiplies || self.graph.can_afford(value, limits::CHECKED_STEPS))
             && self.validator.is_valid(value)
+    }
+
+    /// Refuses names of members that are too long, in sum, for the backtracking patterns of `patternProperties`.
+    fn check_names(&self, value: &Value) -> Result<(), Violation> {
+        let patterns = &self.graph.backtracking().names;
+        let Some(pattern) = patterns.first() else { return Ok(()) };
+        let allowed = limits::PATTERN_STEPS / limits::NAME_BACKTRACKS / patterns.len();
+        if name_bytes(value) <= allowed { Ok(()) } else { Err(Violation::unmatched(pattern)) }
     }
 
     #[cold]
@@ -122,6 +151,15 @@ impl Schema {
         } else {
             Violation::unexplained()
         }
+    }
+}
+
+/// The bytes of the names of all members, at every depth.
+fn name_bytes(value: &Value) -> usize {
+    match value {
+        Value::Object(members) => members.iter().map(|(it, value)| it.len() + name_bytes(value)).sum(),
+        Value::Array(items) => items.iter().map(name_bytes).sum(),
+        _ => 0,
     }
 }
 

@@ -84,6 +84,14 @@ impl Violation {
         )
     }
 
+    /// A text for which a pattern takes too many steps.
+    pub(super) fn unmatched(pattern: &str) -> Self {
+        let pattern = explain::clipped(pattern, 100);
+        Self::new(format!(
+            "matching the pattern {pattern:?} takes too many steps for a text this long; send a shorter text"
+        ))
+    }
+
     /// Returns the same violation with another noun for the value's members.
     #[must_use]
     pub fn of(self, subject: Subject) -> Self {

@@ -1,0 +1,153 @@
+//! The keyword `pattern`. Patterns run in linear time; those that need look-around or back-references run on a backtracking
+//! engine, under a budget for the whole check.
+
+use std::{
+    cell::{Cell, RefCell},
+    sync::OnceLock,
+};
+
+use fancy_regex::{Error, RegexBuilder, RuntimeError};
+use jsonschema::{Keyword, ValidationError, paths::Location};
+use serde_json::{Map, Value};
+
+use super::limits;
+
+/// How often the backtracking engine may go back, from the first attempt to the last. What an attempt used is only known to be
+/// at most its limit, so a cheap match is found, and paid for, in a cheap attempt.
+const ATTEMPTS: [usize; 4] = [50, 1_000, 10_000, 50_000];
+/// The bytes that a shorter text counts for.
+const MIN_TEXT: usize = 32;
+
+thread_local! {
+    /// The steps that are left for the check that runs on this thread.
+    static LEFT: Cell<usize> = const { Cell::new(0) };
+    /// The pattern for which they were not enough.
+    static REFUSED: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// Runs a check with a new budget for its patterns. Fails with the pattern for which the budget was not enough: whatever the
+/// check answered is not valid then, because a pattern may stand below `not`.
+pub(super) fn within_budget<R>(check: impl FnOnce() -> R) -> Result<R, String> {
+    LEFT.set(limits::PATTERN_STEPS);
+    REFUSED.set(None);
+    let result = check();
+    REFUSED.take().map_or(Ok(result), Err)
+}
+
+/// Compiles the keyword's value. `size` is the most bytes of a compiled pattern.
+pub(super) fn keyword(
+    pattern: &Value,
+    size: usize,
+) -> Result<Box<dyn for<'i> Keyword<'i>>, ValidationError<'static>> {
+    let pattern = pattern.as_str().unwrap_or_default();
+    match Pattern::compile(pattern, size) {
+        Some(pattern) => Ok(Box::new(pattern)),
+        None => {
+            let message = "this is not a regular expression of ECMA-262, or it is too large";
+            Err(ValidationError::schema(message))
+        }
+    }
+}
+
+/// The signature that the validator library wants for a keyword.
+pub(super) fn factory(
+    size: usize,
+) -> impl for<'a> Fn(
+    &'a Map<String, Value>,
+    &'a Value,
+    Location,
+) -> Result<Box<dyn for<'i> Keyword<'i>>, ValidationError<'a>>
++ Send
++ Sync
++ 'static {
+    move |_, pattern, _| keyword(pattern, size)
+}
+
+/// Returns whether a pattern needs the backtracking engine.
+pub(super) fn backtracks(pattern: &str) -> bool {
+    let translated = jsonschema_regex::to_rust_regex(pattern);
+    translated.is_ok_and(|it| regex_syntax::Parser::new().parse(&it).is_err())
+}
+
+struct Pattern {
+    /// As the schema has it.
+    text: String,
+    engine: Engine,
+}
+
+enum Engine {
+    Linear(regex::Regex),
+    Backtracking(Backtracking),
+}
+
+struct Backtracking {
+    translated: String,
+    size: usize,
+    /// The same pattern with the limit of each attempt, compiled when it is needed first.
+    attempts: [OnceLock<Option<fancy_regex::Regex>>; ATTEMPTS.len()],
+}
+
+impl Pattern {
+    fn compile(text: &str, size: usize) -> Option<Self> {
+        let translated = jsonschema_regex::to_rust_regex(text).ok()?;
+        let engine = if backtracks(text) {
+            let attempts = [const { OnceLock::new() }; ATTEMPTS.len()];
+            let pattern = Backtracking { translated: translated.into_owned(), size, attempts };
+            pattern.attempt(0)?;
+            Engine::Backtracking(pattern)
+        } else {
+            let regex = regex::RegexBuilder::new(&translated).size_limit(size).build();
+            Engine::Linear(regex.ok()?)
+        };
+        Some(Self { text: text.to_owned(), engine })
+    }
+
+    fn matches(&self, text: &str) -> bool {
+        let matches = match &self.engine {
+            Engine::Linear(regex) => Some(regex.is_match(text)),
+            Engine::Backtracking(pattern) => pattern.matches(text),
+        };
+        matches.unwrap_or_else(|| {
+            LEFT.set(0);
+            REFUSED.with_borrow_mut(|it| it.get_or_insert_with(|| self.text.clone()).len());
+            false
+        })
+    }
+}
+
+impl Backtracking {
+    fn attempt(&self, number: usize) -> Option<&fancy_regex::Regex> {
+        let build = || {
+            RegexBuilder::new(&self.translated)
+                .backtrack_limit(ATTEMPTS[number])
+                .delegate_size_limit(self.size)
+                .build()
+                .ok()
+        };
+        self.attempts[number].get_or_init(build).as_ref()
+    }
+
+    /// Returns `None` where matching takes too many steps.
+    fn matches(&self, text: &str) -> Option<bool> {
+        for (number, limit) in ATTEMPTS.into_iter().enumerate() {
+            // Going back once may cost a look at the whole text.
+            LEFT.set(LEFT.get().checked_sub(limit * text.len().max(MIN_TEXT))?);
+            match self.attempt(number)?.is_match(text) {
+                Ok(matches) => return Some(matches),
+                Err(Error::RuntimeError(RuntimeError::BacktrackLimitExceeded)) => {}
+                Err(_) => return None,
+            }
+        }
+        None
+    }
+}
+
+impl<'i> Keyword<'i> for Pattern {
+    fn validate(&self, instance: &'i Value) -> Result<(), ValidationError<'i>> {
+        if self.is_valid(instance) { Ok(()) } else { Err(ValidationError::custom(&*self.text)) }
+    }
+
+    fn is_valid(&self, instance: &'i Value) -> bool {
+        instance.as_str().is_none_or(|text| self.matches(text))
+    }
+}
