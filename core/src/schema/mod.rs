@@ -84,14 +84,13 @@ impl Schema {
         let draft = dialect::of(&document)?;
         let graph = Graph::build(&document)?;
         let size = limits::pattern_size(graph.patterns());
-        let names = PatternOptions::fancy_regex()
-            .backtrack_limit(limits::NAME_BACKTRACKS)
-            .size_limit(size);
+        let names =
+            PatternOptions::fancy_regex().backtrack_limit(limits::NAME_BACKTRACKS).size_limit(size);
         let options = jsonschema::options()
             .with_draft(draft)
             .offline()
             .with_pattern_options(names)
-            .with_keyword("pattern", pattern::factory(size));
+            .with_keyword("pattern", move |_, pattern, _| pattern::keyword(pattern, size));
         let validator = options.build(&document).map_err(|error| {
             SchemaError::at(error.instance_path().as_str(), explain::describe(&error))
         })?;
@@ -157,7 +156,9 @@ impl Schema {
 /// The bytes of the names of all members, at every depth.
 fn name_bytes(value: &Value) -> usize {
     match value {
-        Value::Object(members) => members.iter().map(|(it, value)| it.len() + name_bytes(value)).sum(),
+        Value::Object(members) => {
+            members.iter().map(|(it, value)| it.len() + name_bytes(value)).sum()
+        }
         Value::Array(items) => items.iter().map(name_bytes).sum(),
         _ => 0,
     }

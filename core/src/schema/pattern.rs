@@ -7,8 +7,8 @@ use std::{
 };
 
 use fancy_regex::{Error, RegexBuilder, RuntimeError};
-use jsonschema::{Keyword, ValidationError, paths::Location};
-use serde_json::{Map, Value};
+use jsonschema::{Keyword, ValidationError};
+use serde_json::Value;
 
 use super::limits;
 
@@ -39,28 +39,11 @@ pub(super) fn keyword(
     pattern: &Value,
     size: usize,
 ) -> Result<Box<dyn for<'i> Keyword<'i>>, ValidationError<'static>> {
-    let pattern = pattern.as_str().unwrap_or_default();
-    match Pattern::compile(pattern, size) {
-        Some(pattern) => Ok(Box::new(pattern)),
-        None => {
-            let message = "this is not a regular expression of ECMA-262, or it is too large";
-            Err(ValidationError::schema(message))
-        }
-    }
-}
-
-/// The signature that the validator library wants for a keyword.
-pub(super) fn factory(
-    size: usize,
-) -> impl for<'a> Fn(
-    &'a Map<String, Value>,
-    &'a Value,
-    Location,
-) -> Result<Box<dyn for<'i> Keyword<'i>>, ValidationError<'a>>
-+ Send
-+ Sync
-+ 'static {
-    move |_, pattern, _| keyword(pattern, size)
+    let pattern = Pattern::compile(pattern.as_str().unwrap_or_default(), size);
+    let pattern = pattern.ok_or_else(|| {
+        ValidationError::schema("this is not a regular expression of ECMA-262, or it is too large")
+    })?;
+    Ok(Box::new(pattern))
 }
 
 /// Returns whether a pattern needs the backtracking engine.
@@ -77,7 +60,7 @@ struct Pattern {
 
 enum Engine {
     Linear(regex::Regex),
-    Backtracking(Backtracking),
+    Backtracking(Box<Backtracking>),
 }
 
 struct Backtracking {
@@ -94,7 +77,7 @@ impl Pattern {
             let attempts = [const { OnceLock::new() }; ATTEMPTS.len()];
             let pattern = Backtracking { translated: translated.into_owned(), size, attempts };
             pattern.attempt(0)?;
-            Engine::Backtracking(pattern)
+            Engine::Backtracking(Box::new(pattern))
         } else {
             let regex = regex::RegexBuilder::new(&translated).size_limit(size).build();
             Engine::Linear(regex.ok()?)

@@ -489,8 +489,11 @@ fn names_too_long_for_their_pattern_are_refused() {
     let start = Instant::now();
     let value = json!({"x".repeat(100_000): 1});
     assert!(complaint(&schema, &value).contains("takes too many steps"));
-    let value = json!({"x".repeat(40_000): 1});
-    assert!(compile(&schema).check(&value).is_ok(), "no name matches, so nothing is required of it");
+    let value = json!({"x".repeat(2_000): 1});
+    assert!(
+        compile(&schema).check(&value).is_ok(),
+        "no name matches, so nothing is required of it"
+    );
     assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
 }
 
