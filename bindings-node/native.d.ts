@@ -54,12 +54,14 @@ export declare class NativeMounted {
   /** The maximum length of a request body, in bytes. */
   maxBody(): number
   /**
-   * Handles a complete request. Each line of `headers` is a name or a value; `principal` is JSON. Returns the number
-   * of the request, which its parts carry and `gone` takes.
+   * Checks the head of a request, before its body is read. Each line of `headers` is a name or a value; `principal` is JSON.
+   * Returns the response if the request is refused. Otherwise call `request` or `refuse` with the same number.
    */
-  request(number: number, method: string, target: string, headers: string, body: Uint8Array, principal?: string | undefined | null): number
-  /** Returns the response to a request whose body is too long. */
-  refuse(method: string, target: string, headers: string): NativePart
+  head(number: number, method: string, target: string, headers: string, principal?: string | undefined | null): NativePart | null
+  /** Handles a request whose head was admitted. Returns the number of the exchange, which `gone` takes. */
+  request(number: number, body: Uint8Array): number
+  /** Returns the response to a request whose head was admitted and whose body is too long or did not come. */
+  refuse(number: number): NativePart
   /** Cancels a request, because its client disconnected. */
   gone(exchange: number): void
   /** Reports that too much of this response is unread, so that a subscription ends. */

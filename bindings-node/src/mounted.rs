@@ -1,6 +1,7 @@
 //! An endpoint driven by a host's event loop: requests in, parts of responses out, and a timer.
 
 use std::{
+    collections::HashMap,
     fmt,
     sync::{
         Arc, Mutex, OnceLock, Weak,
@@ -9,11 +10,10 @@ use std::{
     time::Instant,
 };
 
-use bytes::Bytes;
 use gudgeon::{
     driver::{Backend, EndpointServer, Outbox, Work},
     error::Error,
-    http::{ExchangeId, Part, Refused},
+    http::{AdmittedHead, ExchangeId, Part, Refused},
     protocol::Principal,
 };
 use http::{HeaderName, HeaderValue, Method, Uri, request::Parts};
@@ -51,6 +51,8 @@ pub struct NativeMounted {
     shared: Arc<Shared>,
     server: Arc<EndpointServer<Handler>>,
     waiting: Arc<Waiting>,
+    /// Requests whose body is being read.
+    admitted: Mutex<HashMap<u64, AdmittedHead>>,
 }
 
 #[napi]
@@ -64,41 +66,52 @@ impl NativeMounted {
     /// The maximum length of a request body, in bytes.
     #[napi(catch_unwind)]
     pub fn max_body(&self) -> f64 {
-        f64::from(u32::try_from(self.server.max_body()).unwrap_or(u32::MAX))
+        f64::from(u32::try_from(self.server.admission().max_body()).unwrap_or(u32::MAX))
     }
 
-    /// Handles a complete request. Each line of `headers` is a name or a value; `principal` is JSON. Returns the number
-    /// of the request, which its parts carry and `gone` takes.
+    /// Checks the head of a request, before its body is read. Each line of `headers` is a name or a value; `principal` is JSON.
+    /// Returns the response if the request is refused. Otherwise call `request` or `refuse` with the same number.
     #[napi(catch_unwind)]
-    pub fn request(
+    pub fn head(
         &self,
         number: f64,
         method: String,
         target: String,
         headers: String,
-        body: Uint8ArraySlice<'_>,
         principal: Option<String>,
-    ) -> napi::Result<f64> {
-        let (waiting, unread) = (Arc::clone(&self.waiting), Arc::default());
-        let outbox = HostOutbox { request: number, waiting, unread };
+    ) -> napi::Result<Option<NativePart>> {
         let mut head = head(&method, &target, &headers);
         head.headers.insert(REQUEST, integer(number).into());
         if let Some(principal) = principal {
             head.extensions.insert(Arc::new(principal_from(&principal)?));
         }
-        let body = Bytes::copy_from_slice(&body);
-        let (exchange, work) = self.server.request(head, body, Box::new(outbox));
+        Ok(match self.server.admission().head(head) {
+            Ok(head) => {
+                lock(&self.admitted).insert(integer(number), head);
+                None
+            }
+            Err(refusal) => Some(piece(number, refusal)),
+        })
+    }
+
+    /// Handles a request whose head was admitted. Returns the number of the exchange, which `gone` takes.
+    #[napi(catch_unwind)]
+    pub fn request(&self, number: f64, body: Uint8ArraySlice<'_>) -> napi::Result<f64> {
+        let head = self.take_admitted(number)?;
+        let (waiting, unread) = (Arc::clone(&self.waiting), Arc::default());
+        let outbox = HostOutbox { request: number, waiting, unread };
+        let (exchange, work) = self.server.request(head, &body, Box::new(outbox));
         self.shared.push(work);
         #[allow(clippy::cast_precision_loss, reason = "requests are numbered from 1")]
         let exchange = exchange.0 as f64;
         Ok(exchange)
     }
 
-    /// Returns the response to a request whose body is too long.
+    /// Returns the response to a request whose head was admitted and whose body is too long or did not come.
     #[napi(catch_unwind)]
-    pub fn refuse(&self, method: String, target: String, headers: String) -> NativePart {
-        let refused = self.server.refuse(&head(&method, &target, &headers), &Refused::BodyTooLarge);
-        piece(0.0, refused)
+    pub fn refuse(&self, number: f64) -> napi::Result<NativePart> {
+        let refused = self.take_admitted(number)?.refuse(&Refused::BodyTooLarge);
+        Ok(piece(0.0, refused))
     }
 
     /// Cancels a request, because its client disconnected.
@@ -151,7 +164,13 @@ impl NativeMounted {
         });
         // Set once, here.
         let _ = waiting.shared.set(Arc::downgrade(&shared));
-        Ok(Self { shared, server: endpoint, waiting })
+        Ok(Self { shared, server: endpoint, waiting, admitted: Mutex::default() })
+    }
+
+    fn take_admitted(&self, number: f64) -> napi::Result<AdmittedHead> {
+        let admitted = lock(&self.admitted).remove(&integer(number));
+        admitted
+            .ok_or_else(|| napi::Error::from_reason("no request with this number is being read"))
     }
 }
 

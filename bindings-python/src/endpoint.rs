@@ -12,10 +12,9 @@ use std::{
     time::Instant,
 };
 
-use bytes::Bytes;
 use gudgeon::{
     driver::{Backend, EndpointServer, Work},
-    http::{Arrival, ConnectionId, ExchangeId, Part, Refused},
+    http::{AdmittedHead, Arrival, ConnectionId, ExchangeId, Part, Refused},
     protocol::Principal,
 };
 use http::{HeaderName, HeaderValue, Method, Request, Uri, request::Parts};
@@ -88,7 +87,7 @@ impl Endpoint {
     /// The maximum length of a request body, in bytes.
     #[getter]
     fn max_body(&self) -> usize {
-        self.server.max_body()
+        self.server.admission().max_body()
     }
 
     /// The number of incomplete responses.
@@ -139,92 +138,36 @@ impl Endpoint {
         *lock(&self.stream) = None;
     }
 
-    /// Handles a complete request. `via_loopback`: it arrived on the loopback interface. `principal`: the authenticated
-    /// caller.
-    #[expect(clippy::too_many_arguments, reason = "that is what ASGI says of a request")]
-    fn request(
-        this: &Bound<'_, Self>,
+    /// Checks the head of a request, before its body is read. `via_loopback`: it arrived on the loopback interface. Returns the
+    /// first part of the response instead if the request is refused.
+    fn head<'py>(
+        this: &Bound<'py, Self>,
         method: &str,
         path: &[u8],
         query: &[u8],
-        headers: &Bound<'_, PyAny>,
+        headers: &Bound<'py, PyAny>,
         via_loopback: bool,
-        body: &[u8],
-        principal: Option<&NativePrincipal>,
-    ) -> PyResult<Exchange> {
-        let mut head = head(method, path, query, headers, via_loopback)?;
-        if let Some(principal) = principal {
-            head.extensions.insert(Arc::clone(&principal.0));
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let head = head(method, path, query, headers, via_loopback)?;
+        match this.get().server.admission().head(head) {
+            Ok(head) => RequestHead::admitted(this, Admitted::Request(Box::new(head))),
+            Err(refusal) => piece(this.py(), refusal),
         }
-        let endpoint = this.get();
-        let queue = endpoint.notifier.queue(MAX_UNREAD);
-        let outbox = Box::new(ResponseSender(Arc::clone(&queue)));
-        let (id, work) = endpoint.server.request(head, Bytes::copy_from_slice(body), outbox);
-        endpoint.distribute(work);
-        let is_over = AtomicBool::new(false);
-        Ok(Exchange { endpoint: this.clone().unbind(), id, queue, is_over })
     }
 
-    /// Returns the response to a request whose body is too long.
-    fn too_large<'py>(
-        &self,
-        py: Python<'py>,
-        method: &str,
+    /// Checks the head of a request to become a WebSocket. Returns the response instead if it is refused.
+    fn upgrade<'py>(
+        this: &Bound<'py, Self>,
         path: &[u8],
         query: &[u8],
         headers: &Bound<'py, PyAny>,
         via_loopback: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let head = head(method, path, query, headers, via_loopback)?;
-        piece(py, self.server.refuse(&head, &Refused::BodyTooLarge))
-    }
-
-    /// Returns the response to a request whose principal could not be determined.
-    fn unidentified<'py>(
-        &self,
-        py: Python<'py>,
-        method: &str,
-        path: &[u8],
-        query: &[u8],
-        headers: &Bound<'py, PyAny>,
-        via_loopback: bool,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let head = head(method, path, query, headers, via_loopback)?;
-        piece(py, self.server.refuse(&head, &Refused::Unidentified))
-    }
-
-    /// Returns the response to a request whose credentials are refused: 401, or 403 if `scopes` are needed.
-    #[expect(clippy::too_many_arguments, reason = "five of them are the request's head")]
-    fn unauthorized<'py>(
-        &self,
-        py: Python<'py>,
-        method: &str,
-        path: &[u8],
-        query: &[u8],
-        headers: &Bound<'py, PyAny>,
-        via_loopback: bool,
-        message: String,
-        scopes: Option<Vec<String>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let head = head(method, path, query, headers, via_loopback)?;
-        let refused = match scopes {
-            None => Refused::InvalidToken(message),
-            Some(scopes) => Refused::InsufficientScope { scopes, message },
-        };
-        piece(py, self.server.refuse(&head, &refused))
-    }
-
-    /// Returns None if a request may become a WebSocket, or the response that rejects it.
-    fn admit<'py>(
-        &self,
-        py: Python<'py>,
-        path: &[u8],
-        query: &[u8],
-        headers: &Bound<'py, PyAny>,
-        via_loopback: bool,
-    ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let head = head("GET", path, query, headers, via_loopback)?;
-        self.server.admit_upgrade(&head).err().map(|it| piece(py, it)).transpose()
+        match this.get().server.admit_upgrade(&head) {
+            Ok(()) => RequestHead::admitted(this, Admitted::Upgrade(Box::new(head))),
+            Err(refusal) => piece(this.py(), refusal),
+        }
     }
 
     /// Opens a connection that carries messages in both directions.
@@ -258,6 +201,92 @@ impl NativePrincipal {
 impl NativePrincipal {
     pub(crate) fn shared(&self) -> Arc<Principal> {
         Arc::clone(&self.0)
+    }
+}
+
+/// The head of a request that was admitted.
+#[pyclass(frozen)]
+#[derive(Debug)]
+pub(crate) struct RequestHead {
+    endpoint: Py<Endpoint>,
+    /// `None` once its request was handled.
+    admitted: Mutex<Option<Admitted>>,
+}
+
+#[derive(Debug)]
+enum Admitted {
+    Request(Box<AdmittedHead>),
+    Upgrade(Box<Parts>),
+}
+
+#[pymethods]
+impl RequestHead {
+    /// Handles the request. `principal`: the authenticated caller.
+    fn request(
+        &self,
+        py: Python<'_>,
+        body: &[u8],
+        principal: Option<&NativePrincipal>,
+    ) -> PyResult<Exchange> {
+        let Some(Admitted::Request(mut head)) = lock(&self.admitted).take() else {
+            return Err(PyValueError::new_err("this request was handled before"));
+        };
+        if let Some(principal) = principal {
+            head.set_principal(principal.shared());
+        }
+        let endpoint = self.endpoint.get();
+        let queue = endpoint.notifier.queue(MAX_UNREAD);
+        let outbox = Box::new(ResponseSender(Arc::clone(&queue)));
+        let (id, work) = endpoint.server.request(*head, body, outbox);
+        endpoint.distribute(work);
+        let (endpoint, is_over) = (self.endpoint.clone_ref(py), AtomicBool::new(false));
+        Ok(Exchange { endpoint, id, queue, is_over })
+    }
+
+    /// Returns the response to a request whose body is too long.
+    fn too_large<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.refuse(py, &Refused::BodyTooLarge)
+    }
+
+    /// Returns the response to a request whose principal could not be determined.
+    fn unidentified<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.refuse(py, &Refused::Unidentified)
+    }
+
+    /// Returns the response to a request whose credentials are refused: 401, or 403 if `scopes` are needed.
+    fn unauthorized<'py>(
+        &self,
+        py: Python<'py>,
+        message: String,
+        scopes: Option<Vec<String>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let refused = match scopes {
+            None => Refused::InvalidToken(message),
+            Some(scopes) => Refused::InsufficientScope { scopes, message },
+        };
+        self.refuse(py, &refused)
+    }
+}
+
+impl RequestHead {
+    fn admitted<'py>(
+        endpoint: &Bound<'py, Endpoint>,
+        admitted: Admitted,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let head =
+            Self { endpoint: endpoint.clone().unbind(), admitted: Mutex::new(Some(admitted)) };
+        Ok(Bound::new(endpoint.py(), head)?.into_any())
+    }
+
+    fn refuse<'py>(&self, py: Python<'py>, refused: &Refused) -> PyResult<Bound<'py, PyAny>> {
+        let refusal = match &*lock(&self.admitted) {
+            Some(Admitted::Request(head)) => head.refuse(refused),
+            Some(Admitted::Upgrade(head)) => {
+                self.endpoint.get().server.admission().refuse(head, refused)
+            }
+            None => return Err(PyValueError::new_err("this request was handled before")),
+        };
+        piece(py, refusal)
     }
 }
 

@@ -245,6 +245,25 @@ def test_expect_100_continue_with_a_body_that_is_too_large_is_413_and_no_100(ser
         assert connection.head(interim=True).status == 413
 
 
+@pytest.mark.parametrize("expects", [True, False])
+@pytest.mark.parametrize(
+    ("path", "extra", "status"),
+    [
+        ("/elsewhere", {}, 404),
+        (None, {"Origin": "https://evil.example"}, 403),
+        (None, {"Content-Type": "text/plain"}, 415),
+        (None, {"Accept": "text/html"}, 406),
+    ],
+)
+def test_a_request_that_may_not_call_is_told_before_it_sends_its_body(server, path, extra, status, expects):
+    headers, _ = speak.modern("tools/list")
+    headers |= {"Content-Type": "application/json", "Accept": speak.BOTH, "Content-Length": str(4 << 20)}
+    headers |= {"Expect": "100-continue"} if expects else {}
+    with server.connect() as connection:
+        connection.request("POST", path or server.path, headers | extra)
+        assert connection.head(interim=True).status == status
+
+
 def chunked(server, pieces, id=9):
     headers, body = speak.modern("tools/list", id=id)
     text = json.dumps(body).encode()

@@ -12,13 +12,16 @@ export async function answerFetch(mounted: Mounted, request: Request, principal?
   if (request.bodyUsed || request.body?.locked) {
     throw new TypeError("app.fetch(request): the request's body was read before; pass request.clone()");
   }
-  const head = { ...headOf(request), principal };
+  const admitted = mounted.admit({ ...headOf(request), principal });
+  if (!("number" in admitted)) return new Response(...respond(admitted));
   const body = await readBody(request, mounted.maxBody);
-  if (body === "too long") return new Response(...respond(mounted.refuse(head)));
-  if (body === "gone") return new Response(null, { status: 400 });
+  if (typeof body === "string") {
+    const refusal = mounted.refuse(admitted);
+    return body === "too long" ? new Response(...respond(refusal)) : new Response(null, { status: 400 });
+  }
   return new Promise((resolve, reject) => {
     const answer = new Answer(resolve);
-    const gone = mounted.request(head, body, (part) => answer.take(part));
+    const gone = mounted.request(admitted, body, (part) => answer.take(part));
     answer.leave = gone;
     const { signal } = request;
     const abort = (): void => {

@@ -31,6 +31,12 @@ export interface Head {
   readonly principal?: Principal | undefined;
 }
 
+/** A request whose head was admitted. `request` or `refuse` must be called for each. */
+export interface Admitted {
+  readonly number: number;
+  readonly principal: Principal | undefined;
+}
+
 /** A request whose response is not complete. */
 interface Waiting {
   readonly deliver: Deliver;
@@ -77,12 +83,16 @@ export class Mounted {
     void warnWorker(core);
   }
 
-  /** Takes a complete request. Returns a function to call if the client disconnects before the end. */
-  request({ method, target, headers, principal }: Head, body: Uint8Array, deliver: Deliver): () => void {
+  /** Checks the head of a request, before its body is read. Returns its response if it is refused. */
+  admit({ method, target, headers, principal }: Head): Admitted | NativePart {
     const number = ++this.#numbers;
     const who = principal && principalToJson(principal);
-    // This may throw for an invalid request of the host, which must not be registered then.
-    const exchange = this.#native.request(number, method, target, headers.join("\n"), body, who);
+    return this.#native.head(number, method, target, headers.join("\n"), who) ?? { number, principal };
+  }
+
+  /** Handles a request that was admitted. Returns a function to call if the client disconnects before the end. */
+  request({ number, principal }: Admitted, body: Uint8Array, deliver: Deliver): () => void {
+    const exchange = this.#native.request(number, body);
     this.#waiting.set(number, { deliver, principal, exchange, longest: 0, isBehind: false });
     this.#alive ??= setInterval(() => {}, MAX_TIMER_MS);
     this.#scheduler.drain();
@@ -93,9 +103,9 @@ export class Mounted {
     };
   }
 
-  /** Returns the response to a request whose body is too long. */
-  refuse({ method, target, headers }: Head): NativePart {
-    return this.#native.refuse(method, target, headers.join("\n"));
+  /** Returns the response to a request that was admitted and whose body is too long or did not come. */
+  refuse({ number }: Admitted): NativePart {
+    return this.#native.refuse(number);
   }
 
   /** Accepts no further requests, waits for calls in flight, and leaves the lifespan. */

@@ -15,16 +15,21 @@ export interface HostRequest extends IncomingMessage {
 
 /** Answers a request of a `node:http` server. */
 export async function answerNode(mounted: Mounted, request: HostRequest, response: ServerResponse): Promise<void> {
-  // The body is read before anything is awaited, because events before the listeners are added are lost.
-  const reading = readBody(request, mounted.maxBody);
   await mounted.ready;
-  const head = headOf(request);
-  const body = await reading;
-  if (body === "too long") return write(response, mounted.refuse(head));
-  if (body === "gone" || response.destroyed) return;
+  const admitted = mounted.admit(headOf(request));
+  if (!("number" in admitted)) return write(response, admitted);
+  const body = await readBody(request, mounted.maxBody).catch((error: unknown) => {
+    mounted.refuse(admitted);
+    throw error;
+  });
+  if (typeof body === "string" || response.destroyed) {
+    const refusal = mounted.refuse(admitted);
+    if (body === "too long") write(response, refusal);
+    return;
+  }
   let leave: (() => void) | undefined;
   let hasLeft = false;
-  leave = mounted.request(head, body, (part) => {
+  leave = mounted.request(admitted, body, (part) => {
     if (response.writableLength > MAX_UNREAD) {
       hasLeft = true;
       leave?.();
@@ -61,9 +66,10 @@ function headOf(request: HostRequest): Head {
 }
 
 /** Returns the whole body, or the reason why there is none. */
-function readBody(request: HostRequest, limit: number): Promise<Uint8Array | "too long" | "gone"> {
-  if (request.readableDidRead || request.readableEnded) return Promise.resolve(limited(parsedBody(request), limit));
-  if (Number(request.headers["content-length"] ?? 0) > limit) return Promise.resolve("too long");
+async function readBody(request: HostRequest, limit: number): Promise<Uint8Array | "too long" | "gone"> {
+  if (request.readableDidRead || request.readableEnded) return limited(parsedBody(request), limit);
+  if (Number(request.headers["content-length"] ?? 0) > limit) return "too long";
+  if (request.destroyed) return "gone";
   return new Promise((resolve) => {
     const chunks: Buffer[] = [];
     let size = 0;

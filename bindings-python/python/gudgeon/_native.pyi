@@ -242,10 +242,6 @@ class Endpoint:
     """
     An endpoint for peers served by an event loop. Their sessions outlive the loop.
     """
-    def admit(self, /, path: bytes, query: bytes, headers: Any, via_loopback: bool) -> Any | None:
-        """
-        Returns None if a request may become a WebSocket, or the response that rejects it.
-        """
     def alarm(self, /) -> float | None:
         """
         Returns the seconds until `tick` must be called; None if unchanged.
@@ -270,6 +266,11 @@ class Endpoint:
         """
         Readable when `collect` or `tick` has something to do.
         """
+    def head(self, /, method: str, path: bytes, query: bytes, headers: Any, via_loopback: bool) -> Any:
+        """
+        Checks the head of a request, before its body is read. `via_loopback`: it arrived on the loopback interface. Returns the
+        first part of the response instead if the request is refused.
+        """
     @property
     def max_body(self, /) -> int:
         """
@@ -279,11 +280,6 @@ class Endpoint:
     def open_exchanges(self, /) -> int:
         """
         The number of incomplete responses.
-        """
-    def request(self, /, method: str, path: bytes, query: bytes, headers: Any, via_loopback: bool, body: bytes, principal: Principal | None) -> Exchange:
-        """
-        Handles a complete request. `via_loopback`: it arrived on the loopback interface. `principal`: the authenticated
-        caller.
         """
     def serve(self, /, of: Server, app: Any, context: Any) -> Serving:
         """
@@ -297,17 +293,9 @@ class Endpoint:
         """
         Handles the deadlines that have passed.
         """
-    def too_large(self, /, method: str, path: bytes, query: bytes, headers: Any, via_loopback: bool) -> Any:
+    def upgrade(self, /, path: bytes, query: bytes, headers: Any, via_loopback: bool) -> Any:
         """
-        Returns the response to a request whose body is too long.
-        """
-    def unauthorized(self, /, method: str, path: bytes, query: bytes, headers: Any, via_loopback: bool, message: str, scopes: SupportsGetItem[int, str] | None) -> Any:
-        """
-        Returns the response to a request whose credentials are refused: 401, or 403 if `scopes` are needed.
-        """
-    def unidentified(self, /, method: str, path: bytes, query: bytes, headers: Any, via_loopback: bool) -> Any:
-        """
-        Returns the response to a request whose principal could not be determined.
+        Checks the head of a request to become a WebSocket. Returns the response instead if it is refused.
         """
 
 @final

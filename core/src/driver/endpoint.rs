@@ -11,7 +11,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bytes::Bytes;
 use http::request::Parts;
 use tokio::sync::Notify;
 
@@ -19,10 +18,10 @@ use super::{Backend, SharedHandler, Work, start};
 use crate::{
     engine::{HandlerEvent, HostReply, RunId, Start, TestMode, Ticket},
     http::{
-        ConnectionId, Endpoint, EndpointConfig, EndpointInput, EndpointOutput, ExchangeId, Part,
-        Reader, Refused,
+        Admission, AdmittedHead, ConnectionId, Endpoint, EndpointConfig, EndpointInput,
+        EndpointOutput, ExchangeId, Part, Reader,
     },
-    protocol::Principal,
+    protocol::{Frame, Principal},
     router::Components,
     session::server::{HttpFacts, ListKind},
 };
@@ -46,9 +45,10 @@ pub trait Shell<H>: Send + Sync {
 
 /// Everything that many peers connect to.
 pub struct EndpointServer<H> {
+    /// What can be checked without the lock.
+    admission: Admission,
     state: Mutex<State<H>>,
     next: AtomicU64,
-    max_body: usize,
     /// A deadline came nearer.
     rescheduled: Notify,
     /// Calls have ended, or wait for their clients.
@@ -67,8 +67,7 @@ struct State<H> {
 
 impl<H: Clone> EndpointServer<H> {
     pub fn new(components: Arc<Components<H>>, config: EndpointConfig) -> Arc<Self> {
-        let max_body = config.max_body;
-        Self::started(Endpoint::new(components, config, &start()), max_body)
+        Self::started(Endpoint::new(components, config, &start()))
     }
 
     /// Serves a test; `facts` are the principal and headers of every message connection.
@@ -78,17 +77,17 @@ impl<H: Clone> EndpointServer<H> {
         test_mode: TestMode,
         facts: Option<HttpFacts>,
     ) -> Arc<Self> {
-        let max_body = config.max_body;
         let start = Start { test_mode: Some(test_mode), ..start() };
         let endpoint = Endpoint::new(components, config, &start);
         let endpoint = match facts {
             None => endpoint,
             Some(facts) => endpoint.with_facts(facts),
         };
-        Self::started(endpoint, max_body)
+        Self::started(endpoint)
     }
 
-    fn started(endpoint: Endpoint<H>, max_body: usize) -> Arc<Self> {
+    fn started(endpoint: Endpoint<H>) -> Arc<Self> {
+        let admission = endpoint.admission().clone();
         let state = State {
             endpoint,
             exchanges: HashMap::new(),
@@ -97,32 +96,39 @@ impl<H: Clone> EndpointServer<H> {
             armed: None,
         };
         Arc::new(Self {
+            admission,
             state: Mutex::new(state),
             next: AtomicU64::new(0),
-            max_body,
             rescheduled: Notify::new(),
             ended: Notify::new(),
         })
     }
 
-    /// Takes an HTTP request, whole. The outbox may have its answer before this returns.
-    pub fn request(
-        &self,
-        head: Parts,
-        body: Bytes,
-        outbox: Box<dyn Outbox>,
-    ) -> (ExchangeId, Work<H>) {
-        let exchange = ExchangeId(self.next.fetch_add(1, Ordering::Relaxed));
-        let mut state = self.lock();
-        state.exchanges.insert(exchange, Sending::to(outbox));
-        let work = state.handle(EndpointInput::Request { exchange, head, body });
-        drop(state);
-        (exchange, self.told(work))
+    /// The checks that come before the body is read.
+    pub fn admission(&self) -> &Admission {
+        &self.admission
     }
 
-    /// The answer to a request that was not taken.
-    pub fn refuse(&self, head: &Parts, refused: &Refused) -> Part {
-        self.lock().endpoint.refuse(head, refused)
+    /// Takes an HTTP request with its body. The outbox may have its answer before this returns.
+    pub fn request(
+        &self,
+        head: AdmittedHead,
+        body: &[u8],
+        mut outbox: Box<dyn Outbox>,
+    ) -> (ExchangeId, Work<H>) {
+        let exchange = ExchangeId(self.next.fetch_add(1, Ordering::Relaxed));
+        let request = match head.body(body) {
+            Ok(request) => request,
+            Err(refusal) => {
+                outbox.deliver(refusal);
+                return (exchange, Work::default());
+            }
+        };
+        let mut state = self.lock();
+        state.exchanges.insert(exchange, Sending::to(outbox));
+        let work = state.handle(EndpointInput::Request(exchange, request));
+        drop(state);
+        (exchange, self.told(work))
     }
 
     /// The peer left before the answer was complete.
@@ -161,6 +167,7 @@ impl<H: Clone> EndpointServer<H> {
 
     /// Takes one frame of a message connection.
     pub fn message(&self, connection: ConnectionId, frame: &[u8]) -> Work<H> {
+        let frame = Frame::parse(frame);
         let work = self.lock().handle(EndpointInput::Message(connection, frame));
         self.ended(work)
     }
@@ -201,11 +208,6 @@ impl<H: Clone> EndpointServer<H> {
     /// Answers that are not complete.
     pub fn open_exchanges(&self) -> usize {
         self.lock().exchanges.len()
-    }
-
-    /// The longest body that is taken: bytes.
-    pub fn max_body(&self) -> usize {
-        self.max_body
     }
 
     /// Returns when a deadline came nearer since the last time: a timer waits for this and for the deadline.

@@ -2,13 +2,12 @@
 
 use std::{pin::Pin, sync::Arc, time::Instant};
 
-use bytes::Bytes;
 use http::request::Parts;
 
 use super::{Backend, EndpointServer, Outbox, SharedHandler, Shell, Work};
 use crate::{
     framing::{Frame, LineDecoder},
-    http::{ConnectionId, ExchangeId, Part, Refused},
+    http::{Admission, AdmittedHead, ConnectionId, ExchangeId, Part},
 };
 
 /// A future that is awaited rarely.
@@ -17,14 +16,12 @@ pub(crate) type Wait<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 /// An endpoint whose shell runs the work of every input at once. Transports move bytes, and do not know what a handler
 /// is.
 pub(crate) trait HostedEndpoint: Send + Sync {
-    /// Handles a complete HTTP request. The outbox may have its answer before this returns.
-    fn request(&self, head: Parts, body: Bytes, outbox: Box<dyn Outbox>) -> ExchangeId;
-    /// Returns the answer to a request that was not accepted.
-    fn refuse(&self, head: &Parts, refused: &Refused) -> Part;
+    /// The checks of an HTTP request that come before its body is read.
+    fn admission(&self) -> &Admission;
+    /// Handles an HTTP request with its body. The outbox may have its answer before this returns.
+    fn request(&self, head: AdmittedHead, body: &[u8], outbox: Box<dyn Outbox>) -> ExchangeId;
     /// The peer left before the answer was complete.
     fn gone(&self, exchange: ExchangeId);
-    /// The maximum size of a body in bytes.
-    fn max_body(&self) -> usize;
     /// Errors with the answer to a request that may not become a message connection.
     fn admit_upgrade(&self, head: &Parts) -> Result<(), Part>;
 
@@ -97,22 +94,18 @@ impl<H: Clone> Hosted<H> {
 }
 
 impl<H: SharedHandler> HostedEndpoint for Hosted<H> {
-    fn request(&self, head: Parts, body: Bytes, outbox: Box<dyn Outbox>) -> ExchangeId {
+    fn admission(&self) -> &Admission {
+        self.server.admission()
+    }
+
+    fn request(&self, head: AdmittedHead, body: &[u8], outbox: Box<dyn Outbox>) -> ExchangeId {
         let (exchange, work) = self.server.request(head, body, outbox);
         self.shell.run(work);
         exchange
     }
 
-    fn refuse(&self, head: &Parts, refused: &Refused) -> Part {
-        self.server.refuse(head, refused)
-    }
-
     fn gone(&self, exchange: ExchangeId) {
         self.shell.run(self.server.gone(exchange));
-    }
-
-    fn max_body(&self) -> usize {
-        self.server.max_body()
     }
 
     fn admit_upgrade(&self, head: &Parts) -> Result<(), Part> {

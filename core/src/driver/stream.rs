@@ -11,6 +11,7 @@ use super::{Backend, SharedHandler, Work, start, writer::BatchWriter};
 use crate::{
     engine::{HandlerEvent, HostReply, Input, Output, RunId, Service, Start, TestMode, Ticket},
     framing::{Frame, LineDecoder},
+    protocol,
     router::Components,
     session::server::{HttpFacts, ListKind},
 };
@@ -55,19 +56,21 @@ impl<H: Clone> StreamServer<H> {
     /// Takes what was read. Replies are queued, not yet written.
     pub fn feed(&self, decoder: &mut LineDecoder, chunk: &[u8]) -> Work<H> {
         let mut rest = chunk;
-        let mut service = self.lock();
         let now = Instant::now();
         while let Some(frame) = decoder.next(&mut rest) {
-            service.handle(now, input(frame));
+            // A long frame is parsed while others use the service.
+            let input = input(frame);
+            self.lock().handle(now, input);
         }
-        self.drain(&mut service)
+        self.drain(&mut self.lock())
     }
 
     /// The input has ended; a last line without a newline still counts. Nobody answers a question from now on.
     pub fn end_of_input(&self, decoder: &mut LineDecoder) -> Work<H> {
+        let last = decoder.finish().map(input);
         let mut service = self.lock();
-        if let Some(frame) = decoder.finish() {
-            service.handle(Instant::now(), input(frame));
+        if let Some(input) = last {
+            service.handle(Instant::now(), input);
         }
         service.handle(Instant::now(), Input::EndOfInput);
         self.drain(&mut service)
@@ -219,7 +222,7 @@ impl<H: SharedHandler> Backend<H> for StreamServer<H> {
 
 fn input<H>(frame: Frame<'_>) -> Input<'_, H> {
     match frame {
-        Frame::Line(line) => Input::Frame(line),
+        Frame::Line(line) => Input::Parsed(protocol::Frame::parse(line)),
         Frame::TooLong { limit } => Input::TooLong { limit },
     }
 }

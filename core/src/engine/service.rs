@@ -9,6 +9,7 @@ use super::{
     Ticket, changed_config, session_config,
 };
 use crate::{
+    protocol::Frame,
     router::Components,
     session::server::{self as session, HttpFacts, ListKind, ServerSession, SessionConfig},
 };
@@ -21,6 +22,8 @@ const MAX_IN_FLIGHT: usize = 10_000;
 pub enum Input<'a, H> {
     /// One frame arrived.
     Frame(&'a [u8]),
+    /// One frame arrived, and was parsed.
+    Parsed(Frame<'a>),
     /// A frame over the limit, in bytes, was discarded.
     TooLong { limit: usize },
     /// A report of a running handler.
@@ -93,6 +96,7 @@ impl<H: Clone> Service<H> {
     pub fn handle(&mut self, now: Instant, input: Input<'_, H>) {
         match input {
             Input::Frame(bytes) => self.tell(now, session::Input::Frame(bytes)),
+            Input::Parsed(frame) => self.tell(now, session::Input::Parsed(frame)),
             Input::TooLong { limit } => self.tell(now, session::Input::TooLong { limit }),
             Input::Handler(run, event) => {
                 if let Some(it) = self.engine.handle_event(now, self.is_lagging, run, event) {

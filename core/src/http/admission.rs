@@ -1,50 +1,215 @@
-//! HTTP requests, checked in this order: who calls, where, how; then what the body is, and which era it belongs to.
+//! The checks of an HTTP request that need the configuration only, in this order: who calls, where, how; then what the body
+//! is. They have two steps, so that a client learns that it may not call before it sends the body, and they run before any lock
+//! is taken.
 
-use std::{sync::Arc, time::Instant};
+use std::sync::Arc;
 
-use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method as HttpMethod, StatusCode, Uri, header, request::Parts};
 
 use super::{
-    Accepts, Endpoint, EndpointOutput, Exchange, ExchangeId, ExchangeOwner, HttpFacts, Part,
-    PeerId, PeerSession, Pump, Refused, challenge, config::Place, guard::Refusal, reply, session,
+    EndpointConfig, Part, Refused, challenge,
+    config::Place,
+    guard::{Guard, Refusal},
+    reply::{self, Accepts},
 };
 use crate::{
-    error::{Fault, FaultKind, option_name},
-    protocol::{Frame, Id, Message, Method, Principal, Revision},
-    session::server::ServerSession,
-    wire::{self, Lowered, McpHeaders, RequestEra, Wire},
+    error::{Fault, option_name},
+    protocol::{Dialect, Frame, Message, Principal, Revision},
+    session::server::{HttpFacts, SessionConfig},
+    wire::{self, McpHeaders, RequestEra, Wire},
 };
 
 const ALLOWED: &str = "GET, POST, DELETE, OPTIONS";
 /// Where there are no sessions.
 const ALLOWED_ALONE: &str = "POST, OPTIONS";
-/// Seconds after which a client that was told to wait may come back.
-const RETRY_AFTER: HeaderValue = HeaderValue::from_static("1");
-const CLOSING: &str = "the server is shutting down";
-const TOO_HEAVY: &str =
-    "the requests in flight are too long together: send this one again when some are answered";
-const TOO_MANY_TOLD: &str =
-    "too many notifications and requests are being handled: send this one again later";
 const NOWHERE: &str = "nothing is served at this path";
 
-/// An HTTP request on its way through the checks.
-pub(super) struct HttpRequest {
-    pub(super) exchange: ExchangeId,
-    pub(super) facts: Arc<HttpFacts>,
-    pub(super) mcp_headers: McpHeaders,
-    pub(super) accepts: Accepts,
-    pub(super) cors: Option<Box<HeaderMap>>,
-    /// The id of the JSON-RPC request in its body, once that was read.
-    pub(super) request_id: Option<Id>,
+/// The first checks of every request. Clones share one configuration.
+#[derive(Clone, Debug)]
+pub struct Admission(Arc<Rules>);
+
+#[derive(Debug)]
+struct Rules {
+    guard: Guard,
+    config: EndpointConfig,
+    dialects: Vec<Dialect>,
+    has_sessions: bool,
 }
 
-impl<H: Clone> Endpoint<H> {
-    /// The answer to a request that is not even looked at. Who may not call at all is told that.
+/// A request whose head was admitted: its body may be read.
+#[derive(Debug)]
+pub struct AdmittedHead {
+    admission: Admission,
+    head: RequestHead,
+    target: Target,
+}
+
+/// A request that an endpoint can handle.
+#[derive(Debug)]
+pub struct AdmittedRequest<'a> {
+    pub(super) head: RequestHead,
+    pub(super) content: Content<'a>,
+}
+
+/// What the head of a request says.
+#[derive(Debug)]
+pub(super) struct RequestHead {
+    pub(super) facts: HttpFacts,
+    pub(super) mcp_headers: McpHeaders,
+    pub(super) accepts: Accepts,
+    /// CORS headers of the answer.
+    pub(super) cors: Option<Box<HeaderMap>>,
+}
+
+/// What a request does.
+#[derive(Debug)]
+pub(super) enum Content<'a> {
+    Post(Frame<'a>, RequestEra),
+    Get,
+    Delete,
+    OpenLegacySse { path: String },
+    PostLegacySse { session: Option<String>, frame: Frame<'a> },
+}
+
+#[derive(Debug)]
+enum Target {
+    Post,
+    Get,
+    Delete,
+    OpenLegacySse {
+        path: String,
+    },
+    PostLegacySse {
+        session: Option<String>,
+    },
+    /// The MCP headers contradict each other. The refusal names the request, which is in the body.
+    InvalidHeaders(Fault),
+}
+
+impl Admission {
+    pub(super) fn new(config: &EndpointConfig, session: &SessionConfig) -> Self {
+        Self(Arc::new(Rules {
+            guard: Guard::new(&config.guard),
+            config: config.clone(),
+            dialects: session.dialects.clone(),
+            has_sessions: wire::has_sessions(&session.revisions, &session.dialects),
+        }))
+    }
+
+    /// Checks the head of a request. Fails with the answer, for which the body need not be read.
+    pub fn head(&self, head: Parts) -> Result<AdmittedHead, Part> {
+        let rules = &*self.0;
+        rules.guard.check(&head).map_err(forbidden)?;
+        if let Some(headers) = rules.guard.preflight(&head) {
+            let status = StatusCode::NO_CONTENT;
+            return Err(Part::Head { status, headers, body: vec![], more: false });
+        }
+        let mut cors = HeaderMap::new();
+        rules.guard.decorate(&head, &mut cors);
+        let mcp_headers = McpHeaders::read(&head.headers);
+        let mut admitted = RequestHead {
+            accepts: Accepts::of(&head.headers),
+            facts: HttpFacts {
+                principal: head.extensions.get::<Arc<Principal>>().cloned(),
+                session_id: mcp_headers.as_ref().ok().and_then(|it| it.session()).map(Arc::from),
+                headers: head.headers,
+            },
+            mcp_headers: McpHeaders::default(),
+            cors: (!cors.is_empty()).then(|| Box::new(cors)),
+        };
+        let target = match mcp_headers {
+            Ok(mcp_headers) => {
+                admitted.mcp_headers = mcp_headers;
+                self.target(&admitted, &head.method, &head.uri)?
+            }
+            Err(fault) => Target::InvalidHeaders(fault),
+        };
+        Ok(AdmittedHead { admission: self.clone(), head: admitted, target })
+    }
+
+    /// The longest body that may be read: bytes.
+    pub fn max_body(&self) -> usize {
+        self.0.config.max_body
+    }
+
+    /// The answer to a request that is refused for another reason. Who may not call at all is told that.
     pub fn refuse(&self, head: &Parts, refused: &Refused) -> Part {
-        if let Err(refusal) = self.guard.check(head) {
+        if let Err(refusal) = self.0.guard.check(head) {
             return forbidden(refusal);
         }
+        let mut cors = HeaderMap::new();
+        self.0.guard.decorate(head, &mut cors);
+        self.refusal(refused, &head.headers, Some(&cors))
+    }
+
+    /// Checks a request to become a message connection.
+    pub(super) fn upgrade(&self, head: &Parts) -> Result<(), Part> {
+        self.0.guard.check(head).map_err(forbidden)?;
+        match self.0.config.place(head.uri.path()) {
+            Place::Endpoint => Ok(()),
+            Place::LegacySse | Place::Elsewhere => {
+                let (status, body) = (StatusCode::NOT_FOUND, reply::refusal_body(NOWHERE));
+                Err(Part::Head { status, headers: reply::json_head(), body, more: false })
+            }
+        }
+    }
+
+    pub(super) fn has_sessions(&self) -> bool {
+        self.0.has_sessions
+    }
+
+    fn target(&self, head: &RequestHead, method: &HttpMethod, uri: &Uri) -> Result<Target, Part> {
+        let has_sessions = self.0.has_sessions;
+        let target = match (self.0.config.place(uri.path()), method) {
+            (Place::Elsewhere, _) => return Err(head.refuse(StatusCode::NOT_FOUND, NOWHERE)),
+            (Place::LegacySse, &HttpMethod::GET) if has_sessions => {
+                Target::OpenLegacySse { path: uri.path().to_owned() }
+            }
+            (Place::LegacySse, &HttpMethod::POST) if has_sessions => {
+                let query = uri.query().unwrap_or_default();
+                let id = query.split('&').find_map(|it| it.strip_prefix("session_id="));
+                Target::PostLegacySse { session: id.map(ToOwned::to_owned) }
+            }
+            (Place::Endpoint, &HttpMethod::POST) => Target::Post,
+            (Place::Endpoint, &HttpMethod::GET) if has_sessions => Target::Get,
+            (Place::Endpoint, &HttpMethod::DELETE) if has_sessions => Target::Delete,
+            _ => return Err(self.wrong_method(head, method)),
+        };
+        if target.has_message() {
+            head.check_media_types()?;
+            if head.content_length().is_some_and(|it| it > self.0.config.max_body) {
+                return Err(self.refusal(
+                    &Refused::BodyTooLarge,
+                    &head.facts.headers,
+                    head.cors.as_deref(),
+                ));
+            }
+        }
+        Ok(target)
+    }
+
+    /// The answer to `OPTIONS`, and to a method that is not served.
+    fn wrong_method(&self, head: &RequestHead, method: &HttpMethod) -> Part {
+        let has_sessions = self.0.has_sessions;
+        let allowed = match has_sessions {
+            true => ALLOWED,
+            false => ALLOWED_ALONE,
+        };
+        let allow = |mut headers: HeaderMap| {
+            headers.insert(header::ALLOW, HeaderValue::from_static(allowed));
+            headers
+        };
+        if method == HttpMethod::OPTIONS {
+            return head.answer(StatusCode::NO_CONTENT, allow(HeaderMap::new()), Vec::new());
+        }
+        let body = reply::refusal_body(match has_sessions {
+            true => "POST messages here; a session also takes GET and DELETE",
+            false => "POST messages here: this server has no sessions",
+        });
+        head.answer(StatusCode::METHOD_NOT_ALLOWED, allow(reply::json_head()), body)
+    }
+
+    fn refusal(&self, refused: &Refused, headers: &HeaderMap, cors: Option<&HeaderMap>) -> Part {
         let (status, message) = match refused {
             Refused::BodyTooLarge => (StatusCode::PAYLOAD_TOO_LARGE, self.too_long()),
             Refused::BodyTooSlow => {
@@ -61,452 +226,124 @@ impl<H: Clone> Endpoint<H> {
             StatusCode::INTERNAL_SERVER_ERROR => reply::failure_body(&message),
             _ => reply::refusal_body(&message),
         };
+        let has_credentials = headers.contains_key(header::AUTHORIZATION);
         let mut headers = reply::json_head();
-        if let Some(challenge) =
-            challenge::of(refused, head.headers.contains_key(header::AUTHORIZATION))
-        {
+        if let Some(challenge) = challenge::of(refused, has_credentials) {
             headers.insert(header::WWW_AUTHENTICATE, challenge);
         }
-        self.guard.decorate(head, &mut headers);
+        headers.extend(cors.cloned().unwrap_or_default());
         Part::Head { status, headers, body, more: false }
-    }
-
-    /// Whether a request may open a message connection here; else the answer to it.
-    pub fn admit_upgrade(&self, head: &Parts) -> Result<(), Part> {
-        let refuse = |status, headers, message: &str| {
-            Err(Part::Head { status, headers, body: reply::refusal_body(message), more: false })
-        };
-        self.guard.check(head).map_err(forbidden)?;
-        if self.config.place(head.uri.path()) != Place::Endpoint {
-            return refuse(StatusCode::NOT_FOUND, reply::json_head(), NOWHERE);
-        }
-        let message = match self.is_closing {
-            true => CLOSING.to_owned(),
-            false if self.connections.len() < self.config.max_sessions => return Ok(()),
-            false => too_many("connections", "max_sessions"),
-        };
-        refuse(StatusCode::SERVICE_UNAVAILABLE, wait_head(), &message)
-    }
-
-    pub(super) fn handle_request(
-        &mut self,
-        now: Instant,
-        exchange: ExchangeId,
-        head: Parts,
-        body: &Bytes,
-    ) {
-        if let Err(refusal) = self.guard.check(&head) {
-            return self.answer(exchange, forbidden(refusal));
-        }
-        if let Some(headers) = self.guard.preflight(&head) {
-            let status = StatusCode::NO_CONTENT;
-            return self
-                .answer(exchange, Part::Head { status, headers, body: vec![], more: false });
-        }
-        let mut cors = HeaderMap::new();
-        self.guard.decorate(&head, &mut cors);
-        let place = self.config.place(head.uri.path());
-        let mcp_headers = McpHeaders::read(&head.headers);
-        let mut request = HttpRequest {
-            exchange,
-            accepts: Accepts::of(&head.headers),
-            facts: Arc::new(HttpFacts {
-                principal: head.extensions.get::<Arc<Principal>>().cloned(),
-                session_id: mcp_headers.as_ref().ok().and_then(|it| it.session()).map(Arc::from),
-                headers: head.headers,
-            }),
-            mcp_headers: McpHeaders::default(),
-            cors: (!cors.is_empty()).then(|| Box::new(cors)),
-            request_id: None,
-        };
-        match mcp_headers {
-            Ok(mcp_headers) => request.mcp_headers = mcp_headers,
-            Err(fault) => return self.refuse_headers(request, body, fault),
-        }
-        if place == Place::Elsewhere {
-            return self.refuse_request(request, StatusCode::NOT_FOUND, NOWHERE);
-        }
-        if self.is_closing {
-            return self.refuse_for_now(request, CLOSING);
-        }
-        self.serve(now, request, place, &head.method, &head.uri, body);
-    }
-
-    /// Does what a request asks for that may ask.
-    fn serve(
-        &mut self,
-        now: Instant,
-        request: HttpRequest,
-        place: Place,
-        method: &HttpMethod,
-        uri: &Uri,
-        body: &Bytes,
-    ) {
-        let has_sessions = self.has_sessions();
-        let allowed = HeaderValue::from_static(match has_sessions {
-            true => ALLOWED,
-            false => ALLOWED_ALONE,
-        });
-        match (place, method) {
-            (_, &HttpMethod::OPTIONS) => {
-                let mut headers = HeaderMap::new();
-                headers.insert(header::ALLOW, allowed);
-                let status = StatusCode::NO_CONTENT;
-                self.answer_request(request, status, headers, Vec::new());
-            }
-            (Place::LegacySse, &HttpMethod::GET) if has_sessions => {
-                self.open_legacy_sse(now, request, uri.path());
-            }
-            (Place::LegacySse, &HttpMethod::POST) if has_sessions => {
-                let query = uri.query().unwrap_or_default();
-                self.post_legacy_sse(now, request, query, body);
-            }
-            (Place::Endpoint, &HttpMethod::POST) => self.post(now, request, body),
-            (Place::Endpoint, &HttpMethod::GET) if has_sessions => self.get(now, request),
-            (Place::Endpoint, &HttpMethod::DELETE) if has_sessions => self.delete(now, request),
-            _ => {
-                let mut headers = reply::json_head();
-                headers.insert(header::ALLOW, allowed);
-                let body = reply::refusal_body(match has_sessions {
-                    true => "POST messages here; a session also takes GET and DELETE",
-                    false => "POST messages here: this server has no sessions",
-                });
-                self.answer_request(request, StatusCode::METHOD_NOT_ALLOWED, headers, body);
-            }
-        }
-    }
-
-    fn post(&mut self, now: Instant, mut request: HttpRequest, body: &Bytes) {
-        if !self.check_post(&request, body) {
-            return self.refuse_post(request);
-        }
-        let frame = Frame::parse(body);
-        request.request_id = id_of(&frame);
-        if let Some(why) = self.too_much(&frame) {
-            return self.refuse_for_now(request, &why);
-        }
-        match wire::classify(&frame, &request.mcp_headers, &self.session.dialects) {
-            RequestEra::Dialect => {
-                let machine = ServerSession::for_dialect(Arc::clone(&self.session));
-                self.post_alone(now, request, frame, machine);
-            }
-            RequestEra::Legacy if self.has_sessions() => self.post_legacy(now, request, frame),
-            // Without sessions it is told which versions there are.
-            RequestEra::Legacy if is_initialize(&frame) => {
-                let machine = ServerSession::new(Arc::clone(&self.session));
-                self.post_alone(now, request, frame, machine);
-            }
-            RequestEra::Legacy | RequestEra::Modern => self.post_modern(now, request, frame),
-        }
-    }
-
-    fn has_sessions(&self) -> bool {
-        wire::has_sessions(&self.session.revisions, &self.session.dialects)
-    }
-
-    pub(super) fn check_post(&self, request: &HttpRequest, body: &Bytes) -> bool {
-        reply::is_json(&request.facts.headers)
-            && (request.accepts.json || request.accepts.stream)
-            && body.len() <= self.config.max_body
-    }
-
-    /// Why a message is sent away while too much is in flight: what starts handlers is. Answers and cancellations make
-    /// less of it.
-    pub(super) fn too_much(&self, frame: &Frame<'_>) -> Option<String> {
-        if self.in_flight() < self.config.max_in_flight && !self.engine.is_full() {
-            return None;
-        }
-        let of_one = |it: &Result<Message<'_>, _>| match it {
-            Ok(Message::Request { .. }) if self.engine.is_heavy() => Some(TOO_HEAVY.to_owned()),
-            Ok(Message::Request { .. }) if self.in_flight() >= self.config.max_in_flight => {
-                Some(too_many("requests in flight", "max_in_flight"))
-            }
-            Ok(Message::Notification { method, .. }) if self.engine.listens_to(method) => {
-                Some(TOO_MANY_TOLD.to_owned())
-            }
-            _ => None,
-        };
-        match frame {
-            Frame::One(message) => of_one(message),
-            Frame::Batch(messages) => messages.iter().find_map(of_one),
-        }
     }
 
     fn too_long(&self) -> String {
         let option = option_name("max_body");
-        format!("the body is longer than {} bytes (option {option})", self.config.max_body)
+        format!("the body is longer than {} bytes (option {option})", self.0.config.max_body)
+    }
+}
+
+impl AdmittedHead {
+    /// The longest body that may be read: bytes.
+    pub fn max_body(&self) -> usize {
+        self.admission.max_body()
     }
 
-    pub(super) fn refuse_post(&mut self, request: HttpRequest) {
-        if !reply::is_json(&request.facts.headers) {
+    /// Sets who sent the request.
+    pub fn set_principal(&mut self, principal: Arc<Principal>) {
+        self.head.facts.principal = Some(principal);
+    }
+
+    /// The answer where the request can't be served after all.
+    pub fn refuse(&self, refused: &Refused) -> Part {
+        self.admission.refusal(refused, &self.head.facts.headers, self.head.cors.as_deref())
+    }
+
+    /// Parses the body. Fails with the answer to a request that is refused.
+    pub fn body(self, body: &[u8]) -> Result<Box<AdmittedRequest<'_>>, Part> {
+        if body.len() > self.max_body() && self.target.has_message() {
+            return Err(self.refuse(&Refused::BodyTooLarge));
+        }
+        let Self { admission, head, target } = self;
+        let content = match target {
+            Target::Post => {
+                let frame = Frame::parse(body);
+                let era = wire::classify(&frame, &head.mcp_headers, &admission.0.dialects);
+                Content::Post(frame, era)
+            }
+            Target::Get => Content::Get,
+            Target::Delete => Content::Delete,
+            Target::OpenLegacySse { path } => Content::OpenLegacySse { path },
+            Target::PostLegacySse { session } => {
+                Content::PostLegacySse { session, frame: Frame::parse(body) }
+            }
+            Target::InvalidHeaders(fault) => return Err(head.refuse_headers(body, fault)),
+        };
+        Ok(Box::new(AdmittedRequest { head, content }))
+    }
+}
+
+impl Target {
+    /// Returns whether the body is a message.
+    fn has_message(&self) -> bool {
+        matches!(self, Self::Post | Self::PostLegacySse { .. })
+    }
+}
+
+impl RequestHead {
+    fn check_media_types(&self) -> Result<(), Part> {
+        if !reply::is_json(&self.facts.headers) {
             let message = "Content-Type must be application/json";
-            self.refuse_request(request, StatusCode::UNSUPPORTED_MEDIA_TYPE, message);
-        } else if !request.accepts.json && !request.accepts.stream {
+            Err(self.refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, message))
+        } else if !self.accepts.json && !self.accepts.stream {
             let message = "Accept must list application/json, text/event-stream, or both";
-            self.refuse_request(request, StatusCode::NOT_ACCEPTABLE, message);
+            Err(self.refuse(StatusCode::NOT_ACCEPTABLE, message))
         } else {
-            let message = self.too_long();
-            self.refuse_request(request, StatusCode::PAYLOAD_TOO_LARGE, &message);
+            Ok(())
         }
     }
 
-    fn post_modern(&mut self, now: Instant, mut request: HttpRequest, frame: Frame<'_>) {
-        match &frame {
-            Frame::One(Ok(Message::Response { .. })) => {
-                let message = "answers are not POSTed in 2026-07-28: send the request again with inputResponses";
-                return self.refuse_request(request, StatusCode::BAD_REQUEST, message);
-            }
-            Frame::One(Err(malformed)) if malformed.is_response => {
-                let message = malformed.message.clone();
-                return self.refuse_request(request, StatusCode::BAD_REQUEST, &message);
-            }
-            Frame::One(Ok(Message::Request { method, .. }))
-                if *method == Method::Listen.as_str() && !request.accepts.stream =>
-            {
-                let message =
-                    "subscriptions/listen answers with text/event-stream: list it in Accept";
-                return self.refuse_request(request, StatusCode::NOT_ACCEPTABLE, message);
-            }
-            _ => (),
-        }
-        let mcp_headers = std::mem::take(&mut request.mcp_headers);
-        let machine = ServerSession::for_exchange(Arc::clone(&self.session), mcp_headers);
-        self.post_alone(now, request, frame, machine);
-    }
-
-    /// Serves a request that belongs to no session: the machine lives as long as its answer takes.
-    fn post_alone(
-        &mut self,
-        now: Instant,
-        request: HttpRequest,
-        frame: Frame<'_>,
-        machine: ServerSession,
-    ) {
-        let HttpRequest { exchange: id, facts, accepts, cors, request_id, .. } = request;
-        let mut peer = Box::new(PeerSession::new(PeerId::Exchange(id), machine));
-        let mut pump = Pump { now, engine: &mut self.engine, facts: Some(&facts) };
-        let mut sent = Vec::new();
-        peer.handle(&mut pump, 0, session::Input::Parsed(frame), |it| sent.push(it));
-        let is_silent = sent.is_empty() && peer.is_idle();
-        let mut exchange = Exchange {
-            owner: ExchangeOwner::Modern(peer),
-            accepts,
-            is_streaming: false,
-            quiet_since: now,
-            cors,
-            request_id,
-        };
-        if is_silent {
-            let status = StatusCode::ACCEPTED;
-            self.respond(id, &mut exchange, status, HeaderMap::new(), Vec::new(), false);
-        } else if !self.deliver(now, id, &mut exchange, sent) {
-            self.exchanges.insert(id, exchange);
-        }
-    }
-
-    fn post_legacy(&mut self, now: Instant, request: HttpRequest, frame: Frame<'_>) {
-        let is_initialize = is_initialize(&frame);
-        let owner = request.facts.principal.as_deref();
-        let known =
-            request.facts.session_id.as_ref().map(|it| self.sessions.number(it, owner, false));
-        let number = match known.flatten() {
-            Some(number) => number,
-            None if is_initialize => return self.initialize(now, request, frame),
-            None if matches!(frame, Frame::One(Err(_))) => {
-                return self.refuse_frame(request, frame);
-            }
-            None if known.is_some() => return self.refuse_session(request),
-            None => {
-                let message = "Mcp-Session-Id is missing: send initialize first, or a request of 2026-07-28 with its params._meta";
-                return self.refuse_request(request, StatusCode::BAD_REQUEST, message);
-            }
-        };
-        if let Err(message) = self.check_version(&request.mcp_headers)
-            && !is_initialize
-        {
-            return self.refuse_request(request, StatusCode::BAD_REQUEST, &message);
-        }
-        self.post_to_session(now, request, number, frame);
-    }
-
-    fn initialize(&mut self, now: Instant, request: HttpRequest, frame: Frame<'_>) {
-        if self.sessions.len() >= self.config.max_sessions {
-            return self.refuse_for_now(request, &too_many("sessions", "max_sessions"));
-        }
-        let machine = ServerSession::new(Arc::clone(&self.session));
-        let owner = request.facts.principal.as_deref();
-        let session = self.sessions.create(now, machine, owner);
-        let number = session.number;
-        self.sessions.put(session);
-        self.post_to_session(now, request, number, frame);
-        let opened = |it: &mut super::sessions::Session| it.peer.machine.agreed().is_some();
-        if !self.sessions.get_mut(number).is_some_and(opened) {
-            self.end_session(now, number);
-        }
-    }
-
-    fn post_to_session(
-        &mut self,
-        now: Instant,
-        request: HttpRequest,
-        number: u64,
-        frame: Frame<'_>,
-    ) {
-        let HttpRequest { exchange: id, facts, accepts, cors, request_id, .. } = request;
-        let Some(session) = self.sessions.get_mut(number) else { return };
-        let stream = session.open(id, false);
-        let facts = match facts.session_id {
-            Some(_) => facts,
-            None => Arc::new(HttpFacts {
-                headers: facts.headers.clone(),
-                session_id: Some(Arc::clone(&session.id)),
-                principal: facts.principal.clone(),
-            }),
-        };
-        let exchange = Exchange {
-            owner: ExchangeOwner::Stream { session: number, stream },
-            accepts,
-            is_streaming: false,
-            quiet_since: now,
-            cors,
-            request_id,
-        };
-        self.exchanges.insert(id, exchange);
-        let input = session::Input::Parsed(frame);
-        self.with_session(now, number, stream, Some(&facts), input);
-        // A stream that no call will answer has nothing more to say.
-        if let Some(session) = self.sessions.get_mut(number)
-            && session.stream(stream).is_some()
-            && !session.peer.is_busy(stream)
-        {
-            session.close(stream);
-            if let Some(mut exchange) = self.exchanges.remove(&id) {
-                let status = StatusCode::ACCEPTED;
-                self.respond(id, &mut exchange, status, HeaderMap::new(), Vec::new(), false);
-            }
-        }
-    }
-
-    /// Without the header a session goes on in what it agreed on (2025-11-25, Transports, "Protocol Version Header").
-    pub(super) fn check_version(&self, mcp_headers: &McpHeaders) -> Result<(), String> {
-        let Some(claimed) = mcp_headers.protocol_version() else { return Ok(()) };
-        match Revision::parse(claimed) {
-            Some(revision) if self.session.revisions.contains(&revision) => Ok(()),
-            _ => {
-                let spoken: Vec<_> = self.session.revisions.iter().map(|it| it.as_str()).collect();
-                Err(format!(
-                    "MCP-Protocol-Version {claimed:?} is not spoken here: {}",
-                    spoken.join(", ")
-                ))
-            }
-        }
-    }
-
-    pub(super) fn refuse_session(&mut self, request: HttpRequest) {
-        let message = "no such session, or it has ended: send initialize to open a new one";
-        self.refuse_request(request, StatusCode::NOT_FOUND, message);
-    }
-
-    /// Refuses what is no message at all.
-    pub(super) fn refuse_frame(&mut self, request: HttpRequest, frame: Frame<'_>) {
-        let Frame::One(Err(malformed)) = frame else { return };
-        let kind = match malformed.unreadable {
-            true => FaultKind::Unreadable,
-            false => FaultKind::InvalidRequest,
-        };
-        self.fail(request, Fault::new(kind, malformed.message));
+    fn content_length(&self) -> Option<usize> {
+        self.facts.headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
     }
 
     /// Refuses headers that contradict each other, with the id of the request that they came with.
-    fn refuse_headers(&mut self, request: HttpRequest, body: &Bytes, fault: Fault) {
-        let Frame::One(Ok(Message::Request { id, params, .. })) = Frame::parse(body) else {
-            return self.fail(request, fault);
+    fn refuse_headers(&self, body: &[u8], fault: Fault) -> Part {
+        let frame = Frame::parse(body);
+        let (wire, id) = match &frame {
+            Frame::One(Ok(Message::Request { id, params, .. })) if wire::has_envelope(params) => {
+                (Wire::of(Revision::LATEST), Some(id))
+            }
+            Frame::One(Ok(Message::Request { id, .. })) => {
+                (wire::spoken_by(&self.mcp_headers), Some(id))
+            }
+            _ => (wire::spoken_by(&self.mcp_headers), None),
         };
-        let wire = match wire::has_envelope(&params) {
-            true => Wire::of(Revision::LATEST),
-            false => wire::spoken_by(&request.mcp_headers),
-        };
-        self.fail_as(request, wire, Some(&id), fault);
-    }
-
-    /// Answers with a fault of no request's. The id is left out once the peer is known to be new enough for that.
-    pub(super) fn fail(&mut self, request: HttpRequest, fault: Fault) {
-        let wire = wire::spoken_by(&request.mcp_headers);
-        self.fail_as(request, wire, None, fault);
-    }
-
-    fn fail_as(
-        &mut self,
-        request: HttpRequest,
-        wire: &'static Wire,
-        id: Option<&Id>,
-        fault: Fault,
-    ) {
-        let Lowered::Error(error) = wire::lower_fault(wire, None, fault) else { return };
-        let status = wire::status(error.code);
-        let body = wire::error_frame(wire, id, &error);
-        self.answer_request(request, status, reply::json_head(), body);
-    }
-
-    pub(super) fn refuse_request(
-        &mut self,
-        request: HttpRequest,
-        status: StatusCode,
-        message: &str,
-    ) {
-        let body = reply::refusal_of(request.request_id.as_ref(), message);
-        self.answer_request(request, status, reply::json_head(), body);
-    }
-
-    /// Not now: the client may try again.
-    pub(super) fn refuse_for_now(&mut self, request: HttpRequest, message: &str) {
-        let body = reply::refusal_of(request.request_id.as_ref(), message);
-        self.answer_request(request, StatusCode::SERVICE_UNAVAILABLE, wait_head(), body);
-    }
-
-    pub(super) fn answer_request(
-        &mut self,
-        request: HttpRequest,
-        status: StatusCode,
-        mut headers: HeaderMap,
-        body: Vec<u8>,
-    ) {
-        if let Some(cors) = request.cors {
-            headers.extend(*cors);
+        match reply::fault(wire, id, fault) {
+            Some((status, body)) => self.answer(status, reply::json_head(), body),
+            None => self.refuse(StatusCode::BAD_REQUEST, "the headers contradict each other"),
         }
-        self.answer(request.exchange, Part::Head { status, headers, body, more: false });
     }
 
-    fn answer(&mut self, exchange: ExchangeId, part: Part) {
-        self.outputs.push_back(EndpointOutput::Exchange(exchange, part));
+    fn refuse(&self, status: StatusCode, message: &str) -> Part {
+        self.answer(status, reply::json_head(), reply::refusal_body(message))
     }
-}
 
-/// The id of the one request that this is.
-pub(super) fn id_of(frame: &Frame<'_>) -> Option<Id> {
-    match frame {
-        Frame::One(Ok(Message::Request { id, .. })) => Some(id.clone()),
-        _ => None,
+    fn answer(&self, status: StatusCode, mut headers: HeaderMap, body: Vec<u8>) -> Part {
+        headers.extend(self.cors.as_deref().cloned().unwrap_or_default());
+        Part::Head { status, headers, body, more: false }
     }
 }
 
-/// A limit is reached; `option` sets it.
-pub(super) fn too_many(what: &str, option: &str) -> String {
-    format!("too many {what} (option {})", option_name(option))
-}
-
-fn is_initialize(frame: &Frame<'_>) -> bool {
-    let Frame::One(Ok(Message::Request { method, .. })) = frame else { return false };
-    *method == Method::Initialize.as_str()
+impl Content<'_> {
+    /// The message in the body.
+    pub(super) fn frame(&self) -> Option<&Frame<'_>> {
+        match self {
+            Self::Post(frame, _) | Self::PostLegacySse { frame, .. } => Some(frame),
+            Self::Get | Self::Delete | Self::OpenLegacySse { .. } => None,
+        }
+    }
 }
 
 fn forbidden(refusal: Refusal) -> Part {
     let Refusal { status, body } = refusal;
     Part::Head { status, headers: reply::json_head(), body, more: false }
-}
-
-fn wait_head() -> HeaderMap {
-    let mut headers = reply::json_head();
-    headers.insert(header::RETRY_AFTER, RETRY_AFTER);
-    headers
 }

@@ -12,6 +12,7 @@ mod delivery;
 mod events;
 mod guard;
 mod reply;
+mod requests;
 mod sessions;
 mod streams;
 mod sweep;
@@ -22,12 +23,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bytes::Bytes;
-use http::{HeaderMap, StatusCode, request::Parts};
+use http::{HeaderMap, StatusCode};
 
+pub use self::admission::{Admission, AdmittedHead, AdmittedRequest};
 pub use self::config::EndpointConfig;
 pub use self::guard::{Arrival, Cors, GuardConfig};
-use self::{guard::Guard, reply::Accepts, sessions::Sessions};
+use self::{reply::Accepts, sessions::Sessions};
 pub use crate::engine::{ConnectionId, ExchangeId};
 use crate::{
     engine::{
@@ -35,7 +36,7 @@ use crate::{
         PeerSession, Pump, RunId, Start, TOO_SLOW, Ticket, changed_config, session_config,
     },
     error::Fault,
-    protocol::{Id, Principal},
+    protocol::{Frame, Id, Principal},
     router::Components,
     session::{
         InboundKey,
@@ -53,12 +54,8 @@ pub enum Reader {
 /// An input of the endpoint.
 #[derive(Debug)]
 pub enum EndpointInput<'a, H> {
-    /// An HTTP request came, whole.
-    Request {
-        exchange: ExchangeId,
-        head: Parts,
-        body: Bytes,
-    },
+    /// An HTTP request came, whole, and passed the [`Admission`].
+    Request(ExchangeId, Box<AdmittedRequest<'a>>),
     /// The peer left before the answer was complete.
     Gone(ExchangeId),
     /// It leaves so much unread that its subscriptions end.
@@ -66,7 +63,7 @@ pub enum EndpointInput<'a, H> {
     /// A message connection was opened: by whom, where the shell knows.
     Opened(ConnectionId, Option<Arc<Principal>>),
     /// One frame came on a message connection.
-    Message(ConnectionId, &'a [u8]),
+    Message(ConnectionId, Frame<'a>),
     /// A frame over the limit, in bytes, was thrown away.
     TooLong(ConnectionId, usize),
     HungUp(ConnectionId),
@@ -137,7 +134,7 @@ pub enum Refused {
 #[derive(Debug)]
 pub struct Endpoint<H> {
     config: EndpointConfig,
-    guard: Guard,
+    admission: Admission,
     session: Arc<SessionConfig>,
     engine: Engine<H>,
     exchanges: HashMap<ExchangeId, Exchange>,
@@ -178,10 +175,11 @@ enum ExchangeOwner {
 
 impl<H: Clone> Endpoint<H> {
     pub fn new(components: Arc<Components<H>>, config: EndpointConfig, start: &Start) -> Self {
+        let session = session_config(&components, start);
         Self {
-            guard: Guard::new(&config.guard),
+            admission: Admission::new(&config, &session),
             config,
-            session: session_config(&components, start),
+            session,
             engine: Engine::new(components, start, session::disconnected),
             exchanges: HashMap::new(),
             sessions: Sessions::new(start.seed),
@@ -203,8 +201,8 @@ impl<H: Clone> Endpoint<H> {
 
     pub fn handle(&mut self, now: Instant, input: EndpointInput<'_, H>) {
         match input {
-            EndpointInput::Request { exchange, head, body } => {
-                self.handle_request(now, exchange, head, &body);
+            EndpointInput::Request(exchange, request) => {
+                self.handle_request(now, exchange, *request);
             }
             EndpointInput::Gone(exchange) => self.handle_gone(now, exchange),
             EndpointInput::Lagging(reader) => {
@@ -218,7 +216,7 @@ impl<H: Clone> Endpoint<H> {
                 self.open_connection(connection, principal);
             }
             EndpointInput::Message(connection, frame) => {
-                self.tell_connection(now, connection, session::Input::Frame(frame));
+                self.tell_connection(now, connection, session::Input::Parsed(frame));
             }
             EndpointInput::TooLong(connection, limit) => {
                 self.tell_connection(now, connection, session::Input::TooLong { limit });
@@ -292,9 +290,9 @@ impl<H: Clone> Endpoint<H> {
         self.in_flight() >= limit && is_crowded() || self.engine.is_full()
     }
 
-    /// The longest body that is read: bytes.
-    pub fn max_body(&self) -> usize {
-        self.config.max_body
+    /// The checks that every HTTP request has to pass first.
+    pub fn admission(&self) -> &Admission {
+        &self.admission
     }
 
     /// The number and bytes of all calls.

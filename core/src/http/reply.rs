@@ -3,7 +3,11 @@
 
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 
-use crate::protocol::{Id, code, json::ObjectWriter};
+use crate::{
+    error::Fault,
+    protocol::{Id, code, json::ObjectWriter},
+    wire::{self, Lowered, Wire},
+};
 
 pub(super) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 const ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
@@ -101,6 +105,16 @@ fn error_body(code: i64, request: Option<&Id>, message: &str) -> Vec<u8> {
     }
     body.raw("error", &error.finish());
     body.finish().into_bytes()
+}
+
+/// The status and body of the answer to a fault; `None` where the fault has no answer.
+pub(super) fn fault(
+    wire: &'static Wire,
+    request: Option<&Id>,
+    fault: Fault,
+) -> Option<(StatusCode, Vec<u8>)> {
+    let Lowered::Error(error) = wire::lower_fault(wire, None, fault) else { return None };
+    Some((wire::status(error.code), wire::error_frame(wire, request, &error)))
 }
 
 /// The status of a reply in a session: errors of a request travel with 200, as results do.

@@ -2,13 +2,12 @@
 
 use std::{sync::Arc, time::Instant};
 
-use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 
 use super::{
-    Endpoint, EndpointOutput, Exchange, ExchangeId, ExchangeOwner, Part,
-    admission::{HttpRequest, id_of, too_many},
-    reply, session,
+    Endpoint, EndpointOutput, Exchange, ExchangeId, ExchangeOwner, Part, reply,
+    requests::{HttpRequest, too_many},
+    session,
     sessions::{Session, is_standalone},
 };
 use crate::{
@@ -121,16 +120,10 @@ impl<H: Clone> Endpoint<H> {
     pub(super) fn post_legacy_sse(
         &mut self,
         now: Instant,
-        mut request: HttpRequest,
-        query: &str,
-        body: &Bytes,
+        request: HttpRequest,
+        id: Option<&str>,
+        frame: Frame<'_>,
     ) {
-        if !self.check_post(&request, body) {
-            return self.refuse_post(request);
-        }
-        let frame = Frame::parse(body);
-        request.request_id = id_of(&frame);
-        let id = query.split('&').find_map(|it| it.strip_prefix("session_id="));
         let owner = request.facts.principal.as_deref();
         let number = id.and_then(|it| self.sessions.number(it, owner, true));
         let Some(session) = number.and_then(|it| self.sessions.get_mut(it)) else {

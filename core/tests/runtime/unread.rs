@@ -7,7 +7,6 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use bytes::Bytes;
 use gudgeon::{
     driver::{Backend, EndpointServer, Outbox, StreamServer},
     framing::LineDecoder,
@@ -191,7 +190,8 @@ fn post(server: &EndpointServer<()>, body: &Value) -> Unread {
         .unwrap();
     let (head, ()) = request.into_parts();
     let outbox = Unread::default();
-    drop(server.request(head, Bytes::from(body.to_string()), Box::new(outbox.clone())));
+    let head = server.admission().head(head).expect("it may call");
+    drop(server.request(head, body.to_string().as_bytes(), Box::new(outbox.clone())));
     outbox
 }
 

@@ -3,7 +3,7 @@
 use gudgeon::{
     engine::HandlerEvent,
     http::{ConnectionId, EndpointConfig, EndpointInput},
-    protocol::{Method, Question, ResourceTemplate, json::to_raw},
+    protocol::{Frame, Method, Question, ResourceTemplate, json::to_raw},
     router::{RegisteredTemplate, Reply, RoundLimits},
     session::asking::AskId,
 };
@@ -54,7 +54,8 @@ fn visitor(config: EndpointConfig) -> Visitor {
 }
 
 fn say(visitor: &mut Visitor, connection: ConnectionId, message: &Value) {
-    visitor.handle(EndpointInput::Message(connection, message.to_string().as_bytes()));
+    visitor
+        .handle(EndpointInput::Message(connection, Frame::parse(message.to_string().as_bytes())));
 }
 
 fn wait(id: u64) -> Value {

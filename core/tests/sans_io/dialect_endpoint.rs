@@ -5,7 +5,7 @@ use std::time::Duration;
 use gudgeon::{
     engine::{Effect, HandlerEvent},
     http::{ConnectionId, EndpointConfig, EndpointInput, EndpointOutput, Part},
-    protocol::Dialect,
+    protocol::{Dialect, Frame},
 };
 use serde_json::{Value, json};
 
@@ -223,7 +223,8 @@ fn an_idle_message_connection_expires_and_can_be_replaced() {
     };
     let ask = |visitor: &mut Visitor, body: &Value| -> Value {
         let frame = body.to_string();
-        let heard = say(visitor, EndpointInput::Message(connection, frame.as_bytes()));
+        let heard =
+            say(visitor, EndpointInput::Message(connection, Frame::parse(frame.as_bytes())));
         heard.into_iter().next().unwrap()
     };
     say(&mut visitor, EndpointInput::Opened(connection, None));

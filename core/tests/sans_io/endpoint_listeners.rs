@@ -5,7 +5,7 @@ use std::time::Duration;
 use gudgeon::{
     engine::{HandlerEvent, Run, RunId},
     http::{ConnectionId, EndpointConfig, EndpointInput, ExchangeId, Reader},
-    protocol::{LoggingLevel, Method, Question, json::to_raw},
+    protocol::{Frame, LoggingLevel, Method, Question, json::to_raw},
     router::{Components, Reply},
     session::{
         asking::AskId,
@@ -100,12 +100,15 @@ fn over_a_message_connection_a_handler_of_notifications_asks_until_the_end() {
         json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
         json!({"jsonrpc": "2.0", "method": "notifications/roots/list_changed"}),
     ] {
-        visitor.handle(EndpointInput::Message(connection, message.to_string().as_bytes()));
+        visitor.handle(EndpointInput::Message(
+            connection,
+            Frame::parse(message.to_string().as_bytes()),
+        ));
     }
     let run = visitor.runs.pop().unwrap();
     visitor.handle(ask(run.id, 1));
     let answer = json!({"jsonrpc": "2.0", "id": 1, "result": {"roots": []}}).to_string();
-    visitor.handle(EndpointInput::Message(connection, answer.as_bytes()));
+    visitor.handle(EndpointInput::Message(connection, Frame::parse(answer.as_bytes())));
     visitor.handle(ask(run.id, 2));
     visitor.handle(EndpointInput::HungUp(connection));
     visitor.handle(ask(run.id, 3));

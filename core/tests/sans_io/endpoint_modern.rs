@@ -289,7 +289,8 @@ fn the_guard_is_checked_before_everything_else() {
         for (origin, forbidden) in [("http://evil.example", true), ("http://localhost", false)] {
             let request = http::Request::post("/mcp").header("host", "localhost");
             let (head, ()) = request.header("origin", origin).body(()).unwrap().into_parts();
-            let Part::Head { status, .. } = visitor.endpoint.refuse(&head, &refused) else {
+            let Part::Head { status, .. } = visitor.endpoint.admission().refuse(&head, &refused)
+            else {
                 panic!("no head");
             };
             assert_eq!(status == 403, forbidden, "{refused:?} {origin}");

@@ -13,7 +13,9 @@ use gudgeon::{
         ConnectionId, Effect, HandlerEvent, HostReply, HostRequest, Load, Run, RunId, Ticket,
     },
     http::{Endpoint, EndpointConfig, EndpointInput, EndpointOutput, Part, Reader},
-    protocol::{Implementation, LoggingLevel, Method, Question, Resource, Tool, json::to_raw},
+    protocol::{
+        Frame, Implementation, LoggingLevel, Method, Question, Resource, Tool, json::to_raw,
+    },
     router::{
         Components, Failure, RegisteredResource, RegisteredTool, Reply, RoundLimits, ServerFacts,
     },
@@ -438,7 +440,10 @@ impl Model {
 
     fn send(&mut self, peer: usize, message: &Value) {
         let connection = self.peers[peer].connection;
-        self.handle(EndpointInput::Message(connection, message.to_string().as_bytes()));
+        self.handle(EndpointInput::Message(
+            connection,
+            Frame::parse(message.to_string().as_bytes()),
+        ));
     }
 
     fn handle(&mut self, input: EndpointInput<'_, Handler>) {

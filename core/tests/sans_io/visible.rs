@@ -5,7 +5,9 @@ use std::{sync::Arc, time::Duration};
 use gudgeon::{
     engine::{HostReply, HostRequest, Ticket},
     http::{ConnectionId, EndpointConfig, EndpointInput, ExchangeId, Part, Refused},
-    protocol::{Principal, Prompt, PromptArgument, Resource, ResourceTemplate, Tool, json as text},
+    protocol::{
+        Frame, Principal, Prompt, PromptArgument, Resource, ResourceTemplate, Tool, json as text,
+    },
     router::{
         Components, Failure, RegisteredPrompt, RegisteredResource, RegisteredTemplate,
         RegisteredTool, Reply,
@@ -349,7 +351,7 @@ fn a_connection_belongs_to_the_principal_that_opened_it() {
             visitor.handle(EndpointInput::Opened(connection, who.clone().map(Arc::new)));
             for frame in &frames {
                 let frame = frame.to_string();
-                visitor.handle(EndpointInput::Message(connection, frame.as_bytes()));
+                visitor.handle(EndpointInput::Message(connection, Frame::parse(frame.as_bytes())));
             }
             assert_eq!(asked(&visitor)["principal"], json!(who), "{frames:?}");
         }
@@ -361,7 +363,7 @@ fn a_failed_identification_is_answered_without_details() {
     let visitor = visitor();
     let (head, ()) =
         http::Request::post("/mcp").header("host", "127.0.0.1").body(()).unwrap().into_parts();
-    let refused = visitor.endpoint.refuse(&head, &Refused::Unidentified);
+    let refused = visitor.endpoint.admission().refuse(&head, &Refused::Unidentified);
     let Part::Head { status, body, more, .. } = refused else { panic!("{refused:?}") };
     assert_eq!((status.as_u16(), more), (500, false));
     assert_eq!(

@@ -211,7 +211,16 @@ class _LoopServing:
 async def _serve_http(
     endpoint: Any, identify: Identify, watch_for_stop: Callable[[], None], scope: Any, receive: Receive, send: Send
 ) -> None:
-    head = (scope["method"], *_target(scope))
+    target = (scope["method"], *_target(scope))
+    head = endpoint.head(*target)
+    if isinstance(head, tuple):
+        await _send_head(head, send)
+        return
+    try:
+        principal = await identify(scope, target)
+    except Refused as refused:
+        await _send_head(refused.answer(head), send)
+        return
     chunks: list[bytes] = []
     length = 0
     while True:
@@ -221,17 +230,12 @@ async def _serve_http(
         chunk = message.get("body", b"")
         length += len(chunk)
         if length > endpoint.max_body:
-            await _send_head(endpoint.too_large(*head), send)
+            await _send_head(head.too_large(), send)
             return
         chunks.append(chunk)
         if not message.get("more_body", False):
             break
-    try:
-        principal = await identify(scope, head)
-    except Refused as refused:
-        await _send_head(refused.answer(endpoint), send)
-        return
-    exchange = endpoint.request(*head, chunks[0] if len(chunks) == 1 else b"".join(chunks), principal)
+    exchange = head.request(chunks[0] if len(chunks) == 1 else b"".join(chunks), principal)
     watch = _Watch(exchange, receive, watch_for_stop)
     try:
         await _send_answer(exchange, watch, send)
@@ -322,14 +326,14 @@ async def _serve_websocket(
     if (await receive())["type"] != "websocket.connect":
         return
     target = _target(scope)
-    refusal, principal = endpoint.admit(*target), None
-    if refusal is None:
-        try:
-            principal = await identify(scope, ("GET", *target))
-        except Refused as refused:
-            refusal = refused.answer(endpoint)
-    if refusal is not None:
-        await _refuse_websocket(refusal, scope, send)
+    head = endpoint.upgrade(*target)
+    if isinstance(head, tuple):
+        await _refuse_websocket(head, scope, send)
+        return
+    try:
+        principal = await identify(scope, ("GET", *target))
+    except Refused as refused:
+        await _refuse_websocket(refused.answer(head), scope, send)
         return
     offered = scope.get("subprotocols") or ()
     await send({"type": "websocket.accept", "subprotocol": "mcp" if "mcp" in offered else None})

@@ -15,7 +15,7 @@ _SCOPES = (list, tuple, set, frozenset)
 
 
 class Refused(Exception):
-    """A request that is not served; `answer(endpoint)` is the first part of its answer."""
+    """A request that is not served; `answer(head)` is the first part of its answer."""
 
     def __init__(self, answer: Callable[[Any], Any]) -> None:
         super().__init__()
@@ -59,16 +59,16 @@ class Identify:
             return None if found is None else native_principal(found)
         except InvalidToken as error:
             message = error.message
-            raise Refused(lambda endpoint: endpoint.unauthorized(*head, message, None)) from None
+            raise Refused(lambda head: head.unauthorized(message, None)) from None
         except InsufficientScope as error:
             message, scopes = error.message, list(error.scopes)
-            raise Refused(lambda endpoint: endpoint.unauthorized(*head, message, scopes)) from None
+            raise Refused(lambda head: head.unauthorized(message, scopes)) from None
         except Exception as error:
             from traceback import format_exception
 
             trace = "".join(format_exception(type(error), error, error.__traceback__))
             report(f"asgi(): principal= failed, so the request is answered with 500\n{trace}")
-            raise Refused(lambda endpoint: endpoint.unidentified(*head)) from None
+            raise Refused(lambda head: head.unidentified()) from None
 
     def _of_host(self, scope: Mapping[str, Any]) -> Any:
         """Whom Starlette's `AuthenticationMiddleware`, or one that speaks like it, has let in."""

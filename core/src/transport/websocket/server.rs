@@ -79,7 +79,7 @@ pub(crate) async fn serve<S>(peers: Arc<Peers>, stream: S, read: Bytes, mut stag
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
-    let limit = peers.endpoint.max_body();
+    let limit = peers.endpoint.admission().max_body();
     let config = WebSocketConfig::default()
         .read_buffer_size(READ_BUFFER)
         .write_buffer_size(WRITE_BUFFER)

@@ -10,7 +10,7 @@ use gudgeon::{
     http::{
         ConnectionId, Endpoint, EndpointConfig, EndpointInput, EndpointOutput, ExchangeId, Part,
     },
-    protocol::{LoggingLevel, Method, Question, json::to_raw},
+    protocol::{Frame, LoggingLevel, Method, Question, json::to_raw},
     router::{Components, Failure, Reply},
     session::{
         asking::AskId,
@@ -174,7 +174,7 @@ impl Player {
                 endpoint.handle(now, EndpointInput::TooLong(CONNECTION, limit));
             }
             (Wire::WebSocket, Machine::Endpoint(endpoint)) => {
-                endpoint.handle(now, EndpointInput::Message(CONNECTION, bytes));
+                endpoint.handle(now, EndpointInput::Message(CONNECTION, Frame::parse(bytes)));
             }
             (Wire::Sse, _) => {
                 let address = self.address.clone();
@@ -210,8 +210,10 @@ impl Player {
         let exchange = ExchangeId(self.next_exchange);
         self.next_exchange += 1;
         let Machine::Endpoint(endpoint) = &mut self.machine else { unreachable!() };
-        let body = body.to_owned().into();
-        endpoint.handle(self.now, EndpointInput::Request { exchange, head, body });
+        match endpoint.admission().head(head).and_then(|it| it.body(body.as_bytes())) {
+            Ok(request) => endpoint.handle(self.now, EndpointInput::Request(exchange, request)),
+            Err(refusal) => self.hear_part(refusal),
+        }
         self.drain();
     }
 
@@ -236,16 +238,7 @@ impl Player {
                     Some(
                         EndpointOutput::Exchange(_, part) | EndpointOutput::Connection(_, part),
                     ) => {
-                        match part {
-                            Part::Head { headers, body, .. } => {
-                                if let Some(session) = headers.get("mcp-session-id") {
-                                    session.to_str().unwrap().clone_into(&mut self.address);
-                                }
-                                self.hear(&body);
-                            }
-                            Part::Bytes(bytes) => self.hear(&bytes),
-                            Part::End => (),
-                        }
+                        self.hear_part(part);
                         continue;
                     }
                 },
@@ -267,6 +260,19 @@ impl Player {
                 }
                 _ => (),
             }
+        }
+    }
+
+    fn hear_part(&mut self, part: Part) {
+        match part {
+            Part::Head { headers, body, .. } => {
+                if let Some(session) = headers.get("mcp-session-id") {
+                    session.to_str().unwrap().clone_into(&mut self.address);
+                }
+                self.hear(&body);
+            }
+            Part::Bytes(bytes) => self.hear(&bytes),
+            Part::End => (),
         }
     }
 

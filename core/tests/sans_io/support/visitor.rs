@@ -180,8 +180,11 @@ impl Visitor {
         if let Some(principal) = &self.principal {
             head.extensions.insert(Arc::clone(principal));
         }
-        let body = body.to_owned().into();
-        self.handle(EndpointInput::Request { exchange: ExchangeId(id), head, body });
+        let exchange = ExchangeId(id);
+        match self.endpoint.admission().head(head).and_then(|it| it.body(body.as_bytes())) {
+            Ok(request) => self.handle(EndpointInput::Request(exchange, request)),
+            Err(refusal) => self.note(id, refusal),
+        }
         id
     }
 

@@ -69,6 +69,14 @@ where
     Ok(if rest.is_empty() { first } else { rest.freeze() })
 }
 
+/// Reads the body of a request that was refused, so that the client can read the error response. A client that waits for
+/// `100 Continue` sends none.
+pub(super) async fn discard<B: Body>(body: B, limit: usize, waits_for_leave: bool) {
+    if !waits_for_leave && !body.is_end_stream() {
+        drain(pin!(body), limit).await;
+    }
+}
+
 async fn drain<B: Body>(mut body: Pin<&mut B>, limit: usize) {
     let drained = async {
         let mut left = limit.saturating_mul(DRAIN_FACTOR);

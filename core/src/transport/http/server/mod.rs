@@ -168,14 +168,24 @@ pub(crate) async fn answer<B: Body>(
 ) -> Response<AnswerBody> {
     let (head, body) = request.into_parts();
     let waits_for_leave = head.headers.contains_key(header::EXPECT);
-    let body = match body::read(body, endpoint.max_body(), timeouts, waits_for_leave).await {
-        Ok(body) => body,
-        Err(refused) => {
+    let admitted = match endpoint.admission().head(head) {
+        Ok(head) => body::read(body, head.max_body(), timeouts, waits_for_leave)
+            .await
+            .map_err(|refused| head.refuse(&refused))
+            .map(|body| (head, body)),
+        Err(refusal) => {
+            body::discard(body, endpoint.admission().max_body(), waits_for_leave).await;
+            Err(refusal)
+        }
+    };
+    let (head, body) = match admitted {
+        Ok(admitted) => admitted,
+        Err(refusal) => {
             watch.inspect(|it| it.idle());
-            return AnswerBody::of(endpoint.refuse(&head, &refused));
+            return AnswerBody::of(refusal);
         }
     };
     let queue = ResponseQueue::new(watch.cloned());
-    let exchange = endpoint.request(head, body, Box::new(Arc::clone(&queue)));
+    let exchange = endpoint.request(head, &body, Box::new(Arc::clone(&queue)));
     Awaited::new(Arc::clone(endpoint), exchange, queue).response().await
 }

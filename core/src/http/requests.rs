@@ -1,0 +1,355 @@
+//! HTTP requests that were admitted: which session or stateless exchange each belongs to, and refusals that depend on what is
+//! in progress.
+
+use std::{sync::Arc, time::Instant};
+
+use http::{HeaderMap, HeaderValue, StatusCode, header, request::Parts};
+
+use super::{
+    Accepts, Endpoint, EndpointOutput, Exchange, ExchangeId, ExchangeOwner, HttpFacts, Part,
+    PeerId, PeerSession, Pump,
+    admission::{AdmittedRequest, Content, RequestHead},
+    reply, session,
+};
+use crate::{
+    error::{Fault, FaultKind, option_name},
+    protocol::{Frame, Id, Message, Method, Revision},
+    session::server::ServerSession,
+    wire::{self, McpHeaders, RequestEra},
+};
+
+/// Seconds after which a client that was told to wait may come back.
+const RETRY_AFTER: HeaderValue = HeaderValue::from_static("1");
+const CLOSING: &str = "the server is shutting down";
+const TOO_HEAVY: &str =
+    "the requests in flight are too long together: send this one again when some are answered";
+const TOO_MANY_TOLD: &str =
+    "too many notifications and requests are being handled: send this one again later";
+
+/// An HTTP request that waits for its answer.
+pub(super) struct HttpRequest {
+    pub(super) exchange: ExchangeId,
+    pub(super) facts: Arc<HttpFacts>,
+    pub(super) mcp_headers: McpHeaders,
+    pub(super) accepts: Accepts,
+    pub(super) cors: Option<Box<HeaderMap>>,
+    /// The id of the JSON-RPC request in its body, once that was read.
+    pub(super) request_id: Option<Id>,
+}
+
+impl<H: Clone> Endpoint<H> {
+    /// Whether a request may open a message connection here; else the answer to it.
+    pub fn admit_upgrade(&self, head: &Parts) -> Result<(), Part> {
+        let refuse = |status, headers, message: &str| {
+            Err(Part::Head { status, headers, body: reply::refusal_body(message), more: false })
+        };
+        self.admission.upgrade(head)?;
+        let message = match self.is_closing {
+            true => CLOSING.to_owned(),
+            false if self.connections.len() < self.config.max_sessions => return Ok(()),
+            false => too_many("connections", "max_sessions"),
+        };
+        refuse(StatusCode::SERVICE_UNAVAILABLE, wait_head(), &message)
+    }
+
+    pub(super) fn handle_request(
+        &mut self,
+        now: Instant,
+        exchange: ExchangeId,
+        request: AdmittedRequest<'_>,
+    ) {
+        let AdmittedRequest { head, content } = request;
+        let RequestHead { facts, mcp_headers, accepts, cors } = head;
+        let facts = Arc::new(facts);
+        let request_id = content.frame().and_then(id_of);
+        let mut request = HttpRequest { exchange, facts, mcp_headers, accepts, cors, request_id };
+        if self.is_closing {
+            // As for every refusal that comes before the body is looked at.
+            request.request_id = None;
+            return self.refuse_for_now(request, CLOSING);
+        }
+        match content {
+            Content::Post(frame, era) => self.post(now, request, frame, era),
+            Content::Get => self.get(now, request),
+            Content::Delete => self.delete(now, request),
+            Content::OpenLegacySse { path } => self.open_legacy_sse(now, request, &path),
+            Content::PostLegacySse { session, frame } => {
+                self.post_legacy_sse(now, request, session.as_deref(), frame);
+            }
+        }
+    }
+
+    fn post(&mut self, now: Instant, request: HttpRequest, frame: Frame<'_>, era: RequestEra) {
+        if let Some(why) = self.too_much(&frame) {
+            return self.refuse_for_now(request, &why);
+        }
+        match era {
+            RequestEra::Dialect => {
+                let machine = ServerSession::for_dialect(Arc::clone(&self.session));
+                self.post_alone(now, request, frame, machine);
+            }
+            RequestEra::Legacy if self.admission.has_sessions() => {
+                self.post_legacy(now, request, frame);
+            }
+            // Without sessions it is told which versions there are.
+            RequestEra::Legacy if is_initialize(&frame) => {
+                let machine = ServerSession::new(Arc::clone(&self.session));
+                self.post_alone(now, request, frame, machine);
+            }
+            RequestEra::Legacy | RequestEra::Modern => self.post_modern(now, request, frame),
+        }
+    }
+
+    /// Why a message is sent away while too much is in flight: what starts handlers is. Answers and cancellations make
+    /// less of it.
+    pub(super) fn too_much(&self, frame: &Frame<'_>) -> Option<String> {
+        if self.in_flight() < self.config.max_in_flight && !self.engine.is_full() {
+            return None;
+        }
+        let of_one = |it: &Result<Message<'_>, _>| match it {
+            Ok(Message::Request { .. }) if self.engine.is_heavy() => Some(TOO_HEAVY.to_owned()),
+            Ok(Message::Request { .. }) if self.in_flight() >= self.config.max_in_flight => {
+                Some(too_many("requests in flight", "max_in_flight"))
+            }
+            Ok(Message::Notification { method, .. }) if self.engine.listens_to(method) => {
+                Some(TOO_MANY_TOLD.to_owned())
+            }
+            _ => None,
+        };
+        match frame {
+            Frame::One(message) => of_one(message),
+            Frame::Batch(messages) => messages.iter().find_map(of_one),
+        }
+    }
+
+    fn post_modern(&mut self, now: Instant, mut request: HttpRequest, frame: Frame<'_>) {
+        match &frame {
+            Frame::One(Ok(Message::Response { .. })) => {
+                let message = "answers are not POSTed in 2026-07-28: send the request again with inputResponses";
+                return self.refuse_request(request, StatusCode::BAD_REQUEST, message);
+            }
+            Frame::One(Err(malformed)) if malformed.is_response => {
+                let message = malformed.message.clone();
+                return self.refuse_request(request, StatusCode::BAD_REQUEST, &message);
+            }
+            Frame::One(Ok(Message::Request { method, .. }))
+                if *method == Method::Listen.as_str() && !request.accepts.stream =>
+            {
+                let message =
+                    "subscriptions/listen answers with text/event-stream: list it in Accept";
+                return self.refuse_request(request, StatusCode::NOT_ACCEPTABLE, message);
+            }
+            _ => (),
+        }
+        let mcp_headers = std::mem::take(&mut request.mcp_headers);
+        let machine = ServerSession::for_exchange(Arc::clone(&self.session), mcp_headers);
+        self.post_alone(now, request, frame, machine);
+    }
+
+    /// Serves a request that belongs to no session: the machine lives as long as its answer takes.
+    fn post_alone(
+        &mut self,
+        now: Instant,
+        request: HttpRequest,
+        frame: Frame<'_>,
+        machine: ServerSession,
+    ) {
+        let HttpRequest { exchange: id, facts, accepts, cors, request_id, .. } = request;
+        let mut peer = Box::new(PeerSession::new(PeerId::Exchange(id), machine));
+        let mut pump = Pump { now, engine: &mut self.engine, facts: Some(&facts) };
+        let mut sent = Vec::new();
+        peer.handle(&mut pump, 0, session::Input::Parsed(frame), |it| sent.push(it));
+        let is_silent = sent.is_empty() && peer.is_idle();
+        let mut exchange = Exchange {
+            owner: ExchangeOwner::Modern(peer),
+            accepts,
+            is_streaming: false,
+            quiet_since: now,
+            cors,
+            request_id,
+        };
+        if is_silent {
+            let status = StatusCode::ACCEPTED;
+            self.respond(id, &mut exchange, status, HeaderMap::new(), Vec::new(), false);
+        } else if !self.deliver(now, id, &mut exchange, sent) {
+            self.exchanges.insert(id, exchange);
+        }
+    }
+
+    fn post_legacy(&mut self, now: Instant, request: HttpRequest, frame: Frame<'_>) {
+        let is_initialize = is_initialize(&frame);
+        let owner = request.facts.principal.as_deref();
+        let known =
+            request.facts.session_id.as_ref().map(|it| self.sessions.number(it, owner, false));
+        let number = match known.flatten() {
+            Some(number) => number,
+            None if is_initialize => return self.initialize(now, request, frame),
+            None if matches!(frame, Frame::One(Err(_))) => {
+                return self.refuse_frame(request, frame);
+            }
+            None if known.is_some() => return self.refuse_session(request),
+            None => {
+                let message = "Mcp-Session-Id is missing: send initialize first, or a request of 2026-07-28 with its params._meta";
+                return self.refuse_request(request, StatusCode::BAD_REQUEST, message);
+            }
+        };
+        if let Err(message) = self.check_version(&request.mcp_headers)
+            && !is_initialize
+        {
+            return self.refuse_request(request, StatusCode::BAD_REQUEST, &message);
+        }
+        self.post_to_session(now, request, number, frame);
+    }
+
+    fn initialize(&mut self, now: Instant, request: HttpRequest, frame: Frame<'_>) {
+        if self.sessions.len() >= self.config.max_sessions {
+            return self.refuse_for_now(request, &too_many("sessions", "max_sessions"));
+        }
+        let machine = ServerSession::new(Arc::clone(&self.session));
+        let owner = request.facts.principal.as_deref();
+        let session = self.sessions.create(now, machine, owner);
+        let number = session.number;
+        self.sessions.put(session);
+        self.post_to_session(now, request, number, frame);
+        let opened = |it: &mut super::sessions::Session| it.peer.machine.agreed().is_some();
+        if !self.sessions.get_mut(number).is_some_and(opened) {
+            self.end_session(now, number);
+        }
+    }
+
+    fn post_to_session(
+        &mut self,
+        now: Instant,
+        request: HttpRequest,
+        number: u64,
+        frame: Frame<'_>,
+    ) {
+        let HttpRequest { exchange: id, facts, accepts, cors, request_id, .. } = request;
+        let Some(session) = self.sessions.get_mut(number) else { return };
+        let stream = session.open(id, false);
+        let facts = match facts.session_id {
+            Some(_) => facts,
+            None => Arc::new(HttpFacts {
+                headers: facts.headers.clone(),
+                session_id: Some(Arc::clone(&session.id)),
+                principal: facts.principal.clone(),
+            }),
+        };
+        let exchange = Exchange {
+            owner: ExchangeOwner::Stream { session: number, stream },
+            accepts,
+            is_streaming: false,
+            quiet_since: now,
+            cors,
+            request_id,
+        };
+        self.exchanges.insert(id, exchange);
+        let input = session::Input::Parsed(frame);
+        self.with_session(now, number, stream, Some(&facts), input);
+        // A stream that no call will answer has nothing more to say.
+        if let Some(session) = self.sessions.get_mut(number)
+            && session.stream(stream).is_some()
+            && !session.peer.is_busy(stream)
+        {
+            session.close(stream);
+            if let Some(mut exchange) = self.exchanges.remove(&id) {
+                let status = StatusCode::ACCEPTED;
+                self.respond(id, &mut exchange, status, HeaderMap::new(), Vec::new(), false);
+            }
+        }
+    }
+
+    /// Without the header a session goes on in what it agreed on (2025-11-25, Transports, "Protocol Version Header").
+    pub(super) fn check_version(&self, mcp_headers: &McpHeaders) -> Result<(), String> {
+        let Some(claimed) = mcp_headers.protocol_version() else { return Ok(()) };
+        match Revision::parse(claimed) {
+            Some(revision) if self.session.revisions.contains(&revision) => Ok(()),
+            _ => {
+                let spoken: Vec<_> = self.session.revisions.iter().map(|it| it.as_str()).collect();
+                Err(format!(
+                    "MCP-Protocol-Version {claimed:?} is not spoken here: {}",
+                    spoken.join(", ")
+                ))
+            }
+        }
+    }
+
+    pub(super) fn refuse_session(&mut self, request: HttpRequest) {
+        let message = "no such session, or it has ended: send initialize to open a new one";
+        self.refuse_request(request, StatusCode::NOT_FOUND, message);
+    }
+
+    /// Refuses what is no message at all.
+    pub(super) fn refuse_frame(&mut self, request: HttpRequest, frame: Frame<'_>) {
+        let Frame::One(Err(malformed)) = frame else { return };
+        let kind = match malformed.unreadable {
+            true => FaultKind::Unreadable,
+            false => FaultKind::InvalidRequest,
+        };
+        self.fail(request, Fault::new(kind, malformed.message));
+    }
+
+    /// Answers with a fault of no request's. The id is left out once the peer is known to be new enough for that.
+    pub(super) fn fail(&mut self, request: HttpRequest, fault: Fault) {
+        let wire = wire::spoken_by(&request.mcp_headers);
+        let Some((status, body)) = reply::fault(wire, None, fault) else { return };
+        self.answer_request(request, status, reply::json_head(), body);
+    }
+
+    pub(super) fn refuse_request(
+        &mut self,
+        request: HttpRequest,
+        status: StatusCode,
+        message: &str,
+    ) {
+        let body = reply::refusal_of(request.request_id.as_ref(), message);
+        self.answer_request(request, status, reply::json_head(), body);
+    }
+
+    /// Not now: the client may try again.
+    pub(super) fn refuse_for_now(&mut self, request: HttpRequest, message: &str) {
+        let body = reply::refusal_of(request.request_id.as_ref(), message);
+        self.answer_request(request, StatusCode::SERVICE_UNAVAILABLE, wait_head(), body);
+    }
+
+    pub(super) fn answer_request(
+        &mut self,
+        request: HttpRequest,
+        status: StatusCode,
+        mut headers: HeaderMap,
+        body: Vec<u8>,
+    ) {
+        if let Some(cors) = request.cors {
+            headers.extend(*cors);
+        }
+        self.answer(request.exchange, Part::Head { status, headers, body, more: false });
+    }
+
+    fn answer(&mut self, exchange: ExchangeId, part: Part) {
+        self.outputs.push_back(EndpointOutput::Exchange(exchange, part));
+    }
+}
+
+/// The id of the one request that this is.
+pub(super) fn id_of(frame: &Frame<'_>) -> Option<Id> {
+    match frame {
+        Frame::One(Ok(Message::Request { id, .. })) => Some(id.clone()),
+        _ => None,
+    }
+}
+
+/// A limit is reached; `option` sets it.
+pub(super) fn too_many(what: &str, option: &str) -> String {
+    format!("too many {what} (option {})", option_name(option))
+}
+
+fn is_initialize(frame: &Frame<'_>) -> bool {
+    let Frame::One(Ok(Message::Request { method, .. })) = frame else { return false };
+    *method == Method::Initialize.as_str()
+}
+
+fn wait_head() -> HeaderMap {
+    let mut headers = reply::json_head();
+    headers.insert(header::RETRY_AFTER, RETRY_AFTER);
+    headers
+}
