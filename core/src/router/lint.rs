@@ -4,10 +4,12 @@
 use serde_json::{Map, Value};
 
 use super::names::is_letter;
-use crate::protocol::Tool;
+use crate::{protocol::Tool, schema::Schema};
 
 /// The longest tool name that every known host accepts.
 const MAX_NAME: usize = 64;
+/// The most characters of a pattern that are shown.
+const MAX_PATTERN_SHOWN: usize = 100;
 /// Keywords that hosts reject at the top level of an input schema.
 const CHOICES: [&str; 5] = ["anyOf", "oneOf", "allOf", "not", "enum"];
 /// Keywords whose values are a map of schemas, a list of schemas, and a single schema.
@@ -27,7 +29,7 @@ const HOLDING: [&str; 9] = [
 ];
 
 /// Returns one message per problem, even if it occurs several times.
-pub(super) fn tool(tool: &Tool) -> Vec<String> {
+pub(super) fn tool(tool: &Tool, input: &Schema) -> Vec<String> {
     let mut found = Found { tool: &tool.name, texts: Vec::new(), kinds: Vec::new() };
     if tool.name.contains('.') {
         found.add("name", "its name has a \".\", which some hosts reject, that accept letters, digits, \"_\" and \"-\" only: use \"_\"");
@@ -39,6 +41,10 @@ pub(super) fn tool(tool: &Tool) -> Vec<String> {
                 "its name is longer than the {MAX_NAME} characters that hosts accept: shorten it"
             ),
         );
+    }
+    for pattern in input.backtracking_patterns() {
+        let pattern: String = pattern.chars().take(MAX_PATTERN_SHOWN).collect();
+        found.add("pattern", &format!("matching {pattern:?} needs look-around or back-references, so a long text may be refused because it takes too many steps: use a pattern without them, or limit the text with maxLength"));
     }
     // An unreadable schema was rejected at registration.
     if let Ok(Value::Object(schema)) = serde_json::from_str(tool.input_schema.get()) {

@@ -113,7 +113,7 @@ impl<H> Component for RegisteredTool<H> {
     }
 
     fn lint(&self) -> Vec<String> {
-        lint::tool(&self.tool)
+        lint::tool(&self.tool, &self.input)
     }
 
     fn update(&mut self, changes: &Changes) -> Result<(), Error> {

@@ -259,6 +259,10 @@ fn features_that_hosts_reject_are_reported_at_registration() {
         (warnings("admin.list", object()), "tool \"admin.list\": its name has a \".\""),
         (warnings(&"x".repeat(65), object()), "longer than the 64 characters"),
         (
+            warnings("t", property(json!({"type": "string", "pattern": "(?=.*a).{8,}"}))),
+            "matching \"(?=.*a).{8,}\" needs look-around",
+        ),
+        (
             warnings("t", with("$schema", json!("https://json-schema.org/draft/2020-12/schema"))),
             "tool \"t\": its input schema has \"$schema\"",
         ),
