@@ -5,6 +5,8 @@ import { type Head, MAX_UNREAD, type Mounted } from "./mounted.js";
 const EMPTY = new Uint8Array();
 /** The bytes read beyond the limit, since many clients read no answer while they send. */
 const MAX_DISCARDED = 64 * 1024 * 1024;
+/** The time for which the body of a refused request is read. */
+const DISCARD_MS = 1_000;
 
 /** Answers a request of a host with the `fetch` interface. */
 export async function answerFetch(mounted: Mounted, request: Request, principal?: Principal): Promise<Response> {
@@ -13,7 +15,10 @@ export async function answerFetch(mounted: Mounted, request: Request, principal?
     throw new TypeError("app.fetch(request): the request's body was read before; pass request.clone()");
   }
   const admitted = mounted.admit({ ...headOf(request), principal });
-  if (!("number" in admitted)) return new Response(...respond(admitted));
+  if (!("number" in admitted)) {
+    await discardBody(request);
+    return new Response(...respond(admitted));
+  }
   const body = await readBody(request, mounted.maxBody);
   if (typeof body === "string") {
     const refusal = mounted.refuse(admitted);
@@ -118,6 +123,22 @@ async function readBody(request: Request, limit: number): Promise<Uint8Array | "
   } catch {
     // The client left while sending its body; to the host this is no error of the server.
     return "gone";
+  }
+}
+
+/** Reads some of a body that nobody needs, since many clients read no answer while they send. */
+async function discardBody(request: Request): Promise<void> {
+  if (!request.body) return;
+  const reader: ReadableStreamDefaultReader<Uint8Array> = request.body.getReader();
+  let size = 0;
+  const timer = setTimeout(() => void reader.cancel().catch(() => {}), DISCARD_MS);
+  try {
+    for (let read = await reader.read(); !read.done && size < MAX_DISCARDED; read = await reader.read()) size += read.value.byteLength;
+  } catch {
+    // The client left while sending.
+  } finally {
+    clearTimeout(timer);
+    await reader.cancel().catch(() => {});
   }
 }
 
