@@ -1,10 +1,18 @@
-"""Checks that the core without default features does not depend on tokio."""
+"""Checks what the core depends on: no tokio without features, neither hyper nor rustls for a server over stdio."""
 
 import subprocess
 import sys
 
-command = ["cargo", "tree", "--package", "gudgeon", "--no-default-features", "--edges", "normal", "--prefix", "none"]
-tree = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-print(tree)
-found = [line for line in tree.splitlines() if line.startswith(("tokio ", "rustix ", "mio "))]
-sys.exit(f"not sans-IO: {found}" if found else 0)
+FORBIDDEN = {
+    "": ("tokio", "rustix", "mio"),
+    "server": ("hyper", "rustls", "tungstenite", "tokio-tungstenite", "tokio-rustls"),
+}
+COMMAND = ["cargo", "tree", "--package", "gudgeon", "--no-default-features", "--edges", "normal", "--prefix", "none"]
+
+for features, forbidden in FORBIDDEN.items():
+    command = [*COMMAND, "--features", features]
+    tree = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    print(tree)
+    found = [line for line in tree.splitlines() if line.split(" ")[0] in forbidden]
+    if found:
+        sys.exit(f"with the features {features!r} gudgeon must not depend on {found}")

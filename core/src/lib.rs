@@ -2,6 +2,14 @@
 //!
 //! The modules below are listed from the lowest layer to the highest; a module uses only modules above it in this
 //! list.
+//!
+//! # Features
+//!
+//! - `server`: [`Server`] over stdio, in-memory streams and transports of your own. It compiles neither hyper nor rustls.
+//! - `http`: servers over HTTP, WebSocket, TCP and Unix sockets, with TLS, and as a tower service. Includes `server`.
+//! - `client` (default): `Client`. Includes `http`.
+//!
+//! Without any feature only the modules without IO are left.
 
 #![forbid(unsafe_code)]
 
@@ -18,21 +26,23 @@ pub mod peer;
 pub mod testing;
 
 // Threads, clocks and tokio are used only by the modules below.
-#[cfg(feature = "runtime")]
+#[cfg(feature = "server")]
 pub mod driver;
-#[cfg(feature = "runtime")]
+#[cfg(feature = "server")]
 pub mod transport;
-#[cfg(feature = "runtime")]
+#[cfg(feature = "server")]
 pub mod server;
-#[cfg(feature = "runtime")]
+#[cfg(feature = "client")]
 pub mod client;
 
-#[cfg(feature = "runtime")]
+#[cfg(feature = "client")]
 pub use client::Client;
 pub use error::Error;
 pub use protocol::{Completion, Revision};
-#[cfg(feature = "runtime")]
+#[cfg(feature = "server")]
 pub use server::{
-    Audio, CompletionInput, Context, Cors, File, HttpOptions, HttpService, Image, Json, List,
-    Listening, Prompt, Registry, Resource, ResourceNotFound, Server, Tool, ToolError, ask,
+    Audio, CompletionInput, Context, File, Image, Json, List, Prompt, Registry, Resource,
+    ResourceNotFound, Server, Tool, ToolError, ask,
 };
+#[cfg(feature = "http")]
+pub use server::{Cors, HttpOptions, HttpService, Listening};

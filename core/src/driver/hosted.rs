@@ -15,6 +15,10 @@ pub(crate) type Wait<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
 /// An endpoint whose shell runs the work of every input at once. Transports move bytes, and do not know what a handler
 /// is.
+#[cfg_attr(
+    not(feature = "http"),
+    expect(dead_code, reason = "without HTTP only streams are served")
+)]
 pub(crate) trait HostedEndpoint: Send + Sync {
     /// The checks of an HTTP request that come before its body is read.
     fn admission(&self) -> &Admission;

@@ -14,13 +14,11 @@ use http::{Request, Response};
 use http_body::Body;
 use tokio::task::JoinHandle;
 
-use super::{registry::Hub, run::Runner};
+use super::{endpoint::endpoint, registry::Hub};
 use crate::{
-    driver::{EndpointServer, HostedEndpoint, hosted, keep_time},
-    engine::TestMode,
+    driver::{HostedEndpoint, keep_time},
     error::Error,
     http::{Cors, EndpointConfig},
-    session::server::HttpFacts,
     transport::{
         http::server::{self as transport, AnswerBody},
         listen::ListenOptions,
@@ -219,18 +217,4 @@ impl fmt::Debug for HttpService {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HttpService").finish_non_exhaustive()
     }
-}
-
-/// Creates an endpoint with a runner for its handlers.
-pub(super) fn endpoint(
-    hub: &Hub,
-    config: EndpointConfig,
-    test: Option<(TestMode, Option<HttpFacts>)>,
-) -> Arc<dyn HostedEndpoint> {
-    let server = hub.attach(|components| match test {
-        None => EndpointServer::new(components, config),
-        Some((mode, facts)) => EndpointServer::for_test(components, config, mode, facts),
-    });
-    let runner = Runner::new(Arc::clone(&server) as Arc<_>, hub.visibility_filter());
-    hosted(server, Arc::new(runner))
 }

@@ -7,10 +7,14 @@ mod common;
 mod connection;
 mod content;
 mod context;
+mod endpoint;
 mod error;
 mod forms;
 mod handler;
+#[cfg(feature = "http")]
 mod http;
+#[cfg(feature = "http")]
+mod listen;
 pub mod kind;
 pub mod middleware;
 mod pace;
@@ -32,13 +36,14 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use serde_json::Value;
 
+#[cfg(feature = "http")]
+pub use self::http::{HttpOptions, HttpService};
 pub use self::{
     answer::{Answer, Output},
     content::{Audio, File, Image, Json},
     context::Context,
     error::{ResourceNotFound, ToolError},
     handler::{Arguments, CompletionInput, Handler, form},
-    http::{HttpOptions, HttpService},
     prompt::Prompt,
     registry::{Component, Registry},
     resource::Resource,
@@ -56,15 +61,15 @@ use crate::{
     driver::state_keys, error::Error, framing::DEFAULT_LINE_LIMIT, protocol::Implementation,
     router::ServerFacts,
 };
+#[cfg(feature = "http")]
 pub use crate::{
     http::Cors,
-    router::List,
     transport::{
-        Transport,
         http::server::{AnswerBody, GivenUp},
         listen::Listening,
     },
 };
+pub use crate::{router::List, transport::Transport};
 
 /// The default time for pending calls to finish at shutdown.
 const GRACE: Duration = Duration::from_secs(2);
@@ -97,6 +102,7 @@ const GRACE: Duration = Duration::from_secs(2);
 pub struct Server {
     hub: Arc<Hub>,
     limits: Limits,
+    #[cfg(feature = "http")]
     http: HttpOptions,
     at_start: Vec<Hook<Result<(), ToolError>>>,
     at_shutdown: Vec<Hook<()>>,
@@ -116,6 +122,7 @@ impl Server {
         Self {
             hub: Arc::new(Hub::new(components)),
             limits: Limits { line: DEFAULT_LINE_LIMIT, grace: GRACE },
+            #[cfg(feature = "http")]
             http: HttpOptions::default(),
             at_start: Vec::new(),
             at_shutdown: Vec::new(),

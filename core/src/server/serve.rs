@@ -1,19 +1,11 @@
 //! Ways of serving, hooks around it, and termination signals.
 
-use std::{io::Write as _, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use super::{
-    HttpService, Listening, Server, ToolError, Transport, handler::BoxFuture, http, registry::Hub,
-    run::report, stdio, wire,
-};
-use crate::{
-    engine::TestMode,
-    error::{Error, ErrorKind},
-    session::server::HttpFacts,
-    transport::listen::{self, Address},
-};
+use super::{Server, ToolError, Transport, handler::BoxFuture, stdio, wire};
+use crate::error::Error;
 
 /// The time for a peer to read what is queued when the server ends.
 pub(super) const LAST_WORDS: Duration = Duration::from_secs(1);
@@ -99,68 +91,13 @@ impl Server {
         if served.is_ok() {
             served = match at {
                 "stdio" => stdio::serve(&self.hub, self.limits).await,
-                _ => listening(&self.hub, self.listen(at)).await,
+                _ => self.serve_at(at).await,
             };
         }
         for hook in self.at_shutdown {
             hook().await;
         }
         served
-    }
-
-    /// Listens at an address and serves connections until the result is dropped or shut down: `http://host:port/path`
-    /// and `https://…` (with [`HttpOptions::tls`]), which include WebSocket, `tcp://host:port` and `unix:/path`. With
-    /// port 0 the system chooses a free port. Must be called inside a tokio runtime.
-    ///
-    /// ```
-    /// # use gudgeon::{Client, Server, client::Target};
-    /// # #[tokio::main]
-    /// # async fn main() -> Result<(), gudgeon::error::Error> {
-    /// let server = Server::new("shelf").tool("open", || async { "open" });
-    /// let listening = server.listen("http://127.0.0.1:0/mcp").await?;
-    /// let client = Client::connect(Target::url(listening.url())?).await?;
-    /// assert_eq!(client.list_tools().await?.len(), 1);
-    /// client.close().await;
-    /// listening.shut_down().await;
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    /// Errors if the address can't be bound or an option is invalid.
-    pub async fn listen(&self, at: &str) -> Result<Listening, Error> {
-        let at: Address = if at == "stdio" {
-            return Err(Error::misuse(
-                "\"stdio\" is not an address to listen at; call run() to serve it",
-            ));
-        } else {
-            at.parse()?
-        };
-        let config = self.http.endpoint(at.endpoint_config());
-        let endpoint = http::endpoint(&self.hub, config, None);
-        listen::open(&at, endpoint, self.http.listen(self.limits.line)).await
-    }
-
-    /// Returns the server as a [`tower_service::Service`], to mount in axum at any path or serve with hyper. Must be
-    /// called inside a tokio runtime.
-    ///
-    /// ```
-    /// # use gudgeon::Server;
-    /// # use tower_service::Service as _;
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let mut service = Server::new("shelf").into_service();
-    /// let request = http::Request::get("http://127.0.0.1/mcp")
-    ///     .header("host", "127.0.0.1")
-    ///     .header("accept", "text/event-stream")
-    ///     .body(String::new())?;
-    /// let response = service.call(request).await?;
-    /// assert_eq!(response.status(), 400, "GET belongs to a session");
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn into_service(self) -> HttpService {
-        HttpService::new(&self.hub, &self.http)
     }
 
     /// Serves a client over a pair of streams with one message per line, until the reader ends. Can be called several
@@ -237,10 +174,18 @@ impl Server {
         wire::transport(Arc::clone(&self.hub), self.limits, transport)
     }
 
+    #[cfg(not(feature = "http"))]
+    async fn serve_at(&self, at: &str) -> Result<(), Error> {
+        Err(Error::misuse(format!(
+            "{at:?} can't be served, because gudgeon was built without its feature \"http\": enable it, or serve \"stdio\""
+        )))
+    }
+
     /// Like [`Server::serve`], for tests.
+    #[cfg(feature = "client")]
     pub(crate) fn serve_test<R, W>(
         &self,
-        test: (TestMode, Option<HttpFacts>),
+        test: (crate::engine::TestMode, Option<crate::session::server::HttpFacts>),
         reader: R,
         writer: W,
     ) -> impl Future<Output = ()> + Send + use<R, W>
@@ -250,39 +195,6 @@ impl Server {
     {
         wire::streams(Arc::clone(&self.hub), self.limits, Some(test), reader, writer)
     }
-}
-
-/// Serves until a termination signal; a second signal stops at once.
-async fn listening(
-    hub: &Hub,
-    begun: impl Future<Output = Result<Listening, Error>>,
-) -> Result<(), Error> {
-    let unheard = |it: std::io::Error| {
-        Error::new(ErrorKind::Connect, format!("signal handlers can't be installed: {it}"))
-            .caused_by(it)
-    };
-    // Installed before the server can be reached.
-    let told = told_to_end().map_err(unheard)?;
-    let listening = begun.await?;
-    if let Some(warning) = listening.warning() {
-        report(warning);
-    }
-    announce(&hub.edit(|it| it.server.info.name.clone()), listening.url());
-    told.await;
-    let again = told_to_end().map_err(unheard)?;
-    tokio::select! {
-        () = listening.shut_down() => (),
-        () = again => (),
-    }
-    Ok(())
-}
-
-/// Writes the URL on a line of its own, because programs that start servers read it.
-fn announce(name: &str, url: &str) {
-    let name = if name.is_empty() { "gudgeon" } else { name };
-    tracing::info!("{name} serves {url}");
-    // A closed standard error must not prevent serving.
-    let _ = writeln!(std::io::stderr(), "{name} serves (Ctrl-C ends it)\n{url}");
 }
 
 /// Installs handlers for termination signals; the returned future completes at the first one.

@@ -2,7 +2,9 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::{HttpOptions, Server};
+#[cfg(feature = "http")]
+use super::HttpOptions;
+use super::Server;
 use crate::{
     driver::state_keys,
     protocol::{Dialect, Icon, Revision},
@@ -155,6 +157,7 @@ impl Server {
     ///
     /// # Panics
     /// Panics if an entry of `allowed_hosts`, `allowed_origins`, `cors` or `public_url` can match nothing.
+    #[cfg(feature = "http")]
     #[track_caller]
     pub fn http(mut self, options: HttpOptions) -> Self {
         options.check().unwrap_or_else(|error| panic!("{error}"));

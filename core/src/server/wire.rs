@@ -8,7 +8,7 @@ use tokio::{
 };
 
 use super::{
-    http::endpoint,
+    endpoint::endpoint,
     registry::Hub,
     serve::{LAST_WORDS, Limits},
 };

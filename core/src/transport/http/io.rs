@@ -1,15 +1,12 @@
-//! Adapters between tokio and hyper: byte streams, and bodies of known length.
+//! An adapter between tokio and hyper: byte streams.
 
 use std::{
-    convert::Infallible,
     io,
     mem::MaybeUninit,
     pin::Pin,
     task::{Context, Poll, ready},
 };
 
-use bytes::Bytes;
-use http_body::{Body, Frame, SizeHint};
 use hyper::rt::{Read, ReadBufCursor, Write};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
@@ -62,36 +59,5 @@ impl<T: AsyncWrite + Unpin> Write for HyperIo<T> {
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.0).poll_write_vectored(context, slices)
-    }
-}
-
-/// A body of known length that is sent in one piece.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Whole(Bytes);
-
-impl Whole {
-    pub(crate) fn new(bytes: impl Into<Bytes>) -> Self {
-        Self(bytes.into())
-    }
-}
-
-impl Body for Whole {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let bytes = std::mem::take(&mut self.0);
-        Poll::Ready((!bytes.is_empty()).then(|| Ok(Frame::data(bytes))))
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.0.len() as u64)
     }
 }

@@ -1,5 +1,6 @@
 //! WebSocket: one message per WebSocket message.
 
+#[cfg(feature = "client")]
 pub(crate) mod client;
 pub(crate) mod server;
 

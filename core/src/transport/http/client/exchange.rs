@@ -6,7 +6,9 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, Request, header};
 
 use super::{
-    News, Shared, events, legacy_sse,
+    News, Shared,
+    body::Whole,
+    events, legacy_sse,
     message::{Kind, Message, answers},
     reply::{Media, Reply, Unread, is_modern},
     too_long,
@@ -14,7 +16,7 @@ use super::{
 use crate::{
     error::{Error, ErrorKind},
     protocol::{ErrorObject, Id, Method as Rpc},
-    transport::{Url, http::io::Whole},
+    transport::Url,
     wire::{self, headers},
 };
 

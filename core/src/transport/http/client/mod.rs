@@ -3,6 +3,7 @@
 //! [`HttpWire`] belongs to the owner of the session. It alone decides whether a message is sent or queued, and never
 //! blocks. Each exchange is a task that reports through [`News`].
 
+mod body;
 mod events;
 mod exchange;
 mod legacy_sse;

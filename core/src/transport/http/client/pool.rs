@@ -9,13 +9,10 @@ use http::{Request, Response};
 use hyper::{body::Incoming, client::conn::http1};
 use tokio::time::Instant;
 
+use super::body::Whole;
 use crate::{
     error::{Error, ErrorKind},
-    transport::{
-        Url,
-        dial::dial,
-        http::io::{HyperIo, Whole},
-    },
+    transport::{Url, dial::dial, http::io::HyperIo},
 };
 
 /// The maximum idle time of a connection: many servers close a connection after 5 s, and one about to be closed must

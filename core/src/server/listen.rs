@@ -1,0 +1,107 @@
+//! Serving at an address, and inside a tower application.
+
+use std::io::Write as _;
+
+use super::{
+    HttpService, Listening, Server, endpoint::endpoint, registry::Hub, run::report,
+    serve::told_to_end,
+};
+use crate::{
+    error::{Error, ErrorKind},
+    transport::listen::{self, Address},
+};
+
+impl Server {
+    /// Listens at an address and serves connections until the result is dropped or shut down: `http://host:port/path`
+    /// and `https://…` (with [`HttpOptions::tls`]), which include WebSocket, `tcp://host:port` and `unix:/path`. With
+    /// port 0 the system chooses a free port. Must be called inside a tokio runtime.
+    ///
+    /// ```
+    /// # use gudgeon::{Client, Server, client::Target};
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), gudgeon::error::Error> {
+    /// let server = Server::new("shelf").tool("open", || async { "open" });
+    /// let listening = server.listen("http://127.0.0.1:0/mcp").await?;
+    /// let client = Client::connect(Target::url(listening.url())?).await?;
+    /// assert_eq!(client.list_tools().await?.len(), 1);
+    /// client.close().await;
+    /// listening.shut_down().await;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Errors if the address can't be bound or an option is invalid.
+    pub async fn listen(&self, at: &str) -> Result<Listening, Error> {
+        let at: Address = if at == "stdio" {
+            return Err(Error::misuse(
+                "\"stdio\" is not an address to listen at; call run() to serve it",
+            ));
+        } else {
+            at.parse()?
+        };
+        let config = self.http.endpoint(at.endpoint_config());
+        let endpoint = endpoint(&self.hub, config, None);
+        listen::open(&at, endpoint, self.http.listen(self.limits.line)).await
+    }
+
+    /// Returns the server as a [`tower_service::Service`], to mount in axum at any path or serve with hyper. Must be
+    /// called inside a tokio runtime.
+    ///
+    /// ```
+    /// # use gudgeon::Server;
+    /// # use tower_service::Service as _;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let mut service = Server::new("shelf").into_service();
+    /// let request = http::Request::get("http://127.0.0.1/mcp")
+    ///     .header("host", "127.0.0.1")
+    ///     .header("accept", "text/event-stream")
+    ///     .body(String::new())?;
+    /// let response = service.call(request).await?;
+    /// assert_eq!(response.status(), 400, "GET belongs to a session");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn into_service(self) -> HttpService {
+        HttpService::new(&self.hub, &self.http)
+    }
+
+    /// Serves at an address until a termination signal.
+    pub(super) async fn serve_at(&self, at: &str) -> Result<(), Error> {
+        listening(&self.hub, self.listen(at)).await
+    }
+}
+
+/// Serves until a termination signal; a second signal stops at once.
+async fn listening(
+    hub: &Hub,
+    begun: impl Future<Output = Result<Listening, Error>>,
+) -> Result<(), Error> {
+    let unheard = |it: std::io::Error| {
+        Error::new(ErrorKind::Connect, format!("signal handlers can't be installed: {it}"))
+            .caused_by(it)
+    };
+    // Installed before the server can be reached.
+    let told = told_to_end().map_err(unheard)?;
+    let listening = begun.await?;
+    if let Some(warning) = listening.warning() {
+        report(warning);
+    }
+    announce(&hub.edit(|it| it.server.info.name.clone()), listening.url());
+    told.await;
+    let again = told_to_end().map_err(unheard)?;
+    tokio::select! {
+        () = listening.shut_down() => (),
+        () = again => (),
+    }
+    Ok(())
+}
+
+/// Writes the URL on a line of its own, because programs that start servers read it.
+fn announce(name: &str, url: &str) {
+    let name = if name.is_empty() { "gudgeon" } else { name };
+    tracing::info!("{name} serves {url}");
+    // A closed standard error must not prevent serving.
+    let _ = writeln!(std::io::stderr(), "{name} serves (Ctrl-C ends it)\n{url}");
+}
