@@ -24,6 +24,9 @@ const BEHIND: usize = 2 * MAX_UNWRITTEN;
 /// Bytes of changes that wait, and are more than a peer can catch up with.
 const MAX_CHANGES: usize = MAX_UNWRITTEN;
 
+/// Bytes of a frame up to which it is parsed under the lock, because taking the lock again costs more.
+const MAX_PARSED_LOCKED: usize = 64 * 1024;
+
 /// A service behind a lock, and the writer of its frames.
 #[derive(Debug)]
 pub struct StreamServer<H> {
@@ -55,14 +58,28 @@ impl<H: Clone> StreamServer<H> {
 
     /// Takes what was read. Replies are queued, not yet written.
     pub fn feed(&self, decoder: &mut LineDecoder, chunk: &[u8]) -> Work<H> {
-        let mut rest = chunk;
+        let (mut rest, mut work) = (chunk, Work::default());
         let now = Instant::now();
+        let mut service = self.lock();
         while let Some(frame) = decoder.next(&mut rest) {
-            // A long frame is parsed while others use the service.
+            if !is_long(&frame) {
+                service.handle(now, input(frame));
+                continue;
+            }
+            // Others use the service while a long frame is parsed. The work so far is taken first: not everybody who uses
+            // the service can run handlers.
+            work.extend(self.drain(&mut service));
+            drop(service);
             let input = input(frame);
-            self.lock().handle(now, input);
+            service = self.lock();
+            service.handle(Instant::now(), input);
         }
-        self.drain(&mut self.lock())
+        let last = self.drain(&mut service);
+        if work.is_empty() {
+            return last;
+        }
+        work.extend(last);
+        work
     }
 
     /// The input has ended; a last line without a newline still counts. Nobody answers a question from now on.
@@ -218,6 +235,10 @@ impl<H: SharedHandler> Backend<H> for StreamServer<H> {
     fn in_flight(&self) -> usize {
         self.lock().in_flight()
     }
+}
+
+fn is_long(frame: &Frame<'_>) -> bool {
+    matches!(frame, Frame::Line(line) if line.len() > MAX_PARSED_LOCKED)
 }
 
 fn input<H>(frame: Frame<'_>) -> Input<'_, H> {
