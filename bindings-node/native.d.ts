@@ -106,7 +106,7 @@ export declare class NativeServer {
   setMiddleware(handler: number, methods: Array<string>): void
   /**
    * Sets the visibility filter. The handler receives `{"principal", "components"}` and returns a list of booleans,
-   * one for each kind and key in `components`.
+   * one for each kind and key in `components`. Only the first call has an effect.
    */
   setVisibilityFilter(handler: number): void
   /** Returns the listed entry of a component, enabled or not, as JSON. */

@@ -449,8 +449,7 @@ class Server:
         """
     def set_visibility_filter(self, /, invoke: Any) -> None:
         """
-        Sets the visibility filter: `invoke(raw, call)` → a list of booleans as JSON, one for each component in
-        question.
+        Sets the visibility filter: `invoke(raw)` → a list of booleans as JSON, one for each component in question.
         """
     def update(self, /, kind: str, key: str, changes: bytes) -> None:
         """
