@@ -59,8 +59,8 @@ impl<H: Clone> StreamServer<H> {
     /// Takes what was read. Replies are queued, not yet written.
     pub fn feed(&self, decoder: &mut LineDecoder, chunk: &[u8]) -> Work<H> {
         let (mut rest, mut work) = (chunk, Work::default());
-        let now = Instant::now();
         let mut service = self.lock();
+        let mut now = Instant::now();
         while let Some(frame) = decoder.next(&mut rest) {
             if !is_long(&frame) {
                 service.handle(now, input(frame));
@@ -72,7 +72,8 @@ impl<H: Clone> StreamServer<H> {
             drop(service);
             let input = input(frame);
             service = self.lock();
-            service.handle(Instant::now(), input);
+            now = Instant::now();
+            service.handle(now, input);
         }
         let last = self.drain(&mut service);
         if work.is_empty() {
