@@ -40,16 +40,14 @@ pub(super) struct HttpRequest {
 impl<H: Clone> Endpoint<H> {
     /// Whether a request may open a message connection here; else the answer to it.
     pub fn admit_upgrade(&self, head: &Parts) -> Result<(), Part> {
-        let refuse = |status, headers, message: &str| {
-            Err(Part::Head { status, headers, body: reply::refusal_body(message), more: false })
-        };
         self.admission.upgrade(head)?;
         let message = match self.is_closing {
             true => CLOSING.to_owned(),
             false if self.connections.len() < self.config.max_sessions => return Ok(()),
             false => too_many("connections", "max_sessions"),
         };
-        refuse(StatusCode::SERVICE_UNAVAILABLE, wait_head(), &message)
+        let (status, body) = (StatusCode::SERVICE_UNAVAILABLE, reply::refusal_body(&message));
+        Err(Part::Head { status, headers: wait_head(), body, more: false })
     }
 
     pub(super) fn handle_request(
@@ -61,13 +59,12 @@ impl<H: Clone> Endpoint<H> {
         let AdmittedRequest { head, content } = request;
         let RequestHead { facts, mcp_headers, accepts, cors } = head;
         let facts = Arc::new(facts);
-        let request_id = content.frame().and_then(id_of);
-        let mut request = HttpRequest { exchange, facts, mcp_headers, accepts, cors, request_id };
+        let mut request =
+            HttpRequest { exchange, facts, mcp_headers, accepts, cors, request_id: None };
         if self.is_closing {
-            // As for every refusal that comes before the body is looked at.
-            request.request_id = None;
             return self.refuse_for_now(request, CLOSING);
         }
+        request.request_id = content.frame().and_then(id_of);
         match content {
             Content::Post(frame, era) => self.post(now, request, frame, era),
             Content::Get => self.get(now, request),

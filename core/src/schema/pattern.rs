@@ -48,8 +48,12 @@ pub(super) fn keyword(
 
 /// Returns whether a pattern needs the backtracking engine.
 pub(super) fn backtracks(pattern: &str) -> bool {
-    let translated = jsonschema_regex::to_rust_regex(pattern);
-    translated.is_ok_and(|it| regex_syntax::Parser::new().parse(&it).is_err())
+    jsonschema_regex::to_rust_regex(pattern).is_ok_and(|it| !is_linear(&it))
+}
+
+/// Returns whether a pattern in Rust's syntax has neither look-around nor back-references.
+fn is_linear(translated: &str) -> bool {
+    regex_syntax::Parser::new().parse(translated).is_ok()
 }
 
 struct Pattern {
@@ -73,14 +77,14 @@ struct Backtracking {
 impl Pattern {
     fn compile(text: &str, size: usize) -> Option<Self> {
         let translated = jsonschema_regex::to_rust_regex(text).ok()?;
-        let engine = if backtracks(text) {
+        let engine = if is_linear(&translated) {
+            let regex = regex::RegexBuilder::new(&translated).size_limit(size).build();
+            Engine::Linear(regex.ok()?)
+        } else {
             let attempts = [const { OnceLock::new() }; ATTEMPTS.len()];
             let pattern = Backtracking { translated: translated.into_owned(), size, attempts };
             pattern.attempt(0)?;
             Engine::Backtracking(Box::new(pattern))
-        } else {
-            let regex = regex::RegexBuilder::new(&translated).size_limit(size).build();
-            Engine::Linear(regex.ok()?)
         };
         Some(Self { text: text.to_owned(), engine })
     }
