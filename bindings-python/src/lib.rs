@@ -14,6 +14,7 @@ mod client_runtime;
 mod client_subscriptions;
 mod convert;
 mod endpoint;
+mod exchange;
 mod error;
 mod forks;
 mod forms;
@@ -49,7 +50,8 @@ mod _native {
         client::NativeClient,
         client_mailbox::Mailbox,
         client_runtime::shut_down_clients,
-        endpoint::{Connection, Endpoint, Exchange, NativePrincipal},
+        endpoint::{Connection, Endpoint, NativePrincipal},
+        exchange::{Exchange, RequestHead},
         forks::forked,
         forms::form_problem,
         handler::Registered,
