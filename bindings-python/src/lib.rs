@@ -19,6 +19,7 @@ mod error;
 mod forks;
 mod forms;
 mod handler;
+mod host_requests;
 mod hooks;
 mod http_options;
 mod interpreter;

@@ -22,7 +22,7 @@ use crate::{
     hooks,
     pin::Pin,
     source::{Frames, Source},
-    stream::{DeferredCall, HostJob, Job, Pool, Sleep, Stream, Task, lock},
+    stream::{DeferredCall, Job, Pool, Sleep, Stream, Task, lock},
 };
 
 const CHUNK: usize = 64 * 1024;
@@ -351,20 +351,6 @@ impl Stream {
         }
     }
 
-    /// Calls the function that answers a request of the core, and reports its outcome.
-    fn run_for_core(self: &Arc<Self>, py: Python<'_>, job: &HostJob) {
-        let start = Instant::now();
-        let raw = PyBytes::new(py, job.input.as_bytes());
-        let result = self.copied_context(py).and_then(|context| {
-            calling::call_method(&context, pyo3::intern!(py, "run"), (job.handler.inner(), raw))
-        });
-        if self.is_another_processes() {
-            forks::leave(py, &result);
-        }
-        job.handler.took(start.elapsed());
-        self.answered(job.ticket, convert::outcome(py, result, &job.handler.expose));
-    }
-
     /// Calls a `def` handler and reports its outcome.
     fn run(self: &Arc<Self>, py: Python<'_>, job: &Job) {
         // Cancelled while it was queued.
@@ -393,7 +379,7 @@ impl Stream {
         calling::call_method(&context, pyo3::intern!(py, "run"), (enter, invoke, raw, call))
     }
 
-    fn copied_context<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+    pub(crate) fn copied_context<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         calling::call_method(self.context.bind(py), pyo3::intern!(py, "copy"), ())
     }
 

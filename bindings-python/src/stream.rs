@@ -12,7 +12,7 @@ use std::{
 
 use gudgeon::{
     driver::{Backend, Shell, Work},
-    engine::{HostReply, HostRequest, Run, RunId, Ticket},
+    engine::{Run, RunId, Ticket},
     framing::DEFAULT_LINE_LIMIT,
     router::Failure,
 };
@@ -26,6 +26,7 @@ use crate::{
     handler::{Handler, VisibilityFilter},
     handler_binding::HandlerBinding,
     hooks,
+    host_requests::HostJob,
     listening::Listener,
     server::NativeServer,
     session_values::SessionValues,
@@ -51,7 +52,7 @@ pub(crate) struct Stream {
     /// The `contextvars.Context` that is copied for every call.
     pub(crate) context: Py<PyAny>,
     pub(crate) limits: Limits,
-    visibility_filter: VisibilityFilter,
+    pub(crate) visibility_filter: VisibilityFilter,
     /// Threads keep it longer than the stream, to report that they have released the stream.
     pub(crate) pool: Arc<Mutex<Pool>>,
     /// Notified when threads wait for work, and when threads end.
@@ -114,7 +115,7 @@ impl Pool {
 
 /// The way in which the leader is woken for new jobs.
 #[derive(Clone, Copy, Debug)]
-enum Wake {
+pub(crate) enum Wake {
     /// The leader brought the jobs itself.
     Never,
     Now,
@@ -136,14 +137,6 @@ pub(crate) enum Sleep {
 pub(crate) enum Task {
     Handler(Job),
     Host(HostJob),
-}
-
-/// A request of the core to its host, and the function that answers it.
-#[derive(Debug)]
-pub(crate) struct HostJob {
-    pub(crate) ticket: Ticket,
-    pub(crate) handler: Handler,
-    pub(crate) input: String,
 }
 
 /// A handler run.
@@ -302,7 +295,7 @@ impl Stream {
         }
     }
 
-    fn sort(self: &Arc<Self>, work: Work<Handler>, wake: Wake) {
+    pub(crate) fn sort(self: &Arc<Self>, work: Work<Handler>, wake: Wake) {
         let Work {
             mut runs,
             cancels,
@@ -379,23 +372,6 @@ impl Stream {
         self.wake(&mut pool, wake);
     }
 
-    /// Has a thread of the pool answer a request of the core.
-    fn answer(self: &Arc<Self>, ticket: Ticket, request: HostRequest, wake: Wake) {
-        let (function, input) = match request {
-            HostRequest::FilterVisible { context, components } => (
-                lock(&self.visibility_filter).clone(),
-                components.question(context.principal.as_deref()),
-            ),
-        };
-        let Some(handler) = function else {
-            let reply = HostReply::Failed("the server has no visibility filter".into());
-            return self.sort(self.server.host_reply(ticket, reply), wake);
-        };
-        let mut pool = self.pool();
-        self.queue(&mut pool, Task::Host(HostJob { ticket, handler, input }));
-        self.wake(&mut pool, wake);
-    }
-
     /// Runs a `def` handler on a thread of the pool, for a caller on the event loop.
     pub(crate) fn start_behind(self: &Arc<Self>, job: Job) {
         let mut pool = self.pool();
@@ -403,7 +379,7 @@ impl Stream {
         self.wake(&mut pool, Wake::Now);
     }
 
-    fn queue(self: &Arc<Self>, pool: &mut Pool, task: Task) {
+    pub(crate) fn queue(self: &Arc<Self>, pool: &mut Pool, task: Task) {
         if task.handler().wants_worker() {
             pool.handed.push_back(task);
             self.call_worker(pool);
@@ -412,7 +388,7 @@ impl Stream {
         }
     }
 
-    fn wake(&self, pool: &mut Pool, wake: Wake) {
+    pub(crate) fn wake(&self, pool: &mut Pool, wake: Wake) {
         match (&*self.server, wake) {
             (_, Wake::Never) => (),
             (Source::Frames(_), _) => self.leader.wake(),
@@ -439,14 +415,8 @@ impl Stream {
         self.hand_out(self.server.done(call, result), thrown);
     }
 
-    /// Reports the answer to a request of the core.
-    pub(crate) fn answered(self: &Arc<Self>, ticket: Ticket, outcome: Outcome) {
-        let Outcome { result, thrown } = outcome;
-        self.hand_out(self.server.host_reply(ticket, HostReply::visible(result)), thrown);
-    }
-
     /// Distributes what comes of a function's outcome. `thrown`: what it raised.
-    fn hand_out(self: &Arc<Self>, mut work: Work<Handler>, thrown: Option<Thrown>) {
+    pub(crate) fn hand_out(self: &Arc<Self>, mut work: Work<Handler>, thrown: Option<Thrown>) {
         if let Some(thrown) = thrown {
             report_thrown(&mut work, &thrown);
         }
