@@ -138,3 +138,6 @@ impl<'i> Keyword<'i> for Pattern {
         instance.as_str().is_none_or(|text| self.matches(text))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,71 @@
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::schema::tests::{compile, complaint};
+
+/// An ordinary pattern for passwords.
+const PASSWORD: &str = r"(?=.*\d)(?=.*[a-z])(?=.*[A-Z]).{8,}";
+
+#[test]
+fn a_pattern_with_look_ahead_is_checked_under_a_budget() {
+    let schema = compile(&json!({"properties": {"password": {"pattern": PASSWORD}}}));
+    let check = |text: String| schema.check(&json!({"password": text}));
+    assert_eq!(schema.backtracking_patterns().collect::<Vec<_>>(), [PASSWORD]);
+    assert!(check("Correct1horse".into()).is_ok());
+    let wrong = check("x".repeat(40)).unwrap_err().to_string();
+    assert!(wrong.contains("a string that matches"), "{wrong}");
+    // The text that matches at once may be long.
+    assert!(check("aB1".repeat(30_000)).is_ok());
+
+    let start = Instant::now();
+    let refused = check("x".repeat(100_000)).unwrap_err().to_string();
+    assert!(refused.contains("takes too many steps"), "{refused}");
+    assert!(refused.contains(&PASSWORD.replace('\\', "\\\\")), "{refused}");
+    assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
+}
+
+#[test]
+fn the_budget_of_patterns_is_for_the_whole_check() {
+    let schema = compile(&json!({"items": {"anyOf": [{"pattern": PASSWORD}, true]}}));
+    let start = Instant::now();
+    let texts = vec!["x".repeat(100); 10_000];
+    let refused = schema.check(&json!(texts)).unwrap_err().to_string();
+    assert!(refused.contains("takes too many steps"), "{refused}");
+    assert!(schema.check(&json!(vec!["a"; 10_000])).is_ok());
+    assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+}
+
+#[test]
+fn a_pattern_that_takes_too_long_does_not_pass_below_not() {
+    let schema = json!({"not": {"pattern": PASSWORD}});
+    assert!(compile(&schema).check(&json!("x")).is_ok());
+    assert!(complaint(&schema, &json!("x".repeat(100_000))).contains("takes too many steps"));
+}
+
+#[test]
+fn names_too_long_for_their_pattern_are_refused() {
+    let schema = json!({"patternProperties": {PASSWORD: {"type": "integer"}}});
+    assert!(compile(&schema).check(&json!({"Correct1horse": 5})).is_ok());
+    let start = Instant::now();
+    let value = json!({"x".repeat(100_000): 1});
+    assert!(complaint(&schema, &value).contains("takes too many steps"));
+    let value = json!({"x".repeat(2_000): 1});
+    assert!(
+        compile(&schema).check(&value).is_ok(),
+        "no name matches, so nothing is required of it"
+    );
+    assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+}
+
+#[test]
+fn patterns_are_those_of_ecma_262() {
+    let matches = |pattern: &str, text: &str| {
+        compile(&json!({"pattern": pattern})).check(&json!(text)).is_ok()
+    };
+    assert!(matches(r"^\d+$", "12") && !matches(r"^\d+$", "١٢"));
+    assert!(matches(r"^[a-z&&b]+$", "a&b"));
+    assert!(matches("b", "abc") && !matches("^b", "abc"));
+    assert!(matches(r"^(\w)\1$", "aa") && !matches(r"^(\w)\1$", "ab"));
+    assert!(complaint(&json!({"pattern": r"^\S+$"}), &json!("a b")).contains(r"matches"));
+}

@@ -1,0 +1,127 @@
+//! What peers, handlers, the host and the clock do in the model test, and how often.
+
+use proptest::{prelude::*, sample::Index};
+
+pub(super) const PEERS: usize = 3;
+/// What clients call; the last is a resource.
+pub(super) const TARGETS: [&str; 6] =
+    ["plain", "timed", "alone", "forbids", "guarded", "mem://kept"];
+pub(super) const KEYS: [&str; 2] = ["a", "b"];
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Step {
+    Call {
+        peer: usize,
+        target: usize,
+        is_modern: bool,
+    },
+    Retry {
+        peer: usize,
+        round: Index,
+        answers: Brought,
+    },
+    Cancel {
+        peer: usize,
+        request: Index,
+    },
+    Notify {
+        peer: usize,
+    },
+    Finish {
+        run: Index,
+        outcome: Outcome,
+    },
+    /// The host replies to a request, perhaps to one that has ended.
+    Host {
+        ticket: Index,
+        reply: Decision,
+    },
+    Ask {
+        run: Index,
+        key: usize,
+    },
+    AskAgain {
+        run: Index,
+        key: usize,
+    },
+    Wait {
+        run: Index,
+        blocks: bool,
+    },
+    Report {
+        run: Index,
+    },
+    Answer {
+        question: Index,
+        answers: Brought,
+    },
+    Advance {
+        seconds: u64,
+    },
+    Reopen {
+        peer: usize,
+    },
+}
+
+/// What a client gives for an answer.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Brought {
+    Fitting,
+    Invalid,
+    Nothing,
+}
+
+/// How the host replies.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Decision {
+    Shown,
+    Hidden,
+    /// Fewer answers than components.
+    Short,
+    Failed,
+}
+
+/// How a handler ends.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Outcome {
+    Text,
+    Questions,
+    Failed,
+    Cancelled,
+}
+
+pub(super) fn step() -> impl Strategy<Value = Step> {
+    let peer = || 0..PEERS;
+    let place = any::<Index>;
+    let brought = || prop_oneof![3 => Just(Brought::Fitting), 1 => Just(Brought::Invalid), 1 => Just(Brought::Nothing)];
+    let outcome = prop_oneof![
+        4 => Just(Outcome::Text),
+        2 => Just(Outcome::Questions),
+        1 => Just(Outcome::Failed),
+        1 => Just(Outcome::Cancelled),
+    ];
+    let reply = prop_oneof![
+        4 => Just(Decision::Shown),
+        1 => Just(Decision::Hidden),
+        1 => Just(Decision::Short),
+        1 => Just(Decision::Failed),
+    ];
+    prop_oneof![
+        6 => (peer(), 0..TARGETS.len(), any::<bool>())
+            .prop_map(|(peer, target, is_modern)| Step::Call { peer, target, is_modern }),
+        4 => (peer(), place(), brought())
+            .prop_map(|(peer, round, answers)| Step::Retry { peer, round, answers }),
+        2 => (peer(), place()).prop_map(|(peer, request)| Step::Cancel { peer, request }),
+        1 => peer().prop_map(|peer| Step::Notify { peer }),
+        4 => (place(), outcome).prop_map(|(run, outcome)| Step::Finish { run, outcome }),
+        3 => (place(), reply).prop_map(|(ticket, reply)| Step::Host { ticket, reply }),
+        4 => (place(), 0..KEYS.len()).prop_map(|(run, key)| Step::Ask { run, key }),
+        1 => (place(), 0..KEYS.len()).prop_map(|(run, key)| Step::AskAgain { run, key }),
+        4 => (place(), any::<bool>()).prop_map(|(run, blocks)| Step::Wait { run, blocks }),
+        1 => place().prop_map(|run| Step::Report { run }),
+        4 => (place(), brought())
+            .prop_map(|(question, answers)| Step::Answer { question, answers }),
+        2 => (0..15_u64).prop_map(|seconds| Step::Advance { seconds }),
+        1 => peer().prop_map(|peer| Step::Reopen { peer }),
+    ]
+}
