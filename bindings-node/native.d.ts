@@ -12,7 +12,7 @@ export declare class NativeClient {
   static openStream(name: string, settings: string, wake: () => void): NativeClient
   /** The session id; legacy HTTP only. */
   sessionId(): string | null
-  /** Returns the next batch; null if there is none. */
+  /** Returns the next batch, or null if nothing waits. */
   takeBatch(): string | null
   /** Sends a request; its outcome arrives under this number. */
   request(number: number, what: string, params: string, options?: string | undefined | null): void
@@ -119,7 +119,7 @@ export declare class NativeServer {
   setEnabled(kind: string, keys: Array<string>, tags: Array<string>, enabled: boolean): void
   /** Returns registered handlers that are no longer referenced. */
   takeDropped(): Array<number>
-  /** Returns the handler of this URI, as JSON: `[handler, input, mimeType]`; null if there is none. */
+  /** Returns the handler of this URI, as JSON: `[handler, input, mimeType]`; null if no resource has the URI. */
   resolveResource(uri: string): string | null
   /** Serves standard input and output exclusively. `wake` is called when there is a batch to take. */
   serveStdio(wake: () => void): NativeShell
@@ -139,7 +139,7 @@ export declare class NativeServer {
 }
 
 export declare class NativeShell {
-  /** Returns the next batch; null if there is none. */
+  /** Returns the next batch, or null if nothing waits. */
   takeBatch(): string | null
   /** Accepts replies of handlers: one line each, `slot kind payload`, and the strings that lines refer to by index. */
   reply(lines: string, texts?: Array<string> | undefined | null): void

@@ -39,7 +39,7 @@ enum Kind {
 /// runs are never so many.
 const HOST_SLOTS: u64 = 1 << 52;
 
-/// What a slot stands for.
+/// What runs in a slot: a handler, or the function that answers a request of the core.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Origin {
     Run(RunId),
@@ -135,7 +135,7 @@ impl Batches {
                 context,
             ),
         };
-        // Without a filter nothing is answered, and what is in question stays hidden.
+        // Without a filter nothing is answered: the components stay hidden, once the time limit of the request has come.
         if let Some(handler) = handler {
             self.push_start(HOST_SLOTS + ticket.0, handler, &input, context);
         }

@@ -184,7 +184,7 @@ impl NativeServer {
         self.dropped.take()
     }
 
-    /// Returns the handler of this URI, as JSON: `[handler, input, mimeType]`; null if there is none.
+    /// Returns the handler of this URI, as JSON: `[handler, input, mimeType]`; null if no resource has the URI.
     #[napi(catch_unwind)]
     pub fn resolve_resource(&self, uri: String) -> Option<String> {
         let job = find_resource(&self.served.components(), uri, &Visibility::everything()).ok()?;

@@ -37,7 +37,7 @@ pub struct NativeShell {
 
 #[napi]
 impl NativeShell {
-    /// Returns the next batch; null if there is none.
+    /// Returns the next batch, or null if nothing waits.
     #[napi(catch_unwind)]
     pub fn take_batch(&self) -> Option<String> {
         self.shared.take_batch()

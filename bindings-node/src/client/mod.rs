@@ -120,7 +120,7 @@ impl NativeClient {
         lock(&self.shared.client).as_ref().and_then(Client::session_id)
     }
 
-    /// Returns the next batch; null if there is none.
+    /// Returns the next batch, or null if nothing waits.
     #[napi(catch_unwind)]
     pub fn take_batch(&self) -> Option<String> {
         self.shared.queue.take()

@@ -75,7 +75,7 @@ export class CallHandle {
     return this.shared.readResource(ctx, uri);
   }
 
-  /** Returns the JSON of the answer that came with the call; null if there is none. `params` is JSON, here and below. */
+  /** Returns the JSON of the answer that came with the call, or null if it came without one. `params` is JSON, here and below. */
   answer(key: string, method: string, params: string): string | null {
     return this.shared.shell.answer(this.slot, key, method, params);
   }
@@ -102,7 +102,7 @@ export class CallHandle {
     return isAsked;
   }
 
-  /** Returns the JSON that a step recorded in an earlier run of the handler; null if there is none. */
+  /** Returns the JSON that a step recorded in an earlier run of the handler, or null if it has not run before. */
   knownStep(key: string): string | null {
     return this.shared.shell.knownStep(this.slot, key);
   }

@@ -1,7 +1,7 @@
 from _typeshed import SupportsGetItem, SupportsLenAndGetItem
 from typing import Any, SupportsFloat, SupportsIndex, final
 
-__all__ = ["Call", "Client", "Connection", "Endpoint", "Exchange", "Mailbox", "Pending", "Principal", "Read", "Registered", "Server", "Serving", "Slot", "TestServing", "expand", "forked", "form_problem", "portable", "shut_down", "shut_down_clients", "take_stdio", "variables"]
+__all__ = ["Call", "Client", "Connection", "Endpoint", "Exchange", "Mailbox", "Pending", "Principal", "Read", "Registered", "RequestHead", "Server", "Serving", "Slot", "TestServing", "expand", "forked", "form_problem", "portable", "shut_down", "shut_down_clients", "take_stdio", "variables"]
 
 @final
 class Call:
@@ -376,6 +376,28 @@ class Registered:
     def wrap(self, /, invoke: Any) -> None:
         """
         Replaces the handler by this async function. Only the first call has an effect.
+        """
+
+@final
+class RequestHead:
+    """
+    The head of a request that was admitted.
+    """
+    def request(self, /, body: bytes, principal: Principal | None) -> Exchange:
+        """
+        Handles the request. `principal`: the authenticated caller.
+        """
+    def too_large(self, /) -> Any:
+        """
+        Returns the response to a request whose body is too long.
+        """
+    def unauthorized(self, /, message: str, scopes: SupportsGetItem[int, str] | None) -> Any:
+        """
+        Returns the response to a request whose credentials are refused: 401, or 403 if `scopes` are needed.
+        """
+    def unidentified(self, /) -> Any:
+        """
+        Returns the response to a request whose principal could not be determined.
         """
 
 @final

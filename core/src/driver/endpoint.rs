@@ -45,7 +45,7 @@ pub trait Shell<H>: Send + Sync {
 
 /// Everything that many peers connect to.
 pub struct EndpointServer<H> {
-    /// What can be checked without the lock.
+    /// The checks that need no lock.
     admission: Admission,
     state: Mutex<State<H>>,
     next: AtomicU64,

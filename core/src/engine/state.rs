@@ -40,10 +40,10 @@ pub(super) enum State<H> {
     Notified(Box<Notified>),
 }
 
-/// What a call waits for from the host, and what it needs to continue.
+/// The reply that a call waits for, with the data that it needs to continue.
 #[derive(Debug)]
 pub(super) enum Continuation {
-    /// Which of these components the caller sees.
+    /// The reply says which of these components the caller sees.
     Visibility { call: session::Call, components: UnresolvedComponents },
 }
 

@@ -51,7 +51,7 @@ pub struct AdmittedRequest<'a> {
     pub(super) content: Content<'a>,
 }
 
-/// What the head of a request says.
+/// The facts in the head of a request.
 #[derive(Debug)]
 pub(super) struct RequestHead {
     pub(super) facts: HttpFacts,
@@ -61,7 +61,7 @@ pub(super) struct RequestHead {
     pub(super) cors: Option<Box<HeaderMap>>,
 }
 
-/// What a request does.
+/// The operation that a request asks for, with its message.
 #[derive(Debug)]
 pub(super) enum Content<'a> {
     Post(Frame<'a>, RequestEra),
@@ -127,12 +127,13 @@ impl Admission {
         Ok(AdmittedHead { admission: self.clone(), head: admitted, target })
     }
 
-    /// The longest body that may be read: bytes.
+    /// Returns the maximum size of a body, in bytes.
     pub fn max_body(&self) -> usize {
         self.0.config.max_body
     }
 
-    /// The answer to a request that is refused for another reason. Who may not call at all is told that.
+    /// Returns the answer to a request that is refused for another reason. A request whose host or origin is not allowed gets
+    /// the answer that says so.
     pub fn refuse(&self, head: &Parts, refused: &Refused) -> Part {
         if let Err(refusal) = self.0.guard.check(head) {
             return forbidden(refusal);
@@ -242,7 +243,7 @@ impl Admission {
 }
 
 impl AdmittedHead {
-    /// The longest body that may be read: bytes.
+    /// Returns the maximum size of the body, in bytes.
     pub fn max_body(&self) -> usize {
         self.admission.max_body()
     }
@@ -252,7 +253,7 @@ impl AdmittedHead {
         self.head.facts.principal = Some(principal);
     }
 
-    /// The answer where the request can't be served after all.
+    /// Returns the answer to a request that can't be served after all.
     pub fn refuse(&self, refused: &Refused) -> Part {
         self.admission.refusal(refused, &self.head.facts.headers, self.head.cors.as_deref())
     }

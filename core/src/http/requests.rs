@@ -38,7 +38,7 @@ pub(super) struct HttpRequest {
 }
 
 impl<H: Clone> Endpoint<H> {
-    /// Whether a request may open a message connection here; else the answer to it.
+    /// Checks whether a request may open a message connection here. Fails with the answer to it.
     pub fn admit_upgrade(&self, head: &Parts) -> Result<(), Part> {
         self.admission.upgrade(head)?;
         let message = match self.is_closing {
@@ -97,8 +97,8 @@ impl<H: Clone> Endpoint<H> {
         }
     }
 
-    /// Why a message is sent away while too much is in flight: what starts handlers is. Answers and cancellations make
-    /// less of it.
+    /// Returns the reason why a message that starts handlers is refused while too much is in flight. Answers and
+    /// cancellations are always accepted, because they end calls.
     pub(super) fn too_much(&self, frame: &Frame<'_>) -> Option<String> {
         if self.in_flight() < self.config.max_in_flight && !self.engine.is_full() {
             return None;

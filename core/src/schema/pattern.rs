@@ -12,8 +12,8 @@ use serde_json::Value;
 
 use super::limits;
 
-/// How often the backtracking engine may go back, from the first attempt to the last. What an attempt used is only known to be
-/// at most its limit, so a cheap match is found, and paid for, in a cheap attempt.
+/// The backtracking limits of the attempts to match a text, in order. The engine does not report how many steps it took, so an
+/// attempt is charged its whole limit; the first limits are low, because most texts match in a few steps.
 const ATTEMPTS: [usize; 4] = [50, 1_000, 10_000, 50_000];
 /// The bytes that a shorter text counts for.
 const MIN_TEXT: usize = 32;

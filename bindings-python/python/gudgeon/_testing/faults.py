@@ -15,7 +15,7 @@ class Faults:
             replayed. Only 2026-07-28 has rounds. Default False.
 
     Raises:
-        ValueError: A probability is none.
+        ValueError: `drop` or `duplicate` is not between 0 and 1.
     """
 
     def __init__(self, *, seed=0, drop=0, duplicate=0, restart_between_rounds=False):
