@@ -2,7 +2,7 @@
 //!
 //! An entry is an array that begins with its [`Kind`]; `call/batch.ts` describes the members that follow.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
 use gudgeon::{
     driver::Work,
@@ -15,6 +15,7 @@ use gudgeon::{
     router::Failure,
     session::{asking::AskId, server::CallContext},
 };
+use rustc_hash::FxHashMap;
 
 use crate::handler::{Handler, VisibilityFilter};
 
@@ -52,7 +53,7 @@ pub(crate) struct Batches {
     waiting: VecDeque<String>,
     /// The handler that answers which components a caller sees.
     visibility_filter: VisibilityFilter,
-    calls: HashMap<u64, CallContext>,
+    calls: FxHashMap<u64, CallContext>,
 }
 
 impl Batches {

@@ -1,7 +1,6 @@
 //! Questions of handlers to their client, and the waiters for their answers.
 
 use std::{
-    collections::HashMap,
     fmt,
     sync::{
         Arc, Mutex,
@@ -17,6 +16,7 @@ use pyo3::{
     prelude::*,
     types::{PyBytes, PyTuple},
 };
+use rustc_hash::FxHashMap;
 
 use crate::{
     calling,
@@ -29,7 +29,7 @@ type Answer = Option<Result<Raw, Failure>>;
 /// The handlers that wait for answers.
 #[derive(Debug, Default)]
 pub(crate) struct Waiting {
-    asked: Mutex<HashMap<RunId, Vec<(AskId, Waiter)>>>,
+    asked: Mutex<FxHashMap<RunId, Vec<(AskId, Waiter)>>>,
     next: AtomicU64,
 }
 

@@ -1,7 +1,7 @@
 //! A served source of calls: the calls in flight, and the thread or loop that each handler runs on.
 
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::VecDeque,
     fmt, io,
     sync::{
         Arc, Condvar, Mutex, MutexGuard, PoisonError,
@@ -17,6 +17,7 @@ use gudgeon::{
     router::Failure,
 };
 use pyo3::prelude::*;
+use rustc_hash::FxHashMap;
 
 use crate::{
     asking::Waiting,
@@ -70,7 +71,7 @@ pub(crate) struct Stream {
     pub(crate) status: Waker,
     pub(crate) asyncio_queue: AsyncioQueue,
     pub(crate) ended: AtomicBool,
-    active_calls: Mutex<HashMap<RunId, ActiveCall>>,
+    active_calls: Mutex<FxHashMap<RunId, ActiveCall>>,
     /// Handlers that wait for answers of the client.
     pub(crate) waiting: Waiting,
     pub(crate) sessions: SessionValues,
