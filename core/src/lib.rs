@@ -34,6 +34,9 @@ pub mod transport;
 pub mod server;
 #[cfg(feature = "client")]
 pub mod client;
+#[cfg(feature = "client")]
+#[doc(hidden)]
+pub mod bindings;
 
 #[cfg(feature = "client")]
 pub use client::Client;
