@@ -48,6 +48,14 @@ export declare class NativeListening {
   stop(): Promise<void>
 }
 
+/** The log events of the native half. */
+export declare class NativeLogs {
+  /** Calls `wake` when there are events to take. It does not keep the process alive. */
+  static listen(wake: () => void): void
+  /** Returns the events since the last call, as a JSON array; `null` if there are none. */
+  static take(): string | null
+}
+
 export declare class NativeMounted {
   /** Returns the shell of its handlers; call it once, because the endpoint ends with it. */
   shell(): NativeShell

@@ -10,6 +10,7 @@ mod error;
 mod handler;
 mod http_options;
 mod listening;
+mod logs;
 mod mounted;
 mod reader;
 mod reply;
@@ -26,8 +27,9 @@ mod test_mode;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Errors name options as TypeScript does.
+/// Errors name options as TypeScript does, and events are queued for JavaScript's loggers.
 #[napi_derive::module_init]
 fn init() {
     gudgeon::error::Language::TypeScript.set();
+    logs::install();
 }

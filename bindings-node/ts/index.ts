@@ -20,6 +20,7 @@ export type {
   ResourceContents, ResourceLink, Text, TextContent, ToolAnnotations, ToolOutcome, ToolUse,
 } from "./model/types/content.js";
 export type { Context, Middleware } from "./model/types/context.js";
+export type { Logger } from "./model/types/logging.js";
 export type { HttpOptions, PromptOptions, ResourceOptions, ServerOptions, ToolOptions } from "./model/types/options.js";
 export type { Outcome, Question, SampleOptions, SampleResult } from "./model/types/questions.js";
 export type { Input, JsonSchema, Output, Schema, SchemaLike, TypedJsonSchema, Variables } from "./model/types/schema.js";

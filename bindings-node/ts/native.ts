@@ -1,6 +1,7 @@
 import { createRequire } from "node:module";
 
 import type * as Addon from "../native.js";
+import { type LogEvent, logEvent } from "./model/logging.js";
 
 export type {
   NativeClient, NativeListening, NativeMounted, NativePart, NativeSchema, NativeServer, NativeShell,
@@ -75,10 +76,19 @@ function isMusl(): boolean {
   return header.glibcVersionRuntime === undefined;
 }
 
+function logEvents(json: string | null): void {
+  if (json !== null) for (const event of JSON.parse(json) as LogEvent[]) logEvent(event);
+}
+
 function load(): typeof Addon {
   const given = process.env["GUDGEON_NATIVE"];
   try {
-    return createRequire(import.meta.url)(given || "../gudgeon.node") as typeof Addon;
+    const loaded = createRequire(import.meta.url)(given || "../gudgeon.node") as typeof Addon;
+    const log = (): void => logEvents(loaded.NativeLogs.take());
+    loaded.NativeLogs.listen(log);
+    // What was logged in the last turn of the event loop.
+    process.once("exit", log);
+    return loaded;
   } catch (error) {
     throw new Error(`gudgeon's native module can't be loaded: ${reasonOf(error, given)}`, { cause: error });
   }

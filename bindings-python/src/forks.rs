@@ -12,6 +12,7 @@ static FORKS: AtomicU32 = AtomicU32::new(0);
 #[pyfunction]
 pub(crate) fn forked() {
     FORKS.fetch_add(1, Ordering::Relaxed);
+    gudgeon::bindings::logs::forked();
 }
 
 /// Returns a number that differs between this process and its ancestors.

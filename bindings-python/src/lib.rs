@@ -26,6 +26,7 @@ mod interpreter;
 mod asyncio_queue;
 mod handler_binding;
 mod listening;
+mod logs;
 mod response_queue;
 mod pin;
 mod pool;
@@ -44,6 +45,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 #[pyo3::pymodule(gil_used = false)]
 mod _native {
+    use pyo3::{prelude::*, types::IntoPyDict};
+
     #[pymodule_export]
     use super::{
         asking::Pending,
@@ -56,8 +59,26 @@ mod _native {
         forks::forked,
         forms::form_problem,
         handler::Registered,
+        logs::flush_logs,
         server::{NativeServer, Read, expand, portable, variables},
         serving::{Serving, shut_down, take_stdio},
         test_serving::TestServing,
     };
+
+    /// Does nothing in a sub-interpreter, which can't use the package.
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        if super::interpreter::check_is_main().is_err() {
+            return Ok(());
+        }
+        let py = module.py();
+        super::logs::install();
+        py.import("atexit")?.call_method1("register", (module.getattr("flush_logs")?,))?;
+        let os = py.import("os")?;
+        if os.hasattr("register_at_fork")? {
+            let hook = [("after_in_child", module.getattr("forked")?)].into_py_dict(py)?;
+            os.call_method("register_at_fork", (), Some(&hook))?;
+        }
+        Ok(())
+    }
 }

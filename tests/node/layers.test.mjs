@@ -26,8 +26,8 @@ const FOLDERS = {
 };
 /** The files at the top, with the folders and files that each may import. Any other file belongs in a folder. */
 const TOP = {
-  // Loads the native module by its path, which is relative to the top; every other file may import it.
-  "native.ts": ["../native.ts"],
+  // Loads the native module by its path, which is relative to the top, and passes its log events on; other folders than "model" may import it.
+  "native.ts": ["../native.ts", "model"],
   "server.ts": ["model", "schema", "plan", "call", "server", "serving"],
   "client.ts": ["model", "schema", "client"],
   "client-group.ts": ["model", "schema", "client", "client.ts"],

@@ -4,6 +4,8 @@ import {
   Cancelled, Declined, McpError, NotSupported, ProtocolError, ResourceNotFound, ToolError, UrlElicitationRequired,
 } from "../model/errors.js";
 import { stringify, toJson } from "../model/json.js";
+import { DEFAULT_LOGGER } from "../model/logging.js";
+import type { Logger } from "../model/types/logging.js";
 import type { ErrorClass } from "../model/types/options.js";
 import { isObject } from "../model/values.js";
 import { SchemaMismatch } from "../schema/compile.js";
@@ -23,6 +25,8 @@ export interface FailureOptions {
   readonly exposeErrors?: readonly ErrorClass[] | undefined;
   /** The call's signal. An error that it caused is a cancellation. */
   readonly signal?: AbortSignal | undefined;
+  /** Receives the reason that an error's details can't be sent. Default: stderr. */
+  readonly logger?: Logger | undefined;
 }
 
 /** Returns a thrown value as JSON for the core; never throws. */
@@ -31,7 +35,7 @@ export function failureJson(thrown: unknown, options: FailureOptions = {}): stri
     return toJson(describeFailure(thrown, options), `the details of the ${typeOf(thrown)}`);
   } catch (error) {
     // The error's data can't be written as JSON, or a getter throws.
-    console.error("the details of a thrown error are left out:", messageOf(error));
+    (options.logger ?? DEFAULT_LOGGER).error(`the details of a thrown error are left out: ${messageOf(error)}`);
     return stringify(bareFailure(thrown)) ?? "";
   }
 }

@@ -1,5 +1,3 @@
-import { debuglog } from "node:util";
-
 import type { NativeShell } from "../native.js";
 import { toJson } from "../model/json.js";
 import type { KeepAlive } from "../model/keep-alive.js";
@@ -8,6 +6,7 @@ import { questionsIn } from "../model/questions.js";
 import type { ResourceResult } from "../model/results.js";
 import { tracing } from "../model/tracing.js";
 import type { Context } from "../model/types/context.js";
+import type { Logger } from "../model/types/logging.js";
 import type { Principal } from "../model/types/server.js";
 import type { Plan } from "../plan/plan.js";
 import { ReplyKind, toReply } from "../plan/replies.js";
@@ -19,8 +18,6 @@ import { CallHandle, type SharedByCalls } from "./handle.js";
 import { FAILURE, QUESTIONS, ReplyLines } from "./reply-lines.js";
 import { inSpan } from "./tracing.js";
 
-/** Writes to stderr if NODE_DEBUG contains "gudgeon". */
-const log = debuglog("gudgeon");
 /** The time for cancelled handlers to end. */
 const UNWIND_MS = 500;
 /** The time for the peer to read the last replies. */
@@ -30,6 +27,7 @@ const DRAIN_MS = 1_000;
 export interface Served {
   /** The plans by handler number, as the native half refers to them. */
   readonly plans: readonly (Plan | undefined)[];
+  readonly logger: Logger;
   /** Reads a resource of this server on behalf of a handler. */
   readResource(ctx: Context, uri: string): Promise<ResourceResult>;
 }
@@ -156,9 +154,9 @@ export class CallScheduler implements SharedByCalls {
       case EntryKind.cancel:
         return this.#cancel(entry[1]);
       case EntryKind.report:
-        return console.error(entry[1]);
+        return this.#served.logger.error(entry[1]);
       case EntryKind.detail:
-        return log("%s", entry[1]);
+        return this.#served.logger.debug(entry[1]);
       case EntryKind.end:
         return this.#options.onEnd?.();
     }
@@ -168,7 +166,7 @@ export class CallScheduler implements SharedByCalls {
   #run([, slot, handler, input, revision, request]: Run): boolean {
     const plan = this.#served.plans[handler];
     if (!plan) {
-      this.#replies.add(slot, FAILURE, failureJson(new Error("its handler was removed")));
+      this.#replies.add(slot, FAILURE, failureJson(new Error("its handler was removed"), { logger: this.#served.logger }));
       return false;
     }
     const ctx = new CallContext(new CallHandle(this, slot), plan, request ?? "", revision);
@@ -220,10 +218,10 @@ export class CallScheduler implements SharedByCalls {
 
   #fail(slot: number, plan: Plan, ctx: CallContext, thrown: unknown): void {
     if (plan.kind === "notification") {
-      console.error("a notification's handler failed:", thrown);
+      this.#served.logger.error("a notification's handler failed:", thrown);
       return this.#replies.add(slot, ReplyKind.nothing, "");
     }
-    this.#replies.add(slot, FAILURE, failureJson(thrown, { exposeErrors: plan.exposeErrors, signal: ctx.usedSignal }));
+    this.#replies.add(slot, FAILURE, failureJson(thrown, { exposeErrors: plan.exposeErrors, signal: ctx.usedSignal, logger: this.#served.logger }));
   }
 
   /** Cancels a handler. Its result and errors are dropped from now on. */

@@ -6,6 +6,7 @@ import {
   ProtocolError, ResourceNotFound, ToolError, UrlElicitationRequired,
 } from "../model/errors.js";
 import { toolResultFromWire } from "../model/results.js";
+import type { Logger } from "../model/types/logging.js";
 import { isObject } from "../model/values.js";
 import { elicitRequestFromWire } from "./questions.js";
 
@@ -80,12 +81,12 @@ function protocolError(message: string, data: unknown, details: Omit<ReportedErr
 }
 
 /** Returns the error that the server receives for a callback that threw. */
-export function refusalOf(error: unknown, callback: string): { kind: string; message: string; code?: number | undefined; data?: unknown } {
+export function refusalOf(error: unknown, callback: string, logger: Logger): { kind: string; message: string; code?: number | undefined; data?: unknown } {
   if (error instanceof Declined) return { kind: "declined", message: error.message };
   if (error instanceof Cancelled) return { kind: "cancelled", message: error.message };
   if (error instanceof McpError) return { kind: "protocol", message: error.message, code: error.code, data: error.data };
   // Its text may contain secrets of the client.
-  console.error(`${callback} failed:`, error);
+  logger.error(`${callback} failed:`, error);
   const name = error instanceof Error ? error.name : typeof error;
   return { kind: "protocol", message: `the client could not answer: ${name}`, code: -32603 };
 }

@@ -1,4 +1,4 @@
-import { type Check, checkedElsewhere, checkOptions, type Checks, oneOf, refuseUnknown, yesOrNo } from "../model/checks.js";
+import { type Check, checkedElsewhere, checkOptions, type Checks, logger, oneOf, refuseUnknown, yesOrNo } from "../model/checks.js";
 import { SDK_OPTIONS } from "../model/sdk-options.js";
 import type { CallOptions, ClientOptions } from "../model/types/client.js";
 import { isObject } from "../model/values.js";
@@ -27,6 +27,7 @@ const CLIENT: { readonly [K in keyof Required<ClientOptions>]: Check } = {
   onProgress: callback,
   onListChanged: callback,
   onReconnect: callback,
+  logger,
   maxRounds: checkedElsewhere,
   maxMessage: checkedElsewhere,
 };

@@ -1,4 +1,5 @@
 import { ConnectionLost } from "../model/errors.js";
+import { loggerOf } from "../model/logging.js";
 import type { ClientOptions } from "../model/types/client.js";
 import { isObject } from "../model/values.js";
 import { type ClientWire, type Listening, notifyCallback, type Reply, type RequestOptions } from "./wire.js";
@@ -97,7 +98,7 @@ export class RestartingWire {
     if (this.#isClosed) return wire.close();
     if (this.#roots !== undefined) wire.setRoots(this.#roots);
     if (this.#logLevel) await wire.request("setLogLevel", this.#logLevel);
-    notifyCallback("onReconnect", this.#options.onReconnect, { attempt, reason });
+    notifyCallback(loggerOf(this.#options.logger), "onReconnect", this.#options.onReconnect, { attempt, reason });
   }
 
   #learn(what: string, params: Wire, { result }: Reply): void {

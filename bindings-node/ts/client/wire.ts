@@ -4,10 +4,12 @@ import { checked, type NativeClient } from "../native.js";
 import { Cancelled, ConnectionLost } from "../model/errors.js";
 import { stringify, toJson } from "../model/json.js";
 import { KeepAlive } from "../model/keep-alive.js";
+import { loggerOf } from "../model/logging.js";
 import { withTraceContext } from "../model/tracing.js";
 import type { Change, ClientOptions, Progress } from "../model/types/client.js";
 import type { LogLevel } from "../model/types/components.js";
 import type { Meta } from "../model/types/content.js";
+import type { Logger } from "../model/types/logging.js";
 import { errorOf, refusalOf, type ReportedError } from "./errors.js";
 import { answer, type Asked } from "./questions.js";
 
@@ -79,6 +81,7 @@ interface Waiting {
 export class ClientWire {
   readonly #native: NativeClient;
   readonly #options: ClientOptions;
+  readonly #logger: Logger;
   readonly #waiting = new Map<number, Waiting>();
   #next = CONNECT;
   #target = "";
@@ -97,6 +100,7 @@ export class ClientWire {
    */
   constructor(options: ClientOptions, target: string, isInMemory: boolean, open: (wake: () => void) => NativeClient) {
     this.#options = options;
+    this.#logger = loggerOf(options.logger);
     this.#target = target;
     this.#native = open(() => this.#drain());
     this.#hasCallbacks = options.roots !== undefined || Object.values(options).some((it) => typeof it === "function");
@@ -230,7 +234,7 @@ export class ClientWire {
     const here = AsyncResource.bind(onProgress);
     if (!everywhere) return here;
     return (progress) => {
-      notifyCallback("onProgress", everywhere, progress);
+      notifyCallback(this.#logger, "onProgress", everywhere, progress);
       here(progress);
     };
   }
@@ -262,7 +266,7 @@ export class ClientWire {
   }
 
   #settle([number, outcome, value, ...data]: Outcome): void {
-    if (outcome === PROGRESS) return notifyCallback("onProgress", this.#waiting.get(number)?.onProgress, progressOf(value as Wire));
+    if (outcome === PROGRESS) return notifyCallback(this.#logger, "onProgress", this.#waiting.get(number)?.onProgress, progressOf(value as Wire));
     const waiting = this.#take(number);
     if (outcome === FAILED) waiting?.reject(errorOf(value as ReportedError));
     else waiting?.resolve({ result: value as Wire, data, isInputRequired: outcome === INPUT_REQUIRED });
@@ -272,16 +276,16 @@ export class ClientWire {
     switch (entry[0]) {
       case "log": {
         const { level, logger, data } = entry[1];
-        return notifyCallback("onLog", this.#options.onLog, { level, logger, data });
+        return notifyCallback(this.#logger, "onLog", this.#options.onLog, { level, logger, data });
       }
       case "changed":
-        return notifyCallback("onListChanged", this.#options.onListChanged, entry[1]);
+        return notifyCallback(this.#logger, "onListChanged", this.#options.onListChanged, entry[1]);
       case "urlDone":
-        return notifyCallback("onUrlDone", this.#options.onUrlDone, entry[1]);
+        return notifyCallback(this.#logger, "onUrlDone", this.#options.onUrlDone, entry[1]);
       case "renewed": {
         const why = `${this.#target}: the server did not know the session any more, so a new one was begun`;
         const reason = new ConnectionLost(why, { target: this.#target, phase: "call" });
-        return notifyCallback("onReconnect", this.#options.onReconnect, { attempt: 1, reason });
+        return notifyCallback(this.#logger, "onReconnect", this.#options.onReconnect, { attempt: 1, reason });
       }
       case "ask":
         return void this.#answer(entry[1], entry[2], entry[3], entry[4]);
@@ -295,7 +299,7 @@ export class ClientWire {
     try {
       this.#native.answer(number, await answer(this.#options, what, params, key));
     } catch (error) {
-      this.#native.answer(number, null, stringify(refusalOf(error, CALLBACKS[what])));
+      this.#native.answer(number, null, stringify(refusalOf(error, CALLBACKS[what], this.#logger)));
     }
   }
 }
@@ -303,8 +307,8 @@ export class ClientWire {
 const CALLBACKS: Readonly<Record<Asked, string>> = { elicit: "onElicit", sample: "onSample", roots: "roots()" };
 
 /** Calls a callback; logs what it throws, so that other callbacks still run. */
-export function notifyCallback<T>(name: string, callback: ((value: T) => unknown) | undefined, value: T): void {
-  const failed = (error: unknown): void => console.error(`${name} failed:`, error);
+export function notifyCallback<T>(logger: Logger, name: string, callback: ((value: T) => unknown) | undefined, value: T): void {
+  const failed = (error: unknown): void => logger.error(`${name} failed:`, error);
   try {
     const given = callback?.(value);
     if (given instanceof Promise) given.catch(failed);

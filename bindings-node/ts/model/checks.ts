@@ -55,6 +55,12 @@ export function yesOrNo(value: unknown): string | undefined {
   return typeof value === "boolean" ? undefined : "must be true or false";
 }
 
+/** An object with the methods of `console` that log. */
+export function logger(value: unknown): string | undefined {
+  const fits = isObject(value) && ["debug", "info", "warn", "error"].every((name) => typeof value[name] === "function");
+  return fits ? undefined : "must have the methods debug, info, warn and error, as console has";
+}
+
 export function count(value: unknown): string | undefined {
   return isInteger(value, 1) ? undefined : "must be an integer from 1";
 }

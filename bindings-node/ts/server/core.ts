@@ -2,8 +2,10 @@ import { checked, native, type NativeServer } from "../native.js";
 import { display } from "../model/display.js";
 import { ResourceNotFound } from "../model/errors.js";
 import { toJson } from "../model/json.js";
+import { loggerOf } from "../model/logging.js";
 import type { ResourceResult } from "../model/results.js";
 import type { Context, Middleware, ServerMembers } from "../model/types/context.js";
+import type { Logger } from "../model/types/logging.js";
 import type { ServerOptions } from "../model/types/options.js";
 import { isObject } from "../model/values.js";
 import { type HandlerSpec, mountPlan, type Plan } from "../plan/plan.js";
@@ -41,6 +43,7 @@ type Change =
 export class ServerCore {
   readonly native: NativeServer;
   readonly lifespan: Lifespan<unknown>;
+  readonly logger: Logger;
   /** The plans by handler number, as the native half refers to them. */
   readonly plans: (Plan | undefined)[] = [];
   readonly #registrations: Registration[] = [];
@@ -59,6 +62,7 @@ export class ServerCore {
     const { version = "", title, instructions, websiteUrl, icons, pageSize, debug, revisions, dialects, listTtlMs, maxMessage } = options;
     const place = `new Server(${JSON.stringify(server.name)})`;
     checkServerOptions(place, options);
+    this.logger = loggerOf(options.logger);
     const declaration = {
       name: server.name, version, title, instructions, websiteUrl, icons, pageSize, debug, revisions, dialects, listTtlMs, maxMessage,
       ...roundOptions(place, options),
@@ -110,7 +114,7 @@ export class ServerCore {
   #register(registration: Registration): void {
     const { place, kind, key, declaration, plan, visible } = registration;
     if (visible && !this.#hasVisibilityFilter) {
-      this.native.setVisibilityFilter(this.plans.push(visibilityPlan(this, (of, name) => this.#visible(of, name))) - 1);
+      this.native.setVisibilityFilter(this.plans.push(visibilityPlan(this, this.logger, (of, name) => this.#visible(of, name))) - 1);
       this.#hasVisibilityFilter = true;
     }
     const id = this.plans.length;
@@ -131,7 +135,10 @@ export class ServerCore {
     this.plans[id] = plan;
     this.#registrations.push(registration);
     this.#notifySendListeners();
-    for (const warning of warnings ?? []) process.emitWarning(warning);
+    for (const warning of warnings ?? []) {
+      if (this.options.logger) this.logger.warn(warning);
+      else process.emitWarning(warning);
+    }
     for (const link of this.#mountPoints) link.into.#register(mountedRegistration(registration, link));
   }
 

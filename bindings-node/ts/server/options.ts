@@ -1,5 +1,5 @@
 import {
-  bytes, type Check, checkedElsewhere, checkOptions, classes, count, icons, isUrl, milliseconds, oneOf, refuseUnknown, text,
+  bytes, type Check, checkedElsewhere, checkOptions, classes, count, icons, isUrl, logger, milliseconds, oneOf, refuseUnknown, text,
   yesOrNo,
 } from "../model/checks.js";
 import { SDK_OPTIONS } from "../model/sdk-options.js";
@@ -23,6 +23,7 @@ const CHECKS: { readonly [K in keyof Required<ServerOptions>]: Check } = {
   listTtlMs: milliseconds,
   maxMessage: bytes,
   ioThreads: count,
+  logger,
   http: (value) => (isObject(value) ? undefined : "must be an object of options such as { maxBody: 65536 }"),
   requestStateKeys: checkedElsewhere,
   maxRequestState: checkedElsewhere,

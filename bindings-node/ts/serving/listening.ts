@@ -65,7 +65,7 @@ class ListeningServer implements Listening {
       this.#alive = setInterval(() => {}, LONG_MS);
       if (warning !== undefined && !hasWarned) {
         hasWarned = true;
-        console.warn(warning);
+        this.core.logger.warn(warning);
       }
     } catch (error) {
       this.#scheduler.shell.close();

@@ -1,7 +1,5 @@
-from _typeshed import SupportsGetItem, SupportsLenAndGetItem
+from _typeshed import Incomplete, SupportsGetItem, SupportsLenAndGetItem
 from typing import Any, SupportsFloat, SupportsIndex, final
-
-__all__ = ["Call", "Client", "Connection", "Endpoint", "Exchange", "Mailbox", "Pending", "Principal", "Read", "Registered", "RequestHead", "Server", "Serving", "Slot", "TestServing", "expand", "forked", "form_problem", "portable", "shut_down", "shut_down_clients", "take_stdio", "variables"]
 
 @final
 class Call:
@@ -584,6 +582,11 @@ def expand(template: str, variables: bytes) -> str:
     Expands a URI template with these variables (a JSON object).
     """
 
+def flush_logs() -> None:
+    """
+    Passes the events that wait to `logging`; called when the interpreter exits.
+    """
+
 def forked() -> None:
     """
     This process was forked.
@@ -622,3 +625,5 @@ def variables(template: str) -> list[str]:
     """
     Returns the names of a template's variables.
     """
+
+def __getattr__(name: str) -> Incomplete: ...

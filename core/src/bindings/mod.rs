@@ -1,2 +1,4 @@
 //! Logic that the Python and TypeScript packages share and that Rust programs have no use for. Not a public interface:
 //! it changes with the packages.
+
+pub mod logs;

@@ -3,8 +3,7 @@
 use std::io::Write as _;
 
 use super::{
-    HttpService, Listening, Server, endpoint::endpoint, registry::Hub, run::report,
-    serve::told_to_end,
+    HttpService, Listening, Server, endpoint::endpoint, registry::Hub, serve::told_to_end,
 };
 use crate::{
     error::{Error, ErrorKind},
@@ -42,7 +41,11 @@ impl Server {
         };
         let config = self.http.endpoint(at.endpoint_config());
         let endpoint = endpoint(&self.hub, config, None);
-        listen::open(&at, endpoint, self.http.listen(self.limits.line)).await
+        let listening = listen::open(&at, endpoint, self.http.listen(self.limits.line)).await?;
+        if let Some(warning) = listening.warning() {
+            tracing::warn!("{warning}");
+        }
+        Ok(listening)
     }
 
     /// Returns the server as a [`tower_service::Service`], to mount in axum at any path or serve with hyper. Must be
@@ -86,7 +89,8 @@ async fn listening(
     let told = told_to_end().map_err(unheard)?;
     let listening = begun.await?;
     if let Some(warning) = listening.warning() {
-        report(warning);
+        // A closed standard error must not prevent serving.
+        let _ = writeln!(std::io::stderr(), "{warning}");
     }
     announce(&hub.edit(|it| it.server.info.name.clone()), listening.url());
     told.await;
@@ -102,6 +106,5 @@ async fn listening(
 fn announce(name: &str, url: &str) {
     let name = if name.is_empty() { "gudgeon" } else { name };
     tracing::info!("{name} serves {url}");
-    // A closed standard error must not prevent serving.
     let _ = writeln!(std::io::stderr(), "{name} serves (Ctrl-C ends it)\n{url}");
 }

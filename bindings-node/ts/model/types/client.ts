@@ -1,5 +1,6 @@
 import type { Implementation, LogLevel, Maybe, Revision, Root, Tool } from "./components.js";
 import type { Message, Meta } from "./content.js";
+import type { Logger } from "./logging.js";
 import type { SampleResult } from "./questions.js";
 import type { JsonSchema } from "./schema.js";
 import type { AnyServer, Transport } from "./server.js";
@@ -63,6 +64,11 @@ export interface ClientOptions {
    * again, or an expired HTTP session was replaced. Subscriptions continue.
    */
   onReconnect?: ((info: { attempt: number; reason: Error }) => void) | undefined;
+  /**
+   * Receives the errors of callbacks, and the events of the process, such as those of connections. Default: warnings and
+   * errors go to stderr; the rest as well if the environment variable `NODE_DEBUG` contains `gudgeon`.
+   */
+  logger?: Logger | undefined;
   /** The number of rounds of questions within one call. Default: 10. */
   maxRounds?: number | undefined;
   /** The maximum size of a message in bytes. Default: 16 MiB. */

@@ -1,5 +1,6 @@
 import type { Maybe, Revision } from "./components.js";
 import type { Annotations, Icon, Meta, SpecToolAnnotations, ToolAnnotations } from "./content.js";
+import type { Logger } from "./logging.js";
 import type { AnyServer, Principal } from "./server.js";
 
 /** An error class, as listed in `exposeErrors`. */
@@ -53,6 +54,11 @@ export interface ServerOptions<L = unknown> {
   stateTtlMs?: number | undefined;
   /** The number of native threads for input, output and the protocol, for each address that the server listens at. Default: 1. */
   ioThreads?: number | undefined;
+  /**
+   * Receives what handlers and this server have to report, and the events of the process, such as those of connections.
+   * Default: warnings and errors go to stderr; the rest as well if the environment variable `NODE_DEBUG` contains `gudgeon`.
+   */
+  logger?: Logger | undefined;
   /** The HTTP options of `fetch` and `node`, and the defaults of `run` and `listen`. */
   http?: HttpOptions | undefined;
 }

@@ -30,16 +30,6 @@ def stop() -> None:
         native.shut_down(GRACE)
 
 
-def _forked() -> None:
-    native = sys.modules.get("gudgeon._native")
-    if native is not None:
-        native.forked()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forked)
-
-
 def leave_fork(error: BaseException | None) -> None:
     """Ends a process that a handler forked, with the exit status that its main program would have."""
     status = 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 from .tracebacks import exc_info, traceback_of
 
@@ -23,3 +24,20 @@ def detail(text: str) -> None:
     logging = sys.modules.get("logging")
     if logging is not None:
         logging.getLogger("gudgeon").debug("%s", text)
+
+
+def log_event(level: str, logger: str, line: str, fields: dict[str, Any]) -> None:
+    """Logs an event of the core; a record has its values in `record.fields`. Without `logging`, warnings and errors go
+    to stderr.
+    """
+    logging = sys.modules.get("logging")
+    if logging is not None:
+        number = _LEVELS[level]
+        log = logging.getLogger(logger)
+        if log.isEnabledFor(number):
+            log.log(number, "%s", line, extra={"fields": fields})
+    elif level in ("ERROR", "WARN"):
+        print(f"{logger}: {line}", file=sys.stderr, flush=True)
+
+
+_LEVELS = {"ERROR": 40, "WARN": 30, "INFO": 20, "DEBUG": 10}

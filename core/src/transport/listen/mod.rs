@@ -102,9 +102,6 @@ pub(crate) async fn open(
              or mount the server in an app with authentication"
         )
     });
-    if let Some(warning) = &warning {
-        tracing::warn!("{warning}");
-    }
     let peers = Arc::new(Peers {
         endpoint: Arc::clone(&endpoint),
         timeouts: Timeouts { header: options.header_timeout, idle: options.idle_timeout },

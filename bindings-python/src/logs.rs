@@ -1,0 +1,57 @@
+//! Log events of the core, passed to Python's `logging`.
+
+use gudgeon::bindings::logs::{self, LogEvent};
+use pyo3::{prelude::*, types::PyDict};
+
+use crate::calling;
+
+/// Queues the events of the core from now on. The thread that passes them on is started by the first one.
+pub(crate) fn install() {
+    logs::install(start_thread);
+}
+
+/// Passes the events that wait to `logging`; called when the interpreter exits.
+#[pyfunction]
+pub(crate) fn flush_logs(py: Python<'_>) {
+    py.detach(|| logs::close(|events| Python::attach(|py| log(py, events))));
+}
+
+fn start_thread() {
+    if !logs::starts_waiting() {
+        return;
+    }
+    let waiter = || {
+        while logs::wait(|events| {
+            // `None` while the interpreter is finalized.
+            Python::try_attach(|py| log(py, events));
+        }) {}
+    };
+    // Without a thread the events are passed on at the exit.
+    let _ = std::thread::Builder::new().name("gudgeon-logs".into()).spawn(waiter);
+}
+
+fn log(py: Python<'_>, events: Vec<LogEvent>) {
+    let logged = py.import("gudgeon._call.log").and_then(|module| {
+        let log_event = module.getattr("log_event")?;
+        for event in events {
+            let fields = PyDict::new(py);
+            for (name, value) in &event.fields {
+                match value {
+                    serde_json::Value::Bool(value) => fields.set_item(name, value)?,
+                    serde_json::Value::Number(value) if value.is_f64() => {
+                        fields.set_item(name, value.as_f64())?;
+                    }
+                    serde_json::Value::Number(value) => fields.set_item(name, value.as_i128())?,
+                    serde_json::Value::String(value) => fields.set_item(name, value)?,
+                    _ => fields.set_item(name, value.to_string())?,
+                }
+            }
+            let level = event.level.as_str();
+            calling::call(&log_event, (level, &event.logger, event.line(), fields))?;
+        }
+        Ok(())
+    });
+    if let Err(error) = logged {
+        error.write_unraisable(py, None);
+    }
+}

@@ -1,0 +1,101 @@
+"""Events of the core reach `logging`, with their fields, from every thread and until the process ends."""
+
+import logging
+import subprocess
+import sys
+import textwrap
+import time
+
+from gudgeon import Command, SyncClient
+
+# Answers what a client asks at the start, and sends a malformed notification before each response.
+SERVER = """
+import json, sys
+for line in sys.stdin:
+    frame = json.loads(line)
+    if "id" not in frame:
+        continue
+    print(json.dumps({"jsonrpc": "2.0", "method": 3}), flush=True)
+    reply = {"jsonrpc": "2.0", "id": frame["id"]}
+    if frame["method"] == "initialize":
+        info = {"name": "odd", "version": "1"}
+        reply["result"] = {"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": info}
+    else:
+        reply["result"] = {}
+    print(json.dumps(reply), flush=True)
+"""
+CONNECT = f"""
+import sys
+from gudgeon import Command, SyncClient
+SERVER = {SERVER!r}
+def connect():
+    with SyncClient(Command(sys.executable, "-c", SERVER), revision="2025-06-18") as client:
+        client.ping()
+"""
+
+
+def run(program):
+    script = CONNECT + textwrap.dedent(program)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done.stderr
+
+
+def eventually(what):
+    deadline = time.monotonic() + 10
+    while not what():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_an_event_has_the_level_the_part_of_the_core_and_its_fields(caplog):
+    with caplog.at_level(logging.DEBUG, "gudgeon"):
+        with SyncClient(Command(sys.executable, "-c", SERVER), revision="2025-06-18") as client:
+            client.ping()
+        found = lambda: [it for it in caplog.records if it.name == "gudgeon.session"]  # noqa: E731
+        eventually(found)
+    record = found()[0]
+    assert record.levelno == logging.WARNING
+    assert record.getMessage().startswith("dropped a malformed frame of the server (problem=")
+    assert isinstance(record.fields["problem"], str)
+
+
+def test_events_just_before_the_end_of_the_process_are_logged():
+    stderr = run("""
+        import logging
+        logging.basicConfig(format="%(levelname)s %(name)s %(message)s")
+        connect()
+    """)
+    assert stderr.count("WARNING gudgeon.session dropped a malformed frame of the server") == 2
+
+
+def test_without_logging_warnings_go_to_stderr():
+    stderr = run("connect()\nassert 'logging' not in sys.modules")
+    assert stderr.count("gudgeon.session: dropped a malformed frame of the server") == 2
+
+
+def test_a_level_hides_events():
+    stderr = run("""
+        import logging
+        logging.getLogger("gudgeon.session").setLevel(logging.ERROR)
+        connect()
+    """)
+    assert stderr == ""
+
+
+def test_a_forked_process_logs_its_own_events():
+    stderr = run("""
+        import logging, os
+        logging.basicConfig(format="%(process)d %(message)s")
+        connect()
+        child = os.fork()
+        if child:
+            assert os.waitpid(child, 0)[1] == 0
+            print("child", child, file=sys.stderr)
+        else:
+            connect()
+    """)
+    child = stderr.strip().splitlines()[-1].split()[1]
+    lines = [line for line in stderr.splitlines() if "dropped a malformed frame" in line]
+    assert len(lines) == 4, stderr
+    assert len([line for line in lines if line.startswith(f"{child} ")]) == 2
