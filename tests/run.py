@@ -33,7 +33,7 @@ class Stage(NamedTuple):
 
 
 CARGO_TEST = ["cargo", "test", "--quiet"]
-SANS_IO = [*CARGO_TEST, "--package", "gudgeon", "--no-default-features"]
+SANS_IO = [*CARGO_TEST, "--package", "gudgeon", "--no-default-features", "--features", "bindings"]
 WORKSPACE = [*CARGO_TEST, "--workspace"]
 # Tests mostly wait, so more of them run concurrently than there are processors.
 SHOWN = ["--", "--show-output", "--test-threads=4"]
@@ -61,6 +61,7 @@ LINT = [
 ]
 CHECKS = [
     Stage("sans-io tree", [sys.executable, ROOT / "tests/sans_io.py"]),
+    Stage("public items", [sys.executable, ROOT / "tests/public_items.py"]),
     Stage("built once", [sys.executable, ROOT / "tests/built_once.py"]),
     Stage("stubs", [BIN / "python", ROOT / "tests/stubs.py"], needs="build"),
     Stage("api python", [BIN / "python", ROOT / "tests/types/api_python.py", API], "skips", needs="build"),

@@ -1,9 +1,23 @@
-//! Error types: [`Error`] for callers of this library, [`Fault`] for a request that failed, before it has an error
-//! code.
+//! The errors of this library.
 
-use std::{fmt, sync::OnceLock};
+pub(crate) mod fault;
+mod option_name;
+
+use std::fmt;
 
 use serde_json::value::RawValue;
+
+#[cfg(not(feature = "bindings"))]
+pub(crate) use self::{
+    fault::{Fault, FaultKind},
+    option_name::{Language, option_name},
+};
+#[cfg(feature = "bindings")]
+#[doc(hidden)]
+pub use self::{
+    fault::{Fault, FaultKind},
+    option_name::{Language, option_name},
+};
 
 /// The failure of an operation of this library: one sentence that says what is wrong, and a hint at how to fix it.
 #[derive(Debug)]
@@ -113,7 +127,7 @@ impl Error {
 
     /// Adds the hint that an option, given in snake case, sets the limit that was reached.
     #[must_use]
-    pub fn limited_by(self, option: &str) -> Self {
+    pub(crate) fn limited_by(self, option: &str) -> Self {
         self.with_hint(format!("{} sets the limit", option_name(option)))
     }
 
@@ -126,7 +140,7 @@ impl Error {
 
     /// Sets the operation that failed, such as "connect".
     #[must_use]
-    pub fn in_phase(mut self, phase: &'static str) -> Self {
+    pub(crate) fn in_phase(mut self, phase: &'static str) -> Self {
         self.phase = Some(phase);
         self
     }
@@ -139,62 +153,6 @@ impl Error {
     ) -> Self {
         self.source = Some(source.into());
         self
-    }
-}
-
-/// The language whose names for options errors use.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum Language {
-    /// Rust and Python: snake case.
-    #[default]
-    Rust,
-    /// Camel case, and `Ms` behind durations.
-    TypeScript,
-}
-
-/// Options that are durations: TypeScript's names for them end in `Ms`.
-const DURATIONS: [&str; 9] = [
-    "header_timeout",
-    "idle_timeout",
-    "keep_alive",
-    "max_timeout",
-    "park_ttl",
-    "session_idle",
-    "shutdown_grace",
-    "state_ttl",
-    "timeout",
-];
-
-/// The language of this build: the core is linked into each binding by itself.
-static LANGUAGE: OnceLock<Language> = OnceLock::new();
-
-/// Returns the name of an option, given in snake case, in the language of this build.
-pub fn option_name(name: &str) -> String {
-    LANGUAGE.get().copied().unwrap_or_default().option(name)
-}
-
-impl Language {
-    /// Sets the language of this build; only the first call has an effect. Default: Rust.
-    pub fn set(self) {
-        let _ = LANGUAGE.set(self);
-    }
-
-    /// Returns the name of an option, given in snake case, in this language.
-    pub fn option(self, name: &str) -> String {
-        if self != Self::TypeScript {
-            return name.to_owned();
-        }
-        let mut words = name.split('_');
-        let mut out = words.next().unwrap_or_default().to_owned();
-        for word in words {
-            let (first, rest) = word.split_at(word.len().min(1));
-            out.push_str(&first.to_ascii_uppercase());
-            out.push_str(rest);
-        }
-        if DURATIONS.contains(&name) {
-            out.push_str("Ms");
-        }
-        out
     }
 }
 
@@ -211,102 +169,5 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         self.source.as_ref().map(|it| &**it as _)
-    }
-}
-
-/// The failure of a request, before a revision's table maps it to an error code.
-#[derive(Clone, Debug)]
-pub struct Fault {
-    pub kind: FaultKind,
-    pub message: String,
-    pub data: Option<Box<RawValue>>,
-}
-
-/// The cause of a [`Fault`].
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum FaultKind {
-    /// The frame is not JSON.
-    Unreadable,
-    /// The frame is JSON but not a JSON-RPC message, or the message is not allowed at this time.
-    InvalidRequest,
-    /// The message exceeds the size limit and was discarded.
-    TooLarge,
-    /// A request arrived before `initialize`.
-    NotInitialized,
-    /// The session expired after being idle.
-    SessionExpired,
-    UnknownMethod,
-    /// The params have the wrong shape, or name an unknown prompt or an invalid cursor.
-    InvalidParams,
-    UnknownTool,
-    /// The tool's arguments do not match its input schema.
-    InvalidArguments,
-    /// The resource does not exist; `data` holds its URI.
-    ResourceNotFound,
-    /// The server does not speak the requested revision; `data` holds the supported and the requested revisions.
-    UnsupportedRevision,
-    /// An HTTP header is missing, malformed, or differs from the body.
-    HeaderMismatch,
-    /// The client did not declare a required capability; `data` holds the missing capabilities.
-    MissingCapability,
-    /// The tool's handler reported an error that the model can correct. `data` becomes the result's `_meta`.
-    Tool,
-    /// The handler failed for a reason the caller can't fix: an exception, a timeout, an invalid result.
-    Handler,
-    /// The handler exceeded its time limit.
-    TimedOut,
-    /// The user declined the handler's question; the message is the question.
-    Declined,
-    /// The handler returned this JSON-RPC error code.
-    Protocol(i64),
-    /// A bug in this library.
-    Internal,
-}
-
-impl Fault {
-    /// Creates a fault without data.
-    pub fn new(kind: FaultKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), data: None }
-    }
-
-    /// Creates a fault of kind [`InvalidRequest`](FaultKind::InvalidRequest).
-    pub fn invalid_request(message: impl Into<String>) -> Self {
-        Self::new(FaultKind::InvalidRequest, message)
-    }
-
-    /// Creates a fault of kind [`InvalidParams`](FaultKind::InvalidParams).
-    pub fn invalid_params(message: impl Into<String>) -> Self {
-        Self::new(FaultKind::InvalidParams, message)
-    }
-
-    /// Creates a fault of kind [`UnknownMethod`](FaultKind::UnknownMethod) for the method `name`.
-    pub fn unknown_method(name: &str) -> Self {
-        Self::new(FaultKind::UnknownMethod, format!("method not found: {name}"))
-    }
-
-    /// Sets the data of the JSON-RPC error.
-    #[must_use]
-    pub fn with_data(mut self, data: Option<Box<RawValue>>) -> Self {
-        self.data = data;
-        self
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn options_have_the_names_of_the_language() {
-        for (name, typescript) in [
-            ("max_body", "maxBody"),
-            ("park_ttl", "parkTtlMs"),
-            ("timeout", "timeoutMs"),
-            ("cors", "cors"),
-        ] {
-            assert_eq!(Language::TypeScript.option(name), typescript);
-            assert_eq!(Language::Rust.option(name), name);
-        }
-        assert_eq!(option_name("max_body"), "max_body");
     }
 }

@@ -1,7 +1,5 @@
-//! Every revision of the Model Context Protocol, as one sans-IO core with runtime layers on top.
-//!
-//! The modules below are listed from the lowest layer to the highest; a module uses only modules above it in this
-//! list.
+//! Every revision of the Model Context Protocol: [`Server`], [`Client`], and the state machines below them,
+//! [`sans_io`].
 //!
 //! # Features
 //!
@@ -9,34 +7,86 @@
 //! - `http`: servers over HTTP, WebSocket, TCP and Unix sockets, with TLS, and as a tower service. Includes `server`.
 //! - `client` (default): `Client`. Includes `http`.
 //!
-//! Without any feature only the modules without IO are left.
+//! Without any feature only the modules without IO are left: [`protocol`] and [`sans_io`].
 
 #![forbid(unsafe_code)]
+#![cfg_attr(
+    not(feature = "bindings"),
+    allow(
+        dead_code,
+        unreachable_pub,
+        unused_imports,
+        reason = "some items of the inner modules are used only by the language bindings and the tests"
+    )
+)]
 
+// From the lowest layer to the highest: a module uses only modules above it. Most are public only with the feature
+// `bindings`.
 pub mod error;
 pub mod protocol;
+#[cfg(feature = "bindings")]
+#[doc(hidden)]
 pub mod wire;
+#[cfg(not(feature = "bindings"))]
+mod wire;
+#[cfg(feature = "bindings")]
+#[doc(hidden)]
 pub mod framing;
+#[cfg(not(feature = "bindings"))]
+mod framing;
+#[cfg(feature = "bindings")]
+#[doc(hidden)]
 pub mod schema;
+#[cfg(not(feature = "bindings"))]
+mod schema;
+#[cfg(feature = "bindings")]
+#[doc(hidden)]
 pub mod session;
+#[cfg(not(feature = "bindings"))]
+mod session;
+#[cfg(feature = "bindings")]
+#[doc(hidden)]
 pub mod router;
+#[cfg(not(feature = "bindings"))]
+mod router;
+#[cfg(feature = "bindings")]
+#[doc(hidden)]
 pub mod engine;
+#[cfg(not(feature = "bindings"))]
+mod engine;
+#[cfg(feature = "bindings")]
+#[doc(hidden)]
 pub mod http;
+#[cfg(not(feature = "bindings"))]
+mod http;
+#[cfg(feature = "bindings")]
+#[doc(hidden)]
 pub mod peer;
+#[cfg(not(feature = "bindings"))]
+mod peer;
+#[cfg(feature = "bindings")]
+#[doc(hidden)]
 pub mod testing;
+#[cfg(not(feature = "bindings"))]
+mod testing;
 
 // Threads, clocks and tokio are used only by the modules below.
-#[cfg(feature = "server")]
+#[cfg(all(feature = "bindings", feature = "server"))]
+#[doc(hidden)]
 pub mod driver;
+#[cfg(all(not(feature = "bindings"), feature = "server"))]
+mod driver;
 #[cfg(feature = "server")]
 pub mod transport;
 #[cfg(feature = "server")]
 pub mod server;
 #[cfg(feature = "client")]
 pub mod client;
-#[cfg(feature = "client")]
+#[cfg(all(feature = "bindings", feature = "client"))]
 #[doc(hidden)]
 pub mod bindings;
+
+pub mod sans_io;
 
 #[cfg(feature = "client")]
 pub use client::Client;
@@ -45,7 +95,7 @@ pub use protocol::{Completion, Revision};
 #[cfg(feature = "server")]
 pub use server::{
     Audio, CompletionInput, Context, File, Image, Json, List, Prompt, Registry, Resource,
-    ResourceNotFound, Server, Tool, ToolError, ask,
+    ResourceNotFound, SchemaProfile, Server, Tool, ToolError, ask,
 };
 #[cfg(feature = "http")]
 pub use server::{Cors, HttpOptions, HttpService, Listening};

@@ -10,12 +10,12 @@ use std::{
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use gudgeon::{
-    Audio, Context, Image, List, Prompt, Registry, Resource, Server, Tool, ToolError,
+    Audio, Context, Image, List, Prompt, Registry, Resource, SchemaProfile, Server, Tool,
+    ToolError,
     error::Error,
     protocol::{
         ContentBlock, EmbeddedResource, PromptMessage, ResourceContents, Role, TextResourceContents,
     },
-    schema::SchemaProfile,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;

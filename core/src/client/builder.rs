@@ -248,22 +248,24 @@ impl ClientBuilder {
     /// Registers a callback that answers elicitations. To decline or cancel, it returns an error of kind `Declined`
     /// or `Cancelled`.
     #[must_use]
-    pub fn on_elicit<F, A>(self, callback: F) -> Self
+    pub fn on_elicit<F, A>(mut self, callback: F) -> Self
     where
         F: Fn(ElicitRequestParams) -> A + Send + Sync + 'static,
         A: Future<Output = Result<ElicitResult, Error>> + Send + 'static,
     {
-        self.on_elicit_raw(answerer(callback))
+        self.questions.elicit = Some(answerer(callback));
+        self
     }
 
     /// Registers a callback that answers sampling requests.
     #[must_use]
-    pub fn on_sample<F, A>(self, callback: F) -> Self
+    pub fn on_sample<F, A>(mut self, callback: F) -> Self
     where
         F: Fn(CreateMessageRequestParams) -> A + Send + Sync + 'static,
         A: Future<Output = Result<CreateMessageResult, Error>> + Send + 'static,
     {
-        self.on_sample_raw(answerer(callback))
+        self.questions.sample = Some(answerer(callback));
+        self
     }
 
     /// The roots of the client. They must be `file://` URIs, otherwise `connect` fails.
@@ -274,23 +276,10 @@ impl ClientBuilder {
         self
     }
 
-    /// Like [`Self::on_elicit`], with params and result as raw JSON.
-    #[must_use]
-    pub fn on_elicit_raw(mut self, callback: Answerer) -> Self {
-        self.questions.elicit = Some(callback);
-        self
-    }
-
-    /// Like [`Self::on_sample`], with params and result as raw JSON.
-    #[must_use]
-    pub fn on_sample_raw(mut self, callback: Answerer) -> Self {
-        self.questions.sample = Some(callback);
-        self
-    }
-
-    /// Like [`Self::roots`], with a callback that returns the result as raw JSON for each request.
-    #[must_use]
-    pub fn on_roots_raw(mut self, callback: Answerer) -> Self {
+    /// Registers a callback for all kinds of questions.
+    pub(super) fn on_question(mut self, callback: Answerer) -> Self {
+        self.questions.elicit = Some(Arc::clone(&callback));
+        self.questions.sample = Some(Arc::clone(&callback));
         self.questions.roots = RwLock::new(Some(Roots::Callback(callback)));
         self
     }
@@ -347,6 +336,31 @@ impl ClientBuilder {
             }
         }
         Ok(client)
+    }
+}
+
+/// Callbacks of the language bindings, which convert values themselves.
+#[cfg(feature = "bindings")]
+impl ClientBuilder {
+    /// Like [`Self::on_elicit`], with params and result as raw JSON.
+    #[must_use]
+    pub fn on_elicit_raw(mut self, callback: Answerer) -> Self {
+        self.questions.elicit = Some(callback);
+        self
+    }
+
+    /// Like [`Self::on_sample`], with params and result as raw JSON.
+    #[must_use]
+    pub fn on_sample_raw(mut self, callback: Answerer) -> Self {
+        self.questions.sample = Some(callback);
+        self
+    }
+
+    /// Like [`Self::roots`], with a callback that returns the result as raw JSON for each request.
+    #[must_use]
+    pub fn on_roots_raw(mut self, callback: Answerer) -> Self {
+        self.questions.roots = RwLock::new(Some(Roots::Callback(callback)));
+        self
     }
 }
 

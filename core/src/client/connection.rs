@@ -61,19 +61,19 @@ pub struct Question {
 /// A boxed future.
 pub type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 /// A callback for events, called in order. It must not block.
-pub type OnEvent = Arc<dyn Fn(Event) + Send + Sync>;
+pub(super) type OnEvent = Arc<dyn Fn(Event) + Send + Sync>;
 /// A callback for the progress of a request, called in order. It must not block.
-pub type OnProgress = Arc<dyn Fn(Progress) + Send + Sync>;
+pub(super) type OnProgress = Arc<dyn Fn(Progress) + Send + Sync>;
 /// A callback that answers questions with a result as raw JSON.
-pub type OnQuestion = Arc<dyn Fn(Question) -> BoxFuture<Result<Raw, Error>> + Send + Sync>;
+pub(super) type OnQuestion = Arc<dyn Fn(Question) -> BoxFuture<Result<Raw, Error>> + Send + Sync>;
 
 /// A function that returns the headers that repeat arguments of a tool, as names and values, from the tool's name and
 /// its arguments, a JSON object.
-pub type Mirror = Arc<dyn Fn(&str, &str) -> Vec<(String, String)> + Send + Sync>;
+pub(super) type Mirror = Arc<dyn Fn(&str, &str) -> Vec<(String, String)> + Send + Sync>;
 
 /// Options of a request.
 #[derive(Clone, Default)]
-pub struct RequestSettings {
+pub(super) struct RequestSettings {
     /// The time limit without a response or progress; `None` means no limit.
     pub timeout: Option<Duration>,
     /// The total time limit, regardless of progress.
@@ -92,7 +92,7 @@ impl fmt::Debug for RequestSettings {
 }
 
 /// Options of a connection.
-pub struct ConnectionConfig {
+pub(super) struct ConnectionConfig {
     pub session: ClientConfig,
     /// The maximum size of a message from the server in bytes; longer ones are discarded.
     pub max_message: usize,
@@ -112,7 +112,7 @@ impl fmt::Debug for ConnectionConfig {
 
 /// An open connection. Dropping it closes it in the background.
 #[derive(Debug)]
-pub struct Connection {
+pub(super) struct Connection {
     orders: mpsc::UnboundedSender<Order>,
     server: Arc<ServerIdentity>,
     session_id: SessionId,
@@ -155,7 +155,7 @@ pub(super) struct Waiting {
 
 impl Connection {
     /// Connects to the server, starting its process if necessary, and negotiates the revision.
-    pub async fn open(target: Target, config: ConnectionConfig) -> Result<Self, Error> {
+    pub(super) async fn open(target: Target, config: ConnectionConfig) -> Result<Self, Error> {
         let name: Arc<str> = target.to_string().into();
         let is_http = target.is_http();
         let Started { orders, server, session_id, is_up } =
@@ -166,29 +166,29 @@ impl Connection {
     }
 
     /// Returns the server's identity and capabilities.
-    pub fn describe(&self) -> &Arc<ServerIdentity> {
+    pub(super) fn describe(&self) -> &Arc<ServerIdentity> {
         &self.server
     }
 
     /// Returns the session's id; only legacy HTTP has one.
-    pub fn session_id(&self) -> Option<String> {
+    pub(super) fn session_id(&self) -> Option<String> {
         self.session_id.get()
     }
 
     /// Returns whether requests repeat parts of the body, including tools' arguments, in headers.
-    pub fn mirrors(&self) -> bool {
+    pub(super) fn mirrors(&self) -> bool {
         self.mirrors
     }
 
     /// Returns the command or address, for error messages.
-    pub fn target(&self) -> &Arc<str> {
+    pub(super) fn target(&self) -> &Arc<str> {
         &self.target
     }
 
     /// Sends a request, whose params are a JSON object, and waits for its result.
     ///
     /// In the modern era the result may be `input_required`. Dropping the future cancels the request.
-    pub async fn request(
+    pub(super) async fn request(
         &self,
         method: MethodName,
         params: Raw,
@@ -215,12 +215,12 @@ impl Connection {
     }
 
     /// Sends a notification. It is not sent if the negotiated revision does not define it.
-    pub fn notify(&self, method: MethodName, params: Raw) -> Result<(), Error> {
+    pub(super) fn notify(&self, method: MethodName, params: Raw) -> Result<(), Error> {
         self.order(Order::Notify { method, params })
     }
 
     /// Declares roots in all further requests, in the era in which requests carry capabilities.
-    pub fn declare_roots(&self) -> Result<(), Error> {
+    pub(super) fn declare_roots(&self) -> Result<(), Error> {
         self.order(Order::DeclareRoots)
     }
 
@@ -244,7 +244,7 @@ impl Connection {
     }
 
     /// Closes the connection: ends the server's input, waits, and kills a process that does not exit.
-    pub async fn close(&self) {
+    pub(super) async fn close(&self) {
         let (closed, done) = oneshot::channel();
         if self.order(Order::Close(closed)).is_ok() {
             let _ = done.await;

@@ -33,20 +33,22 @@ use std::{
 
 use serde::Serialize;
 
-use self::questions::Questions;
 pub use self::{
     builder::ClientBuilder,
-    connection::{
-        BoxFuture, Connection, ConnectionConfig, Event, Mirror, OnEvent, OnProgress, OnQuestion,
-        Question, RequestSettings,
-    },
-    failures::{describe, refusal},
+    connection::Event,
     operation::{CallOptions, Operation, Reply},
-    questions::Answerer,
     round::ToolRound,
     subscription::Subscription,
-    target::{CustomWire, Target},
+    target::Target,
     test_server::TestServer,
+};
+use self::{connection::Connection, questions::Questions};
+#[cfg(feature = "bindings")]
+#[doc(hidden)]
+pub use self::{
+    connection::{BoxFuture, Question},
+    failures::{describe, refusal},
+    questions::Answerer,
 };
 use crate::{
     error::{Error, ErrorKind},

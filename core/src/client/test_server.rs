@@ -6,7 +6,11 @@ use http::HeaderMap;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{Answerer, BoxFuture, Client, ClientBuilder, Question, Target};
+use super::{
+    Client, ClientBuilder, Target,
+    connection::{BoxFuture, Question},
+    questions::Answerer,
+};
 use crate::{
     engine,
     error::{Error, ErrorKind},
@@ -152,10 +156,7 @@ impl<'a> TestServer<'a> {
             let answers = Arc::clone(&answers);
             Box::pin(async move { answer(&answers, &question) })
         });
-        builder
-            .on_elicit_raw(Arc::clone(&answerer))
-            .on_sample_raw(Arc::clone(&answerer))
-            .on_roots_raw(answerer)
+        builder.on_question(answerer)
     }
 }
 

@@ -22,6 +22,14 @@ pub struct Start {
     pub test_mode: Option<TestMode>,
 }
 
+impl Start {
+    /// Creates the start of an engine: the current time, the same moment in seconds since 1970, and random bytes that
+    /// nobody else knows.
+    pub fn new(now: Instant, unix: u64, seed: [u8; 32]) -> Self {
+        Self { now, unix, seed, test_mode: None }
+    }
+}
+
 /// Seals and opens what clients carry between the rounds of a call.
 #[derive(Debug)]
 pub(crate) struct Sealing {

@@ -88,7 +88,7 @@ impl<H: Clone> Service<H> {
 
     /// Gives every call this principal and these headers, as if each had come in an HTTP request.
     #[must_use]
-    pub fn with_facts(mut self, facts: HttpFacts) -> Self {
+    pub(crate) fn with_facts(mut self, facts: HttpFacts) -> Self {
         self.facts = Some(Arc::new(facts));
         self
     }
@@ -162,7 +162,7 @@ impl<H: Clone> Service<H> {
     }
 
     /// Returns what [`Input::Lagging`] said last.
-    pub fn is_lagging(&self) -> bool {
+    pub(crate) fn is_lagging(&self) -> bool {
         self.is_lagging
     }
 

@@ -194,7 +194,7 @@ impl<H: Clone> Endpoint<H> {
 
     /// Sets the principal and headers of every message connection.
     #[must_use]
-    pub fn with_facts(mut self, facts: HttpFacts) -> Self {
+    pub(crate) fn with_facts(mut self, facts: HttpFacts) -> Self {
         self.connection_facts = Some(Arc::new(facts));
         self
     }

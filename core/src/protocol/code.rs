@@ -20,21 +20,21 @@ pub const MISSING_REQUIRED_CLIENT_CAPABILITY: i64 = -32021;
 pub const UNSUPPORTED_PROTOCOL_VERSION: i64 = -32022;
 
 /// Returns whether the specification reserves this code without giving it a meaning (from 2026-07-28).
-pub fn is_reserved(code: i64) -> bool {
+pub(crate) fn is_reserved(code: i64) -> bool {
     (-32099..=-32020).contains(&code) && !is_modern(code)
 }
 
 /// The session expired after being idle (dialect 0.7).
-pub const DIALECT_SESSION_EXPIRED: i64 = 1002;
+pub(crate) const DIALECT_SESSION_EXPIRED: i64 = 1002;
 /// The resource does not exist (dialect 0.7).
-pub const DIALECT_RESOURCE_NOT_FOUND: i64 = 3001;
+pub(crate) const DIALECT_RESOURCE_NOT_FOUND: i64 = 3001;
 /// A tool's arguments do not match its schema (dialect 0.7).
-pub const DIALECT_TOOL_ARGUMENTS: i64 = 4002;
+pub(crate) const DIALECT_TOOL_ARGUMENTS: i64 = 4002;
 /// A tool failed (dialect 0.7).
-pub const DIALECT_TOOL_FAILED: i64 = 4003;
+pub(crate) const DIALECT_TOOL_FAILED: i64 = 4003;
 
 /// Returns whether this code shows that the peer speaks a modern revision.
-pub fn is_modern(code: i64) -> bool {
+pub(crate) fn is_modern(code: i64) -> bool {
     matches!(
         code,
         HEADER_MISMATCH | MISSING_REQUIRED_CLIENT_CAPABILITY | UNSUPPORTED_PROTOCOL_VERSION

@@ -50,16 +50,6 @@ pub enum InputRequest {
 }
 
 impl InputRequest {
-    /// Returns the method, or `None` if it is unknown.
-    pub fn method(&self) -> Option<Method> {
-        match self {
-            Self::CreateMessage(_) => Some(Method::CreateMessage),
-            Self::ListRoots(_) => Some(Method::ListRoots),
-            Self::Elicit(_) => Some(Method::Elicit),
-            Self::Unknown(_) => None,
-        }
-    }
-
     fn parse(raw: Raw) -> serde_json::Result<Self> {
         #[derive(Deserialize)]
         struct Call<'a> {

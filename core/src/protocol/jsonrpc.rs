@@ -132,7 +132,7 @@ impl<'a> Params<'a> {
 }
 
 impl<'a> Frame<'a> {
-    /// Parses a frame. Errors are part of the result: [`Message`] or [`Malformed`] for each message.
+    /// Parses a frame. Errors are part of the result: a message or what is wrong, for each message.
     pub fn parse(bytes: &'a [u8]) -> Self {
         let text = match std::str::from_utf8(bytes) {
             Ok(text) => text,

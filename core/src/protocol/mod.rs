@@ -1,23 +1,39 @@
 //! The data types of messages in the newest vocabulary, revision-neutral and without logic.
 
 mod base;
+#[cfg(feature = "bindings")]
+#[doc(hidden)]
 pub mod canonical;
+#[cfg(not(feature = "bindings"))]
+pub(crate) mod canonical;
 mod capabilities;
 pub mod code;
 mod completion;
 mod content;
 mod dialect;
 mod elicitation;
+#[cfg(feature = "bindings")]
+#[doc(hidden)]
 pub mod exact;
+#[cfg(not(feature = "bindings"))]
+pub(crate) mod exact;
 mod flow;
 mod form;
 mod implementation;
 mod input;
+#[cfg(feature = "bindings")]
+#[doc(hidden)]
 pub mod json;
+#[cfg(not(feature = "bindings"))]
+pub(crate) mod json;
 mod jsonrpc;
 mod lifecycle;
 mod logging;
+#[cfg(feature = "bindings")]
+#[doc(hidden)]
 pub mod meta;
+#[cfg(not(feature = "bindings"))]
+pub(crate) mod meta;
 mod method;
 mod page;
 mod principal;
@@ -32,17 +48,12 @@ mod subscription;
 mod task;
 mod tool;
 
-pub use base::{EmptyResult, Members, NotificationParams, RequestParams, ResultType, Role};
+pub use base::{Members, ResultType, Role};
 pub use capabilities::{
-    ClientCapabilities, ElicitationCapability, ListCapability, MissingRequiredClientCapabilityData,
-    ResourcesCapability, RootsCapability, SamplingCapability, ServerCapabilities,
-    TaskElicitationCapability, TaskRequestsCapability, TaskSamplingCapability, TaskToolsCapability,
-    TasksCapability,
+    ClientCapabilities, ElicitationCapability, ListCapability, ResourcesCapability,
+    RootsCapability, SamplingCapability, ServerCapabilities,
 };
-pub use completion::{
-    CompleteRequestParams, CompleteResult, Completion, CompletionArgument, CompletionContext,
-    CompletionReference, PromptReference, ResourceTemplateReference,
-};
+pub use completion::Completion;
 pub use content::{
     Annotations, AudioContent, ContentBlock, EmbeddedResource, ImageContent, TextContent,
     ToolResultContent, ToolUseContent,
@@ -50,51 +61,81 @@ pub use content::{
 pub use dialect::Dialect;
 pub use elicitation::{
     ElicitAction, ElicitRequestFormParams, ElicitRequestParams, ElicitRequestUrlParams,
-    ElicitResult, ElicitationCompleteNotificationParams, UrlElicitationRequiredData,
+    ElicitResult, UrlElicitationRequiredData,
 };
-pub use flow::{CancelledNotificationParams, ProgressNotificationParams};
 pub use form::{
     BooleanSchema, Choice, Choices, FieldSchema, FormSchema, MultiSelectSchema, NumberSchema,
     SingleSelectSchema, StringSchema,
 };
 pub use implementation::{Icon, Implementation};
-pub use input::{InputRequest, InputRequiredResult, InputResponses, Question};
-pub use jsonrpc::{ErrorObject, Frame, Id, Malformed, Message, Params, Raw};
-pub use lifecycle::{
-    DiscoverResult, InitializeRequestParams, InitializeResult, UnsupportedProtocolVersionData,
-};
-pub use logging::{LoggingLevel, LoggingMessageNotificationParams, SetLevelRequestParams};
-pub use meta::Meta;
-pub use method::{Method, MethodKind, MethodName, Sender};
-pub use page::{CacheScope, PaginatedRequestParams};
+pub use input::{InputRequest, InputRequiredResult};
+pub use jsonrpc::Raw;
+pub use logging::LoggingLevel;
+#[cfg(feature = "bindings")]
+#[doc(hidden)]
+pub use messages::*;
+#[cfg(not(feature = "bindings"))]
+pub(crate) use messages::*;
+pub use method::MethodName;
+pub use page::CacheScope;
 pub use principal::Principal;
-pub use prompt::{
-    GetPromptRequestParams, GetPromptResult, ListPromptsResult, Prompt, PromptArgument,
-    PromptMessage,
-};
-pub use request::{CompleteRequest, CompletionTarget, InitializeRequest, Inputs, Request};
+pub use prompt::{GetPromptResult, Prompt, PromptArgument, PromptMessage};
+pub use request::CompletionTarget;
 pub use resource::{
-    BlobResourceContents, ListResourceTemplatesResult, ListResourcesResult,
-    ReadResourceRequestParams, ReadResourceResult, Resource, ResourceContents, ResourceTemplate,
-    ResourceUpdatedNotificationParams, SubscribeRequestParams, TextResourceContents,
-    UnsubscribeRequestParams,
+    BlobResourceContents, ReadResourceResult, Resource, ResourceContents, ResourceTemplate,
+    TextResourceContents,
 };
-pub use response::{
-    CacheHint, Listing, Response, ServerDescription, Spellings, Structured, ToolOutcome,
-};
-pub use revision::{Era, Revision};
-pub use roots::{ListRootsResult, Root};
+pub use revision::Revision;
+pub use roots::Root;
 pub use sampling::{
     CreateMessageRequestParams, CreateMessageResult, IncludeContext, ModelHint, ModelPreferences,
     SamplingContent, SamplingMessage, ToolChoice, ToolChoiceMode,
 };
-pub use subscription::{
-    SubscriptionFilter, SubscriptionsAcknowledgedNotificationParams,
-    SubscriptionsListenRequestParams, SubscriptionsListenResult,
-};
-pub use task::{
-    CancelTaskResult, CreateTaskResult, GetTaskPayloadResult, GetTaskResult, ListTasksResult,
-    MODEL_IMMEDIATE_RESPONSE, RELATED_TASK, RelatedTaskMetadata, Task, TaskMetadata,
-    TaskRequestParams, TaskStatus, TaskStatusNotificationParams, TaskSupport, ToolExecution,
-};
-pub use tool::{CallToolRequestParams, CallToolResult, ListToolsResult, Tool, ToolAnnotations};
+pub use subscription::SubscriptionFilter;
+pub use task::{TaskSupport, ToolExecution};
+pub use tool::{CallToolResult, Tool, ToolAnnotations};
+
+/// The types of messages that only the core and the language bindings handle.
+pub(crate) mod messages {
+    pub use super::base::{EmptyResult, NotificationParams, RequestParams};
+    pub use super::capabilities::{
+        MissingRequiredClientCapabilityData, TaskElicitationCapability, TaskRequestsCapability,
+        TaskSamplingCapability, TaskToolsCapability, TasksCapability,
+    };
+    pub use super::completion::{
+        CompleteRequestParams, CompleteResult, CompletionArgument, CompletionContext,
+        CompletionReference, PromptReference, ResourceTemplateReference,
+    };
+    pub use super::elicitation::ElicitationCompleteNotificationParams;
+    pub use super::flow::{CancelledNotificationParams, ProgressNotificationParams};
+    pub use super::input::{InputResponses, Question};
+    pub use super::jsonrpc::{ErrorObject, Frame, Id, Malformed, Message, Params};
+    pub use super::lifecycle::{
+        DiscoverResult, InitializeRequestParams, InitializeResult, UnsupportedProtocolVersionData,
+    };
+    pub use super::logging::{LoggingMessageNotificationParams, SetLevelRequestParams};
+    pub use super::meta::Meta;
+    pub use super::method::{Method, MethodKind, Sender};
+    pub use super::page::PaginatedRequestParams;
+    pub use super::prompt::{GetPromptRequestParams, ListPromptsResult};
+    pub use super::request::{CompleteRequest, InitializeRequest, Inputs, Request};
+    pub use super::resource::{
+        ListResourceTemplatesResult, ListResourcesResult, ReadResourceRequestParams,
+        ResourceUpdatedNotificationParams, SubscribeRequestParams, UnsubscribeRequestParams,
+    };
+    pub use super::response::{
+        CacheHint, Listing, Response, ServerDescription, Spellings, Structured, ToolOutcome,
+    };
+    pub use super::revision::Era;
+    pub use super::roots::ListRootsResult;
+    pub use super::subscription::{
+        SubscriptionsAcknowledgedNotificationParams, SubscriptionsListenRequestParams,
+        SubscriptionsListenResult,
+    };
+    pub use super::task::{
+        CancelTaskResult, CreateTaskResult, GetTaskPayloadResult, GetTaskResult, ListTasksResult,
+        MODEL_IMMEDIATE_RESPONSE, RELATED_TASK, RelatedTaskMetadata, Task, TaskMetadata,
+        TaskRequestParams, TaskStatus, TaskStatusNotificationParams,
+    };
+    pub use super::tool::{CallToolRequestParams, ListToolsResult};
+}

@@ -70,7 +70,7 @@ impl Revision {
         }
     }
 
-    pub fn era(self) -> Era {
+    pub(crate) fn era(self) -> Era {
         match self < Self::V2026_07_28 {
             true => Era::Legacy,
             false => Era::Modern,

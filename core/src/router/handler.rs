@@ -133,7 +133,7 @@ impl<H> ResultBuilder<H> {
     }
 
     /// Returns `true` if a handler computes the answer, and `false` if only middleware runs around the core's answer.
-    pub fn runs_handler(&self) -> bool {
+    pub(crate) fn runs_handler(&self) -> bool {
         match self {
             Self::Prepared(prepared) => prepared.runs_handler(),
             _ => true,
@@ -267,7 +267,7 @@ impl<H> ResultBuilder<H> {
 impl Failure {
     /// Checks that an error -32042 lists its pages; otherwise it becomes an exception of the handler.
     #[must_use]
-    pub fn checked(self) -> Self {
+    pub(crate) fn checked(self) -> Self {
         match &self {
             Self::Protocol { code: code::URL_ELICITATION_REQUIRED, data, .. }
                 if !names_pages(data.as_ref()) =>

@@ -29,7 +29,7 @@ impl List {
     }
 
     /// Returns the key of an entry after mounting with a prefix; URIs do not change.
-    pub fn mounted_key(self, prefix: &str, key: &str) -> String {
+    pub(crate) fn mounted_key(self, prefix: &str, key: &str) -> String {
         match self {
             Self::Tools | Self::Prompts => format!("{prefix}_{key}"),
             Self::Resources | Self::Templates => key.to_owned(),

@@ -2,6 +2,7 @@
 
 mod completion;
 mod content;
+#[cfg(feature = "bindings")]
 mod declaration;
 mod dispatch;
 mod failure;
@@ -198,13 +199,13 @@ impl<H> Components<H> {
     }
 
     /// Returns the standard methods that registered handlers replace.
-    pub fn replaced(&self) -> Vec<Method> {
+    pub(crate) fn replaced(&self) -> Vec<Method> {
         self.methods.keys().filter_map(|it| Method::parse(it)).collect()
     }
 
     /// Returns the methods that sessions must pass on to the router, because a handler or middleware replaces or
     /// observes them.
-    pub fn routed(&self) -> Vec<Method> {
+    pub(crate) fn routed(&self) -> Vec<Method> {
         let middleware = self.middleware.as_ref();
         [Method::Ping, Method::SetLevel]
             .into_iter()
@@ -323,7 +324,7 @@ impl<H: Clone> Components<H> {
     }
 
     /// Returns the middleware frame for the handler of a notification.
-    pub fn middleware_frame_of(
+    pub(crate) fn middleware_frame_of(
         &self,
         notification: &MethodName,
         params: &Raw,

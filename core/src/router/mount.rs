@@ -45,7 +45,7 @@ impl<H: Clone> Components<H> {
 
     /// Registers one component of another server, like [`Components::mount`]. Does nothing if the other server has no
     /// such key.
-    pub fn mount_one(
+    pub(crate) fn mount_one(
         &mut self,
         prefix: &str,
         other: &Self,

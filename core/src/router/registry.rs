@@ -121,22 +121,25 @@ impl<T: Component> Registry<T> {
     }
 
     /// Returns the kind of the components, such as `tool`.
-    pub fn kind(&self) -> &'static str {
+    pub(crate) fn kind(&self) -> &'static str {
         self.kind
     }
 
     /// Returns the component with this key if it is enabled and visible.
-    pub fn get_visible(&self, key: &str, visibility: &Visibility) -> Option<&Arc<T>> {
+    pub(crate) fn get_visible(&self, key: &str, visibility: &Visibility) -> Option<&Arc<T>> {
         self.get(key).filter(|it| visibility.sees(self.kind, &***it))
     }
 
     /// Returns the enabled, visible components in order.
-    pub fn visible<'a>(&'a self, visibility: &'a Visibility) -> impl Iterator<Item = &'a Arc<T>> {
+    pub(crate) fn visible<'a>(
+        &'a self,
+        visibility: &'a Visibility,
+    ) -> impl Iterator<Item = &'a Arc<T>> {
         self.iter().filter(|it| visibility.sees(self.kind, &***it))
     }
 
     /// Returns `true` if at least one component has restricted visibility.
-    pub fn is_guarded(&self) -> bool {
+    pub(crate) fn is_guarded(&self) -> bool {
         let find = || self.entries.list.iter().any(|it| it.component.options().is_guarded);
         *self.entries.made.is_guarded.get_or_init(find)
     }
@@ -164,7 +167,7 @@ impl<T: Component> Registry<T> {
     }
 
     /// Returns `true` if nothing was ever registered. A list whose entries were all removed is not empty in this sense.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.entries.next == 0
     }
 
@@ -174,7 +177,7 @@ impl<T: Component> Registry<T> {
     }
 
     /// Returns all components in order; the flag is `true` for enabled ones.
-    pub fn all(&self) -> impl Iterator<Item = (&Arc<T>, bool)> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&Arc<T>, bool)> {
         self.entries.list.iter().map(|it| (&it.component, it.enabled))
     }
 

@@ -66,7 +66,7 @@ pub struct CompletionInput {
 }
 
 /// Marker types that distinguish the forms of handlers.
-pub mod form {
+pub(super) mod form {
     use std::marker::PhantomData;
 
     /// A handler without parameters.

@@ -12,7 +12,7 @@ use crate::{
 
 impl Server {
     /// Listens at an address and serves connections until the result is dropped or shut down: `http://host:port/path`
-    /// and `https://…` (with [`HttpOptions::tls`]), which include WebSocket, `tcp://host:port` and `unix:/path`. With
+    /// and `https://…` (with [`HttpOptions::tls`](crate::HttpOptions::tls)), which include WebSocket, `tcp://host:port` and `unix:/path`. With
     /// port 0 the system chooses a free port. Must be called inside a tokio runtime.
     ///
     /// ```

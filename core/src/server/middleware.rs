@@ -36,11 +36,11 @@ type Layer = dyn Fn(Request, Next) -> BoxFuture<Result<Value, ToolError>> + Send
 
 /// The middleware of a server in order of registration, outermost first.
 #[derive(Clone, Default)]
-pub struct Stack(Vec<(Option<HashSet<String>>, Arc<Layer>)>);
+pub(crate) struct Stack(Vec<(Option<HashSet<String>>, Arc<Layer>)>);
 
 /// The middleware of a server that was mounted into another one.
 #[derive(Clone, Debug)]
-pub struct Mounted {
+pub(crate) struct Mounted {
     pub(super) stack: Arc<Stack>,
     /// The name of the tool or prompt in the mounted server.
     pub(super) name: Option<String>,

@@ -15,7 +15,7 @@ mod handler;
 mod http;
 #[cfg(feature = "http")]
 mod listen;
-pub mod kind;
+mod kind;
 pub mod middleware;
 mod pace;
 mod prompt;
@@ -43,7 +43,7 @@ pub use self::{
     content::{Audio, File, Image, Json},
     context::Context,
     error::{ResourceNotFound, ToolError},
-    handler::{Arguments, CompletionInput, Handler, form},
+    handler::{Arguments, CompletionInput, Handler},
     prompt::Prompt,
     registry::{Component, Registry},
     resource::Resource,
@@ -69,7 +69,7 @@ pub use crate::{
         listen::Listening,
     },
 };
-pub use crate::{router::List, transport::Transport};
+pub use crate::{router::List, schema::SchemaProfile, transport::Transport};
 
 /// The default time for pending calls to finish at shutdown.
 const GRACE: Duration = Duration::from_secs(2);

@@ -68,7 +68,7 @@ impl Server {
     /// (`"stdio"`).
     ///
     /// The URL is written to standard error once the server is ready. At shutdown new requests are rejected,
-    /// subscriptions end with their result, and pending calls have [`HttpOptions::shutdown_grace`] to finish.
+    /// subscriptions end with their result, and pending calls have [`HttpOptions::shutdown_grace`](crate::HttpOptions::shutdown_grace) to finish.
     ///
     /// ```no_run
     /// # #[tokio::main]

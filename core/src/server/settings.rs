@@ -110,7 +110,7 @@ impl Server {
     /// called before the first tool is added.
     ///
     /// ```
-    /// # use gudgeon::{Server, schema::SchemaProfile};
+    /// # use gudgeon::{SchemaProfile, Server};
     /// #[derive(serde::Deserialize, schemars::JsonSchema)]
     /// struct Tree {
     ///     name: String,

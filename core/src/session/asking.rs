@@ -27,10 +27,9 @@ pub use self::{
     sampling::{OrderViolation, order_violation},
     validate::{fill, validate},
 };
-pub use crate::protocol::Question;
 use crate::{
     error::{Fault, FaultKind},
-    protocol::{ElicitRequestUrlParams, Method, Raw, canonical::canonical, json},
+    protocol::{ElicitRequestUrlParams, Method, Question, Raw, canonical::canonical, json},
     wire::Wire,
 };
 

@@ -1,27 +1,37 @@
 //! Transports: modules that move bytes and contain no protocol logic.
 
 #[cfg(feature = "client")]
-pub mod child;
-pub mod custom;
+pub(crate) mod child;
+mod custom;
 #[cfg(feature = "client")]
 pub(crate) mod dial;
 #[cfg(feature = "http")]
 pub(crate) mod http;
 pub(crate) mod send_queue;
 pub(crate) mod lines;
-#[cfg(feature = "http")]
+#[cfg(all(feature = "bindings", feature = "http"))]
+#[doc(hidden)]
 pub mod listen;
-#[cfg(feature = "client")]
+#[cfg(all(not(feature = "bindings"), feature = "http"))]
+pub(crate) mod listen;
+#[cfg(all(feature = "bindings", feature = "client"))]
+#[doc(hidden)]
 pub mod memory;
+#[cfg(all(not(feature = "bindings"), feature = "client"))]
+pub(crate) mod memory;
 #[cfg(feature = "client")]
 pub(crate) mod messages;
 #[cfg(feature = "http")]
 pub(crate) mod timeouts;
+#[cfg(feature = "bindings")]
+#[doc(hidden)]
 pub mod stdio;
+#[cfg(not(feature = "bindings"))]
+pub(crate) mod stdio;
 #[cfg(feature = "client")]
-pub mod stream;
+pub(crate) mod stream;
 #[cfg(feature = "client")]
-pub mod url;
+mod url;
 #[cfg(feature = "http")]
 pub(crate) mod websocket;
 #[cfg(feature = "client")]
@@ -30,7 +40,14 @@ pub(crate) mod writer;
 #[cfg(feature = "client")]
 pub use child::Command;
 pub use custom::Transport;
-#[cfg(feature = "client")]
-pub use stream::Link;
-#[cfg(feature = "client")]
-pub use url::{Scheme, Url};
+#[cfg(all(feature = "bindings", feature = "client"))]
+#[doc(hidden)]
+pub use {
+    stream::Link,
+    url::{Scheme, Url},
+};
+#[cfg(all(not(feature = "bindings"), feature = "client"))]
+pub(crate) use {
+    stream::Link,
+    url::{Scheme, Url},
+};

@@ -1,6 +1,5 @@
 //! Running servers and clients: in memory, over sockets and child processes.
 
-#![cfg(feature = "client")]
 #![allow(clippy::unwrap_used, reason = "a test that fails here says where")]
 
 mod support;

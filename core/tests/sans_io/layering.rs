@@ -24,6 +24,9 @@ const LAYERS: &[&str] = &[
     "client",
 ];
 
+/// Modules outside the layers: the low-level public items, and logic that only the bindings share.
+const SURFACE: &[&str] = &["bindings", "sans_io"];
+
 /// Layers below this one know nothing of the outside world.
 const FIRST_WITH_IO: &str = "driver";
 
@@ -62,7 +65,10 @@ fn modules_depend_downwards() {
 #[test]
 fn the_library_lists_its_modules_in_this_order() {
     let source = fs::read_to_string(root().join("lib.rs")).unwrap();
-    let listed = source.lines().filter_map(|it| it.strip_prefix("pub mod ")?.strip_suffix(';'));
+    let listed = source
+        .lines()
+        .filter_map(|it| it.strip_prefix("pub mod ")?.strip_suffix(';'))
+        .filter(|it| !SURFACE.contains(it));
     assert_eq!(listed.collect::<Vec<_>>(), LAYERS);
 }
 

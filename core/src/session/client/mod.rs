@@ -186,7 +186,7 @@ impl Spoken {
     }
 
     /// The tables of the revision or dialect.
-    pub fn wire(self) -> &'static Wire {
+    pub(crate) fn wire(self) -> &'static Wire {
         Wire::spelled(self.revision, self.dialect)
     }
 
@@ -196,7 +196,7 @@ impl Spoken {
     }
 
     /// Returns `true` if messages over HTTP carry the revision in a header.
-    pub fn has_version_header(self) -> bool {
+    pub(crate) fn has_version_header(self) -> bool {
         self.dialect != Some(Dialect::V0_7)
     }
 }

@@ -134,7 +134,7 @@ impl ClientSession {
     }
 
     /// Returns the error once the time limit for connecting is over.
-    pub fn took_too_long(&self) -> Error {
+    pub(crate) fn took_too_long(&self) -> Error {
         let limit = seconds(self.config.connect_timeout.unwrap_or_default());
         let message = match self.phase {
             Phase::Probing { .. } => format!("no answer to server/discover in {limit}"),

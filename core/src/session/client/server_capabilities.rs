@@ -42,17 +42,17 @@ pub(super) fn check(
 
 impl ServerIdentity {
     /// Returns `true` if a subscription is one long-running request (from 2026-07-28).
-    pub fn has_listen(&self) -> bool {
+    pub(crate) fn has_listen(&self) -> bool {
         self.spoken().wire().client_requests.contains(&Method::Listen)
     }
 
     /// Returns `true` if the server declared change notifications for this list.
-    pub fn tells_of(&self, list: ListKind) -> bool {
+    pub(crate) fn tells_of(&self, list: ListKind) -> bool {
         self.check_list(list).is_ok()
     }
 
     /// Errors if the server did not declare the notifications that this filter needs.
-    pub fn check_filter(&self, filter: &SubscriptionFilter) -> Result<(), Error> {
+    pub(crate) fn check_filter(&self, filter: &SubscriptionFilter) -> Result<(), Error> {
         for (asked, list) in [
             (filter.tools_list_changed, ListKind::Tools),
             (filter.resources_list_changed, ListKind::Resources),
@@ -103,7 +103,7 @@ impl ServerIdentity {
     }
 
     /// Returns the declared value of a capability.
-    pub fn declared(&self, capability: &str) -> Option<Raw> {
+    pub(crate) fn declared(&self, capability: &str) -> Option<Raw> {
         member(&self.capabilities, capability).filter(|it| !matches!(it.get(), "null" | "false"))
     }
 }

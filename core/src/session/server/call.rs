@@ -68,7 +68,7 @@ impl CallContext {
     }
 
     /// Returns the tables of the call's revision or dialect.
-    pub fn wire(&self) -> &'static Wire {
+    pub(crate) fn wire(&self) -> &'static Wire {
         Wire::spelled(self.revision, self.dialect)
     }
 

@@ -13,13 +13,13 @@ use gudgeon::{
     Audio, Context, File, Json, Resource, ResourceNotFound, Server, Tool, ToolError, ask,
     protocol::{
         ContentBlock, CreateMessageRequestParams, ElicitRequestParams, ModelHint, ModelPreferences,
-        SamplingMessage, Tool as ModelsTool, UrlElicitationRequiredData, json::raw,
+        SamplingMessage, Tool as ModelsTool, UrlElicitationRequiredData,
     },
     server::middleware::{Next, Request},
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Value, json, value::to_raw_value};
 
 const PIXEL: &[u8] = include_bytes!("pixel.png");
 
@@ -199,7 +199,7 @@ fn more(answer: bool) -> Result<&'static str, ToolError> {
 }
 
 async fn delegate(ctx: Context) -> Result<String, ToolError> {
-    let add = ModelsTool::new("add", raw(r#"{"type":"object"}"#.into()));
+    let add = ModelsTool::new("add", to_raw_value(&json!({"type": "object"}))?);
     let request = CreateMessageRequestParams {
         messages: vec![SamplingMessage::user("Add 2 and 3.")],
         max_tokens: 10,
