@@ -81,6 +81,27 @@ export declare class NativeMounted {
   tick(): void
 }
 
+/** The generated keys of one call's questions. */
+export declare class NativeQuestionKeys {
+  constructor()
+  /** Returns the next key, inside the step with this key if there is one; null if no question has this method. */
+  next(method: string, step?: string | undefined | null): string | null
+}
+
+/** Questions that a handler asks together, until it has accepted an answer to each. */
+export declare class NativeQuestions {
+  /** The number under which a batch reports that all questions that were sent are answered. */
+  get number(): number
+  /** True until an outcome of each question was taken and none is rejected. */
+  get isOpen(): boolean
+  /** Sends the open questions. Returns whether there are any, and null if the handler has ended. */
+  send(): boolean | null
+  /** Returns the new outcomes as JSON: for each the question's index, the result and the refusal. */
+  take(): string
+  /** Rejects an answer because of this problem: its question is sent again. */
+  reject(at: number, problem: string): void
+}
+
 export declare class NativeSchema {
   /** Errors if the schema can't be used; the message names the place in it and the fix. */
   constructor(schema: string)
@@ -166,17 +187,8 @@ export declare class NativeShell {
    * can't be asked again; null otherwise. `params` is JSON.
    */
   refuse(slot: number, key: string, method: string, params: string, problem: string): string | null
-  /**
-   * Returns the failure as JSON if these questions can't be asked together; null otherwise. Each question has its
-   * method, and its params as JSON.
-   */
-  refusal(slot: number, methods: Array<string>, params: Array<string>): string | null
-  /**
-   * Asks the client on behalf of a call; the outcome is in a later batch, under this number. `params` is JSON.
-   * `problem`: the question is repeated, because its answer was rejected. Returns `true` if the handler is still
-   * running.
-   */
-  ask(slot: number, number: number, key: string, method: string, params: string, problem?: string | undefined | null): boolean
+  /** Begins to ask questions together: their keys, methods, and params as JSON. Returns null if the handler has ended. */
+  ask(slot: number, keys: Array<string>, methods: Array<string>, params: Array<string>): NativeQuestions | null
   /** Reports that handlers have asked all questions of this iteration of the event loop. */
   waits(slots: Array<number>): void
   /** Returns the result that a step had in an earlier run of the call's handler, as JSON. */

@@ -2,18 +2,19 @@
 //!
 //! An entry is an array that begins with its [`Kind`]; `call/batch.ts` describes the members that follow.
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, sync::Arc};
 
 use gudgeon::{
+    bindings::waiting::{AskedTogether, Waiting},
     driver::Work,
     engine::{HostRequest, Run, RunId, Ticket},
     error::Fault,
     protocol::{
-        Id, Raw,
+        Id, Question,
         json::{self, ObjectWriter},
     },
     router::Failure,
-    session::{asking::AskId, server::CallContext},
+    session::server::CallContext,
 };
 use rustc_hash::FxHashMap;
 
@@ -54,6 +55,8 @@ pub(crate) struct Batches {
     /// The handler that answers which components a caller sees.
     visibility_filter: VisibilityFilter,
     calls: FxHashMap<u64, CallContext>,
+    /// The handlers that wait for answers, by the numbers of their questions.
+    waiting_handlers: Waiting<u64>,
 }
 
 impl Batches {
@@ -70,8 +73,10 @@ impl Batches {
             self.push_resume(call, context);
         }
         for (call, ask, outcome) in work.answers {
-            if self.calls.contains_key(&call.0) {
-                push_answer(self.entry(Kind::Answer), call, ask, outcome);
+            if let Some(number) = self.waiting_handlers.settle(call, ask, outcome) {
+                let entry = self.entry(Kind::Answer);
+                push_number(entry, call.0);
+                push_number(entry, number);
                 self.close();
             }
         }
@@ -111,8 +116,28 @@ impl Batches {
         self.calls.get(&slot)
     }
 
+    /// Begins to ask questions of a handler; `None` if it has ended.
+    pub(crate) fn ask(
+        &mut self,
+        slot: u64,
+        questions: Vec<Question>,
+    ) -> Option<Arc<AskedTogether>> {
+        let context = self.calls.get(&slot)?;
+        Some(self.waiting_handlers.ask(RunId(slot), questions, context))
+    }
+
+    /// Registers a handler that waits for answers. Returns `false` if it has ended.
+    pub(crate) fn wait(&mut self, asked: &Arc<AskedTogether>) -> bool {
+        let is_running = self.calls.contains_key(&asked.run().0);
+        if is_running {
+            self.waiting_handlers.wait(asked, asked.number());
+        }
+        is_running
+    }
+
     /// Removes a handler that has ended. Returns what it ran for unless that was cancelled.
     pub(crate) fn finish(&mut self, slot: u64) -> Option<Origin> {
+        drop(self.waiting_handlers.forget(RunId(slot)));
         self.calls.remove(&slot).map(|_| match slot.checked_sub(HOST_SLOTS) {
             None => Origin::Run(RunId(slot)),
             Some(ticket) => Origin::Host(Ticket(ticket)),
@@ -144,7 +169,7 @@ impl Batches {
 
     fn push_start(&mut self, slot: u64, handler: u32, input: &str, context: CallContext) {
         let entry = self.entry(Kind::Run);
-        push_slot(entry, slot);
+        push_number(entry, slot);
         entry.push(',');
         entry.push_str(&handler.to_string());
         entry.push(',');
@@ -156,7 +181,8 @@ impl Batches {
 
     fn cancel(&mut self, slot: u64) {
         if self.calls.remove(&slot).is_some() {
-            push_slot(self.entry(Kind::Cancel), slot);
+            drop(self.waiting_handlers.forget(RunId(slot)));
+            push_number(self.entry(Kind::Cancel), slot);
             self.close();
         }
     }
@@ -165,7 +191,7 @@ impl Batches {
         let Some(known) = self.calls.get_mut(&call.0) else { return };
         known.clone_from(&context);
         let entry = self.entry(Kind::Resume);
-        push_slot(entry, call.0);
+        push_number(entry, call.0);
         push_request(entry, &context);
         self.close();
     }
@@ -197,9 +223,9 @@ impl Batches {
     }
 }
 
-fn push_slot(entry: &mut String, slot: u64) {
+fn push_number(entry: &mut String, number: u64) {
     entry.push(',');
-    entry.push_str(&slot.to_string());
+    entry.push_str(&number.to_string());
 }
 
 /// Writes the revision and the id of a request.
@@ -210,27 +236,10 @@ fn push_request(entry: &mut String, context: &CallContext) {
     push_id(entry, context.request_id.as_ref());
 }
 
-fn push_answer(entry: &mut String, call: RunId, ask: AskId, outcome: Result<Raw, Fault>) {
-    push_slot(entry, call.0);
-    entry.push(',');
-    entry.push_str(&ask.0.to_string());
-    entry.push(',');
-    match outcome {
-        Ok(result) => {
-            entry.push_str(result.get());
-            entry.push_str(",null");
-        }
-        Err(failure) => {
-            entry.push_str("null,");
-            entry.push_str(&refusal(failure.into()));
-        }
-    }
-}
-
 /// Writes the reason why a question has no answer.
-pub(crate) fn refusal(failure: Failure) -> String {
+pub(crate) fn refusal(fault: Fault) -> String {
     let mut refusal = ObjectWriter::with_capacity(96);
-    let data = match failure {
+    let data = match Failure::from(fault) {
         Failure::MissingCapability { message, data } => {
             refusal.raw("kind", r#""missingCapability""#).member("message", &message);
             data
@@ -269,13 +278,14 @@ fn push_id(entry: &mut String, id: Option<&Id>) {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use gudgeon::{
         error::FaultKind,
-        protocol::{Request, Revision},
+        protocol::{Method, Request, Revision},
         router::{Components, List, ServerFacts},
-        session::{asking::Answers, server::ClientIdentity},
+        session::{
+            asking::{Answers, AskId},
+            server::ClientIdentity,
+        },
     };
 
     use super::*;
@@ -312,6 +322,22 @@ mod tests {
         Work { runs, ..Work::default() }
     }
 
+    /// Sends questions of the first run.
+    fn waits(batches: &mut Batches, keys: &[&str]) -> Arc<AskedTogether> {
+        let question = |key: &&str| Question {
+            key: (*key).into(),
+            method: Method::ListRoots,
+            params: json::raw("{}".into()),
+        };
+        let capabilities = Some(json::raw(r#"{"roots":{}}"#.into()));
+        let client = ClientIdentity { capabilities, ..ClientIdentity::default() };
+        batches.calls.get_mut(&0).unwrap().client = Arc::new(client);
+        let asked = batches.ask(0, keys.iter().map(question).collect()).unwrap();
+        assert_eq!(asked.set().send().len(), keys.len());
+        assert!(batches.wait(&asked));
+        asked
+    }
+
     #[test]
     fn a_batch_is_one_json_array_in_order() {
         let mut batches = Batches::default();
@@ -335,34 +361,39 @@ mod tests {
     }
 
     #[test]
-    fn answers_of_calls_that_have_ended_are_dropped() {
+    fn a_handler_resumes_once_all_its_questions_are_answered() {
         let mut batches = Batches::default();
         batches.push(work(vec![run(0, "5")]));
+        assert!(batches.ask(9, Vec::new()).is_none());
+        let asked = waits(&mut batches, &["a", "b"]);
         let answer = |call, ask, outcome| (RunId(call), AskId(ask), outcome);
         let answers = vec![
-            answer(0, 3, Ok(json::raw(r#"{"action":"decline"}"#.into()))),
-            answer(0, 4, Err(Fault::new(FaultKind::Handler, "not here"))),
-            answer(9, 5, Ok(json::raw("{}".into()))),
+            answer(0, 0, Ok(json::raw(r#"{"roots":[]}"#.into()))),
+            answer(9, 0, Ok(json::raw("{}".into()))),
         ];
         batches.push(Work { answers, ..Work::default() });
-        assert_eq!(
-            batches.take().unwrap(),
-            r#"[[0,0,7,{"a":1},"2026-07-28",5],[1,0,3,{"action":"decline"},null],[1,0,4,null,{"kind":"notSupported","message":"not here"}]]"#
-        );
+        assert_eq!(batches.take().unwrap(), r#"[[0,0,7,{"a":1},"2026-07-28",5]]"#);
+        let answers = vec![answer(0, 1, Err(Fault::new(FaultKind::Handler, "not here")))];
+        batches.push(Work { answers, ..Work::default() });
+        assert_eq!(batches.take().unwrap(), "[[1,0,0]]");
+        let outcomes = asked.set().take();
+        let fault = outcomes[1].1.clone().unwrap_err();
+        assert_eq!(refusal(fault), r#"{"kind":"notSupported","message":"not here"}"#);
     }
 
     #[test]
     fn a_handler_resumes_for_another_request_before_its_answers_arrive() {
         let mut batches = Batches::default();
         batches.push(work(vec![run(0, "5")]));
+        waits(&mut batches, &["a"]);
         batches.push(Work {
             resumes: vec![(RunId(0), context("6")), (RunId(9), context("7"))],
-            answers: vec![(RunId(0), AskId(3), Ok(json::raw("{}".into())))],
+            answers: vec![(RunId(0), AskId(0), Ok(json::raw("{}".into())))],
             ..Work::default()
         });
         assert_eq!(
             batches.take().unwrap(),
-            r#"[[0,0,7,{"a":1},"2026-07-28",5],[2,0,"2026-07-28",6],[1,0,3,{},null]]"#
+            r#"[[0,0,7,{"a":1},"2026-07-28",5],[2,0,"2026-07-28",6],[1,0,0]]"#
         );
         assert_eq!(batches.context(0).unwrap().request_id, Id::parse("6"));
         assert_eq!(batches.finish(0), Some(Origin::Run(RunId(0))));

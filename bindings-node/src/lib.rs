@@ -12,6 +12,7 @@ mod http_options;
 mod listening;
 mod logs;
 mod mounted;
+mod questions;
 mod reader;
 mod reply;
 mod schema;

@@ -13,10 +13,7 @@ use gudgeon::{
     driver::{Backend, Work},
     engine::RunId,
     protocol::{LoggingLevel, Method, Question, json, json::ObjectWriter},
-    session::{
-        asking::AskId,
-        server::{CallContext, Progress},
-    },
+    session::server::{CallContext, Progress},
 };
 use napi_derive::napi;
 
@@ -25,6 +22,7 @@ use crate::{
     error::misuse,
     handler::Handler,
     mounted::REQUEST,
+    questions::NativeQuestions,
     shared::{Shared, lock},
 };
 
@@ -115,45 +113,24 @@ impl NativeShell {
         let question = Question { key, method: Method::parse(&method)?, params: json::raw(params) };
         let batches = lock(&self.shared.batches);
         let fault = batches.context(integer(slot))?.answers.refuse(&question, &problem).err()?;
-        Some(refusal(fault.into()))
+        Some(refusal(fault))
     }
 
-    /// Returns the failure as JSON if these questions can't be asked together; null otherwise. Each question has its
-    /// method, and its params as JSON.
-    #[napi(catch_unwind)]
-    pub fn refusal(&self, slot: f64, methods: Vec<String>, params: Vec<String>) -> Option<String> {
-        let read = |(method, params): (String, String)| {
-            let params = json::raw(params);
-            Some(Question { key: String::new(), method: Method::parse(&method)?, params })
-        };
-        let questions: Vec<_> = methods.into_iter().zip(params).filter_map(read).collect();
-        let batches = lock(&self.shared.batches);
-        let fault = batches.context(integer(slot))?.may_ask(&questions).err()?;
-        Some(refusal(fault.into()))
-    }
-
-    /// Asks the client on behalf of a call; the outcome is in a later batch, under this number. `params` is JSON.
-    /// `problem`: the question is repeated, because its answer was rejected. Returns `true` if the handler is still
-    /// running.
+    /// Begins to ask questions together: their keys, methods, and params as JSON. Returns null if the handler has ended.
     #[napi(catch_unwind)]
     pub fn ask(
         &self,
         slot: f64,
-        number: f64,
-        key: String,
-        method: String,
-        params: String,
-        problem: Option<String>,
-    ) -> bool {
-        let Some(method) = Method::parse(&method) else { return false };
-        let Some(run) = self.awaited(slot) else { return false };
-        let question = Question { key, method, params: json::raw(params) };
-        let ask = AskId(integer(number));
-        self.shared.call(|it| match problem {
-            None => it.ask(run, ask, question),
-            Some(problem) => it.ask_again(run, ask, question, problem),
-        });
-        true
+        keys: Vec<String>,
+        methods: Vec<String>,
+        params: Vec<String>,
+    ) -> Option<NativeQuestions> {
+        let questions =
+            keys.into_iter().zip(methods).zip(params).filter_map(|((key, method), params)| {
+                Some(Question { key, method: Method::parse(&method)?, params: json::raw(params) })
+            });
+        let asked = lock(&self.shared.batches).ask(integer(slot), questions.collect())?;
+        Some(NativeQuestions::new(Arc::clone(&self.shared), asked))
     }
 
     /// Reports that handlers have asked all questions of this iteration of the event loop.

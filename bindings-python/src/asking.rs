@@ -4,39 +4,37 @@ use std::{
     fmt,
     sync::{
         Arc, Mutex,
-        atomic::{AtomicU64, Ordering},
-        mpsc::{Receiver, Sender, TryRecvError, channel},
+        mpsc::{Receiver, Sender, channel},
     },
 };
 
 use gudgeon::{
-    engine::RunId, error::Fault, protocol::Raw, router::Failure, session::asking::AskId,
+    bindings::waiting::{self, AskedTogether},
+    engine::RunId,
+    error::Fault,
+    protocol::{Question, Raw},
+    router::Failure,
+    session::{asking::AskId, server::CallContext},
 };
 use pyo3::{
     prelude::*,
     types::{PyBytes, PyTuple},
 };
-use rustc_hash::FxHashMap;
 
 use crate::{
+    call::Call,
     calling,
     stream::{Stream, lock},
 };
 
-/// `None`: the call was cancelled or its connection closed.
-type Answer = Option<Result<Raw, Failure>>;
-
 /// The handlers that wait for answers.
 #[derive(Debug, Default)]
-pub(crate) struct Waiting {
-    asked: Mutex<FxHashMap<RunId, Vec<(AskId, Waiter)>>>,
-    next: AtomicU64,
-}
+pub(crate) struct Waiting(Mutex<waiting::Waiting<Waiter>>);
 
 enum Waiter {
-    /// A blocked thread.
-    Thread(Sender<Result<Raw, Failure>>),
-    /// `resolve(result, failure)`; may be called from any thread.
+    /// A blocked thread. Dropped without a message if the call was cancelled or its connection closed.
+    Thread(Sender<()>),
+    /// `resolve(answered)`; may be called from any thread.
     Task(Py<PyAny>),
 }
 
@@ -47,68 +45,50 @@ impl fmt::Debug for Waiter {
 }
 
 impl Waiting {
-    pub(crate) fn thread(&self, call: RunId) -> (AskId, Receiver<Result<Raw, Failure>>) {
-        let (sender, receiver) = channel();
-        (self.insert(call, Waiter::Thread(sender)), receiver)
-    }
-
-    pub(crate) fn task(&self, call: RunId, resolve: Py<PyAny>) -> AskId {
-        self.insert(call, Waiter::Task(resolve))
-    }
-
-    fn insert(&self, call: RunId, waiter: Waiter) -> AskId {
-        let ask = AskId(self.next.fetch_add(1, Ordering::Relaxed));
-        lock(&self.asked).entry(call).or_default().push((ask, waiter));
-        ask
+    pub(crate) fn ask(
+        &self,
+        run: RunId,
+        questions: Vec<Question>,
+        context: &CallContext,
+    ) -> Arc<AskedTogether> {
+        lock(&self.0).ask(run, questions, context)
     }
 
     /// Delivers answers.
     pub(crate) fn settle(&self, answers: Vec<(RunId, AskId, Result<Raw, Fault>)>) {
-        for (call, ask, answer) in answers {
-            // The waiter may have given up in the meantime.
-            if let Some(waiter) = self.take(call, ask) {
-                waiter.tell(Some(answer.map_err(Failure::from)));
+        for (run, ask, outcome) in answers {
+            let waiter = lock(&self.0).settle(run, ask, outcome);
+            if let Some(waiter) = waiter {
+                waiter.wake(true);
             }
         }
     }
 
     /// Releases all waiters of a cancelled call.
-    pub(crate) fn forget(&self, call: RunId) {
-        let over = lock(&self.asked).remove(&call);
-        for (_, waiter) in over.into_iter().flatten() {
-            waiter.tell(None);
-        }
+    pub(crate) fn forget(&self, run: RunId) {
+        let over = lock(&self.0).forget(run);
+        over.for_each(|it| it.wake(false));
     }
 
     /// Releases all waiters.
     pub(crate) fn forget_all(&self) {
-        let over = std::mem::take(&mut *lock(&self.asked));
-        for (_, waiter) in over.into_values().flatten() {
-            waiter.tell(None);
-        }
+        let over = lock(&self.0).forget_all();
+        over.for_each(|it| it.wake(false));
     }
 
-    fn take(&self, call: RunId, ask: AskId) -> Option<Waiter> {
-        let mut asked = lock(&self.asked);
-        let of_call = asked.get_mut(&call)?;
-        let at = of_call.iter().position(|(it, _)| *it == ask)?;
-        let (_, waiter) = of_call.swap_remove(at);
-        if of_call.is_empty() {
-            asked.remove(&call);
-        }
-        Some(waiter)
+    fn wait(&self, asked: &Arc<AskedTogether>, waiter: Waiter) {
+        lock(&self.0).wait(asked, waiter);
     }
 }
 
 impl Waiter {
-    fn tell(self, answer: Answer) {
-        match (self, answer) {
+    fn wake(self, is_answered: bool) {
+        match self {
             // The thread may have given up in the meantime.
-            (Self::Thread(sender), Some(answer)) => drop(sender.send(answer)),
-            (Self::Thread(_), None) => (),
-            (Self::Task(resolve), answer) => Python::attach(|py| {
-                let told = python(py, answer).and_then(|it| calling::call(resolve.bind(py), it));
-                if let Err(error) = told {
+            Self::Thread(sender) if is_answered => drop(sender.send(())),
+            Self::Thread(_) => (),
+            Self::Task(resolve) => Python::attach(|py| {
+                if let Err(error) = calling::call(resolve.bind(py), (is_answered,)) {
                     error.write_unraisable(py, None);
                 }
             }),
@@ -116,48 +96,92 @@ impl Waiter {
     }
 }
 
-/// The answer that a `def` handler waits for.
+/// Questions that a handler asks together, until it has accepted an answer to each.
 #[pyclass(frozen)]
-pub(crate) struct Pending {
+pub(crate) struct Questions {
+    pub(crate) call: Py<Call>,
     pub(crate) stream: Arc<Stream>,
-    pub(crate) answer: Mutex<Receiver<Result<Raw, Failure>>>,
+    pub(crate) asked: Arc<AskedTogether>,
 }
 
 #[pymethods]
-impl Pending {
-    /// Blocks until the answer arrives: `(result, failure)`. If the thread leads, the lead is passed on first.
-    fn wait<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let answer = py.detach(|| {
-            let answer = lock(&self.answer);
-            match answer.try_recv() {
-                Err(TryRecvError::Empty) => {
-                    let _aside = self.stream.enter_blocking();
-                    answer.recv().ok()
-                }
-                at_once => at_once.ok(),
+impl Questions {
+    /// `True` until an outcome of each question was taken and none is rejected.
+    #[getter]
+    fn is_open(&self) -> bool {
+        self.asked.set().is_open()
+    }
+
+    /// Sends the open questions. Returns `True` if there are any: `resolve(answered)` is then called from any thread,
+    /// with `False` if the call was cancelled or its connection closed.
+    fn send(&self, py: Python<'_>, resolve: Py<PyAny>) -> bool {
+        self.put(py, Waiter::Task(resolve))
+    }
+
+    /// Sends the open questions and blocks until all are answered. If the thread leads, the lead is passed on first.
+    /// Returns `False` if the call was cancelled or its connection closed.
+    fn wait(&self, py: Python<'_>) -> bool {
+        let (sender, answered): (_, Receiver<()>) = channel();
+        if !self.put(py, Waiter::Thread(sender)) {
+            return true;
+        }
+        self.call.get().end_round(py, true);
+        py.detach(move || {
+            if !self.asked.set().is_waiting() {
+                return true;
             }
-        });
-        python(py, answer)
+            let _guard = self.stream.enter_blocking();
+            answered.recv().is_ok()
+        })
+    }
+
+    /// Returns the new outcomes: the question's index and `(result, failure)`.
+    fn take<'py>(&self, py: Python<'py>) -> PyResult<Vec<(usize, Bound<'py, PyTuple>)>> {
+        let outcomes = self.asked.set().take();
+        outcomes.into_iter().map(|(at, outcome)| Ok((at, python(py, outcome)?))).collect()
+    }
+
+    /// Rejects an answer because of this problem: its question is sent again.
+    fn reject(&self, at: usize, problem: String) {
+        self.asked.set().reject(at, problem);
+    }
+}
+
+impl Questions {
+    fn put(&self, py: Python<'_>, waiter: Waiter) -> bool {
+        let unsent = self.asked.set().send();
+        if unsent.is_empty() {
+            return false;
+        }
+        let (stream, call) = (&self.stream, self.call.get());
+        stream.waiting.wait(&self.asked, waiter);
+        if call.cancelled() {
+            stream.waiting.forget(self.asked.run());
+        } else {
+            py.detach(|| stream.distribute(self.asked.send(unsent, &**stream.server), false));
+            call.flush(py);
+        }
+        true
     }
 }
 
 /// Returns `(result, None)` with JSON, or `(None, (kind, code, message, data))`.
-pub(crate) fn python(py: Python<'_>, answer: Answer) -> PyResult<Bound<'_, PyTuple>> {
+pub(crate) fn python(py: Python<'_>, answer: Result<Raw, Fault>) -> PyResult<Bound<'_, PyTuple>> {
     let data = |data: Option<Raw>| data.map(|it| it.get().to_owned());
-    let told = match answer {
-        Some(Ok(result)) => {
+    let told = match answer.map_err(Failure::from) {
+        Ok(result) => {
             let json = PyBytes::new(py, result.get().as_bytes());
             return (json, py.None()).into_pyobject(py);
         }
-        Some(Err(Failure::MissingCapability { message, data: missing })) => {
+        Err(Failure::MissingCapability { message, data: missing }) => {
             ("missingCapability", 0, message, data(missing))
         }
-        Some(Err(Failure::NotSupported(message))) => ("notSupported", 0, message, None),
-        Some(Err(Failure::Declined(question))) => ("declined", 0, question, None),
-        Some(Err(Failure::Protocol { code, message, data: more })) => {
+        Err(Failure::NotSupported(message)) => ("notSupported", 0, message, None),
+        Err(Failure::Declined(question)) => ("declined", 0, question, None),
+        Err(Failure::Protocol { code, message, data: more }) => {
             ("protocol", code, message, data(more))
         }
-        Some(Err(_)) | None => ("abandoned", 0, String::new(), None),
+        Err(_) => ("abandoned", 0, String::new(), None),
     };
     (py.None(), told).into_pyobject(py)
 }

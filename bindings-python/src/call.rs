@@ -12,7 +12,10 @@ use gudgeon::{
     engine::RunId,
     protocol::{LoggingLevel, Method, Question, Raw},
     router::Failure,
-    session::server::{CallContext, Progress},
+    session::{
+        asking::QuestionKeys,
+        server::{CallContext, Progress},
+    },
 };
 use pyo3::{
     exceptions::PyValueError,
@@ -23,14 +26,14 @@ use pyo3::{
 use serde_json::value::RawValue;
 
 use crate::{
-    asking::{Pending, python},
+    asking::{Questions, python},
     asyncio_queue::Key,
     convert,
     error::raise,
     forks,
     handler::{Handler, Registered},
     handler_binding::HandlerBinding,
-    stream::{DeferredCall, Job, Stream},
+    stream::{DeferredCall, Job, Stream, lock},
 };
 
 /// The context of one call.
@@ -41,6 +44,7 @@ pub(crate) struct Call {
     is_async: bool,
     state: PyOnceLock<Py<PyDict>>,
     questions: PyOnceLock<Py<PyDict>>,
+    keys: Mutex<QuestionKeys>,
     steps: PyOnceLock<Py<PyDict>>,
     /// `true` after a question was asked, until its round ends.
     asks: AtomicBool,
@@ -54,13 +58,14 @@ impl Call {
             is_async: job.handler.is_async(),
             state: PyOnceLock::new(),
             questions: PyOnceLock::new(),
+            keys: Mutex::default(),
             steps: PyOnceLock::new(),
             asks: AtomicBool::new(false),
         }
     }
 
     /// A thread that may block writes everything; the event loop's thread writes as much as there is room for.
-    fn flush(&self, py: Python<'_>) {
+    pub(crate) fn flush(&self, py: Python<'_>) {
         match self.is_async {
             true => self.stream.server.try_flush(),
             false => py.detach(|| self.stream.server.flush()),
@@ -114,7 +119,7 @@ impl Call {
     }
 
     #[getter]
-    fn cancelled(&self) -> bool {
+    pub(crate) fn cancelled(&self) -> bool {
         self.binding.is_cancelled()
     }
 
@@ -152,7 +157,7 @@ impl Call {
         Ok(())
     }
 
-    /// The questions of this call so far, by key.
+    /// The generated keys of this call's questions so far.
     #[getter]
     fn questions(&self, py: Python<'_>) -> Py<PyDict> {
         self.questions.get_or_init(py, || PyDict::new(py).unbind()).clone_ref(py)
@@ -212,63 +217,28 @@ impl Call {
         let question = Question { key, method: question(method)?, params: json(params)? };
         match self.binding.look(|it| it.answers.refuse(&question, problem)) {
             Ok(()) => Ok(None),
-            Err(fault) => python(py, Some(Err(fault.into())))?.get_item(1).map(Some),
+            Err(fault) => python(py, Err(fault))?.get_item(1).map(Some),
         }
     }
 
-    /// Returns the failure if these questions, each a method and its params as JSON, can't be asked together; None
-    /// otherwise.
-    fn refusal<'py>(
-        &self,
-        py: Python<'py>,
-        questions: Vec<(String, Vec<u8>)>,
-    ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let read = |(method, params): (String, Vec<u8>)| {
-            Ok(Question { key: String::new(), method: question(&method)?, params: json(&params)? })
+    /// Returns the next generated key of a question, inside the step with this key if there is one.
+    fn next_key(&self, method: &str, step: Option<&str>) -> PyResult<String> {
+        Ok(lock(&self.keys).next(question(method)?, step))
+    }
+
+    /// Begins to ask questions together: each a key, a method and its params as JSON.
+    fn ask(
+        slf: &Bound<'_, Self>,
+        questions: Vec<(String, String, Vec<u8>)>,
+    ) -> PyResult<Questions> {
+        let read = |(key, method, params): (String, String, Vec<u8>)| {
+            Ok(Question { key, method: question(&method)?, params: json(&params)? })
         };
         let questions = questions.into_iter().map(read).collect::<PyResult<Vec<_>>>()?;
-        match self.binding.look(|it| it.may_ask(&questions)) {
-            Ok(()) => Ok(None),
-            Err(fault) => python(py, Some(Err(fault.into())))?.get_item(1).map(Some),
-        }
-    }
-
-    /// Asks the client. With `resolve`, `resolve(result, failure)` is called from any thread; without, the returned
-    /// object can be waited for. `problem`: the question is repeated, because its answer was rejected for this reason.
-    #[pyo3(signature = (key, method, params, resolve = None, problem = None))]
-    fn ask(
-        &self,
-        py: Python<'_>,
-        key: String,
-        method: &str,
-        params: &[u8],
-        resolve: Option<Py<PyAny>>,
-        problem: Option<String>,
-    ) -> PyResult<Option<Pending>> {
-        let question = Question { key, method: question(method)?, params: json(params)? };
-        let call = self.binding.handler();
-        let waiting = &self.stream.waiting;
-        let (ask, pending) = if let Some(resolve) = resolve {
-            (waiting.task(call, resolve), None)
-        } else {
-            let (ask, answer) = waiting.thread(call);
-            let stream = Arc::clone(&self.stream);
-            (ask, Some(Pending { stream, answer: Mutex::new(answer) }))
-        };
-        if self.cancelled() {
-            waiting.forget(call);
-        } else {
-            py.detach(|| {
-                let server = &self.stream.server;
-                let work = match problem {
-                    None => server.ask(call, ask, question),
-                    Some(problem) => server.ask_again(call, ask, question, problem),
-                };
-                self.stream.distribute(work, false);
-            });
-            self.flush(py);
-        }
-        Ok(pending)
+        let (call, this) = (slf.clone().unbind(), slf.get());
+        let run = this.binding.handler();
+        let asked = this.binding.look(|it| this.stream.waiting.ask(run, questions, it));
+        Ok(Questions { call, stream: Arc::clone(&this.stream), asked })
     }
 
     /// Returns `true` for the first question of a round; the caller must then end the round.
@@ -277,7 +247,7 @@ impl Call {
     }
 
     /// Ends a round: all current questions have been asked. `blocks`: a thread waits for the answers.
-    fn end_round(&self, py: Python<'_>, blocks: bool) {
+    pub(crate) fn end_round(&self, py: Python<'_>, blocks: bool) {
         self.asks.store(false, Ordering::Release);
         py.detach(|| {
             let work = self.stream.server.waits(self.binding.handler(), blocks);

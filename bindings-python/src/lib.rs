@@ -49,7 +49,7 @@ mod _native {
 
     #[pymodule_export]
     use super::{
-        asking::Pending,
+        asking::Questions,
         call::{Call, Slot},
         client::NativeClient,
         client_mailbox::Mailbox,

@@ -1,7 +1,9 @@
 import { Declined, McpError, NotSupported, ProtocolError } from "../model/errors.js";
 import { toJson } from "../model/json.js";
 import type { Asked } from "../model/questions.js";
-import type { SchemaMismatch } from "../schema/compile.js";
+import type { Maybe } from "../model/types/components.js";
+import { native } from "../native.js";
+import { SchemaMismatch } from "../schema/compile.js";
 import type { CallHandle } from "./handle.js";
 import { runningStep } from "./steps.js";
 
@@ -15,32 +17,23 @@ export interface Refusal {
   readonly data?: unknown;
 }
 
-/** The client's result, or the error in its place. */
-export type Answer = Wire | Error;
-
-/** The number of the last question; the client's answer carries its question's number. */
-let numbers = 0;
+/** The outcome of a question, at its index among those asked. */
+type Outcome = readonly [at: number, result: Wire | null, refusal: Refusal | null];
 
 /** The questions of one call: their keys, and the promises that wait for answers. */
 export class Asking {
   readonly #keys = new Map<Asked, string>();
-  readonly #counts = new Map<string, number>();
-  readonly #waiting = new Map<number, (answer: Answer) => void>();
+  readonly #generated = new (native().NativeQuestionKeys)();
+  readonly #waiting = new Map<number, () => void>();
   #end: Error | undefined;
 
   constructor(private readonly call: CallHandle) {}
 
-  /** Returns the question's own key, or one made of its kind and its number in the call. */
+  /** Returns the question's own key, or the one that it got when the call first used it. */
   keyOf(question: Asked): string {
-    if (question.key !== undefined) return question.key;
-    const known = this.#keys.get(question);
+    const known = question.key ?? this.#keys.get(question);
     if (known !== undefined) return known;
-    const step = runningStep();
-    const plain = question.kind === "elicitUrl" ? "elicit" : question.kind;
-    const kind = step === undefined ? plain : `${step}/${plain}`;
-    const count = (this.#counts.get(kind) ?? 0) + 1;
-    this.#counts.set(kind, count);
-    const key = `${kind}-${count}`;
+    const key = this.#generated.next(question.method, runningStep()) ?? question.method;
     this.#keys.set(question, key);
     return key;
   }
@@ -57,52 +50,62 @@ export class Asking {
     if (refusal !== null) throw errorOf(JSON.parse(refusal) as Refusal);
   }
 
-  /** Throws if one of several questions can't be asked; then none of them is. */
-  check(questions: readonly Asked[]): void {
-    if (questions.length < 2 || this.#end) return;
-    const open = questions.filter((question) => this.known(question) === undefined);
-    const params = open.map(paramsOf);
-    const refusal = this.call.refusalOf(open.map(({ method }) => method), params);
-    if (refusal !== null) throw errorOf(JSON.parse(refusal) as Refusal);
-  }
-
   /**
-   * Asks the client, unless the answer came with the call.
+   * Asks questions together, and again those whose answers the schema refuses, unless their answers came with the call.
    *
-   * @param invalid - The reason that the previous answer was refused.
    * @throws NotSupported when the handler has ended.
    */
-  async put(question: Asked, invalid?: SchemaMismatch): Promise<Answer> {
-    const known = invalid ? undefined : this.known(question);
-    if (known !== undefined) return known;
-    if (this.#end) return this.#end;
-    const number = ++numbers;
-    if (!this.call.ask(number, this.keyOf(question), question.method, paramsOf(question), invalid?.problem)) {
-      throw new NotSupported("the handler has ended; it can ask its client only until it returns");
+  async ask<T>(questions: readonly Asked[], read: (question: Asked, result: Wire) => Maybe<T>): Promise<T[]> {
+    if (this.#end) throw this.#end;
+    const keys = questions.map((question) => this.keyOf(question));
+    const asked = alive(this.call.ask(keys, questions.map(({ method }) => method), questions.map(paramsOf)));
+    const answers: T[] = [];
+    while (asked.isOpen) {
+      if (alive(asked.send())) await this.#answers(asked.number);
+      for (const [at, result, refusal] of JSON.parse(asked.take()) as Outcome[]) {
+        if (refusal) throw errorOf(refusal);
+        try {
+          answers[at] = await read(questions[at] as Asked, result ?? {});
+        } catch (invalid) {
+          if (!(invalid instanceof SchemaMismatch)) throw invalid;
+          asked.reject(at, invalid.problem);
+        }
+      }
     }
-    return new Promise((resolve) => void this.#waiting.set(number, resolve));
+    return answers;
   }
 
-  answered(number: number, result: Wire | null, refusal: Refusal | null): void {
-    const settle = this.#waiting.get(number);
+  /** Settles the questions of this number. */
+  answered(number: number): void {
+    this.#waiting.get(number)?.();
     this.#waiting.delete(number);
-    settle?.(result ?? errorOf(refusal));
   }
 
   /** Rejects the waiting questions, and those that follow, because the run of the handler is over. */
   end(reason: Error): void {
     this.#end = reason;
-    for (const settle of this.#waiting.values()) settle(reason);
+    for (const settle of this.#waiting.values()) settle();
     this.#waiting.clear();
   }
+
+  async #answers(number: number): Promise<void> {
+    this.call.noteQuestion();
+    await new Promise<void>((resolve) => void this.#waiting.set(number, resolve));
+    if (this.#end) throw this.#end;
+  }
+}
+
+/** Throws if the native half knows the call no more. */
+function alive<T>(given: T | null): T {
+  if (given !== null) return given;
+  throw new NotSupported("the handler has ended; it can ask its client only until it returns");
 }
 
 function paramsOf({ params }: Asked): string {
   return toJson(params, "the question");
 }
 
-function errorOf(refusal: Refusal | null): McpError {
-  const { kind, code = -32603, message = "", data } = refusal ?? {};
+function errorOf({ kind, code = -32603, message = "", data }: Refusal): McpError {
   if (kind === "declined") return new Declined(message);
   return kind === "protocol" ? new ProtocolError(code, message, data) : new NotSupported(message, { data });
 }

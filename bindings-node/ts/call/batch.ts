@@ -1,5 +1,4 @@
 import type { Revision } from "../model/types/components.js";
-import type { Refusal } from "./asking.js";
 
 /** The kinds of entries of a batch, the same numbers as in `batch.rs`. */
 export const EntryKind = { run: 0, answer: 1, resume: 2, cancel: 3, report: 4, detail: 5, end: 6 } as const;
@@ -16,8 +15,8 @@ export type Run = readonly [
 /** An entry of a batch: work of the native half for the event loop. */
 export type Entry =
   | Run
-  /** Answers the question of this number. */
-  | readonly [kind: Kinds["answer"], slot: number, number: number, result: Readonly<Record<string, unknown>> | null, refusal: Refusal | null]
+  /** The questions of this number are answered. */
+  | readonly [kind: Kinds["answer"], slot: number, number: number]
   /** Continues a handler on behalf of another request. */
   | readonly [kind: Kinds["resume"], slot: number, revision: Revision, request: RequestId]
   | readonly [kind: Kinds["cancel"], slot: number]

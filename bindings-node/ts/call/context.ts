@@ -14,22 +14,12 @@ import type { Principal } from "../model/types/server.js";
 import { ask } from "../schema/ask.js";
 import { SchemaMismatch } from "../schema/compile.js";
 import type { Plan } from "../plan/plan.js";
-import { type Answer, Asking, type Refusal } from "./asking.js";
+import { Asking } from "./asking.js";
 import type { CallHandle, Facts } from "./handle.js";
 import { StepJournal } from "./steps.js";
 
 interface Keyed {
   key?: string | undefined;
-}
-
-type Wire = Readonly<Record<string, unknown>>;
-
-/** A question without an answer, and its index among those asked. */
-interface Open {
-  readonly question: Asked;
-  readonly at: number;
-  /** The reason that the previous answer was refused. */
-  readonly invalid?: SchemaMismatch;
 }
 
 export class CallContext implements Context {
@@ -212,9 +202,9 @@ export class CallContext implements Context {
     return questions.map((question) => ({ key: this.asking.keyOf(question), method: question.method, params: question.params }));
   }
 
-  /** Settles a question with the client's answer. */
-  answered(number: number, result: Readonly<Record<string, unknown>> | null, refusal: Refusal | null): void {
-    this.asking.answered(number, result, refusal);
+  /** Settles the questions of this number. */
+  answered(number: number): void {
+    this.asking.answered(number);
   }
 
   step<T>(key: string, fn: () => Maybe<T>): Promise<T> {
@@ -242,34 +232,12 @@ export class CallContext implements Context {
 
   async #outcome<T>(make: () => Question<T>): Promise<Outcome<T>> {
     const question = make() as Asked<T>;
-    const [outcome] = await this.#read([question], (_, result) => outcomeOf(question, result));
+    const [outcome] = await this.asking.ask([question], (_, result) => outcomeOf(question, result));
     return outcome as Outcome<T>;
   }
 
   async #all(questions: readonly unknown[]): Promise<unknown[]> {
-    const asked = questions.map(checked);
-    this.asking.check(asked);
-    return this.#read(asked, (question, result) => question.read(result));
-  }
-
-  /** Asks questions together and reads their answers once all have arrived. Refused answers are asked for again. */
-  async #read<T>(questions: readonly Asked[], read: (question: Asked, result: Wire) => Maybe<T>): Promise<T[]> {
-    const answers: T[] = [];
-    let open = questions.map((question, at): Open => ({ question, at }));
-    while (open.length > 0) {
-      const results = await Promise.all(open.map(({ question, invalid }) => this.asking.put(question, invalid)));
-      const refused: Open[] = [];
-      for (const [index, { question, at }] of open.entries()) {
-        try {
-          answers[at] = await read(question, resultOf(results[index]));
-        } catch (invalid) {
-          if (!(invalid instanceof SchemaMismatch)) throw invalid;
-          refused.push({ question, at, invalid });
-        }
-      }
-      open = refused;
-    }
-    return answers;
+    return this.asking.ask(questions.map(checked), (question, result) => question.read(result));
   }
 
   private get asking(): Asking {
@@ -288,11 +256,6 @@ export class CallContext implements Context {
 function checked(question: unknown): Asked {
   if (isQuestion(question)) return question;
   throw new TypeError("ctx.ask and ctx.answer take questions made by ask.elicit(), ask.elicitUrl(), ask.sample() or ask.roots()");
-}
-
-function resultOf(answer: Answer | undefined): Wire {
-  if (answer instanceof Error) throw answer;
-  return answer ?? {};
 }
 
 /** Handles the rejection of a promise that a failed handler no longer awaits; it must not end the process. */

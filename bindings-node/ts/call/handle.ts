@@ -1,4 +1,4 @@
-import type { NativeShell } from "../native.js";
+import type { NativeQuestions, NativeShell } from "../native.js";
 import type { ResourceResult } from "../model/results.js";
 import type { Implementation, LogLevel } from "../model/types/components.js";
 import type { Meta } from "../model/types/content.js";
@@ -85,21 +85,14 @@ export class CallHandle {
     return this.shared.shell.refuse(this.slot, key, method, params, problem);
   }
 
-  /** Returns the JSON of a `Refusal` if these questions can't be asked together. */
-  refusalOf(methods: string[], params: string[]): string | null {
-    return this.shared.shell.refusal(this.slot, methods, params);
+  /** Begins to ask questions together; null if the handler has ended. */
+  ask(keys: string[], methods: string[], params: string[]): NativeQuestions | null {
+    return this.shared.shell.ask(this.slot, keys, methods, params);
   }
 
-  /**
-   * Asks the client; the answer arrives under this number.
-   *
-   * @param problem - The reason that the previous answer was refused.
-   * @returns False if the handler has ended.
-   */
-  ask(number: number, key: string, method: string, params: string, problem: string | undefined): boolean {
-    const isAsked = this.shared.shell.ask(this.slot, number, key, method, params, problem);
-    if (isAsked) this.shared.noteQuestion(this.slot);
-    return isAsked;
+  /** Notes that questions were sent; those of one turn of the event loop are sent together. */
+  noteQuestion(): void {
+    this.shared.noteQuestion(this.slot);
   }
 
   /** Returns the JSON that a step recorded in an earlier run of the handler, or null if it has not run before. */

@@ -143,10 +143,8 @@ export class CallScheduler implements SharedByCalls {
 
   #onEvent(entry: Exclude<Entry, Run>): void {
     switch (entry[0]) {
-      case EntryKind.answer: {
-        const [, slot, number, result, refusal] = entry;
-        return this.#running.get(slot)?.answered(number, result, refusal);
-      }
+      case EntryKind.answer:
+        return this.#running.get(entry[1])?.answered(entry[2]);
       case EntryKind.resume: {
         const [, slot, revision, request] = entry;
         return this.#running.get(slot)?.resume(revision, request ?? "");

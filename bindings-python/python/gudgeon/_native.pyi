@@ -15,10 +15,9 @@ class Call:
         """
         The Python server.
         """
-    def ask(self, /, key: str, method: str, params: bytes, resolve: Any | None = None, problem: str | None = None) -> Pending | None:
+    def ask(self, /, questions: SupportsGetItem[int, tuple[str, str, SupportsGetItem[int, SupportsIndex]]]) -> Questions:
         """
-        Asks the client. With `resolve`, `resolve(result, failure)` is called from any thread; without, the returned
-        object can be waited for. `problem`: the question is repeated, because its answer was rejected for this reason.
+        Begins to ask questions together: each a key, a method and its params as JSON.
         """
     def begins_round(self, /) -> bool:
         """
@@ -70,6 +69,10 @@ class Call:
         """
         The request's `_meta`, as JSON.
         """
+    def next_key(self, /, method: str, step: str | None) -> str:
+        """
+        Returns the next generated key of a question, inside the step with this key if there is one.
+        """
     @property
     def principal(self, /) -> str | None:
         """
@@ -79,12 +82,7 @@ class Call:
     @property
     def questions(self, /) -> dict:
         """
-        The questions of this call so far, by key.
-        """
-    def refusal(self, /, questions: SupportsGetItem[int, tuple[str, SupportsGetItem[int, SupportsIndex]]]) -> Any | None:
-        """
-        Returns the failure if these questions, each a method and its params as JSON, can't be asked together; None
-        otherwise.
+        The generated keys of this call's questions so far.
         """
     def refuse(self, /, key: str, method: str, params: bytes, problem: str) -> Any | None:
         """
@@ -335,16 +333,6 @@ class Mailbox:
         """
 
 @final
-class Pending:
-    """
-    The answer that a `def` handler waits for.
-    """
-    def wait(self, /) -> tuple:
-        """
-        Blocks until the answer arrives: `(result, failure)`. If the thread leads, the lead is passed on first.
-        """
-
-@final
 class Principal:
     """
     An authenticated principal.
@@ -352,6 +340,35 @@ class Principal:
     def __new__(cls, /, said: bytes) -> Principal:
         """
         `said` is JSON.
+        """
+
+@final
+class Questions:
+    """
+    Questions that a handler asks together, until it has accepted an answer to each.
+    """
+    @property
+    def is_open(self, /) -> bool:
+        """
+        `True` until an outcome of each question was taken and none is rejected.
+        """
+    def reject(self, /, at: SupportsIndex, problem: str) -> None:
+        """
+        Rejects an answer because of this problem: its question is sent again.
+        """
+    def send(self, /, resolve: Any) -> bool:
+        """
+        Sends the open questions. Returns `True` if there are any: `resolve(answered)` is then called from any thread,
+        with `False` if the call was cancelled or its connection closed.
+        """
+    def take(self, /) -> list[tuple[int, tuple]]:
+        """
+        Returns the new outcomes: the question's index and `(result, failure)`.
+        """
+    def wait(self, /) -> bool:
+        """
+        Sends the open questions and blocks until all are answered. If the thread leads, the lead is passed on first.
+        Returns `False` if the call was cancelled or its connection closed.
         """
 
 @final

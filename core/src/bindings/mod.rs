@@ -2,3 +2,4 @@
 //! it changes with the packages.
 
 pub mod logs;
+pub mod waiting;

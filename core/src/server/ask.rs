@@ -45,8 +45,6 @@ pub struct Question<T> {
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct Put {
-    /// The prefix of the generated key.
-    kind: &'static str,
     key: OnceLock<String>,
     pub(super) method: Method,
     pub(super) params: Raw,
@@ -112,7 +110,7 @@ pub(super) fn form<T: DeserializeOwned + JsonSchema>(
     let schema = forms::of::<T>();
     check_form(&message, &schema.to_string())?;
     let params = json!({"mode": "form", "message": message, "requestedSchema": schema});
-    let put = Put::new("elicit", Method::Elicit, &params, message);
+    let put = Put::new(Method::Elicit, &params, message);
     Ok(Question { put, read: |result| accepted(result).and_then(forms::read) })
 }
 
@@ -125,7 +123,7 @@ pub fn elicit_url(message: impl Into<String>, url: impl Into<String>) -> Questio
         accepted(result)?;
         Ok(result["elicitationId"].as_str().unwrap_or_default().to_owned())
     };
-    Question { put: Put::new("elicit", Method::Elicit, &params, message), read }
+    Question { put: Put::new(Method::Elicit, &params, message), read }
 }
 
 /// Sends a request to the client's model (Sampling).
@@ -134,13 +132,13 @@ pub fn elicit_url(message: impl Into<String>, url: impl Into<String>) -> Questio
     reason = "the other questions take their input by value as well"
 )]
 pub fn sample(request: CreateMessageRequestParams) -> Question<CreateMessageResult> {
-    let put = Put::new("sample", Method::CreateMessage, &request, "sampling".into());
+    let put = Put::new(Method::CreateMessage, &request, "sampling".into());
     Question { put, read: typed }
 }
 
 /// Asks for the directories that the client lets a server work in (Roots).
 pub fn roots() -> Question<Vec<Root>> {
-    let put = Put::new("roots", Method::ListRoots, &json!({}), "roots".into());
+    let put = Put::new(Method::ListRoots, &json!({}), "roots".into());
     Question { put, read: |result| typed::<ListRootsResult>(result).map(|it| it.roots) }
 }
 
@@ -184,19 +182,14 @@ impl<T> From<Question<T>> for ToolError {
 }
 
 impl Put {
-    fn new(
-        kind: &'static str,
-        method: Method,
-        params: &impl serde::Serialize,
-        message: String,
-    ) -> Self {
+    fn new(method: Method, params: &impl serde::Serialize, message: String) -> Self {
         let params = to_raw(params);
-        Self { kind, key: OnceLock::new(), method, params, message }
+        Self { key: OnceLock::new(), method, params, message }
     }
 
     /// Returns the question's key; `next` creates one for a question without a key.
-    pub(super) fn key(&self, next: impl FnOnce(&'static str) -> String) -> &str {
-        self.key.get_or_init(|| next(self.kind))
+    pub(super) fn key(&self, next: impl FnOnce(Method) -> String) -> &str {
+        self.key.get_or_init(|| next(self.method))
     }
 }
 

@@ -13,6 +13,8 @@ mod capability;
 mod validate;
 mod form;
 mod journal;
+mod keys;
+mod question_set;
 mod sampling;
 
 use serde::Deserialize;
@@ -23,6 +25,8 @@ pub use self::{
     capability::wants_tools,
     form::check_form,
     journal::{AnotherQuestion, Answers, Journal, QuestionDigest},
+    keys::QuestionKeys,
+    question_set::{QuestionSet, Unsent},
     retry_limit::check_retry_limit,
     sampling::{OrderViolation, order_violation},
     validate::{fill, validate},

@@ -66,15 +66,15 @@ class Asking(Coroutine[Any, Any, Any]):
 def answer_to(question: Question[Any], call: Any) -> Any:
     """Returns the answer that came with the call; None without one, or if it does not fit and is asked for again."""
     _check(question, "answer")
-    key = key_of(question, call)
-    found = _known(question, key, call)
+    key, params = key_of(question, call), _params(question)
+    found = call.answer(key, question.method, params)
     if found is None:
         return None
     try:
-        return question.decode(found)
+        return question.decode(_decode(found))
     except InvalidAnswer as invalid:
         problem = invalid.problem
-    refusal = call.refuse(key, question.method, _params(question), problem)
+    refusal = call.refuse(key, question.method, params, problem)
     if refusal is not None:
         raise _refusal(*refusal)
     return None
@@ -82,83 +82,56 @@ def answer_to(question: Question[Any], call: Any) -> Any:
 
 def ask_later(questions: Sequence[Question[Any]], call: Any) -> Callable[[], Coroutine[Any, Any, tuple[Any, ...]]]:
     """Numbers the questions now, and returns a coroutine function that sends them together and returns the answers."""
-    keys = _keys(questions, call)
+    wire = _wire(questions, call)
 
     async def asked() -> tuple[Any, ...]:
         from asyncio import get_running_loop
 
         loop = get_running_loop()
-
-        def put(at: int, problem: str | None = None) -> Any:
-            future, question = loop.create_future(), questions[at]
-            resolve = partial(_settle_soon, loop, future)
-            call.ask(keys[at], question.method, _params(question), resolve, problem)
-            # Other tasks of the same call may ask in this iteration of the loop as well.
-            if call.begins_round():
-                loop.call_soon(call.end_round, False)
-            return future
-
-        known = _looked_up(questions, keys, call)
-        answers = _Answers(questions)
-        open = [put(at) for at, found in enumerate(known) if found is None]
-        invalid_answers = answers.take(_filled(known, [await it for it in open]))
-        while invalid_answers:
-            open = [put(*it) for it in invalid_answers]
-            invalid_answers = answers.take([await it for it in open])
-        return tuple(answers.read)
+        asked = call.ask(wire)
+        answers: list[Any] = [None] * len(questions)
+        while asked.is_open:
+            future = loop.create_future()
+            if asked.send(partial(_settle_soon, loop, future)):
+                # Other tasks of the same call may ask in this iteration of the loop as well.
+                if call.begins_round():
+                    loop.call_soon(call.end_round, False)
+                await future
+            _read(asked, questions, answers)
+        return tuple(answers)
 
     return asked
 
 
 def ask_now(questions: Sequence[Question[Any]], call: Any) -> tuple[Any, ...]:
     """Sends the questions of a `def` handler together and blocks until the answers are there; other calls go on."""
-    keys = _keys(questions, call)
-
-    def put(at: int, problem: str | None = None) -> Any:
-        question = questions[at]
-        return call.ask(keys[at], question.method, _params(question), None, problem)
-
-    known = _looked_up(questions, keys, call)
-    answers = _Answers(questions)
-    open = [put(at) for at, found in enumerate(known) if found is None]
-    if open:
-        call.end_round(True)
-    invalid_answers = answers.take(_filled(known, [it.wait() for it in open]))
-    while invalid_answers:
-        open = [put(*it) for it in invalid_answers]
-        call.end_round(True)
-        invalid_answers = answers.take([it.wait() for it in open])
-    return tuple(answers.read)
+    asked = call.ask(_wire(questions, call))
+    answers: list[Any] = [None] * len(questions)
+    while asked.is_open:
+        if not asked.wait():
+            raise _refusal(_ABANDONED)
+        _read(asked, questions, answers)
+    return tuple(answers)
 
 
-class _Answers:
-    """The answers to several questions, each in its type."""
-
-    __slots__ = ("_open", "_questions", "read")
-
-    def __init__(self, questions: Sequence[Question[Any]]) -> None:
-        self._questions = questions
-        self._open: Sequence[int] = range(len(questions))
-        self.read: list[Any] = [None] * len(questions)
-
-    def take(self, results: list[tuple[Any, Any]]) -> list[tuple[int, str]]:
-        """Reads the answers to open questions; those that don't fit stay open and are returned with the reason."""
-        invalid_answers = []
-        for at, result in zip(self._open, results, strict=True):
-            try:
-                self.read[at] = _read(self._questions[at], result)
-            except InvalidAnswer as invalid:
-                invalid_answers.append((at, invalid.problem))
-        self._open = [at for at, _ in invalid_answers]
-        return invalid_answers
+def _read(asked: Any, questions: Sequence[Question[Any]], answers: list[Any]) -> None:
+    """Reads the answers that have arrived; those that don't fit are rejected, and then asked for again."""
+    for at, (result, failure) in asked.take():
+        if failure is not None:
+            raise _refusal(*failure)
+        try:
+            answers[at] = questions[at].decode(_decode(result))
+        except InvalidAnswer as invalid:
+            asked.reject(at, invalid.problem)
 
 
-def _keys(questions: Sequence[Question[Any]], call: Any) -> list[str]:
+def _wire(questions: Sequence[Question[Any]], call: Any) -> list[tuple[str, str, bytes]]:
+    """Returns the key, the method and the params of each question."""
     if not questions:
         raise TypeError("ask takes at least one question of gudgeon.ask")
     for question in questions:
         _check(question, "ask")
-    return [key_of(question, call) for question in questions]
+    return [(key_of(it, call), it.method, _params(it)) for it in questions]
 
 
 def _check(question: Any, name: str) -> None:
@@ -170,53 +143,22 @@ def _params(question: Question[Any]) -> bytes:
     return encode(question.params, "the question")
 
 
-def _known(question: Question[Any], key: str, call: Any) -> Any:
-    found = call.answer(key, question.method, _params(question))
-    return None if found is None else _decode(found)
-
-
-def _looked_up(questions: Sequence[Question[Any]], keys: list[str], call: Any) -> list[Any]:
-    """Returns the earlier answer to each question, or None. None of them is asked if one of them can't be."""
-    known = [_known(it, key, call) for it, key in zip(questions, keys, strict=True)]
-    if len(questions) > 1:
-        open = [(it.method, _params(it)) for it, found in zip(questions, known, strict=True) if found is None]
-        refusal = call.refusal(open)
-        if refusal is not None:
-            raise _refusal(*refusal)
-    return known
-
-
-def _filled(known: list[Any], came: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
-    """Returns the known answers with the new ones in the gaps, in order."""
-    rest = iter(came)
-    return [next(rest) if found is None else (found, None) for found in known]
-
-
-def _settle_soon(loop: Any, future: Any, result: bytes | None, failure: Any) -> None:
+def _settle_soon(loop: Any, future: Any, answered: bool) -> None:
     """Resolves the future of an answer, from any thread."""
     try:
-        loop.call_soon_threadsafe(_settle, future, result, failure)
+        loop.call_soon_threadsafe(_settle, future, answered)
     except RuntimeError:
         pass  # the loop is closed: nobody waits any more
 
 
-def _settle(future: Any, result: bytes | None, failure: Any) -> None:
-    if future.done():
-        return
-    if failure is not None and failure[0] == _ABANDONED:
+def _settle(future: Any, answered: bool) -> None:
+    if not answered:
         future.cancel()
-    else:
-        future.set_result((None if result is None else _decode(result), failure))
+    elif not future.done():
+        future.set_result(None)
 
 
-def _read(question: Question[Any], answer: tuple[Any, Any]) -> Any:
-    result, failure = answer
-    if failure is not None:
-        raise _refusal(*failure)
-    return question.decode(_decode(result) if isinstance(result, (bytes, str)) else result)
-
-
-def _refusal(kind: str, code: int, message: str, data: str | None) -> McpError | Abandoned:
+def _refusal(kind: str, code: int = 0, message: str = "", data: str | None = None) -> McpError | Abandoned:
     """Returns the exception for a question without an answer, with the core's text."""
     if kind == _ABANDONED:
         return Abandoned("the request was cancelled or its connection closed")

@@ -9,7 +9,7 @@ from .._model.json import encode
 from .._schema.question import Question
 
 QUESTIONS = 8  # the kind of a reply that is questions
-# The key of the running step. Its questions are numbered apart, because a replay may skip the step.
+# The key of the running step, for the keys of its questions.
 running_step: ContextVar[str | None] = ContextVar("gudgeon.step", default=None)
 
 
@@ -33,9 +33,5 @@ def key_of(question: Question[Any], call: Any) -> str:
     keys = call.questions
     key = keys.get(question)
     if key is None:
-        kind, step = question.kind.partition("_")[0], running_step.get()
-        if step is not None:
-            kind = f"{step}/{kind}"
-        keys[kind] = keys.get(kind, 0) + 1
-        key = keys[question] = f"{kind}-{keys[kind]}"
+        key = keys[question] = call.next_key(question.method, running_step.get())
     return str(key)

@@ -14,14 +14,17 @@ use crate::{
     driver::Work,
     error::Fault,
     protocol::{
-        CreateMessageRequestParams, CreateMessageResult, Question as Asked, Raw, Root, exact,
+        CreateMessageRequestParams, CreateMessageResult, Question as Asked, Raw, Root, exact, json,
     },
     router::Failure,
     server::{
         ToolError,
-        ask::{self, Misfits, Outcome, Put, Question, Questions},
+        ask::{self, Outcome, Put, Question, Questions},
     },
-    session::{asking::AskId, server::handler_finished},
+    session::{
+        asking::{AskId, QuestionKeys, QuestionSet, Unsent},
+        server::handler_finished,
+    },
 };
 
 tokio::task_local! {
@@ -32,13 +35,18 @@ tokio::task_local! {
 /// The questions and steps of a call.
 #[derive(Default)]
 pub(super) struct Asking {
-    /// The number of questions without a key, by kind; a step counts its own, because it may be skipped in a replay.
-    counts: BTreeMap<String, u32>,
+    keys: QuestionKeys,
     next: u64,
-    waiting: HashMap<AskId, oneshot::Sender<Result<Raw, Failure>>>,
+    waiting: HashMap<AskId, oneshot::Sender<Result<Raw, Fault>>>,
     /// The results of finished steps.
     steps: BTreeMap<String, Arc<OnceCell<Raw>>>,
     is_over: bool,
+}
+
+/// Questions asked together, with the client's latest result for each.
+struct AskedTogether {
+    set: QuestionSet,
+    results: Vec<Raw>,
 }
 
 impl Context {
@@ -80,14 +88,12 @@ impl Context {
         T: DeserializeOwned + JsonSchema,
     {
         let question = Self::form(message.into())?;
-        let puts = [&question.put];
-        let mut results = self.put(&puts).await?;
+        let mut asked = self.asked(&[&question.put]);
         loop {
-            let problem = match question.outcome(&results[0])? {
+            match question.outcome(&self.results(&mut asked).await?[0])? {
                 Ok(outcome) => return Ok(outcome),
-                Err(problem) => problem,
-            };
-            self.put_again(&puts, vec![(0, problem)], &mut results).await?;
+                Err(problem) => asked.set.reject(0, problem),
+            }
         }
     }
 
@@ -117,13 +123,16 @@ impl Context {
     /// Asks one or several questions at once and waits for all answers. Questions with an invalid answer are asked
     /// again, as by [`Context::elicit`].
     pub async fn ask<Q: Questions>(&self, questions: Q) -> Result<Q::Answers, ToolError> {
-        let mut results = self.put(&questions.puts()).await?;
+        let mut asked = self.asked(&questions.puts());
         loop {
-            let misfits = match questions.read(&results)? {
+            match questions.read(self.results(&mut asked).await?)? {
                 Ok(answers) => return Ok(answers),
-                Err(misfits) => misfits,
-            };
-            self.put_again(&questions.puts(), misfits, &mut results).await?;
+                Err(misfits) => {
+                    for (at, problem) in misfits {
+                        asked.set.reject(at, problem);
+                    }
+                }
+            }
         }
     }
 
@@ -188,12 +197,9 @@ impl Context {
 
     /// Returns the question's key; a question without a key gets its number when it is first used.
     pub(in crate::server) fn key<'p>(&self, put: &'p Put) -> &'p str {
-        put.key(|kind| {
-            let kind = STEP.try_with(|step| format!("{step}/{kind}")).unwrap_or(kind.to_owned());
-            let mut asking = self.asking();
-            let count = asking.counts.entry(kind.clone()).or_insert(0);
-            *count += 1;
-            format!("{kind}-{count}")
+        put.key(|method| match STEP.try_with(String::clone) {
+            Ok(step) => self.asking().keys.next(method, Some(&step)),
+            Err(_) => self.asking().keys.next(method, None),
         })
     }
 
@@ -207,55 +213,26 @@ impl Context {
         ask::form(message).map_err(ToolError::hidden)
     }
 
-    /// Returns the clients' results in order, or the first error.
-    async fn put(&self, puts: &[&Put]) -> Result<Vec<Raw>, ToolError> {
-        self.check(puts)?;
-        let waiting: Vec<_> = puts
-            .iter()
-            .map(|put| match self.known(put) {
-                Some(known) => Err(known),
-                None => Ok(self.send(put, None)),
-            })
-            .collect();
-        if waiting.iter().any(Result::is_ok) {
+    fn asked(&self, puts: &[&Put]) -> AskedTogether {
+        let questions = puts.iter().map(|it| self.question(it)).collect();
+        let set = QuestionSet::new(questions, &self.context());
+        AskedTogether { set, results: vec![json::raw("null".into()); puts.len()] }
+    }
+
+    /// Sends the open questions and waits. Returns the client's results in order, or the first error.
+    async fn results<'a>(&self, asked: &'a mut AskedTogether) -> Result<&'a [Raw], ToolError> {
+        let sent: Vec<_> = asked.set.send().into_iter().map(|it| (it.at, self.send(it))).collect();
+        if !sent.is_empty() {
             self.wait_for_round().await;
         }
-        let mut answers = Vec::with_capacity(waiting.len());
-        for one in waiting {
-            answers.push(match one {
-                Err(known) => Ok(known),
-                Ok(receiver) => receiver.await.unwrap_or(Err(Failure::Cancelled)),
-            });
+        for (at, receiver) in sent {
+            let outcome = receiver.await.map_err(|_| ToolError::of(Failure::Cancelled))?;
+            asked.set.settle(at, outcome);
         }
-        answers.into_iter().collect::<Result<_, _>>().map_err(ToolError::of)
-    }
-
-    /// Asks the questions with an invalid answer again and replaces their results.
-    async fn put_again(
-        &self,
-        puts: &[&Put],
-        misfits: Misfits,
-        results: &mut [Raw],
-    ) -> Result<(), ToolError> {
-        let ask = |(at, problem): (usize, String)| (at, self.send(puts[at], Some(problem)));
-        let waiting: Vec<_> = misfits.into_iter().map(ask).collect();
-        self.wait_for_round().await;
-        for (at, receiver) in waiting {
-            let answer = receiver.await.unwrap_or(Err(Failure::Cancelled));
-            results[at] = answer.map_err(ToolError::of)?;
+        for (at, outcome) in asked.set.take() {
+            asked.results[at] = outcome.map_err(|fault| ToolError::of(Failure::from(fault)))?;
         }
-        Ok(())
-    }
-
-    /// Errors if any of the questions can't be asked; then none is asked.
-    fn check(&self, puts: &[&Put]) -> Result<(), ToolError> {
-        if puts.len() == 1 {
-            return Ok(());
-        }
-        let open = puts.iter().filter(|it| self.known(it).is_none());
-        let open: Vec<_> = open.map(|it| self.question(it)).collect();
-        let checked = self.context().may_ask(&open);
-        checked.map_err(|fault| ToolError::of(Failure::from(fault)))
+        Ok(&asked.results)
     }
 
     fn question(&self, put: &Put) -> Asked {
@@ -263,15 +240,15 @@ impl Context {
         Asked { key, method: put.method, params: put.params.clone() }
     }
 
-    /// Sends a question; `problem` describes the error in the previous answer.
-    fn send(&self, put: &Put, problem: Option<String>) -> oneshot::Receiver<Result<Raw, Failure>> {
+    fn send(&self, unsent: Unsent) -> oneshot::Receiver<Result<Raw, Fault>> {
+        let Unsent { question, problem, .. } = unsent;
         let (sender, receiver) = oneshot::channel();
         let ask = {
             let mut asking = self.asking();
             if asking.is_over {
                 if !self.is_cancelled() {
                     // The receiver still exists here.
-                    let _ = sender.send(Err(handler_finished().into()));
+                    let _ = sender.send(Err(handler_finished()));
                 }
                 return receiver;
             }
@@ -280,7 +257,6 @@ impl Context {
             asking.waiting.insert(ask, sender);
             ask
         };
-        let question = self.question(put);
         // Asking starts no handler: the only immediate outcomes are a rejection or a known answer.
         let (connection, call) = (&self.call.connection, self.call.id);
         let Work { answers, .. } = match problem {
@@ -308,7 +284,7 @@ impl Context {
         let waiting = self.asking().waiting.remove(&ask);
         if let Some(sender) = waiting {
             // The receiver may have been dropped.
-            let _ = sender.send(outcome.map_err(Failure::from));
+            let _ = sender.send(outcome);
         }
     }
 

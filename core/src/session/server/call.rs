@@ -51,7 +51,7 @@ pub struct CallContext {
 
 impl CallContext {
     /// Creates the context of a call without further information.
-    pub(super) fn new(wire: &'static Wire, client: Arc<ClientIdentity>, meta: Option<Raw>) -> Self {
+    pub(crate) fn new(wire: &'static Wire, client: Arc<ClientIdentity>, meta: Option<Raw>) -> Self {
         Self {
             request_id: None,
             revision: wire.revision,
