@@ -102,6 +102,22 @@ export declare class NativeQuestions {
   reject(at: number, problem: string): void
 }
 
+/** A limit for the rate of requests. */
+export declare class NativeRateLimit {
+  constructor(perSecond: number, burst: number, by: string)
+  /** Returns true if requests of this method are counted. */
+  static counts(method: string): boolean
+  /** Counts a request of a client, `now` in seconds. Returns the reason if it is rejected; null otherwise. */
+  admit(now: number, method: string, principal: string | undefined | null, client: string): Rejected | null
+}
+
+/** A limit for the size of results. */
+export declare class NativeResponseLimit {
+  constructor(maxBytes: number)
+  /** Returns the reason if a result is too large; null otherwise. */
+  check(method: string, subject: string | undefined | null, size: number): Rejected | null
+}
+
 export declare class NativeSchema {
   /** Errors if the schema can't be used; the message names the place in it and the fix. */
   constructor(schema: string)
@@ -235,4 +251,10 @@ export interface NativeTestMode {
   principal?: string
   /** The HTTP headers of every call: names and values in turn. */
   headers: Array<string>
+}
+
+/** The reason of a rejection; the code is absent for a tool. */
+export interface Rejected {
+  code?: number
+  message: string
 }

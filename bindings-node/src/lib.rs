@@ -9,6 +9,7 @@ mod declare;
 mod error;
 mod handler;
 mod http_options;
+mod limits;
 mod listening;
 mod logs;
 mod mounted;

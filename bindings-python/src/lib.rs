@@ -25,6 +25,7 @@ mod http_options;
 mod interpreter;
 mod asyncio_queue;
 mod handler_binding;
+mod limits;
 mod listening;
 mod logs;
 mod response_queue;
@@ -59,6 +60,7 @@ mod _native {
         forks::forked,
         forms::form_problem,
         handler::Registered,
+        limits::{RateLimit, ResponseLimit},
         logs::flush_logs,
         server::{NativeServer, Read, expand, portable, variables},
         serving::{Serving, shut_down, take_stdio},

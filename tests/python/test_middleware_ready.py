@@ -114,11 +114,6 @@ def test_rates_come_back_with_time(monkeypatch: pytest.MonkeyPatch) -> None:
     assert asyncio.run(go()) == "ok"
     ctx.principal = SimpleNamespace(subject="ada")
     assert asyncio.run(go()) == "ok", "a principal counts by itself"
-    monkeypatch.setattr("gudgeon.middleware._KEPT", 2)
-    for name in ("eve", "bob"):
-        ctx.principal = SimpleNamespace(subject=name)
-        assert asyncio.run(go()) == "ok"
-    assert list(limit._buckets) == ["eve", "bob"], "who came longest ago is forgotten"
 
 
 def test_responses_are_limited(app: Server[Any]) -> None:
@@ -141,10 +136,10 @@ def test_responses_are_limited(app: Server[Any]) -> None:
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: RateLimit(0), "greater than 0"),
+        (lambda: RateLimit(0), "above 0"),
         (lambda: RateLimit(1, burst=0), "at least 1"),
-        (lambda: RateLimit(1, by="moon"), "'principal', 'client' or 'server'"),
-        (lambda: ResponseLimit(0), "at least 1"),
+        (lambda: RateLimit(1, by="moon"), '"principal", "client" or "server"'),
+        (lambda: ResponseLimit(0), "above 0"),
     ],
 )
 def test_invalid_numbers_are_rejected(make: Any, said: str) -> None:

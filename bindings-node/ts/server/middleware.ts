@@ -1,6 +1,7 @@
 import { ProtocolError, ToolError } from "../model/errors.js";
 import { isQuestion } from "../model/questions.js";
-import type { Context, Middleware } from "../model/types/context.js";
+import type { Middleware } from "../model/types/context.js";
+import { checked, native, type Rejected } from "../native.js";
 import { type ComponentKind, ReplyKind, toReply } from "../plan/replies.js";
 
 type Request = Parameters<Middleware>[0];
@@ -47,25 +48,15 @@ export const middleware = {
     perSecond: number,
     { burst = 1, by = "principal" }: { burst?: number | undefined; by?: string | undefined } = {},
   ): Middleware {
-    if (!(perSecond > 0)) throw new TypeError(`rateLimit(perSecond): must be a number of requests a second above 0, not ${perSecond}`);
-    if (!(burst >= 1)) throw new TypeError(`rateLimit(): burst must be at least 1, not ${burst}`);
-    const keyOf = Object.hasOwn(KEYS, by) ? KEYS[by] : undefined;
-    if (!keyOf) throw new TypeError(`rateLimit(): by must be "principal", "client" or "server", not ${JSON.stringify(by)}`);
-    const buckets = new Map<string, { left: number; at: number }>();
+    const { NativeRateLimit } = native();
+    const limit = checked("rateLimit()", () => new NativeRateLimit(perSecond, burst, by));
     return async (request, next) => {
-      if (EXEMPT.has(request.method) || request.ctx.requestId === "") return next();
-      const key = keyOf(request.ctx);
-      const now = performance.now();
-      const bucket = buckets.get(key) ?? { left: burst, at: now };
-      const left = Math.min(burst, bucket.left + ((now - bucket.at) / 1000) * perSecond);
-      const isGranted = left >= 1;
-      // The least recently used bucket is dropped: it is full again, unless there are more callers than buckets.
-      buckets.delete(key);
-      buckets.set(key, { left: isGranted ? left - 1 : left, at: now });
-      if (buckets.size > MAX_BUCKETS) buckets.delete(buckets.keys().next().value as string);
-      if (isGranted) return next();
-      const wait = ((1 - left) / perSecond).toFixed(1);
-      throw refusal(request, TOO_MANY, `too many requests: at most ${perSecond} per second are allowed; try again in ${wait} s`);
+      const { method, ctx } = request;
+      if (ctx.requestId !== "" && NativeRateLimit.counts(method)) {
+        const rejected = limit.admit(performance.now() / 1000, method, ctx.principal?.subject, ctx.client.name);
+        if (rejected) throw errorOf(rejected);
+      }
+      return next();
     };
   },
 
@@ -77,28 +68,15 @@ export const middleware = {
    * @throws TypeError if it is not a number above 0.
    */
   responseLimit(maxBytes: number): Middleware {
-    if (!(maxBytes >= 1)) throw new TypeError(`responseLimit(maxBytes): must be a number of bytes above 0, not ${maxBytes}`);
+    const limit = checked("responseLimit()", () => new (native().NativeResponseLimit)(maxBytes));
     return async (request, next) => {
       const value = await next();
-      if (EXEMPT.has(request.method) || isQuestion(value) || (Array.isArray(value) && value.length > 0 && value.every(isQuestion))) return value;
-      const size = Buffer.byteLength(jsonOf(request.method, value));
-      if (size <= maxBytes) return value;
-      throw refusal(request, TOO_LARGE, `the result of ${subjectOf(request)} has ${size} bytes, more than the limit of ${maxBytes}; request less`);
+      if (isQuestion(value) || (Array.isArray(value) && value.length > 0 && value.every(isQuestion))) return value;
+      const rejected = limit.check(request.method, nameIn(request), Buffer.byteLength(jsonOf(request.method, value)));
+      if (rejected) throw errorOf(rejected);
+      return value;
     };
   },
-};
-
-/** HTTP statuses as error codes, since new codes must not be below zero (2026-07-28, "Error Codes"). */
-const TOO_MANY = 429;
-const TOO_LARGE = 413;
-const MAX_BUCKETS = 10_000;
-/** Methods that are never limited: without them a client could not connect and learn about the limit. */
-const EXEMPT: ReadonlySet<string> = new Set(["initialize", "server/discover", "ping"]);
-
-const KEYS: Readonly<Record<string, (ctx: Context) => string>> = {
-  server: () => "",
-  client: (ctx) => `client ${ctx.client.name}`,
-  principal: (ctx) => ctx.principal?.subject ?? `client ${ctx.client.name}`,
 };
 
 const KINDS: Readonly<Record<string, ComponentKind>> = {
@@ -119,12 +97,18 @@ function jsonOf(method: string, value: unknown): string {
   return how === ReplyKind.nothing ? `{"${parts}":[]}` : `{"${parts}":[{"type":"text","text":${text}}]${structured}}`;
 }
 
-function subjectOf({ method, params }: Request): string {
+/** Returns the name or URI in a request. */
+function nameIn({ params }: Request): string | undefined {
   const name = params["name"] ?? params["uri"];
-  return typeof name === "string" ? `${method} ${name}` : method;
+  return typeof name === "string" ? name : undefined;
+}
+
+function subjectOf(request: Request): string {
+  const name = nameIn(request);
+  return name === undefined ? request.method : `${request.method} ${name}`;
 }
 
 /** Returns the error of a rejected request: one that the model reads for a tool, else a JSON-RPC error. */
-function refusal({ method }: Request, code: number, message: string): Error {
-  return method === "tools/call" ? new ToolError(message) : new ProtocolError(code, message);
+function errorOf({ code, message }: Rejected): Error {
+  return code === undefined ? new ToolError(message) : new ProtocolError(code, message);
 }

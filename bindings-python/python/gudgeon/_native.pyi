@@ -372,6 +372,22 @@ class Questions:
         """
 
 @final
+class RateLimit:
+    """
+    A limit for the rate of requests.
+    """
+    def __new__(cls, /, per_second: SupportsFloat | SupportsIndex, burst: SupportsFloat | SupportsIndex, by: str) -> RateLimit: ...
+    def admit(self, /, now: SupportsFloat | SupportsIndex, method: str, principal: str | None, client: str) -> tuple[int | None, str] | None:
+        """
+        Counts a request of a client, `now` in seconds. Returns the code and the message of its rejection, or None.
+        """
+    @staticmethod
+    def counts(method: str) -> bool:
+        """
+        Returns `True` if requests of this method are counted.
+        """
+
+@final
 class Read:
     """
     Converts the reply of a resource read by another handler.
@@ -413,6 +429,17 @@ class RequestHead:
     def unidentified(self, /) -> Any:
         """
         Returns the response to a request whose principal could not be determined.
+        """
+
+@final
+class ResponseLimit:
+    """
+    A limit for the size of results.
+    """
+    def __new__(cls, /, max_bytes: SupportsIndex) -> ResponseLimit: ...
+    def check(self, /, method: str, subject: str | None, size: SupportsIndex) -> tuple[int | None, str] | None:
+        """
+        Returns the code and the message of the rejection of a result that is too large, or None.
         """
 
 @final

@@ -6,18 +6,13 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from . import _native
 from ._server.middleware import Request
 from .errors import ProtocolError, ToolError
 
 __all__ = ["Logging", "Next", "RateLimit", "Request", "ResponseLimit", "Timing"]
 
 Next = Callable[[Request], Awaitable[Any]]
-# The HTTP status: codes below zero are not for new uses (2026-07-28, "Error Codes").
-_TOO_MANY = 429
-_TOO_LARGE = 413
-_KEPT = 10_000
-# A client that is refused these could not learn the reason.
-_SPARED = frozenset(("initialize", "server/discover", "ping"))
 
 
 def _logger() -> Any:
@@ -26,9 +21,18 @@ def _logger() -> Any:
     return logging.getLogger("gudgeon")
 
 
-def _subject(request: Request) -> str:
+def _name(request: Request) -> str | None:
     name = request.params.get("name") or request.params.get("uri")
+    return None if name is None else str(name)
+
+
+def _subject(request: Request) -> str:
+    name = _name(request)
     return f"{request.method} {name}" if name else request.method
+
+
+def _error(code: int | None, message: str) -> ToolError | ProtocolError:
+    return ToolError(message) if code is None else ProtocolError(code, message)
 
 
 class Timing:
@@ -91,47 +95,19 @@ class RateLimit:
     """
 
     def __init__(self, per_second: float, *, burst: int = 1, by: str = "principal") -> None:
-        if not per_second > 0:
-            raise ValueError(f"RateLimit: per_second= must be greater than 0, got {per_second!r}")
-        if burst < 1:
-            raise ValueError(f"RateLimit: burst= must be at least 1, got {burst!r}")
-        if by not in ("principal", "client", "server"):
-            raise ValueError(f"RateLimit: by= must be 'principal', 'client' or 'server', got {by!r}")
+        self._limit = _native.RateLimit(per_second, burst, by)
         self.per_second = per_second
         self.burst = burst
         self.by = by
-        self._buckets: dict[str, tuple[float, float]] = {}
 
     async def __call__(self, request: Request, next: Next) -> Any:
-        if request.method in _SPARED or request.ctx.request_id is None:
-            return await next(request)
-        now = time.monotonic()
-        who = self._who(request)
-        left, then = self._buckets.pop(who, (float(self.burst), now))
-        left = min(float(self.burst), left + (now - then) * self.per_second)
-        granted = left >= 1
-        self._buckets[who] = (left - granted, now)
-        if len(self._buckets) > _KEPT:
-            self._forget_one()
-        if granted:
-            return await next(request)
-        wait = (1 - left) / self.per_second
-        text = (
-            f"too many requests: at most {_number(self.per_second)} per second are allowed; try again in {wait:.1f} s"
-        )
-        raise ToolError(text) if request.method == "tools/call" else ProtocolError(_TOO_MANY, text)
-
-    def _forget_one(self) -> None:
-        """Drops the bucket that was used longest ago, which is probably full again."""
-        del self._buckets[next(iter(self._buckets))]
-
-    def _who(self, request: Request) -> str:
-        if self.by == "server":
-            return ""
-        principal = request.ctx.principal
-        if self.by == "principal" and principal is not None:
-            return str(principal.subject)
-        return f"client {request.ctx.client.name}"
+        ctx = request.ctx
+        if ctx.request_id is not None and self._limit.counts(request.method):
+            principal = None if ctx.principal is None else str(ctx.principal.subject)
+            rejected = self._limit.admit(time.monotonic(), request.method, principal, ctx.client.name)
+            if rejected is not None:
+                raise _error(*rejected)
+        return await next(request)
 
 
 class ResponseLimit:
@@ -143,8 +119,7 @@ class ResponseLimit:
     """
 
     def __init__(self, max_bytes: int) -> None:
-        if max_bytes < 1:
-            raise ValueError(f"ResponseLimit: max_bytes= must be at least 1, got {max_bytes!r}")
+        self._limit = _native.ResponseLimit(max_bytes)
         self.max_bytes = max_bytes
 
     async def __call__(self, request: Request, next: Next) -> Any:
@@ -152,17 +127,8 @@ class ResponseLimit:
         from .ask import Question
 
         result = await next(request)
-        is_question = all(isinstance(item, Question) for item in (result if isinstance(result, list) else [result]))
-        if is_question or request.method in _SPARED:
-            return result
-        size = len(json_reply(result))
-        if size <= self.max_bytes:
-            return result
-        text = (
-            f"the result of {_subject(request)} has {size} bytes, more than the limit of {self.max_bytes}; request less"
-        )
-        raise ToolError(text) if request.method == "tools/call" else ProtocolError(_TOO_LARGE, text)
-
-
-def _number(value: float) -> str:
-    return str(int(value)) if value == int(value) else str(value)
+        if not all(isinstance(item, Question) for item in (result if isinstance(result, list) else [result])):
+            rejected = self._limit.check(request.method, _name(request), len(json_reply(result)))
+            if rejected is not None:
+                raise _error(*rejected)
+        return result

@@ -7,6 +7,7 @@ mod declaration;
 mod dispatch;
 mod failure;
 mod handler;
+pub mod limits;
 mod lint;
 mod list;
 mod meta_keys;
