@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { Client, Server } from "gudgeon";
+
 import { MODERN, withServer } from "./child.mjs";
 
 const text = (reply) => reply.result?.content?.[0]?.text;
@@ -349,4 +351,15 @@ test("notifications reach who listens to them", async () => {
     assert.equal(text(await child.reply(1)), '[1,"roots"]');
     assert.match(child.stderr, /Invalid params/);
   });
+});
+
+test("a pattern with look-ahead is checked before the handler, and lets what matches pass", async () => {
+  const app = new Server("vault");
+  const password = { type: "string", pattern: "(?=.*\\d)(?=.*[a-z]).{8,}" };
+  app.tool("store", { input: { type: "object", properties: { password }, required: ["password"] } }, () => "stored");
+  const client = await Client.connect(app);
+  assert.equal((await client.callTool("store", { password: "abcdefgh1" })).text, "stored");
+  await assert.rejects(client.callTool("store", { password: "abc" }), /expected a string that matches/);
+  await assert.rejects(client.callTool("store", { password: "a".repeat(100_000) }), /takes too many steps/);
+  await client.close();
 });

@@ -197,3 +197,19 @@ def test_errors_name_the_users_own_classes() -> None:
             call()  # type: ignore[operator]
         assert text in str(caught.value) and "_Media" not in str(caught.value) and "Peer" not in str(caught.value)
         assert "_Group" not in str(caught.value)
+
+
+@pytest.mark.filterwarnings("ignore:tool .store")
+def test_a_pattern_with_look_ahead_is_checked_and_lets_what_matches_pass():
+    app = Server("vault")
+
+    @app.tool
+    def store(password: Annotated[str, msgspec.Meta(pattern=r"(?=.*\d)(?=.*[a-z]).{8,}")]) -> str:
+        return "stored"
+
+    with SyncClient(app) as client:
+        assert client.call_tool("store", {"password": "abcdefgh1"}).text == "stored"
+        with pytest.raises(McpError, match="expected a string that matches"):
+            client.call_tool("store", {"password": "abc"})
+        with pytest.raises(McpError, match="takes too many steps"):
+            client.call_tool("store", {"password": "a" * 100_000})

@@ -20,7 +20,7 @@ impl Schema {
     pub fn check_arguments(&self, raw: &str) -> Result<Checked, Violation> {
         let arguments: Value = serde_json::from_str(raw)
             .map_err(|error| Violation::new(format!("the arguments can't be read: {error}")))?;
-        if self.fits(&arguments) {
+        if self.fits(&arguments)? {
             return Ok(Checked::AsGiven);
         }
         match self.decode(raw, &arguments) {
@@ -56,7 +56,8 @@ impl Schema {
             }
         }
         out.push('}');
-        let fits = any && serde_json::from_str(&out).is_ok_and(|decoded| self.fits(&decoded));
+        let fits = any
+            && serde_json::from_str(&out).is_ok_and(|decoded| self.fits(&decoded).unwrap_or(false));
         fits.then_some(out)
     }
 }

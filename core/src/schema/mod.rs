@@ -115,22 +115,27 @@ impl Schema {
         patterns.values.iter().chain(&patterns.names).map(String::as_str)
     }
 
+    /// Validates a value.
     pub fn check(&self, value: &Value) -> Result<(), Violation> {
-        if self.backtracking_patterns().next().is_none() {
-            return if self.fits(value) { Ok(()) } else { Err(self.violation(value)) };
-        }
-        self.check_names(value)?;
-        let violation = match pattern::within_budget(|| self.fits(value)) {
-            Ok(true) => return Ok(()),
-            Ok(false) => pattern::within_budget(|| self.violation(value)),
-            Err(pattern) => Err(pattern),
-        };
-        Err(violation.unwrap_or_else(|pattern| Violation::unmatched(&pattern)))
+        if self.fits(value)? { Ok(()) } else { Err(self.violation(value)) }
     }
 
-    fn fits(&self, value: &Value) -> bool {
+    /// Errors if the check needs more steps than its budget.
+    fn fits(&self, value: &Value) -> Result<bool, Violation> {
+        if !self.backtracks() {
+            return Ok(self.is_valid(value));
+        }
+        self.check_names(value)?;
+        pattern::within_budget(|| self.is_valid(value)).map_err(|it| Violation::unmatched(&it))
+    }
+
+    fn is_valid(&self, value: &Value) -> bool {
         (!self.multiplies || self.graph.can_afford(value, limits::CHECKED_STEPS))
             && self.validator.is_valid(value)
+    }
+
+    fn backtracks(&self) -> bool {
+        self.backtracking_patterns().next().is_some()
     }
 
     /// Refuses names of members that are too long, in sum, for the backtracking patterns of `patternProperties`.
@@ -143,6 +148,14 @@ impl Schema {
 
     #[cold]
     fn violation(&self, value: &Value) -> Violation {
+        if !self.backtracks() {
+            return self.explain(value);
+        }
+        pattern::within_budget(|| self.explain(value))
+            .unwrap_or_else(|it| Violation::unmatched(&it))
+    }
+
+    fn explain(&self, value: &Value) -> Violation {
         // Collecting errors does not memoize: for some schemas it is exponential in the depth of the value, unlike the
         // check itself.
         if self.graph.can_afford(value, limits::EXPLAINED_STEPS) {

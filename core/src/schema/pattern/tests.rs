@@ -2,7 +2,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::schema::tests::{compile, complaint};
+use crate::schema::{
+    Checked,
+    tests::{compile, complaint},
+};
 
 /// An ordinary pattern for passwords.
 const PASSWORD: &str = r"(?=.*\d)(?=.*[a-z])(?=.*[A-Z]).{8,}";
@@ -23,6 +26,22 @@ fn a_pattern_with_look_ahead_is_checked_under_a_budget() {
     assert!(refused.contains("takes too many steps"), "{refused}");
     assert!(refused.contains(&PASSWORD.replace('\\', "\\\\")), "{refused}");
     assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
+}
+
+#[test]
+fn the_arguments_of_a_tool_have_the_same_budget() {
+    let schema = compile(&json!({
+        "type": "object",
+        "properties": {"password": {"pattern": PASSWORD}, "count": {"type": "integer"}},
+    }));
+    let check = |raw: &str| schema.check_arguments(raw);
+    assert_eq!(check(r#"{"password":"Correct1horse"}"#), Ok(Checked::AsGiven));
+    let decoded = check(r#"{"password":"Correct1horse","count":"3"}"#);
+    assert_eq!(decoded, Ok(Checked::Decoded(r#"{"password":"Correct1horse","count":3}"#.into())));
+    let wrong = check(r#"{"password":"short"}"#).unwrap_err().to_string();
+    assert!(wrong.contains("a string that matches"), "{wrong}");
+    let refused = check(&json!({"password": "x".repeat(100_000)}).to_string()).unwrap_err();
+    assert!(refused.to_string().contains("takes too many steps"), "{refused}");
 }
 
 #[test]
