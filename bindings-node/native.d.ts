@@ -81,6 +81,16 @@ export declare class NativeMounted {
   tick(): void
 }
 
+export declare class NativeOptions {
+  /**
+   * Returns the problem of an option, and `true` if the message goes on with `, not ` and the value; null if the value
+   * is allowed. `place` begins the message.
+   */
+  static problem(taker: string, place: string, name: string, value: unknown): [string, boolean] | null
+  /** Returns the problem of a name that is not one of the known names, with the fix. */
+  static unknownName(kind: string, name: string, known: Array<string>, hint?: string | undefined | null): string
+}
+
 /** The generated keys of one call's questions. */
 export declare class NativeQuestionKeys {
   constructor()

@@ -7,6 +7,7 @@ use std::{
 };
 
 use gudgeon::{
+    bindings::http_options::HttpOptions,
     driver::{Backend, EndpointServer, Shell, Work},
     error::Error,
     transport::listen::{Address, ListenOptions, Listening, listen},
@@ -18,7 +19,6 @@ use tokio::runtime::Runtime;
 use crate::{
     error::{self, misuse},
     handler::Handler,
-    http_options::{self, Listen},
     served_components::ServedComponents,
     shared::{ServerIo, Shared, Wake, lock},
     shell::NativeShell,
@@ -88,9 +88,10 @@ impl NativeListening {
         wake: Wake<true>,
     ) -> napi::Result<Self> {
         let address: Address = url.parse().map_err(misuse)?;
-        let Listen { config, mut options, threads } = http_options::listening(&address, options)?;
-        options.max_message = max_message;
-        let runtime = runtime(threads)
+        let given = HttpOptions::parse(options.as_bytes()).map_err(misuse)?;
+        let config = given.endpoint(address.endpoint_config()).map_err(misuse)?;
+        let options = ListenOptions { max_message, ..given.listen() };
+        let runtime = runtime(given.io_threads.unwrap_or(1))
             .map_err(|it| error::io("no thread could be started to listen with", it))?;
         let (shared, listens) = served.open(|components, filter| {
             let listens = Arc::new(Listens {

@@ -11,9 +11,10 @@ use std::{
 };
 
 use gudgeon::{
+    bindings::http_options::HttpOptions,
     driver::{Backend, EndpointServer, Outbox, Work},
     error::Error,
-    http::{AdmittedHead, ExchangeId, Part, Refused},
+    http::{AdmittedHead, EndpointConfig, ExchangeId, Part, Refused},
     protocol::Principal,
 };
 use http::{HeaderName, HeaderValue, Method, Uri, request::Parts};
@@ -23,7 +24,6 @@ use napi_derive::napi;
 use crate::{
     error::misuse,
     handler::Handler,
-    http_options,
     served_components::ServedComponents,
     shared::{ServerIo, Shared, Wake, lock, milliseconds_until},
     shell::{NativeShell, integer},
@@ -155,7 +155,9 @@ impl NativeMounted {
         options: &str,
         wake: Wake<true>,
     ) -> napi::Result<Self> {
-        let config = http_options::mounted(options)?;
+        let given = HttpOptions::parse(options.as_bytes()).map_err(misuse)?;
+        let anywhere = EndpointConfig { path: None, ..EndpointConfig::default() };
+        let config = given.endpoint(anywhere).map_err(misuse)?;
         let waiting = Arc::new(Waiting::default());
         let (shared, endpoint) = served.open(|components, filter| {
             let endpoint = EndpointServer::new(components, config);

@@ -366,11 +366,11 @@ function settingsOf(options: ClientOptions, place: string): string {
   const asked = revision === "auto" ? undefined : typeof revision === "string" ? [revision] : revision;
   const settings = {
     revisions: asked,
-    timeoutMs: milliseconds("timeoutMs", timeoutMs),
-    maxTimeoutMs: milliseconds("maxTimeoutMs", maxTimeoutMs),
+    timeoutMs: milliseconds(timeoutMs),
+    maxTimeoutMs: milliseconds(maxTimeoutMs),
     clientInfo,
-    maxMessage: count("maxMessage", maxMessage),
-    maxRounds: count("maxRounds", maxRounds),
+    maxMessage,
+    maxRounds,
     validate,
     logs: options.onLog !== undefined,
     hearsLists: options.onListChanged !== undefined,
@@ -380,11 +380,6 @@ function settingsOf(options: ClientOptions, place: string): string {
     roots: roots === undefined || typeof roots === "function" ? undefined : rootsToWire(roots),
   };
   return toJson(settings, `${place}, the options`);
-}
-
-function count(name: string, given: number | undefined): number | undefined {
-  if (given === undefined || (Number.isSafeInteger(given) && given > 0)) return given;
-  throw new TypeError(`${name} must be a whole number above 0, not ${String(given)}`);
 }
 
 function argumentsOf(name: string): string {

@@ -16,7 +16,7 @@ import type { Output, Schema, Variables } from "./model/types/schema.js";
 import type { AnyServer, FetchHandler, Listening, Principal, Registry, Transport } from "./model/types/server.js";
 import { isObject } from "./model/values.js";
 import { coreOf, ServerCore, setCore } from "./server/core.js";
-import { httpOptions } from "./server/http-options.js";
+import { httpOptions } from "./server/options.js";
 import {
   type Handle, registerCompletion, registerMethod, registerNotification, registerPrompt, registerResource, registerRootsChanged,
   registerTool,

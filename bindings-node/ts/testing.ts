@@ -1,6 +1,6 @@
 /** Aids for tests: `gudgeon/testing`. */
 
-import { type Check, checkOptions, oneOf, refuseUnknown, stringsByName, yesOrNo } from "./model/checks.js";
+import { type Check, checkValues, oneOf, refuseUnknown, stringsByName, yesOrNo } from "./model/checks.js";
 import { ProtocolError } from "./model/errors.js";
 import type { ClientOptions, ElicitRequest, SampleRequest } from "./model/types/client.js";
 import type { LogLevel, Revision } from "./model/types/components.js";
@@ -98,7 +98,7 @@ export async function connect(server: AnyServer, options: ConnectOptions = {}): 
   const place = "connect()";
   const core = coreOf(server, place);
   refuseUnknown(place, Object.keys(CHECKS), options, { era: "revision" });
-  checkOptions(place, CHECKS, { ...options });
+  checkValues(place, CHECKS, { ...options });
   const { revision = "auto", principal, headers = {}, onLog, answers, replay = false, faults, recorder } = options;
   const stateKey = crypto.getRandomValues(new Uint8Array(32));
   const testMode = { replays: replay, stateKey, principal, headers: Object.entries(headers).flat() };

@@ -21,13 +21,13 @@ mod forms;
 mod handler;
 mod host_requests;
 mod hooks;
-mod http_options;
 mod interpreter;
 mod asyncio_queue;
 mod handler_binding;
 mod limits;
 mod listening;
 mod logs;
+mod options;
 mod response_queue;
 mod pin;
 mod pool;
@@ -62,6 +62,7 @@ mod _native {
         handler::Registered,
         limits::{RateLimit, ResponseLimit},
         logs::flush_logs,
+        options::{check_options, declared_options, name_problem},
         server::{NativeServer, Read, expand, portable, variables},
         serving::{Serving, shut_down, take_stdio},
         test_serving::TestServing,

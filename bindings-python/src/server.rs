@@ -6,6 +6,7 @@ use std::{
 };
 
 use gudgeon::{
+    bindings::http_options::HttpOptions,
     driver::EndpointServer,
     error::Error,
     http::EndpointConfig,
@@ -24,9 +25,7 @@ use crate::{
     endpoint::Endpoint,
     error::raise,
     handler::{Handler, PyHandler, Registered, VisibilityFilter},
-    hooks,
-    http_options::HttpOptions,
-    interpreter,
+    hooks, interpreter,
     listening::{Listener, refused},
     registration,
     serving::Serving,
@@ -281,7 +280,8 @@ impl NativeServer {
         let stream = Stream::open(Arc::new(source), app, context, self)?;
         self.keep_informed(&stream.server);
         py.detach(|| {
-            let options = ListenOptions { shares_port, ..options.listen(self.limits.line) };
+            let max_message = self.limits.line;
+            let options = ListenOptions { shares_port, max_message, ..options.listen() };
             let threads = self.limits.io_threads;
             let listener = Listener::start(&at, server, &stream, options, threads);
             *lock(&stream.listener) = Some(listener.map_err(|it| refused(&it))?);

@@ -12,7 +12,6 @@ use std::os::fd::AsFd;
 
 use crate::{
     error::raise,
-    http_options::seconds,
     source::Source,
     stream::{Stream, lock},
 };
@@ -242,4 +241,8 @@ pub(crate) fn shut_down(py: Python<'_>, timeout: f64) -> bool {
         }
         open.iter().all(|it| it.join_threads(deadline.saturating_duration_since(Instant::now())))
     })
+}
+
+fn seconds(value: f64) -> Duration {
+    Duration::try_from_secs_f64(value.max(0.0)).unwrap_or(Duration::from_secs(u32::MAX.into()))
 }

@@ -204,8 +204,8 @@ test("maxRounds arrives, and is checked", async () => {
   });
   assert.deepEqual(asked, ["Round 1?", "Round 2?", "Round 3?"]);
   for (const wrong of [0, -1, 1.5, "3", Number.NaN]) {
-    await assert.rejects(Client.connect(app, { maxRounds: wrong }), { name: "TypeError", message: /maxRounds must be a whole number above 0/ });
-    await assert.rejects(Client.connect(app, { maxMessage: wrong }), { name: "TypeError", message: /maxMessage must be a whole number above 0/ });
+    await assert.rejects(Client.connect(app, { maxRounds: wrong }), { name: "TypeError", message: /maxRounds must be an integer from 1/ });
+    await assert.rejects(Client.connect(app, { maxMessage: wrong }), { name: "TypeError", message: /maxMessage must be a number of bytes, an integer from 1/ });
   }
 });
 

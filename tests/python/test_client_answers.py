@@ -231,7 +231,7 @@ def test_max_rounds_arrives() -> None:
     assert caught.value.hint is not None and "max_rounds" in caught.value.hint
     assert caught.value.code is None  # nobody said one
     for wrong in (0, -1, 1.5, "3"):
-        with pytest.raises(ValueError, match="max_rounds= is a whole number above 0"):
+        with pytest.raises(ValueError, match="max_rounds= must be an integer from 1"):
             SyncClient(app, max_rounds=wrong)  # type: ignore[arg-type]
 
 

@@ -30,7 +30,7 @@ APP = Server("shelf")
         (lambda: Server("s", life_span=1), "Server 's': unknown option 'life_span'; did you mean 'lifespan'?"),
         (lambda: APP.tool("add", timout=1), "tool 'add': unknown option 'timout'; did you mean 'timeout'?"),
         (lambda: APP.tool(expose_error=()), "@app.tool: unknown option 'expose_error'; did you mean 'expose_errors'?"),
-        (lambda: APP.tool(colour="red"), "@app.tool: unknown option 'colour'; it takes annotations, concurrency, "),
+        (lambda: APP.tool(colour="red"), "@app.tool: unknown option 'colour'; it takes name, title, description, "),
         (
             lambda: APP.resource("a://b", mimeType="x/y"),
             "resource 'a://b': unknown option 'mimeType'; did you mean 'mime_type'?",

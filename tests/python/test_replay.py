@@ -289,11 +289,15 @@ def test_a_step_goes_through_json_on_the_first_run_too() -> None:
 @pytest.mark.parametrize(
     "options, error, message",
     [
-        ({"park_limit": -1}, ValueError, "park_limit= is a whole number, or 0 for none, not -1"),
-        ({"park_threads": True}, ValueError, "park_threads= is a whole number, or 0 for none, not True"),
-        ({"park_ttl": 0}, ValueError, "park_ttl= is a number of seconds above 0, not 0"),
-        ({"state_ttl": float("inf")}, ValueError, "state_ttl= is a number of seconds above 0, not inf"),
-        ({"max_request_state": 0}, ValueError, "max_request_state= is a whole number above 0, not 0"),
+        ({"park_limit": -1}, ValueError, "park_limit= must be an integer, or 0 for none, not -1"),
+        ({"park_threads": True}, ValueError, "park_threads= must be an integer, or 0 for none, not True"),
+        ({"park_ttl": 0}, ValueError, "park_ttl= must be a number of seconds above 0, not 0"),
+        ({"state_ttl": float("inf")}, ValueError, "state_ttl= must be a number of seconds above 0, not inf"),
+        (
+            {"max_request_state": 0},
+            ValueError,
+            "max_request_state= must be a number of bytes, an integer from 1, not 0",
+        ),
         ({"request_state_keys": "secret"}, TypeError, "request_state_keys= takes a list of bytes or strings"),
         ({"request_state_keys": [7]}, TypeError, "request_state_keys= takes a list of bytes or strings"),
         (
@@ -315,5 +319,5 @@ def test_times_without_end_are_as_good_as_a_century() -> None:
 
 
 def test_replay_is_allow_or_forbid() -> None:
-    with pytest.raises(ValueError, match="replay= is one of 'allow', 'forbid', not 'never'"):
+    with pytest.raises(ValueError, match='replay= must be "allow" or "forbid", not \'never\''):
         Server("asks").tool(lambda: None, name="a", replay="never")

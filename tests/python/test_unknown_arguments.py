@@ -86,5 +86,5 @@ def test_a_schema_of_the_users_own_says_by_itself_whether_it_is_closed() -> None
 
 
 def test_the_option_is_refuse_or_ignore() -> None:
-    with pytest.raises(ValueError, match="unknown_arguments= is one of 'refuse', 'ignore', not 'drop'"):
+    with pytest.raises(ValueError, match='unknown_arguments= must be "refuse" or "ignore", not \'drop\''):
         Server("s").tool(unknown_arguments="drop")

@@ -324,13 +324,11 @@ function progressOf({ progress, total, message }: Wire): Progress {
 function optionsJson({ timeoutMs, throwOnError, ...given }: RequestOptions, wantsProgress: boolean): string | null {
   const meta = withTraceContext(given.meta);
   if (timeoutMs === undefined && throwOnError === undefined && meta === undefined && !wantsProgress) return null;
-  return toJson({ timeoutMs: milliseconds("timeoutMs", timeoutMs), throwOnError, meta, wantsProgress }, "the call's options");
+  return toJson({ timeoutMs: milliseconds(timeoutMs), throwOnError, meta, wantsProgress }, "the call's options");
 }
 
 /** Returns milliseconds as the native half reads them: Infinity is -1. */
-export function milliseconds(name: string, given: number | undefined): number | undefined {
-  if (given === undefined) return undefined;
-  if (typeof given !== "number" || !(given > 0)) throw new TypeError(`${name} must be a number of milliseconds above 0, or Infinity for no limit, not ${String(given)}`);
+export function milliseconds(given: number | undefined): number | undefined {
   return given === Infinity ? -1 : given;
 }
 

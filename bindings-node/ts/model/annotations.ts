@@ -1,4 +1,4 @@
-import { checkOptions, type Checks, refuseUnknown, text, yesOrNo } from "./checks.js";
+import { type Checks, checkValues, refuseUnknown, text, yesOrNo } from "./checks.js";
 import { display } from "./display.js";
 import type { ToolAnnotations } from "./types/content.js";
 import { isObject } from "./values.js";
@@ -43,7 +43,7 @@ export function checkedAnnotations(place: string, given: object): Wire {
 function check(place: string, checks: Checks, given: unknown): void {
   if (!isObject(given)) throw new TypeError(`${place}: annotations must be an object, not ${display(given)}`);
   refuseUnknown(`${place}: annotations`, Object.keys(checks), given, {}, "member");
-  checkOptions(`${place}: annotations`, checks, { ...given });
+  checkValues(`${place}: annotations`, checks, given);
 }
 
 export function annotationsToWire(annotations: ToolAnnotations): Wire {

@@ -1,13 +1,35 @@
+import { native } from "../native.js";
 import { display } from "./display.js";
-import { type Advice, unknownName } from "./unknown-names.js";
 import { isObject } from "./values.js";
 
-/** Returns what is wrong with an option's value; undefined where it is allowed. */
+/** Returns what is wrong with a value; undefined where it is allowed. */
 export type Check = (value: unknown) => string | undefined;
 export type Checks = Readonly<Record<string, Check>>;
 
+/** Advice for names from other SDKs: the name here, or a sentence that says what to do instead. */
+export type Advice = Readonly<Record<string, string>>;
+
+/** The functions that take options of the core's table. */
+export type Taker = "server" | "tool" | "resource" | "prompt" | "client" | "call" | "callRound" | "readResource" | "http";
+
+/**
+ * Throws a TypeError for the first option that does not exist or has a wrong value; `place` begins the text. An option that
+ * is undefined counts as absent.
+ *
+ * @param checks - The checks of options that the core leaves to the binding.
+ */
+export function checkOptions(taker: Taker, place: string, given: object, checks: Checks = {}): void {
+  if (!isObject(given)) throw new TypeError(`${place}: the options must be an object, not ${display(given)}`);
+  for (const [name, value] of Object.entries(given)) {
+    if (value === undefined) continue;
+    const problem = native().NativeOptions.problem(taker, place, name, value);
+    if (problem) throw new TypeError(problem[1] ? `${problem[0]}, not ${display(value)}` : problem[0]);
+  }
+  checkValues(place, checks, given);
+}
+
 /** Throws a TypeError for the first value that its check refuses; `place` begins the text. */
-export function checkOptions(place: string, checks: Checks, given: Readonly<Record<string, unknown>>): void {
+export function checkValues(place: string, checks: Checks, given: Readonly<Record<string, unknown>>): void {
   for (const [name, check] of Object.entries(checks)) {
     const value = Object.hasOwn(given, name) ? given[name] : undefined;
     const wrong = value === undefined ? undefined : check(value);
@@ -20,14 +42,13 @@ export function checkOptions(place: string, checks: Checks, given: Readonly<Reco
  *
  * @param kind - The sort of member. Default: "option".
  */
-export function refuseUnknown(place: string, known: readonly string[], given: unknown, advice?: Advice, kind = "option"): void {
+export function refuseUnknown(place: string, known: readonly string[], given: unknown, advice: Advice = {}, kind = "option"): void {
   if (!isObject(given)) throw new TypeError(`${place}: the ${kind}s must be an object, not ${display(given)}`);
   const other = Object.keys(given).find((name) => !known.includes(name) && given[name] !== undefined);
-  if (other !== undefined) throw new TypeError(`${place}: ${unknownName(kind, other, known, advice)}`);
+  if (other === undefined) return;
+  const advised = Object.hasOwn(advice, other) ? advice[other] : undefined;
+  throw new TypeError(`${place}: ${native().NativeOptions.unknownName(kind, other, [...known], advised ?? null)}`);
 }
-
-/** The check of an option that is checked where it is used. */
-export function checkedElsewhere(): undefined {}
 
 /** A string, empty ones included. */
 export function text(value: unknown): string | undefined {
@@ -61,41 +82,10 @@ export function logger(value: unknown): string | undefined {
   return fits ? undefined : "must have the methods debug, info, warn and error, as console has";
 }
 
-export function count(value: unknown): string | undefined {
-  return isInteger(value, 1) ? undefined : "must be an integer from 1";
-}
-
-export function countOrNone(value: unknown): string | undefined {
-  return isInteger(value, 0) ? undefined : "must be an integer, or 0 for none";
-}
-
-export function bytes(value: unknown): string | undefined {
-  return count(value) && "must be a number of bytes, an integer from 1";
-}
-
-export function milliseconds(value: unknown): string | undefined {
-  return typeof value === "number" && value >= 0 && Number.isFinite(value) ? undefined : "must be a number of milliseconds";
-}
-
-export function someMilliseconds(value: unknown): string | undefined {
-  return milliseconds(value) === undefined && value !== 0 ? undefined : "must be a number of milliseconds above 0";
-}
-
 export function oneOf(...choices: readonly string[]): Check {
   return (value) => (choices.some((it) => it === value) ? undefined : `must be ${choices.map((it) => JSON.stringify(it)).join(" or ")}`);
 }
 
-export function list(example: string, isRight: (one: string) => boolean): Check {
-  return (value) =>
-    Array.isArray(value) && value.every((one) => typeof one === "string" && isRight(one))
-      ? undefined
-      : `must be a list of strings such as ${example}`;
-}
-
 export function isUrl(value: unknown): boolean {
   return typeof value === "string" && /^[a-z][a-z0-9+.-]*:\/\/[^/]/i.test(value) && URL.canParse(value);
-}
-
-function isInteger(value: unknown, least: number): boolean {
-  return Number.isSafeInteger(value) && Number(value) >= least;
 }

@@ -1,79 +1,32 @@
-import {
-  type Check, checkedElsewhere, checkOptions, type Checks, classes, count, icons, list, milliseconds, oneOf, refuseUnknown,
-  text, yesOrNo,
-} from "../model/checks.js";
-import { SDK_OPTIONS } from "../model/sdk-options.js";
-import type { PromptOptions, ResourceOptions, ToolOptions } from "../model/types/options.js";
-import { isObject } from "../model/values.js";
+import { native } from "../native.js";
+import { checkOptions, type Checks, classes, icons, refuseUnknown } from "../model/checks.js";
 
-const texts = list('["work"]', () => true);
-const object: Check = (value) => (isObject(value) ? undefined : "must be an object");
-
-const COMMON = {
-  title: text,
-  description: text,
-  icons,
-  meta: object,
-  tags: texts,
-  timeoutMs: milliseconds,
-  visible: (value) => (typeof value === "function" ? undefined : "must be a function of the principal (undefined without one)"),
-  enabled: yesOrNo,
-} satisfies Record<string, Check>;
-
-/** The check of each option. */
-const CHECKS: {
-  readonly tool: { readonly [K in keyof Required<ToolOptions<unknown, unknown>>]: Check };
-  readonly resource: { readonly [K in keyof Required<ResourceOptions>]: Check };
-  readonly prompt: { readonly [K in keyof Required<PromptOptions<unknown>>]: Check };
-} = {
-  tool: {
-    ...COMMON,
-    input: checkedElsewhere,
-    inputSchema: checkedElsewhere,
-    output: checkedElsewhere,
-    unknownArguments: oneOf("refuse", "ignore"),
-    annotations: checkedElsewhere,
-    concurrency: count,
-    replay: oneOf("allow", "forbid"),
-    exposeErrors: classes,
-  },
-  resource: {
-    ...COMMON,
-    name: text,
-    mimeType: text,
-    annotations: checkedElsewhere,
-    size: (value) => (Number.isSafeInteger(value) && Number(value) >= 0 ? undefined : "must be a number of bytes"),
-    ttlMs: milliseconds,
-    cacheScope: oneOf("public", "private"),
-    cacheMs: milliseconds,
-  },
-  prompt: { ...COMMON, args: checkedElsewhere },
-};
+const CHECKS: Checks = { icons, exposeErrors: classes };
 
 /** Refuses unknown options and values that are not allowed; `place` begins the text. */
-export function checkComponentOptions(kind: keyof typeof CHECKS, place: string, options: object): void {
-  refuseUnknown(place, Object.keys(CHECKS[kind]), options, SDK_OPTIONS[kind]);
-  checkOptions(place, CHECKS[kind], { ...options });
+export function checkComponentOptions(kind: "tool" | "resource" | "prompt", place: string, options: object): void {
+  checkOptions(kind, place, options, CHECKS);
 }
 
-/** Each kind's members that `update` can change, with their checks. */
+/** Each kind's members that `update` can change. */
 const CHANGES = {
-  tool: { title: text, description: text, icons, meta: object, annotations: checkedElsewhere },
-  resource: { name: text, title: text, description: text, icons, meta: object, annotations: checkedElsewhere, mimeType: text, size: CHECKS.resource.size },
-  resourceTemplate: { name: text, title: text, description: text, icons, meta: object, annotations: checkedElsewhere, mimeType: text },
-  prompt: { title: text, description: text, icons, meta: object },
-} satisfies Record<string, Checks>;
+  tool: ["title", "description", "icons", "meta", "annotations"],
+  resource: ["name", "title", "description", "icons", "meta", "annotations", "mimeType", "size"],
+  resourceTemplate: ["name", "title", "description", "icons", "meta", "annotations", "mimeType"],
+  prompt: ["title", "description", "icons", "meta"],
+} as const;
 
 /** Refuses changes of members that do not exist or can't change; null and undefined take a member away. */
 export function checkChanges(kind: keyof typeof CHANGES, place: string, changes: object): void {
-  const checks: Checks = CHANGES[kind];
+  const known: readonly string[] = CHANGES[kind];
   const component = kind === "resourceTemplate" ? "resource" : kind;
-  const fixed = Object.keys(changes).find((name) => !Object.hasOwn(checks, name) && (FIXED.has(name) || Object.hasOwn(CHECKS[component], name)));
+  const isOption = (name: string): boolean => native().NativeOptions.problem(component, place, name, undefined) === null;
+  const fixed = Object.keys(changes).find((name) => !known.includes(name) && (FIXED.has(name) || isOption(name)));
   if (fixed === "enabled") throw new TypeError(`${place}: enabled can't be changed here; call enable(name) or disable(name)`);
   if (fixed !== undefined) throw new TypeError(`${place}: ${fixed} can't be changed; remove this ${component} and register it again`);
-  refuseUnknown(place, Object.keys(checks), changes, { _meta: "meta" }, "member");
+  refuseUnknown(place, known, changes, { _meta: "meta" }, "member");
   const given = Object.entries(changes).filter(([, value]) => value !== null);
-  checkOptions(place, checks, Object.fromEntries(given));
+  checkComponentOptions(component, place, Object.fromEntries(given));
 }
 
 const FIXED: ReadonlySet<string> = new Set(["name", "uri", "uriTemplate", "outputSchema", "arguments"]);

@@ -12,8 +12,7 @@ import { type HandlerSpec, mountPlan, type Plan } from "../plan/plan.js";
 import { resourceResult } from "../plan/resource-result.js";
 import { coreResultPlan } from "./core-results.js";
 import { Lifespan } from "./lifespan.js";
-import { checkServerOptions } from "./options.js";
-import { roundOptions } from "./round-options.js";
+import { checkServerOptions, stateKeys } from "./options.js";
 import { visibilityPlan, type Visible } from "./visibility.js";
 
 export type Kind = "tool" | "resource" | "resourceTemplate" | "prompt";
@@ -59,13 +58,16 @@ export class ServerCore {
     readonly server: ServerMembers<unknown>,
     readonly options: ServerOptions<unknown>,
   ) {
-    const { version = "", title, instructions, websiteUrl, icons, pageSize, debug, revisions, dialects, listTtlMs, maxMessage } = options;
+    const {
+      version = "", title, instructions, websiteUrl, icons, pageSize, debug, revisions, dialects, listTtlMs, maxMessage, maxRequestState,
+      stateTtlMs, parkLimit, parkTtlMs,
+    } = options;
     const place = `new Server(${JSON.stringify(server.name)})`;
     checkServerOptions(place, options);
     this.logger = loggerOf(options.logger);
     const declaration = {
       name: server.name, version, title, instructions, websiteUrl, icons, pageSize, debug, revisions, dialects, listTtlMs, maxMessage,
-      ...roundOptions(place, options),
+      requestStateKeys: stateKeys(place, options.requestStateKeys), maxRequestState, stateTtlMs, parkLimit, parkTtlMs,
     };
     this.native = checked(place, () => new (native().NativeServer)(toJson(declaration, "the options")));
     this.lifespan = new Lifespan(server, options.lifespan);

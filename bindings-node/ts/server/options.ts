@@ -1,39 +1,23 @@
-import {
-  bytes, type Check, checkedElsewhere, checkOptions, classes, count, icons, isUrl, logger, milliseconds, oneOf, refuseUnknown, text,
-  yesOrNo,
-} from "../model/checks.js";
-import { SDK_OPTIONS } from "../model/sdk-options.js";
-import type { ServerOptions } from "../model/types/options.js";
-import { isObject } from "../model/values.js";
-
-/** The check of each option. */
-const CHECKS: { readonly [K in keyof Required<ServerOptions>]: Check } = {
-  version: text,
-  title: text,
-  instructions: text,
-  websiteUrl: (value) => (isUrl(value) ? undefined : 'must be a URL such as "https://example.org"'),
-  icons,
-  lifespan: (value) => (typeof value === "function" ? undefined : "must be a function that returns { value, close }"),
-  pageSize: count,
-  exposeErrors: classes,
-  debug: yesOrNo,
-  dialects: (value) => (Array.isArray(value) ? undefined : 'must be a list of "0.7" and "bare"'),
-  revisions: (value) => (Array.isArray(value) ? undefined : 'must be a list of revisions such as "2025-11-25"'),
-  schemaProfile: oneOf("portable", "full"),
-  listTtlMs: milliseconds,
-  maxMessage: bytes,
-  ioThreads: count,
-  logger,
-  http: (value) => (isObject(value) ? undefined : "must be an object of options such as { maxBody: 65536 }"),
-  requestStateKeys: checkedElsewhere,
-  maxRequestState: checkedElsewhere,
-  stateTtlMs: checkedElsewhere,
-  parkLimit: checkedElsewhere,
-  parkTtlMs: checkedElsewhere,
-};
+import { checkOptions, classes, icons, logger } from "../model/checks.js";
+import type { HttpOptions, ServerOptions } from "../model/types/options.js";
 
 /** Refuses unknown options and values that are not allowed; `place` begins the error. */
 export function checkServerOptions(place: string, options: ServerOptions<unknown>): void {
-  refuseUnknown(place, Object.keys(CHECKS), options, SDK_OPTIONS.server);
-  checkOptions(place, CHECKS, { ...options });
+  checkOptions("server", place, options, { icons, exposeErrors: classes, logger });
+}
+
+/** Returns checked options as the native half reads them; `place` begins the text of errors. */
+export function httpOptions(place: string, given: HttpOptions, more: Readonly<Record<string, unknown>> = {}): string {
+  checkOptions("http", place, given);
+  return JSON.stringify({ ...given, ...more });
+}
+
+/** Returns each key of request states as a list of its bytes. Errors never show a key. */
+export function stateKeys(place: string, given: unknown): readonly (readonly number[])[] | undefined {
+  if (given === undefined) return undefined;
+  const isKey = (it: unknown): it is string | Uint8Array => typeof it === "string" || it instanceof Uint8Array;
+  if (!Array.isArray(given) || !given.every(isKey)) {
+    throw new TypeError(`${place}: requestStateKeys must be a list of strings or Uint8Arrays; the first encrypts, all of them decrypt`);
+  }
+  return given.map((key) => [...(typeof key === "string" ? new TextEncoder().encode(key) : key)]);
 }

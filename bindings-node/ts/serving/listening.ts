@@ -3,7 +3,7 @@ import type { HttpOptions } from "../model/types/options.js";
 import type { Listening } from "../model/types/server.js";
 import { CallScheduler } from "../call/scheduler.js";
 import type { ServerCore } from "../server/core.js";
-import { httpOptions } from "../server/http-options.js";
+import { httpOptions } from "../server/options.js";
 import { endProcess, Signals } from "./signals.js";
 
 /** The longest delay of a timer. */

@@ -3,7 +3,7 @@ import { principalToJson } from "../model/principal.js";
 import type { Principal } from "../model/types/server.js";
 import { CallScheduler } from "../call/scheduler.js";
 import type { ServerCore } from "../server/core.js";
-import { httpOptions } from "../server/http-options.js";
+import { httpOptions } from "../server/options.js";
 import { warnWorker } from "./workers.js";
 
 /** The number of unread bytes after which a client is disconnected. */

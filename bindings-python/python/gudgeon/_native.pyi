@@ -621,6 +621,18 @@ class TestServing:
         `state_key` seals request states where the server has no keys of its own.
         """
 
+def check_options(taker: str, place: str, options: dict) -> None:
+    """
+    Checks options. `taker` is the function that takes them, and `place` begins the error.
+
+    Raises `TypeError` for an unknown option and a value of a wrong type, and `ValueError` for a value out of range.
+    """
+
+def declared_options(taker: str, options: dict) -> dict:
+    """
+    Returns checked options as members of a declaration for the core, with durations in milliseconds.
+    """
+
 def expand(template: str, variables: bytes) -> str:
     """
     Expands a URI template with these variables (a JSON object).
@@ -640,6 +652,11 @@ def form_problem(name: str, schema: str) -> str | None:
     """
     Why no form can ask by this JSON Schema, and the mend; `None` when one can. `name` is what the user is to read, or the
     type that is asked for.
+    """
+
+def name_problem(kind: str, name: str, known: SupportsGetItem[int, str], hint: str | None = None) -> str:
+    """
+    Returns the problem of a name that is not one of the known names, with the fix.
     """
 
 def portable(schema: bytes) -> str:

@@ -99,10 +99,9 @@ def sample(messages, *, key=None, **options):
     known = {name for name in SampleRequest._fields if name not in ("messages", "server")}
     unknown = next((name for name in options if name not in known), None)
     if unknown is not None:
-        from ._model.other_sdks import OPTIONS
         from ._model.unknown import unknown_name
 
-        raise unknown_name("sample()", "option", unknown, {*known, "key"}, OPTIONS["sample"])
+        raise unknown_name("sample()", "option", unknown, {*known, "key"}, _SAMPLE_HINTS)
     for name in ("models", "stop"):
         if isinstance(options.get(name), str):
             options[name] = (options[name],)
@@ -114,6 +113,14 @@ def sample(messages, *, key=None, **options):
     return Question(
         "sample", "sampling/createMessage", given[-1].text if given else "", params, SampleResult.from_dict, key
     )
+
+
+# Options of other SDKs: the option here, or the fix.
+_SAMPLE_HINTS = {
+    "system_prompt": "system",
+    "model_preferences": "write models=[…], cost_priority=, speed_priority= or intelligence_priority=",
+    "stop_sequences": "stop",
+}
 
 
 def _tool(item):

@@ -1,5 +1,8 @@
 //! Logic that the Python and TypeScript packages share and that Rust programs have no use for. Not a public interface:
 //! it changes with the packages.
 
+pub mod http_options;
 pub mod logs;
+pub mod options;
+pub mod unknown_name;
 pub mod waiting;

@@ -5,24 +5,29 @@ use std::sync::OnceLock;
 /// The language whose names for options errors use.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Language {
-    /// Rust and Python: snake case.
+    /// Snake case.
     #[default]
     Rust,
-    /// Camel case, and `Ms` behind durations.
+    /// Snake case; durations are in seconds.
+    Python,
+    /// Camel case, and `Ms` behind durations, which are in milliseconds.
     TypeScript,
 }
 
 /// Options that are durations: TypeScript's names for them end in `Ms`.
-const DURATIONS: [&str; 9] = [
+const DURATIONS: [&str; 12] = [
+    "cache",
     "header_timeout",
     "idle_timeout",
     "keep_alive",
+    "list_ttl",
     "max_timeout",
     "park_ttl",
     "session_idle",
     "shutdown_grace",
     "state_ttl",
     "timeout",
+    "ttl",
 ];
 
 /// The language of this build: the core is linked into each binding by itself.

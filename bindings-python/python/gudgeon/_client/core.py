@@ -162,9 +162,7 @@ class Core:
 
         return read_page(self, kind, page)
 
-    def call_tool(
-        self, name: str, arguments: Mapping[str, Any] | None, returns: Any, options: Mapping[str, Any]
-    ) -> Steps:
+    def call_tool(self, name: str, arguments: Mapping[str, Any] | None, returns: Any, options: dict[str, Any]) -> Steps:
         order = {"callTool": {"name": name, "arguments": _object("arguments", arguments)}}
         event = yield from self._do(order, options, repeat=name in self._repeatable)
         result = read_tool(self, name, event)
@@ -176,7 +174,7 @@ class Core:
         arguments: Mapping[str, Any] | None,
         answers: Mapping[str, Any] | None,
         state: str | None,
-        options: Mapping[str, Any],
+        options: dict[str, Any],
     ) -> Steps:
         order = {
             "name": name,
@@ -191,12 +189,12 @@ class Core:
 
     def read_resource(self, uri: str, variables: Mapping[str, Any] | None, timeout: Any) -> Steps:
         order = {"readResource": {"uri": uri, "variables": _object("variables", variables)}}
-        event = yield from self._do(order, {"timeout": timeout}, repeat=True)
+        event = yield from self._do(order, _limit(timeout), repeat=True)
         return read_resource(self, event)
 
     def get_prompt(self, name: str, arguments: Mapping[str, str] | None, timeout: Any) -> Steps:
         order = {"getPrompt": {"name": name, "arguments": _object("arguments", arguments)}}
-        event = yield from self._do(order, {"timeout": timeout}, repeat=True)
+        event = yield from self._do(order, _limit(timeout), repeat=True)
         return read_prompt(self, event)
 
     def complete(self, target: str, argument: str, value: str, arguments: Mapping[str, str] | None) -> Steps:
@@ -228,7 +226,7 @@ class Core:
 
     def request(self, method: str, params: Mapping[str, Any] | None, timeout: Any) -> Steps:
         order = {"request": {"method": method, "params": _object("params", params)}}
-        event = yield from self._do(order, {"timeout": timeout})
+        event = yield from self._do(order, _limit(timeout))
         return decode(event[2])
 
     def notify(self, method: str, params: Mapping[str, Any] | None) -> None:
@@ -249,7 +247,7 @@ class Core:
 
     # ── a request, and what is done when the server is lost ─────────────────────────────────────────
 
-    def _do(self, order: Any, options: Mapping[str, Any] | None = None, *, repeat: bool = False) -> Steps:
+    def _do(self, order: Any, options: dict[str, Any] | None = None, *, repeat: bool = False) -> Steps:
         self._check_open()
         special = how(options or {})
         on_progress = (options or {}).get("on_progress") or self.options.callbacks.get("progress")
@@ -327,6 +325,10 @@ def _not_connected(target: str) -> McpError:
     return McpError(
         "this client is not connected", hint="use it inside `with` or `async with`, or call connect()", target=target
     )
+
+
+def _limit(timeout: Any) -> dict[str, Any]:
+    return {} if timeout is ... else {"timeout": timeout}
 
 
 def _object(what: str, value: Mapping[str, Any] | None) -> Any:

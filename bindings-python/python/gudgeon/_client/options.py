@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from .._model.mappings import value_of
-from .._model.other_sdks import OPTIONS
-from .._model.unknown import unknown_name
+from .._native import check_options
 
 DIALECTS = ("0.7", "bare")
 REVISIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28")
@@ -22,11 +21,6 @@ _CALLBACKS = {
     "on_url_done": "url_done",
     "on_reconnect": "reconnect",
 }
-_KNOWN = {
-    "revision", "validate", "retry", "timeout", "max_timeout", "headers", "client_info", "roots", "max_rounds",
-    "max_message", *_CALLBACKS,
-}  # fmt: skip
-_OF_A_CALL = {"timeout", "on_progress", "raise_on_error", "meta"}
 
 
 class Retry:
@@ -49,7 +43,8 @@ class Retry:
     def __init__(self, *, attempts: int = 5, deadline: float = 30, only_safe: bool = True) -> None:
         if not isinstance(attempts, int) or attempts < 1:
             raise ValueError(f"attempts= is a whole number above 0, not {attempts!r}")
-        _check_seconds("deadline", deadline)
+        if isinstance(deadline, bool) or not isinstance(deadline, (int, float)) or not deadline > 0:
+            raise ValueError(f"deadline= is a number of seconds above 0, not {deadline!r}")
         self.attempts = attempts
         self.deadline = deadline
         self.only_safe = only_safe
@@ -58,22 +53,14 @@ class Retry:
 class Options:
     """The checked options of a client."""
 
-    def __init__(self, given: Mapping[str, Any]) -> None:
-        for name in given:
-            if name not in _KNOWN:
-                raise unknown_name("Client", "option", name, _KNOWN, OPTIONS["client"])
-        for name in ("timeout", "max_timeout"):
-            _check_seconds(name, given.get(name))
-        for name in ("max_rounds", "max_message"):
-            value = given.get(name)
-            if value is not None and (not isinstance(value, int) or value < 1):
-                raise ValueError(f"{name}= is a whole number above 0, not {value!r}")
+    def __init__(self, given: dict[str, Any]) -> None:
+        check_options("client", "Client", given)
         self.revisions = _revisions(given.get("revision", "auto"))
         self.retry = _retry(given.get("retry", "safe"))
         self.callbacks: dict[str, Callable[..., Any]] = {}
         for name, event in _CALLBACKS.items():
             if given.get(name) is not None:
-                self.callbacks[event] = _callable(name, given[name])
+                self.callbacks[event] = given[name]
         roots = given.get("roots")
         if callable(roots):
             self.callbacks["roots"] = roots
@@ -117,18 +104,14 @@ class Options:
 _TRACES = "opentelemetry.trace"
 
 
-def how(options: Mapping[str, Any]) -> bytes | None:
+def how(options: dict[str, Any]) -> bytes | None:
     """Returns the options of one call and its trace context as JSON; None if there are none."""
     if not options and _TRACES not in sys.modules:
         return None
-    for name in options:
-        if name not in _OF_A_CALL:
-            raise unknown_name("call_tool()", "option", name, {"returns", *_OF_A_CALL}, OPTIONS["call"])
+    check_options("call", "call_tool()", options)
     out: dict[str, Any] = {}
-    timeout = options.get("timeout", ...)
-    if timeout is not ...:
-        _check_seconds("timeout", timeout)
-        out["timeout"] = timeout
+    if "timeout" in options:
+        out["timeout"] = options["timeout"]
     if _TRACES in sys.modules:
         from .._model.trace_context import with_trace_context
 
@@ -138,7 +121,7 @@ def how(options: Mapping[str, Any]) -> bytes | None:
     if meta:
         out["meta"] = meta
     if "raise_on_error" in options:
-        out["raiseOnError"] = bool(options["raise_on_error"])
+        out["raiseOnError"] = options["raise_on_error"]
     if not out:
         return None
     from .._model.json import encode
@@ -173,11 +156,6 @@ def _headers(given: Any) -> dict[str, str]:
     return dict(given)
 
 
-def _check_seconds(name: str, value: Any) -> None:
-    if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float)) or value <= 0):
-        raise ValueError(f"{name}= is a number of seconds above 0, or None for no limit, not {value!r}")
-
-
 def _revisions(wanted: Any) -> list[str] | None:
     if wanted == "auto":
         return None
@@ -203,10 +181,3 @@ def _retry(wanted: Any) -> Retry | None:
     if isinstance(wanted, Retry):
         return wanted
     raise ValueError(f'retry= is "safe", "never" or a Retry, not {wanted!r}')
-
-
-def _callable(name: str, value: Any) -> Callable[..., Any]:
-    if not callable(value):
-        raise TypeError(f"{name}= takes a function, not {value!r}")
-    found: Callable[..., Any] = value
-    return found

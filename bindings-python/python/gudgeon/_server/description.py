@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import options as _options
+from .._native import declared_options
 from .registration import Registration
 
 
@@ -14,7 +14,7 @@ def described(registration: Registration, key: Any) -> dict[str, Any]:
 
     plan, options, kind = registration.plan, registration.options, registration.kind
     declaration: dict[str, Any] = {"description": plan.description} if plan.description else {}
-    declaration |= _options.spec(options)
+    declaration |= declared_options(_TAKERS[kind], options)
     if options.get("visible") is not None:
         declaration["guarded"] = True
     if kind == "tools":
@@ -29,3 +29,6 @@ def described(registration: Registration, key: Any) -> dict[str, Any]:
     else:
         declaration |= {"name": plan.name, "uri" if kind == "resources" else "uriTemplate": key}
     return declaration
+
+
+_TAKERS = {"tools": "tool", "resources": "resource", "templates": "resource", "prompts": "prompt"}

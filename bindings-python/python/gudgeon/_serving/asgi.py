@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from typing import Any
 from urllib.parse import quote
 
@@ -24,7 +24,7 @@ _STOP_CHECK_INTERVAL = 0.25  # seconds between two looks whether the host wants 
 class AsgiApp:
     """The server at whatever path it is mounted. Calling it serves one HTTP request, WebSocket or lifespan."""
 
-    def __init__(self, app: Any, options: Mapping[str, Any], principal: Any = None) -> None:
+    def __init__(self, app: Any, options: dict[str, Any], principal: Any = None) -> None:
         for name in options:
             if name in OF_CONNECTIONS:
                 raise TypeError(f"asgi() has no option {name!r}: the ASGI server holds the connections, set it there")

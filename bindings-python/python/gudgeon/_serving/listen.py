@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -15,7 +15,7 @@ from .serve import Start, serve, serve_blocking
 from .signals import Signals
 
 
-def at_address(at: str, options: Mapping[str, Any], place: str) -> Start:
+def at_address(at: str, options: dict[str, Any], place: str) -> Start:
     """Starts to listen. Raises TypeError or ValueError for a wrong option, and OSError if the address can't be used."""
     encoded = checked(options, place)
     return lambda app, context: app._native.listen(at, encoded, app, context)
@@ -25,7 +25,7 @@ def _sharing(url: str, encoded: bytes) -> Start:
     return lambda app, context: app._native.listen(url, encoded, app, context, shares_port=True)
 
 
-def run_address(app: Any, at: str, options: Mapping[str, Any], workers: int) -> None:
+def run_address(app: Any, at: str, options: dict[str, Any], workers: int) -> None:
     """Implements `app.run` at an address."""
     start = at_address(at, options, "run()")
     if workers == 1:
@@ -42,7 +42,7 @@ def run_address(app: Any, at: str, options: Mapping[str, Any], workers: int) -> 
     run_workers(app, at, workers, run)
 
 
-async def serve_address(app: Any, at: str, options: Mapping[str, Any]) -> None:
+async def serve_address(app: Any, at: str, options: dict[str, Any]) -> None:
     """Implements `app.serve` at an address; the first cancellation shuts down gracefully."""
     import asyncio
 
@@ -68,7 +68,7 @@ async def serve_address(app: Any, at: str, options: Mapping[str, Any]) -> None:
 
 
 @asynccontextmanager
-async def listening(app: Any, at: str, options: Mapping[str, Any]) -> AsyncGenerator[Listening]:
+async def listening(app: Any, at: str, options: dict[str, Any]) -> AsyncGenerator[Listening]:
     """Implements `app.listen`."""
     import asyncio
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
-from .._model.other_sdks import OPTIONS
-from .._model.unknown import unknown_name
+from .._native import check_options
 from .._server.lifespan import Lifespan
-from .http_options import KNOWN
 
 _HTTP_TRANSPORTS = ("http", "streamable-http", "streamable_http", "sse")
 
@@ -212,10 +210,8 @@ def _place(at: Any, transport: str | None, http: dict[str, Any], call: str) -> A
     return "stdio" if transport is not None else at
 
 
-def _no_options(http: Mapping[str, Any], workers: int = 1) -> None:
-    for name in http:
-        if name not in KNOWN:
-            raise unknown_name("run()", "option", name, KNOWN, OPTIONS["http"])
+def _no_options(http: dict[str, Any], workers: int = 1) -> None:
+    check_options("http", "run()", http)
     if http or workers != 1:
         raise TypeError(f"{next(iter(http), 'workers')}= is for HTTP addresses: stdio and a Transport take no options")
 

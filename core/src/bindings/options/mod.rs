@@ -1,0 +1,111 @@
+//! The options of servers, components, clients, calls and endpoints: one table for both languages.
+
+mod hints_python;
+mod hints_typescript;
+mod kind;
+mod table;
+mod value;
+
+use std::str::FromStr;
+
+pub use kind::{Kind, Least};
+pub use table::Row;
+pub use value::{Given, Value};
+
+use super::unknown_name::unknown_name;
+use crate::error::{Error, Language};
+
+/// Names of other SDKs, each with the option here or the fix.
+type Hints = &'static [(&'static str, &'static str)];
+
+/// The function that takes options.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Taker {
+    Server,
+    Tool,
+    Resource,
+    Prompt,
+    Client,
+    Call,
+    /// One round of a call.
+    CallRound,
+    ReadResource,
+    /// An endpoint, or an address to listen at.
+    Http,
+}
+
+/// The reason that an option is refused.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Problem {
+    /// The place, the option and the description of what is allowed.
+    pub message: String,
+    /// `true` if the value is of the right type but not allowed.
+    pub is_range: bool,
+    /// `true` if the message goes on with `, not ` and the value as the language shows it.
+    pub shows_value: bool,
+}
+
+/// Checks one option. Absent values are allowed for every option that exists. `place` begins the error.
+pub fn check(
+    language: Language,
+    taker: Taker,
+    place: &str,
+    name: &str,
+    value: &impl Given,
+) -> Result<&'static Row, Problem> {
+    let Some(row) = Row::find(language, taker, name) else {
+        let known: Vec<_> = Row::all(language, taker).map(|it| it.name_in(language)).collect();
+        let known: Vec<_> = known.iter().map(String::as_str).collect();
+        let hint = hint(language, taker, name);
+        let message = format!("{place}: {}", unknown_name("option", name, &known, hint));
+        return Err(Problem { message, is_range: false, shows_value: false });
+    };
+    if value.value() == Value::Absent || row.kind.allows(language, value) {
+        return Ok(row);
+    }
+    let equals = if language == Language::TypeScript { "" } else { "=" };
+    let message = format!("{place}: {name}{equals} {}", row.kind.wanted(language));
+    Err(Problem { message, is_range: row.kind.is_range(), shows_value: true })
+}
+
+impl Problem {
+    /// Returns the whole message; `value` shows the refused value.
+    pub fn text(&self, value: impl FnOnce() -> String) -> String {
+        if self.shows_value {
+            format!("{}, not {}", self.message, value())
+        } else {
+            self.message.clone()
+        }
+    }
+}
+
+impl FromStr for Taker {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self, Error> {
+        Ok(match name {
+            "server" => Self::Server,
+            "tool" => Self::Tool,
+            "resource" => Self::Resource,
+            "prompt" => Self::Prompt,
+            "client" => Self::Client,
+            "call" => Self::Call,
+            "callRound" => Self::CallRound,
+            "readResource" => Self::ReadResource,
+            "http" => Self::Http,
+            _ => return Err(Error::misuse(format!("nothing named {name:?} takes options"))),
+        })
+    }
+}
+
+/// Returns the advice for an option of another SDK.
+fn hint(language: Language, taker: Taker, name: &str) -> Option<&'static str> {
+    let hints = match language {
+        Language::TypeScript => hints_typescript::of(taker),
+        _ => hints_python::of(taker),
+    };
+    hints.iter().flat_map(|it| it.iter()).find(|(it, _)| *it == name).map(|(_, hint)| *hint)
+}
+
+#[cfg(test)]
+mod tests;
