@@ -1,9 +1,8 @@
 //! The ordered, paged collection used for tools, resources, templates and prompts.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, OnceLock},
-};
+use std::sync::{Arc, OnceLock};
+
+use rustc_hash::FxHashMap;
 
 use super::{Changes, Component, Visibility, meta_keys};
 use crate::{error::Error, protocol::Spellings};
@@ -27,7 +26,7 @@ pub struct Page<L> {
 #[derive(Debug)]
 struct Entries<T: Component> {
     list: Vec<Entry<T>>,
-    index: HashMap<Box<str>, u64>,
+    index: FxHashMap<Box<str>, u64>,
     next: u64,
     /// Created on first use; every change discards them.
     made: Made<T::Listed>,
@@ -94,8 +93,12 @@ impl<L> Clone for Page<L> {
 
 impl<T: Component> Registry<T> {
     pub fn new(kind: &'static str) -> Self {
-        let entries =
-            Entries { list: Vec::new(), index: HashMap::new(), next: 0, made: Made::default() };
+        let entries = Entries {
+            list: Vec::new(),
+            index: FxHashMap::default(),
+            next: 0,
+            made: Made::default(),
+        };
         Self { kind, entries: Arc::new(entries) }
     }
 

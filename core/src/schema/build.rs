@@ -25,6 +25,12 @@ pub(super) struct Backtracking {
     pub(super) names: Vec<String>,
 }
 
+impl Backtracking {
+    pub(super) fn is_empty(&self) -> bool {
+        self.values.is_empty() && self.names.is_empty()
+    }
+}
+
 #[derive(Default)]
 pub(super) struct Builder<'a> {
     pub(super) nodes: Vec<Node>,

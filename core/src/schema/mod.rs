@@ -36,6 +36,8 @@ pub struct Schema {
     graph: Graph,
     /// `true` if the cost of a check must be bounded per value first.
     multiplies: bool,
+    /// `true` if patterns need the backtracking engine, so that a check needs a budget.
+    backtracks: bool,
     /// The top-level properties that accept no string.
     textless: Box<[String]>,
 }
@@ -96,6 +98,7 @@ impl Schema {
         })?;
         Ok(Self {
             text: text.into(),
+            backtracks: !graph.backtracking().is_empty(),
             multiplies: graph.expansion() > limits::CHECKED_STEPS,
             validator,
             textless: graph.textless_properties().into(),
@@ -122,7 +125,7 @@ impl Schema {
 
     /// Errors if the check needs more steps than its budget.
     fn fits(&self, value: &Value) -> Result<bool, Violation> {
-        if !self.backtracks() {
+        if !self.backtracks {
             return Ok(self.is_valid(value));
         }
         self.check_names(value)?;
@@ -132,10 +135,6 @@ impl Schema {
     fn is_valid(&self, value: &Value) -> bool {
         (!self.multiplies || self.graph.can_afford(value, limits::CHECKED_STEPS))
             && self.validator.is_valid(value)
-    }
-
-    fn backtracks(&self) -> bool {
-        self.backtracking_patterns().next().is_some()
     }
 
     /// Refuses names of members that are too long, in sum, for the backtracking patterns of `patternProperties`.
@@ -148,7 +147,7 @@ impl Schema {
 
     #[cold]
     fn violation(&self, value: &Value) -> Violation {
-        if !self.backtracks() {
+        if !self.backtracks {
             return self.explain(value);
         }
         pattern::within_budget(|| self.explain(value))

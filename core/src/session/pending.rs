@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use foldhash::fast::RandomState;
 use rustc_hash::FxHashMap;
 
 use crate::protocol::Id;
@@ -15,13 +16,14 @@ pub struct InboundKey(pub u64);
 #[derive(Debug)]
 pub(crate) struct Pending<T> {
     calls: FxHashMap<InboundKey, (Id, T)>,
-    ids: HashMap<Id, InboundKey>,
+    /// The peer chooses the ids, so the hashes are seeded.
+    ids: HashMap<Id, InboundKey, RandomState>,
     next: u64,
 }
 
 impl<T> Pending<T> {
     pub(crate) fn new() -> Self {
-        Self { calls: FxHashMap::default(), ids: HashMap::new(), next: 0 }
+        Self { calls: FxHashMap::default(), ids: HashMap::default(), next: 0 }
     }
 
     pub(crate) fn len(&self) -> usize {
