@@ -1,4 +1,4 @@
-"""Checks what the core depends on: no tokio without features, neither hyper nor rustls for a server over stdio."""
+"""Checks what the core depends on: no tokio without features, no hyper without `http`, no rustls without `tls`."""
 
 import subprocess
 import sys
@@ -6,6 +6,10 @@ import sys
 FORBIDDEN = {
     "": ("tokio", "rustix", "mio"),
     "server": ("hyper", "rustls", "tungstenite", "tokio-tungstenite", "tokio-rustls"),
+    "http": ("rustls", "tungstenite", "tokio-tungstenite", "tokio-rustls"),
+    "client": ("rustls", "tungstenite", "tokio-tungstenite", "tokio-rustls"),
+    "client,tls": ("tungstenite", "tokio-tungstenite"),
+    "client,websocket": ("rustls", "tokio-rustls"),
 }
 COMMAND = ["cargo", "tree", "--package", "gudgeon", "--no-default-features", "--edges", "normal", "--prefix", "none"]
 

@@ -21,6 +21,7 @@ pub use self::{
 
 /// The failure of an operation of this library: one sentence that says what is wrong, and a hint at how to fix it.
 #[derive(Debug)]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub struct Error {
     pub kind: ErrorKind,
     /// One sentence: the place and what is wrong there.
@@ -116,6 +117,13 @@ impl Error {
     /// Creates an error of kind [`Misuse`](ErrorKind::Misuse); the message says what is wrong and how to fix it.
     pub fn misuse(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Misuse, message)
+    }
+
+    /// Creates an error for an address that needs a Cargo feature of this crate.
+    #[cfg(not(all(feature = "tls", feature = "websocket")))]
+    pub(crate) fn without_feature(feature: &str, address: &impl fmt::Display) -> Self {
+        Self::misuse(format!("{address} needs the feature {feature:?} of the crate gudgeon"))
+            .with_hint(format!("add it in Cargo.toml: gudgeon = {{ features = [{feature:?}] }}"))
     }
 
     /// Sets the hint at how to fix the error.

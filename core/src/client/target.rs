@@ -6,6 +6,8 @@ use super::{
     connection::BoxFuture,
     wire::{Wire, WireOptions},
 };
+#[cfg(feature = "websocket")]
+use crate::transport::websocket;
 use crate::{
     error::Error,
     server::Server,
@@ -16,11 +18,11 @@ use crate::{
         http::client::{HttpOptions, HttpWire},
         memory,
         messages::Messages,
-        websocket,
     },
 };
 
 /// The server to connect to: an address, a program to start, an open connection, or a server in this process.
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub enum Target {
     Command(Command),
     Url(Url),
@@ -123,7 +125,11 @@ async fn reach(url: &Url, options: &WireOptions) -> Result<Wire, Error> {
             session: options.session.clone(),
         }))),
         Scheme::Ws | Scheme::Wss => {
-            Wire::Messages(websocket::client::connect(url, &options.headers, limit).await?)
+            #[cfg(feature = "websocket")]
+            let messages = websocket::client::connect(url, &options.headers, limit).await?;
+            #[cfg(not(feature = "websocket"))]
+            let messages = return Err(Error::without_feature("websocket", url));
+            Wire::Messages(messages)
         }
         Scheme::Tcp | Scheme::Unix => Wire::lines(dial::dial_lines(url).await?, limit),
     })

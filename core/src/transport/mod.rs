@@ -32,7 +32,7 @@ pub(crate) mod stdio;
 pub(crate) mod stream;
 #[cfg(feature = "client")]
 mod url;
-#[cfg(feature = "http")]
+#[cfg(feature = "websocket")]
 pub(crate) mod websocket;
 #[cfg(feature = "client")]
 pub(crate) mod writer;

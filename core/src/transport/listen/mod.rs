@@ -3,6 +3,7 @@
 mod address;
 mod options;
 mod socket;
+#[cfg(feature = "tls")]
 mod tls;
 
 use std::{
@@ -18,7 +19,6 @@ use tokio::{
     task::JoinHandle,
     time::timeout,
 };
-use tokio_rustls::TlsAcceptor;
 
 pub use self::{address::Address, options::ListenOptions};
 use self::{
@@ -58,7 +58,8 @@ pub(crate) struct Peers {
 /// The protocol of a connection.
 enum Protocol {
     Http,
-    Https(TlsAcceptor),
+    #[cfg(feature = "tls")]
+    Https(tokio_rustls::TlsAcceptor),
     Lines,
 }
 
@@ -219,6 +220,7 @@ where
             http::serve(peers, stream, stage).await;
             drop(held);
         })),
+        #[cfg(feature = "tls")]
         Protocol::Https(acceptor) => {
             let shaking = timeout(peers.timeouts.header, acceptor.accept(stream));
             tokio::spawn(async move {
@@ -245,7 +247,10 @@ where
 impl Protocol {
     fn of(at: &Address, tls: Option<&(PathBuf, PathBuf)>) -> Result<Self, Error> {
         match (&at.place, tls) {
+            #[cfg(feature = "tls")]
             (Place::Http { .. }, Some((chain, key))) => Ok(Self::Https(tls::acceptor(chain, key)?)),
+            #[cfg(not(feature = "tls"))]
+            (Place::Http { .. }, Some(_)) => Err(Error::without_feature("tls", at)),
             (Place::Http { is_secure: true, .. }, None) => Err(Error::misuse(format!(
                 "{at} needs a certificate; set the option tls to its two files, or write http://"
             ))),

@@ -30,12 +30,13 @@ use self::{
     watch::{Watch, Watched},
 };
 use super::io::HyperIo;
+#[cfg(feature = "websocket")]
+use crate::transport::websocket::server as websocket;
 use crate::{
     driver::HostedEndpoint,
     transport::{
         listen::{Peers, Stage},
         timeouts::Timeouts,
-        websocket::server as websocket,
     },
 };
 
@@ -85,6 +86,7 @@ where
     let Parts { io: HyperIo(io), read_buf, .. } = connection.into_parts();
     // Kept out of the connection's future, to keep that small.
     match answer.status() {
+        #[cfg(feature = "websocket")]
         StatusCode::SWITCHING_PROTOCOLS => {
             Box::pin(switch(peers, io, answer, read_buf, stage)).await;
         }
@@ -124,6 +126,7 @@ async fn exchange(peers: &Peers, line: &Line, request: Request<Incoming>) -> Res
         return answer(&peers.endpoint, Some(&line.watch), peers.timeouts, request).await;
     }
     let (head, body) = request.into_parts();
+    #[cfg(feature = "websocket")]
     if websocket::is_asked_for(&head) {
         let admitted = peers.endpoint.admit_upgrade(&head);
         match admitted.and_then(|()| websocket::shake_hands(&head)) {
@@ -143,6 +146,7 @@ async fn exchange(peers: &Peers, line: &Line, request: Request<Incoming>) -> Res
 }
 
 /// Continues the connection as a WebSocket.
+#[cfg(feature = "websocket")]
 async fn switch<S>(
     peers: Arc<Peers>,
     mut io: Watched<S>,
