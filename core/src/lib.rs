@@ -1,14 +1,8 @@
-//! Every revision of the Model Context Protocol: [`Server`], [`Client`], and the state machines below them,
-//! [`sans_io`].
-//!
-//! # Features
-//!
-//! - `server`: [`Server`] over stdio, in-memory streams and transports of your own. It compiles neither hyper nor rustls.
-//! - `http`: servers over HTTP, WebSocket, TCP and Unix sockets, with TLS, and as a tower service. Includes `server`.
-//! - `client` (default): `Client`. Includes `http`.
-//!
-//! Without any feature only the modules without IO are left: [`protocol`] and [`sans_io`].
-
+#![cfg_attr(feature = "client", doc = include_str!("../README.md"))]
+#![cfg_attr(
+    not(feature = "client"),
+    doc = "The Model Context Protocol: every revision, servers and clients."
+)]
 #![forbid(unsafe_code)]
 #![cfg_attr(
     not(feature = "bindings"),

@@ -10,7 +10,7 @@ FENCE = re.compile(r"^```(?P<info>[^\n`]*)\n(?P<code>.*?)^```$", re.M | re.S)
 
 
 class Snippet(NamedTuple):
-    """A fenced code block. Its info string is a language and, where the block is a file, the file's name."""
+    """A fenced code block: its language, without rustdoc's attributes, and the name of a block that is a file."""
 
     document: str
     line: int
@@ -35,6 +35,7 @@ def snippets_of(document: str) -> list[Snippet]:
     found = []
     for match in FENCE.finditer(text):
         language, _, name = match["info"].strip().partition(" ")
+        language = language.removesuffix(",no_run")
         found.append(Snippet(document, text[: match.start()].count("\n") + 1, language, name.strip(), match["code"]))
     return found
 

@@ -20,6 +20,8 @@ from gudgeon import Command, SyncClient
 
 LANGUAGES = {"python", "ts", "rust", "json", "sh", "text"}
 BINARIES = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "debug/examples"
+# The front page of the crate's documentation: its blocks are doctests.
+DOCTESTS = "core/README.md"
 PACKAGES = ["zod", "hono", "express"]
 
 
@@ -83,7 +85,7 @@ def is_program(snippet: Snippet) -> bool:
 @pytest.mark.parametrize("snippet", SNIPPETS, ids=str)
 def test_a_block_names_a_language_and_a_program_its_file(snippet: Snippet) -> None:
     assert snippet.language in LANGUAGES, f"write one of {sorted(LANGUAGES)} behind the opening fence"
-    if snippet.language in ("python", "ts", "rust"):
+    if snippet.language in ("python", "ts", "rust") and snippet.document != DOCTESTS:
         assert snippet.name, "write the file's name behind the language"
 
 
@@ -154,6 +156,10 @@ def test_typescript_compiles_and_runs(snippet: Snippet, compiled: Path) -> None:
 
 @pytest.mark.parametrize("snippet", in_language("rust"), ids=str)
 def test_rust_is_an_example_that_is_compiled(snippet: Snippet) -> None:
+    if snippet.document == DOCTESTS:
+        assert 'include_str!("../README.md")' in (ROOT / "core/src/lib.rs").read_text(encoding="utf-8")
+        if not snippet.name:
+            return
     document = Path(snippet.document).stem.lower()
     example = ROOT / "core/examples" / f"{document}_{snippet.name}"
     assert example.read_text(encoding="utf-8") == snippet.code, f"{example.name} and {snippet} differ"
@@ -169,7 +175,7 @@ def test_the_readmes_servers_answer_alike(compiled: Path) -> None:
 
 
 def test_the_readmes_rust_client_succeeds(folder: Path) -> None:
-    (snippet,) = [it for it in in_language("rust") if is_program(it)]
+    (snippet,) = [it for it in in_language("rust") if it.document == "README.md" and is_program(it)]
     assert "assert_eq!(sum, 3)" in snippet.code
     assert run([BINARIES / "readme_client"], folder / "readme") == ""
 
