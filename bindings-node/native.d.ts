@@ -128,6 +128,14 @@ export declare class NativeResponseLimit {
   check(method: string, subject: string | undefined | null, size: number): Rejected | null
 }
 
+export declare class NativeResult {
+  /**
+   * Returns whether the data of a result without structured content is the JSON value in its text. `blocks` is the
+   * number of its content blocks.
+   */
+  static isData(text: string, blocks: number, isError: boolean): boolean
+}
+
 export declare class NativeSchema {
   /** Errors if the schema can't be used; the message names the place in it and the fix. */
   constructor(schema: string)

@@ -16,6 +16,7 @@ mod options;
 mod questions;
 mod reader;
 mod reply;
+mod results;
 mod schema;
 mod served_components;
 mod server;

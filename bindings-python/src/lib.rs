@@ -29,6 +29,7 @@ mod listening;
 mod logs;
 mod options;
 mod response_queue;
+mod results;
 mod pin;
 mod pool;
 mod registration;
@@ -63,6 +64,7 @@ mod _native {
         limits::{RateLimit, ResponseLimit},
         logs::flush_logs,
         options::{check_options, declared_options, name_problem},
+        results::is_data,
         server::{NativeServer, Read, expand, portable, variables},
         serving::{Serving, shut_down, take_stdio},
         test_serving::TestServing,

@@ -12,18 +12,10 @@ export function toolResult(name: string, reply: Reply, output: unknown): ToolRes
   return typed(result, name, checkOf(output, `callTool(${JSON.stringify(name)}), output`));
 }
 
-/** The first characters of arrays, objects, numbers, true, false and null in JSON. */
-const JSON_START = /^\s*[[{\-0-9tfn]/;
-
-/**
- * Returns the same result; where its only content is a text that is JSON, with that value as `data`, so that `data` is the
- * same in revisions without structured content. A quoted string stays text.
- */
+/** Returns the result with the JSON value in its text as `data`, if the core reads it so. */
 function withTextData(result: ToolResult): ToolResult {
-  if (result.content.length !== 1 || !JSON_START.test(result.text)) return result;
-  const parsed = parsedText(result.text);
-  const isExact = typeof parsed?.value !== "number" || !Number.isInteger(parsed.value) || Number.isSafeInteger(parsed.value);
-  return parsed !== undefined && isExact ? withData(result, parsed.value) : result;
+  const isData = native().NativeResult.isData(result.text, result.content.length, result.isError);
+  return isData ? withData(result, JSON.parse(result.text)) : result;
 }
 
 async function typed(result: ToolResult, name: string, check: Validate): Promise<ToolResult> {

@@ -654,6 +654,12 @@ def form_problem(name: str, schema: str) -> str | None:
     type that is asked for.
     """
 
+def is_data(text: str, blocks: SupportsIndex, is_error: bool) -> bool:
+    """
+    Returns whether the data of a result without structured content is the JSON value in its text. `blocks` is the number
+    of its content blocks.
+    """
+
 def name_problem(kind: str, name: str, known: SupportsGetItem[int, str], hint: str | None = None) -> str:
     """
     Returns the problem of a name that is not one of the known names, with the fix.

@@ -85,6 +85,7 @@ struct Inner {
 /// A page of a list.
 #[derive(Clone, Debug, serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub struct PageOf<T> {
     /// The entries of the page.
     pub items: Vec<T>,
@@ -309,17 +310,25 @@ impl Client {
 }
 
 impl ToolResult {
-    /// Deserializes the structured content, or the text of a tool without structured content. Errors if the type does
-    /// not fit.
+    /// Deserializes the structured content. Without structured content, deserializes the JSON value that is the only
+    /// text, or else the text as a string. Errors if the type does not fit.
     pub fn data<T: for<'de> serde::Deserialize<'de>>(&self) -> Result<T, Error> {
         let parsed = match &self.data {
             Some(data) => serde_json::from_str(data.get()),
-            None => serde_json::from_value(serde_json::Value::String(self.text())),
+            None => self.text_data(),
         };
         parsed.map_err(|it| {
             let message = format!("the tool's result does not have the requested type: {it}");
             Error::new(ErrorKind::Misuse, message)
         })
+    }
+
+    /// Deserializes the JSON value in the text, or else the text itself.
+    fn text_data<T: for<'de> serde::Deserialize<'de>>(&self) -> serde_json::Result<T> {
+        let text = self.text();
+        let is_data = peer::is_data(&text, self.result.content.len(), self.result.is_error());
+        let value = is_data.then(|| serde_json::from_str(&text).ok()).flatten();
+        value.map_or_else(|| serde_json::from_value(serde_json::Value::String(text)), Ok)
     }
 
     /// Returns the structured content as JSON, `None` if there is none.

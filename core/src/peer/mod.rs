@@ -3,10 +3,12 @@
 mod pages;
 mod rounds;
 pub mod subscriptions;
+mod text_data;
 mod tools;
 
 pub use pages::{ListKind, Page, Pages};
 pub use rounds::{Round, with_answers};
+pub use text_data::is_data;
 pub use tools::{KnownTools, ParsedToolResult, retain_mirrored};
 
 use crate::{

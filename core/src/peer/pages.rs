@@ -18,6 +18,7 @@ const MAX_BYTES: usize = 64 * 1024 * 1024;
 
 /// The lists of a server.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub enum ListKind {
     Tools,
     Resources,

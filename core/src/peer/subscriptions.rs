@@ -30,6 +30,7 @@ pub struct SubscriptionKey(pub u64);
 
 /// Settings of a subscription.
 #[derive(Clone, Copy, Debug, Default)]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub struct SubscriptionSettings {
     /// The time limit for the server's acknowledgement; `None` means no limit.
     pub timeout: Option<Duration>,

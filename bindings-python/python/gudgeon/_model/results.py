@@ -4,27 +4,6 @@ from .content import Content, EmbeddedResource, _Media, content_from_dict, conte
 from .value import REQUIRED, Value, each, plain, read_object, string, unbase64
 
 
-def _json_in(content):
-    """Returns the JSON value that the only text block holds, or else the text.
-
-    A quoted string stays text, and so does a number that not every language represents.
-    """
-    text = text_of(content)
-    if len(content) != 1 or text.lstrip()[:1] not in _JSON_STARTS:
-        return text
-    from msgspec.json import decode
-
-    try:
-        value = decode(text)
-    except (ValueError, RecursionError):
-        return text
-    return text if isinstance(value, int) and abs(value) > 2**53 else value
-
-
-# What arrays, objects, numbers, true, false and null begin with.
-_JSON_STARTS = frozenset("[{-0123456789tfn")
-
-
 class ToolResult(Value):
     """A tool's result; a handler may return one to set every part of it.
 
@@ -74,9 +53,16 @@ class ToolResult(Value):
         """
         if "_data" in self.__dict__:
             return self.__dict__["_data"]
-        if self.structured_content is not None or self.is_error:
-            return self.text if self.structured_content is None else self.structured_content
-        return _json_in(self.content)
+        if self.structured_content is not None:
+            return self.structured_content
+        from .._native import is_data
+
+        text = self.text
+        if not is_data(text, len(self.content), self.is_error):
+            return text
+        from msgspec.json import decode
+
+        return decode(text)
 
     @property
     def text(self):
