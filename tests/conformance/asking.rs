@@ -258,7 +258,7 @@ async fn contextual(ctx: Context) -> Result<String, ToolError> {
 
 fn request(prompt: &str, max_tokens: u64) -> CreateMessageRequestParams {
     let messages = vec![SamplingMessage::user(prompt)];
-    CreateMessageRequestParams { messages, max_tokens, ..CreateMessageRequestParams::default() }
+    CreateMessageRequestParams::new(messages, max_tokens)
 }
 
 fn text(result: &CreateMessageResult) -> String {

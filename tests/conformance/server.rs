@@ -13,9 +13,7 @@ use gudgeon::{
     Audio, Context, Image, List, Prompt, Registry, Resource, SchemaProfile, Server, Tool,
     ToolError,
     error::Error,
-    protocol::{
-        ContentBlock, EmbeddedResource, PromptMessage, ResourceContents, Role, TextResourceContents,
-    },
+    protocol::{ContentBlock, PromptMessage, ResourceContents, Role, TextResourceContents},
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -82,7 +80,7 @@ fn content(server: Server) -> Server {
                 vec![
                     ContentBlock::from("Multiple content types test:"),
                     pixel().into(),
-                    embedded(uri, "application/json", text).into(),
+                    embedded(uri, "application/json", text),
                 ]
             })
             .description("Returns a text, a picture and a resource."),
@@ -102,14 +100,10 @@ fn bytes(base64: &str) -> Vec<u8> {
     STANDARD.decode(base64).unwrap_or_default()
 }
 
-fn embedded(uri: impl Into<String>, mime_type: &str, text: &str) -> EmbeddedResource {
-    let contents = TextResourceContents {
-        uri: uri.into(),
-        mime_type: Some(mime_type.into()),
-        text: text.into(),
-        meta: None,
-    };
-    EmbeddedResource { resource: ResourceContents::Text(contents), annotations: None, meta: None }
+fn embedded(uri: impl Into<String>, mime_type: &str, text: &str) -> ContentBlock {
+    let mut contents = TextResourceContents::new(uri, text);
+    contents.mime_type = Some(mime_type.into());
+    ContentBlock::resource(ResourceContents::Text(contents))
 }
 
 // ── what a call tells while it runs ──────────────────────────────────────────────────────────────
@@ -351,5 +345,5 @@ async fn embed(Embedding { resource_uri }: Embedding) -> Vec<PromptMessage> {
 }
 
 fn said(content: impl Into<ContentBlock>) -> PromptMessage {
-    PromptMessage { role: Role::User, content: content.into() }
+    PromptMessage::new(Role::User, content)
 }

@@ -103,31 +103,30 @@ impl Options {
 
 impl Given {
     fn http(self) -> HttpOptions {
-        let usual = HttpOptions::default();
+        let (usual, mut options) = (HttpOptions::default(), HttpOptions::default());
         let time = |given: Option<f64>, usual| given.map_or(usual, Duration::from_secs_f64);
-        HttpOptions {
-            public_url: self.public_url,
-            allowed_origins: self.allowed_origins.unwrap_or_default(),
-            allowed_hosts: self.allowed_hosts.unwrap_or_default(),
-            cors: match self.cors {
-                None | Some(GivenCors::Any(false)) => Cors::Off,
-                Some(GivenCors::Any(true)) => Cors::Any,
-                Some(GivenCors::Origins(origins)) => Cors::Origins(origins),
-            },
-            legacy_sse: self.legacy_sse.unwrap_or(true),
-            max_body: self.max_body.unwrap_or(usual.max_body),
-            max_sessions: self.max_sessions.unwrap_or(usual.max_sessions),
-            max_streams: self.max_streams.unwrap_or(usual.max_streams),
-            max_in_flight: self.max_in_flight.unwrap_or(usual.max_in_flight),
-            max_headers: self.max_headers.unwrap_or(usual.max_headers),
-            header_timeout: time(self.header_timeout, usual.header_timeout),
-            idle_timeout: time(self.idle_timeout, usual.idle_timeout),
-            session_idle: time(self.session_idle, usual.session_idle),
-            keep_alive: time(self.keep_alive, usual.keep_alive),
-            event_store: self.event_store.unwrap_or(usual.event_store),
-            tls: self.tls,
-            shutdown_grace: time(self.shutdown_grace, usual.shutdown_grace),
-        }
+        options.public_url = self.public_url;
+        options.allowed_origins = self.allowed_origins.unwrap_or_default();
+        options.allowed_hosts = self.allowed_hosts.unwrap_or_default();
+        options.cors = match self.cors {
+            None | Some(GivenCors::Any(false)) => Cors::Off,
+            Some(GivenCors::Any(true)) => Cors::Any,
+            Some(GivenCors::Origins(origins)) => Cors::Origins(origins),
+        };
+        options.legacy_sse = self.legacy_sse.unwrap_or(true);
+        options.max_body = self.max_body.unwrap_or(usual.max_body);
+        options.max_sessions = self.max_sessions.unwrap_or(usual.max_sessions);
+        options.max_streams = self.max_streams.unwrap_or(usual.max_streams);
+        options.max_in_flight = self.max_in_flight.unwrap_or(usual.max_in_flight);
+        options.max_headers = self.max_headers.unwrap_or(usual.max_headers);
+        options.header_timeout = time(self.header_timeout, usual.header_timeout);
+        options.idle_timeout = time(self.idle_timeout, usual.idle_timeout);
+        options.session_idle = time(self.session_idle, usual.session_idle);
+        options.keep_alive = time(self.keep_alive, usual.keep_alive);
+        options.event_store = self.event_store.unwrap_or(usual.event_store);
+        options.tls = self.tls;
+        options.shutdown_grace = time(self.shutdown_grace, usual.shutdown_grace);
+        options
     }
 }
 

@@ -30,6 +30,7 @@ use crate::{
 
 /// An unsolicited event.
 #[derive(Clone, Debug)]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub enum Event {
     Log(LogMessage),
     ListChanged(ListKind),

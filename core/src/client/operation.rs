@@ -1,6 +1,10 @@
 //! All operations of a client behind one entry point with JSON in and out, as used by the bindings.
 
-use std::{fmt, sync::PoisonError, time::Duration};
+use std::{
+    fmt,
+    sync::{Arc, PoisonError},
+    time::Duration,
+};
 
 use serde_json::Value;
 
@@ -17,6 +21,7 @@ use crate::{
 
 /// An operation. All `Raw` values are JSON objects.
 #[derive(Clone, Debug)]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub enum Operation {
     /// Lists all pages; the result is a JSON array.
     List(ListKind),
@@ -62,6 +67,7 @@ pub enum Operation {
 
 /// Options of an operation; [`Client::options`] returns the client's defaults.
 #[derive(Clone)]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub struct CallOptions {
     /// The time limit without a response or progress; `None` means no limit. It is suspended while the user answers
     /// the server's questions.
@@ -75,8 +81,49 @@ pub struct CallOptions {
     pub raise_on_error: bool,
 }
 
+impl CallOptions {
+    /// Sets the time limit without a response or progress.
+    #[must_use]
+    pub fn timeout(mut self, timeout: Option<Duration>) -> Self {
+        self.timeout = timeout;
+        self
+    }
+
+    /// Sets the total time limit, regardless of progress.
+    #[must_use]
+    pub fn max_timeout(mut self, timeout: Option<Duration>) -> Self {
+        self.max_timeout = timeout;
+        self
+    }
+
+    /// Registers a callback for the progress of the call. It must not block.
+    #[must_use]
+    pub fn on_progress(
+        mut self,
+        callback: impl Fn(super::Progress) + Send + Sync + 'static,
+    ) -> Self {
+        self.on_progress = Some(Arc::new(callback));
+        self
+    }
+
+    /// Sets members for the request's `_meta`, a JSON object.
+    #[must_use]
+    pub fn meta(mut self, meta: Raw) -> Self {
+        self.meta = Some(meta);
+        self
+    }
+
+    /// Sets whether a tool result with `isError` becomes an error.
+    #[must_use]
+    pub fn raise_on_error(mut self, raise: bool) -> Self {
+        self.raise_on_error = raise;
+        self
+    }
+}
+
 /// The outcome of an operation.
 #[derive(Clone, Debug)]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub struct Reply {
     /// The server's result, or the JSON that the operation defines.
     pub result: Raw,

@@ -7,6 +7,7 @@ use crate::{error::Error, peer, protocol::InputRequiredResult};
 
 /// The outcome of a round.
 #[derive(Clone, Debug)]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub enum ToolRound {
     /// The final result.
     Done(ToolResult),

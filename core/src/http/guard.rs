@@ -43,6 +43,7 @@ pub struct Arrival {
 
 /// Which web pages may read the answers.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub enum Cors {
     #[default]
     Off,

@@ -37,6 +37,7 @@ pub struct EmptyResult {
 /// The type of a result: the final answer, or a request for more input (spec: Multi Round-Trip Requests).
 #[derive(Clone, Debug, Default, Eq, PartialEq, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub enum ResultType {
     #[default]
     Complete,
@@ -48,6 +49,7 @@ pub enum ResultType {
 /// The sender or the recipient of a message in a conversation (spec: Common Types).
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub enum Role {
     User,
     Assistant,

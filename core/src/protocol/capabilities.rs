@@ -6,6 +6,7 @@ use super::{Members, Raw};
 
 /// Capabilities of a client (spec: Capabilities).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub struct ClientCapabilities {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub experimental: Option<Members<Raw>>,
@@ -24,6 +25,7 @@ pub struct ClientCapabilities {
 
 /// Capabilities of a server (spec: Capabilities).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub struct ServerCapabilities {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub experimental: Option<Members<Raw>>,
@@ -47,6 +49,7 @@ pub struct ServerCapabilities {
 /// Declares that a client has roots and, before 2026-07-28, whether it notifies of changes to them (spec: Roots).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub struct RootsCapability {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub list_changed: Option<bool>,
@@ -54,6 +57,7 @@ pub struct RootsCapability {
 
 /// The features of sampling that a client supports (spec: Sampling).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub struct SamplingCapability {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context: Option<Raw>,
@@ -63,6 +67,7 @@ pub struct SamplingCapability {
 
 /// The modes of elicitation that a client supports; with neither given, `form` is supported (spec: Elicitation).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub struct ElicitationCapability {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub form: Option<Raw>,
@@ -73,6 +78,7 @@ pub struct ElicitationCapability {
 /// Declares that a server has tools or prompts, and whether it notifies of changes to them (spec: Tools, Prompts).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub struct ListCapability {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub list_changed: Option<bool>,
@@ -81,6 +87,7 @@ pub struct ListCapability {
 /// Declares that a server has resources, and of which changes it notifies (spec: Resources).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub struct ResourcesCapability {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subscribe: Option<bool>,

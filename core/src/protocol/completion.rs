@@ -68,10 +68,18 @@ pub struct CompleteResult {
 /// Completion values, at most 100 (spec: Completion).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub struct Completion {
     pub values: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub total: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub has_more: Option<bool>,
+}
+
+impl Completion {
+    /// Creates a completion with these values, best first; set fields for more.
+    pub fn new(values: Vec<String>) -> Self {
+        Self { values, ..Self::default() }
+    }
 }

@@ -10,6 +10,7 @@ use super::{Raw, Resource, ResourceContents, Role, base::even_null};
 /// A content block (spec: Content).
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub enum ContentBlock {
     Text(TextContent),
     Image(ImageContent),
@@ -27,6 +28,7 @@ pub enum ContentBlock {
 
 /// Text (spec: Content).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub struct TextContent {
     pub text: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -38,6 +40,7 @@ pub struct TextContent {
 /// An image in base64 (spec: Content).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub struct ImageContent {
     pub data: String,
     pub mime_type: String,
@@ -50,6 +53,7 @@ pub struct ImageContent {
 /// Audio in base64 (spec: Content).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub struct AudioContent {
     pub data: String,
     pub mime_type: String,
@@ -61,6 +65,7 @@ pub struct AudioContent {
 
 /// A resource with its contents (spec: Content).
 #[derive(Clone, Debug, Deserialize, Serialize)]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub struct EmbeddedResource {
     pub resource: ResourceContents,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -71,6 +76,7 @@ pub struct EmbeddedResource {
 
 /// A model's request to call a tool (spec: Sampling).
 #[derive(Clone, Debug, Deserialize, Serialize)]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub struct ToolUseContent {
     pub id: String,
     pub name: String,
@@ -97,6 +103,7 @@ pub struct ToolResultContent {
 /// The audience, priority and age of a content block or resource (spec: Annotations).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub struct Annotations {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub audience: Option<Vec<Role>>,

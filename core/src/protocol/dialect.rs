@@ -6,6 +6,7 @@ use crate::error::Error;
 
 /// A description of the protocol that is not a dated revision.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub enum Dialect {
     /// The description with semantic versions, 0.1.0 to 0.7.0.
     V0_7,

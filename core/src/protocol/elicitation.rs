@@ -16,6 +16,7 @@ pub enum ElicitRequestParams {
 /// Params of a form elicitation (spec: Elicitation).
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub struct ElicitRequestFormParams {
     pub message: String,
     /// A JSON Schema that [`FormSchema`](super::FormSchema) can represent.
@@ -30,6 +31,7 @@ pub struct ElicitRequestFormParams {
 /// Params of a URL elicitation (spec: Elicitation).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub struct ElicitRequestUrlParams {
     pub message: String,
     pub url: String,
@@ -53,6 +55,7 @@ impl ElicitRequestUrlParams {
 /// Result of `elicitation/create` (spec: Elicitation).
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub struct ElicitResult {
     pub action: ElicitAction,
     /// The form's fields as a JSON object; present only for an accepted form.
@@ -64,9 +67,17 @@ pub struct ElicitResult {
     pub meta: Option<Raw>,
 }
 
+impl ElicitResult {
+    /// Creates an answer; `content` is a JSON object with the form's fields.
+    pub fn new(action: ElicitAction, content: Option<Raw>) -> Self {
+        Self { action, content, result_type: None, meta: None }
+    }
+}
+
 /// The user's decision (spec: Elicitation).
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub enum ElicitAction {
     Accept,
     Decline,
@@ -85,8 +96,15 @@ pub struct ElicitationCompleteNotificationParams {
 /// The data of error -32042: the URLs to visit before the request is repeated, in 2025-11-25 only (spec:
 /// Elicitation).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub struct UrlElicitationRequiredData {
     pub elicitations: Vec<ElicitRequestParams>,
+}
+
+impl UrlElicitationRequiredData {
+    pub fn new(elicitations: Vec<ElicitRequestParams>) -> Self {
+        Self { elicitations }
+    }
 }
 
 impl Error {

@@ -11,6 +11,7 @@ use super::{Members, Raw};
 /// The schema of a form: an object with primitive fields (spec: Elicitation).
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(tag = "type", rename = "object")]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub struct FormSchema {
     #[serde(rename = "$schema", skip_serializing_if = "Option::is_none")]
     pub schema: Option<String>,
@@ -22,6 +23,7 @@ pub struct FormSchema {
 /// The schema of one field, called `PrimitiveSchemaDefinition` in the specification (spec: Elicitation).
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "type")]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub enum FieldSchema {
     #[serde(rename = "string")]
     String(StringSchema),
@@ -43,6 +45,7 @@ pub enum FieldSchema {
 /// A string field (spec: Elicitation).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub struct StringSchema {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
@@ -61,6 +64,7 @@ pub struct StringSchema {
 
 /// A number field (spec: Elicitation).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub struct NumberSchema {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
@@ -76,6 +80,7 @@ pub struct NumberSchema {
 
 /// A boolean field (spec: Elicitation).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub struct BooleanSchema {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
@@ -88,6 +93,7 @@ pub struct BooleanSchema {
 /// A single choice: plain values, values with titles, or the older pair of lists (spec: Elicitation).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub struct SingleSelectSchema {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
@@ -107,6 +113,7 @@ pub struct SingleSelectSchema {
 /// A multiple choice (spec: Elicitation).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub struct MultiSelectSchema {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
@@ -124,6 +131,7 @@ pub struct MultiSelectSchema {
 /// The options of a multiple choice: plain values, or values with titles (spec: Elicitation).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub struct Choices {
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
@@ -135,6 +143,7 @@ pub struct Choices {
 
 /// An option: its value and the title to display (spec: Elicitation).
 #[derive(Clone, Debug, Deserialize, Serialize)]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub struct Choice {
     #[serde(rename = "const")]
     pub value: String,

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 /// The name and version of a client or server (spec: Common Types).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub struct Implementation {
     pub name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -22,6 +23,7 @@ pub struct Implementation {
 /// An icon to display beside a name (spec: Icons).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub struct Icon {
     pub src: String,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -16,6 +16,7 @@ use super::{
 /// Requests).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub struct InputRequiredResult {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result_type: Option<ResultType>,
@@ -41,6 +42,7 @@ pub struct Question {
 
 /// A question (spec: Multi Round-Trip Requests).
 #[derive(Clone, Debug)]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub enum InputRequest {
     CreateMessage(CreateMessageRequestParams),
     ListRoots(RequestParams),

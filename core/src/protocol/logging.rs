@@ -8,6 +8,7 @@ use crate::error::Error;
 /// The severity of a log message as in RFC 5424, ordered by increasing severity (spec: Logging).
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub enum LoggingLevel {
     Debug,
     Info,

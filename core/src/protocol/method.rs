@@ -89,6 +89,7 @@ methods! {
 
 /// A method of the specification, or the name of a method that a vendor or an extension registered.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub enum MethodName {
     Standard(Method),
     Vendor(Box<str>),

@@ -16,6 +16,7 @@ pub struct PaginatedRequestParams {
 /// The audience that a cached result may be shown to (spec: Caching).
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub enum CacheScope {
     Public,
     Private,

@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 /// principal is never shown to another.
 #[derive(Clone, Debug, Default, Deserialize, Eq, Hash, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub struct Principal {
     /// The subject's id, as its issuer names it.
     pub subject: String,

@@ -6,6 +6,7 @@ use super::{CacheScope, ContentBlock, Icon, Members, Raw, ResultType, Role};
 
 /// A prompt of a server (spec: Prompts).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub struct Prompt {
     pub name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -22,6 +23,7 @@ pub struct Prompt {
 
 /// An argument of a prompt (spec: Prompts).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub struct PromptArgument {
     pub name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -67,6 +69,7 @@ pub struct GetPromptRequestParams {
 /// Result of `prompts/get` (spec: Prompts).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub struct GetPromptResult {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
@@ -79,6 +82,7 @@ pub struct GetPromptResult {
 
 /// A message of a prompt (spec: Prompts).
 #[derive(Clone, Debug, Deserialize, Serialize)]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub struct PromptMessage {
     pub role: Role,
     pub content: ContentBlock,
@@ -97,6 +101,10 @@ impl PromptArgument {
 }
 
 impl PromptMessage {
+    pub fn new(role: Role, content: impl Into<ContentBlock>) -> Self {
+        Self { role, content: content.into() }
+    }
+
     pub fn user(text: impl Into<String>) -> Self {
         Self { role: Role::User, content: ContentBlock::text(text) }
     }

@@ -101,6 +101,7 @@ pub struct CompleteRequest {
 
 /// The prompt or resource whose argument is to be completed.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub enum CompletionTarget {
     Prompt(String),
     /// The URI or URI template of a resource.

@@ -7,6 +7,7 @@ use super::{Annotations, CacheScope, Icon, Members, Raw, ResultType};
 /// A resource of a server, or the target of a resource link (spec: Resources).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub struct Resource {
     pub uri: String,
     pub name: String,
@@ -30,6 +31,7 @@ pub struct Resource {
 /// A URI template that describes many resources (spec: Resource Templates).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub struct ResourceTemplate {
     /// A URI template of RFC 6570.
     pub uri_template: String,
@@ -59,6 +61,7 @@ pub enum ResourceContents {
 /// Textual contents of a resource (spec: Resources).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub struct TextResourceContents {
     pub uri: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -71,6 +74,7 @@ pub struct TextResourceContents {
 /// Binary contents of a resource, in base64 (spec: Resources).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub struct BlobResourceContents {
     pub uri: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -130,6 +134,7 @@ pub struct ReadResourceRequestParams {
 /// Result of `resources/read` (spec: Resources).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub struct ReadResourceResult {
     pub contents: Vec<ResourceContents>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -178,10 +183,16 @@ impl ResourceTemplate {
     }
 }
 
+impl TextResourceContents {
+    /// Creates contents; set fields for more.
+    pub fn new(uri: impl Into<String>, text: impl Into<String>) -> Self {
+        Self { uri: uri.into(), text: text.into(), ..Self::default() }
+    }
+}
+
 impl ResourceContents {
     pub fn text(uri: impl Into<String>, text: impl Into<String>) -> Self {
-        let (uri, text) = (uri.into(), text.into());
-        Self::Text(TextResourceContents { uri, text, ..TextResourceContents::default() })
+        Self::Text(TextResourceContents::new(uri, text))
     }
 
     /// Creates binary contents; `blob` is base64.

@@ -4,6 +4,7 @@ use crate::error::Error;
 
 /// A dated MCP revision. Ordering follows publication.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub enum Revision {
     V2024_11_05,
     V2025_03_26,

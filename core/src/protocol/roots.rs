@@ -17,6 +17,7 @@ pub struct ListRootsResult {
 
 /// A directory or file (spec: Roots).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub struct Root {
     /// A `file://` URI.
     pub uri: String,

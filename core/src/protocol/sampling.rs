@@ -8,6 +8,7 @@ use super::{ContentBlock, Raw, ResultType, Role, TaskMetadata, Tool};
 /// Params of `sampling/createMessage` (spec: Sampling).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub struct CreateMessageRequestParams {
     pub messages: Vec<SamplingMessage>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -37,6 +38,7 @@ pub struct CreateMessageRequestParams {
 
 /// A message of a conversation with a model (spec: Sampling).
 #[derive(Clone, Debug, Deserialize, Serialize)]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub struct SamplingMessage {
     pub role: Role,
     pub content: SamplingContent,
@@ -47,6 +49,7 @@ pub struct SamplingMessage {
 /// The content of a message: a single block or, since 2025-11-25, a list of blocks (spec: Sampling).
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub enum SamplingContent {
     One(Box<ContentBlock>),
     Many(Vec<ContentBlock>),
@@ -55,6 +58,7 @@ pub enum SamplingContent {
 /// Preferences for the choice of a model (spec: Sampling).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub struct ModelPreferences {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hints: Option<Vec<ModelHint>>,
@@ -69,6 +73,7 @@ pub struct ModelPreferences {
 
 /// The name of a model or a part of it (spec: Sampling).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub struct ModelHint {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
@@ -77,6 +82,7 @@ pub struct ModelHint {
 /// The servers whose context is included in the prompt (spec: Sampling).
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub enum IncludeContext {
     None,
     ThisServer,
@@ -85,6 +91,7 @@ pub enum IncludeContext {
 
 /// The model's use of tools (spec: Sampling).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub struct ToolChoice {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<ToolChoiceMode>,
@@ -93,6 +100,7 @@ pub struct ToolChoice {
 /// The values of [`ToolChoice`] (spec: Sampling).
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub enum ToolChoiceMode {
     Auto,
     Required,
@@ -102,6 +110,7 @@ pub enum ToolChoiceMode {
 /// Result of `sampling/createMessage` (spec: Sampling).
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub struct CreateMessageResult {
     pub role: Role,
     pub content: SamplingContent,
@@ -113,6 +122,33 @@ pub struct CreateMessageResult {
     pub result_type: Option<ResultType>,
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<Raw>,
+}
+
+impl CreateMessageRequestParams {
+    /// Creates a request without options; set fields for more.
+    pub fn new(messages: Vec<SamplingMessage>, max_tokens: u64) -> Self {
+        Self { messages, max_tokens, ..Self::default() }
+    }
+}
+
+impl CreateMessageResult {
+    /// Creates a model's answer; set fields for more.
+    pub fn new(model: impl Into<String>, content: impl Into<SamplingContent>) -> Self {
+        Self {
+            role: Role::Assistant,
+            content: content.into(),
+            model: model.into(),
+            stop_reason: None,
+            result_type: None,
+            meta: None,
+        }
+    }
+}
+
+impl ModelHint {
+    pub fn new(name: impl Into<String>) -> Self {
+        Self { name: Some(name.into()) }
+    }
 }
 
 impl SamplingMessage {

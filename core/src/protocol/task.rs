@@ -20,6 +20,7 @@ pub struct TaskMetadata {
 /// A tool's support for being called as a task (spec 2025-11-25: Tasks).
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub struct ToolExecution {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task_support: Option<TaskSupport>,
@@ -28,6 +29,7 @@ pub struct ToolExecution {
 /// The values of [`ToolExecution`] (spec 2025-11-25: Tasks).
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub enum TaskSupport {
     Forbidden,
     Optional,

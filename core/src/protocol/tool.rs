@@ -10,6 +10,7 @@ use super::{
 /// A tool of a server (spec: Tools).
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub struct Tool {
     pub name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -35,6 +36,7 @@ pub struct Tool {
 /// Hints about a tool's behaviour; they come from the server and must not be trusted blindly (spec: Tools).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub struct ToolAnnotations {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
@@ -86,6 +88,7 @@ pub struct CallToolRequestParams {
 /// Result of `tools/call` (spec: Tools).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub struct CallToolResult {
     #[serde(default)]
     pub content: Vec<ContentBlock>,

@@ -47,6 +47,7 @@ const MAX_DEPTH: usize = 256;
 
 /// The form in which schemas are published.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub enum SchemaProfile {
     /// Without `$ref`, for hosts with limited support.
     #[default]

@@ -57,6 +57,7 @@ pub trait Arguments<Kind>: Sized + Send {
 
 /// The input of a completion handler.
 #[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub struct CompletionInput {
     /// The text typed so far.
     pub value: String,

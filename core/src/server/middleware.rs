@@ -17,6 +17,7 @@ use crate::router::{self, Failure, MiddlewareFrame, Reply};
 
 /// A request as seen by middleware.
 #[derive(Clone, Debug)]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub struct Request {
     /// The method, such as `tools/call`.
     pub method: String,

@@ -31,15 +31,12 @@ async fn main() -> Result<(), Error> {
     let port = words.next().ok_or_else(|| Error::misuse("bench-server PORT [OPTIONS]"))?;
     let given: Given = serde_json::from_str(words.next().as_deref().unwrap_or("{}"))
         .map_err(|error| Error::misuse(error.to_string()))?;
-    let usual = HttpOptions::default();
+    let (usual, mut options) = (HttpOptions::default(), HttpOptions::default());
     let time = |given: Option<f64>, usual| given.map_or(usual, Duration::from_secs_f64);
-    let options = HttpOptions {
-        max_sessions: given.max_sessions.unwrap_or(usual.max_sessions),
-        session_idle: time(given.session_idle, usual.session_idle),
-        idle_timeout: time(given.idle_timeout, usual.idle_timeout),
-        keep_alive: time(given.keep_alive, usual.keep_alive),
-        ..usual
-    };
+    options.max_sessions = given.max_sessions.unwrap_or(usual.max_sessions);
+    options.session_idle = time(given.session_idle, usual.session_idle);
+    options.idle_timeout = time(given.idle_timeout, usual.idle_timeout);
+    options.keep_alive = time(given.keep_alive, usual.keep_alive);
     Server::new("bench")
         .tool("echo", |Echo { text }: Echo| async move { text })
         // There is nothing to collect.

@@ -151,6 +151,7 @@ pub struct Ask {
 
 /// A notification of a server.
 #[derive(Clone, Debug)]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub struct LogMessage {
     pub level: LoggingLevel,
     pub logger: Option<String>,
@@ -159,6 +160,7 @@ pub struct LogMessage {
 
 /// The description that a server gave of itself.
 #[derive(Clone, Debug)]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub struct ServerIdentity {
     /// The server's `Implementation`; the name is "" if the server gives none.
     pub info: Implementation,

@@ -103,10 +103,12 @@ async fn summarize(PathArgs { path }: PathArgs, ctx: Context) -> Result<String, 
 }
 
 async fn paths(typed: String, ctx: Context) -> Result<Completion, ToolError> {
-    let mut values = index(&ctx)?.complete(&typed);
-    let total = values.len();
-    values.truncate(100);
-    Ok(Completion { has_more: Some(total > values.len()), total: Some(total as u64), values })
+    let mut completion = Completion::new(index(&ctx)?.complete(&typed));
+    let total = completion.values.len();
+    completion.values.truncate(100);
+    completion.has_more = Some(total > completion.values.len());
+    completion.total = Some(total as u64);
+    Ok(completion)
 }
 
 #[tokio::main]

@@ -98,7 +98,7 @@ fn reserve() -> Result<u32, ToolError> {
 
 fn question() -> CreateMessageRequestParams {
     let messages = vec![SamplingMessage::user("What is the capital of France?")];
-    CreateMessageRequestParams { messages, max_tokens: 10, ..CreateMessageRequestParams::default() }
+    CreateMessageRequestParams::new(messages, 10)
 }
 
 fn text(result: &CreateMessageResult) -> String {

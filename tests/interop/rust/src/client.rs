@@ -173,12 +173,7 @@ fn described(result: &ToolResult) -> Value {
 }
 
 async fn changes(client: &Client, step: &Value) -> Result<Value, Error> {
-    let filter = SubscriptionFilter {
-        tools_list_changed: Some(true),
-        resources_list_changed: Some(true),
-        prompts_list_changed: Some(true),
-        ..SubscriptionFilter::default()
-    };
+    let filter = SubscriptionFilter::default().tools().resources().prompts();
     let mut told = client.subscribe(filter.uri(text(step, "uri"))).await?;
     for name in ["touch", "grow"] {
         client.call_tool(name, json!({})).await?;

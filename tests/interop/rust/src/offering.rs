@@ -200,17 +200,13 @@ fn more(answer: bool) -> Result<&'static str, ToolError> {
 
 async fn delegate(ctx: Context) -> Result<String, ToolError> {
     let add = ModelsTool::new("add", to_raw_value(&json!({"type": "object"}))?);
-    let request = CreateMessageRequestParams {
-        messages: vec![SamplingMessage::user("Add 2 and 3.")],
-        max_tokens: 10,
-        tools: Some(vec![add]),
-        model_preferences: Some(ModelPreferences {
-            hints: Some(vec![ModelHint { name: Some("small".into()) }]),
-            cost_priority: Some(1.into()),
-            ..ModelPreferences::default()
-        }),
-        ..CreateMessageRequestParams::default()
-    };
+    let mut preferences = ModelPreferences::default();
+    preferences.hints = Some(vec![ModelHint::new("small")]);
+    preferences.cost_priority = Some(1.into());
+    let messages = vec![SamplingMessage::user("Add 2 and 3.")];
+    let mut request = CreateMessageRequestParams::new(messages, 10);
+    request.tools = Some(vec![add]);
+    request.model_preferences = Some(preferences);
     let result = ctx.sample(request).await?;
     let types = result.content.blocks().iter().map(|it| json!(it)["type"].clone());
     Ok(types.filter_map(|it| it.as_str().map(ToOwned::to_owned)).collect::<Vec<_>>().join(" "))
@@ -221,7 +217,7 @@ async fn gate() -> Result<String, ToolError> {
         "mode": "url", "elicitationId": "gate", "message": "Please sign in", "url": "https://example.com/in",
     });
     let elicitations = vec![serde_json::from_value::<ElicitRequestParams>(page)?];
-    let data = UrlElicitationRequiredData { elicitations };
+    let data = UrlElicitationRequiredData::new(elicitations);
     Err(ToolError::protocol(-32042, "sign in first", Some(data)))
 }
 

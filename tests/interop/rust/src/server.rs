@@ -74,7 +74,7 @@ async fn log(ctx: Context) -> &'static str {
 }
 
 async fn link() -> ResourceLink {
-    ResourceLink { uri: "interop://about".into(), name: "about".into(), ..ResourceLink::default() }
+    ResourceLink::new("interop://about", "about")
 }
 
 async fn names(typed: String) -> Vec<&'static str> {
@@ -110,7 +110,7 @@ fn changing(server: Server) -> Server {
 #[tokio::main]
 async fn main() -> Result<(), Error> {
     let server = Server::new("interop")
-        .http(HttpOptions { legacy_sse: true, ..HttpOptions::default() })
+        .http(HttpOptions::default().legacy_sse(true))
         .version("1.0.0")
         .page_size(7)
         .list_ttl(Duration::from_secs(7))
