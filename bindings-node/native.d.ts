@@ -2,10 +2,8 @@
 /* eslint-disable */
 
 export declare class NativeClient {
-  /** Starts a program and connects to it; the outcome is the reply to request 0. */
-  static startCommand(command: string, settings: string, wake: () => void): NativeClient
-  /** Connects to a URL. `headers` is a JSON array of names with their values. */
-  static reachUrl(url: string, headers: string, settings: string, wake: () => void): NativeClient
+  /** Connects to a URL, or starts a program and connects to it; the outcome is the reply to request 0. */
+  static reach(place: string, settings: string, wake: () => void): NativeClient
   /** Connects to the other end of a stream served in this process. */
   static joinStream(stream: NativeShell, name: string, settings: string, wake: () => void): NativeClient
   /** Connects to the other end of a new stream, which `takePeer` returns. */
@@ -15,7 +13,7 @@ export declare class NativeClient {
   /** Returns the next batch, or null if nothing waits. */
   takeBatch(): string | null
   /** Sends a request; its outcome arrives under this number. */
-  request(number: number, what: string, params: string, options?: string | undefined | null): void
+  request(number: number, what: string, params: string, options: string | undefined | null, wantsProgress: boolean): void
   /** Cancels a request. */
   cancel(number: number): void
   /** Subscribes to a filter, as on the wire; the number identifies the subscription from then on. */

@@ -22,7 +22,7 @@ import { toolResult } from "./client/result.js";
 import { Subscribing } from "./client/subscription.js";
 import { headersOf, reach, type Reached } from "./client/target.js";
 import { type ToolCall, toolCall, type ToolCallArguments } from "./client/tool-call.js";
-import { ClientWire, type Facts, milliseconds, type Reply } from "./client/wire.js";
+import { ClientWire, type Facts, type Reply, withoutLimit } from "./client/wire.js";
 
 type Wire = Record<string, unknown>;
 
@@ -364,19 +364,17 @@ const NONE = {};
 function settingsOf(options: ClientOptions, place: string): string {
   const { revision = "auto", timeoutMs, maxTimeoutMs, clientInfo, maxMessage, maxRounds, validate, roots } = options;
   const asked = revision === "auto" ? undefined : typeof revision === "string" ? [revision] : revision;
+  const { onLog: log, onListChanged: changed, onElicit: elicit, onSample: sample } = options;
+  const callbacks = { log, changed, elicit, sample, roots };
   const settings = {
     revisions: asked,
-    timeoutMs: milliseconds(timeoutMs),
-    maxTimeoutMs: milliseconds(maxTimeoutMs),
+    timeoutMs: withoutLimit(timeoutMs),
+    maxTimeoutMs: withoutLimit(maxTimeoutMs),
     clientInfo,
     maxMessage,
     maxRounds,
     validate,
-    logs: options.onLog !== undefined,
-    hearsLists: options.onListChanged !== undefined,
-    elicits: options.onElicit !== undefined,
-    samples: options.onSample !== undefined,
-    asksRoots: typeof roots === "function",
+    callbacks: Object.entries(callbacks).flatMap(([name, callback]) => (typeof callback === "function" ? [name] : [])),
     roots: roots === undefined || typeof roots === "function" ? undefined : rootsToWire(roots),
   };
   return toJson(settings, `${place}, the options`);

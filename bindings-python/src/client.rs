@@ -2,6 +2,10 @@
 
 use std::{
     collections::HashMap,
+    os::{
+        fd::{BorrowedFd, OwnedFd},
+        unix::net::UnixStream,
+    },
     sync::{
         Arc, Mutex,
         atomic::{AtomicU64, Ordering},
@@ -9,6 +13,10 @@ use std::{
 };
 
 use gudgeon::{
+    bindings::{
+        client_operation::{apply_options, operation},
+        client_settings::{ClientSettings, Place, stream_target},
+    },
     client::{
         Answerer, BoxFuture, CallOptions, Client, Event, Operation, Question, SubscriptionSettings,
         refusal,
@@ -23,7 +31,6 @@ use tokio::{sync::oneshot, task::AbortHandle};
 use crate::{
     client_error::error_json,
     client_mailbox::{Content, Letters, Mailbox},
-    client_options::{How, Options, Order, Place, duplicate},
     client_runtime::{remember, runtime},
     client_subscriptions::Held,
     error::raise,
@@ -38,7 +45,7 @@ static NEXT: AtomicU64 = AtomicU64::new(1);
 #[derive(Debug)]
 pub(crate) struct NativeClient {
     shared: Arc<Connected>,
-    options: Options,
+    options: ClientSettings,
     process: u32,
 }
 
@@ -58,7 +65,7 @@ pub(crate) struct Connected {
 impl NativeClient {
     #[new]
     fn new(options: &[u8]) -> PyResult<Self> {
-        let options: Options = read(options)?;
+        let options = ClientSettings::parse(options).map_err(|it| raise(&it))?;
         let shared = Connected {
             number: next(),
             client: Mutex::default(),
@@ -85,12 +92,14 @@ impl NativeClient {
     #[pyo3(signature = (mailbox, place, stream = None))]
     fn connect(&self, mailbox: &Mailbox, place: &[u8], stream: Option<i32>) -> PyResult<u64> {
         self.check_process()?;
-        let place: Place = read(place)?;
-        let stream = stream.map(duplicate).transpose()?;
-        let runtime = runtime()?;
-        let target = {
-            let _inside = runtime.enter();
-            place.target(stream).map_err(|it| raise(&it))?
+        let place = Place::parse(place).map_err(|it| raise(&it))?;
+        let target = match stream {
+            Some(stream) => {
+                let stream = UnixStream::from(duplicate(stream)?);
+                let _inside = runtime()?.enter();
+                stream_target(stream, place.name.unwrap_or_default())?
+            }
+            None => place.target().map_err(|it| raise(&it))?,
         };
         let builder = self.options.builder(target).map_err(|it| raise(&it))?;
         let builder = self.shared.listen(builder, &self.options);
@@ -105,20 +114,21 @@ impl NativeClient {
         })
     }
 
-    /// Starts an operation: its JSON, and its options. Returns the ticket.
-    #[pyo3(signature = (mailbox, order, how = None, wants_progress = false))]
+    /// Starts an operation: its name, its params, and its options. Returns the ticket.
+    #[pyo3(signature = (mailbox, what, params, how = None, wants_progress = false))]
     fn call(
         &self,
         mailbox: &Mailbox,
-        order: &[u8],
+        what: &str,
+        params: &[u8],
         how: Option<&[u8]>,
         wants_progress: bool,
     ) -> PyResult<u64> {
         let client = self.client()?;
-        let operation: Operation = read::<Order>(order)?.try_into().map_err(|it| raise(&it))?;
+        let operation = operation(what, params).map_err(|it| raise(&it))?;
         let mut options = client.options();
         if let Some(how) = how {
-            read::<How>(how)?.apply(&mut options);
+            apply_options(&mut options, how).map_err(|it| raise(&it))?;
         }
         let ticket = next();
         if wants_progress {
@@ -305,7 +315,7 @@ impl Connected {
     fn listen(
         self: &Arc<Self>,
         builder: gudgeon::client::ClientBuilder,
-        options: &Options,
+        options: &ClientSettings,
     ) -> gudgeon::client::ClientBuilder {
         let mut builder = builder;
         if options.has("elicit") {
@@ -387,6 +397,20 @@ impl Drop for Asked {
             self.shared.tell(Content::Withdrawn(self.number));
         }
     }
+}
+
+/// Returns a duplicate of the descriptor.
+fn duplicate(fd: i32) -> std::io::Result<OwnedFd> {
+    if fd < 0 {
+        return Err(std::io::Error::new(
+            std::io::ErrorKind::InvalidInput,
+            "no file descriptor is negative",
+        ));
+    }
+    // SAFETY: it is borrowed for as long as it takes to duplicate it; a closed one is an error of `fcntl`.
+    #[expect(unsafe_code, reason = "descriptors come from Python as numbers")]
+    let fd = unsafe { BorrowedFd::borrow_raw(fd) };
+    Ok(rustix::io::fcntl_dupfd_cloexec(fd, 3)?)
 }
 
 fn content_of(event: Event) -> Option<Content> {

@@ -9,7 +9,6 @@ mod calling;
 mod client;
 mod client_error;
 mod client_mailbox;
-mod client_options;
 mod client_runtime;
 mod client_subscriptions;
 mod convert;

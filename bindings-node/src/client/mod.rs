@@ -1,9 +1,7 @@
 //! The client class of JavaScript: requests come in one by one, their outcomes go out in batches.
 
-mod operation;
 mod questions;
 mod queue;
-mod settings;
 mod subscriptions;
 
 use std::{
@@ -17,16 +15,19 @@ use std::{
 };
 
 use gudgeon::{
+    bindings::{
+        client_operation::{apply_options, operation},
+        client_settings::{ClientSettings, Place, stream_target},
+    },
     client::{self, Client, ClientBuilder, Reply, SubscriptionSettings, Target},
     error::Error,
-    protocol::{SubscriptionFilter, json},
-    transport::Link,
+    protocol::{Root, SubscriptionFilter, json},
 };
 use napi_derive::napi;
 use serde_json::value::RawValue;
 use tokio::{runtime::Runtime, task::AbortHandle};
 
-use self::{questions::Questions, queue::Queue, settings::Settings, subscriptions::Held};
+use self::{questions::Questions, queue::Queue, subscriptions::Held};
 use crate::{
     error::{io as refused, misuse},
     shared::{Wake, lock},
@@ -54,36 +55,15 @@ struct Shared {
 
 #[napi]
 impl NativeClient {
-    /// Starts a program and connects to it; the outcome is the reply to request 0.
+    /// Connects to a URL, or starts a program and connects to it; the outcome is the reply to request 0.
     #[napi(
         factory,
         catch_unwind,
-        ts_args_type = "command: string, settings: string, wake: () => void"
+        ts_args_type = "place: string, settings: string, wake: () => void"
     )]
-    pub fn start_command(
-        command: String,
-        settings: String,
-        wake: Wake<true>,
-    ) -> napi::Result<Self> {
-        let target = settings::command(&command).map_err(misuse)?;
+    pub fn reach(place: String, settings: String, wake: Wake<true>) -> napi::Result<Self> {
+        let target = Place::parse(place.as_bytes()).and_then(Place::target).map_err(misuse)?;
         Self::open(target, &settings, wake, None)
-    }
-
-    /// Connects to a URL. `headers` is a JSON array of names with their values.
-    #[napi(
-        factory,
-        catch_unwind,
-        ts_args_type = "url: string, headers: string, settings: string, wake: () => void"
-    )]
-    pub fn reach_url(
-        url: String,
-        headers: String,
-        settings: String,
-        wake: Wake<true>,
-    ) -> napi::Result<Self> {
-        let target = Target::url(&url).map_err(misuse)?;
-        let headers = settings::headers(&headers).map_err(misuse)?;
-        Self::open_with(target, headers, &settings, wake, None)
     }
 
     /// Connects to the other end of a stream served in this process.
@@ -100,7 +80,7 @@ impl NativeClient {
     ) -> napi::Result<Self> {
         let peer = stream.take_peer_stream();
         let peer = peer.ok_or_else(|| misuse(Error::misuse("the stream's other end is gone")))?;
-        Self::open(stream_target(peer, name)?, &settings, wake, None)
+        Self::open(in_memory(peer, name)?, &settings, wake, None)
     }
 
     /// Connects to the other end of a new stream, which `takePeer` returns.
@@ -111,7 +91,7 @@ impl NativeClient {
     )]
     pub fn open_stream(name: String, settings: String, wake: Wake<true>) -> napi::Result<Self> {
         let (ours, theirs) = UnixStream::pair().map_err(no_stream)?;
-        Self::open(stream_target(ours, name)?, &settings, wake, Some(theirs))
+        Self::open(in_memory(ours, name)?, &settings, wake, Some(theirs))
     }
 
     /// The session id; legacy HTTP only.
@@ -134,11 +114,15 @@ impl NativeClient {
         what: String,
         params: String,
         options: Option<String>,
+        wants_progress: bool,
     ) -> napi::Result<()> {
-        let operation = operation::read(&what, &params).map_err(misuse)?;
+        let operation = operation(&what, params.as_bytes()).map_err(misuse)?;
         let client = self.client()?;
-        let (mut options, wants_progress) =
-            operation::options(client.options(), options.as_deref()).map_err(misuse)?;
+        let given = options;
+        let mut options = client.options();
+        if let Some(given) = given {
+            apply_options(&mut options, given.as_bytes()).map_err(misuse)?;
+        }
         if wants_progress {
             let queue = Arc::clone(&self.shared.queue);
             options.on_progress = Some(Arc::new(move |step| queue.progress(number, &step)));
@@ -224,7 +208,8 @@ impl NativeClient {
     /// `roots` is a JSON array. Returns an error as JSON if they can't be set.
     #[napi(catch_unwind)]
     pub fn set_roots(&self, roots: String) -> napi::Result<Option<String>> {
-        let roots = settings::roots(&roots).map_err(misuse)?;
+        let roots: Vec<Root> = serde_json::from_str(&roots)
+            .map_err(|it| misuse(Error::misuse(format!("the roots can't be read: {it}"))))?;
         Ok(self.client()?.set_roots(roots).err().map(|it| client::describe(&it, &it.message)))
     }
 
@@ -266,18 +251,8 @@ impl NativeClient {
         wake: Wake<true>,
         peer: Option<UnixStream>,
     ) -> napi::Result<Self> {
-        Self::open_with(target, Vec::new(), settings, wake, peer)
-    }
-
-    fn open_with(
-        target: Target,
-        headers: Vec<(String, String)>,
-        settings: &str,
-        wake: Wake<true>,
-        peer: Option<UnixStream>,
-    ) -> napi::Result<Self> {
-        let mut settings = Settings::parse(settings).map_err(misuse)?;
-        let builder = settings.apply(target).map_err(misuse)?.headers(headers);
+        let settings = ClientSettings::parse(settings.as_bytes()).map_err(misuse)?;
+        let builder = settings.builder(target).map_err(misuse)?;
         let queue = Arc::new(Queue::new(wake));
         let questions = Questions::new(Arc::clone(&queue));
         let builder = hooked(builder, &settings, &queue, &questions);
@@ -330,27 +305,27 @@ impl Shared {
 
 fn hooked(
     mut builder: ClientBuilder,
-    settings: &Settings,
+    settings: &ClientSettings,
     queue: &Arc<Queue>,
     questions: &Arc<Questions>,
 ) -> ClientBuilder {
     let events = Arc::clone(queue);
     builder = builder.on_event(move |event| events.event(&event));
-    if settings.logs {
+    if settings.has("log") {
         let logs = Arc::clone(queue);
         builder = builder.on_log(move |message| logs.log(&message));
     }
-    if settings.hears_lists {
+    if settings.has("changed") {
         let lists = Arc::clone(queue);
         builder = builder.on_list_changed(move |list| lists.changed(list));
     }
-    if settings.elicits {
+    if settings.has("elicit") {
         builder = builder.on_elicit_raw(questions.answerer("elicit"));
     }
-    if settings.samples {
+    if settings.has("sample") {
         builder = builder.on_sample_raw(questions.answerer("sample"));
     }
-    if settings.asks_roots {
+    if settings.has("roots") {
         builder = builder.on_roots_raw(questions.answerer("roots"));
     }
     builder
@@ -391,12 +366,9 @@ fn runtime() -> io::Result<&'static Runtime> {
     runtime.as_ref().map_err(|it| io::Error::new(it.kind(), it.to_string()))
 }
 
-fn stream_target(stream: UnixStream, name: String) -> napi::Result<Target> {
+fn in_memory(stream: UnixStream, name: String) -> napi::Result<Target> {
     let _context = runtime().map_err(no_runtime)?.enter();
-    stream.set_nonblocking(true).map_err(no_stream)?;
-    let stream = tokio::net::UnixStream::from_std(stream).map_err(no_stream)?;
-    let (input, output) = stream.into_split();
-    Ok(Target::Stream(Link::new(input, output), name))
+    stream_target(stream, name).map_err(no_stream)
 }
 
 fn nothing() -> Reply {

@@ -76,12 +76,18 @@ function url(text: string, headers: Headers, place: string): Reached {
   if (Object.keys(headers).length > 0 && !TAKE_HEADERS.test(text)) {
     throw new TypeError(`${place}: headers can be sent to http, https, ws and wss URLs only`);
   }
-  const named = JSON.stringify(Object.entries(headers));
+  const json = JSON.stringify({ url: text });
+  const named = Object.entries(headers);
   return {
     // The query may contain a secret.
     name: text.replace(/\?.*$/s, "?…"),
-    open: (settings, wake) => checked(place, () => native().NativeClient.reachUrl(text, named, settings, wake)),
+    open: (settings, wake) => checked(place, () => native().NativeClient.reach(json, withHeaders(settings, named), wake)),
   };
+}
+
+/** Adds the headers to a client's settings. */
+function withHeaders(settings: string, headers: readonly (readonly string[])[]): string {
+  return JSON.stringify({ ...(JSON.parse(settings) as object), headers });
 }
 
 function command(given: Command, place: string): Reached {
@@ -94,11 +100,11 @@ function command(given: Command, place: string): Reached {
   if (wrong >= 0) throw new TypeError(`${place}: args must be a list of strings, not ${display(args)}`);
   const named = Object.entries(env).find(([, value]) => typeof value !== "string");
   if (named) throw new TypeError(`${place}: env.${named[0]} must be a string`);
-  const json = JSON.stringify({ command, args, env: Object.entries(env), cwd });
+  const json = JSON.stringify({ argv: [command, ...args], env, cwd });
   return {
     name: [command, ...args].join(" "),
     restarts: restart === true,
-    open: (settings, wake) => checked(place, () => native().NativeClient.startCommand(json, settings, wake)),
+    open: (settings, wake) => checked(place, () => native().NativeClient.reach(json, settings, wake)),
   };
 }
 

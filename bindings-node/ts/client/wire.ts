@@ -139,7 +139,7 @@ export class ClientWire {
     const number = this.#next++;
     const onProgress = this.#progressOf(options);
     const json = toJson(params, `${what}()`);
-    checked(`${what}()`, () => this.#native.request(number, what, json, optionsJson(options, onProgress !== undefined)));
+    checked(`${what}()`, () => this.#native.request(number, what, json, optionsJson(options), onProgress !== undefined));
     const reply = new Promise<Reply>((resolve, reject) => this.#expect(number, { resolve, reject, onProgress }));
     return signal ? this.#abortable(number, what, signal, reply) : reply;
   }
@@ -321,15 +321,15 @@ function progressOf({ progress, total, message }: Wire): Progress {
   return { progress: progress as number, total: total as number | undefined, message: message as string | undefined };
 }
 
-function optionsJson({ timeoutMs, throwOnError, ...given }: RequestOptions, wantsProgress: boolean): string | null {
+function optionsJson({ timeoutMs, throwOnError, ...given }: RequestOptions): string | null {
   const meta = withTraceContext(given.meta);
-  if (timeoutMs === undefined && throwOnError === undefined && meta === undefined && !wantsProgress) return null;
-  return toJson({ timeoutMs: milliseconds(timeoutMs), throwOnError, meta, wantsProgress }, "the call's options");
+  if (timeoutMs === undefined && throwOnError === undefined && meta === undefined) return null;
+  return toJson({ timeoutMs: withoutLimit(timeoutMs), throwOnError, meta }, "the call's options");
 }
 
-/** Returns milliseconds as the native half reads them: Infinity is -1. */
-export function milliseconds(given: number | undefined): number | undefined {
-  return given === Infinity ? -1 : given;
+/** Returns a time limit as the native half reads it: Infinity is null. */
+export function withoutLimit(given: number | undefined): number | null | undefined {
+  return given === Infinity ? null : given;
 }
 
 function aborted(what: string, signal: AbortSignal): Cancelled {

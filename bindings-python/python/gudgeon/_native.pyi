@@ -150,9 +150,9 @@ class Client:
         """
         Waits for the next event of a subscription. Returns the ticket.
         """
-    def call(self, /, mailbox: Mailbox, order: bytes, how: bytes | None = None, wants_progress: bool = False) -> int:
+    def call(self, /, mailbox: Mailbox, what: str, params: bytes, how: bytes | None = None, wants_progress: bool = False) -> int:
         """
-        Starts an operation: its JSON, and its options. Returns the ticket.
+        Starts an operation: its name, its params, and its options. Returns the ticket.
         """
     def cancel(self, /, mailbox: Mailbox, ticket: SupportsIndex) -> None:
         """

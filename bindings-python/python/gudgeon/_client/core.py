@@ -145,7 +145,7 @@ class Core:
     # ── operations ──────────────────────────────────────────────────────────────────────────────────
 
     def list_all(self, kind: str) -> Steps:
-        event = yield from self._do({"list": {"list": kind}}, repeat=True)
+        event = yield from self._do(_list(kind), {}, repeat=True)
         read = reader(kind)
         items = read_page(self, kind, lambda: [read(item) for item in decode(event[2])])
         if kind == "tools":
@@ -153,7 +153,7 @@ class Core:
         return items
 
     def list_page(self, kind: str, cursor: str | None) -> Steps:
-        event = yield from self._do({"listPage": {"list": kind, "cursor": cursor}}, repeat=True)
+        event = yield from self._do(f"{_list(kind)}Page", {"cursor": cursor}, repeat=True)
         read = reader(kind)
 
         def page() -> Page[Any]:
@@ -163,8 +163,8 @@ class Core:
         return read_page(self, kind, page)
 
     def call_tool(self, name: str, arguments: Mapping[str, Any] | None, returns: Any, options: dict[str, Any]) -> Steps:
-        order = {"callTool": {"name": name, "arguments": _object("arguments", arguments)}}
-        event = yield from self._do(order, options, repeat=name in self._repeatable)
+        params = {"name": name, "arguments": _object("arguments", arguments)}
+        event = yield from self._do("callTool", params, options, repeat=name in self._repeatable)
         result = read_tool(self, name, event)
         return result if returns is ... or result.is_error else typed(self, name, event, returns)
 
@@ -176,40 +176,40 @@ class Core:
         state: str | None,
         options: dict[str, Any],
     ) -> Steps:
-        order = {
+        params = {
             "name": name,
             "arguments": _object("arguments", arguments),
             "answers": _object("answers", answers),
             "state": state,
         }
-        event = yield from self._do({"callToolRound": order}, options)
+        event = yield from self._do("callToolRound", params, options)
         if not event[4]:
             return read_tool(self, name, event)
         return read_page(self, "tools", lambda: InputRequired.from_dict(decode(event[2])))
 
     def read_resource(self, uri: str, variables: Mapping[str, Any] | None, timeout: Any) -> Steps:
-        order = {"readResource": {"uri": uri, "variables": _object("variables", variables)}}
-        event = yield from self._do(order, _limit(timeout), repeat=True)
+        params = {"uri": uri, "variables": _object("variables", variables)}
+        event = yield from self._do("readResource", params, _limit(timeout), repeat=True)
         return read_resource(self, event)
 
     def get_prompt(self, name: str, arguments: Mapping[str, str] | None, timeout: Any) -> Steps:
-        order = {"getPrompt": {"name": name, "arguments": _object("arguments", arguments)}}
-        event = yield from self._do(order, _limit(timeout), repeat=True)
+        params = {"name": name, "arguments": _object("arguments", arguments)}
+        event = yield from self._do("getPrompt", params, _limit(timeout), repeat=True)
         return read_prompt(self, event)
 
     def complete(self, target: str, argument: str, value: str, arguments: Mapping[str, str] | None) -> Steps:
-        order = {
+        params = {
             "target": target,
             "argument": argument,
             "value": value,
             "arguments": _object("arguments", arguments),
         }
-        event = yield from self._do({"complete": order}, repeat=True)
+        event = yield from self._do("complete", params, repeat=True)
         return read_page(self, "completion", lambda: Completion.from_dict(decode(event[2])["completion"]))
 
     def set_log_level(self, level: str) -> Steps:
         self._log_level = level
-        yield from self._do({"setLogLevel": {"level": level}})
+        yield from self._do("setLogLevel", {"level": level})
 
     def set_roots(self, roots: Sequence[Any]) -> None:
         wire = roots_of(roots)
@@ -221,12 +221,12 @@ class Core:
 
     def ping(self) -> Steps:
         start = time.perf_counter()
-        yield from self._do("ping", repeat=True)
+        yield from self._do("ping", {}, repeat=True)
         return time.perf_counter() - start
 
     def request(self, method: str, params: Mapping[str, Any] | None, timeout: Any) -> Steps:
-        order = {"request": {"method": method, "params": _object("params", params)}}
-        event = yield from self._do(order, _limit(timeout))
+        order = {"method": method, "params": _object("params", params)}
+        event = yield from self._do("request", order, _limit(timeout))
         return decode(event[2])
 
     def notify(self, method: str, params: Mapping[str, Any] | None) -> None:
@@ -247,12 +247,14 @@ class Core:
 
     # ── a request, and what is done when the server is lost ─────────────────────────────────────────
 
-    def _do(self, order: Any, options: dict[str, Any] | None = None, *, repeat: bool = False) -> Steps:
+    def _do(
+        self, what: str, params: Mapping[str, Any], options: dict[str, Any] | None = None, *, repeat: bool = False
+    ) -> Steps:
         self._check_open()
         special = how(options or {})
         on_progress = (options or {}).get("on_progress") or self.options.callbacks.get("progress")
-        text = encode(order, "the request")
-        ask = Ask(lambda mailbox: self.native.call(mailbox, text, special, on_progress is not None), on_progress)
+        text = encode(params, "the request")
+        ask = Ask(lambda mailbox: self.native.call(mailbox, what, text, special, on_progress is not None), on_progress)
         return (yield from self._ask(ask, repeat=repeat))
 
     def _ask(self, ask: Ask, *, repeat: bool) -> Steps:
@@ -287,7 +289,7 @@ class Core:
         if self._roots is not None:
             self.set_roots(self._roots)
         if self._log_level is not None:
-            yield from self._do({"setLogLevel": {"level": self._log_level}})
+            yield from self._do("setLogLevel", {"level": self._log_level})
         hook = self.options.callbacks.get("reconnect")
         if hook is not None:
             yield Notify(hook, self.declared("info"))
@@ -325,6 +327,11 @@ def _not_connected(target: str) -> McpError:
     return McpError(
         "this client is not connected", hint="use it inside `with` or `async with`, or call connect()", target=target
     )
+
+
+def _list(kind: str) -> str:
+    """Returns the name of the operation that lists `kind`: "listTools"."""
+    return f"list{kind[0].upper()}{kind[1:]}"
 
 
 def _limit(timeout: Any) -> dict[str, Any]:

@@ -7,11 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from .._model.mappings import value_of
-from .._native import check_options
+from .._native import check_options, declared_options
 
 DIALECTS = ("0.7", "bare")
 REVISIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28")
-TIMEOUT = 60.0  # seconds without an answer and without progress
 _CALLBACKS = {
     "on_elicit": "elicit",
     "on_sample": "sample",
@@ -78,23 +77,17 @@ class Options:
     def to_json(self) -> bytes:
         from .._model.json import encode
 
-        given = self._given
-        info = given.get("client_info")
-        if info is not None:
+        declared = declared_options("client", self._given)
+        if "clientInfo" in declared:
             from ..types import Implementation
 
-            info = value_of(Implementation, info, "Client: client_info=")
+            declared["clientInfo"] = value_of(Implementation, declared["clientInfo"], "Client: client_info=").to_dict()
         return encode(
             {
+                **declared,
                 "revisions": self.revisions,
-                "timeout": given.get("timeout", TIMEOUT),
-                "maxTimeout": given.get("max_timeout"),
-                "clientInfo": None if info is None else info.to_dict(),
                 "roots": self.roots,
                 "headers": list(self.headers.items()),
-                "maxMessage": given.get("max_message"),
-                "maxRounds": given.get("max_rounds"),
-                "validate": bool(given.get("validate", False)),
                 "callbacks": sorted(self.callbacks),
             }
         )
@@ -109,19 +102,13 @@ def how(options: dict[str, Any]) -> bytes | None:
     if not options and _TRACES not in sys.modules:
         return None
     check_options("call", "call_tool()", options)
-    out: dict[str, Any] = {}
-    if "timeout" in options:
-        out["timeout"] = options["timeout"]
+    out = declared_options("call", options)
     if _TRACES in sys.modules:
         from .._model.trace_context import with_trace_context
 
-        meta = with_trace_context(options.get("meta"))
-    else:
-        meta = options.get("meta")
-    if meta:
-        out["meta"] = meta
-    if "raise_on_error" in options:
-        out["raiseOnError"] = options["raise_on_error"]
+        out["meta"] = with_trace_context(options.get("meta"))
+    if not out.get("meta"):
+        out.pop("meta", None)
     if not out:
         return None
     from .._model.json import encode

@@ -1,27 +1,16 @@
-//! Requests from JavaScript: operations and their options, each as JSON.
+//! Operations of clients and their options, from the JSON of a binding.
 
-use gudgeon::{
+use serde::{Deserialize, de::DeserializeOwned};
+
+use super::client_settings::{Limit, limit, time_limit};
+use crate::{
     client::{CallOptions, ListName, Operation},
     error::Error,
     protocol::{CompletionTarget, LoggingLevel, Raw},
 };
-use serde::{Deserialize, de::DeserializeOwned};
-
-use super::settings;
-
-/// Options that differ from those of the client.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Options {
-    timeout_ms: Option<f64>,
-    #[serde(default)]
-    wants_progress: bool,
-    throw_on_error: Option<bool>,
-    meta: Option<Raw>,
-}
 
 #[derive(Deserialize)]
-struct Named {
+struct Called {
     name: String,
     arguments: Option<Raw>,
     answers: Option<Raw>,
@@ -58,8 +47,9 @@ struct Other {
     params: Option<Raw>,
 }
 
-pub(super) fn read(what: &str, params: &str) -> Result<Operation, Error> {
-    let operation = match what {
+/// Returns the operation named `what` with these params, a JSON object.
+pub fn operation(what: &str, params: &[u8]) -> Result<Operation, Error> {
+    Ok(match what {
         "listTools" => Operation::List(ListName::Tools),
         "listResources" => Operation::List(ListName::Resources),
         "listResourceTemplates" => Operation::List(ListName::ResourceTemplates),
@@ -69,11 +59,11 @@ pub(super) fn read(what: &str, params: &str) -> Result<Operation, Error> {
         "listResourceTemplatesPage" => page(ListName::ResourceTemplates, params)?,
         "listPromptsPage" => page(ListName::Prompts, params)?,
         "callTool" => {
-            let Named { name, arguments, .. } = parse(what, params)?;
+            let Called { name, arguments, .. } = parse(what, params)?;
             Operation::CallTool { name, arguments }
         }
         "callToolRound" => {
-            let Named { name, arguments, answers, state } = parse(what, params)?;
+            let Called { name, arguments, answers, state } = parse(what, params)?;
             Operation::CallToolRound { name, arguments, answers, state }
         }
         "readResource" => {
@@ -81,7 +71,7 @@ pub(super) fn read(what: &str, params: &str) -> Result<Operation, Error> {
             Operation::ReadResource { uri, variables }
         }
         "getPrompt" => {
-            let Named { name, arguments, .. } = parse(what, params)?;
+            let Called { name, arguments, .. } = parse(what, params)?;
             Operation::GetPrompt { name, arguments }
         }
         "complete" => {
@@ -99,33 +89,37 @@ pub(super) fn read(what: &str, params: &str) -> Result<Operation, Error> {
             Operation::Request { method, params }
         }
         _ => return Err(Error::misuse(format!("{what:?} is not an operation of a client"))),
-    };
-    Ok(operation)
+    })
 }
 
-/// The options of one call, and whether progress is requested.
-pub(super) fn options(
-    usual: CallOptions,
-    given: Option<&str>,
-) -> Result<(CallOptions, bool), Error> {
-    let Some(given) = given else { return Ok((usual, false)) };
+/// Options of one call.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Options {
+    #[serde(default, deserialize_with = "limit")]
+    timeout_ms: Limit,
+    throw_on_error: Option<bool>,
+    meta: Option<Raw>,
+}
+
+/// Applies the options of one call, JSON, to those of the client.
+pub fn apply_options(options: &mut CallOptions, given: &[u8]) -> Result<(), Error> {
     let given: Options = parse("the call's options", given)?;
-    let options = CallOptions {
-        timeout: given.timeout_ms.map_or(usual.timeout, settings::duration),
-        raise_on_error: given.throw_on_error.unwrap_or(usual.raise_on_error),
-        meta: given.meta,
-        ..usual
-    };
-    Ok((options, given.wants_progress))
+    if let Some(timeout) = given.timeout_ms {
+        options.timeout = time_limit(timeout);
+    }
+    options.raise_on_error = given.throw_on_error.unwrap_or(options.raise_on_error);
+    options.meta = given.meta;
+    Ok(())
 }
 
-fn page(list: ListName, params: &str) -> Result<Operation, Error> {
+fn page(list: ListName, params: &[u8]) -> Result<Operation, Error> {
     let Listed { cursor } = parse("a page", params)?;
     Ok(Operation::ListPage(list, cursor))
 }
 
-fn parse<T: DeserializeOwned>(what: &str, json: &str) -> Result<T, Error> {
-    serde_json::from_str(json).map_err(|it| Error::misuse(format!("{what} can't be read: {it}")))
+pub(super) fn parse<T: DeserializeOwned>(what: &str, json: &[u8]) -> Result<T, Error> {
+    serde_json::from_slice(json).map_err(|it| Error::misuse(format!("{what} can't be read: {it}")))
 }
 
 #[cfg(test)]
@@ -134,20 +128,10 @@ mod tests {
 
     use super::*;
 
-    fn usual() -> CallOptions {
-        CallOptions {
-            timeout: Some(Duration::from_secs(60)),
-            max_timeout: None,
-            on_progress: None,
-            meta: None,
-            raise_on_error: true,
-        }
-    }
-
     #[test]
     fn arguments_stay_as_they_are() {
-        let read =
-            read("callTool", r#"{"name":"a","arguments":{"n":12345678901234567890}}"#).unwrap();
+        let params = br#"{"name":"a","arguments":{"n":12345678901234567890}}"#;
+        let read = operation("callTool", params).unwrap();
         let Operation::CallTool { name, arguments: Some(arguments) } = read else {
             panic!("{read:?}")
         };
@@ -156,18 +140,30 @@ mod tests {
 
     #[test]
     fn only_what_is_given_differs() {
-        let (options, wants) = options(usual(), Some(r#"{"throwOnError":false}"#)).unwrap();
-        assert_eq!(
-            (options.timeout, options.raise_on_error, wants),
-            (usual().timeout, false, false)
-        );
-        let (options, _) = super::options(usual(), Some(r#"{"timeoutMs":-1}"#)).unwrap();
-        assert_eq!(options.timeout, None);
+        let usual = CallOptions {
+            timeout: Some(Duration::from_secs(60)),
+            max_timeout: None,
+            on_progress: None,
+            meta: None,
+            raise_on_error: true,
+        };
+        for (given, timeout, raises) in [
+            ("{}", usual.timeout, true),
+            (r#"{"throwOnError":false}"#, usual.timeout, false),
+            (r#"{"timeoutMs":null}"#, None, true),
+            (r#"{"timeoutMs":1e300}"#, None, true),
+            (r#"{"timeoutMs":1500}"#, Some(Duration::from_millis(1500)), true),
+        ] {
+            let mut options = usual.clone();
+            apply_options(&mut options, given.as_bytes()).unwrap();
+            assert_eq!((options.timeout, options.raise_on_error), (timeout, raises), "{given}");
+        }
     }
 
     #[test]
-    fn what_a_client_does_not_do_is_refused() {
-        assert!(read("fly", "{}").is_err());
-        assert!(read("setLogLevel", r#"{"level":"loud"}"#).unwrap_err().message.contains("debug"));
+    fn an_unknown_operation_is_refused() {
+        assert!(operation("fly", b"{}").is_err());
+        let error = operation("setLogLevel", br#"{"level":"loud"}"#).unwrap_err();
+        assert!(error.message.contains("debug"));
     }
 }

@@ -1,0 +1,169 @@
+//! The settings and the target of a client, from the JSON of a binding.
+
+use std::{collections::HashMap, time::Duration};
+#[cfg(unix)]
+use std::{io, os::unix::net::UnixStream};
+
+use serde::{Deserialize, Deserializer};
+
+use super::client_operation::parse;
+use crate::{
+    client::{Client, ClientBuilder, Target},
+    error::Error,
+    protocol::{Implementation, Root},
+    transport::Command,
+};
+
+/// A time limit in milliseconds: absent, no limit (null), or a number.
+pub(super) type Limit = Option<Option<f64>>;
+
+/// The settings of a client.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ClientSettings {
+    revisions: Option<Vec<String>>,
+    #[serde(default, deserialize_with = "limit")]
+    timeout_ms: Limit,
+    #[serde(default, deserialize_with = "limit")]
+    max_timeout_ms: Limit,
+    client_info: Option<Implementation>,
+    roots: Option<Vec<Root>>,
+    /// Header names and values.
+    #[serde(default)]
+    headers: Vec<(String, String)>,
+    max_message: Option<usize>,
+    max_rounds: Option<usize>,
+    #[serde(default)]
+    validate: bool,
+    /// The registered callbacks.
+    #[serde(default)]
+    callbacks: Vec<String>,
+}
+
+impl ClientSettings {
+    /// Reads the settings.
+    pub fn parse(json: &[u8]) -> Result<Self, Error> {
+        parse("the client's options", json)
+    }
+
+    /// Returns a builder with these settings, without callbacks.
+    pub fn builder(&self, target: Target) -> Result<ClientBuilder, Error> {
+        let headers = self.headers.iter().cloned();
+        let mut builder = Client::builder(target).headers(headers).validate(self.validate);
+        if let Some(names) = &self.revisions {
+            builder = builder.speaks(names)?;
+        }
+        if let Some(timeout) = self.timeout_ms {
+            builder = builder.timeout(time_limit(timeout));
+        }
+        if let Some(timeout) = self.max_timeout_ms {
+            builder = builder.max_timeout(time_limit(timeout));
+        }
+        if let Some(info) = &self.client_info {
+            builder = builder.client_info(info.clone());
+        }
+        if let Some(roots) = &self.roots {
+            builder = builder.roots(roots.iter().cloned());
+        }
+        if let Some(bytes) = self.max_message {
+            builder = builder.max_message(bytes);
+        }
+        if let Some(rounds) = self.max_rounds {
+            builder = builder.max_rounds(rounds);
+        }
+        Ok(builder)
+    }
+
+    /// Returns `true` if the callback is registered.
+    pub fn has(&self, callback: &str) -> bool {
+        self.callbacks.iter().any(|it| it == callback)
+    }
+}
+
+/// The URL or the command that a client connects to.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Place {
+    /// The name of a stream in errors.
+    pub name: Option<String>,
+    url: Option<String>,
+    #[serde(default)]
+    argv: Vec<String>,
+    #[serde(default)]
+    env: HashMap<String, String>,
+    cwd: Option<String>,
+}
+
+impl Place {
+    /// Reads a place.
+    pub fn parse(json: &[u8]) -> Result<Self, Error> {
+        parse("the target", json)
+    }
+
+    /// Returns the target at this place.
+    pub fn target(self) -> Result<Target, Error> {
+        if let Some(url) = &self.url {
+            return Target::url(url);
+        }
+        let mut words = self.argv.into_iter();
+        let program = words.next().ok_or_else(|| Error::misuse("a command needs a program"))?;
+        let command = Command::new(program).args(words);
+        let command = self.env.into_iter().fold(command, |it, (name, value)| it.env(name, value));
+        Ok(match self.cwd {
+            Some(folder) => command.cwd(folder),
+            None => command,
+        }
+        .into())
+    }
+}
+
+/// Returns the target at the other end of a socket pair. Must be called inside a tokio runtime. `name` is the target's
+/// name in errors.
+#[cfg(unix)]
+pub fn stream_target(stream: UnixStream, name: String) -> io::Result<Target> {
+    stream.set_nonblocking(true)?;
+    let (input, output) = tokio::net::UnixStream::from_std(stream)?.into_split();
+    Ok(Target::Stream(crate::transport::Link::new(input, output), name))
+}
+
+/// Reads a limit that is given, null included.
+pub(super) fn limit<'de, D: Deserializer<'de>>(it: D) -> Result<Limit, D::Error> {
+    Option::<f64>::deserialize(it).map(Some)
+}
+
+/// A duration that exceeds the clock's range means no limit.
+pub(super) fn time_limit(milliseconds: Option<f64>) -> Option<Duration> {
+    milliseconds.and_then(|it| Duration::try_from_secs_f64(it.max(0.0) / 1000.0).ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_shows_as_it_was_given() {
+        let place = Place::parse(br#"{"argv":["npx","-y","a b"],"env":{"A":"1"}}"#).unwrap();
+        assert_eq!(place.target().unwrap().to_string(), r#"npx -y "a b""#);
+        assert!(Place::parse(b"{}").unwrap().target().is_err());
+        let place = Place::parse(br#"{"url":"http://a/mcp?key=1"}"#).unwrap();
+        assert_eq!(place.target().unwrap().to_string(), "http://a/mcp?…");
+    }
+
+    #[test]
+    fn a_limit_beyond_the_clock_is_no_limit() {
+        assert_eq!(time_limit(None), None);
+        assert_eq!(time_limit(Some(1e300)), None);
+        assert_eq!(time_limit(Some(1500.0)), Some(Duration::from_millis(1500)));
+    }
+
+    #[test]
+    fn unknown_revisions_and_members_are_refused() {
+        assert!(ClientSettings::parse(br#"{"fly":1}"#).is_err());
+        let settings =
+            ClientSettings::parse(br#"{"revisions":["2020-01-01"],"callbacks":["log"]}"#);
+        let settings = settings.unwrap();
+        assert!(settings.has("log") && !settings.has("elicit"));
+        let target = Target::url("http://a/mcp").unwrap();
+        assert!(settings.builder(target).is_err());
+    }
+}
