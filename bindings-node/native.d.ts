@@ -37,6 +37,15 @@ export declare class NativeClient {
   takePeer(): number | null
 }
 
+/** Decides the fate of each message between a test's client and its server. */
+export declare class NativeFaultyLink {
+  constructor(seed: number, drop: number, duplicate: number, restartBetweenRounds: boolean)
+  /** Decides the fate of a message of the client. */
+  sentByClient(message: string): NativeDelivery
+  /** Decides the fate of a message of the server. */
+  sentByServer(message: string): NativeDelivery
+}
+
 export declare class NativeListening {
   /** Returns the shell of its handlers; call it once, because the endpoint ends with it. */
   shell(): NativeShell
@@ -243,6 +252,13 @@ export declare class NativeShell {
   close(): void
   /** Returns the other end of an in-memory stream, as a file descriptor owned by the caller. */
   takePeer(): number | null
+}
+
+/** The effects of a message, in this order. */
+export interface NativeDelivery {
+  restartsServer: boolean
+  toServer: Array<string>
+  toClient: Array<string>
 }
 
 /** A piece of an answer. */

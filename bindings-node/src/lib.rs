@@ -7,6 +7,7 @@ mod batch;
 mod client;
 mod declare;
 mod error;
+mod faulty_link;
 mod handler;
 mod limits;
 mod listening;

@@ -15,6 +15,7 @@ mod convert;
 mod endpoint;
 mod exchange;
 mod error;
+mod faulty_link;
 mod forks;
 mod forms;
 mod handler;
@@ -57,6 +58,7 @@ mod _native {
         client_runtime::shut_down_clients,
         endpoint::{Connection, Endpoint, NativePrincipal},
         exchange::{Exchange, RequestHead},
+        faulty_link::FaultyLink,
         forks::forked,
         forms::form_problem,
         handler::Registered,

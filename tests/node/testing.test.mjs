@@ -48,7 +48,7 @@ test("connect() speaks the era that is asked for, otherwise the newest that the 
   await assert.rejects(connect({}), /connect\(\): the server must be a Server of gudgeon, not {}/);
   await assert.rejects(connect(echo(), { revision: "2020-01-01" }), { name: "TypeError", message: /connect\(\): revision must be "2024-11-05" or .*, not "2020-01-01"/ });
   await assert.rejects(connect(echo(), { era: "2025-11-25" }), { name: "TypeError", message: "connect(): unknown option 'era'; did you mean 'revision'?" });
-  await assert.rejects(connect(echo(), { faults: { drop: 2 } }), /connect\(\): faults\.drop must be a share from 0 to 1, not 2/);
+  await assert.rejects(connect(echo(), { faults: { drop: 2 } }), /connect\(\): faults: drop must be a share from 0 to 1, not 2/);
 });
 
 test("answers= declares what can be asked", async () => {

@@ -19,13 +19,17 @@ class Faults:
     """
 
     def __init__(self, *, seed=0, drop=0, duplicate=0, restart_between_rounds=False):
-        for name, value in (("drop", drop), ("duplicate", duplicate)):
-            if not 0 <= value <= 1:
-                raise ValueError(f"{name}= is a probability from 0 to 1, not {value!r}")
         self.seed = seed
         self.drop = drop
         self.duplicate = duplicate
         self.restart_between_rounds = bool(restart_between_rounds)
+        self._link()
+
+    def _link(self):
+        """Returns what decides the fate of each message of one connection."""
+        from .._native import FaultyLink
+
+        return FaultyLink(self.seed, self.drop, self.duplicate, self.restart_between_rounds)
 
 
 class Recorder:

@@ -1,5 +1,7 @@
 from os import PathLike
 
+from .._native import FaultyLink
+
 class Faults:
     seed: int
     drop: float
@@ -8,6 +10,7 @@ class Faults:
     def __init__(
         self, *, seed: int = 0, drop: float = 0, duplicate: float = 0, restart_between_rounds: bool = False
     ) -> None: ...
+    def _link(self) -> FaultyLink: ...
 
 class Recorder:
     path: str | PathLike[str]

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import random
 import socket
 from typing import Any
 
 from .._client.memory import CHUNK
-
-_HANDSHAKE = ("initialize", "notifications/initialized", "server/discover")
+from .faults import Faults
 
 
 class Tap:
@@ -20,62 +18,38 @@ class Tap:
         self.stands_for = f"Server({server.name!r})"
         self._testing = testing
         self._recorder = recorder
-        self._restarts = faults is not None and faults.restart_between_rounds
-        # Separately for each direction: their interleaving is random.
-        self._to_server = _Faults(faults, ">")
-        self._to_client = _Faults(faults, "<")
+        self._link = (faults or Faults())._link()
+        # Messages for the client, and those of the server whose fate is not decided yet.
+        self._ready: list[bytes] = []
         self._inbox: asyncio.Queue[bytes | None] = asyncio.Queue()
-        self._again: list[bytes] = []
-        self._opening: set[Any] = set()
-        self._late: dict[Any, bytes] = {}
-        # The same for requests of the server.
-        self._late_questions: dict[Any, bytes] = {}
-        self._copies: list[bytes] = []
         self._serving: _Serving | None = None
         self._lock: asyncio.Lock | None = None
 
     async def send(self, message: bytes, /) -> None:
-        frame = _decode(message)
-        is_request = "method" in frame and "id" in frame
-        serving = await self._served(restart=self._restarts and "requestState" in (frame.get("params") or {}))
+        restart, to_server, to_client = self._link.sent_by_client(message)
+        serving = await self._served(restart=restart)
         if self._recorder is not None:
             self._recorder._add(">", message)
-        if frame.get("method") in _HANDSHAKE:
-            self._opening.add(frame.get("id"))
-            return await serving.send(message)
-        copies = self._to_server.copies(frame.get("id"))
-        for _ in range(min(copies, 1) if is_request else copies):
-            await serving.send(message)
-        if is_request and copies == 2:
-            # A copy of a request in flight would be refused: it is sent after the answer.
-            self._late[frame["id"]] = message
-        if "method" not in frame and frame.get("id") in self._late_questions:
-            copy = self._late_questions.pop(frame["id"])
-            self._copies.append(copy)
-            self._inbox.put_nowait(copy)
+        for copy in to_server:
+            await serving.send(copy)
+        if to_client:
+            self._ready += to_client
+            self._inbox.put_nowait(b"")  # wakes `receive`
 
     async def receive(self) -> bytes | None:
-        if self._again:
-            return self._again.pop()
         await self._served()
-        while (message := await self._inbox.get()) is not None:
-            if message in self._copies:
-                self._copies.remove(message)
-                return message
-            frame = _decode(message)
-            number = frame.get("id") if "method" not in frame else None
-            if number in self._late:
-                await (await self._served()).send(self._late.pop(number))
-            if self._recorder is not None:
-                self._recorder._add("<", message)
-            copies = 1 if number is not None and number in self._opening else self._to_client.copies(frame.get("id"))
-            if copies == 2 and "method" in frame and "id" in frame:
-                self._late_questions[frame["id"]] = message
-            elif copies == 2:
-                self._again.append(message)
-            if copies:
-                return message
-        return None
+        while not self._ready:
+            message = await self._inbox.get()
+            if message is None:
+                return None
+            if message:
+                _, to_server, to_client = self._link.sent_by_server(message)
+                for copy in to_server:
+                    await (await self._served()).send(copy)
+                if self._recorder is not None:
+                    self._recorder._add("<", message)
+                self._ready += to_client
+        return self._ready.pop(0)
 
     async def close(self) -> None:
         if self._serving is not None:
@@ -91,23 +65,6 @@ class Tap:
             if self._serving is None:
                 self._serving = await _Serving(self._inbox).start(self._server, self._testing)
             return self._serving
-
-
-class _Faults:
-    """Decides whether messages of one direction are dropped or duplicated."""
-
-    def __init__(self, faults: Any, mark: str) -> None:
-        self._drop = 0.0 if faults is None else faults.drop
-        self._duplicate = 0.0 if faults is None else faults.duplicate
-        self._seed = f"{0 if faults is None else faults.seed}{mark}"
-        self._others = random.Random(self._seed)
-
-    def copies(self, number: Any) -> int:
-        """Decides by the message's id if it has one, because the order of messages is random."""
-        chance = self._others if number is None else random.Random(f"{self._seed}{number!r}")
-        if chance.random() < self._drop:
-            return 0
-        return 2 if chance.random() < self._duplicate else 1
 
 
 class _Serving:
@@ -172,11 +129,3 @@ class _Serving:
         self._rest = bytearray(rest)
         for line in whole:
             self._inbox.put_nowait(bytes(line))
-
-
-def _decode(message: bytes) -> dict[str, Any]:
-    from msgspec.json import decode
-
-    frame: Any = decode(message)
-    # A batch has no id of its own.
-    return frame if isinstance(frame, dict) else {}
