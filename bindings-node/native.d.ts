@@ -254,6 +254,12 @@ export declare class NativeShell {
   takePeer(): number | null
 }
 
+/** Errors if no name can begin with this prefix. */
+export declare function checkPrefix(prefix: string): void
+
+/** Returns the key of a registration of this kind in the server that its server is mounted into. */
+export declare function mountedKey(kind: string, prefix: string, key: string): string
+
 /** The effects of a message, in this order. */
 export interface NativeDelivery {
   restartsServer: boolean

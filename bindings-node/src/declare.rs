@@ -1,11 +1,6 @@
 //! Declarations as JSON: the JavaScript-specific members. The core reads the others.
 
-use gudgeon::{
-    driver::state_keys,
-    error::Error,
-    framing::DEFAULT_LINE_LIMIT,
-    router::{List, ServerFacts},
-};
+use gudgeon::{driver::state_keys, error::Error, framing::DEFAULT_LINE_LIMIT, router::ServerFacts};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -15,17 +10,6 @@ struct ServerOptions {
     /// The sizes in bytes.
     #[serde(default)]
     request_state_keys: Vec<Vec<u8>>,
-}
-
-/// Returns the list with this name.
-pub(crate) fn list(kind: &str) -> Result<List, Error> {
-    match kind {
-        "tool" => Ok(List::Tools),
-        "resource" => Ok(List::Resources),
-        "resourceTemplate" => Ok(List::Templates),
-        "prompt" => Ok(List::Prompts),
-        _ => Err(Error::misuse(format!("{kind:?} is not a kind of component"))),
-    }
 }
 
 /// The declaration of a server, and its limit for one message in bytes.

@@ -7,7 +7,8 @@ use gudgeon::{
     error::Error,
     protocol::json,
     router::{
-        AnyRegistry, Changes, Components, Middleware, ResultBuilder, Visibility, find_resource,
+        self, AnyRegistry, Changes, Components, List, Middleware, ResultBuilder, Visibility,
+        find_resource,
     },
     transport::stdio,
 };
@@ -63,7 +64,7 @@ impl NativeServer {
         declaration: String,
         handler: u32,
     ) -> napi::Result<Vec<String>> {
-        let list = declare::list(&kind).map_err(misuse)?;
+        let list = List::of_kind(&kind).map_err(misuse)?;
         let handler = self.dropped.handler(handler);
         let mut warnings = Vec::new();
         let add = |components: &mut Components<Handler>| {
@@ -141,7 +142,7 @@ impl NativeServer {
     /// Returns the listed entry of a component, enabled or not, as JSON.
     #[napi(catch_unwind)]
     pub fn find(&self, kind: String, key: String) -> napi::Result<Option<String>> {
-        let list = declare::list(&kind).map_err(misuse)?;
+        let list = List::of_kind(&kind).map_err(misuse)?;
         Ok(self.served.components().list(list).listed(&key))
     }
 
@@ -149,7 +150,7 @@ impl NativeServer {
     #[napi(catch_unwind)]
     pub fn list(&self, kind: String) -> napi::Result<String> {
         let components = self.served.components();
-        let list = components.list(declare::list(&kind).map_err(misuse)?);
+        let list = components.list(List::of_kind(&kind).map_err(misuse)?);
         let all: Vec<_> = list.keys().iter().filter_map(|it| list.listed(it)).collect();
         Ok(format!("[{}]", all.join(",")))
     }
@@ -245,6 +246,18 @@ impl NativeServer {
     pub fn page_done(&self, page: String) {
         self.call_all(|it| it.page_done(&page));
     }
+
+    /// Returns the key of a registration of this kind in the server that its server is mounted into.
+    #[napi(catch_unwind)]
+    pub fn mounted_key(kind: String, prefix: String, key: String) -> String {
+        router::mounted_key(&kind, &prefix, &key)
+    }
+
+    /// Errors if no name can begin with this prefix.
+    #[napi(catch_unwind)]
+    pub fn check_prefix(prefix: String) -> napi::Result<()> {
+        router::check_prefix(&prefix).map_err(misuse)
+    }
 }
 
 impl NativeServer {
@@ -254,7 +267,7 @@ impl NativeServer {
         kind: &str,
         change: impl FnOnce(&mut dyn AnyRegistry) -> Result<bool, Error>,
     ) -> napi::Result<()> {
-        let list = declare::list(kind).map_err(misuse)?;
+        let list = List::of_kind(kind).map_err(misuse)?;
         let change = |components: &mut Components<Handler>| change(components.list_mut(list));
         self.served.change(Some(list.kind()), change).map_err(misuse)
     }

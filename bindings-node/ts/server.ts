@@ -15,6 +15,7 @@ import type { Question } from "./model/types/questions.js";
 import type { Output, Schema, Variables } from "./model/types/schema.js";
 import type { AnyServer, FetchHandler, Listening, Principal, Registry, Transport } from "./model/types/server.js";
 import { isObject } from "./model/values.js";
+import { checked, native } from "./native.js";
 import { coreOf, ServerCore, setCore } from "./server/core.js";
 import { httpOptions } from "./server/options.js";
 import {
@@ -255,9 +256,8 @@ export class Server<L = unknown> implements ServerMembers<L> {
   mount(...given: [string, AnyServer] | [AnyServer, string]): this {
     const [prefix, other] = (typeof given[1] === "string" ? [given[1], given[0]] : given) as [string, AnyServer];
     const place = `mount(${display(prefix)})`;
-    if (typeof prefix !== "string" || !/^[A-Za-z0-9_.-]+$/.test(prefix)) {
-      throw new TypeError(`${place}: a prefix is one or more letters, digits, '_', '-' or '.', as in mount("shelf", other)`);
-    }
+    if (typeof prefix !== "string") throw new TypeError(`${place}: the prefix must be a string, as in mount("shelf", other)`);
+    checked(place, () => native().NativeServer.checkPrefix(prefix));
     const core = coreOf(other, place);
     core.mountInto(this.#core, prefix);
     this.#core.mounted.push(core);

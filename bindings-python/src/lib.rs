@@ -66,7 +66,7 @@ mod _native {
         logs::flush_logs,
         options::{check_options, declared_options, name_problem},
         results::is_data,
-        server::{NativeServer, Read, expand, portable, variables},
+        server::{NativeServer, Read, check_prefix, expand, mounted_key, portable, variables},
         serving::{Serving, shut_down, take_stdio},
         test_serving::TestServing,
     };

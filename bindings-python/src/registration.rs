@@ -4,7 +4,7 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use gudgeon::{
     driver::state_keys,
     error::Error,
-    router::{Changes, List, ServerFacts},
+    router::{Changes, ServerFacts},
 };
 use serde::{Deserialize, de::DeserializeOwned};
 
@@ -28,17 +28,6 @@ pub(crate) fn server(declaration: &[u8]) -> Result<(ServerFacts, ServerOptions),
     let keys = keys.collect::<Result<_, _>>().map_err(|it| Error::misuse(it.to_string()))?;
     facts.request_state_keys = state_keys(keys)?;
     Ok((facts, options))
-}
-
-/// Returns the list with this name.
-pub(crate) fn list(name: &str) -> Result<List, Error> {
-    Ok(match name {
-        "tools" => List::Tools,
-        "resources" => List::Resources,
-        "templates" => List::Templates,
-        "prompts" => List::Prompts,
-        _ => return Err(Error::misuse(format!("{name:?} is no kind of component"))),
-    })
 }
 
 pub(crate) fn changes(text: &[u8]) -> Result<Changes, Error> {

@@ -12,8 +12,8 @@ use gudgeon::{
     http::EndpointConfig,
     protocol::Response,
     router::{
-        AnyRegistry, Components, Failure, Middleware, ResultBuilder, ServerFacts, Visibility,
-        find_resource, uri_template::UriTemplate,
+        self, AnyRegistry, Components, Failure, List, Middleware, ResultBuilder, ServerFacts,
+        Visibility, find_resource, uri_template::UriTemplate,
     },
     session::server::ListKind,
     transport::listen::{Address, ListenOptions},
@@ -97,7 +97,7 @@ impl NativeServer {
         expose: Py<PyAny>,
         thread: Option<bool>,
     ) -> PyResult<Registered> {
-        let list = registration::list(kind).map_err(|it| raise(&it))?;
+        let list = List::of_kind(kind).map_err(|it| raise(&it))?;
         let handler = self.handler(invoke, is_async, expose, thread);
         let given = Arc::clone(&handler);
         let mut warnings = Vec::new();
@@ -212,13 +212,13 @@ impl NativeServer {
     }
 
     fn keys(&self, kind: &str) -> PyResult<Vec<String>> {
-        let list = registration::list(kind).map_err(|it| raise(&it))?;
+        let list = List::of_kind(kind).map_err(|it| raise(&it))?;
         Ok(self.lock().components.list(list).keys())
     }
 
     /// Returns the listed entry of a component, as JSON; `None` if it is not registered.
     fn get(&self, kind: &str, key: &str) -> PyResult<Option<String>> {
-        let list = registration::list(kind).map_err(|it| raise(&it))?;
+        let list = List::of_kind(kind).map_err(|it| raise(&it))?;
         Ok(self.lock().components.list(list).listed(key))
     }
 
@@ -347,6 +347,18 @@ impl Read {
     }
 }
 
+/// Returns the key of a component of this kind in the server that its server is mounted into.
+#[pyfunction]
+pub(crate) fn mounted_key(kind: &str, prefix: &str, key: &str) -> String {
+    router::mounted_key(kind, prefix, key)
+}
+
+/// Raises `ValueError` for a prefix that no name can begin with.
+#[pyfunction]
+pub(crate) fn check_prefix(prefix: &str) -> PyResult<()> {
+    router::check_prefix(prefix).map_err(|it| raise(&it))
+}
+
 /// Expands a URI template with these variables (a JSON object).
 #[pyfunction]
 pub(crate) fn expand(template: &str, variables: &[u8]) -> PyResult<String> {
@@ -420,7 +432,7 @@ impl NativeServer {
         kind: &str,
         change: impl FnOnce(&mut dyn AnyRegistry) -> Result<bool, Error>,
     ) -> PyResult<()> {
-        let list = registration::list(kind).map_err(|it| raise(&it))?;
+        let list = List::of_kind(kind).map_err(|it| raise(&it))?;
         self.change(py, Some(list.kind()), false, |it| change(it.list_mut(list)))
     }
 

@@ -72,7 +72,8 @@ test("tags of a mounted server choose its own things everywhere", async () => {
 
 test("a prefix that fits no name, and what can't be mounted, changes nothing", async () => {
   const [house, shelf] = [new Server("house"), new Server("shelf")];
-  for (const prefix of ["", "a b", "a/b", "ä", 7]) assert.throws(() => house.mount(prefix, shelf), /a prefix is one or more letters/);
+  for (const prefix of ["", "a b", "a/b", "ä"]) assert.throws(() => house.mount(prefix, shelf), /a prefix is one or more letters/);
+  assert.throws(() => house.mount(7, shelf), /mount\(7\): the prefix must be a string/);
   shelf.tool("one", {}, () => "x");
   shelf.tool("two", {}, () => "x");
   house.tool("shelf_two", {}, () => "x");

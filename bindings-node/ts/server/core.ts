@@ -157,7 +157,7 @@ export class ServerCore {
           "use another name, or remove the registered one first",
       );
     }
-    for (const { into, prefix } of this.#mountPoints) into.#checkFree({ place, kind, key: keyWhereMounted(kind, key, prefix), declaration });
+    for (const { into, prefix } of this.#mountPoints) into.#checkFree({ place, kind, key: native().NativeServer.mountedKey(kind, prefix, key), declaration });
   }
 
   /** Registers this server's components, present and future, with another server. */
@@ -247,7 +247,7 @@ export class ServerCore {
       }
     });
     this.#notifySendListeners();
-    for (const { into, prefix } of this.#mountPoints) into.#change(kind, keys.map((key) => keyWhereMounted(kind, key, prefix)), change);
+    for (const { into, prefix } of this.#mountPoints) into.#change(kind, keys.map((key) => native().NativeServer.mountedKey(kind, prefix, key)), change);
   }
 
   #notifySendListeners(): void {
@@ -300,15 +300,10 @@ export function coreOf(server: unknown, place: string): ServerCore {
   return core as ServerCore;
 }
 
-/** Returns the key in the mounting server: tools and prompts get the prefix, URIs and vendors' methods do not. */
-function keyWhereMounted(kind: Registration["kind"], key: string, prefix: string): string {
-  return kind === "tool" || kind === "prompt" || (kind === "completion" && !isTemplate(key)) ? `${prefix}_${key}` : key;
-}
-
 function mountedRegistration(registration: Registration, { prefix, into }: MountPoint): Registration {
   const { kind, key, declaration, plan, seen, visible } = registration;
   const place = `mount(${JSON.stringify(prefix)}): ${registration.place}`;
-  const name = keyWhereMounted(kind, key, prefix);
+  const name = native().NativeServer.mountedKey(kind, prefix, key);
   const isNamed = kind === "tool" || kind === "prompt";
   const renamed = isNamed ? { name } : kind === "completion" ? { ref: referenceTo(name) } : {};
   const seenAs = { ...seen, params: (input: Record<string, unknown>) => ({ ...seen.params(input), ...renamed }) };

@@ -643,6 +643,11 @@ def check_options(taker: str, place: str, options: dict) -> None:
     Raises `TypeError` for an unknown option and a value of a wrong type, and `ValueError` for a value out of range.
     """
 
+def check_prefix(prefix: str) -> None:
+    """
+    Raises `ValueError` for a prefix that no name can begin with.
+    """
+
 def declared_options(taker: str, options: dict) -> dict:
     """
     Returns checked options as members of a declaration for the core, with durations in milliseconds.
@@ -673,6 +678,11 @@ def is_data(text: str, blocks: SupportsIndex, is_error: bool) -> bool:
     """
     Returns whether the data of a result without structured content is the JSON value in its text. `blocks` is the number
     of its content blocks.
+    """
+
+def mounted_key(kind: str, prefix: str, key: str) -> str:
+    """
+    Returns the key of a component of this kind in the server that its server is mounted into.
     """
 
 def name_problem(kind: str, name: str, known: SupportsGetItem[int, str], hint: str | None = None) -> str:

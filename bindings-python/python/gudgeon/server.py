@@ -13,7 +13,7 @@ from ._server import options as _options
 from ._server.component_host import ComponentHost
 from ._server.lifespan import Lifespan
 from ._server.middleware import check_middleware, passing
-from ._server.mounts import check_prefix, mount_arguments, prefixed
+from ._server.mounts import mount_arguments, prefixed
 from ._server.registration import Registration
 from ._server.registry import Registry
 from ._serving.running import Running
@@ -368,7 +368,6 @@ class Server(ComponentHost, Running):
         ['shelf_tidy']
         """
         prefix, child = mount_arguments(given, prefix, other, Server)
-        check_prefix(prefix)
         if any(server is child for server in self._above()):
             raise ValueError(f"{child.name!r} can't be mounted into {self.name!r}: it would contain itself")
         late = self._lifespan.is_used and child._lifespan.first()

@@ -28,6 +28,17 @@ impl List {
         }
     }
 
+    /// Returns the list of this kind of component, in the singular or the plural.
+    pub fn of_kind(kind: &str) -> Result<Self, Error> {
+        match kind {
+            "tool" | "tools" => Ok(Self::Tools),
+            "resource" | "resources" => Ok(Self::Resources),
+            "resourceTemplate" | "templates" => Ok(Self::Templates),
+            "prompt" | "prompts" => Ok(Self::Prompts),
+            _ => Err(Error::misuse(format!("{kind:?} is no kind of component"))),
+        }
+    }
+
     /// Returns the key of an entry after mounting with a prefix; URIs do not change.
     pub(crate) fn mounted_key(self, prefix: &str, key: &str) -> String {
         match self {

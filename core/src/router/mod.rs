@@ -31,6 +31,8 @@ pub use self::{
     list::{AnyRegistry, List},
     meta_keys::problems as meta_problems,
     middleware::{Middleware, MiddlewareFrame, Prepared, Resolution},
+    mount::mounted_key,
+    names::check_prefix,
     prompt::RegisteredPrompt,
     registry::{Page, Registry},
     resource::{ReadHint, RegisteredResource, RegisteredTemplate},

@@ -11,6 +11,18 @@ use crate::error::Error;
 /// Wraps a handler; receives the name of its tool or prompt in the mounted server.
 type Wrap<'a, H> = dyn Fn(&H, Option<&str>) -> H + 'a;
 
+/// Returns the key of a registration of this kind after mounting with a prefix. A completion has the key of its prompt or
+/// template; keys of methods do not change.
+pub fn mounted_key(kind: &str, prefix: &str, key: &str) -> String {
+    let list = match kind {
+        // Only templates have braces.
+        "completion" | "completions" if key.contains('{') => Some(List::Templates),
+        "completion" | "completions" => Some(List::Prompts),
+        kind => List::of_kind(kind).ok(),
+    };
+    list.map_or_else(|| key.to_owned(), |list| list.mounted_key(prefix, key))
+}
+
 impl<H: Clone> Components<H> {
     /// Registers all components of another server: tools and prompts as `prefix_name`, URIs and methods unchanged.
     /// `wrap` receives each handler with its tool or prompt name in the mounted server.
@@ -149,5 +161,25 @@ impl<H: Clone> Mounted<H> for RegisteredTemplate<H> {
         mounting.wrap(&mut self.handler, None);
         mounting.wrap_all(&mut self.completions, None);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::mounted_key;
+
+    #[test]
+    fn names_get_the_prefix_and_uris_do_not() {
+        for (kind, key, mounted) in [
+            ("tool", "add", "shelf_add"),
+            ("prompts", "review", "shelf_review"),
+            ("resources", "a:b", "a:b"),
+            ("resourceTemplate", "a:{b}", "a:{b}"),
+            ("completion", "review", "shelf_review"),
+            ("completions", "a:{b}", "a:{b}"),
+            ("methods", "acme/x", "acme/x"),
+        ] {
+            assert_eq!(mounted_key(kind, "shelf", key), mounted);
+        }
     }
 }

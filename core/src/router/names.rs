@@ -18,12 +18,12 @@ pub(super) fn check_tool(name: &str) -> Result<(), Error> {
 }
 
 /// Checks the prefix of a mounted server.
-pub(super) fn check_prefix(prefix: &str) -> Result<(), Error> {
+pub fn check_prefix(prefix: &str) -> Result<(), Error> {
     let fits = !prefix.is_empty() && prefix.bytes().all(is_letter);
     match fits {
         true => Ok(()),
         false => Err(Error::misuse(format!(
-            "mount({prefix:?}): a prefix is one or more letters, digits, '_', '-' or '.'"
+            "a prefix is one or more letters, digits, '_', '-' or '.', not {prefix:?}"
         ))),
     }
 }
