@@ -274,7 +274,7 @@ HERE = r"\(test_plan.py:\d+\)"
         (no_output_schema, "the return annotation of 'no_output_schema' .*Db has no JSON Schema.*return Any"),
         (depends_default, r"Depends belongs in Annotated; write db: Annotated\[…, Depends\(Db\)\]"),
         (bare_depends, r"Depends needs its argument, Depends\(get_it\)"),
-        (cyclic, rf"parameter 'tree' of 'cyclic' {HERE}: the type refers to itself \(Node → Node\)"),
+        (cyclic, rf"parameter 'tree' of 'cyclic' {HERE}: the schema is cyclic \(#/\$defs/Node → #/\$defs/Node\)"),
         (Shelf.find, rf"'Shelf.find' {HERE} is a method without its object: .*app.tool\(shelf.find\)"),
         (Shelf.__dict__["made"], "is a classmethod: register it after the class"),
         (lambda: 1, "is a lambda and has no name"),

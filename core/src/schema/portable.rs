@@ -213,7 +213,8 @@ fn simple_null(schema: Object) -> Object {
     let Some(other) = other else { return schema };
     let kind = other.get("type").and_then(Value::as_str).filter(|it| *it != "null");
     // Other keywords beside the choice apply as well.
-    let outside = || schema.keys().filter(|it| *it != "anyOf");
+    let is_outside = |name: &&String| *name != "anyOf" && !DEFINING.contains(&name.as_str());
+    let outside = || schema.keys().filter(is_outside);
     let (Some(kind), false) = (kind, other.contains_key("const")) else { return schema };
     if !outside().all(|it| DESCRIBING.contains(&it.as_str())) {
         return schema;
@@ -359,6 +360,10 @@ mod tests {
             (
                 json!({"anyOf": [{"type": "null"}, {"type": "string", "enum": ["a"]}], "description": "D"}),
                 json!({"type": ["string", "null"], "enum": ["a", null], "description": "D"}),
+            ),
+            (
+                json!({"anyOf": [{"$ref": "#/$defs/a"}, {"type": "null"}], "$defs": {"a": {"type": "string"}}}),
+                json!({"type": ["string", "null"]}),
             ),
         ];
         for (schema, expected) in cases {

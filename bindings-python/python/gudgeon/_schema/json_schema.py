@@ -13,7 +13,7 @@ import msgspec
 
 from .._model.encoding import is_pydantic, to_builtins
 from .._model.value import Value
-from .portable import Cyclic, inline, simple_null, untitled, walk, with_items, without_headers
+from .portable import untitled, walk, with_items, without_headers
 from .render import render
 from .type_hints import UNIONS, SchemaError, description_of, literals, unaliased, union_members, unwrap, uses_pydantic
 
@@ -54,13 +54,7 @@ def schema_of(
         schema = _msgspec_schema(annotation, output, headers, numbers and not output, own)
     schema, own = untitled(schema), {name: untitled(part, name) for name, part in own.items()}
     if profile == "portable":
-        try:
-            schema = with_items(simple_null(inline(schema, own)))
-        except Cyclic as error:
-            raise SchemaError(
-                f"the type refers to itself ({error}), which many hosts can't read: give its inner part as "
-                'dict[str, Any], or write Server(…, schema_profile="full")'
-            ) from None
+        schema = with_items(_inlined(schema, own))
     elif defs is not None:
         schema = _merge(schema, own, defs)
     elif own:
@@ -84,6 +78,29 @@ def own_schema(schema: Mapping[str, Any], place: str, profile: Profile) -> dict[
             'server with schema_profile="full"'
         ) from None
     return written
+
+
+def _inlined(schema: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
+    """Returns the schema with references replaced by their definitions."""
+    from .._native import portable
+
+    try:
+        written = portable(msgspec.json.encode({**schema, "$defs": own} if own else schema))
+    except ValueError as error:
+        raise SchemaError(
+            f"{error}: many hosts can't read such a type: give its inner part as dict[str, Any], or write "
+            'Server(…, schema_profile="full")'
+        ) from None
+    return _without_mappings(msgspec.json.decode(written))
+
+
+def _without_mappings(schema: Any) -> dict[str, Any]:
+    """Returns the schema without the mappings of discriminators, which name definitions."""
+    out = walk(schema, _without_mappings)
+    mapping = out.get("discriminator")
+    if isinstance(mapping, dict):
+        out["discriminator"] = {key: value for key, value in mapping.items() if key != "mapping"}
+    return out
 
 
 def _rooted(schema: dict[str, Any], defs: dict[str, Any]) -> dict[str, Any]:

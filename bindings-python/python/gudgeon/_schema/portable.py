@@ -1,4 +1,4 @@
-"""JSON Schema that every host understands: no references, no titles that repeat a name, `null` as a type."""
+"""JSON Schema as hosts read it: no titles that repeat a name, `items` in every array."""
 
 from __future__ import annotations
 
@@ -8,27 +8,6 @@ from typing import Any
 _MAPS = ("properties", "patternProperties", "$defs", "dependentSchemas")
 _LISTS = ("anyOf", "oneOf", "allOf", "prefixItems")
 _ONES = ("items", "additionalProperties", "propertyNames", "not", "contains", "if", "then", "else")
-
-
-class Cyclic(Exception):
-    """A schema that refers to itself."""
-
-
-def inline(schema: Mapping[str, Any], defs: Mapping[str, Any], inside: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Returns the schema with every `$ref` replaced by its definition. Raises Cyclic with the cycle."""
-    ref = schema.get("$ref")
-    if isinstance(ref, str):
-        name = ref.rpartition("/")[2].replace("~1", "/").replace("~0", "~")
-        if name in inside:
-            raise Cyclic(" → ".join((*inside[inside.index(name) :], name)))
-        rest = {key: value for key, value in schema.items() if key != "$ref"}
-        return inline({**defs[name], **rest}, defs, (*inside, name))
-    out = walk(schema, lambda part: inline(part, defs, inside))
-    out.pop("$defs", None)
-    mapping = out.get("discriminator", {})
-    if isinstance(mapping, dict) and "mapping" in mapping:
-        out["discriminator"] = {key: value for key, value in mapping.items() if key != "mapping"}
-    return out
 
 
 def walk(schema: Mapping[str, Any], change: Any) -> dict[str, Any]:
@@ -73,19 +52,3 @@ def with_items(schema: Mapping[str, Any]) -> dict[str, Any]:
     if "array" in (kinds if isinstance(kinds, list) else [kinds]):
         out.setdefault("items", {})
     return out
-
-
-def simple_null(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns `anyOf: [X, null]` as X with the additional type null, if X has a type."""
-    out = walk(schema, simple_null)
-    options = out.get("anyOf")
-    if not isinstance(options, list) or len(options) != 2 or {"type": "null"} not in options:
-        return out
-    other = options[0] if options[1] == {"type": "null"} else options[1]
-    kind = other.get("type")
-    if not isinstance(kind, str) or kind == "null" or "const" in other:
-        return out
-    merged = {**other, "type": [kind, "null"]}
-    if "enum" in merged:
-        merged["enum"] = [*merged["enum"], None]
-    return {**merged, **{key: value for key, value in out.items() if key != "anyOf"}}
