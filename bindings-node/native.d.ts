@@ -206,6 +206,10 @@ export declare class NativeServer {
   updated(uri: string): void
   /** Notifies clients that the page of this elicitation is completed. */
   pageDone(page: string): void
+  /** Returns the key of a registration of this kind in the server that its server is mounted into. */
+  static mountedKey(kind: string, prefix: string, key: string): string
+  /** Errors if no name can begin with this prefix. */
+  static checkPrefix(prefix: string): void
 }
 
 export declare class NativeShell {
@@ -253,12 +257,6 @@ export declare class NativeShell {
   /** Returns the other end of an in-memory stream, as a file descriptor owned by the caller. */
   takePeer(): number | null
 }
-
-/** Errors if no name can begin with this prefix. */
-export declare function checkPrefix(prefix: string): void
-
-/** Returns the key of a registration of this kind in the server that its server is mounted into. */
-export declare function mountedKey(kind: string, prefix: string, key: string): string
 
 /** The effects of a message, in this order. */
 export interface NativeDelivery {
