@@ -89,7 +89,7 @@ impl NativeListening {
     ) -> napi::Result<Self> {
         let address: Address = url.parse().map_err(misuse)?;
         let given = HttpOptions::parse(options.as_bytes()).map_err(misuse)?;
-        let config = given.endpoint(address.endpoint_config()).map_err(misuse)?;
+        let config = given.endpoint(address.endpoint_config());
         let options = ListenOptions { max_message, ..given.listen() };
         let runtime = runtime(given.io_threads.unwrap_or(1))
             .map_err(|it| error::io("no thread could be started to listen with", it))?;

@@ -157,7 +157,7 @@ impl NativeMounted {
     ) -> napi::Result<Self> {
         let given = HttpOptions::parse(options.as_bytes()).map_err(misuse)?;
         let anywhere = EndpointConfig { path: None, ..EndpointConfig::default() };
-        let config = given.endpoint(anywhere).map_err(misuse)?;
+        let config = given.endpoint(anywhere);
         let waiting = Arc::new(Waiting::default());
         let (shared, endpoint) = served.open(|components, filter| {
             let endpoint = EndpointServer::new(components, config);

@@ -2,6 +2,7 @@
 
 use gudgeon::{
     bindings::{
+        http_options::HttpOptions,
         options::{self, Given, Taker, Value},
         unknown_name::unknown_name,
     },
@@ -36,6 +37,12 @@ impl NativeOptions {
         let taker: Taker = taker.parse().map_err(misuse)?;
         let checked = options::check(Language::TypeScript, taker, &place, &name, &Js(value));
         Ok(checked.err().map(|it| (it.message, it.shows_value)))
+    }
+
+    /// Errors if the values of HTTP options, as JSON, don't fit their purpose, such as a host that matches no request.
+    #[napi(catch_unwind)]
+    pub fn check_http(options: String) -> napi::Result<()> {
+        HttpOptions::parse(options.as_bytes()).map(drop).map_err(misuse)
     }
 
     /// Returns the problem of a name that is not one of the known names, with the fix.

@@ -64,7 +64,7 @@ mod _native {
         handler::Registered,
         limits::{RateLimit, ResponseLimit},
         logs::flush_logs,
-        options::{check_options, declared_options, name_problem},
+        options::{check_http, check_options, declared_options, name_problem},
         results::is_data,
         server::{NativeServer, Read, check_prefix, expand, mounted_key, portable, variables},
         serving::{Serving, shut_down, take_stdio},

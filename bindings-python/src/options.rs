@@ -2,6 +2,7 @@
 
 use gudgeon::{
     bindings::{
+        http_options::HttpOptions,
         options::{self, Given, Kind, Row, Taker, Value},
         unknown_name::unknown_name,
     },
@@ -38,6 +39,13 @@ pub(crate) fn check_options(taker: &str, place: &str, options: &Bound<'_, PyDict
         }
     }
     Ok(())
+}
+
+/// Raises `ValueError` if the values of HTTP options, as JSON, don't fit their purpose, such as a host that matches no
+/// request.
+#[pyfunction]
+pub(crate) fn check_http(options: &[u8]) -> PyResult<()> {
+    HttpOptions::parse(options).map(drop).map_err(|it| raise(&it))
 }
 
 /// Returns checked options as members of a declaration for the core, with durations in milliseconds.

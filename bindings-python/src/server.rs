@@ -274,7 +274,7 @@ impl NativeServer {
         let at: Address = at.parse().map_err(|it| raise(&it))?;
         let options = HttpOptions::parse(options).map_err(|it| raise(&it))?;
         let components = Arc::clone(&self.lock().components);
-        let config = options.endpoint(at.endpoint_config()).map_err(|it| raise(&it))?;
+        let config = options.endpoint(at.endpoint_config());
         let server = EndpointServer::new(components, config);
         let source = Source::Peers { server: Arc::clone(&server), notifier: None };
         let stream = Stream::open(Arc::new(source), app, context, self)?;
@@ -293,7 +293,7 @@ impl NativeServer {
     fn endpoint(&self, options: &[u8]) -> PyResult<Endpoint> {
         let options = HttpOptions::parse(options).map_err(|it| raise(&it))?;
         let anywhere = EndpointConfig { path: None, ..EndpointConfig::default() };
-        let config = options.endpoint(anywhere).map_err(|it| raise(&it))?;
+        let config = options.endpoint(anywhere);
         let components = Arc::clone(&self.lock().components);
         let endpoint = Endpoint::new(EndpointServer::new(components, config))?;
         self.keep_informed(endpoint.source());

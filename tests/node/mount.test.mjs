@@ -232,9 +232,13 @@ test("invalid arguments of the host are refused with the fix", async () => {
   const used = new Request("http://localhost/mcp", { method: "POST", body: "{}" });
   await used.text();
   await assert.rejects(app.fetch(used), { name: "TypeError", message: /request\.clone\(\)/ });
-  const wrong = new Server("t", { http: { maxBody: -1 } });
-  await assert.rejects(wrong.fetch(new Request("http://localhost/")), { name: "TypeError", message: /new Server\(\{ http \}\): maxBody/ });
   await app.close();
+  for (const [http, message] of [
+    [{ maxBody: -1 }, /new Server\(\{ http \}\): maxBody/],
+    [{ maxBdy: 1 }, /unknown option 'maxBdy'; did you mean 'maxBody'\?/],
+    [{ allowedHosts: ["https://a.b"] }, /new Server\(\{ http \}\): allowedHosts: "https:\/\/a\.b" is more than a host; write "a\.b"/],
+    [{ allowedOrigins: ["a.b"] }, /allowedOrigins: "a\.b" has no scheme/],
+  ]) assert.throws(() => new Server("t", { http }), { name: "TypeError", message });
 });
 
 test("fetch answers a request that was never on a wire", async () => {

@@ -38,6 +38,21 @@ def test_an_invalid_option_is_named(options: dict[str, Any], error: type[Excepti
         app.run(ANYWHERE, **options)
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"allowed_hosts": ["http://example.org"]},
+        {"allowed_origins": ["example.org"]},
+        {"cors": ["example.org"]},
+        {"public_url": "https://[example.org"},
+    ],
+    ids=lambda it: next(iter(it)),
+)
+def test_an_option_that_can_match_nothing_is_named_when_the_asgi_app_is_made(options: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=next(iter(options))):
+        Server("shelf").asgi(**options)
+
+
 @pytest.mark.parametrize("option", ["tls", "max_headers", "header_timeout", "idle_timeout"])
 def test_what_is_about_connections_is_the_hosts(option: str) -> None:
     with pytest.raises(TypeError, match=f"{option}.*ASGI server"):

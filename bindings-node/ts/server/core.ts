@@ -12,7 +12,7 @@ import { type HandlerSpec, mountPlan, type Plan } from "../plan/plan.js";
 import { resourceResult } from "../plan/resource-result.js";
 import { coreResultPlan } from "./core-results.js";
 import { Lifespan } from "./lifespan.js";
-import { checkServerOptions, stateKeys } from "./options.js";
+import { checkServerOptions, httpOptions, stateKeys } from "./options.js";
 import { visibilityPlan, type Visible } from "./visibility.js";
 
 export type Kind = "tool" | "resource" | "resourceTemplate" | "prompt";
@@ -43,6 +43,8 @@ export class ServerCore {
   readonly native: NativeServer;
   readonly lifespan: Lifespan<unknown>;
   readonly logger: Logger;
+  /** The HTTP options of hosts, as the native half reads them. */
+  readonly http: string;
   /** The plans by handler number, as the native half refers to them. */
   readonly plans: (Plan | undefined)[] = [];
   readonly #registrations: Registration[] = [];
@@ -64,6 +66,7 @@ export class ServerCore {
     } = options;
     const place = `new Server(${JSON.stringify(server.name)})`;
     checkServerOptions(place, options);
+    this.http = httpOptions("new Server({ http })", options.http ?? {});
     this.logger = loggerOf(options.logger);
     const declaration = {
       name: server.name, version, title, instructions, websiteUrl, icons, pageSize, debug, revisions, dialects, listTtlMs, maxMessage,

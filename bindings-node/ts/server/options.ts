@@ -1,3 +1,4 @@
+import { checked, native } from "../native.js";
 import { checkOptions, classes, icons, logger } from "../model/checks.js";
 import type { HttpOptions, ServerOptions } from "../model/types/options.js";
 
@@ -9,7 +10,9 @@ export function checkServerOptions(place: string, options: ServerOptions<unknown
 /** Returns checked options as the native half reads them; `place` begins the text of errors. */
 export function httpOptions(place: string, given: HttpOptions, more: Readonly<Record<string, unknown>> = {}): string {
   checkOptions("http", place, given);
-  return JSON.stringify({ ...given, ...more });
+  const options = JSON.stringify({ ...given, ...more });
+  checked(place, () => native().NativeOptions.checkHttp(options));
+  return options;
 }
 
 /** Returns each key of request states as a list of its bytes. Errors never show a key. */

@@ -3,7 +3,6 @@ import { principalToJson } from "../model/principal.js";
 import type { Principal } from "../model/types/server.js";
 import { CallScheduler } from "../call/scheduler.js";
 import type { ServerCore } from "../server/core.js";
-import { httpOptions } from "../server/options.js";
 import { warnWorker } from "./workers.js";
 
 /** The number of unread bytes after which a client is disconnected. */
@@ -63,14 +62,12 @@ export class Mounted {
   #closed: Promise<void> | undefined;
 
   constructor(private readonly core: ServerCore) {
-    const { http = {} } = core.options;
-    this.#graceMs = http.shutdownGraceMs ?? GRACE_MS;
-    const options = httpOptions("new Server({ http })", http);
+    this.#graceMs = core.options.http?.shutdownGraceMs ?? GRACE_MS;
     let mounted: NativeMounted | undefined;
     this.#scheduler = new CallScheduler(
       core,
       (wake) => {
-        mounted = checked("new Server({ http })", () => core.native.serveMounted(options, wake));
+        mounted = checked("new Server({ http })", () => core.native.serveMounted(core.http, wake));
         return mounted.shell();
       },
       { afterTurn: () => this.#collect(), principalOf: (request) => (request === undefined ? undefined : this.#waiting.get(request)?.principal) },

@@ -636,6 +636,12 @@ class TestServing:
         `state_key` seals request states where the server has no keys of its own.
         """
 
+def check_http(options: bytes) -> None:
+    """
+    Raises `ValueError` if the values of HTTP options, as JSON, don't fit their purpose, such as a host that matches no
+    request.
+    """
+
 def check_options(taker: str, place: str, options: dict) -> None:
     """
     Checks options. `taker` is the function that takes them, and `place` begins the error.

@@ -56,15 +56,16 @@ struct KeyPair {
 }
 
 impl HttpOptions {
-    /// Reads the options.
+    /// Reads the options. Errors if an allowed host or origin can match nothing.
     pub fn parse(json: &[u8]) -> Result<Self, Error> {
-        serde_json::from_slice(json)
-            .map_err(|it| Error::misuse(format!("the options can't be read: {it}")))
+        let options: Self = serde_json::from_slice(json)
+            .map_err(|it| Error::misuse(format!("the options can't be read: {it}")))?;
+        options.endpoint(EndpointConfig::default()).guard.check()?;
+        Ok(options)
     }
 
-    /// Returns `base`, which holds the path of the endpoint, with the options applied. Errors if an allowed host or origin
-    /// can match nothing.
-    pub fn endpoint(&self, mut base: EndpointConfig) -> Result<EndpointConfig, Error> {
+    /// Returns `base`, which holds the path of the endpoint, with the options applied.
+    pub fn endpoint(&self, mut base: EndpointConfig) -> EndpointConfig {
         base.guard.public_url.clone_from(&self.public_url);
         base.guard.allowed_origins.clone_from(&self.allowed_origins);
         base.guard.allowed_hosts.clone_from(&self.allowed_hosts);
@@ -73,7 +74,6 @@ impl HttpOptions {
             Allowed::Any(true) => Cors::Any,
             Allowed::Origins(origins) => Cors::Origins(origins.clone()),
         };
-        base.guard.check()?;
         base.legacy_sse = self.legacy_sse;
         set(&mut base.max_body, self.max_body);
         set(&mut base.max_sessions, self.max_sessions);
@@ -82,7 +82,7 @@ impl HttpOptions {
         set(&mut base.session_idle, self.session_idle_ms.map(duration));
         set(&mut base.keep_alive, self.keep_alive_ms.map(duration));
         set(&mut base.event_store, self.event_store);
-        Ok(base)
+        base
     }
 
     /// Returns the options of connections at an address.
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     fn endpoint(json: &str) -> EndpointConfig {
-        HttpOptions::parse(json.as_bytes()).unwrap().endpoint(EndpointConfig::default()).unwrap()
+        HttpOptions::parse(json.as_bytes()).unwrap().endpoint(EndpointConfig::default())
     }
 
     #[test]
@@ -143,8 +143,9 @@ mod tests {
 
     #[test]
     fn hosts_and_origins_that_match_nothing_are_refused() {
-        let options = HttpOptions::parse(br#"{"allowedHosts":["http://a"]}"#).unwrap();
-        assert!(options.endpoint(EndpointConfig::default()).is_err());
+        for options in [r#"{"allowedHosts":["http://a"]}"#, r#"{"cors":["a"]}"#] {
+            assert!(HttpOptions::parse(options.as_bytes()).is_err(), "{options}");
+        }
         assert!(HttpOptions::parse(b"[").is_err());
     }
 }
