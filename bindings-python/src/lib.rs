@@ -33,6 +33,7 @@ mod results;
 mod pin;
 mod pool;
 mod registration;
+mod schema;
 mod server;
 mod serving;
 mod session_values;
@@ -66,7 +67,8 @@ mod _native {
         logs::flush_logs,
         options::{check_http, check_options, declared_options, name_problem},
         results::is_data,
-        server::{NativeServer, Read, check_prefix, expand, mounted_key, portable, variables},
+        schema::{invalid_arguments, portable},
+        server::{NativeServer, Read, check_prefix, expand, mounted_key, variables},
         serving::{Serving, shut_down, take_stdio},
         test_serving::TestServing,
     };

@@ -369,16 +369,6 @@ pub(crate) fn expand(template: &str, variables: &[u8]) -> PyResult<String> {
     Ok(template.expand(&variables.into_iter().collect::<Vec<_>>()))
 }
 
-/// Returns a schema, as JSON, normalized for hosts with limited support: references expanded, nullable types
-/// simplified.
-#[pyfunction]
-pub(crate) fn portable(schema: &[u8]) -> PyResult<String> {
-    let invalid = |it: String| pyo3::exceptions::PyValueError::new_err(it);
-    let schema = serde_json::from_slice(schema).map_err(|it| invalid(it.to_string()))?;
-    let written = gudgeon::schema::portable(&schema).map_err(|it| invalid(it.to_string()))?;
-    Ok(serde_json::Value::Object(written).to_string())
-}
-
 /// Returns the names of a template's variables.
 #[pyfunction]
 pub(crate) fn variables(template: &str) -> PyResult<Vec<String>> {

@@ -20,6 +20,7 @@ from gudgeon.types import Image, Progress, ResourceResult, ToolResult
 
 class Colour(enum.Enum):
     RED = "red"
+    BLUE = "blue"
 
 
 @dataclass
@@ -65,8 +66,12 @@ def refusal(annotation: Any, raw: bytes, kind: Any = "tool") -> str:
         (dict[int, int], b'{"a":1}', "argument 'it': expected each key to be an integer"),
         (Circle | Square, b'{"kind":"circle","radius":"x"}', "argument 'it.radius': expected a number, got \"x\""),
         (Circle | Square, b'{"kind":"square"}', "missing argument 'it.side'"),
-        (Circle | Square, b'{"kind":"blob"}', "argument 'it.kind': expected one of the allowed values, got \"blob\""),
-        (Colour, b'"blue"', "argument 'it': expected one of the allowed values, got \"blue\""),
+        (Circle | Square, b'{"kind":"blob"}', 'argument \'it.kind\': expected "circle" or "square", got "blob"'),
+        (Colour, b'"green"', 'argument \'it\': expected "red" or "blue", got "green"'),
+        (list[Colour], b'["red","green"]', 'argument \'it[1]\': expected "red" or "blue", got "green"'),
+        (dict[str, Colour], b'{"a":"green"}', 'argument \'it.a\': expected "red" or "blue", got "green"'),
+        (Literal[1, "x"], b"2", "argument 'it': expected 1 or \"x\", got 2"),
+        (Literal[1, 2] | None, b"3", "argument 'it': expected 1, 2 or null, got 3"),
         (datetime.date, b'"soon"', 'argument \'it\': expected a string of the format "date", got "soon"'),
         (UUID, b'"x"', 'argument \'it\': expected a string of the format "uuid", got "x"'),
         (Decimal, b'"x"', "argument 'it': expected a decimal number, got \"x\""),
@@ -130,6 +135,9 @@ def test_a_model_of_pydantic_speaks_for_itself_and_the_place_is_the_values(
 def test_arguments_of_prompts_and_resources_are_refused_in_the_same_words() -> None:
     assert refusal(int, b'"ten"', "prompt") == "argument 'it': expected an integer, got \"ten\""
     assert refusal(list[int], b'"[1, true]"', "prompt") == "argument 'it[1]': expected an integer, got true"
+    assert refusal(Colour, b'"green"', "prompt") == 'argument \'it\': expected "red" or "blue", got "green"'
+    listed = refusal(list[Colour], b'"[\\"green\\"]"', "prompt")
+    assert listed == 'argument \'it[0]\': expected "red" or "blue", got "green"'
 
 
 # ── results ──────────────────────────────────────────────────────────────────────────────────────────

@@ -680,6 +680,11 @@ def form_problem(name: str, schema: str) -> str | None:
     type that is asked for.
     """
 
+def invalid_arguments(schema: str, arguments: bytes) -> str | None:
+    """
+    Returns the problem of arguments, as JSON, in the words of errors about tools; `None` if they are valid.
+    """
+
 def is_data(text: str, blocks: SupportsIndex, is_error: bool) -> bool:
     """
     Returns whether the data of a result without structured content is the JSON value in its text. `blocks` is the number

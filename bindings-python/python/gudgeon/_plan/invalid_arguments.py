@@ -7,6 +7,8 @@ from typing import Any
 
 import msgspec
 
+from .._native import invalid_arguments
+
 _SHOWN = 100  # characters of a string that is repeated
 _SHOWN_INSIDE = 60  # characters of an array or object that is repeated
 _KINDS = {
@@ -33,9 +35,8 @@ _FORMATS = {
     "Invalid UUID": _KINDS["uuid"],
     "Invalid decimal string": "a decimal number",
     "Invalid base64 encoded string": _KINDS["bytes"],
-    "Invalid enum value": "one of the allowed values",
-    "Invalid value": "one of the allowed values",
 }
+_NOT_LISTED = ("Invalid enum value", "Invalid value")
 _LIMITS = {">=": "at least", "<=": "at most", ">": "more than", "<": "less than", "": "exactly"}
 _UNITS = {"str": "character", "bytes": "byte", "array": "item", "object": "property"}
 _STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+|\.\.\.)\]")
@@ -56,12 +57,13 @@ class InvalidArguments(Exception):
     """Arguments that fit the schema but fail the type's own validation."""
 
 
-def invalid_text(error: Exception, raw: Any, wire: str | None = None) -> str:
+def invalid_text(error: Exception, raw: Any, schema: bytes, wire: str | None = None) -> str:
     """Returns what msgspec refused: `argument 'order.lines[0].sku': expected a string, got 5`.
 
     Args:
         error: msgspec's error.
         raw: The JSON text that was decoded.
+        schema: The JSON Schema of all arguments.
         wire: The argument's name, where `raw` is its value alone.
     """
     message, _, at = str(error).partition(" - at `")
@@ -69,6 +71,10 @@ def invalid_text(error: Exception, raw: Any, wire: str | None = None) -> str:
     steps = _STEP.findall(at.removeprefix("key` in `").rstrip("`"))
     value = _decoded(raw, inside=bool(steps))
     path: Path = [] if wire is None else [wire]
+    if message.startswith(_NOT_LISTED):
+        text = _unlisted_text(schema, value if wire is None else {wire: value}, wire or steps[0][0])
+        if text is not None:
+            return text
     for name, index in steps:
         value, step = _enter(value, name, index, message)
         if step is None:
@@ -86,6 +92,17 @@ def invalid_text(error: Exception, raw: Any, wire: str | None = None) -> str:
         if value is not ... and not is_key:
             problem += f", got {shown(value)}"
     return f"argument '{_dotted(path)}': {problem}" if path else f"arguments: {problem}"
+
+
+def _unlisted_text(schema: bytes, arguments: Any, name: str) -> str | None:
+    """Returns the core's text for an argument with a value that its schema does not list, which names those it does;
+    None where the schema allows it.
+    """
+    whole = msgspec.json.decode(schema)
+    if name not in whole.get("properties", {}) or not isinstance(arguments, dict) or arguments.get(name, ...) is ...:
+        return None
+    alone = {**whole, "properties": {name: whole["properties"][name]}, "required": [name]}
+    return invalid_arguments(msgspec.json.encode(alone).decode(), msgspec.json.encode({name: arguments[name]}))
 
 
 def pydantic_text(error: Any, raw: Any, wire: str) -> str:

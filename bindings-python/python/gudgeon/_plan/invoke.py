@@ -19,13 +19,14 @@ _ABSENT: Any = object()
 
 
 class Argument:
-    """A parameter that the caller passes, with its name on the wire and its reader."""
+    """A parameter that the caller passes, with its name on the wire, its reader, and the schema of all arguments."""
 
-    __slots__ = ("parameter", "reader", "wire")
+    __slots__ = ("parameter", "reader", "schema", "wire")
 
-    def __init__(self, parameter: Parameter, wire: str, *, lax: bool, as_json: bool) -> None:
+    def __init__(self, parameter: Parameter, wire: str, schema: bytes, *, lax: bool, as_json: bool) -> None:
         self.parameter = parameter
         self.wire = wire
+        self.schema = schema
         self.reader: Reader | None = None
         if uses_pydantic(parameter.annotation):
             self.reader = _pydantic_reader(parameter, lax, as_json)
@@ -56,7 +57,7 @@ class Argument:
         try:
             return self.reader(raw)
         except (msgspec.ValidationError, msgspec.DecodeError) as error:
-            raise InvalidArguments(invalid_text(error, raw, self.wire)) from None
+            raise InvalidArguments(invalid_text(error, raw, self.schema, self.wire)) from None
         except Exception as error:
             if type(error).__name__ != "ValidationError" or not hasattr(error, "errors"):
                 raise
@@ -155,10 +156,10 @@ def _decoders(arguments: list[Argument], lax: bool) -> dict[str, Any]:
     rename = {f"a{at}": argument.wire for at, argument in enumerate(arguments)}
     struct = msgspec.defstruct("Arguments", fields, kw_only=True, gc=False, rename=rename)
     decode = decoder(struct, strict=not lax)
-    return {"decode": decode, "again": _second_try(decode), "DecodeError": msgspec.DecodeError}
+    return {"decode": decode, "again": _second_try(decode, arguments[0].schema), "DecodeError": msgspec.DecodeError}
 
 
-def _second_try(decode: Callable[[Any], Any]) -> Callable[[Any, Exception], Any]:
+def _second_try(decode: Callable[[Any], Any], schema: bytes) -> Callable[[Any, Exception], Any]:
     read = msgspec.json.Decoder(float_hook=_whole).decode
 
     def again(raw: Any, error: Exception) -> Any:
@@ -166,7 +167,7 @@ def _second_try(decode: Callable[[Any], Any]) -> Callable[[Any, Exception], Any]
         try:
             return decode(encode_exact(read(raw)))
         except (msgspec.MsgspecError, ValueError, RecursionError):
-            raise InvalidArguments(invalid_text(error, raw)) from None
+            raise InvalidArguments(invalid_text(error, raw, schema)) from None
 
     return again
 

@@ -120,6 +120,7 @@ def make_plan(
         Argument(
             parameter,
             _COMPLETION[at] if kind == "completion" else parameter.name,
+            plan.input_schema,
             lax=lax,
             as_json=lax
             and parameter.name in structured
