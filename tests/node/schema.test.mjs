@@ -3,12 +3,14 @@ import { test } from "node:test";
 
 import { toStandardJsonSchema } from "@valibot/to-json-schema";
 import { scope, type } from "arktype";
-import { jsonSchema } from "gudgeon";
+import { Client, jsonSchema, Server } from "gudgeon";
 import * as v from "valibot";
 import * as z from "zod";
 import * as mini from "zod/mini";
 
 import { compileInput, compileSchema, SchemaMismatch, validatorOf } from "../../bindings-node/dist/modules/schema/compile.js";
+
+import { closing } from "./closing.mjs";
 
 const PLACE = 'tool "add", input';
 
@@ -175,4 +177,15 @@ test("a schema that would grow without bound when inlined fails", () => {
 test("a property named __proto__ stays a property", () => {
   const { json } = compileInput(JSON.parse('{"type":"object","properties":{"__proto__":{"type":"string"}}}'), PLACE);
   assert.equal(JSON.stringify(json), '{"type":"object","properties":{"__proto__":{"type":"string"}}}');
+});
+
+test("an argument outside its list is refused with the values", async () => {
+  const app = new Server("t");
+  const colour = { enum: ["red", "blue"] };
+  const shape = { anyOf: ["circle", "square"].map((kind) => ({ type: "object", properties: { kind: { const: kind } }, required: ["kind"] })) };
+  app.tool("paint", { input: { type: "object", properties: { colour, shape } } }, () => "ok");
+  await closing(Client.connect(app), async (client) => {
+    await assert.rejects(client.callTool("paint", { colour: "green" }), /argument 'colour': expected "red" or "blue", got "green"$/);
+    await assert.rejects(client.callTool("paint", { shape: { kind: "blob" } }), /argument 'shape\.kind': expected "circle" or "square", got "blob"$/);
+  });
 });
