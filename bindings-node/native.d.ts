@@ -151,6 +151,11 @@ export declare class NativeSchema {
   /** Returns the problem of a value given as JSON; null if it is valid. */
   violation(value: string): string | null
   /**
+   * Returns the schema of the form for a schema, and whether it asks for the one property `value`, with an answer that may
+   * be required. `reading` is `plain` or `validated`.
+   */
+  static form(schema: string, reading: string, isRequired: boolean): [string, boolean]
+  /**
    * Returns the problem and the fix if no form can use this schema; null otherwise. `name` is the message for the
    * user.
    */

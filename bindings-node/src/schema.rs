@@ -3,6 +3,7 @@
 use gudgeon::{
     error::Error,
     schema::{self, Schema},
+    session::asking,
 };
 use napi_derive::napi;
 
@@ -29,11 +30,26 @@ impl NativeSchema {
         }
     }
 
+    /// Returns the schema of the form for a schema, and whether it asks for the one property `value`, with an answer that may
+    /// be required. `reading` is `plain` or `validated`.
+    #[napi(catch_unwind)]
+    pub fn form(
+        schema: String,
+        reading: String,
+        is_required: bool,
+    ) -> napi::Result<(String, bool)> {
+        let schema = serde_json::from_str(&schema)
+            .map_err(|it| misuse(Error::misuse(format!("the schema can't be read: {it}"))))?;
+        let reading = reading.parse().map_err(misuse)?;
+        let form = asking::form_schema(&schema, reading, Some(is_required));
+        Ok((form.schema.to_string(), form.is_value))
+    }
+
     /// Returns the problem and the fix if no form can use this schema; null otherwise. `name` is the message for the
     /// user.
     #[napi(catch_unwind)]
     pub fn form_problem(name: String, schema: String) -> Option<String> {
-        gudgeon::session::asking::check_form(&name, &schema).err()
+        asking::check_form(&name, &schema).err()
     }
 
     /// Returns the schema normalized for hosts with limited support: references expanded, nullable types simplified.

@@ -17,7 +17,6 @@ mod exchange;
 mod error;
 mod faulty_link;
 mod forks;
-mod forms;
 mod handler;
 mod host_requests;
 mod hooks;
@@ -61,13 +60,12 @@ mod _native {
         exchange::{Exchange, RequestHead},
         faulty_link::FaultyLink,
         forks::forked,
-        forms::form_problem,
         handler::Registered,
         limits::{RateLimit, ResponseLimit},
         logs::flush_logs,
         options::{check_http, check_options, declared_options, name_problem},
         results::is_data,
-        schema::{invalid_arguments, portable},
+        schema::{form_problem, form_schema, invalid_arguments, portable},
         server::{NativeServer, Read, check_prefix, expand, mounted_key, variables},
         serving::{Serving, shut_down, take_stdio},
         test_serving::TestServing,

@@ -676,8 +676,14 @@ def forked() -> None:
 
 def form_problem(name: str, schema: str) -> str | None:
     """
-    Why no form can ask by this JSON Schema, and the mend; `None` when one can. `name` is what the user is to read, or the
-    type that is asked for.
+    Returns the problem and the fix if no form can have this schema; None otherwise. `name` is the message for the user,
+    or the type that is asked for.
+    """
+
+def form_schema(schema: bytes, reading: str, value: bool | None) -> str:
+    """
+    Returns the schema of the form for a schema, as JSON. `reading` is "plain", "validated" or "typed"; `value` says
+    whether an answer to a single value is required, and is None where the schema is that of the whole form.
     """
 
 def invalid_arguments(schema: str, arguments: bytes) -> str | None:

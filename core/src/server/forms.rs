@@ -5,42 +5,15 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use super::schema;
+use crate::session::asking::{AnswerReading, form_schema};
 
 /// The property of a form for a plain type.
 const VALUE: &str = "value";
-const FORMATS: [&str; 4] = ["email", "uri", "date", "date-time"];
-/// Keywords that forms do not support are kept, so that the core can report them.
-const KEPT: [&str; 16] = [
-    "title",
-    "description",
-    "default",
-    "enum",
-    "enumNames",
-    "oneOf",
-    "minLength",
-    "maxLength",
-    "minimum",
-    "maximum",
-    "minItems",
-    "maxItems",
-    "pattern",
-    "exclusiveMinimum",
-    "exclusiveMaximum",
-    "multipleOf",
-];
 
-/// Returns the form's schema. A type that forms do not support is left as it is; the core reports it in the same
-/// words for all languages.
+/// Returns the form's schema.
 pub(super) fn of<T: JsonSchema>() -> Value {
     let whole = schema::written_out(schema::of_arguments::<T>());
-    let Some(properties) = properties(&whole) else {
-        let required = if is_optional(&whole) { json!([]) } else { json!([VALUE]) };
-        return json!({"type": "object", "properties": {VALUE: field(&whole)}, "required": required});
-    };
-    let fields: Map<_, _> =
-        properties.iter().map(|(name, property)| (name.clone(), field(property))).collect();
-    let required = whole.get("required").cloned().unwrap_or_else(|| json!([]));
-    json!({"type": "object", "properties": fields, "required": required})
+    form_schema(&whole, AnswerReading::Typed, Some(!is_optional(&whole))).schema
 }
 
 /// Converts the content of a form to the type.
@@ -63,59 +36,6 @@ fn properties(schema: &Value) -> Option<&Map<String, Value>> {
     schema.get("properties").and_then(Value::as_object)
 }
 
-/// Returns the schema of a form field, reduced to the keywords of forms.
-fn field(schema: &Value) -> Value {
-    let schema = present(schema);
-    let named = match &schema["type"] {
-        Value::String(name) => Some(name.as_str()),
-        Value::Array(names) => match &*present_names(names) {
-            [name] => Some(*name),
-            _ => None,
-        },
-        _ => None,
-    };
-    let choices = schema.get("oneOf").and_then(Value::as_array).map(|it| titled(it));
-    let kind = match named {
-        Some(kind @ ("string" | "integer" | "number" | "boolean" | "array")) => kind,
-        None if matches!(choices, Some(Some(_))) || schema.get("enum").is_some() => "string",
-        _ => return schema.clone(),
-    };
-    let mut field = Map::from_iter([("type".into(), kind.into())]);
-    for name in KEPT {
-        if let Some(value) = schema.get(name).filter(|it| !it.is_null()) {
-            field.insert(name.into(), value.clone());
-        }
-    }
-    if let Some(format) = schema["format"].as_str().filter(|it| FORMATS.contains(it)) {
-        field.insert("format".into(), format.into());
-    }
-    if let Some(values) = field.get_mut("enum").and_then(Value::as_array_mut) {
-        values.retain(Value::is_string);
-    }
-    if let Some(Some(choices)) = choices {
-        field.insert("oneOf".into(), Value::Array(choices));
-    }
-    if kind == "array" {
-        let items = &schema["items"];
-        field.insert("items".into(), field_of_items(items).unwrap_or_else(|| items.clone()));
-    }
-    Value::Object(field)
-}
-
-/// Returns the schema inside an `Option`.
-fn present(schema: &Value) -> &Value {
-    let either = schema.get("anyOf").and_then(Value::as_array);
-    let mut some = either.into_iter().flatten().filter(|it| it["type"] != "null");
-    match (some.next(), some.next()) {
-        (Some(one), None) => one,
-        _ => schema,
-    }
-}
-
-fn present_names(names: &[Value]) -> Vec<&str> {
-    names.iter().filter_map(Value::as_str).filter(|it| *it != "null").collect()
-}
-
 fn is_optional(schema: &Value) -> bool {
     let is_null = |it: &Value| *it == "null" || it["type"] == "null";
     [schema.get("anyOf"), schema.get("type")]
@@ -123,35 +43,6 @@ fn is_optional(schema: &Value) -> bool {
         .flatten()
         .filter_map(Value::as_array)
         .any(|it| it.iter().any(is_null))
-}
-
-/// Returns the choices with their titles: the doc comment, or else the value.
-fn titled(choices: &[Value]) -> Option<Vec<Value>> {
-    let mut titled = Vec::new();
-    for choice in choices {
-        match (choice["const"].as_str(), choice["enum"].as_array()) {
-            (Some(value), _) => {
-                let title =
-                    choice["title"].as_str().or(choice["description"].as_str()).unwrap_or(value);
-                titled.push(json!({"const": value, "title": title}));
-            }
-            (None, Some(values)) => {
-                for value in values {
-                    titled.push(json!({"const": value, "title": value}));
-                }
-            }
-            _ => return None,
-        }
-    }
-    Some(titled)
-}
-
-fn field_of_items(items: &Value) -> Option<Value> {
-    if let Some(values) = items.get("enum") {
-        return Some(json!({"type": "string", "enum": values}));
-    }
-    let choices = items.get("oneOf").and_then(Value::as_array)?;
-    Some(json!({"anyOf": titled(choices)?}))
 }
 
 fn whole_numbers(value: Value) -> Value {
@@ -208,7 +99,7 @@ mod tests {
             json!([{"const": "small", "title": "small"}, {"const": "large", "title": "As large as it gets"}])
         );
         assert_eq!(form["properties"]["note"], json!({"type": "string"}));
-        assert_eq!(of::<Option<String>>()["required"], json!([]));
+        assert_eq!(of::<Option<String>>().get("required"), None);
     }
 
     #[test]

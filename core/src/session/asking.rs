@@ -12,6 +12,7 @@ mod retry_limit;
 mod capability;
 mod validate;
 mod form;
+mod form_schema;
 mod journal;
 mod keys;
 mod question_set;
@@ -24,6 +25,7 @@ use self::capability::check_declared;
 pub use self::{
     capability::wants_tools,
     form::check_form,
+    form_schema::{AnswerReading, FormSchema, form_schema},
     journal::{AnotherQuestion, Answers, Journal, QuestionDigest},
     keys::QuestionKeys,
     question_set::{QuestionSet, Unsent},

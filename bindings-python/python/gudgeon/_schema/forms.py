@@ -9,18 +9,10 @@ from typing import Any, Literal, get_args, get_origin
 from .._model.article import with_article
 from .._model.encoding import is_pydantic, to_builtins
 from .._model.json import convert, encode
-from .._native import form_problem
+from .._native import form_problem, form_schema
 from .json_schema import own_schema, schema_of
 from .type_hints import SchemaError, union_members, unwrap, uses_pydantic
 
-_FORMATS = ("email", "uri", "date", "date-time")
-_KEYS = {
-    # Keywords that forms don't have are passed on to the core, which refuses them.
-    "string": ("minLength", "maxLength", "enum", "oneOf", "enumNames", "pattern"),
-    "integer": ("minimum", "maximum", "multipleOf"),
-    "number": ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
-    "boolean": (),
-}
 _NO_DEFAULT: Any = object()
 
 
@@ -46,7 +38,7 @@ def askable(name: str, wanted: Any, default: Any = _NO_DEFAULT) -> Form:
 def form(wanted: Any, default: Any = _NO_DEFAULT) -> Form:
     """Returns the form unchecked; the core refuses what no form can ask for."""
     if isinstance(wanted, Mapping):
-        return Form(_schema_form(wanted), dict)
+        return Form(_form(own_schema(wanted, "a form's schema", "portable"), "plain", None), dict)
     try:
         schema = schema_of(wanted, numbers=False)
     except SchemaError as error:
@@ -63,16 +55,13 @@ def label(wanted: Any) -> str:
 
 
 def _value_form(wanted: Any, schema: dict[str, Any], default: Any) -> Form:
-    """Returns the form for a plain type: an object with the one property `value`."""
+    """Returns the form for a plain type, which asks for one value."""
     choices = _choices(wanted)
     titles = [item.title for item in getattr(wanted, "__metadata__", ()) if isinstance(getattr(item, "title", 0), str)]
-    field = _field({**schema, "title": titles[-1]} if titles else schema, choices)
+    field = _shown({**schema, "title": titles[-1]} if titles else schema, choices)
     required = default is _NO_DEFAULT and not _may_be_missing(wanted)
     if default is not _NO_DEFAULT and default is not None:
         field["default"] = _default(default, choices)
-    out: dict[str, Any] = {"type": "object", "properties": {"value": field}}
-    if required:
-        out["required"] = ["value"]
     read = _reader(wanted)
 
     def decode(content: Mapping[str, Any]) -> Any:
@@ -81,7 +70,7 @@ def _value_form(wanted: Any, schema: dict[str, Any], default: Any) -> Form:
             return default
         return read(_chosen(value, choices))
 
-    return Form(out, decode)
+    return Form(_form(field, "typed", required), decode)
 
 
 def _may_be_missing(wanted: Any) -> bool:
@@ -93,9 +82,7 @@ def _class_form(wanted: Any, schema: dict[str, Any], default: Any) -> Form:
     """Returns the form with the fields of a class."""
     hints = _hints(wanted)
     choices = {name: _choices(hint) for name, hint in hints.items()}
-    properties = {}
-    for name, part in schema["properties"].items():
-        properties[name] = _field(part, choices.get(name))
+    properties = {name: _shown(part, choices.get(name)) for name, part in schema["properties"].items()}
     if default is not _NO_DEFAULT and default is not None:
         given = to_builtins(default)
         if not isinstance(given, Mapping):
@@ -106,15 +93,12 @@ def _class_form(wanted: Any, schema: dict[str, Any], default: Any) -> Form:
         for name, value in given.items():
             if name in properties and value is not None:
                 properties[name]["default"] = _default(value, choices.get(name))
-    out: dict[str, Any] = {"type": "object", "properties": properties}
-    if schema.get("required"):
-        out["required"] = schema["required"]
     read = _reader(wanted)
 
     def decode(content: Mapping[str, Any]) -> Any:
         return read({name: _chosen(value, choices.get(name)) for name, value in content.items()})
 
-    return Form(out, decode)
+    return Form(_form({**schema, "properties": properties}, "typed", None), decode)
 
 
 def _reader(wanted: Any) -> Callable[[Any], Any]:
@@ -186,46 +170,35 @@ def _default(value: Any, choices: Any) -> Any:
     return [str(item) for item in plain] if isinstance(plain, (list, tuple)) else str(plain)
 
 
-def _field(schema: Mapping[str, Any], choices: dict[str, tuple[Any, str]] | None) -> dict[str, Any]:
-    """Returns one property as forms allow it."""
-    kind = schema.get("type")
-    if isinstance(kind, list):
-        kinds = [item for item in kind if item != "null"]
-        kind = kinds[0] if len(kinds) == 1 else "string" if choices else None
-    if choices is not None:
-        many = kind == "array"
-        out = {"type": "array", "items": _options(choices, "anyOf")} if many else _options(choices, "oneOf")
-    elif kind in ("string", "integer", "number", "boolean"):
-        out = {"type": kind}
-        if schema.get("format") in _FORMATS:
-            out["format"] = schema["format"]
+def _shown(schema: Mapping[str, Any], choices: dict[str, tuple[Any, str]] | None) -> dict[str, Any]:
+    """Returns the schema of a property with its choices as the strings that the user reads."""
+    out = dict(schema)
+    if choices is None:
+        return out
+    kinds = out.get("type")
+    if kinds == "array" or (isinstance(kinds, list) and "array" in kinds):
+        out["items"] = _options(choices)
     else:
-        return dict(schema)
-    kept = ("minItems", "maxItems") if kind == "array" else () if choices else _KEYS[str(kind)]
-    out.update((key, schema[key]) for key in ("title", "description", *kept) if key in schema)
-    if kind == "integer" and "exclusiveMinimum" in schema:
-        out["minimum"] = schema["exclusiveMinimum"] + 1
-    if kind == "integer" and "exclusiveMaximum" in schema:
-        out["maximum"] = schema["exclusiveMaximum"] - 1
-    if schema.get("default") is not None:
-        out["default"] = _default(schema["default"], choices)
+        out = {key: value for key, value in out.items() if key not in ("anyOf", "enum", "type")} | _options(choices)
+    if out.get("default") is not None:
+        out["default"] = _default(out["default"], choices)
     return out
 
 
-def _options(choices: dict[str, tuple[Any, str]], titled: str) -> dict[str, Any]:
-    """Returns the choices of a property, with titles where they differ from the values."""
-    plain = all(_bare(shown) == _bare(title) for shown, (_, title) in choices.items())
-    if plain:
-        return {"type": "string", "enum": list(choices)}
-    options = [{"const": shown, "title": title} for shown, (_, title) in choices.items()]
-    return {titled: options} if titled == "anyOf" else {"type": "string", titled: options}
+def _options(choices: dict[str, tuple[Any, str]]) -> dict[str, Any]:
+    """Returns the choices, with titles where they differ from the values."""
+    if all(_bare(shown) == _bare(title) for shown, (_, title) in choices.items()):
+        return {"enum": list(choices)}
+    return {"oneOf": [{"const": shown, "title": title} for shown, (_, title) in choices.items()]}
 
 
 def _bare(text: str) -> str:
     return "".join(filter(str.isalnum, text)).lower()
 
 
-def _schema_form(wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the part of a user's schema that forms allow; the rest is not checked in the answer."""
-    schema = own_schema(wanted, "a form's schema", "portable")
-    return {key: schema[key] for key in ("type", "properties", "required") if key in schema}
+def _form(schema: Mapping[str, Any], reading: str, value: bool | None) -> dict[str, Any]:
+    """Returns the core's form for a schema; see `form_schema`."""
+    from msgspec.json import decode
+
+    written: dict[str, Any] = decode(form_schema(encode(schema), reading, value))
+    return written

@@ -5,14 +5,14 @@ use serde_json::{Map, Value};
 
 use crate::wire::Wire;
 
-const FORMATS: [&str; 4] = ["email", "uri", "date", "date-time"];
+pub(super) const FORMATS: [&str; 4] = ["email", "uri", "date", "date-time"];
 const KNOWN: [&str; 4] = ["$schema", "type", "properties", "required"];
 const KINDS: &str =
     "a form asks for strings, numbers, booleans, choices and lists of choices, without nesting";
 
 /// The type of a property.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Kind {
+pub(super) enum Kind {
     Text,
     /// One of several strings.
     Choice,
@@ -242,7 +242,7 @@ impl Kind {
         }
     }
 
-    fn keywords(self) -> &'static [&'static str] {
+    pub(super) fn keywords(self) -> &'static [&'static str] {
         match self {
             Self::Text => {
                 &["type", "title", "description", "minLength", "maxLength", "format", "default"]
