@@ -184,6 +184,11 @@ impl<'a> Writer<'a> {
             value if HOLDING.contains(&name) || name == HOLDING_TOO => {
                 self.write_any(value, open)?
             }
+            // Its mapping names definitions (OpenAPI, "Discriminator Object").
+            Value::Object(members) if name == "discriminator" => {
+                let kept = members.iter().filter(|(it, _)| *it != "mapping");
+                Value::Object(kept.map(|(it, value)| (it.clone(), value.clone())).collect())
+            }
             value => value.clone(),
         };
         written.insert(name.to_owned(), value);
@@ -348,6 +353,27 @@ mod tests {
             },
         });
         assert_eq!(written(&foreign).unwrap(), foreign);
+    }
+
+    #[test]
+    fn a_discriminator_names_no_definitions() {
+        let cat = |reference: &str| json!({"propertyName": "kind", "mapping": {"cat": reference}});
+        let schema = json!({
+            "type": "object",
+            "properties": {
+                "pet": {"anyOf": [{"$ref": "#/$defs/cat"}], "discriminator": cat("#/$defs/cat")},
+                "discriminator": {"type": "object", "mapping": 1},
+            },
+            "$defs": {"cat": {"type": "object"}},
+        });
+        let expected = json!({
+            "type": "object",
+            "properties": {
+                "pet": {"anyOf": [{"type": "object"}], "discriminator": {"propertyName": "kind"}},
+                "discriminator": {"type": "object", "mapping": 1},
+            },
+        });
+        assert_eq!(written(&schema).unwrap(), expected);
     }
 
     #[test]

@@ -91,16 +91,8 @@ def _inlined(schema: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
             f"{error}: many hosts can't read such a type: give its inner part as dict[str, Any], or write "
             'Server(…, schema_profile="full")'
         ) from None
-    return _without_mappings(msgspec.json.decode(written))
-
-
-def _without_mappings(schema: Any) -> dict[str, Any]:
-    """Returns the schema without the mappings of discriminators, which name definitions."""
-    out = walk(schema, _without_mappings)
-    mapping = out.get("discriminator")
-    if isinstance(mapping, dict):
-        out["discriminator"] = {key: value for key, value in mapping.items() if key != "mapping"}
-    return out
+    inlined: dict[str, Any] = msgspec.json.decode(written)
+    return inlined
 
 
 def _rooted(schema: dict[str, Any], defs: dict[str, Any]) -> dict[str, Any]:
