@@ -183,6 +183,9 @@ impl<H: Clone> Pair<H> {
                 let reply = HostReply::Failed("a pair has no filter".into());
                 self.server.handle(self.now, engine::Input::Host(ticket, reply));
             }
+            engine::Output::Effect(Effect::Dispatch(ticket, job)) => {
+                self.server.handle(self.now, engine::Input::Dispatched(ticket, job.run()));
+            }
             engine::Output::Effect(
                 Effect::Answered { .. }
                 | Effect::Resume { .. }

@@ -22,7 +22,7 @@ use crate::{
         EndpointOutput, ExchangeId, Part, Reader,
     },
     protocol::{Frame, Principal},
-    router::Components,
+    router::{Components, ResultBuilder},
     session::server::{HttpFacts, ListKind},
 };
 
@@ -260,7 +260,14 @@ impl<H: Clone> EndpointServer<H> {
         }
     }
 
-    fn told(&self, work: Work<H>) -> Work<H> {
+    /// Runs what is to be done without the lock, and starts the timer anew if a deadline came nearer.
+    fn told(&self, mut work: Work<H>) -> Work<H> {
+        while !work.dispatches.is_empty() {
+            for (ticket, job) in std::mem::take(&mut work.dispatches) {
+                let input = EndpointInput::Dispatched(ticket, job.run());
+                work.extend(self.lock().handle(input));
+            }
+        }
         if work.wake.is_some() {
             self.rescheduled.notify_one();
         }
@@ -268,8 +275,9 @@ impl<H: Clone> EndpointServer<H> {
     }
 
     fn ended(&self, work: Work<H>) -> Work<H> {
+        let work = self.told(work);
         self.ended.notify_waiters();
-        self.told(work)
+        work
     }
 
     fn lock(&self) -> MutexGuard<'_, State<H>> {
@@ -424,6 +432,10 @@ impl<H: SharedHandler> Backend<H> for EndpointServer<H> {
     fn close(&self) -> Work<H> {
         let work = self.lock().handle(EndpointInput::Closed);
         self.ended(work)
+    }
+
+    fn result_builder(&self, run: RunId) -> Option<ResultBuilder<H>> {
+        self.lock().endpoint.result_builder(run)
     }
 
     fn in_flight(&self) -> usize {

@@ -9,10 +9,13 @@ use std::{
 
 use super::{Backend, SharedHandler, Work, start, writer::BatchWriter};
 use crate::{
-    engine::{HandlerEvent, HostReply, Input, Output, RunId, Service, Start, TestMode, Ticket},
+    engine::{
+        HandlerEvent, HostReply, Input, MAX_UNDER_LOCK, Output, RunId, Service, Start, TestMode,
+        Ticket,
+    },
     framing::{Frame, LineDecoder},
     protocol,
-    router::Components,
+    router::{Components, ResultBuilder},
     session::server::{HttpFacts, ListKind},
 };
 
@@ -23,9 +26,6 @@ const MAX_UNWRITTEN: usize = 4 * 1024 * 1024;
 const BEHIND: usize = 2 * MAX_UNWRITTEN;
 /// Bytes of changes that wait, and are more than a peer can catch up with.
 const MAX_CHANGES: usize = MAX_UNWRITTEN;
-
-/// Bytes of a frame up to which it is parsed under the lock, because taking the lock again costs more.
-const MAX_PARSED_LOCKED: usize = 64 * 1024;
 
 /// A service behind a lock, and the writer of its frames.
 #[derive(Debug)]
@@ -66,14 +66,13 @@ impl<H: Clone> StreamServer<H> {
                 service.handle(now, input(frame));
                 continue;
             }
-            // Others use the service while a long frame is parsed. The work so far is taken first: not everybody who uses
-            // the service can run handlers.
+            // Other threads use the service while a long frame is parsed. The work so far is taken first, because not
+            // every one of them can run handlers.
             work.extend(self.drain(&mut service));
             drop(service);
-            let input = input(frame);
+            work.extend(self.handle(input(frame)));
             service = self.lock();
             now = Instant::now();
-            service.handle(now, input);
         }
         let last = self.drain(&mut service);
         if work.is_empty() {
@@ -85,13 +84,9 @@ impl<H: Clone> StreamServer<H> {
 
     /// The input has ended; a last line without a newline still counts. Nobody answers a question from now on.
     pub fn end_of_input(&self, decoder: &mut LineDecoder) -> Work<H> {
-        let last = decoder.finish().map(input);
-        let mut service = self.lock();
-        if let Some(input) = last {
-            service.handle(Instant::now(), input);
-        }
-        service.handle(Instant::now(), Input::EndOfInput);
-        self.drain(&mut service)
+        let mut work = decoder.finish().map_or_else(Work::default, |it| self.handle(input(it)));
+        work.extend(self.handle(Input::EndOfInput));
+        work
     }
 
     /// Subscriptions end with their result; what is in flight goes on.
@@ -145,6 +140,17 @@ impl<H: Clone> StreamServer<H> {
     }
 
     fn handle(&self, input: Input<'_, H>) -> Work<H> {
+        let mut work = self.handle_locked(input);
+        while !work.dispatches.is_empty() {
+            for (ticket, job) in std::mem::take(&mut work.dispatches) {
+                let input = Input::Dispatched(ticket, job.run());
+                work.extend(self.handle_locked(input));
+            }
+        }
+        work
+    }
+
+    fn handle_locked(&self, input: Input<'_, H>) -> Work<H> {
         let mut service = self.lock();
         service.handle(Instant::now(), input);
         self.drain(&mut service)
@@ -233,13 +239,17 @@ impl<H: SharedHandler> Backend<H> for StreamServer<H> {
         self.handle(Input::Closed)
     }
 
+    fn result_builder(&self, run: RunId) -> Option<ResultBuilder<H>> {
+        self.lock().result_builder(run)
+    }
+
     fn in_flight(&self) -> usize {
         self.lock().in_flight()
     }
 }
 
 fn is_long(frame: &Frame<'_>) -> bool {
-    matches!(frame, Frame::Line(line) if line.len() > MAX_PARSED_LOCKED)
+    matches!(frame, Frame::Line(line) if line.len() > MAX_UNDER_LOCK)
 }
 
 fn input<H>(frame: Frame<'_>) -> Input<'_, H> {

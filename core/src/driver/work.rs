@@ -7,10 +7,13 @@ use std::{
 };
 
 use crate::{
-    engine::{Effect, HandlerEvent, HostReply, HostRequest, Run, RunId, Ticket},
+    engine::{
+        DispatchJob, Effect, HandlerEvent, HostReply, HostRequest, MAX_UNDER_LOCK, Run, RunId,
+        Ticket,
+    },
     error::Fault,
     protocol::{LoggingLevel, Question, Raw},
-    router::{Components, Failure, Reply},
+    router::{Components, Failure, Reply, ResultBuilder},
     session::{
         asking::AskId,
         server::{CallContext, ListKind, Log, Progress},
@@ -31,6 +34,8 @@ pub struct Work<H> {
     pub host_requests: Vec<(Ticket, HostRequest)>,
     /// Requests to the host whose replies are not needed any more, perhaps of the same work.
     pub host_cancels: Vec<Ticket>,
+    /// Large requests to be dispatched outside the lock.
+    pub(super) dispatches: Vec<(Ticket, Box<DispatchJob<H>>)>,
     /// Lines for the log.
     pub reports: Vec<String>,
     /// Lines for the log, for who looks closely.
@@ -53,6 +58,7 @@ impl<H> Default for Work<H> {
             answers: Vec::new(),
             host_requests: Vec::new(),
             host_cancels: Vec::new(),
+            dispatches: Vec::new(),
             reports: Vec::new(),
             details: Vec::new(),
             wake: None,
@@ -68,6 +74,7 @@ impl<H> Work<H> {
             && self.answers.is_empty()
             && self.host_requests.is_empty()
             && self.host_cancels.is_empty()
+            && self.dispatches.is_empty()
             && self.reports.is_empty()
             && self.details.is_empty()
             && self.wake.is_none()
@@ -81,6 +88,7 @@ impl<H> Work<H> {
         self.answers.extend(other.answers);
         self.host_requests.extend(other.host_requests);
         self.host_cancels.extend(other.host_cancels);
+        self.dispatches.extend(other.dispatches);
         self.reports.extend(other.reports);
         self.details.extend(other.details);
         self.wake = [self.wake, other.wake].into_iter().flatten().min();
@@ -93,6 +101,7 @@ impl<H> Work<H> {
             Effect::Resume { run, context } => self.resumes.push((run, context)),
             Effect::Answered { run, ask, outcome } => self.answers.push((run, ask, outcome)),
             Effect::Host(ticket, request) => self.host_requests.push((ticket, request)),
+            Effect::Dispatch(ticket, job) => self.dispatches.push((ticket, job)),
             Effect::CancelHost(ticket) => self.host_cancels.push(ticket),
             Effect::Report(text) => self.reports.push(text),
             Effect::Detail(text) => self.details.push(text),
@@ -121,12 +130,22 @@ pub trait Backend<H>: fmt::Debug + Send + Sync {
     fn deadline(&self) -> Option<Instant>;
     /// Everything in flight is to be stopped.
     fn close(&self) -> Work<H>;
+    /// Returns what converts the reply of a running handler; `None` once its call has ended.
+    fn result_builder(&self, run: RunId) -> Option<ResultBuilder<H>>;
     /// Requests that were read and not yet answered.
     fn in_flight(&self) -> usize;
 
     /// A handler has finished. Others may start in its place.
     fn done(&self, run: RunId, outcome: Result<Reply, Failure>) -> Work<H> {
-        self.hear(run, HandlerEvent::Done(outcome))
+        let event = match outcome {
+            // A large reply is escaped, checked and copied outside the lock.
+            Ok(reply) if reply.len() > MAX_UNDER_LOCK => match self.result_builder(run) {
+                Some(builder) => HandlerEvent::Resolved(builder.resolve(reply)),
+                None => HandlerEvent::Done(Ok(reply)),
+            },
+            outcome => HandlerEvent::Done(outcome),
+        };
+        self.hear(run, event)
     }
 
     fn progress(&self, run: RunId, progress: Progress) {

@@ -6,6 +6,7 @@ use super::{
     Effect, Engine, Run,
     call_event::CallEvent,
     concurrency,
+    dispatch::Opening,
     host::HostRequest,
     id::{CallId, Origin, PeerId},
     read_cache,
@@ -15,7 +16,7 @@ use super::{
 use crate::{
     error::Fault,
     protocol::{Inputs, Principal, Request},
-    router::{self, Dispatch, Job, RequestScope, Visibility},
+    router::{Dispatch, Job, Visibility},
     session::{
         asking::{Answers, Journal},
         server::{Call, CallContext},
@@ -28,7 +29,7 @@ impl<H: Clone> Engine<H> {
         let id = self.calls.number();
         let origin = Origin { call: id, peer, key: call.key };
         let Some(components) = self.components.unresolved(&call.request) else {
-            return (id, self.begin_visible(now, origin, call, &Visibility::public()));
+            return (id, self.begin_visible(now, origin, call, Visibility::public()));
         };
         let (weight, context) = (call.context.weight, call.context.clone());
         let request = HostRequest::FilterVisible { context, components: components.clone() };
@@ -36,16 +37,16 @@ impl<H: Clone> Engine<H> {
         (id, self.ask_host(now, origin, weight, request, continuation))
     }
 
-    /// Begins a request whose sender sees this.
+    /// Begins a request whose sender may see these components.
     pub(super) fn begin_visible(
         &mut self,
         now: Instant,
         origin: Origin,
         call: Call,
-        visibility: &Visibility,
+        visibility: Visibility,
     ) -> CallEvent {
         let Call { request, mut context, raw_params, .. } = call;
-        let is_answered = read_cache::brings_answers(&request);
+        let brings_answers = read_cache::brings_answers(&request);
         let round = match self.opened(now, &request, context.principal.as_deref()) {
             Ok(Opened { answers, round }) => {
                 context.answers = answers;
@@ -53,16 +54,21 @@ impl<H: Clone> Engine<H> {
             }
             Err(fault) => return CallEvent::Answered(Err(fault)),
         };
-        let kept = can_be_asked(&context).then(|| request.clone());
-        let scope = RequestScope {
-            visibility,
-            principal: context.principal.as_deref(),
-            headers: context.http.as_deref().map(|it| &it.headers),
-            checks_headers: context.checks_headers,
-            cursors: self.sealing.keys(),
-            raw_params: raw_params.as_ref(),
-        };
-        let job = match router::dispatch(&self.components, request, scope) {
+        let replayed = can_be_asked(&context).then(|| request.clone());
+        let opening = Opening { context, round, replayed, brings_answers };
+        self.dispatch(now, origin, request, raw_params, visibility, opening)
+    }
+
+    /// Continues a request that was dispatched.
+    pub(super) fn begin_dispatched(
+        &mut self,
+        now: Instant,
+        origin: Origin,
+        opening: Opening,
+        dispatch: Dispatch<H>,
+    ) -> CallEvent {
+        let Opening { context, round, replayed, brings_answers } = opening;
+        let job = match dispatch {
             Dispatch::Answer(answer) => return CallEvent::Answered(answer),
             Dispatch::Listen(filter) => return CallEvent::Listening(filter),
             Dispatch::Run(job) => job,
@@ -72,9 +78,9 @@ impl<H: Clone> Engine<H> {
         {
             return begun;
         }
-        let replay = kept.map(|request| Box::new(ReplayState::new(request, &job, &context)));
+        let replay = replayed.map(|request| Box::new(ReplayState::new(request, &job, &context)));
         let start = Start { job, context, replay, read: None };
-        if is_answered {
+        if brings_answers {
             self.admit(now, origin, start);
             return CallEvent::Nothing;
         }

@@ -8,7 +8,7 @@ use super::{
     concurrency,
     id::{CallId, Origin, RunId},
     returned_questions::may_return_questions,
-    state::{Queued, Running, State, Wait},
+    state::{Finished, Queued, Running, State, Wait},
 };
 use crate::{
     error::Fault,
@@ -26,7 +26,7 @@ impl<H: Clone> Engine<H> {
         now: Instant,
         call: CallId,
         run: RunId,
-        outcome: Result<Reply, Failure>,
+        outcome: Result<Finished, Failure>,
     ) -> Option<Delivery> {
         match &self.calls.get(call)?.state {
             State::Notified(_) => return self.end_notification(call, run),
@@ -38,20 +38,20 @@ impl<H: Clone> Engine<H> {
         }
         self.calls.end_run(run);
         let may_return = match (&outcome, self.calls.running(call)) {
-            (Ok(Reply::Questions(_)), Some(running)) => {
+            (Ok(Finished::Reply(Reply::Questions(_))), Some(running)) => {
                 may_return_questions(&running.result_builder)
             }
             _ => Ok(()),
         };
         let outcome = match (outcome, may_return) {
-            (Ok(Reply::Questions(questions)), Ok(())) => {
+            (Ok(Finished::Reply(Reply::Questions(questions))), Ok(())) => {
                 return self.ask_back(now, call, &questions);
             }
             (_, Err(failure)) => Err(failure),
             (outcome, Ok(())) => outcome,
         };
         let (origin, mut running) = self.take_running(call)?;
-        let resolved = outcome.and_then(|reply| running.result_builder.resolve(reply));
+        let resolved = outcome.and_then(|it| it.resolve(&running.result_builder));
         let answer = match resolved {
             Ok(Resolution::Answer(answer)) => answer,
             Ok(Resolution::Listen(filter)) => {
@@ -68,7 +68,7 @@ impl<H: Clone> Engine<H> {
 
     /// A handler ended before its client answered: its outcome is the answer to the request that brings the answers. One
     /// that its own side stopped is run again then.
-    fn finish_suspended(&mut self, call: CallId, run: RunId, outcome: Result<Reply, Failure>) {
+    fn finish_suspended(&mut self, call: CallId, run: RunId, outcome: Result<Finished, Failure>) {
         self.calls.end_run(run);
         if matches!(outcome, Err(Failure::Cancelled)) {
             self.remove_suspended(call);
@@ -77,7 +77,9 @@ impl<H: Clone> Engine<H> {
         self.calls.update(call, |it| {
             let State::Suspended(suspended) = &mut it.state else { return };
             let may = match &outcome {
-                Ok(Reply::Questions(_)) => may_return_questions(&suspended.running.result_builder),
+                Ok(Finished::Reply(Reply::Questions(_))) => {
+                    may_return_questions(&suspended.running.result_builder)
+                }
                 _ => Ok(()),
             };
             if let Wait::Round(round) = &mut suspended.wait {
@@ -141,6 +143,12 @@ impl<H: Clone> Engine<H> {
         }
     }
 
+    /// Returns what converts the reply of a handler that runs; `None` once its call has ended.
+    pub(crate) fn result_builder(&self, run: RunId) -> Option<ResultBuilder<H>> {
+        let running = self.calls.running(self.calls.call_of(run)?)?;
+        Some(running.result_builder.clone())
+    }
+
     pub(super) fn fault(&mut self, result_builder: &ResultBuilder<H>, failure: Failure) -> Fault {
         let failure = failure.checked();
         self.references = self.references.wrapping_add(1);
@@ -170,5 +178,10 @@ impl Origin {
     /// Addresses an event to the request.
     pub(super) fn deliver(self, event: CallEvent) -> Delivery {
         Delivery { call: self.call, peer: self.peer, key: self.key, event }
+    }
+
+    /// Addresses an event to the request, unless there is nothing that its client is informed of.
+    pub(super) fn deliver_some(self, event: CallEvent) -> Option<Delivery> {
+        (!matches!(event, CallEvent::Nothing)).then(|| self.deliver(event))
     }
 }

@@ -6,11 +6,11 @@ use super::{
     Engine,
     call_event::{CallEvent, Delivery},
     id::{CallId, RunId},
-    state::State,
+    state::{Finished, State},
 };
 use crate::{
     protocol::{Question, Raw},
-    router::{Failure, Reply},
+    router::{Failure, Reply, Resolution},
     session::{
         asking::AskId,
         server::{Log, Progress},
@@ -22,6 +22,8 @@ use crate::{
 pub enum HandlerEvent {
     /// It has finished.
     Done(Result<Reply, Failure>),
+    /// It has finished, and its reply was resolved outside the lock.
+    Resolved(Result<Resolution, Failure>),
     Progress(Progress),
     Log(Log),
     /// It asks the client. The number is the shell's, below 2⁶³.
@@ -63,7 +65,12 @@ impl<H: Clone> Engine<H> {
             return None;
         };
         let event = match event {
-            HandlerEvent::Done(outcome) => return self.finish(now, call, run, outcome),
+            HandlerEvent::Done(outcome) => {
+                return self.finish(now, call, run, outcome.map(Finished::Reply));
+            }
+            HandlerEvent::Resolved(outcome) => {
+                return self.finish(now, call, run, outcome.map(Finished::Resolved));
+            }
             HandlerEvent::Progress(_) if is_lagging => return None,
             HandlerEvent::Progress(progress) => CallEvent::Progress(progress),
             HandlerEvent::Log(log) => CallEvent::Log { now, log, is_lagging },

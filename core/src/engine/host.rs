@@ -9,10 +9,12 @@ use std::time::{Duration, Instant};
 use super::{
     Effect, Engine,
     call_event::{CallEvent, Delivery},
+    dispatch::Dispatched,
     id::{CallId, Origin, Ticket},
     state::{Continuation, State},
 };
 use crate::{
+    error::{Fault, FaultKind},
     router::{Failure, Reply, UnresolvedComponents},
     session::server::CallContext,
 };
@@ -68,11 +70,23 @@ impl<H: Clone> Engine<H> {
             let problem = format!("more than {MAX_HOST_REQUESTS} requests wait for the host");
             return self.continue_with(now, origin, continuation, HostReply::Failed(problem));
         }
+        self.await_reply(now, origin, weight, continuation, |it| Effect::Host(it, request))
+    }
+
+    /// Lets a call wait for the reply to this effect.
+    pub(super) fn await_reply(
+        &mut self,
+        now: Instant,
+        origin: Origin,
+        weight: usize,
+        continuation: Continuation,
+        effect: impl FnOnce(Ticket) -> Effect<H>,
+    ) -> CallEvent {
         let ticket = self.calls.issue_ticket(origin.call);
         let deadline = now.checked_add(continuation.time_limit());
         let state = State::AwaitingHost(ticket, Box::new(continuation));
         self.calls.put(origin, weight, deadline, state);
-        self.effects.push_back(Effect::Host(ticket, request));
+        self.effects.push_back(effect(ticket));
         CallEvent::Nothing
     }
 
@@ -85,6 +99,29 @@ impl<H: Clone> Engine<H> {
     ) -> Option<Delivery> {
         let call = self.calls.take_ticket(ticket)?;
         self.host_replied(now, call, reply)
+    }
+
+    /// Handles the dispatch of a request. Returns what the call's session is informed of.
+    pub(crate) fn handle_dispatched(
+        &mut self,
+        now: Instant,
+        ticket: Ticket,
+        dispatched: Dispatched<H>,
+    ) -> Option<Delivery> {
+        let id = self.calls.take_ticket(ticket)?;
+        let entry = self.calls.remove(id)?;
+        let origin = Origin { call: id, peer: entry.peer, key: entry.key };
+        let State::AwaitingHost(_, continuation) = entry.state else { return None };
+        let event = match *continuation {
+            Continuation::Dispatch(opening) => {
+                self.begin_dispatched(now, origin, opening, dispatched.0)
+            }
+            other @ Continuation::Visibility { .. } => {
+                let problem = "the host answered with the dispatch of another request".into();
+                self.continue_with(now, origin, other, HostReply::Failed(problem))
+            }
+        };
+        origin.deliver_some(event)
     }
 
     /// Continues a call whose request to the host has reached its time limit.
@@ -110,7 +147,7 @@ impl<H: Clone> Engine<H> {
         let State::AwaitingHost(_, continuation) = entry.state else { return None };
         let origin = Origin { call: id, peer: entry.peer, key: entry.key };
         let event = self.continue_with(now, origin, *continuation, reply);
-        (!matches!(event, CallEvent::Nothing)).then(|| origin.deliver(event))
+        origin.deliver_some(event)
     }
 
     fn continue_with(
@@ -129,7 +166,16 @@ impl<H: Clone> Engine<H> {
                         Vec::new()
                     }
                 };
-                self.begin_visible(now, origin, call, &components.resolved(&answers))
+                self.begin_visible(now, origin, call, components.resolved(&answers))
+            }
+            Continuation::Dispatch(_) => {
+                let problem = match reply {
+                    HostReply::Visible(_) => "it was answered as a question of visibility".into(),
+                    HostReply::Failed(problem) => problem,
+                };
+                self.report(format!("a request was not dispatched: {problem}"));
+                let message = "Internal error: the request was not dispatched in time";
+                CallEvent::Answered(Err(Fault::new(FaultKind::Internal, message)))
             }
         }
     }
@@ -139,7 +185,7 @@ impl Continuation {
     /// The time limit of the host's reply.
     fn time_limit(&self) -> Duration {
         match self {
-            Self::Visibility { .. } => Duration::from_secs(30),
+            Self::Visibility { .. } | Self::Dispatch(_) => Duration::from_secs(30),
         }
     }
 }

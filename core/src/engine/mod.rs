@@ -8,6 +8,7 @@ mod call_event;
 mod cancel;
 mod concurrency;
 mod cursors;
+mod dispatch;
 mod finish;
 mod handler_event;
 mod host;
@@ -39,6 +40,7 @@ pub(crate) use self::{
     peer::{OutgoingFrame, PeerLoad, PeerSession, Pump},
 };
 pub use self::{
+    dispatch::{DispatchJob, Dispatched, MAX_UNDER_LOCK},
     handler_event::HandlerEvent,
     host::{HostReply, HostRequest},
     id::{CallId, ConnectionId, ExchangeId, PeerId, RunId, Ticket},
@@ -78,6 +80,9 @@ pub enum Effect<H> {
     Answered { run: RunId, ask: AskId, outcome: Result<Raw, Fault> },
     /// Answer this request with [`Input::Host`] or [`EndpointInput::Host`](crate::http::EndpointInput::Host).
     Host(Ticket, HostRequest),
+    /// Run this job, outside every lock, and answer with [`Input::Dispatched`] or
+    /// [`EndpointInput::Dispatched`](crate::http::EndpointInput::Dispatched). Only large messages are dispatched this way.
+    Dispatch(Ticket, Box<DispatchJob<H>>),
     /// The reply to this request is not needed any more.
     CancelHost(Ticket),
     /// A line for the log: something failed in a way that callers are not told.

@@ -16,12 +16,14 @@ use super::{
     id::{CallId, Origin, RunId},
     questions::{journal, nobody_to_ask},
     request_state::{Binding, Refused, RoundId, Sealed},
-    state::{Joined, JoinedKind, Queued, ReplayState, Round, Running, State, Suspended, Wait},
+    state::{
+        Finished, Joined, JoinedKind, Queued, ReplayState, Round, Running, State, Suspended, Wait,
+    },
 };
 use crate::{
     error::{Fault, option_name},
     protocol::{Question, Response},
-    router::{Job, Reply, RoundLimits},
+    router::{Job, Reply, Resolution, RoundLimits},
     session::{asking::Journal, server::CallContext},
 };
 
@@ -324,7 +326,7 @@ impl<H: Clone> Engine<H> {
             }
         }
         match round.outcome.take() {
-            Some(Ok(Reply::Questions(questions))) => {
+            Some(Ok(Finished::Reply(Reply::Questions(questions)))) => {
                 replay.go_on_for(context.clone());
                 self.calls.put(origin, weight, None, State::Running(running));
                 let asked = self.ask_back(now, origin.call, &questions);
@@ -332,8 +334,11 @@ impl<H: Clone> Engine<H> {
             }
             Some(outcome) => {
                 let builder = &running.result_builder;
-                let answer = outcome.and_then(|reply| builder.response(reply));
-                let answer = answer.map_err(|failure| self.fault(builder, failure));
+                let answer = match outcome.and_then(|it| it.resolve(builder)) {
+                    Ok(Resolution::Answer(answer)) => answer,
+                    Ok(Resolution::Listen(filter)) => return CallEvent::Listening(filter),
+                    Err(failure) => Err(self.fault(builder, failure)),
+                };
                 self.conclude(now, origin.call, &mut running, &answer);
                 return CallEvent::Answered(answer);
             }

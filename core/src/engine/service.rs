@@ -5,12 +5,12 @@
 use std::{collections::VecDeque, sync::Arc, time::Instant};
 
 use super::{
-    Effect, Engine, HandlerEvent, HostReply, PeerId, PeerSession, Pump, RunId, Start, TOO_SLOW,
-    Ticket, changed_config, session_config,
+    Dispatched, Effect, Engine, HandlerEvent, HostReply, PeerId, PeerSession, Pump, RunId, Start,
+    TOO_SLOW, Ticket, changed_config, session_config,
 };
 use crate::{
     protocol::Frame,
-    router::Components,
+    router::{Components, ResultBuilder},
     session::server::{self as session, HttpFacts, ListKind, ServerSession, SessionConfig},
 };
 
@@ -30,6 +30,8 @@ pub enum Input<'a, H> {
     Handler(RunId, HandlerEvent),
     /// The host's reply to a request.
     Host(Ticket, HostReply),
+    /// The result of [`Effect::Dispatch`].
+    Dispatched(Ticket, Dispatched<H>),
     /// The page with this id, to which a user was sent, is done.
     PageDone(&'a str),
     /// Replaces the components that the server registers; the lists are those that differ.
@@ -108,6 +110,11 @@ impl<H: Clone> Service<H> {
                     it.event.deliver(it.key, |input| self.tell(now, input));
                 }
             }
+            Input::Dispatched(ticket, dispatched) => {
+                if let Some(it) = self.engine.handle_dispatched(now, ticket, dispatched) {
+                    it.event.deliver(it.key, |input| self.tell(now, input));
+                }
+            }
             Input::PageDone(page) => self.tell(now, session::Input::PageDone(page)),
             Input::Components(components, changed) => {
                 if let Some(config) = changed_config(&self.config, &components) {
@@ -169,6 +176,11 @@ impl<H: Clone> Service<H> {
     /// Requests that are read and not yet answered: a shell stops reading while there are too many.
     pub fn in_flight(&self) -> usize {
         self.peer.machine.in_flight()
+    }
+
+    /// Returns what converts the reply of a handler that runs.
+    pub(crate) fn result_builder(&self, run: RunId) -> Option<ResultBuilder<H>> {
+        self.engine.result_builder(run)
     }
 
     /// The number and bytes of all calls.

@@ -8,6 +8,7 @@ use std::{
 use super::{
     Run,
     call::Load,
+    dispatch::Opening,
     id::{CallId, RunId, Ticket},
     read_cache::Read,
     request_state::RoundId,
@@ -15,7 +16,9 @@ use super::{
 use crate::{
     error::Fault,
     protocol::{Question, Raw, Request},
-    router::{Failure, Job, MiddlewareFrame, Reply, ResultBuilder, UnresolvedComponents},
+    router::{
+        Failure, Job, MiddlewareFrame, Reply, Resolution, ResultBuilder, UnresolvedComponents,
+    },
     session::{
         asking::{Answers, AskId, Journal},
         server::{self as session, CallContext},
@@ -26,7 +29,7 @@ use crate::{
 /// The state of a call. Large ones are boxed; `Running`, which every call passes, is not.
 #[derive(Debug)]
 pub(super) enum State<H> {
-    /// It waits for the host's reply to this request.
+    /// It waits for the host's reply to this request, or for its dispatch outside the lock.
     AwaitingHost(Ticket, Box<Continuation>),
     /// It gets the answer of another call.
     Joined(Box<Joined<H>>),
@@ -45,6 +48,8 @@ pub(super) enum State<H> {
 pub(super) enum Continuation {
     /// The reply says which of these components the caller sees.
     Visibility { call: session::Call, components: UnresolvedComponents },
+    /// The reply is the dispatch of the request.
+    Dispatch(Opening),
 }
 
 /// A request that gets the answer of another one.
@@ -171,11 +176,18 @@ pub(super) struct Round {
     /// `true` if these are to be sent with the next round.
     pub(super) is_ready: bool,
     /// The handler went on without the answers, and is done.
-    pub(super) outcome: Option<Result<Reply, Failure>>,
+    pub(super) outcome: Option<Result<Finished, Failure>>,
     /// `true` if the handler holds a thread.
     pub(super) blocks: bool,
     /// Bytes that it counts for.
     pub(super) weight: usize,
+}
+
+/// The end of a handler that did not fail.
+#[derive(Debug)]
+pub(super) enum Finished {
+    Reply(Reply),
+    Resolved(Resolution),
 }
 
 /// The handler of a notification. It has no answer, and may ask.
@@ -260,6 +272,15 @@ impl<H> State<H> {
         match &mut suspended.wait {
             Wait::Requests(requests) => Some(requests),
             Wait::Round(_) => None,
+        }
+    }
+}
+
+impl Finished {
+    pub(super) fn resolve<H>(self, builder: &ResultBuilder<H>) -> Result<Resolution, Failure> {
+        match self {
+            Self::Reply(reply) => builder.resolve(reply),
+            Self::Resolved(resolution) => Ok(resolution),
         }
     }
 }

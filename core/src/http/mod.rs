@@ -32,12 +32,13 @@ use self::{reply::Accepts, sessions::Sessions};
 pub use crate::engine::{ConnectionId, ExchangeId};
 use crate::{
     engine::{
-        CallEvent, Delivery, Effect, Engine, HandlerEvent, HostReply, Load, OutgoingFrame, PeerId,
-        PeerSession, Pump, RunId, Start, TOO_SLOW, Ticket, changed_config, session_config,
+        CallEvent, Delivery, Dispatched, Effect, Engine, HandlerEvent, HostReply, Load,
+        OutgoingFrame, PeerId, PeerSession, Pump, RunId, Start, TOO_SLOW, Ticket, changed_config,
+        session_config,
     },
     error::Fault,
     protocol::{Frame, Id, Principal},
-    router::Components,
+    router::{Components, ResultBuilder},
     session::{
         InboundKey,
         server::{self as session, HttpFacts, ListKind, SessionConfig},
@@ -73,6 +74,8 @@ pub enum EndpointInput<'a, H> {
     Handler(RunId, HandlerEvent),
     /// The host's reply to a request.
     Host(Ticket, HostReply),
+    /// The result of [`Effect::Dispatch`](crate::engine::Effect::Dispatch).
+    Dispatched(Ticket, Dispatched<H>),
     /// The page with this id, to which a user was sent, is done.
     PageDone(&'a str),
     /// The client is to come back for this call's answer: after so long, if given.
@@ -234,6 +237,11 @@ impl<H: Clone> Endpoint<H> {
                     self.deliver_event(now, it);
                 }
             }
+            EndpointInput::Dispatched(ticket, dispatched) => {
+                if let Some(it) = self.engine.handle_dispatched(now, ticket, dispatched) {
+                    self.deliver_event(now, it);
+                }
+            }
             EndpointInput::PageDone(page) => {
                 self.tell_all(now, |()| session::Input::PageDone(page));
             }
@@ -293,6 +301,11 @@ impl<H: Clone> Endpoint<H> {
     /// The checks that every HTTP request has to pass first.
     pub fn admission(&self) -> &Admission {
         &self.admission
+    }
+
+    /// Returns what converts the reply of a handler that runs.
+    pub(crate) fn result_builder(&self, run: RunId) -> Option<ResultBuilder<H>> {
+        self.engine.result_builder(run)
     }
 
     /// The number and bytes of all calls.

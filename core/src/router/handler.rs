@@ -32,6 +32,20 @@ pub enum Reply {
     Questions(String),
 }
 
+impl Reply {
+    /// Returns the bytes of text to be converted. Questions count as none: the engine reads them itself.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Nothing | Self::Questions(_) => 0,
+            Self::Text(text)
+            | Self::Json(text)
+            | Self::Blob(text)
+            | Self::Parts(text)
+            | Self::Result(text) => text.len(),
+        }
+    }
+}
+
 /// The failure of a handler.
 #[derive(Debug)]
 pub enum Failure {

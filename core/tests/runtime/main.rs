@@ -23,6 +23,8 @@ mod forms;
 mod half_closed;
 mod http_server;
 mod test_server;
+#[cfg(unix)]
+mod large_messages;
 mod server_asking;
 mod server_asking_again;
 mod server_handlers;

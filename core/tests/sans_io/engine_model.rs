@@ -12,7 +12,8 @@ use std::{
 
 use gudgeon::{
     engine::{
-        ConnectionId, Effect, HandlerEvent, HostReply, HostRequest, Load, Run, RunId, Ticket,
+        ConnectionId, DispatchJob, Effect, HandlerEvent, HostReply, HostRequest, Load,
+        MAX_UNDER_LOCK, Run, RunId, Ticket,
     },
     http::{Endpoint, EndpointConfig, EndpointInput, EndpointOutput, Part, Reader},
     protocol::{
@@ -73,6 +74,8 @@ struct Model {
     tickets: BTreeSet<Ticket>,
     /// All requests to the host so far.
     issued: Vec<Ticket>,
+    /// Dispatches that were handed out, with those whose requests have ended.
+    jobs: Vec<(Ticket, Box<DispatchJob<Handler>>)>,
     /// Sealed states, with what they were given for.
     rounds: Vec<(usize, String)>,
     next: u64,
@@ -97,6 +100,7 @@ impl Model {
             notified: BTreeSet::new(),
             tickets: BTreeSet::new(),
             issued: Vec::new(),
+            jobs: Vec::new(),
             rounds: Vec::new(),
             next: 0,
         };
@@ -110,8 +114,12 @@ impl Model {
 
     fn perform(&mut self, step: Step) {
         match step {
-            Step::Call { peer, target, is_modern } => {
-                self.call(peer, target, is_modern, &json!({}));
+            Step::Call { peer, target, is_modern, is_large } => {
+                let rest = match is_large {
+                    true => json!({"padding": "x".repeat(MAX_UNDER_LOCK)}),
+                    false => json!({}),
+                };
+                self.call(peer, target, is_modern, &rest);
             }
             Step::Retry { peer, round, answers } => self.retry(peer, round, answers),
             Step::Cancel { peer, request } => {
@@ -131,6 +139,13 @@ impl Model {
             Step::Host { ticket, reply } => {
                 if let Some(ticket) = pick(ticket, &self.issued) {
                     self.decide(ticket, reply);
+                }
+            }
+            Step::Dispatch { job } => {
+                if !self.jobs.is_empty() {
+                    let (ticket, job) = self.jobs.swap_remove(job.index(self.jobs.len()));
+                    self.tickets.remove(&ticket);
+                    self.handle(EndpointInput::Dispatched(ticket, job.run()));
                 }
             }
             Step::Ask { run, key } => self.ask(run, key, false),
@@ -336,30 +351,35 @@ impl Model {
                 | EndpointOutput::Change(Reader::Connection(connection), frame) => {
                     self.receive(connection, &frame);
                 }
-                EndpointOutput::Effect(effect) => self.check(&effect),
+                EndpointOutput::Effect(effect) => self.check(effect),
                 other => panic!("nothing came over HTTP: {other:?}"),
             }
         }
     }
 
-    fn check(&mut self, effect: &Effect<Handler>) {
+    fn check(&mut self, effect: Effect<Handler>) {
         match effect {
             Effect::Run(Run { id, is_notification, .. }) => {
-                assert!(self.runs.insert(*id), "{id:?} runs twice");
-                if *is_notification {
-                    self.notified.insert(*id);
+                assert!(self.runs.insert(id), "{id:?} runs twice");
+                if is_notification {
+                    self.notified.insert(id);
                 }
             }
-            Effect::Cancel(run) => assert!(self.runs.remove(run), "{run:?} had ended"),
+            Effect::Cancel(run) => assert!(self.runs.remove(&run), "{run:?} had ended"),
             Effect::Resume { run, .. } | Effect::Answered { run, .. } => {
-                assert!(self.runs.contains(run), "{run:?} had ended");
+                assert!(self.runs.contains(&run), "{run:?} had ended");
             }
             Effect::Host(ticket, HostRequest::FilterVisible { .. }) => {
-                assert!(self.tickets.insert(*ticket), "{ticket:?} is asked twice");
-                self.issued.push(*ticket);
+                assert!(self.tickets.insert(ticket), "{ticket:?} is asked twice");
+                self.issued.push(ticket);
+            }
+            Effect::Dispatch(ticket, job) => {
+                assert!(self.tickets.insert(ticket), "{ticket:?} is dispatched twice");
+                self.issued.push(ticket);
+                self.jobs.push((ticket, job));
             }
             Effect::CancelHost(ticket) => {
-                assert!(self.tickets.remove(ticket), "{ticket:?} had ended");
+                assert!(self.tickets.remove(&ticket), "{ticket:?} had ended");
             }
             Effect::Report(_) | Effect::Detail(_) => (),
         }

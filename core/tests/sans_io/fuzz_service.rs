@@ -292,6 +292,9 @@ impl Shell {
                     self.waiting.remove(&call);
                     self.cancelled += 1;
                 }
+                Output::Effect(Effect::Dispatch(ticket, job)) => {
+                    self.service.handle(Instant::now(), Input::Dispatched(ticket, job.run()));
+                }
                 Output::Effect(
                     Effect::Report(_)
                     | Effect::Detail(_)

@@ -25,6 +25,7 @@ mod fuzz_endpoint;
 mod fuzz_service;
 mod ids;
 mod kept_results;
+mod large_requests;
 mod layering;
 mod listeners;
 mod lists;

@@ -14,6 +14,8 @@ pub(super) enum Step {
         peer: usize,
         target: usize,
         is_modern: bool,
+        /// It is so large that it is dispatched outside the engine.
+        is_large: bool,
     },
     Retry {
         peer: usize,
@@ -35,6 +37,10 @@ pub(super) enum Step {
     Host {
         ticket: Index,
         reply: Decision,
+    },
+    /// A large request is dispatched, perhaps after it has ended.
+    Dispatch {
+        job: Index,
     },
     Ask {
         run: Index,
@@ -107,13 +113,14 @@ pub(super) fn step() -> impl Strategy<Value = Step> {
         1 => Just(Decision::Failed),
     ];
     prop_oneof![
-        6 => (peer(), 0..TARGETS.len(), any::<bool>())
-            .prop_map(|(peer, target, is_modern)| Step::Call { peer, target, is_modern }),
+        6 => (peer(), 0..TARGETS.len(), any::<bool>(), prop::bool::weighted(0.2))
+            .prop_map(|(peer, target, is_modern, is_large)| Step::Call { peer, target, is_modern, is_large }),
         4 => (peer(), place(), brought())
             .prop_map(|(peer, round, answers)| Step::Retry { peer, round, answers }),
         2 => (peer(), place()).prop_map(|(peer, request)| Step::Cancel { peer, request }),
         1 => peer().prop_map(|peer| Step::Notify { peer }),
         4 => (place(), outcome).prop_map(|(run, outcome)| Step::Finish { run, outcome }),
+        2 => place().prop_map(|job| Step::Dispatch { job }),
         3 => (place(), reply).prop_map(|(ticket, reply)| Step::Host { ticket, reply }),
         4 => (place(), 0..KEYS.len()).prop_map(|(run, key)| Step::Ask { run, key }),
         1 => (place(), 0..KEYS.len()).prop_map(|(run, key)| Step::AskAgain { run, key }),

@@ -86,6 +86,9 @@ impl Server {
                 Output::Effect(Effect::Resume { run: call, context }) => {
                     self.resumed.push((call, context));
                 }
+                Output::Effect(Effect::Dispatch(ticket, job)) => {
+                    self.service.handle(self.now, Input::Dispatched(ticket, job.run()));
+                }
                 Output::Effect(Effect::Host(..) | Effect::CancelHost(_)) => {
                     panic!("everyone sees every component")
                 }

@@ -130,6 +130,10 @@ impl Visitor {
                 EndpointOutput::Effect(Effect::Host(ticket, request)) => {
                     self.host_requests.push((ticket, request));
                 }
+                EndpointOutput::Effect(Effect::Dispatch(ticket, job)) => {
+                    let input = EndpointInput::Dispatched(ticket, job.run());
+                    self.endpoint.handle(self.now, input);
+                }
                 EndpointOutput::Effect(Effect::CancelHost(ticket)) => {
                     self.host_cancels.push(ticket);
                 }

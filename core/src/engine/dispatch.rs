@@ -1,0 +1,106 @@
+//! The dispatch of large requests, which the driver runs outside its lock: schema checks, URI matching and copies take
+//! time in proportion to the request, and other peers must not wait for them.
+
+use std::{sync::Arc, time::Instant};
+
+use super::{
+    Effect, Engine,
+    call_event::CallEvent,
+    id::Origin,
+    request_state::{KeyRing, RoundId},
+    state::Continuation,
+};
+use crate::{
+    protocol::{Principal, Raw, Request},
+    router::{self, Components, Dispatch, RequestScope, Visibility},
+    session::server::{CallContext, HttpFacts},
+};
+
+/// Bytes of a message or reply up to which the driver handles it under its lock, because taking the lock again costs more.
+pub const MAX_UNDER_LOCK: usize = 64 * 1024;
+
+/// The dispatch of one request. [`run`](Self::run) needs no lock and changes nothing.
+#[derive(Debug)]
+pub struct DispatchJob<H> {
+    components: Arc<Components<H>>,
+    request: Request,
+    visibility: Visibility,
+    principal: Option<Arc<Principal>>,
+    http: Option<Arc<HttpFacts>>,
+    checks_headers: bool,
+    cursors: KeyRing,
+    raw_params: Option<Raw>,
+}
+
+/// The result of a [`DispatchJob`].
+#[derive(Debug)]
+pub struct Dispatched<H>(pub(super) Dispatch<H>);
+
+/// The part of a request that its dispatch does not change.
+#[derive(Debug)]
+pub(super) struct Opening {
+    pub(super) context: CallContext,
+    /// The round that the request continues.
+    pub(super) round: Option<RoundId>,
+    /// The request as it is replayed when its handler asks the client.
+    pub(super) replayed: Option<Request>,
+    /// The request brings answers of the user.
+    pub(super) brings_answers: bool,
+}
+
+impl<H: Clone> DispatchJob<H> {
+    /// Returns the answer to the request, or the handler run that computes it.
+    pub fn run(self) -> Dispatched<H> {
+        let scope = RequestScope {
+            visibility: &self.visibility,
+            principal: self.principal.as_deref(),
+            headers: self.http.as_deref().map(|it| &it.headers),
+            checks_headers: self.checks_headers,
+            cursors: &self.cursors,
+            raw_params: self.raw_params.as_ref(),
+        };
+        Dispatched(router::dispatch(&self.components, self.request, scope))
+    }
+}
+
+impl<H: Clone> Engine<H> {
+    /// Dispatches a request: at once, or outside the lock where it is large.
+    pub(super) fn dispatch(
+        &mut self,
+        now: Instant,
+        origin: Origin,
+        request: Request,
+        raw_params: Option<Raw>,
+        visibility: Visibility,
+        opening: Opening,
+    ) -> CallEvent {
+        let context = &opening.context;
+        if context.weight <= MAX_UNDER_LOCK {
+            let scope = RequestScope {
+                visibility: &visibility,
+                principal: context.principal.as_deref(),
+                headers: context.http.as_deref().map(|it| &it.headers),
+                checks_headers: context.checks_headers,
+                cursors: self.sealing.keys(),
+                raw_params: raw_params.as_ref(),
+            };
+            let dispatch = router::dispatch(&self.components, request, scope);
+            return self.begin_dispatched(now, origin, opening, dispatch);
+        }
+        let job = DispatchJob {
+            components: Arc::clone(&self.components),
+            request,
+            visibility,
+            principal: context.principal.clone(),
+            http: context.http.clone(),
+            checks_headers: context.checks_headers,
+            cursors: self.sealing.keys().clone(),
+            raw_params,
+        };
+        let weight = context.weight;
+        let continuation = Continuation::Dispatch(opening);
+        self.await_reply(now, origin, weight, continuation, |ticket| {
+            Effect::Dispatch(ticket, Box::new(job))
+        })
+    }
+}

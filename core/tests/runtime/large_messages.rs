@@ -1,0 +1,118 @@
+//! Checks of large messages that take long: other threads use the server meanwhile.
+
+use std::{
+    fs::File,
+    os::fd::OwnedFd,
+    sync::Arc,
+    thread::{self, JoinHandle},
+    time::Duration,
+};
+
+use gudgeon::{
+    driver::{Backend, EndpointServer, Outbox, StreamServer, Work},
+    framing::LineDecoder,
+    http::{EndpointConfig, Part},
+    protocol::{Implementation, Tool, json::to_raw},
+    router::{Components, RegisteredTool, Reply, ServerFacts},
+};
+use serde_json::{Value, json};
+
+const MIB: usize = 1024 * 1024;
+
+/// A schema whose check of [`slow_value`] takes as long as a check may take.
+fn slow_schema() -> Value {
+    let password = r"(?=.*\d)(?=.*[a-z])(?=.*[A-Z]).{8,}";
+    json!({"type": "object", "properties": {"password": {"type": "string", "pattern": password}}})
+}
+
+fn slow_value() -> Value {
+    json!({"password": "a".repeat(100_000)})
+}
+
+fn components() -> Arc<Components<()>> {
+    let mut components = Components::new(ServerFacts::new(Implementation::new("checker", "1")));
+    let checks = Tool::new("checks", to_raw(&slow_schema()));
+    components.tools.add(RegisteredTool::new(checks, ()).unwrap(), true).unwrap();
+    let mut answers = Tool::new("answers", to_raw(&json!({"type": "object"})));
+    answers.output_schema = Some(to_raw(&slow_schema()));
+    components.tools.add(RegisteredTool::new(answers, ()).unwrap(), true).unwrap();
+    Arc::new(components)
+}
+
+fn call(name: &str, arguments: &Value) -> Vec<u8> {
+    let mut frame = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
+        "name": name, "arguments": arguments, "_meta": {
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientInfo": {"name": "c", "version": "1"},
+            "io.modelcontextprotocol/clientCapabilities": {},
+        },
+    }})
+    .to_string()
+    .into_bytes();
+    frame.push(b'\n');
+    frame
+}
+
+/// Asserts that the server can be used while the thread checks a message.
+fn assert_usable(server: &dyn Backend<()>, checking: JoinHandle<Work<()>>) {
+    while server.in_flight() == 0 {
+        assert!(!checking.is_finished(), "the server was locked during the check");
+    }
+    thread::sleep(Duration::from_millis(20));
+    assert_eq!(server.in_flight(), 1, "the server was locked during the check");
+    assert!(!checking.is_finished());
+    assert!(checking.join().unwrap().runs.is_empty());
+    assert_eq!(server.in_flight(), 0, "the value does not fit");
+}
+
+fn stream() -> Arc<StreamServer<()>> {
+    let null = File::create("/dev/null").unwrap();
+    StreamServer::new(components(), File::from(OwnedFd::from(null)))
+}
+
+struct Nowhere;
+
+impl Outbox for Nowhere {
+    fn deliver(&mut self, _: Part) {}
+
+    fn unread(&self) -> usize {
+        0
+    }
+}
+
+#[test]
+fn over_a_pipe_arguments_are_checked_without_the_lock() {
+    let server = stream();
+    let feeding = Arc::clone(&server);
+    let frame = call("checks", &slow_value());
+    let feed = move || feeding.feed(&mut LineDecoder::new(MIB), &frame);
+    assert_usable(&*server, thread::spawn(feed));
+}
+
+#[test]
+fn on_a_connection_arguments_are_checked_without_the_lock() {
+    let server = EndpointServer::new(components(), EndpointConfig::default());
+    let connection = server.connect(None, Box::new(Nowhere));
+    let reading = Arc::clone(&server);
+    let frame = call("checks", &slow_value());
+    assert_usable(&*server, thread::spawn(move || reading.message(connection, &frame)));
+}
+
+#[test]
+fn over_a_pipe_results_are_checked_without_the_lock() {
+    let server = stream();
+    let work = server.feed(&mut LineDecoder::new(MIB), &call("answers", &json!({})));
+    let (finishing, run) = (Arc::clone(&server), work.runs[0].id);
+    let reply = Reply::Json(slow_value().to_string());
+    assert_usable(&*server, thread::spawn(move || finishing.done(run, Ok(reply))));
+}
+
+#[test]
+fn on_a_connection_results_are_checked_without_the_lock() {
+    let server = EndpointServer::new(components(), EndpointConfig::default());
+    let connection = server.connect(None, Box::new(Nowhere));
+    let work = server.message(connection, &call("answers", &json!({})));
+    let (finishing, run) = (Arc::clone(&server), work.runs[0].id);
+    let reply = Reply::Json(slow_value().to_string());
+    assert_usable(&*server, thread::spawn(move || finishing.done(run, Ok(reply))));
+}
