@@ -117,13 +117,13 @@ impl NativeMounted {
     /// Cancels a request, because its client disconnected.
     #[napi(catch_unwind)]
     pub fn gone(&self, exchange: f64) {
-        self.shared.push(self.server.gone(ExchangeId(integer(exchange))));
+        self.shared.push(self.server.disconnected(ExchangeId(integer(exchange))));
     }
 
     /// Reports that too much of this response is unread, so that a subscription ends.
     #[napi(catch_unwind)]
     pub fn behind(&self, exchange: f64) {
-        self.shared.push(self.server.behind(ExchangeId(integer(exchange))));
+        self.shared.push(self.server.lagging(ExchangeId(integer(exchange))));
     }
 
     /// Returns the new parts of responses, in order.

@@ -292,7 +292,7 @@ impl Connection {
     fn hang_up(&self) {
         if !self.is_over.swap(true, Ordering::AcqRel) {
             let endpoint = self.endpoint.get();
-            endpoint.distribute(endpoint.server.hang_up(self.id));
+            endpoint.distribute(endpoint.server.connection_closed(self.id));
         }
     }
 }

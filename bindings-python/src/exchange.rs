@@ -158,7 +158,7 @@ impl Exchange {
     fn give_up(&self) {
         if !self.is_over.swap(true, Ordering::AcqRel) {
             let endpoint = self.endpoint.get();
-            endpoint.distribute(endpoint.server.gone(self.id));
+            endpoint.distribute(endpoint.server.disconnected(self.id));
         }
     }
 }

@@ -1,5 +1,5 @@
-//! An endpoint behind a lock, with one outbox for each exchange and each message connection. Shells feed it from threads
-//! of their own, and start the handlers that it hands out.
+//! An endpoint behind a lock, with one outbox for each exchange and each message connection. Shells pass it inputs from any
+//! thread and run the handlers that it returns.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -14,7 +14,7 @@ use std::{
 use http::request::Parts;
 use tokio::sync::Notify;
 
-use super::{Backend, SharedHandler, Work, start};
+use super::{Backend, SharedHandler, Work, start, work::Step};
 use crate::{
     engine::{HandlerEvent, HostReply, RunId, Start, TestMode, Ticket},
     http::{
@@ -26,32 +26,34 @@ use crate::{
     session::server::{HttpFacts, ListKind},
 };
 
-/// With changes of more bytes unread, the subscription of a stream is torn down.
-const BEHIND_ON_STREAM: usize = 1024 * 1024;
-/// With more than this, the subscriptions of a connection are. Answers share it, and what waits behind one is not late.
-const BEHIND_ON_CONNECTION: usize = 4 * 1024 * 1024;
+/// Bytes of unread changes above which the subscription of a stream ends.
+const MAX_CHANGES_ON_STREAM: usize = 1024 * 1024;
+/// Bytes of unread changes above which the subscriptions of a connection end. It is higher because changes wait behind
+/// answers there.
+const MAX_CHANGES_ON_CONNECTION: usize = 4 * 1024 * 1024;
 
-/// A receiver of the pieces of one response, in order. Called under a lock: push and wake, nothing else.
+/// A receiver of the pieces of one response, in order. It is called under a lock, so it only stores the piece and wakes its
+/// reader.
 pub trait Outbox: Send {
     fn deliver(&mut self, part: Part);
-    /// Bytes that were delivered and that nobody has taken, all that waits at once, to write them.
+    /// Returns the bytes that were delivered and not yet taken to be written.
     fn unread(&self) -> usize;
 }
 
-/// Starts and stops handlers, and keeps the one timer.
+/// Starts and stops handlers, and runs the timer.
 pub trait Shell<H>: Send + Sync {
     fn run(&self, work: Work<H>);
 }
 
-/// Everything that many peers connect to.
+/// A server of any number of peers.
 pub struct EndpointServer<H> {
-    /// The checks that need no lock.
+    /// The checks of a request that need no lock.
     admission: Admission,
     state: Mutex<State<H>>,
     next: AtomicU64,
-    /// A deadline came nearer.
+    /// Notified when the deadline is earlier than before.
     rescheduled: Notify,
-    /// Calls have ended, or wait for their clients.
+    /// Notified when calls may have ended or wait for their clients.
     ended: Notify,
 }
 
@@ -59,9 +61,9 @@ struct State<H> {
     endpoint: Endpoint<H>,
     exchanges: HashMap<ExchangeId, Sending>,
     connections: HashMap<ConnectionId, Sending>,
-    /// Lines for the log that came up where nobody could take them.
+    /// Lines for the log that no caller could take yet.
     reports: Vec<String>,
-    /// When the shell was last told to wake.
+    /// The time for which the shell's timer is set.
     armed: Option<Instant>,
 }
 
@@ -104,12 +106,12 @@ impl<H: Clone> EndpointServer<H> {
         })
     }
 
-    /// The checks that come before the body is read.
+    /// Returns the checks of a request that come before its body is read.
     pub fn admission(&self) -> &Admission {
         &self.admission
     }
 
-    /// Takes an HTTP request with its body. The outbox may have its answer before this returns.
+    /// Handles an HTTP request with its body. The outbox may have its answer before this returns.
     pub fn request(
         &self,
         head: AdmittedHead,
@@ -124,93 +126,78 @@ impl<H: Clone> EndpointServer<H> {
                 return (exchange, Work::default());
             }
         };
-        let mut state = self.lock();
-        state.exchanges.insert(exchange, Sending::to(outbox));
-        let work = state.handle(EndpointInput::Request(exchange, request));
-        drop(state);
-        (exchange, self.told(work))
+        let input = EndpointInput::Request(exchange, request);
+        let insert =
+            |state: &mut State<H>| drop(state.exchanges.insert(exchange, Sending::to(outbox)));
+        (exchange, self.handle_after(insert, input))
     }
 
-    /// The peer left before the answer was complete.
-    pub fn gone(&self, exchange: ExchangeId) -> Work<H> {
-        let mut state = self.lock();
-        state.exchanges.remove(&exchange);
-        let work = state.handle(EndpointInput::Gone(exchange));
-        drop(state);
-        self.ended(work)
+    /// Ends an exchange whose peer left before the answer was complete.
+    pub fn disconnected(&self, exchange: ExchangeId) -> Work<H> {
+        let remove = |state: &mut State<H>| drop(state.exchanges.remove(&exchange));
+        self.handle_after(remove, EndpointInput::Disconnected(exchange))
     }
 
-    /// The peer leaves so much of this answer unread that a subscription ends.
-    pub fn behind(&self, exchange: ExchangeId) -> Work<H> {
-        let work = self.lock().handle(EndpointInput::Lagging(Reader::Exchange(exchange)));
-        self.ended(work)
+    /// Ends the subscription of an exchange whose peer leaves too much unread.
+    pub fn lagging(&self, exchange: ExchangeId) -> Work<H> {
+        self.handle(EndpointInput::Lagging(Reader::Exchange(exchange)))
     }
 
-    /// Fails with the answer to a request that may not become a message connection.
+    /// Errors with the answer to a request that may not become a message connection.
     pub fn admit_upgrade(&self, head: &Parts) -> Result<(), Part> {
         self.lock().endpoint.admit_upgrade(head)
     }
 
-    /// Opens a message connection: of somebody, where the shell knows who that is.
+    /// Opens a message connection of this principal, if the shell identified one.
     pub fn connect(
         &self,
         principal: Option<Arc<Principal>>,
         outbox: Box<dyn Outbox>,
     ) -> ConnectionId {
         let connection = ConnectionId(self.next.fetch_add(1, Ordering::Relaxed));
-        let mut state = self.lock();
-        state.connections.insert(connection, Sending::to(outbox));
-        drop(state);
-        self.say(EndpointInput::Opened(connection, principal));
+        self.lock().connections.insert(connection, Sending::to(outbox));
+        self.update(EndpointInput::Opened(connection, principal));
         connection
     }
 
-    /// Takes one frame of a message connection.
+    /// Handles one frame of a message connection.
     pub fn message(&self, connection: ConnectionId, frame: &[u8]) -> Work<H> {
         let frame = Frame::parse(frame);
-        let work = self.lock().handle(EndpointInput::Message(connection, frame));
-        self.ended(work)
+        self.handle(EndpointInput::Message(connection, frame))
     }
 
-    /// A frame over the limit, in bytes, was thrown away.
+    /// Answers a discarded frame that is longer than `limit` bytes.
     pub fn too_long(&self, connection: ConnectionId, limit: usize) -> Work<H> {
-        let work = self.lock().handle(EndpointInput::TooLong(connection, limit));
-        self.told(work)
+        self.handle(EndpointInput::TooLong(connection, limit))
     }
 
-    /// The peer of a message connection says nothing more.
+    /// Ends the input of a message connection, whose peer sends nothing more.
     pub fn end_of_input(&self, connection: ConnectionId) -> Work<H> {
-        let work = self.lock().handle(EndpointInput::EndOfInput(connection));
-        self.ended(work)
+        self.handle(EndpointInput::EndOfInput(connection))
     }
 
-    /// The peer of a message connection is gone.
-    pub fn hang_up(&self, connection: ConnectionId) -> Work<H> {
-        let mut state = self.lock();
-        state.connections.remove(&connection);
-        let work = state.handle(EndpointInput::HungUp(connection));
-        drop(state);
-        self.ended(work)
+    /// Ends a message connection that was closed.
+    pub fn connection_closed(&self, connection: ConnectionId) -> Work<H> {
+        let remove = |state: &mut State<H>| drop(state.connections.remove(&connection));
+        self.handle_after(remove, EndpointInput::ConnectionClosed(connection))
     }
 
-    /// Ends streams that only tell of changes; all else goes on.
+    /// Ends subscriptions with their result and streams without a request; everything else continues.
     pub fn end_streams(&self) -> Work<H> {
-        let work = self.lock().handle(EndpointInput::EndStreams);
-        self.told(work)
+        self.handle(EndpointInput::EndStreams)
     }
 
-    /// Takes nothing new, ends subscriptions with their result; what is in flight goes on.
+    /// Rejects new requests and ends subscriptions with their result; calls in flight continue.
     pub fn shut_down(&self) -> Work<H> {
-        let work = self.lock().handle(EndpointInput::ShutDown);
-        self.told(work)
+        self.handle(EndpointInput::ShutDown)
     }
 
-    /// Answers that are not complete.
+    /// Returns the number of answers that are not complete.
     pub fn open_exchanges(&self) -> usize {
         self.lock().exchanges.len()
     }
 
-    /// Returns when a deadline came nearer since the last time: a timer waits for this and for the deadline.
+    /// Waits until the deadline is earlier than at the last call. A timer waits for this and for the deadline.
     pub async fn rescheduled(&self) {
         self.rescheduled.notified().await;
     }
@@ -220,7 +207,7 @@ impl<H: Clone> EndpointServer<H> {
         self.lock().endpoint.is_full_for(connection)
     }
 
-    /// Waits while too much is unanswered.
+    /// Waits while so much is unanswered that no more messages of this connection should be read.
     pub async fn has_room(&self, connection: ConnectionId) {
         self.until(|it| !it.is_full_for(connection)).await;
     }
@@ -246,12 +233,12 @@ impl<H: Clone> EndpointServer<H> {
         }
     }
 
-    /// Handles what starts no handlers and ends none: nobody is given work, so whoever takes the next is told of a
-    /// deadline that came nearer.
-    fn say(&self, input: EndpointInput<'_, H>) {
+    /// Handles an input that neither starts nor ends handlers. Its caller takes no work, so reports and an earlier deadline
+    /// are kept for the next caller that does.
+    fn update(&self, input: EndpointInput<'_, H>) {
         let mut state = self.lock();
         let armed = state.armed;
-        let Work { reports, wake, .. } = state.handle(input);
+        let Work { reports, wake, .. } = state.handle(input).work;
         state.reports = reports;
         state.armed = armed;
         drop(state);
@@ -260,42 +247,46 @@ impl<H: Clone> EndpointServer<H> {
         }
     }
 
-    /// Runs what is to be done without the lock, and starts the timer anew if a deadline came nearer.
-    fn told(&self, mut work: Work<H>) -> Work<H> {
-        while !work.dispatches.is_empty() {
-            for (ticket, job) in std::mem::take(&mut work.dispatches) {
-                let input = EndpointInput::Dispatched(ticket, job.run());
-                work.extend(self.lock().handle(input));
-            }
-        }
+    fn handle(&self, input: EndpointInput<'_, H>) -> Work<H> {
+        self.handle_after(|_| (), input)
+    }
+
+    /// Changes the state and handles an input under one lock, and then runs the dispatches of large requests without it.
+    fn handle_after(
+        &self,
+        change: impl FnOnce(&mut State<H>),
+        input: EndpointInput<'_, H>,
+    ) -> Work<H> {
+        let mut state = self.lock();
+        change(&mut state);
+        let step = state.handle(input);
+        drop(state);
+        let work = step.finish(|ticket, dispatched| {
+            self.lock().handle(EndpointInput::Dispatched(ticket, dispatched))
+        });
+        self.ended.notify_waiters();
         if work.wake.is_some() {
             self.rescheduled.notify_one();
         }
         work
     }
 
-    fn ended(&self, work: Work<H>) -> Work<H> {
-        let work = self.told(work);
-        self.ended.notify_waiters();
-        work
-    }
-
     fn lock(&self) -> MutexGuard<'_, State<H>> {
-        // A panic while it was held is a bug of ours; one call's loss must not become everybody's.
+        // A panic under the lock is a bug of Gudgeon's. It must not fail every other call.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Output on its way to one reader.
+/// The output for one reader.
 struct Sending {
     outbox: Box<dyn Outbox>,
-    /// Changes that it was told of and has not taken.
+    /// Changes that were delivered and not yet taken.
     changes: Option<Box<Changes>>,
 }
 
 #[derive(Default)]
 struct Changes {
-    told: HashSet<Vec<u8>>,
+    delivered: HashSet<Vec<u8>>,
     bytes: usize,
 }
 
@@ -305,15 +296,15 @@ impl Sending {
     }
 
     fn deliver(&mut self, part: Part) {
-        self.look();
+        self.forget_taken();
         self.outbox.deliver(part);
     }
 
-    /// Returns whether the changes that wait exceed `limit` bytes with this one.
+    /// Delivers a change, unless an equal one waits. Returns whether the waiting changes exceed `limit` bytes with it.
     fn change(&mut self, bytes: Vec<u8>, limit: usize) -> bool {
-        self.look();
+        self.forget_taken();
         let changes = self.changes.get_or_insert_default();
-        if !changes.told.insert(bytes.clone()) {
+        if !changes.delivered.insert(bytes.clone()) {
             return false;
         }
         let before = changes.bytes;
@@ -323,7 +314,8 @@ impl Sending {
         is_lagging
     }
 
-    fn look(&mut self) {
+    /// Forgets the changes once the reader has taken everything.
+    fn forget_taken(&mut self) {
         if self.outbox.unread() == 0 {
             self.changes = None;
         }
@@ -331,12 +323,13 @@ impl Sending {
 }
 
 impl<H: Clone> State<H> {
-    fn handle(&mut self, input: EndpointInput<'_, H>) -> Work<H> {
+    fn handle(&mut self, input: EndpointInput<'_, H>) -> Step<H> {
         let now = Instant::now();
         self.endpoint.handle(now, input);
-        let mut work = Work { reports: std::mem::take(&mut self.reports), ..Work::default() };
+        let reports = std::mem::take(&mut self.reports);
+        let mut step = Step::new(Work { reports, ..Work::default() });
         while let Some(output) = self.endpoint.poll() {
-            let behind = match output {
+            let lagging = match output {
                 EndpointOutput::Exchange(id, part) => {
                     let is_last = matches!(part, Part::End | Part::Head { more: false, .. });
                     if is_last {
@@ -356,82 +349,76 @@ impl<H: Clone> State<H> {
                 }
                 EndpointOutput::Change(reader, bytes) => {
                     let (sending, limit) = match reader {
-                        Reader::Exchange(id) => (self.exchanges.get_mut(&id), BEHIND_ON_STREAM),
+                        Reader::Exchange(id) => {
+                            (self.exchanges.get_mut(&id), MAX_CHANGES_ON_STREAM)
+                        }
                         Reader::Connection(id) => {
-                            (self.connections.get_mut(&id), BEHIND_ON_CONNECTION)
+                            (self.connections.get_mut(&id), MAX_CHANGES_ON_CONNECTION)
                         }
                     };
                     let is_lagging = sending.is_some_and(|it| it.change(bytes, limit));
                     is_lagging.then_some(reader)
                 }
                 EndpointOutput::Effect(effect) => {
-                    work.add(effect);
+                    step.add(effect);
                     None
                 }
             };
-            if let Some(reader) = behind {
+            if let Some(reader) = lagging {
                 self.endpoint.handle(now, EndpointInput::Lagging(reader));
             }
         }
         let deadline = self.endpoint.deadline();
         if deadline.is_some_and(|it| self.armed.is_none_or(|armed| it < armed)) {
             self.armed = deadline;
-            work.wake = deadline;
+            step.work.wake = deadline;
         }
-        work
+        step
     }
 }
 
 impl<H: SharedHandler> Backend<H> for EndpointServer<H> {
-    fn hear(&self, run: RunId, event: HandlerEvent) -> Work<H> {
-        let work = self.lock().handle(EndpointInput::Handler(run, event));
-        // The answer to a question must be read, whatever else is in flight.
-        self.ended(work)
+    fn on_event(&self, run: RunId, event: HandlerEvent) -> Work<H> {
+        self.handle(EndpointInput::Handler(run, event))
     }
 
-    fn note(&self, run: RunId, event: HandlerEvent) {
-        self.say(EndpointInput::Handler(run, event));
+    fn on_report(&self, run: RunId, event: HandlerEvent) {
+        self.update(EndpointInput::Handler(run, event));
     }
 
     fn host_reply(&self, ticket: Ticket, reply: HostReply) -> Work<H> {
-        let work = self.lock().handle(EndpointInput::Host(ticket, reply));
-        self.ended(work)
+        self.handle(EndpointInput::Host(ticket, reply))
     }
 
     fn page_done(&self, page: &str) {
-        self.say(EndpointInput::PageDone(page));
+        self.update(EndpointInput::PageDone(page));
     }
 
     fn close_stream(&self, run: RunId, retry: Option<Duration>) {
-        self.say(EndpointInput::CloseStream(run, retry));
+        self.update(EndpointInput::CloseStream(run, retry));
     }
 
     fn set_components(&self, components: Arc<Components<H>>, changed: Vec<ListKind>) {
-        self.say(EndpointInput::Components(components, changed));
+        self.update(EndpointInput::Components(components, changed));
     }
 
     fn updated(&self, uri: &str) {
-        self.say(EndpointInput::Updated(uri));
+        self.update(EndpointInput::Updated(uri));
     }
 
     fn tick(&self) -> Work<H> {
-        let mut state = self.lock();
-        state.armed = None;
-        let work = state.handle(EndpointInput::Tick);
-        drop(state);
-        self.ended(work)
+        self.handle_after(|state| state.armed = None, EndpointInput::Tick)
     }
 
     fn deadline(&self) -> Option<Instant> {
         let mut state = self.lock();
-        // Whoever waits from now on waits for this: what was armed before may be over, and would hide what is nearer.
+        // The caller sets its timer to this time. An earlier value may be over, and would hide an earlier deadline.
         state.armed = state.endpoint.deadline();
         state.armed
     }
 
     fn close(&self) -> Work<H> {
-        let work = self.lock().handle(EndpointInput::Closed);
-        self.ended(work)
+        self.handle(EndpointInput::Closed)
     }
 
     fn result_builder(&self, run: RunId) -> Option<ResultBuilder<H>> {

@@ -20,12 +20,12 @@ pub(crate) type Wait<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
     expect(dead_code, reason = "without HTTP only streams are served")
 )]
 pub(crate) trait HostedEndpoint: Send + Sync {
-    /// The checks of an HTTP request that come before its body is read.
+    /// Returns the checks of an HTTP request that come before its body is read.
     fn admission(&self) -> &Admission;
     /// Handles an HTTP request with its body. The outbox may have its answer before this returns.
     fn request(&self, head: AdmittedHead, body: &[u8], outbox: Box<dyn Outbox>) -> ExchangeId;
-    /// The peer left before the answer was complete.
-    fn gone(&self, exchange: ExchangeId);
+    /// Ends an exchange whose peer left before the answer was complete.
+    fn disconnected(&self, exchange: ExchangeId);
     /// Errors with the answer to a request that may not become a message connection.
     fn admit_upgrade(&self, head: &Parts) -> Result<(), Part>;
 
@@ -36,10 +36,10 @@ pub(crate) trait HostedEndpoint: Send + Sync {
     /// Handles the lines in a chunk. Their work is run together, so that a call that the next line cancels is not
     /// started.
     fn lines(&self, connection: ConnectionId, decoder: &mut LineDecoder, chunk: &[u8]);
-    /// The peer of a message connection sends nothing more.
+    /// Ends the input of a message connection, whose peer sends nothing more.
     fn end_of_input(&self, connection: ConnectionId);
-    /// The peer of a message connection is gone.
-    fn hang_up(&self, connection: ConnectionId);
+    /// Ends a message connection that was closed.
+    fn connection_closed(&self, connection: ConnectionId);
     /// Returns whether so much is unanswered that no more messages of this connection should be read.
     fn is_full_for(&self, connection: ConnectionId) -> bool;
     /// Waits while it is full for this connection.
@@ -54,8 +54,9 @@ pub(crate) trait HostedEndpoint: Send + Sync {
     /// Stops everything that is in flight.
     fn close(&self);
 
-    /// To be called when the deadline has come.
+    /// Handles the deadlines that have come.
     fn tick(&self);
+    /// Returns the time of the next tick.
     fn deadline(&self) -> Option<Instant>;
     /// Waits until the deadline is nearer than before.
     fn rescheduled(&self) -> Wait<'_>;
@@ -89,7 +90,7 @@ pub(crate) async fn keep_time(endpoint: Arc<dyn HostedEndpoint>) {
 }
 
 impl<H: Clone> Hosted<H> {
-    fn take(&self, connection: ConnectionId, frame: &Frame<'_>) -> Work<H> {
+    fn handle(&self, connection: ConnectionId, frame: &Frame<'_>) -> Work<H> {
         match frame {
             Frame::Line(line) => self.server.message(connection, line),
             Frame::TooLong { limit } => self.server.too_long(connection, *limit),
@@ -108,8 +109,8 @@ impl<H: SharedHandler> HostedEndpoint for Hosted<H> {
         exchange
     }
 
-    fn gone(&self, exchange: ExchangeId) {
-        self.shell.run(self.server.gone(exchange));
+    fn disconnected(&self, exchange: ExchangeId) {
+        self.shell.run(self.server.disconnected(exchange));
     }
 
     fn admit_upgrade(&self, head: &Parts) -> Result<(), Part> {
@@ -121,14 +122,14 @@ impl<H: SharedHandler> HostedEndpoint for Hosted<H> {
     }
 
     fn frame(&self, connection: ConnectionId, frame: &Frame<'_>) {
-        self.shell.run(self.take(connection, frame));
+        self.shell.run(self.handle(connection, frame));
     }
 
     fn lines(&self, connection: ConnectionId, decoder: &mut LineDecoder, chunk: &[u8]) {
         let mut rest = chunk;
         let mut work = Work::default();
         while let Some(frame) = decoder.next(&mut rest) {
-            work.extend(self.take(connection, &frame));
+            work.extend(self.handle(connection, &frame));
         }
         self.shell.run(work);
     }
@@ -137,8 +138,8 @@ impl<H: SharedHandler> HostedEndpoint for Hosted<H> {
         self.shell.run(self.server.end_of_input(connection));
     }
 
-    fn hang_up(&self, connection: ConnectionId) {
-        self.shell.run(self.server.hang_up(connection));
+    fn connection_closed(&self, connection: ConnectionId) {
+        self.shell.run(self.server.connection_closed(connection));
     }
 
     fn is_full_for(&self, connection: ConnectionId) -> bool {

@@ -17,10 +17,10 @@ use std::time::{Instant, SystemTime};
 
 use crate::engine::Start;
 
-/// This moment, and secrets that nobody can guess.
+/// Returns the current time with a random seed.
 ///
 /// # Panics
-/// When the system has no random bytes to give.
+/// When the system has no random bytes.
 pub fn start() -> Start {
     let mut seed = [0; 32];
     getrandom::fill(&mut seed).expect("the system gives random bytes");

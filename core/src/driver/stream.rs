@@ -1,5 +1,5 @@
-//! One stream of frames, served by threads of the shell's own: whoever reads feeds it, whoever finishes a handler
-//! reports. Frames leave in the order in which the service made them.
+//! A server of one stream of frames. Threads of the shell pass it input and the outcomes of handlers. Frames are written
+//! in the order in which the service made them.
 
 use std::{
     fs::File,
@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{Backend, SharedHandler, Work, start, writer::BatchWriter};
+use super::{Backend, SharedHandler, Work, start, work::Step, writer::BatchWriter};
 use crate::{
     engine::{
         HandlerEvent, HostReply, Input, MAX_UNDER_LOCK, Output, RunId, Service, Start, TestMode,
@@ -19,19 +19,19 @@ use crate::{
     session::server::{HttpFacts, ListKind},
 };
 
-/// Unwritten bytes at which reading pauses, and who would add to them should wait.
+/// Unwritten bytes above which reading pauses.
 const MAX_UNWRITTEN: usize = 4 * 1024 * 1024;
 
-/// Unwritten bytes at which the peer is told only what it waits for.
-const BEHIND: usize = 2 * MAX_UNWRITTEN;
-/// Bytes of changes that wait, and are more than a peer can catch up with.
+/// Unwritten bytes above which the peer is sent only what it waits for.
+const MAX_UNWRITTEN_REPORTS: usize = 2 * MAX_UNWRITTEN;
+/// Bytes of waiting changes above which the subscriptions end.
 const MAX_CHANGES: usize = MAX_UNWRITTEN;
 
 /// A service behind a lock, and the writer of its frames.
 #[derive(Debug)]
 pub struct StreamServer<H> {
     service: Mutex<Service<H>>,
-    /// Lines for the log that came up where nobody could take them.
+    /// Lines for the log that no caller could take yet.
     reports: Mutex<Vec<String>>,
     writer: BatchWriter,
 }
@@ -56,7 +56,7 @@ impl<H: Clone> StreamServer<H> {
         Self::started(service, output)
     }
 
-    /// Takes what was read. Replies are queued, not yet written.
+    /// Handles a chunk of input. Replies are queued, not yet written.
     pub fn feed(&self, decoder: &mut LineDecoder, chunk: &[u8]) -> Work<H> {
         let (mut rest, mut work) = (chunk, Work::default());
         let mut service = self.lock();
@@ -68,13 +68,16 @@ impl<H: Clone> StreamServer<H> {
             }
             // Other threads use the service while a long frame is parsed. The work so far is taken first, because not
             // every one of them can run handlers.
-            work.extend(self.drain(&mut service));
+            let step = self.drain(&mut service);
             drop(service);
+            work.extend(self.finish(step));
             work.extend(self.handle(input(frame)));
             service = self.lock();
             now = Instant::now();
         }
-        let last = self.drain(&mut service);
+        let step = self.drain(&mut service);
+        drop(service);
+        let last = self.finish(step);
         if work.is_empty() {
             return last;
         }
@@ -82,24 +85,24 @@ impl<H: Clone> StreamServer<H> {
         work
     }
 
-    /// The input has ended; a last line without a newline still counts. Nobody answers a question from now on.
+    /// Handles the end of the input. A last line without a newline counts, and pending questions fail.
     pub fn end_of_input(&self, decoder: &mut LineDecoder) -> Work<H> {
         let mut work = decoder.finish().map_or_else(Work::default, |it| self.handle(input(it)));
         work.extend(self.handle(Input::EndOfInput));
         work
     }
 
-    /// Subscriptions end with their result; what is in flight goes on.
+    /// Ends subscriptions with their result; calls in flight continue.
     pub fn shut_down(&self) -> Work<H> {
         self.handle(Input::ShutDown)
     }
 
-    /// Writes all that is queued; blocks while the peer reads slowly. Returns at once when another thread writes.
+    /// Writes everything that is queued; blocks while the peer reads slowly. Returns at once if another thread is writing.
     pub fn flush(&self) {
         self.writer.flush();
     }
 
-    /// Writes while the peer has room; the rest is left to a thread. Never blocks.
+    /// Writes while the pipe has room, and leaves the rest to a thread. Never blocks.
     pub fn try_flush(&self) {
         self.writer.try_flush();
     }
@@ -114,19 +117,19 @@ impl<H: Clone> StreamServer<H> {
         self.writer.unwritten() > MAX_UNWRITTEN
     }
 
-    /// Bytes that wait to be written.
+    /// Returns the number of bytes that wait to be written.
     pub fn unwritten(&self) -> usize {
         self.writer.unwritten()
     }
 
-    /// Blocks while the peer leaves too much unread or unanswered: the reader's back pressure.
+    /// Blocks while too much is unread or unanswered: the reader's back pressure.
     pub fn wait_for_room(&self) {
         while self.is_full() && !self.writer.is_broken() {
             self.writer.wait_for_change();
         }
     }
 
-    /// Returns whether the peer has closed its end: nothing can be written any more.
+    /// Returns whether the peer has closed its end, so that nothing can be written any more.
     pub fn is_broken(&self) -> bool {
         self.writer.is_broken()
     }
@@ -140,36 +143,34 @@ impl<H: Clone> StreamServer<H> {
     }
 
     fn handle(&self, input: Input<'_, H>) -> Work<H> {
-        let mut work = self.handle_locked(input);
-        while !work.dispatches.is_empty() {
-            for (ticket, job) in std::mem::take(&mut work.dispatches) {
-                let input = Input::Dispatched(ticket, job.run());
-                work.extend(self.handle_locked(input));
-            }
-        }
-        work
+        self.finish(self.handle_locked(input))
     }
 
-    fn handle_locked(&self, input: Input<'_, H>) -> Work<H> {
+    fn finish(&self, step: Step<H>) -> Work<H> {
+        step.finish(|ticket, it| self.handle_locked(Input::Dispatched(ticket, it)))
+    }
+
+    fn handle_locked(&self, input: Input<'_, H>) -> Step<H> {
         let mut service = self.lock();
         service.handle(Instant::now(), input);
         self.drain(&mut service)
     }
 
-    /// Handles what starts no handlers and ends none.
-    fn say(&self, input: Input<'_, H>) {
+    /// Handles an input that neither starts nor ends handlers.
+    fn update(&self, input: Input<'_, H>) {
         let Work { reports, .. } = self.handle(input);
         if !reports.is_empty() {
             self.reports().extend(reports);
         }
     }
 
-    fn drain(&self, service: &mut Service<H>) -> Work<H> {
-        let mut work = Work { reports: std::mem::take(&mut *self.reports()), ..Work::default() };
+    fn drain(&self, service: &mut Service<H>) -> Step<H> {
+        let reports = std::mem::take(&mut *self.reports());
+        let mut step = Step::new(Work { reports, ..Work::default() });
         while let Some(output) = service.poll() {
             match output {
                 Output::Send(frame) => self.writer.push(&frame),
-                Output::Effect(effect) => work.add(effect),
+                Output::Effect(effect) => step.add(effect),
                 Output::Change(frame) => {
                     let before = self.writer.changes();
                     self.writer.push_change(&frame);
@@ -180,13 +181,13 @@ impl<H: Clone> StreamServer<H> {
             }
         }
         let is_lagging = match service.is_lagging() {
-            false => self.unwritten() > BEHIND,
+            false => self.unwritten() > MAX_UNWRITTEN_REPORTS,
             true => self.is_backed_up(),
         };
         if is_lagging != service.is_lagging() {
             service.handle(Instant::now(), Input::Lagging(is_lagging));
         }
-        work
+        step
     }
 
     fn reports(&self) -> MutexGuard<'_, Vec<String>> {
@@ -194,18 +195,18 @@ impl<H: Clone> StreamServer<H> {
     }
 
     fn lock(&self) -> MutexGuard<'_, Service<H>> {
-        // A panic while it was held is a bug of ours; one call's loss must not become everybody's.
+        // A panic under the lock is a bug of Gudgeon's. It must not fail every other call.
         self.service.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl<H: SharedHandler> Backend<H> for StreamServer<H> {
-    fn hear(&self, run: RunId, event: HandlerEvent) -> Work<H> {
+    fn on_event(&self, run: RunId, event: HandlerEvent) -> Work<H> {
         self.handle(Input::Handler(run, event))
     }
 
-    fn note(&self, run: RunId, event: HandlerEvent) {
-        self.say(Input::Handler(run, event));
+    fn on_report(&self, run: RunId, event: HandlerEvent) {
+        self.update(Input::Handler(run, event));
     }
 
     fn host_reply(&self, ticket: Ticket, reply: HostReply) -> Work<H> {
@@ -213,18 +214,18 @@ impl<H: SharedHandler> Backend<H> for StreamServer<H> {
     }
 
     fn page_done(&self, page: &str) {
-        self.say(Input::PageDone(page));
+        self.update(Input::PageDone(page));
     }
 
-    /// One stream carries everything, and is not resumed.
+    /// Has no effect: a stream of frames is not resumable.
     fn close_stream(&self, _: RunId, _: Option<Duration>) {}
 
     fn set_components(&self, components: Arc<Components<H>>, changed: Vec<ListKind>) {
-        self.say(Input::Components(components, changed));
+        self.update(Input::Components(components, changed));
     }
 
     fn updated(&self, uri: &str) {
-        self.say(Input::Updated(uri));
+        self.update(Input::Updated(uri));
     }
 
     fn tick(&self) -> Work<H> {

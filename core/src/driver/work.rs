@@ -8,8 +8,8 @@ use std::{
 
 use crate::{
     engine::{
-        DispatchJob, Effect, HandlerEvent, HostReply, HostRequest, MAX_UNDER_LOCK, Run, RunId,
-        Ticket,
+        DispatchJob, Dispatched, Effect, HandlerEvent, HostReply, HostRequest, MAX_UNDER_LOCK, Run,
+        RunId, Ticket,
     },
     error::Fault,
     protocol::{LoggingLevel, Question, Raw},
@@ -26,25 +26,23 @@ use crate::{
 pub struct Work<H> {
     pub runs: Vec<Run<H>>,
     pub cancels: Vec<RunId>,
-    /// Handlers that go on for another request, and its circumstances. They come before their answers.
+    /// Suspended handlers that continue for another request, with its context. They come before their answers.
     pub resumes: Vec<(RunId, CallContext)>,
     /// Answers to questions that running handlers asked.
     pub answers: Vec<(RunId, AskId, Result<Raw, Fault>)>,
     /// Requests to the host; [`Backend::host_reply`] takes the replies.
     pub host_requests: Vec<(Ticket, HostRequest)>,
-    /// Requests to the host whose replies are not needed any more, perhaps of the same work.
+    /// Requests to the host, possibly of the same work, whose replies are not needed any more.
     pub host_cancels: Vec<Ticket>,
-    /// Large requests to be dispatched outside the lock.
-    pub(super) dispatches: Vec<(Ticket, Box<DispatchJob<H>>)>,
     /// Lines for the log.
     pub reports: Vec<String>,
-    /// Lines for the log, for who looks closely.
+    /// Lines for the log at debug level.
     pub details: Vec<String>,
-    /// The server is to be ticked at this time, earlier than it was before.
+    /// The new time of the next tick, which is earlier than before.
     pub wake: Option<Instant>,
 }
 
-/// A handler that several threads share. Hosts choose the type; nothing here looks into it.
+/// A handler that several threads share. The host chooses its type.
 pub trait SharedHandler: Clone + fmt::Debug + Send + Sync + 'static {}
 
 impl<T: Clone + fmt::Debug + Send + Sync + 'static> SharedHandler for T {}
@@ -58,7 +56,6 @@ impl<H> Default for Work<H> {
             answers: Vec::new(),
             host_requests: Vec::new(),
             host_cancels: Vec::new(),
-            dispatches: Vec::new(),
             reports: Vec::new(),
             details: Vec::new(),
             wake: None,
@@ -74,13 +71,12 @@ impl<H> Work<H> {
             && self.answers.is_empty()
             && self.host_requests.is_empty()
             && self.host_cancels.is_empty()
-            && self.dispatches.is_empty()
             && self.reports.is_empty()
             && self.details.is_empty()
             && self.wake.is_none()
     }
 
-    /// Adds what another step asks for.
+    /// Adds the work of another input.
     pub fn extend(&mut self, other: Self) {
         self.runs.extend(other.runs);
         self.cancels.extend(other.cancels);
@@ -88,54 +84,83 @@ impl<H> Work<H> {
         self.answers.extend(other.answers);
         self.host_requests.extend(other.host_requests);
         self.host_cancels.extend(other.host_cancels);
-        self.dispatches.extend(other.dispatches);
         self.reports.extend(other.reports);
         self.details.extend(other.details);
         self.wake = [self.wake, other.wake].into_iter().flatten().min();
     }
+}
 
-    pub(crate) fn add(&mut self, effect: Effect<H>) {
+/// The work of one input, and the dispatches of large requests, which the driver runs before it returns the work.
+pub(super) struct Step<H> {
+    pub(super) work: Work<H>,
+    dispatches: Vec<(Ticket, Box<DispatchJob<H>>)>,
+}
+
+impl<H: Clone> Step<H> {
+    pub(super) fn new(work: Work<H>) -> Self {
+        Self { work, dispatches: Vec::new() }
+    }
+
+    pub(super) fn add(&mut self, effect: Effect<H>) {
+        let Self { work, dispatches } = self;
         match effect {
-            Effect::Run(run) => self.runs.push(run),
-            Effect::Cancel(run) => self.cancels.push(run),
-            Effect::Resume { run, context } => self.resumes.push((run, context)),
-            Effect::Answered { run, ask, outcome } => self.answers.push((run, ask, outcome)),
-            Effect::Host(ticket, request) => self.host_requests.push((ticket, request)),
-            Effect::Dispatch(ticket, job) => self.dispatches.push((ticket, job)),
-            Effect::CancelHost(ticket) => self.host_cancels.push(ticket),
-            Effect::Report(text) => self.reports.push(text),
-            Effect::Detail(text) => self.details.push(text),
+            Effect::Run(run) => work.runs.push(run),
+            Effect::Cancel(run) => work.cancels.push(run),
+            Effect::Resume { run, context } => work.resumes.push((run, context)),
+            Effect::Answered { run, ask, outcome } => work.answers.push((run, ask, outcome)),
+            Effect::Host(ticket, request) => work.host_requests.push((ticket, request)),
+            Effect::Dispatch(ticket, job) => dispatches.push((ticket, job)),
+            Effect::CancelHost(ticket) => work.host_cancels.push(ticket),
+            Effect::Report(text) => work.reports.push(text),
+            Effect::Detail(text) => work.details.push(text),
         }
+    }
+
+    /// Runs the dispatches outside the lock; `handle` handles each result under it.
+    pub(super) fn finish(
+        mut self,
+        mut handle: impl FnMut(Ticket, Dispatched<H>) -> Self,
+    ) -> Work<H> {
+        while !self.dispatches.is_empty() {
+            for (ticket, job) in std::mem::take(&mut self.dispatches) {
+                let next = handle(ticket, job.run());
+                self.work.extend(next.work);
+                self.dispatches.extend(next.dispatches);
+            }
+        }
+        self.work
     }
 }
 
 /// The interface of a server for handlers and timers. Nothing here blocks.
 pub trait Backend<H>: fmt::Debug + Send + Sync {
-    /// Hears what a running handler says. Others may start or go on because of it.
-    fn hear(&self, run: RunId, event: HandlerEvent) -> Work<H>;
-    /// The same, of what neither starts handlers nor ends them.
-    fn note(&self, run: RunId, event: HandlerEvent);
-    /// Takes the host's reply to a request. Handlers may start because of it.
+    /// Handles an event of a running handler, after which others may start or continue.
+    fn on_event(&self, run: RunId, event: HandlerEvent) -> Work<H>;
+    /// Handles an event that neither starts nor ends handlers.
+    fn on_report(&self, run: RunId, event: HandlerEvent);
+    /// Handles the host's reply to a request, after which handlers may start.
     fn host_reply(&self, ticket: Ticket, reply: HostReply) -> Work<H>;
-    /// The page with this id, to which a user was sent, is done.
+    /// Notifies the client that the interaction with this URL elicitation's id is complete.
     fn page_done(&self, page: &str);
-    /// The client is to come back for this call's answer, after so long if given; where it can't, nothing happens.
+    /// Closes the stream of a call, so that its client reconnects for the answer, after `retry` if given. Has no effect where
+    /// streams are not resumable.
     fn close_stream(&self, run: RunId, retry: Option<Duration>);
-    /// Replaces the components that the server registers; the lists are those that differ.
+    /// Replaces the server's components; `changed` are the lists that differ.
     fn set_components(&self, components: Arc<Components<H>>, changed: Vec<ListKind>);
-    /// The resource with this URI has changed.
+    /// Notifies subscribers that the resource with this URI has changed.
     fn updated(&self, uri: &str);
-    /// To be called when the deadline has come.
+    /// Handles the deadlines that have come.
     fn tick(&self) -> Work<H>;
+    /// Returns the time of the next tick.
     fn deadline(&self) -> Option<Instant>;
-    /// Everything in flight is to be stopped.
+    /// Stops everything in flight.
     fn close(&self) -> Work<H>;
     /// Returns what converts the reply of a running handler; `None` once its call has ended.
     fn result_builder(&self, run: RunId) -> Option<ResultBuilder<H>>;
-    /// Requests that were read and not yet answered.
+    /// Returns the number of requests that were read and not yet answered.
     fn in_flight(&self) -> usize;
 
-    /// A handler has finished. Others may start in its place.
+    /// Ends a handler's run with its outcome, after which others may start.
     fn done(&self, run: RunId, outcome: Result<Reply, Failure>) -> Work<H> {
         let event = match outcome {
             // A large reply is escaped, checked and copied outside the lock.
@@ -145,35 +170,37 @@ pub trait Backend<H>: fmt::Debug + Send + Sync {
             },
             outcome => HandlerEvent::Done(outcome),
         };
-        self.hear(run, event)
+        self.on_event(run, event)
     }
 
+    /// Reports the progress of a running handler.
     fn progress(&self, run: RunId, progress: Progress) {
-        self.note(run, HandlerEvent::Progress(progress));
+        self.on_report(run, HandlerEvent::Progress(progress));
     }
 
+    /// Sends a log message of a running handler.
     fn log(&self, run: RunId, level: LoggingLevel, logger: Option<String>, data: Raw) {
-        self.note(run, HandlerEvent::Log(Log { level, logger, data }));
+        self.on_report(run, HandlerEvent::Log(Log { level, logger, data }));
     }
 
-    /// A running handler asks the client, with params in the newest vocabulary; [`Work::answers`] brings the answer.
+    /// Asks the client on behalf of a running handler, with params of the newest revision. [`Work::answers`] has the answer.
     fn ask(&self, run: RunId, ask: AskId, question: Question) -> Work<H> {
-        self.hear(run, HandlerEvent::Ask { ask, question })
+        self.on_event(run, HandlerEvent::Ask { ask, question })
     }
 
-    /// A running handler rejects the client's answer because of this problem, and asks again under
-    /// another number. [`Work::answers`] brings the answer, or the error that it was asked often enough.
+    /// Rejects the client's answer because of this problem and asks again, under another number. [`Work::answers`] has the
+    /// answer, or the error that the retry limit is reached.
     fn ask_again(&self, run: RunId, ask: AskId, question: Question, problem: String) -> Work<H> {
-        self.hear(run, HandlerEvent::AskAgain { ask, question, problem })
+        self.on_event(run, HandlerEvent::AskAgain { ask, question, problem })
     }
 
-    /// A handler has asked all that it wants to ask now. `blocks`: it holds a thread while it waits.
+    /// Suspends a handler until its questions are answered. `blocks`: it holds a thread while it waits.
     fn waits(&self, run: RunId, blocks: bool) -> Work<H> {
-        self.hear(run, HandlerEvent::Waits { blocks })
+        self.on_event(run, HandlerEvent::Waits { blocks })
     }
 
-    /// A step of a handler's gave this, and is not to be done again.
+    /// Records the result of a handler's step, which is not run again on replay.
     fn step(&self, run: RunId, key: &str, value: Raw) {
-        self.note(run, HandlerEvent::Step { key: key.to_owned(), value });
+        self.on_report(run, HandlerEvent::Step { key: key.to_owned(), value });
     }
 }

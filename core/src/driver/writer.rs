@@ -1,4 +1,4 @@
-//! Many frames, one write: a queue of bytes that whoever has time writes out.
+//! A queue of frames that are written together, by the thread that flushes it first.
 
 use std::{
     collections::{HashSet, VecDeque},
@@ -10,12 +10,12 @@ use std::{
 
 use crate::framing::encode_line;
 
-/// A pipe that says it has room takes at least this much without blocking (`PIPE_BUF`; the least that POSIX allows).
+/// Bytes that a pipe with room takes without blocking (`PIPE_BUF`; elsewhere the minimum of POSIX).
 const SURE_WRITE: usize = if cfg!(target_os = "linux") { 4096 } else { 512 };
-/// Short frames are written together up to this many bytes, as much as a pipe holds; longer ones alone, so that what waits
-/// is held once and goes as it is written.
+/// Bytes up to which short frames are written together: as much as a pipe holds. A longer frame is written alone, so that
+/// its memory is freed once it is written.
 const PIECE: usize = 64 * 1024;
-/// How long a wait for room lasts at most before the state is looked at again.
+/// The maximum time of a wait for room before the state is checked again.
 const WAIT: Duration = Duration::from_millis(50);
 
 #[derive(Clone, Debug)]
@@ -33,19 +33,19 @@ struct Shared {
 #[derive(Debug, Default)]
 struct Queue {
     pieces: VecDeque<Piece>,
-    /// Frames among these that tell of changes.
+    /// The frames among these that report changes.
     changes: HashSet<Vec<u8>>,
-    /// Bytes of these.
+    /// Their bytes.
     changed: usize,
-    /// Bytes of all pieces, and of the one that the present writer took.
+    /// Bytes of all pieces, and of the one that is being written.
     unwritten: usize,
     writing: bool,
     broken: bool,
-    /// A buffer to use again.
+    /// A buffer for reuse.
     spare: Vec<u8>,
 }
 
-/// Frames that are written at once: one long one, or short ones together.
+/// Frames that are written together: one long one, or several short ones.
 #[derive(Debug, Default)]
 struct Piece {
     bytes: Vec<u8>,
@@ -67,7 +67,7 @@ impl Queue {
         piece
     }
 
-    /// The next bytes to write, whose changes wait no longer.
+    /// Returns the next bytes to write. Equal changes may be queued again from then on.
     fn take(&mut self) -> Option<Vec<u8>> {
         let Piece { bytes, changes } = self.pieces.pop_front()?;
         for change in changes {
@@ -77,7 +77,7 @@ impl Queue {
         Some(bytes)
     }
 
-    /// The bytes that were taken are written.
+    /// Counts these bytes as written.
     fn give_back(&mut self, mut bytes: Vec<u8>) {
         self.unwritten -= bytes.len();
         if bytes.capacity() <= 2 * PIECE {
@@ -100,7 +100,7 @@ impl BatchWriter {
         }
     }
 
-    /// Nothing is added while an equal frame waits.
+    /// Adds a frame that reports a change, unless an equal one waits.
     pub(super) fn push_change(&self, frame: &[u8]) {
         let mut queue = self.shared.lock();
         if !queue.broken && queue.changes.insert(frame.to_vec()) {
@@ -109,7 +109,7 @@ impl BatchWriter {
         }
     }
 
-    /// Bytes of changes that nobody has begun to write.
+    /// Returns the bytes of changes that are not being written yet.
     pub(super) fn changes(&self) -> usize {
         self.shared.lock().changed
     }
@@ -122,7 +122,7 @@ impl BatchWriter {
         self.shared.lock().broken
     }
 
-    /// Blocks until something was written, for a short while at most.
+    /// Blocks until something was written, or for a short time.
     pub(super) fn wait_for_change(&self) {
         let queue = self.shared.lock();
         drop(self.shared.changed.wait_timeout(queue, WAIT));
@@ -160,7 +160,7 @@ impl BatchWriter {
 }
 
 impl Shared {
-    /// Becomes the writer, unless somebody is or there is nothing to write.
+    /// Takes the first bytes to write; `None` if another thread writes or the queue is empty.
     fn begin(&self) -> Option<Vec<u8>> {
         let mut queue = self.lock();
         if queue.writing {
@@ -171,7 +171,7 @@ impl Shared {
         Some(bytes)
     }
 
-    /// Writes these bytes, from `start` on, and all that comes meanwhile.
+    /// Writes these bytes from `start` on, and then everything that is queued meanwhile.
     fn write_on(&self, mut bytes: Vec<u8>, mut start: usize) {
         loop {
             if (&self.output).write_all(&bytes[start..]).is_err() {
@@ -184,7 +184,7 @@ impl Shared {
         }
     }
 
-    /// The bytes after these, which are written; without any the thread stops writing.
+    /// Returns the bytes after these, which were written; `None` ends the thread's writing.
     fn next(&self, written: Vec<u8>) -> Option<Vec<u8>> {
         let mut queue = self.lock();
         queue.give_back(written);
@@ -194,7 +194,7 @@ impl Shared {
         next
     }
 
-    /// The peer closed its end: what is still to be said is said to nobody.
+    /// Discards the queue, because the peer closed its end.
     fn break_off(&self) {
         let mut queue = self.lock();
         *queue = Queue { broken: true, ..Queue::default() };

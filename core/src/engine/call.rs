@@ -31,7 +31,7 @@ pub(super) struct Call<H> {
     pub(super) state: State<H>,
 }
 
-/// How much is kept for calls.
+/// The number and bytes of what is kept for calls.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Load {
     /// Requests that wait for their answer.

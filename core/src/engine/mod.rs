@@ -59,7 +59,7 @@ use crate::{
     },
 };
 
-/// Why subscriptions of a peer end that does not read.
+/// The reason given for ending the subscriptions of a peer that does not read.
 pub(crate) const TOO_SLOW: &str =
     "the client leaves too much unread: listen again, and read what has changed";
 /// Bytes of unanswered requests at which reading should pause.

@@ -57,7 +57,7 @@ pub enum Input<'a, H> {
 pub enum Output<H> {
     /// Write this frame.
     Send(Vec<u8>),
-    /// The same, unless an equal one waits to be written: it reports a change.
+    /// Write this frame, which reports a change, unless an equal one waits to be written.
     Change(Vec<u8>),
     Effect(Effect<H>),
 }

@@ -5,7 +5,7 @@ use crate::{
     router::RoundLimits,
 };
 
-/// How a test's service differs from one that is served to users.
+/// The differences between a test's service and one that is served to users.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TestMode {
     /// No handler is parked: each is run from its top when its answers come, as after a restart.

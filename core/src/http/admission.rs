@@ -20,7 +20,7 @@ use crate::{
 };
 
 const ALLOWED: &str = "GET, POST, DELETE, OPTIONS";
-/// Where there are no sessions.
+/// The allowed methods of a server without sessions.
 const ALLOWED_ALONE: &str = "POST, OPTIONS";
 const NOWHERE: &str = "nothing is served at this path";
 

@@ -1,4 +1,4 @@
-//! How an endpoint behaves.
+//! The configuration of an endpoint.
 
 use std::time::Duration;
 

@@ -19,7 +19,7 @@ pub(super) struct EventLog {
     max_bytes: usize,
     /// Bytes that are held, about.
     bytes: usize,
-    /// How many ids were given out.
+    /// The number of ids that were given out.
     issued: u64,
     /// By number.
     streams: VecDeque<StreamLog>,

@@ -1,4 +1,4 @@
-//! Who may call over HTTP: `Host` and `Origin` keep foreign web pages out (DNS rebinding), CORS lets chosen ones in
+//! The checks of `Host` and `Origin`, which reject foreign web pages (DNS rebinding), and CORS, which admits chosen ones
 //! (spec: Streamable HTTP, "Security & Endpoint").
 
 mod allowed;
@@ -15,17 +15,16 @@ const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 const ALLOW_METHODS: HeaderValue = HeaderValue::from_static("GET, POST, DELETE");
 const ALLOW_HEADERS: &str = "Authorization, Content-Type, Last-Event-ID, MCP-Protocol-Version, Mcp-Session-Id, Mcp-Method, Mcp-Name";
 const EXPOSE_HEADERS: HeaderValue = HeaderValue::from_static("Mcp-Session-Id, WWW-Authenticate");
-/// How long a browser may remember a preflight's answer: two hours, the most that Chromium takes.
+/// The time for which a browser may cache the answer to a preflight: two hours, the maximum of Chromium.
 const MAX_AGE: HeaderValue = HeaderValue::from_static("7200");
 const ANY: HeaderValue = HeaderValue::from_static("*");
 
 /// From where an endpoint may be called. The default suits a server that listens on its own machine only.
 #[derive(Clone, Debug)]
 pub struct GuardConfig {
-    /// What clients call the server, where that is not its address: behind a proxy.
+    /// The server's URL as clients know it, if it is not the address that it listens on, as behind a proxy.
     pub public_url: Option<String>,
-    /// Whether only programs on this machine reach the server: then web pages are the only strangers. A request's own
-    /// [`Arrival`] knows better.
+    /// `true` if only programs on this machine reach the server. A request's own [`Arrival`] takes precedence.
     pub bind_is_loopback: bool,
     /// Origins of pages that may call: `https://example.com`, `https://*.example.com`, `null`, or `*` for all but `null`.
     pub allowed_origins: Vec<String>,
@@ -34,7 +33,7 @@ pub struct GuardConfig {
     pub cors: Cors,
 }
 
-/// How a request came, where whoever hands it on knows: an extension of its head.
+/// The interface on which a request arrived: an extension of its head, if the host knows it.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrival {
     /// Over this machine's own interface.
@@ -114,7 +113,7 @@ impl Guard {
         Self { is_loopback: config.bind_is_loopback, hosts, origins, cors }
     }
 
-    /// Whether this request may be served.
+    /// Errors if this request must not be served.
     pub(super) fn check(&self, head: &Parts) -> Result<(), Refusal> {
         let hosts = hosts(head);
         let arrival = head.extensions.get::<Arrival>();
@@ -247,7 +246,7 @@ struct Host {
     port: Option<u16>,
 }
 
-/// Where a page comes from.
+/// The origin of a web page.
 struct Origin {
     scheme: String,
     /// Without the scheme's own port.
@@ -270,7 +269,7 @@ impl Host {
         LOOPBACK.contains(&&*self.name)
     }
 
-    /// Whether no name has to be looked up.
+    /// Returns whether the host is an IP address.
     fn is_address(&self) -> bool {
         let bare = self.name.strip_prefix('[').and_then(|it| it.strip_suffix(']'));
         bare.unwrap_or(&self.name).parse::<IpAddr>().is_ok()
@@ -315,7 +314,7 @@ impl std::fmt::Display for Origin {
     }
 }
 
-/// What a request says it is for: `Host`, or `:authority`; `None` for what can't be read.
+/// Returns the hosts that a request names in `Host` or `:authority`; `None` for an invalid one.
 fn hosts(head: &Parts) -> Vec<Option<Host>> {
     let target = head.uri.authority().map(Authority::as_str);
     let said = head.headers.get_all(header::HOST).iter().map(|it| it.to_str().unwrap_or_default());
@@ -326,7 +325,7 @@ fn hosts(head: &Parts) -> Vec<Option<Host>> {
         .collect()
 }
 
-/// Whether a request's `Origin`, as text and read, is one of these.
+/// Returns whether one of these patterns matches a request's `Origin`, given as text and parsed.
 fn matches(patterns: &[OriginPattern], text: &str, origin: Option<&Origin>) -> bool {
     // What can't be read stays as it is: `null` for one.
     let normal = origin.map_or_else(|| text.to_ascii_lowercase(), ToString::to_string);
@@ -339,7 +338,7 @@ fn cut_path(url: &str) -> &str {
     &url[..end]
 }
 
-/// What calls need, and the headers of MCP's own that the page asks for: `Mcp-Param-*` may be called anything.
+/// Returns the headers that calls need, and those of MCP that the page asks for: `Mcp-Param-*` may have any name.
 fn allowed_headers(headers: &HeaderMap) -> HeaderValue {
     let mut allowed = ALLOW_HEADERS.to_owned();
     let asked = headers.get_all(header::ACCESS_CONTROL_REQUEST_HEADERS).iter();

@@ -58,7 +58,7 @@ pub enum EndpointInput<'a, H> {
     /// An HTTP request came, whole, and passed the [`Admission`].
     Request(ExchangeId, Box<AdmittedRequest<'a>>),
     /// The peer left before the answer was complete.
-    Gone(ExchangeId),
+    Disconnected(ExchangeId),
     /// It leaves so much unread that its subscriptions end.
     Lagging(Reader),
     /// A message connection was opened: by whom, where the shell knows.
@@ -67,7 +67,7 @@ pub enum EndpointInput<'a, H> {
     Message(ConnectionId, Frame<'a>),
     /// A frame over the limit, in bytes, was thrown away.
     TooLong(ConnectionId, usize),
-    HungUp(ConnectionId),
+    ConnectionClosed(ConnectionId),
     /// The peer of a message connection says nothing more: what is in flight is still answered.
     EndOfInput(ConnectionId),
     /// A running handler says this.
@@ -116,7 +116,7 @@ pub enum Part {
     End,
 }
 
-/// Why an HTTP request is refused before it is one.
+/// The reason why an HTTP request is refused before it reaches a session.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Refused {
     /// The body is longer than the limit.
@@ -207,7 +207,7 @@ impl<H: Clone> Endpoint<H> {
             EndpointInput::Request(exchange, request) => {
                 self.handle_request(now, exchange, *request);
             }
-            EndpointInput::Gone(exchange) => self.handle_gone(now, exchange),
+            EndpointInput::Disconnected(exchange) => self.handle_gone(now, exchange),
             EndpointInput::Lagging(reader) => {
                 let input = session::Input::CutSubscriptions(TOO_SLOW);
                 match reader {
@@ -224,7 +224,7 @@ impl<H: Clone> Endpoint<H> {
             EndpointInput::TooLong(connection, limit) => {
                 self.tell_connection(now, connection, session::Input::TooLong { limit });
             }
-            EndpointInput::HungUp(connection) => self.close_connection(now, connection),
+            EndpointInput::ConnectionClosed(connection) => self.close_connection(now, connection),
             EndpointInput::EndOfInput(connection) => self.end_input(now, connection),
             EndpointInput::Handler(handler, event) => {
                 self.has_logged |= matches!(event, HandlerEvent::Log(_));

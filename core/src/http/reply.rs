@@ -85,7 +85,7 @@ pub(super) fn refusal_body(message: &str) -> Vec<u8> {
     error_body(code::INVALID_REQUEST, None, message)
 }
 
-/// The same where the body was read: an error names its request (Overview, "Error Responses").
+/// Returns the body of a refusal after the request was read; the error names its id (Overview, "Error Responses").
 pub(super) fn refusal_of(request: Option<&Id>, message: &str) -> Vec<u8> {
     error_body(code::INVALID_REQUEST, request, message)
 }

@@ -180,7 +180,8 @@ impl Session {
             .map(|it| it.number)
     }
 
-    /// How many GETs are connected to streams, but for the one that another GET for this stream would replace.
+    /// Returns the number of GETs that are connected to streams, without the one that another GET for this stream would
+    /// replace.
     pub(super) fn listening(&self, but_for: Option<u64>) -> usize {
         let counts =
             |it: &&Stream| it.by_get && it.exchange.is_some() && Some(it.number) != but_for;

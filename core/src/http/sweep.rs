@@ -8,7 +8,7 @@ use super::{
 };
 use crate::framing::sse;
 
-/// How often at most everything is looked at.
+/// The minimum time between two sweeps.
 const MIN_PERIOD: Duration = Duration::from_millis(10);
 
 impl<H: Clone> Endpoint<H> {

@@ -81,7 +81,7 @@ impl Connected {
 
 impl Drop for Connected {
     fn drop(&mut self) {
-        self.endpoint.hang_up(self.id);
+        self.endpoint.connection_closed(self.id);
         self.send_queue.end();
     }
 }

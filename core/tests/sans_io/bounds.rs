@@ -230,7 +230,7 @@ fn a_modest_client_is_read_beside_a_greedy_one() {
     assert_eq!(is_full(&visitor), (true, false), "half of all is its share");
     say(&mut visitor, OTHER, &wait(2));
     assert_eq!(is_full(&visitor), (true, true));
-    visitor.handle(EndpointInput::HungUp(ONE));
+    visitor.handle(EndpointInput::ConnectionClosed(ONE));
     assert_eq!(is_full(&visitor), (false, false));
 }
 

@@ -88,7 +88,7 @@ fn a_question_whose_stream_broke_is_sent_on_a_listening_stream() {
                 HandlerEvent::Progress(Progress { progress: 1.0, total: None, message: None }),
             ));
         }
-        visitor.handle(EndpointInput::Gone(ExchangeId(call)));
+        visitor.handle(EndpointInput::Disconnected(ExchangeId(call)));
         ask_for_roots(&mut visitor, running);
         assert!(visitor.answers.is_empty(), "its client may come back");
         let stream = visitor.get(&session, "");
@@ -131,7 +131,7 @@ fn a_client_without_event_streams_can_not_be_asked() {
         visitor.answers.clear();
         visitor.finish(Ok(Reply::Nothing));
         // A stream that broke may be resumed, where that can be.
-        visitor.handle(EndpointInput::Gone(ExchangeId(stream)));
+        visitor.handle(EndpointInput::Disconnected(ExchangeId(stream)));
         let (_, running) = call_accepting(&mut visitor, &session, json);
         ask_for_roots(&mut visitor, running);
         if event_store {

@@ -110,7 +110,7 @@ fn over_a_message_connection_a_handler_of_notifications_asks_until_the_end() {
     let answer = json!({"jsonrpc": "2.0", "id": 1, "result": {"roots": []}}).to_string();
     visitor.handle(EndpointInput::Message(connection, Frame::parse(answer.as_bytes())));
     visitor.handle(ask(run.id, 2));
-    visitor.handle(EndpointInput::HungUp(connection));
+    visitor.handle(EndpointInput::ConnectionClosed(connection));
     visitor.handle(ask(run.id, 3));
     let answers = [(1, Ok(r#"{"roots":[]}"#.into())), (2, Err(GONE.into())), (3, Err(GONE.into()))];
     assert_eq!(visitor.answers, answers);
@@ -151,7 +151,7 @@ fn a_handler_whose_client_has_disconnected_gets_an_error_when_it_asks() {
     }});
     let id = visitor.modern("tools/call", params);
     let modern = visitor.runs.pop().unwrap();
-    visitor.handle(EndpointInput::Gone(ExchangeId(id)));
+    visitor.handle(EndpointInput::Disconnected(ExchangeId(id)));
     // And one whose session has ended.
     visitor.call(&session, 2, "wait");
     let ended = visitor.runs.pop().unwrap();

@@ -93,7 +93,7 @@ fn an_error_that_a_handler_raises_still_sets_the_status() {
 fn disconnecting_is_cancelling() {
     let mut visitor = visitor();
     let id = visitor.modern("tools/call", wait());
-    visitor.handle(EndpointInput::Gone(ExchangeId(id)));
+    visitor.handle(EndpointInput::Disconnected(ExchangeId(id)));
     assert_eq!(visitor.cancelled, [visitor.runs[0].id.0]);
     visitor.finish(Ok(Reply::Text("too late".into())));
     assert!(visitor.replies.is_empty());
@@ -312,7 +312,7 @@ fn message_connections_are_limited() {
     };
     assert_eq!((status.as_u16(), headers["retry-after"].as_bytes()), (503, &b"1"[..]));
     assert!(String::from_utf8(body).unwrap().contains("max_sessions"));
-    visitor.handle(EndpointInput::HungUp(ConnectionId(1)));
+    visitor.handle(EndpointInput::ConnectionClosed(ConnectionId(1)));
     assert!(visitor.endpoint.admit_upgrade(&head).is_ok());
 }
 

@@ -196,7 +196,7 @@ fn disconnecting_does_not_cancel_and_streams_can_be_resumed() {
     );
     let events = visitor.reply(one).events();
     assert_eq!(events.len(), 2);
-    visitor.handle(EndpointInput::Gone(ExchangeId(one)));
+    visitor.handle(EndpointInput::Disconnected(ExchangeId(one)));
     assert!(visitor.cancelled.is_empty());
     visitor.handle(EndpointInput::Handler(calls[0], HandlerEvent::Progress(step(3.0))));
     let resumed = visitor.get(&session, &events[0].0);
@@ -314,7 +314,7 @@ fn sessions_and_streams_are_limited() {
         (visitor.reply(third).status, visitor.reply(third).header("retry-after")),
         (503, "1")
     );
-    visitor.handle(EndpointInput::Gone(ExchangeId(first)));
+    visitor.handle(EndpointInput::Disconnected(ExchangeId(first)));
     let fourth = visitor.get(&session, "");
     assert_eq!(visitor.reply(fourth).status, 200);
     let id = visitor.legacy("", &json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25"}}));
@@ -389,7 +389,7 @@ fn streams_that_are_resumed_count_and_answers_to_posts_do_not() {
             let stream = visitor.get(&session, "");
             assert_eq!(visitor.reply(stream).status, 200, "calls in flight are no streams");
             change(&mut visitor);
-            visitor.handle(EndpointInput::Gone(ExchangeId(stream)));
+            visitor.handle(EndpointInput::Disconnected(ExchangeId(stream)));
             visitor.reply(stream).events()[0].0.clone()
         })
         .collect();
@@ -437,7 +437,7 @@ fn http_sse_answers_on_its_single_stream() {
     assert_eq!(visitor.reply(stream).messages()[1]["result"]["protocolVersion"], "2024-11-05");
     let id = visitor.send("POST", "/sse?session_id=nobody", &headers, &hello.to_string());
     assert_eq!(visitor.reply(id).status, 404);
-    visitor.handle(EndpointInput::Gone(ExchangeId(stream)));
+    visitor.handle(EndpointInput::Disconnected(ExchangeId(stream)));
     let id = visitor.send("POST", &post, &headers, &ping(2).to_string());
     assert_eq!(visitor.reply(id).status, 404);
     let mut without = Visitor::new(fixture::components(), EndpointConfig::default());

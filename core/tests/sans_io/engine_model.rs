@@ -220,7 +220,7 @@ impl Model {
     }
 
     fn reopen(&mut self, peer: usize) {
-        self.handle(EndpointInput::HungUp(self.peers[peer].connection));
+        self.handle(EndpointInput::ConnectionClosed(self.peers[peer].connection));
         self.peers[peer] = self.connect();
         self.open(peer);
     }

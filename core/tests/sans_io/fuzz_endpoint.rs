@@ -157,7 +157,7 @@ fn perform(visitor: &mut Visitor, sent: &mut Vec<u64>, act: &Act) {
         }
         Act::Gone(at) => {
             if let Some(id) = sent.get(*at) {
-                visitor.handle(EndpointInput::Gone(ExchangeId(*id)));
+                visitor.handle(EndpointInput::Disconnected(ExchangeId(*id)));
             }
         }
         Act::Progress(at) => {
@@ -248,7 +248,7 @@ proptest! {
             prop_assert!(gone.contains(id) || visitor.replies.contains_key(id), "{} was not answered", id);
         }
         for id in &sent {
-            visitor.handle(EndpointInput::Gone(ExchangeId(*id)));
+            visitor.handle(EndpointInput::Disconnected(ExchangeId(*id)));
         }
         visitor.advance(Duration::from_secs(600));
         prop_assert_eq!(visitor.endpoint.deadline(), None, "something is still kept");

@@ -131,10 +131,10 @@ fn a_reader_whose_shared_run_was_cancelled_runs_its_own() {
     let mut visitor = visitor();
     let ids = [(); 3].map(|()| read(&mut visitor, BOOKS));
     visitor.runs.clear();
-    visitor.handle(EndpointInput::Gone(ExchangeId(ids[0])));
+    visitor.handle(EndpointInput::Disconnected(ExchangeId(ids[0])));
     assert_eq!((visitor.cancelled.len(), visitor.runs.len()), (1, 1));
     assert_eq!(visitor.endpoint.in_flight(), 2);
-    visitor.handle(EndpointInput::Gone(ExchangeId(ids[2])));
+    visitor.handle(EndpointInput::Disconnected(ExchangeId(ids[2])));
     assert_eq!((visitor.cancelled.len(), visitor.endpoint.in_flight()), (1, 1), "it ran nothing");
     visitor.finish(Ok(Reply::Text("Dune".into())));
     assert_eq!(text(&visitor, ids[1]), "Dune");

@@ -276,7 +276,7 @@ fn a_request_cancelled_during_the_filter_is_dropped() {
     let mut visitor = visitor();
     let id = visitor.modern("tools/call", json!({"name": "drop", "arguments": {}}));
     assert_eq!(visitor.endpoint.in_flight(), 1);
-    visitor.handle(EndpointInput::Gone(ExchangeId(id)));
+    visitor.handle(EndpointInput::Disconnected(ExchangeId(id)));
     assert_eq!((visitor.host_cancels.len(), visitor.endpoint.in_flight()), (1, 0));
     visitor.reply_as_host(HostReply::Visible(vec![true]));
     assert!(visitor.runs.is_empty(), "nothing runs for nobody");

@@ -161,7 +161,7 @@ impl Awaited {
 impl Drop for Awaited {
     fn drop(&mut self) {
         if !self.queue.lock().is_complete {
-            self.endpoint.gone(self.exchange);
+            self.endpoint.disconnected(self.exchange);
         }
         if let Some(watch) = &self.queue.watch {
             watch.idle();
