@@ -63,6 +63,16 @@ export declare class NativeLogs {
   static take(): string | null
 }
 
+export declare class NativeMiddlewareParams {
+  /**
+   * Returns the params of a request with this input of its handler; both are JSON. `key` is the name, URI or template
+   * under which the server has the handler, and `argument` that of a completion.
+   */
+  static of(kind: string, key: string, argument: string, input: string): string
+  /** Returns the handler's input for params that middleware changed; both are JSON. Null if it stays what it was. */
+  static input(kind: string, params: string): string | null
+}
+
 export declare class NativeMounted {
   /** Returns the shell of its handlers; call it once, because the endpoint ends with it. */
   shell(): NativeShell

@@ -26,6 +26,7 @@ mod handler_binding;
 mod limits;
 mod listening;
 mod logs;
+mod middleware_params;
 mod options;
 mod response_queue;
 mod results;
@@ -63,6 +64,7 @@ mod _native {
         handler::Registered,
         limits::{RateLimit, ResponseLimit},
         logs::flush_logs,
+        middleware_params::{middleware_input, middleware_params},
         options::{check_http, check_options, declared_options, name_problem},
         results::is_data,
         schema::{form_problem, form_schema, invalid_arguments, portable},

@@ -102,6 +102,29 @@ test("what the core refuses passes as its error", async () => {
   assert.deepEqual(noted, [["tools/call", -32602], ["tools/call", -32602], ["resources/read", -32602]]);
 });
 
+test("arguments that are changed in place or replaced are given changed, and a template's URI is the one that is read", async () => {
+  const app = shelf();
+  app.resource("shelf://books/{id}", {}, ({ id }) => id);
+  const seen = [];
+  app.middleware(({ method, params }, next) => {
+    seen.push(params.uri ?? params.name);
+    if (method === "resources/read") params.variables.id = "8";
+    else if (params.arguments.title === "dune") params.arguments.title = "emma";
+    else params.arguments = { title: "other" };
+    return next();
+  }, { on: ["tools/call", "resources/read"] });
+  const house = new Server("house");
+  house.mount("shelf", app);
+  for (const [served, before] of [[app, ""], [house, "shelf_"]]) {
+    await using(served, {}, async (client) => {
+      assert.equal((await client.callTool(`${before}open`, { title: "dune" })).text, "open emma");
+      assert.equal((await client.callTool(`${before}open`, { title: "x" })).text, "open other");
+      assert.equal((await client.readResource("shelf://books/7")).text, "8");
+    });
+  }
+  assert.deepEqual(seen, ["open", "open", "shelf://books/7", "open", "open", "shelf://books/7"]);
+});
+
 test("a result that is not returned is the middleware's fault, and params of what the core answers stay", async () => {
   const app = shelf();
   app.method("acme/nothing", { params: { type: "object" } }, () => undefined);

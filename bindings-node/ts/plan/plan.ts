@@ -1,3 +1,5 @@
+import { native } from "../native.js";
+import { toJson } from "../model/json.js";
 import { then } from "../model/promises.js";
 import { isQuestion } from "../model/questions.js";
 import { ToolResult } from "../model/results.js";
@@ -19,7 +21,8 @@ export interface PlanOwner {
   readonly server: ServerMembers<unknown>;
   readonly options: { readonly exposeErrors?: readonly ErrorClass[] | undefined };
   readonly lifespan: { readonly value: unknown };
-  readonly hasMiddleware: boolean;
+  /** Returns true if there is middleware for a method. */
+  hasMiddleware(method: string): boolean;
   /** Runs the middleware around a request. */
   around(method: string, params: Wire, ctx: Context, inner: () => unknown): unknown;
 }
@@ -41,40 +44,53 @@ export interface Plan {
 /** What a plan is made of. */
 export interface HandlerSpec {
   kind: Plan["kind"];
-  method: string;
   exposeErrors?: readonly ErrorClass[] | undefined;
   hasContentKey?: boolean | undefined;
-  /** Returns the params that middleware sees. */
-  params: (input: Wire) => Wire;
   call: (input: Wire, ctx: Context) => unknown;
 }
 
-export function makePlan(owner: PlanOwner, { kind, method, exposeErrors, hasContentKey, params, call }: HandlerSpec): Plan {
+/** A handler as one server has it. */
+export interface HandlerKey {
+  readonly method: string;
+  /** The name, URI or template. */
+  readonly key: string;
+  /** The argument that a completion is for. */
+  readonly argument?: string | undefined;
+}
+
+export function makePlan(owner: PlanOwner, at: HandlerKey, { kind, exposeErrors, hasContentKey, call }: HandlerSpec): Plan {
   return {
     kind,
     owner,
     hasContentKey,
     exposeErrors: [...(owner.options.exposeErrors ?? []), ...(exposeErrors ?? [])],
-    subject: subjectOf(kind, method, params),
-    invoke: (input, ctx) =>
-      owner.hasMiddleware ? owner.around(method, params(input), ctx, () => call(input, ctx)) : call(input, ctx),
+    subject: subjectOf(kind, at),
+    invoke: around(owner, kind, at, call),
   };
 }
 
 /** Returns the same plan for a server that the owner is mounted into, whose middleware runs outside of the owner's. */
-export function mountPlan(outer: PlanOwner, inner: Plan, { method, params }: Pick<HandlerSpec, "method" | "params">): Plan {
-  return {
-    ...inner,
-    subject: subjectOf(inner.kind, method, params),
-    invoke: (input, ctx) =>
-      outer.hasMiddleware
-        ? outer.around(method, params(input), ctx, () => inner.invoke(input, ctx))
-        : inner.invoke(input, ctx),
+export function mountPlan(outer: PlanOwner, inner: Plan, at: HandlerKey): Plan {
+  return { ...inner, subject: subjectOf(inner.kind, at), invoke: around(outer, inner.kind, at, inner.invoke) };
+}
+
+/** Runs the middleware of one server around a call; it sees the params as that server has them. */
+function around(server: PlanOwner, kind: Plan["kind"], { method, key, argument = "" }: HandlerKey, call: Plan["invoke"]): Plan["invoke"] {
+  return (input, ctx) => {
+    if (!server.hasMiddleware(method)) return call(input, ctx);
+    const { NativeMiddlewareParams } = native();
+    const params = JSON.parse(NativeMiddlewareParams.of(kind, key, argument, toJson(input))) as Wire;
+    const before = toJson(params);
+    return server.around(method, params, ctx, () => {
+      const after = toJson(params);
+      const changed = after === before ? null : NativeMiddlewareParams.input(kind, after);
+      return call(changed === null ? input : (JSON.parse(changed) as Wire), ctx);
+    });
   };
 }
 
-function subjectOf(kind: Plan["kind"], method: string, params: (input: Wire) => Wire): (input: Wire) => Subject {
-  return (input) => [method, kind === "tool" || kind === "prompt" ? String(params(input)["name"]) : undefined];
+function subjectOf(kind: Plan["kind"], { method, key }: HandlerKey): () => Subject {
+  return () => [method, kind === "tool" || kind === "prompt" ? key : undefined];
 }
 
 type Handler<A extends readonly unknown[]> = (...args: [...A, Context]) => unknown;

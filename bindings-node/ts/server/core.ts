@@ -8,7 +8,7 @@ import type { Context, Middleware, ServerMembers } from "../model/types/context.
 import type { Logger } from "../model/types/logging.js";
 import type { ServerOptions } from "../model/types/options.js";
 import { isObject } from "../model/values.js";
-import { type HandlerSpec, mountPlan, type Plan } from "../plan/plan.js";
+import { mountPlan, type Plan } from "../plan/plan.js";
 import { resourceResult } from "../plan/resource-result.js";
 import { coreResultPlan } from "./core-results.js";
 import { Lifespan } from "./lifespan.js";
@@ -21,10 +21,10 @@ export type Kind = "tool" | "resource" | "resourceTemplate" | "prompt";
 interface Registration {
   readonly place: string;
   readonly kind: Kind | "completion" | "method" | "notification";
+  readonly method: string;
   readonly key: string;
   readonly declaration: Record<string, unknown>;
   readonly plan: Plan;
-  readonly seen: Pick<HandlerSpec, "method" | "params">;
   readonly visible?: Visible | undefined;
 }
 
@@ -76,8 +76,8 @@ export class ServerCore {
     this.lifespan = new Lifespan(server, options.lifespan);
   }
 
-  get hasMiddleware(): boolean {
-    return this.#middleware.length > 0;
+  hasMiddleware(method: string): boolean {
+    return this.#middleware.some(({ on }) => on === undefined || on.has(method));
   }
 
   use(handler: Middleware, on: string | readonly string[] | undefined): void {
@@ -304,20 +304,14 @@ export function coreOf(server: unknown, place: string): ServerCore {
 }
 
 function mountedRegistration(registration: Registration, { prefix, into }: MountPoint): Registration {
-  const { kind, key, declaration, plan, seen, visible } = registration;
-  const place = `mount(${JSON.stringify(prefix)}): ${registration.place}`;
+  const { kind, method, key, declaration, plan } = registration;
   const name = native().NativeServer.mountedKey(kind, prefix, key);
-  const isNamed = kind === "tool" || kind === "prompt";
-  const renamed = isNamed ? { name } : kind === "completion" ? { ref: referenceTo(name) } : {};
-  const seenAs = { ...seen, params: (input: Record<string, unknown>) => ({ ...seen.params(input), ...renamed }) };
   return {
-    place,
-    kind,
+    ...registration,
+    place: `mount(${JSON.stringify(prefix)}): ${registration.place}`,
     key: name,
-    declaration: isNamed ? { ...declaration, name } : declaration,
-    plan: mountPlan(into, plan, seenAs),
-    seen: seenAs,
-    visible,
+    declaration: kind === "tool" || kind === "prompt" ? { ...declaration, name } : declaration,
+    plan: mountPlan(into, plan, { method, key: name, argument: declaration["argument"] as string | undefined }),
   };
 }
 
@@ -329,11 +323,6 @@ function isCompleted(kind: Kind): boolean {
 /** Returns true for a URI template (RFC 6570); names of prompts have no braces. */
 export function isTemplate(uri: string): boolean {
   return uri.includes("{");
-}
-
-/** Returns the target of a completion in the wire's form. */
-export function referenceTo(target: string): Record<string, unknown> {
-  return isTemplate(target) ? { type: "ref/resource", uri: target } : { type: "ref/prompt", name: target };
 }
 
 /** Returns true if two servers are the same, or the inner one is mounted into the outer one at any depth. */

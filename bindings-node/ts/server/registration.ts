@@ -10,13 +10,17 @@ import { compileInput, type CompiledSchema, compileSchema } from "../schema/comp
 import { type HandlerSpec, makePlan, promptCall, toolCall } from "../plan/plan.js";
 import { promptArguments } from "../plan/prompt-arguments.js";
 import { checkComponentOptions } from "./component-options.js";
-import { isTemplate, type Kind, referenceTo, type ServerCore } from "./core.js";
+import { isTemplate, type Kind, type ServerCore } from "./core.js";
 import type { Visible } from "./visibility.js";
 
 type Wire = Record<string, unknown>;
 /** A handler of any kind; its types are those of the public method that takes it. */
 export type Handle = (...args: unknown[]) => unknown;
 
+/** The methods by which clients reach handlers; others are reached by their own. */
+const METHODS: Readonly<Record<string, string>> = {
+  tool: "tools/call", resource: "resources/read", prompt: "prompts/get", completion: "completion/complete",
+};
 const NO_ARGUMENTS = { type: "object", properties: {} };
 
 export function registerTool(
@@ -51,10 +55,8 @@ export function registerTool(
     },
     spec: {
       kind: "tool",
-      method: "tools/call",
       exposeErrors,
       hasContentKey,
-      params: (args) => ({ name, arguments: args }),
       call: toolCall(handler, given.validate ?? given.fill, taken?.validate, hasContentKey),
     },
   });
@@ -74,8 +76,6 @@ export function registerResource(core: ServerCore, uri: string, options: Resourc
     },
     spec: {
       kind: "resource",
-      method: "resources/read",
-      params: (variables) => (hasVariables ? { uri, variables } : { uri }),
       call: handler,
     },
   });
@@ -90,8 +90,6 @@ export function registerPrompt(core: ServerCore, name: string, options: PromptOp
     declaration: { ...common(options), name, arguments: args ? promptArguments(args.json, `${place}, args`) : [] },
     spec: {
       kind: "prompt",
-      method: "prompts/get",
-      params: (given) => ({ name, arguments: given }),
       call: promptCall(handler, args?.json ?? {}, args?.validate ?? args?.fill),
     },
   });
@@ -103,10 +101,6 @@ export function registerCompletion(core: ServerCore, target: string, argument: s
     declaration: { argument },
     spec: {
       kind: "completion",
-      method: "completion/complete",
-      params: ({ value, arguments: given }) => ({
-        ref: referenceTo(target), argument: { name: argument, value }, context: { arguments: given },
-      }),
       call: ({ value, arguments: given }, ctx) => handler(value, given, ctx),
     },
   });
@@ -120,7 +114,7 @@ export function registerMethod(core: ServerCore, name: string, options: { params
   register(core, "method", place, name, {
     // The messages of a library's own validation are better than those of its JSON Schema.
     declaration: { params: validate ? undefined : json },
-    spec: { kind: "method", method: name, params: (params) => params, call },
+    spec: { kind: "method", call },
   });
 }
 
@@ -129,7 +123,7 @@ export function registerNotification(core: ServerCore, name: string, options: { 
   const call = checkedCall(core, place, options, handler);
   register(core, "notification", place, name, {
     declaration: {},
-    spec: { kind: "notification", method: name, params: (params) => params, call },
+    spec: { kind: "notification", call },
   });
 }
 
@@ -139,7 +133,7 @@ export function registerRootsChanged(core: ServerCore, handler: Handle): void {
   const call: HandlerSpec["call"] = (_, ctx) => handler(ctx);
   register(core, "notification", place, name, {
     declaration: {},
-    spec: { kind: "notification", method: name, params: (params) => params, call },
+    spec: { kind: "notification", call },
   });
 }
 
@@ -150,7 +144,9 @@ function register(
   key: string,
   { declaration, spec, visible }: { declaration: Wire; spec: HandlerSpec; visible?: Visible | undefined },
 ): void {
-  core.register({ place, kind, key, declaration, plan: makePlan(core, spec), seen: spec, visible });
+  const method = METHODS[spec.kind] ?? key;
+  const argument = declaration["argument"] as string | undefined;
+  core.register({ place, kind, method, key, declaration, plan: makePlan(core, { method, key, argument }, spec), visible });
 }
 
 function paramsOf(core: ServerCore, place: string, options: { params: Schema }): CompiledSchema {

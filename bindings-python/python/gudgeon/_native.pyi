@@ -697,6 +697,17 @@ def is_data(text: str, blocks: SupportsIndex, is_error: bool) -> bool:
     of its content blocks.
     """
 
+def middleware_input(kind: str, params: bytes) -> str | None:
+    """
+    Returns the handler's input for params that middleware changed; both are JSON. None if it stays what it was.
+    """
+
+def middleware_params(kind: str, key: str, argument: str, input: bytes) -> str:
+    """
+    Returns the params of a request with this input of its handler; both are JSON. `key` is the name, URI or template
+    under which the server has the handler, and `argument` that of a completion.
+    """
+
 def mounted_key(kind: str, prefix: str, key: str) -> str:
     """
     Returns the key of a component of this kind in the server that its server is mounted into.

@@ -9,12 +9,13 @@ use serde_json::{Map, Value, json};
 use super::{
     Job, ResultBuilder,
     handler::{Failure, Reply, bad_result, own_meta},
+    middleware_params::{HandlerKind, completion},
     prompt, resource, tool,
 };
 use crate::{
     error::Fault,
     protocol::{
-        CacheHint, CompletionTarget, Listing, Method, MethodName, Raw, Request, Response, Revision,
+        CacheHint, Listing, Method, MethodName, Raw, Request, Response, Revision,
         ServerDescription, SubscriptionFilter, json as text, json::ObjectWriter,
     },
     wire::{self, Lowered, Wire},
@@ -319,28 +320,21 @@ impl<H: Clone> MiddlewareFrame<H> {
 
     /// Returns the handler's input for changed params; `None` if the change does not affect it.
     pub fn input(&self, params: &str) -> Result<Option<String>, Failure> {
-        let mut params = object(params)?;
-        Ok(match &self.result_builder {
-            ResultBuilder::Tool(_) | ResultBuilder::Prompt(_) => {
-                let arguments = params.remove("arguments").unwrap_or_else(|| json!({}));
-                Some(arguments.to_string())
-            }
-            ResultBuilder::Method(_) => Some(Value::Object(params).to_string()),
-            ResultBuilder::Prepared(it) if it.runs_handler() => {
-                Some(Value::Object(params).to_string())
-            }
+        let kind = match &self.result_builder {
+            ResultBuilder::Tool(_) => HandlerKind::Tool,
+            ResultBuilder::Prompt(_) => HandlerKind::Prompt,
+            ResultBuilder::Completion => HandlerKind::Completion,
+            ResultBuilder::Method(_) => HandlerKind::Method,
+            ResultBuilder::Prepared(it) if it.runs_handler() => HandlerKind::Method,
             // With another URI it would be another resource.
-            ResultBuilder::Resource(reading) if params.get("uri") == Some(&json!(reading.uri)) => {
-                params.remove("variables").map(|it| it.to_string())
+            ResultBuilder::Resource(reading)
+                if object(params)?.get("uri") == Some(&json!(reading.uri)) =>
+            {
+                HandlerKind::Resource
             }
-            ResultBuilder::Completion => {
-                let value = params.get("argument").and_then(|it| it.get("value"));
-                let given = params.get("context").and_then(|it| it.get("arguments"));
-                let given = given.cloned().unwrap_or_else(|| json!({}));
-                value.map(|it| json!({ "value": it, "arguments": given }).to_string())
-            }
-            ResultBuilder::Resource(_) | ResultBuilder::Prepared(_) => None,
-        })
+            ResultBuilder::Resource(_) | ResultBuilder::Prepared(_) => return Ok(None),
+        };
+        kind.input(params).map_err(|it| bad_result(it.to_string()))
     }
 }
 
@@ -380,13 +374,8 @@ pub(super) fn params(request: &Request) -> String {
             out.member("name", name).raw("arguments", &texts(arguments));
         }
         Request::Complete(it) => {
-            let target = match &it.target {
-                CompletionTarget::Prompt(name) => json!({ "type": "ref/prompt", "name": name }),
-                CompletionTarget::Resource(uri) => json!({ "type": "ref/resource", "uri": uri }),
-            };
-            out.member("ref", &target)
-                .member("argument", &json!({ "name": it.argument, "value": it.value }))
-                .raw("context", &format!(r#"{{"arguments":{}}}"#, texts(&it.given)));
+            let value = json!(it.value);
+            completion(&mut out, &it.target, &it.argument, &value, &texts(&it.given));
         }
         Request::SetLevel { level } => {
             out.member("level", level);

@@ -12,6 +12,7 @@ mod lint;
 mod list;
 mod meta_keys;
 mod middleware;
+mod middleware_params;
 mod mount;
 mod names;
 mod component;
@@ -31,6 +32,7 @@ pub use self::{
     list::{AnyRegistry, List},
     meta_keys::problems as meta_problems,
     middleware::{Middleware, MiddlewareFrame, Prepared, Resolution},
+    middleware_params::HandlerKind,
     mount::mounted_key,
     names::check_prefix,
     prompt::RegisteredPrompt,

@@ -14,13 +14,12 @@ from .._call.blocking import is_waited_for
 from .._model.article import with_article
 from .._model.json import encode
 from .._model.value import Value, plain
-from .._native import expand
+from .._native import middleware_input, middleware_params
 from .._plan import replies as _replies
 from .._schema.annotations import place
 from ..context import Context
 from ..errors import ProtocolError
 from ..types import Completion, Page
-from .templates import is_template
 
 _METHODS = {
     "tools": "tools/call",
@@ -37,6 +36,8 @@ _LISTS = {
 }
 
 Step = Callable[["Request"], Awaitable[Any]]
+# A handler with its input as JSON, or the middleware of a server around it.
+Handle = Callable[[bytes, Context], Awaitable[Any]]
 
 
 class Request:
@@ -95,36 +96,39 @@ def around(published: Any) -> Callable[[Any, Any], Awaitable[Any]]:
     handler. Each server's sees the name that the thing has there.
     """
     registration = published.registration
-    method = registration.method
 
     async def invoke(raw: bytes, call: Any) -> Any:
-        from msgspec.json import decode
-
-        arguments = decode(raw)
-        below_key = published.path[-1][1]
-        below = _params(registration, below_key, arguments)
-        before = _encoded(arguments)
-
-        async def handler(request: Request) -> Any:
-            # Arguments may have been changed in place; equal ones are passed on as they were sent.
-            given = _encoded(_arguments(registration, request.params))
-            given = raw if given == before else given
+        async def handler(given: bytes, _: Context) -> Any:
             if registration.is_async:
                 return registration.result(await registration.invoke(given, call))
             if is_waited_for.get():
                 return registration.result(registration.invoke(given, call))
             return registration.result(await _on_a_thread(published.handle, given, call))
 
-        step: Step = handler
+        handle: Handle = handler
         for server, key in reversed(published.path):
-            if key != below_key:
-                params = _params(registration, key, arguments)
-                step = partial(_renamed, step, params, below)
-                below, below_key = params, key
-            step = _through(server, method, step)
-        return registration.reply(await step(Request(method, below, Context(call, registration.server))))
+            if any(applies(on, registration.method) for _, on in server._middleware):
+                handle = partial(_served, server, registration, key, handle)
+        return registration.reply(await handle(raw, Context(call, registration.server)))
 
     return invoke
+
+
+async def _served(server: Any, registration: Any, key: Any, following: Handle, given: bytes, ctx: Context) -> Any:
+    """Runs the middleware of one server around what follows; both see the params as that server has them."""
+    from msgspec.json import decode
+
+    name, argument = key if isinstance(key, tuple) else (key, "")
+    params = decode(middleware_params(registration.kind, name, argument, given))
+    before = _encoded(params)
+
+    async def go_on(request: Request) -> Any:
+        after = _encoded(dict(request.params))
+        # Equal input is passed on as it was sent.
+        changed = None if after == before else middleware_input(registration.kind, after)
+        return await following(given if changed is None else changed.encode(), request.ctx)
+
+    return await _through(server, registration.method, go_on)(Request(registration.method, params, ctx))
 
 
 def passing(server: Any) -> Callable[[Any, Any], Awaitable[Any]]:
@@ -233,14 +237,6 @@ async def _step(middleware: Callable[..., Any], following: Any, request: Request
     return result
 
 
-async def _renamed(following: Step, seen: Any, below: Any, request: Request) -> Any:
-    """Continues in a mounted server, where the tool or prompt has another name."""
-    params = below
-    if request.params is not seen:
-        params = {**request.params, **{name: below[name] for name in ("name", "uri", "ref") if name in below}}
-    return await following(Request(request.method, params, request.ctx))
-
-
 async def _on_a_thread(handle: Any, raw: bytes, call: Any) -> Any:
     """Runs a `def` handler where it would run without middleware."""
     import asyncio
@@ -278,34 +274,3 @@ async def run(invoke: Callable[[Any, Any], Any], is_async: bool, raw: bytes, cal
 
 def _encoded(value: Any) -> bytes:
     return encode(value, "the result")
-
-
-def _params(registration: Any, key: Any, arguments: Any) -> dict[str, Any]:
-    if registration.kind in ("tools", "prompts"):
-        return {"name": key, "arguments": arguments}
-    if registration.kind == "resources":
-        return {"uri": key}
-    if registration.kind == "templates":
-        return {"uri": expand(key, _encoded(arguments)), "variables": arguments}
-    if registration.kind == "completions":
-        target, argument = key
-        is_uri = is_template(target)
-        return {
-            "ref": {"type": "ref/resource", "uri": target} if is_uri else {"type": "ref/prompt", "name": target},
-            "argument": {"name": argument, "value": arguments["value"]},
-            "context": {"arguments": arguments["arguments"]},
-        }
-    return dict(arguments)
-
-
-def _arguments(registration: Any, params: Mapping[str, Any]) -> Any:
-    if registration.kind in ("tools", "prompts"):
-        return params.get("arguments") or {}
-    if registration.kind == "resources":
-        return {}
-    if registration.kind == "templates":
-        return params.get("variables") or {}
-    if registration.kind == "completions":
-        given = (params.get("context") or {}).get("arguments") or {}
-        return {"value": params["argument"]["value"], "arguments": given}
-    return dict(params)
