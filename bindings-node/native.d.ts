@@ -143,8 +143,8 @@ export declare class NativeRateLimit {
 /** A limit for the size of results. */
 export declare class NativeResponseLimit {
   constructor(maxBytes: number)
-  /** Returns the reason if a result is too large; null otherwise. */
-  check(method: string, subject: string | undefined | null, size: number): Rejected | null
+  /** Returns the reason if the result of a handler's reply is too large; null otherwise. `kind` is that of a reply line. */
+  check(method: string, subject: string | undefined | null, kind: number, payload: string): Rejected | null
 }
 
 export declare class NativeResult {

@@ -3,7 +3,7 @@
 use gudgeon::router::limits::{Caller, CountedBy, RateLimit, Rejection, ResponseLimit};
 use napi_derive::napi;
 
-use crate::{error::misuse, shell::integer};
+use crate::{error::misuse, reply, shell::integer};
 
 /// The reason of a rejection; the code is absent for a tool.
 #[napi(object)]
@@ -59,11 +59,17 @@ impl NativeResponseLimit {
         ResponseLimit::new(max_bytes).map(Self).map_err(misuse)
     }
 
-    /// Returns the reason if a result is too large; null otherwise.
+    /// Returns the reason if the result of a handler's reply is too large; null otherwise. `kind` is that of a reply line.
     #[napi(catch_unwind)]
-    pub fn check(&self, method: String, subject: Option<String>, size: f64) -> Option<Rejected> {
-        let size = usize::try_from(integer(size)).unwrap_or(usize::MAX);
-        self.0.check(&method, subject.as_deref(), size).err().map(Rejected::from)
+    pub fn check(
+        &self,
+        method: String,
+        subject: Option<String>,
+        kind: u32,
+        payload: String,
+    ) -> Option<Rejected> {
+        let reply = reply::outcome(&kind.to_string(), &payload, &mut []).ok()?;
+        self.0.check_reply(&method, subject.as_deref(), reply).err().map(Rejected::from)
     }
 }
 

@@ -31,7 +31,8 @@ pub(crate) fn read<'a>(
     })
 }
 
-fn outcome(kind: &str, payload: &str, texts: &mut [String]) -> Result<Reply, Failure> {
+/// Returns the outcome of a line.
+pub(crate) fn outcome(kind: &str, payload: &str, texts: &mut [String]) -> Result<Reply, Failure> {
     let text = || payload.to_owned();
     match kind {
         kind::NOTHING => Ok(Reply::Nothing),

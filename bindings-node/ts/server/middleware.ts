@@ -2,7 +2,7 @@ import { ProtocolError, ToolError } from "../model/errors.js";
 import { isQuestion } from "../model/questions.js";
 import type { Middleware } from "../model/types/context.js";
 import { checked, native, type Rejected } from "../native.js";
-import { type ComponentKind, ReplyKind, toReply } from "../plan/replies.js";
+import { type ComponentKind, toReply } from "../plan/replies.js";
 
 type Request = Parameters<Middleware>[0];
 
@@ -72,30 +72,18 @@ export const middleware = {
     return async (request, next) => {
       const value = await next();
       if (isQuestion(value) || (Array.isArray(value) && value.length > 0 && value.every(isQuestion))) return value;
-      const rejected = limit.check(request.method, nameIn(request), Buffer.byteLength(jsonOf(request.method, value)));
+      const rejected = limit.check(request.method, nameIn(request), ...toReply(KINDS.get(request.method) ?? "method", value));
       if (rejected) throw errorOf(rejected);
       return value;
     };
   },
 };
 
-const KINDS: Readonly<Record<string, ComponentKind>> = {
-  "tools/call": "tool",
-  "resources/read": "resource",
-  "prompts/get": "prompt",
-};
-
-/** Returns the JSON of the result that a value becomes. */
-function jsonOf(method: string, value: unknown): string {
-  const kind = Object.hasOwn(KINDS, method) ? KINDS[method] : undefined;
-  const [how, payload] = toReply(kind ?? "method", value);
-  if (kind === undefined || how === ReplyKind.result) return payload;
-  const parts = kind === "tool" ? "content" : kind === "resource" ? "contents" : "messages";
-  if (how === ReplyKind.parts) return `{"${parts}":${payload}}`;
-  const text = JSON.stringify(payload);
-  const structured = kind === "tool" && how === ReplyKind.json ? `,"structuredContent":${payload}` : "";
-  return how === ReplyKind.nothing ? `{"${parts}":[]}` : `{"${parts}":[{"type":"text","text":${text}}]${structured}}`;
-}
+const KINDS: ReadonlyMap<string, ComponentKind> = new Map([
+  ["tools/call", "tool"],
+  ["resources/read", "resource"],
+  ["prompts/get", "prompt"],
+]);
 
 /** Returns the name or URI in a request. */
 function nameIn({ params }: Request): string | undefined {

@@ -5,8 +5,12 @@ use std::{
     sync::Arc,
 };
 
-use super::Failure;
-use crate::error::{Error, option_name};
+use super::{Failure, Reply, prompt, resource, tool};
+use crate::{
+    error::{Error, option_name},
+    protocol::{CacheHint, Method, Response},
+    wire,
+};
 
 /// HTTP statuses as error codes, because negative codes are reserved (2026-07-28, "Error Codes").
 const TOO_MANY: i64 = 429;
@@ -160,6 +164,30 @@ impl ResponseLimit {
     }
 }
 
+impl ResponseLimit {
+    /// Errors if the result of a handler's reply is too large in the vocabulary of the newest revision. An invalid reply
+    /// has no size, because it fails anyway.
+    pub fn check_reply(
+        self,
+        method: &str,
+        subject: Option<&str>,
+        reply: Reply,
+    ) -> Result<(), Rejection> {
+        let response = match (Method::parse(method), reply) {
+            (_, Reply::Result(json)) => return self.check(method, subject, json.len()),
+            (Some(Method::CallTool), reply) => tool::outcome(None, reply).map(Response::Tool),
+            (Some(Method::ReadResource), reply) => {
+                resource::contents(subject.unwrap_or_default(), None, CacheHint::default(), reply)
+            }
+            (Some(Method::GetPrompt), reply) => prompt::messages(reply),
+            (_, Reply::Json(json)) => return self.check(method, subject, json.len()),
+            _ => return Ok(()),
+        };
+        let size = response.map_or(0, |it| wire::plain_result(&it).len());
+        self.check(method, subject, size)
+    }
+}
+
 /// Returns the method with the name or URI in the request.
 pub fn describe(method: &str, subject: Option<&str>) -> String {
     subject.map_or_else(|| method.to_owned(), |subject| format!("{method} {subject}"))
@@ -245,6 +273,30 @@ mod tests {
             refused.message,
             "the result of resources/read a:b has 11 bytes, more than the limit of 10; request less"
         );
+    }
+
+    #[test]
+    fn the_whole_result_of_a_reply_is_measured() {
+        let size = |method: &str, reply: Reply| {
+            let rejected = ResponseLimit(0).check_reply(method, Some("a:b"), reply).err();
+            rejected.map_or(0, |it| {
+                let number = it.message.split(" has ").nth(1).and_then(|it| it.split(' ').next());
+                number.unwrap().parse().unwrap()
+            })
+        };
+        let text = || Reply::Text("abc".into());
+        let part = r#"{"type":"text","text":"abc"}"#;
+        for (method, reply, result) in [
+            ("tools/call", text(), format!(r#"{{"content":[{part}]}}"#)),
+            ("tools/call", Reply::Parts(format!("[{part}]")), format!(r#"{{"content":[{part}]}}"#)),
+            ("tools/call", Reply::Result("{}".into()), "{}".into()),
+            ("resources/read", text(), r#"{"contents":[{"uri":"a:b","mimeType":"text/plain","text":"abc"}],"ttlMs":0,"cacheScope":"public"}"#.into()),
+            ("prompts/get", text(), format!(r#"{{"messages":[{{"role":"user","content":{part}}}]}}"#)),
+            ("acme/x", Reply::Json(r#"{"a":1}"#.into()), r#"{"a":1}"#.into()),
+            ("acme/x", Reply::Nothing, String::new()),
+        ] {
+            assert_eq!(size(method, reply), result.len(), "{result}");
+        }
     }
 
     #[test]
