@@ -2,8 +2,8 @@
 /* eslint-disable */
 
 export declare class NativeClient {
-  /** Connects to a URL, or starts a program and connects to it; the outcome is the reply to request 0. */
-  static reach(place: string, settings: string, wake: () => void): NativeClient
+  /** Connects to the server at a place; the outcome is the reply to request 0. */
+  static reach(place: NativePlace, settings: string, wake: () => void): NativeClient
   /** Connects to the other end of a stream served in this process. */
   static joinStream(stream: NativeShell, name: string, settings: string, wake: () => void): NativeClient
   /** Connects to the other end of a new stream, which `takePeer` returns. */
@@ -108,6 +108,18 @@ export declare class NativeOptions {
   static checkHttp(options: string): void
   /** Returns the problem of a name that is not one of the known names, with the fix. */
   static unknownName(kind: string, name: string, known: Array<string>, hint?: string | undefined | null): string
+}
+
+/** The address or the command of a server. */
+export declare class NativePlace {
+  /** Reads a URL, a command, or an entry of a host's configuration, and the headers of the client's options, as JSON. */
+  constructor(given: string, headers: string)
+  /** Checks the headers of the client's options for any other target, which takes none. */
+  static checkHeaders(headers: string): void
+  /** The server's name in errors. */
+  get name(): string
+  /** True if the command is started again after it ended. */
+  get restarts(): boolean
 }
 
 /** The generated keys of one call's questions. */

@@ -20,7 +20,7 @@ import { inputRequiredFromWire, rootsToWire } from "./client/questions.js";
 import { RestartingWire } from "./client/restart.js";
 import { toolResult } from "./client/result.js";
 import { Subscribing } from "./client/subscription.js";
-import { headersOf, reach, type Reached } from "./client/target.js";
+import { reach, type Reached } from "./client/target.js";
 import { type ToolCall, toolCall, type ToolCallArguments } from "./client/tool-call.js";
 import { ClientWire, type Facts, type Reply, withoutLimit } from "./client/wire.js";
 
@@ -81,7 +81,7 @@ export class Client implements AsyncDisposable {
     const place = "Client.connect()";
     checkClientOptions(place, options);
     const settings = settingsOf(options, place);
-    const reached = reach(target, place, headersOf(options.headers, place));
+    const reached = reach(target, place, options.headers);
     if (reached.ready) await keepAliveUntil(reached.ready);
     const open = (): ClientWire => new ClientWire(options, reached.name, reached.isInMemory === true, (wake) => reached.open(settings, wake));
     const wire = open();

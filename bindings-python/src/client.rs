@@ -15,13 +15,15 @@ use std::{
 use gudgeon::{
     bindings::{
         client_operation::{apply_options, operation},
-        client_settings::{ClientSettings, Place, stream_target},
+        client_settings::ClientSettings,
+        client_target::{Place, stream_target},
+        options::Problem,
     },
     client::{
-        Answerer, BoxFuture, CallOptions, Client, Event, Operation, Question, SubscriptionSettings,
-        refusal,
+        Answerer, BoxFuture, CallOptions, Client, ClientBuilder, Event, Operation, Question,
+        SubscriptionSettings, refusal,
     },
-    error::{Error, ErrorKind},
+    error::{Error, ErrorKind, Language},
     protocol::{Raw, Root, SubscriptionFilter, json},
 };
 use pyo3::{exceptions::PyValueError, prelude::*, types::PyBytes};
@@ -34,6 +36,7 @@ use crate::{
     client_runtime::{remember, runtime},
     client_subscriptions::Held,
     error::raise,
+    options::raised,
     stream::lock,
 };
 
@@ -59,6 +62,38 @@ pub(crate) struct Connected {
     calls: Mutex<HashMap<u64, AbortHandle>>,
     questions: Mutex<HashMap<u64, oneshot::Sender<Result<Raw, Error>>>>,
     subscriptions: Held,
+}
+
+/// The address or the command of a server.
+#[pyclass(frozen, name = "Place")]
+#[derive(Debug)]
+pub(crate) struct NativePlace(Place);
+
+#[pymethods]
+impl NativePlace {
+    /// Reads a URL, a command, or an entry of a host's configuration, and the headers of the client's options, as JSON.
+    #[new]
+    fn new(given: &[u8], headers: &[u8]) -> PyResult<Self> {
+        Place::read(Language::Python, given, headers).map(Self).map_err(refused)
+    }
+
+    /// Checks the headers of the client's options for any other target, which takes none.
+    #[staticmethod]
+    fn check_headers(headers: &[u8]) -> PyResult<()> {
+        Place::check_headers(Language::Python, headers).map_err(refused)
+    }
+
+    /// The server's name in errors.
+    #[getter]
+    fn name(&self) -> String {
+        self.0.name()
+    }
+
+    /// Whether the command is started again after it ended.
+    #[getter]
+    fn restarts(&self) -> bool {
+        self.0.restarts
+    }
 }
 
 #[pymethods]
@@ -88,30 +123,21 @@ impl NativeClient {
         lock(&self.shared.client).as_ref().and_then(Client::session_id)
     }
 
-    /// Connects to the server. `stream` is one end of a socket pair, which is duplicated. Returns the ticket.
-    #[pyo3(signature = (mailbox, place, stream = None))]
-    fn connect(&self, mailbox: &Mailbox, place: &[u8], stream: Option<i32>) -> PyResult<u64> {
+    /// Connects to the server at a place. Returns the ticket.
+    fn connect(&self, mailbox: &Mailbox, place: &NativePlace) -> PyResult<u64> {
         self.check_process()?;
-        let place = Place::parse(place).map_err(|it| raise(&it))?;
-        let target = match stream {
-            Some(stream) => {
-                let stream = UnixStream::from(duplicate(stream)?);
-                let _inside = runtime()?.enter();
-                stream_target(stream, place.name.unwrap_or_default())?
-            }
-            None => place.target().map_err(|it| raise(&it))?,
+        self.open(mailbox, place.0.builder(&self.options))
+    }
+
+    /// Connects to a server in memory. `stream` is one end of a socket pair, which is duplicated. Returns the ticket.
+    fn connect_stream(&self, mailbox: &Mailbox, name: String, stream: i32) -> PyResult<u64> {
+        self.check_process()?;
+        let stream = UnixStream::from(duplicate(stream)?);
+        let target = {
+            let _inside = runtime()?.enter();
+            stream_target(stream, name)?
         };
-        let builder = self.options.builder(target).map_err(|it| raise(&it))?;
-        let builder = self.shared.listen(builder, &self.options);
-        *lock(&self.shared.home) = Some(Arc::clone(&mailbox.0));
-        remember(&self.shared);
-        let shared = Arc::clone(&self.shared);
-        self.start(&mailbox.0, async move {
-            let client = builder.connect().await?;
-            let identity = describe(&client);
-            *lock(&shared.client) = Some(client);
-            Ok(identity.into())
-        })
+        self.open(mailbox, self.options.builder(target))
     }
 
     /// Starts an operation: its name, its params, and its options. Returns the ticket.
@@ -238,6 +264,12 @@ impl NativeClient {
     }
 }
 
+fn refused(problem: Problem) -> PyErr {
+    let Problem { message, is_range, shows_value } = problem;
+    let message = format!("Client: {message}");
+    raised(&Problem { message, is_range, shows_value }, String::new)
+}
+
 async fn do_it(
     client: Client,
     operation: Operation,
@@ -247,6 +279,19 @@ async fn do_it(
 }
 
 impl NativeClient {
+    fn open(&self, mailbox: &Mailbox, builder: Result<ClientBuilder, Error>) -> PyResult<u64> {
+        let builder = self.shared.listen(builder.map_err(|it| raise(&it))?, &self.options);
+        *lock(&self.shared.home) = Some(Arc::clone(&mailbox.0));
+        remember(&self.shared);
+        let shared = Arc::clone(&self.shared);
+        self.start(&mailbox.0, async move {
+            let client = builder.connect().await?;
+            let identity = describe(&client);
+            *lock(&shared.client) = Some(client);
+            Ok(identity.into())
+        })
+    }
+
     fn client(&self) -> PyResult<Client> {
         self.check_process()?;
         let client = lock(&self.shared.client).clone();
@@ -312,11 +357,7 @@ impl Connected {
         lock(&self.client).take()
     }
 
-    fn listen(
-        self: &Arc<Self>,
-        builder: gudgeon::client::ClientBuilder,
-        options: &ClientSettings,
-    ) -> gudgeon::client::ClientBuilder {
+    fn listen(self: &Arc<Self>, builder: ClientBuilder, options: &ClientSettings) -> ClientBuilder {
         let mut builder = builder;
         if options.has("elicit") {
             builder = builder.on_elicit_raw(self.asker("elicit"));

@@ -54,7 +54,7 @@ mod _native {
     use super::{
         asking::Questions,
         call::{Call, Slot},
-        client::NativeClient,
+        client::{NativeClient, NativePlace},
         client_mailbox::Mailbox,
         client_runtime::shut_down_clients,
         endpoint::{Connection, Endpoint, NativePrincipal},

@@ -3,7 +3,7 @@
 use gudgeon::{
     bindings::{
         http_options::HttpOptions,
-        options::{self, Given, Kind, Row, Taker, Value},
+        options::{self, Given, Kind, Problem, Row, Taker, Value},
         unknown_name::unknown_name,
     },
     error::Language,
@@ -31,11 +31,7 @@ pub(crate) fn check_options(taker: &str, place: &str, options: &Bound<'_, PyDict
         let given = Python(value);
         if let Err(problem) = options::check(Language::Python, taker, place, &name, &given) {
             let shown = given.0.repr()?;
-            let text = problem.text(|| shown.to_string());
-            return Err(match problem.is_range {
-                true => PyValueError::new_err(text),
-                false => PyTypeError::new_err(text),
-            });
+            return Err(raised(&problem, || shown.to_string()));
         }
     }
     Ok(())
@@ -46,6 +42,15 @@ pub(crate) fn check_options(taker: &str, place: &str, options: &Bound<'_, PyDict
 #[pyfunction]
 pub(crate) fn check_http(options: &[u8]) -> PyResult<()> {
     HttpOptions::parse(options).map(drop).map_err(|it| raise(&it))
+}
+
+/// Returns the exception for a refused value, which `shown` shows.
+pub(crate) fn raised(problem: &Problem, shown: impl FnOnce() -> String) -> PyErr {
+    let text = problem.text(shown);
+    match problem.is_range {
+        true => PyValueError::new_err(text),
+        false => PyTypeError::new_err(text),
+    }
 }
 
 /// Returns checked options as members of a declaration for the core, with durations in milliseconds.

@@ -112,12 +112,12 @@ def test_an_unreachable_server_is_reported_with_the_fix_and_without_the_query():
 @pytest.mark.parametrize(
     ("target", "headers", "error", "fix"),
     [
-        ("http://127.0.0.1:1/mcp", {"A": 1}, TypeError, "'A' is of type int"),
+        ("http://127.0.0.1:1/mcp", {"A": 1}, TypeError, 'the header "A" must be a string'),
         ("http://127.0.0.1:1/mcp", ["A"], TypeError, "mapping"),
         (["python"], {"A": "b"}, ValueError, "http, https, ws and wss"),
         ("tcp://127.0.0.1:1", {"A": "b"}, ValueError, "http, https, ws and wss"),
         ({"url": 1}, None, TypeError, '"url"'),
-        ({"url": "http://a", "headers": {"A": 1}}, None, TypeError, "'A' is of type int"),
+        ({"url": "http://a", "headers": {"A": 1}}, None, TypeError, 'the header "A" must be a string'),
         ({"url": "nonsense"}, None, ValueError, "URL"),
     ],
 )

@@ -8,7 +8,7 @@ from gudgeon._client.targets import place_of
 
 
 def argv(target):
-    return place_of(target).argv
+    return tuple(place_of(target).name.split())
 
 
 def test_a_list_is_a_command():
@@ -33,8 +33,8 @@ def test_an_entry_of_a_hosts_configuration():
         "cwd": "/srv",
         "disabled": False,
     }
-    command = place_of(entry)
-    assert (command.argv, command.env, command.cwd) == (("npx", "-y", "thing"), {"A": "1"}, "/srv")
+    assert argv(entry) == ("npx", "-y", "thing") and not place_of(entry).restarts
+    assert place_of({**entry, "restart": True}).restarts
 
 
 def test_a_command_keeps_its_secrets():
@@ -50,6 +50,8 @@ def test_a_command_keeps_its_secrets():
         ([], ValueError, "program"),
         (["a", 1], TypeError, "1 is of type int"),
         ({"args": []}, ValueError, '"command"'),
+        ({"command": "a", "type": "http"}, ValueError, 'must be "stdio"'),
+        ({"command": "a", "args": [b"b"]}, TypeError, "not a bytes"),
         ({"command": "a", "args": "b c"}, TypeError, "['b', 'c']"),
         ({"mcpServers": {}}, ValueError, "ClientGroup"),
         (42, TypeError, "list of words"),

@@ -17,10 +17,12 @@ use std::{
 use gudgeon::{
     bindings::{
         client_operation::{apply_options, operation},
-        client_settings::{ClientSettings, Place, stream_target},
+        client_settings::ClientSettings,
+        client_target::{Place, stream_target},
+        options::Problem,
     },
     client::{self, Client, ClientBuilder, Reply, SubscriptionSettings, Target},
-    error::Error,
+    error::{Error, Language},
     protocol::{Root, SubscriptionFilter, json},
 };
 use napi_derive::napi;
@@ -53,17 +55,49 @@ struct Shared {
     subscriptions: Held,
 }
 
+/// The address or the command of a server.
+#[napi]
+#[derive(Debug)]
+pub struct NativePlace(Place);
+
+#[napi]
+impl NativePlace {
+    /// Reads a URL, a command, or an entry of a host's configuration, and the headers of the client's options, as JSON.
+    #[napi(constructor, catch_unwind)]
+    pub fn new(given: String, headers: String) -> napi::Result<Self> {
+        let read = Place::read(Language::TypeScript, given.as_bytes(), headers.as_bytes());
+        read.map(Self).map_err(refused_value)
+    }
+
+    /// Checks the headers of the client's options for any other target, which takes none.
+    #[napi(catch_unwind)]
+    pub fn check_headers(headers: String) -> napi::Result<()> {
+        Place::check_headers(Language::TypeScript, headers.as_bytes()).map_err(refused_value)
+    }
+
+    /// The server's name in errors.
+    #[napi(getter, catch_unwind)]
+    pub fn name(&self) -> String {
+        self.0.name()
+    }
+
+    /// True if the command is started again after it ended.
+    #[napi(getter, catch_unwind)]
+    pub fn restarts(&self) -> bool {
+        self.0.restarts
+    }
+}
+
 #[napi]
 impl NativeClient {
-    /// Connects to a URL, or starts a program and connects to it; the outcome is the reply to request 0.
+    /// Connects to the server at a place; the outcome is the reply to request 0.
     #[napi(
         factory,
         catch_unwind,
-        ts_args_type = "place: string, settings: string, wake: () => void"
+        ts_args_type = "place: NativePlace, settings: string, wake: () => void"
     )]
-    pub fn reach(place: String, settings: String, wake: Wake<true>) -> napi::Result<Self> {
-        let target = Place::parse(place.as_bytes()).and_then(Place::target).map_err(misuse)?;
-        Self::open(target, &settings, wake, None)
+    pub fn reach(place: &NativePlace, settings: String, wake: Wake<true>) -> napi::Result<Self> {
+        Self::open(|it| place.0.builder(it), &settings, wake, None)
     }
 
     /// Connects to the other end of a stream served in this process.
@@ -80,7 +114,8 @@ impl NativeClient {
     ) -> napi::Result<Self> {
         let peer = stream.take_peer_stream();
         let peer = peer.ok_or_else(|| misuse(Error::misuse("the stream's other end is gone")))?;
-        Self::open(in_memory(peer, name)?, &settings, wake, None)
+        let target = in_memory(peer, name)?;
+        Self::open(|it| it.builder(target), &settings, wake, None)
     }
 
     /// Connects to the other end of a new stream, which `takePeer` returns.
@@ -91,7 +126,8 @@ impl NativeClient {
     )]
     pub fn open_stream(name: String, settings: String, wake: Wake<true>) -> napi::Result<Self> {
         let (ours, theirs) = UnixStream::pair().map_err(no_stream)?;
-        Self::open(in_memory(ours, name)?, &settings, wake, Some(theirs))
+        let target = in_memory(ours, name)?;
+        Self::open(|it| it.builder(target), &settings, wake, Some(theirs))
     }
 
     /// The session id; legacy HTTP only.
@@ -246,13 +282,13 @@ impl NativeClient {
 
 impl NativeClient {
     fn open(
-        target: Target,
+        builder: impl FnOnce(&ClientSettings) -> Result<ClientBuilder, Error>,
         settings: &str,
         wake: Wake<true>,
         peer: Option<UnixStream>,
     ) -> napi::Result<Self> {
         let settings = ClientSettings::parse(settings.as_bytes()).map_err(misuse)?;
-        let builder = settings.builder(target).map_err(misuse)?;
+        let builder = builder(&settings).map_err(misuse)?;
         let queue = Arc::new(Queue::new(wake));
         let questions = Questions::new(Arc::clone(&queue));
         let builder = hooked(builder, &settings, &queue, &questions);
@@ -378,6 +414,10 @@ fn nothing() -> Reply {
 fn raw(json: String) -> napi::Result<Box<RawValue>> {
     RawValue::from_string(json)
         .map_err(|it| misuse(Error::misuse(format!("this is not JSON: {it}"))))
+}
+
+fn refused_value(problem: Problem) -> napi::Error {
+    misuse(Error::misuse(problem.message))
 }
 
 fn no_stream(error: io::Error) -> napi::Error {

@@ -162,9 +162,13 @@ class Client:
         """
         Closes the connection. Returns the ticket.
         """
-    def connect(self, /, mailbox: Mailbox, place: bytes, stream: SupportsIndex | None = None) -> int:
+    def connect(self, /, mailbox: Mailbox, place: Place) -> int:
         """
-        Connects to the server. `stream` is one end of a socket pair, which is duplicated. Returns the ticket.
+        Connects to the server at a place. Returns the ticket.
+        """
+    def connect_stream(self, /, mailbox: Mailbox, name: str, stream: SupportsIndex) -> int:
+        """
+        Connects to a server in memory. `stream` is one end of a socket pair, which is duplicated. Returns the ticket.
         """
     def move_to(self, /, mailbox: Mailbox) -> None:
         """
@@ -345,6 +349,31 @@ class Mailbox:
         """
         Blocks until there is an event for this ticket or for a client as a whole, or the timeout in seconds is over;
         signals are handled in the meantime.
+        """
+
+@final
+class Place:
+    """
+    The address or the command of a server.
+    """
+    def __new__(cls, /, given: bytes, headers: bytes) -> Place:
+        """
+        Reads a URL, a command, or an entry of a host's configuration, and the headers of the client's options, as JSON.
+        """
+    @staticmethod
+    def check_headers(headers: bytes) -> None:
+        """
+        Checks the headers of the client's options for any other target, which takes none.
+        """
+    @property
+    def name(self, /) -> str:
+        """
+        The server's name in errors.
+        """
+    @property
+    def restarts(self, /) -> bool:
+        """
+        Whether the command is started again after it ended.
         """
 
 @final

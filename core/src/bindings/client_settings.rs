@@ -1,8 +1,6 @@
-//! The settings and the target of a client, from the JSON of a binding.
+//! The settings of a client, from the JSON of a binding.
 
-use std::{collections::HashMap, time::Duration};
-#[cfg(unix)]
-use std::{io, os::unix::net::UnixStream};
+use std::time::Duration;
 
 use serde::{Deserialize, Deserializer};
 
@@ -11,7 +9,6 @@ use crate::{
     client::{Client, ClientBuilder, Target},
     error::Error,
     protocol::{Implementation, Root},
-    transport::Command,
 };
 
 /// A time limit in milliseconds: absent, no limit (null), or a number.
@@ -28,9 +25,6 @@ pub struct ClientSettings {
     max_timeout_ms: Limit,
     client_info: Option<Implementation>,
     roots: Option<Vec<Root>>,
-    /// Header names and values.
-    #[serde(default)]
-    headers: Vec<(String, String)>,
     max_message: Option<usize>,
     max_rounds: Option<usize>,
     #[serde(default)]
@@ -48,8 +42,7 @@ impl ClientSettings {
 
     /// Returns a builder with these settings, without callbacks.
     pub fn builder(&self, target: Target) -> Result<ClientBuilder, Error> {
-        let headers = self.headers.iter().cloned();
-        let mut builder = Client::builder(target).headers(headers).validate(self.validate);
+        let mut builder = Client::builder(target).validate(self.validate);
         if let Some(names) = &self.revisions {
             builder = builder.speaks(names)?;
         }
@@ -80,52 +73,6 @@ impl ClientSettings {
     }
 }
 
-/// The URL or the command that a client connects to.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Place {
-    /// The name of a stream in errors.
-    pub name: Option<String>,
-    url: Option<String>,
-    #[serde(default)]
-    argv: Vec<String>,
-    #[serde(default)]
-    env: HashMap<String, String>,
-    cwd: Option<String>,
-}
-
-impl Place {
-    /// Reads a place.
-    pub fn parse(json: &[u8]) -> Result<Self, Error> {
-        parse("the target", json)
-    }
-
-    /// Returns the target at this place.
-    pub fn target(self) -> Result<Target, Error> {
-        if let Some(url) = &self.url {
-            return Target::url(url);
-        }
-        let mut words = self.argv.into_iter();
-        let program = words.next().ok_or_else(|| Error::misuse("a command needs a program"))?;
-        let command = Command::new(program).args(words);
-        let command = self.env.into_iter().fold(command, |it, (name, value)| it.env(name, value));
-        Ok(match self.cwd {
-            Some(folder) => command.cwd(folder),
-            None => command,
-        }
-        .into())
-    }
-}
-
-/// Returns the target at the other end of a socket pair. Must be called inside a tokio runtime. `name` is the target's
-/// name in errors.
-#[cfg(unix)]
-pub fn stream_target(stream: UnixStream, name: String) -> io::Result<Target> {
-    stream.set_nonblocking(true)?;
-    let (input, output) = tokio::net::UnixStream::from_std(stream)?.into_split();
-    Ok(Target::Stream(crate::transport::Link::new(input, output), name))
-}
-
 /// Reads a limit that is given, null included.
 pub(super) fn limit<'de, D: Deserializer<'de>>(it: D) -> Result<Limit, D::Error> {
     Option::<f64>::deserialize(it).map(Some)
@@ -139,15 +86,6 @@ pub(super) fn time_limit(milliseconds: Option<f64>) -> Option<Duration> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_command_shows_as_it_was_given() {
-        let place = Place::parse(br#"{"argv":["npx","-y","a b"],"env":{"A":"1"}}"#).unwrap();
-        assert_eq!(place.target().unwrap().to_string(), r#"npx -y "a b""#);
-        assert!(Place::parse(b"{}").unwrap().target().is_err());
-        let place = Place::parse(br#"{"url":"http://a/mcp?key=1"}"#).unwrap();
-        assert_eq!(place.target().unwrap().to_string(), "http://a/mcp?…");
-    }
 
     #[test]
     fn a_limit_beyond_the_clock_is_no_limit() {

@@ -3,6 +3,7 @@
 
 pub mod client_operation;
 pub mod client_settings;
+pub mod client_target;
 pub mod faulty_link;
 pub mod http_options;
 pub mod logs;

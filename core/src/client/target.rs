@@ -72,7 +72,7 @@ impl Target {
     }
 
     /// Returns whether the target accepts headers.
-    pub(super) fn takes_headers(&self) -> bool {
+    pub(crate) fn takes_headers(&self) -> bool {
         match self {
             Self::Url(url) => !matches!(url.scheme(), Scheme::Tcp | Scheme::Unix),
             _ => false,

@@ -39,6 +39,17 @@ const SCHEMES: [(&str, Scheme); 6] = [
 ];
 
 impl Scheme {
+    /// Returns the scheme that a URL begins with; `None` if it is missing or unsupported.
+    pub(crate) fn of(url: &str) -> Option<Self> {
+        let (scheme, _) = url.split_once(':')?;
+        SCHEMES.iter().find(|(name, _)| name.eq_ignore_ascii_case(scheme)).map(|(_, it)| *it)
+    }
+
+    /// Returns the names of all schemes, for errors.
+    pub(crate) fn names() -> String {
+        SCHEMES.map(|(name, _)| name).join(", ")
+    }
+
     fn name(self) -> &'static str {
         SCHEMES.iter().find(|(_, it)| *it == self).map_or("", |(name, _)| name)
     }
@@ -60,12 +71,8 @@ impl Scheme {
 impl Url {
     /// Parses a URL. Errors, with the fix, if it is invalid or has an unsupported scheme.
     pub fn parse(text: &str) -> Result<Self, Error> {
-        let (scheme, rest) = text.split_once(':').ok_or_else(|| no_url(text))?;
-        let scheme = SCHEMES
-            .iter()
-            .find(|(name, _)| name.eq_ignore_ascii_case(scheme))
-            .map(|(_, scheme)| *scheme)
-            .ok_or_else(|| no_url(text))?;
+        let scheme = Scheme::of(text).ok_or_else(|| no_url(text))?;
+        let (_, rest) = text.split_once(':').unwrap_or_default();
         if scheme == Scheme::Unix {
             let path = rest.strip_prefix("//").unwrap_or(rest);
             if path.is_empty() || path.contains('\0') {
@@ -192,7 +199,7 @@ fn host_and_port(text: &str, scheme: Scheme, authority: &str) -> Result<(String,
 }
 
 fn no_url(text: &str) -> Error {
-    let schemes = SCHEMES.map(|(name, _)| name).join(", ");
+    let schemes = Scheme::names();
     Error::misuse(format!("{text:?} is not a URL that a client can connect to ({schemes})"))
         .with_hint(
             "write a URL such as http://127.0.0.1:8000/mcp, or pass a command to start a program",

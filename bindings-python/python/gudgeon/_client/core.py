@@ -11,12 +11,13 @@ from msgspec.json import decode
 
 from .._model.encoding import to_builtins
 from .._model.json import encode
+from .._native import Place
 from ..errors import ConnectionLost, McpError
 from ..types import Completion, InputRequired, ListChanged, LogMessage, Page, Progress
 from .errors import error_of
 from .options import Options, how, roots_of
 from .read import read_page, read_prompt, read_resource, read_tool, reader, typed
-from .targets import Command, InMemory, Url, Wire, place_of
+from .targets import InMemory, Wire, place_of
 
 Steps = Generator["Ask | Sleep | Notify", Any, Any]
 
@@ -58,15 +59,10 @@ class Core:
 
         self.options = options
         self.group_name: str | None = None
-        self.place = place_of(target)
-        if isinstance(self.place, Url) and self.place.headers:
-            options = options.replaced(headers={**self.place.headers, **options.headers})
-            self.options = options
-        if options.headers and not (isinstance(self.place, Url) and self.place.has_headers):
-            raise ValueError("headers= is for http, https, ws and wss: this target takes none")
+        self.place = place_of(target, options.given.get("headers"))
         self.native = Client(options.to_json())
         self.number: int = self.native.number
-        self.restarts = isinstance(self.place, Command) and self.place.restart
+        self.restarts = isinstance(self.place, Place) and self.place.restarts
         self._process = os.getpid()
         self.identity: dict[str, Any] | None = None
         self.lost: str | None = None
@@ -80,25 +76,21 @@ class Core:
 
     def target_name(self) -> str:
         place = self.place
-        if isinstance(place, Command):
-            return " ".join(place.argv)
+        if isinstance(place, Place):
+            return place.name
         if isinstance(place, InMemory):
             return f"Server({place.server.name!r})"
-        if isinstance(place, Url):
-            return str(place)
         # The wire of a test is named after the server behind it.
         return getattr(place.transport, "stands_for", None) or type(place.transport).__name__
 
     def connect(self, stream: int | None = None) -> Steps:
         """Connects; `stream` is this side's end of a socket pair whose other end is served already."""
-        place = self.place
-        target: dict[str, Any] = {"name": self.target_name()}
-        if isinstance(place, Url):
-            target = {"url": place.url}
-        if isinstance(place, Command):
-            target = {"argv": place.argv, "env": place.env, "cwd": place.cwd}
-        text = encode(target)
-        event = yield Ask(lambda mailbox: self.native.connect(mailbox, text, stream))
+        native, place = self.native, self.place
+        if isinstance(place, Place):
+            event = yield Ask(lambda mailbox: native.connect(mailbox, place))
+        else:
+            name, end = self.target_name(), stream if stream is not None else -1
+            event = yield Ask(lambda mailbox: native.connect_stream(mailbox, name, end))
         self.identity = decode(event[2])
         self.lost = self.stranded = None
 

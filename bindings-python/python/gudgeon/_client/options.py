@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._model.mappings import value_of
@@ -63,12 +63,8 @@ class Options:
         roots = given.get("roots")
         if callable(roots):
             self.callbacks["roots"] = roots
-        self.headers = _headers(given.get("headers"))
         self.roots = None if roots is None or callable(roots) else roots_of(roots)
         self._given = dict(given)
-
-    def replaced(self, **changes: Any) -> Options:
-        return Options({**self._given, **changes})
 
     @property
     def given(self) -> dict[str, Any]:
@@ -87,7 +83,6 @@ class Options:
                 **declared,
                 "revisions": self.revisions,
                 "roots": self.roots,
-                "headers": list(self.headers.items()),
                 "callbacks": sorted(self.callbacks),
             }
         )
@@ -129,18 +124,6 @@ def roots_of(roots: Sequence[Any]) -> list[dict[str, Any]]:
             raise ValueError(f"a root must be a file:// URI such as 'file:///srv/shelf', got {one.uri!r}")
         out.append(one.to_dict())
     return out
-
-
-def _headers(given: Any) -> dict[str, str]:
-    if given is None:
-        return {}
-    if not isinstance(given, Mapping):
-        raise TypeError(f"headers= is a mapping of names to values, not of type {type(given).__name__}")
-    for name, value in given.items():
-        # The value is not shown: it may be a secret.
-        if not isinstance(name, str) or not isinstance(value, str):
-            raise TypeError(f"headers= must have strings: {name!r} is of type {type(value).__name__}")
-    return dict(given)
 
 
 def _revisions(wanted: Any) -> list[str] | None:

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from .._model.article import with_article
+from .._native import Place
 
-_SCHEMES = ("http", "https", "ws", "wss", "tcp", "unix")
 _INTERPRETERS = {".py": sys.executable, ".js": "node", ".mjs": "node", ".cjs": "node", ".ts": "node", ".mts": "node"}
 
 
@@ -49,26 +49,14 @@ class Command:
         self.cwd = None if cwd is None else os.fspath(cwd)
         self.restart = bool(restart)
 
+    def _entry(self) -> dict[str, Any]:
+        """Returns the command as an entry of a host's configuration."""
+        program, *args = self.argv
+        return {"command": program, "args": args, "env": self.env, "cwd": self.cwd, "restart": self.restart}
+
     def __repr__(self) -> str:
         # The environment is not shown: it holds secrets.
         return f"Command({', '.join(map(repr, self.argv))})"
-
-
-class Url:
-    """An address, and the headers that an entry of a host's configuration has for it."""
-
-    def __init__(self, url: str, headers: Mapping[str, str] | None = None) -> None:
-        self.url = url
-        self.headers = dict(headers or {})
-
-    @property
-    def has_headers(self) -> bool:
-        return self.url.partition(":")[0].lower() in ("http", "https", "ws", "wss")
-
-    def __str__(self) -> str:
-        # The query may hold a secret.
-        bare, question, _ = self.url.partition("?")
-        return f"{bare}?…" if question else bare
 
 
 class InMemory:
@@ -90,20 +78,22 @@ class Wire:
         self.transport = transport
 
 
-def place_of(target: Any) -> Command | Url | InMemory | Wire:
+def place_of(target: Any, headers: Any = None) -> Place | InMemory | Wire:
     """Returns the place that a target names. Raises ValueError or TypeError with the fix for anything else."""
-    if isinstance(target, str):
-        return _url(target)
-    if isinstance(target, (Command, InMemory)):
-        return target
+    headers = _json(headers, "headers=")
+    if isinstance(target, (str, Mapping)):
+        return Place(_json(target, "the target"), headers)
     if isinstance(target, os.PathLike):
-        return _file(Path(os.fspath(target)))
+        target = _file(Path(os.fspath(target)))
+    elif isinstance(target, (list, tuple)):
+        target = Command(*_words(target, "a command"))
+    if isinstance(target, Command):
+        return Place(_json(target._entry(), "a command"), headers)
+    Place.check_headers(headers)
+    if isinstance(target, InMemory):
+        return target
     if is_server(target):
         return InMemory(target)
-    if isinstance(target, Mapping):
-        return _entry(target)
-    if isinstance(target, (list, tuple)):
-        return Command(*_words(target, "a command"))
     if all(callable(getattr(target, name, None)) for name in ("receive", "send", "close")):
         return Wire(target)
     raise TypeError(
@@ -117,16 +107,6 @@ def is_server(target: Any) -> bool:
     return callable(getattr(type(target), "_serve_in_memory", None))
 
 
-def _url(text: str) -> Url:
-    scheme, colon, rest = text.partition(":")
-    if colon and scheme.lower() in _SCHEMES and rest:
-        return Url(text)
-    if text.endswith(tuple(_INTERPRETERS)) and " " not in text:
-        raise ValueError(f"{text!r} is not a URL; to run that file, write Path({text!r})")
-    words = text.split() or ["python", "server.py"]
-    raise ValueError(f"{text!r} is not a URL ({', '.join(_SCHEMES)}); a command is a list of words: {words!r}")
-
-
 def _file(path: Path) -> Command:
     interpreter = _INTERPRETERS.get(path.suffix.lower())
     # A bare name would be looked up on the PATH.
@@ -134,33 +114,22 @@ def _file(path: Path) -> Command:
     return Command(program) if interpreter is None else Command(interpreter, str(path))
 
 
-def _entry(entry: Mapping[str, Any]) -> Command | Url:
-    """Reads an entry of `mcpServers` in a host's JSON configuration; members for the host are ignored."""
-    if "mcpServers" in entry:
-        raise ValueError('a mapping with "mcpServers" names several servers: ClientGroup takes it')
-    url = entry.get("url")
-    if url is not None and "command" not in entry:
-        if not isinstance(url, str):
-            raise TypeError(f'"url" must be a string, not {url!r}')
-        headers = entry.get("headers") or {}
-        if not isinstance(headers, Mapping):
-            raise TypeError(f'"headers" is a mapping of names to values, not {with_article(type(headers).__name__)}')
-        for name, value in headers.items():
-            if not isinstance(name, str) or not isinstance(value, str):
-                raise TypeError(f'"headers" must have strings: {name!r} is of type {type(value).__name__}')
-        return Url(_url(url).url, headers)
-    command = entry.get("command")
-    if not isinstance(command, str) or not command:
-        raise ValueError(f'an entry of a host\'s configuration needs "command" or "url"; this one has {sorted(entry)}')
-    args = entry.get("args") or ()
-    if isinstance(args, str):
-        raise TypeError(f'"args" is a list of words: {args.split()!r}')
-    env = {name: value for name, value in (entry.get("env") or {}).items() if value is not None}
-    return Command(command, *_words(args, '"args"', some=False), env=env, cwd=entry.get("cwd"))
+def _json(value: Any, what: str) -> bytes:
+    """Returns a value as JSON. Raises TypeError for anything but JSON values and paths, such as bytes."""
+    from json import dumps
+
+    def plain(part: Any) -> Any:
+        if isinstance(part, os.PathLike):
+            return os.fspath(part)
+        if isinstance(part, Mapping):
+            return dict(part)
+        raise TypeError(f"{what} must be made of JSON values, not {with_article(type(part).__name__)}")
+
+    return dumps(value, default=plain).encode()
 
 
-def _words(words: Sequence[Any], what: str, *, some: bool = True) -> tuple[str, ...]:
-    if some and not words:
+def _words(words: Sequence[Any], what: str) -> tuple[str, ...]:
+    if not words:
         raise ValueError(f"{what} needs at least the program")
     out = tuple(os.fspath(word) if isinstance(word, os.PathLike) else word for word in words)
     for word in out:
