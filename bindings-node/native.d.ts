@@ -46,6 +46,11 @@ export declare class NativeFaultyLink {
   sentByServer(message: string): NativeDelivery
 }
 
+export declare class NativeGroup {
+  /** Answers a question about a group of clients, both JSON. */
+  static answer(question: string): string
+}
+
 export declare class NativeListening {
   /** Returns the shell of its handlers; call it once, because the endpoint ends with it. */
   shell(): NativeShell

@@ -1,12 +1,15 @@
 import { brandClass } from "./model/brand.js";
 import { refuseUnknown } from "./model/checks.js";
-import { McpError, NotSupported, ProtocolError, ResourceNotFound } from "./model/errors.js";
+import { McpError } from "./model/errors.js";
+import { toJson } from "./model/json.js";
 import type { PromptResult, ResourceResult, ToolResult } from "./model/results.js";
 import type { CallOptions, ClientOptions, Target } from "./model/types/client.js";
 import type { Prompt, Resource, ResourceTemplate, Tool } from "./model/types/components.js";
 import { isObject } from "./model/values.js";
+import { errorOf, type ReportedError } from "./client/errors.js";
 import { type ToolCall, toolCall, type ToolCallArguments } from "./client/tool-call.js";
 import { Client } from "./client.js";
+import { native } from "./native.js";
 
 type Targets = Readonly<Record<string, Target>>;
 
@@ -67,17 +70,17 @@ export class ClientGroup implements AsyncDisposable {
    * @throws McpError when two tools would have the same name.
    */
   async listTools(): Promise<Tool[]> {
-    return prefixed("tool", await this.#lists("tools", listTools));
+    return renamed("tool", await this.#lists("tool"));
   }
 
   /** Returns all resources of all servers, under their own URIs. */
   async listResources(): Promise<Resource[]> {
-    return items(await this.#lists("resources", (client) => client.listResources()));
+    return (await this.#lists("resource")).flatMap(([, list]) => list);
   }
 
   /** Returns all resource templates of all servers. */
   async listResourceTemplates(): Promise<ResourceTemplate[]> {
-    return items(await this.#lists("resources", (client) => client.listResourceTemplates()));
+    return (await this.#lists("resourceTemplate")).flatMap(([, list]) => list);
   }
 
   /**
@@ -86,7 +89,7 @@ export class ClientGroup implements AsyncDisposable {
    * @throws McpError when two prompts would have the same name.
    */
   async listPrompts(): Promise<Prompt[]> {
-    return prefixed("prompt", await this.#lists("prompts", listPrompts));
+    return renamed("prompt", await this.#lists("prompt"));
   }
 
   /**
@@ -99,42 +102,43 @@ export class ClientGroup implements AsyncDisposable {
   callTool(call: ToolCall, options?: CallOptions): Promise<ToolResult>;
   async callTool(...given: ToolCallArguments<CallOptions>): Promise<ToolResult> {
     const [name, args, options] = toolCall(given);
-    const [client, own] = await this.#find(name, "tool", () => this.#lists("tools", listTools));
+    const [client, own] = await this.#find("tool", name);
     return client.callTool(own, args, options);
   }
 
   /**
-   * Reads a resource of `server`; by default of the server that lists the URI, or else the first that can read it.
+   * Reads a resource of `server`; by default of the first server that lists the URI. If none does, servers with a template
+   * that matches are tried first, then the others.
    *
-   * @throws ResourceNotFound when no server has it; the error of a server that refused the request.
+   * @throws ResourceNotFound when no server has it; else the first other error of a server that was tried.
    */
   async readResource(uri: string, options: { server?: string | undefined } = {}): Promise<ResourceResult> {
     refuseUnknown(`readResource(${JSON.stringify(uri)})`, ["server"], options);
     const { server } = options;
     if (server !== undefined) return this.#client(server).readResource(uri);
-    const candidates = [...this.clients.values()].filter((client) => client.capabilities["resources"] !== undefined);
-    if (candidates.length > 1) {
-      const lists = await Promise.allSettled(candidates.map((client) => client.listResources()));
-      const at = lists.findIndex((list) => list.status === "fulfilled" && list.value.some((one) => one.uri === uri));
-      if (at >= 0) return (candidates[at] as Client).readResource(uri);
-    }
-    let refusal: ProtocolError | undefined;
-    for (const client of candidates) {
-      try {
-        return await client.readResource(uri);
-      } catch (error) {
-        // Some servers report an unknown resource by another error.
-        if (error instanceof ProtocolError) refusal ??= error;
-        else if (!(error instanceof ResourceNotFound)) throw error;
+    const lists: Record<string, Names> = {};
+    const errors: McpError[] = [];
+    for (;;) {
+      const failures = errors.map(({ kind }) => kind);
+      const step = answerOf({ what: "resource", uri, group: this.#known(this.#having("resource")), failures, ...lists });
+      if ("list" in step) {
+        lists[`${step.list}s`] = await this.#names(step.list, step.of);
+      } else if ("raise" in step) {
+        throw errors[step.raise] as McpError;
+      } else {
+        try {
+          return await this.#client(step.read).readResource(uri);
+        } catch (error) {
+          if (!(error instanceof McpError)) throw error;
+          errors.push(error);
+        }
       }
     }
-    if (refusal) throw refusal;
-    throw new ResourceNotFound(uri, `no server of this group knows the resource ${uri}${this.#missing()}`);
   }
 
   /** Renders a prompt by the name `<server>_<prompt>`. */
   async getPrompt(name: string, args?: Readonly<Record<string, string>>): Promise<PromptResult> {
-    const [client, own] = await this.#find(name, "prompt", () => this.#lists("prompts", listPrompts));
+    const [client, own] = await this.#find("prompt", name);
     return client.getPrompt(own, args);
   }
 
@@ -147,32 +151,43 @@ export class ClientGroup implements AsyncDisposable {
     await this.close();
   }
 
-  /** Returns the lists of the servers that declared the capability. */
-  async #lists<T>(capability: string, list: (client: Client) => Promise<T[]>): Promise<Lists<T>> {
-    const asked = [...this.clients].filter(([, client]) => client.capabilities[capability] !== undefined);
-    return Promise.all(asked.map(async ([server, client]) => [server, await list(client)] as const));
+  /** Returns the lists of all servers. */
+  #lists<K extends Kind>(kind: K): Promise<(readonly [server: string, items: Listed[K][]])[]> {
+    return Promise.all(this.#having(kind).map(async (server) => [server, await LISTS[kind](this.#client(server))] as const));
   }
 
-  /** Returns the server of a tool or prompt, and its name there. `lists` is called if several servers' names match. */
-  async #find(name: string, kind: string, lists: () => Promise<Lists<Named>>): Promise<[client: Client, own: string]> {
-    const known = [...this.clients.keys(), ...this.errors.keys()];
-    const fitting = known.filter((server) => name.startsWith(`${server}_`)).sort((one, other) => other.length - one.length);
-    const homes = fitting.map((server): Home => [server, name.slice(server.length + 1)]);
-    const home = homes.length > 1 ? homeOf(kind, name, homes, await lists()) : homes[0];
-    if (home) return [this.#client(home[0]), home[1]];
-    throw new NotSupported(`no server of this group has the ${kind} ${JSON.stringify(name)}`, {
-      hint: `names are <server>_<${kind}>, and the servers are ${[...this.clients.keys()].join(", ")}${this.#missing()}`,
-    });
+  /** Returns the names, URIs or templates that servers list; one that fails to list has none. */
+  async #names(kind: Kind, servers: readonly string[]): Promise<Names> {
+    const lists = await Promise.allSettled(servers.map(async (server) => LISTS[kind](this.#client(server))));
+    return lists.map((list, at) => [servers[at] ?? "", list.status === "fulfilled" ? list.value.map(nameOf) : []]);
+  }
+
+  /** Returns the connected servers that declared tools, prompts or resources. */
+  #having(kind: Kind): string[] {
+    const capability = kind === "resourceTemplate" ? "resources" : `${kind}s`;
+    return [...this.clients].flatMap(([server, client]) => (client.capabilities[capability] === undefined ? [] : [server]));
+  }
+
+  /** Returns the server of a tool or prompt, and its name there. */
+  async #find(kind: Kind, name: string): Promise<[client: Client, own: string]> {
+    const question = { what: "find", kind, name, group: this.#known() };
+    let home = answerOf<Found>(question);
+    if ("list" in home) {
+      const having = this.#having(kind);
+      home = answerOf<Found>({ ...question, lists: await this.#names(kind, home.of.filter((server) => having.includes(server))) });
+    }
+    const { server, name: own } = home as Home;
+    return [this.#client(server), own];
   }
 
   #client(server: string): Client {
     const client = this.clients.get(server);
     if (client) return client;
-    throw this.errors.get(server) ?? new TypeError(`this group has no server ${JSON.stringify(server)}; it has ${[...this.clients.keys()].join(", ")}`);
+    throw this.errors.get(server) ?? answerOf({ what: "unknown", server, group: this.#known() });
   }
 
-  #missing(): string {
-    return this.errors.size === 0 ? "" : ` (not reached: ${[...this.errors.keys()].join(", ")})`;
+  #known(connected: Iterable<string> = this.clients.keys()): object {
+    return { connected: [...connected], missing: [...this.errors.keys()] };
   }
 }
 brandClass("ClientGroup", ClientGroup as never);
@@ -192,41 +207,43 @@ function optionsOf(server: string, options: ClientOptions): ClientOptions {
   return named;
 }
 
-type Named = { readonly name: string };
-/** The entries that each server listed. */
-type Lists<T> = readonly (readonly [server: string, items: readonly T[]])[];
-type Home = readonly [server: string, own: string];
+/** The names, URIs or templates that each server listed. */
+type Names = [server: string, names: string[]][];
+interface Listed {
+  tool: Tool;
+  prompt: Prompt;
+  resource: Resource;
+  resourceTemplate: ResourceTemplate;
+}
+type Kind = keyof Listed;
 
-const listTools = (client: Client): Promise<Tool[]> => client.listTools();
-const listPrompts = (client: Client): Promise<Prompt[]> => client.listPrompts();
+/** Answers of the native half; `list` asks for lists of these servers first. */
+type Ask = { readonly list: Kind; readonly of: readonly string[] };
+type Home = { readonly server: string; readonly name: string };
+type Found = Ask | Home;
+type Reading = Ask | { readonly read: string } | { readonly raise: number };
 
-function items<T>(lists: Lists<T>): T[] {
-  return lists.flatMap(([, list]) => list);
+const LISTS: { readonly [K in Kind]: (client: Client) => Promise<Listed[K][]> } = {
+  tool: (client) => client.listTools(),
+  prompt: (client) => client.listPrompts(),
+  resource: (client) => client.listResources(),
+  resourceTemplate: (client) => client.listResourceTemplates(),
+};
+
+/** Asks the native half about a group; throws the error that it answers. */
+function answerOf<T = Reading>(question: object): T {
+  const answer = JSON.parse(native().NativeGroup.answer(toJson(question))) as T | { error: ReportedError };
+  if (isObject(answer) && "error" in answer) throw errorOf(answer["error"] as ReportedError);
+  return answer as T;
+}
+
+function nameOf(item: Listed[Kind]): string {
+  return "uriTemplate" in item ? item.uriTemplate : "uri" in item ? item.uri : item.name;
 }
 
 /** Returns all entries with names prefixed by their server's name. */
-function prefixed<T extends Named>(kind: string, lists: Lists<T>): T[] {
-  const homes = new Map<string, Home>();
-  return lists.flatMap(([server, list]) =>
-    list.map((one) => {
-      const name = `${server}_${one.name}`;
-      const other = homes.get(name);
-      if (other) throw ambiguous(kind, name, [other, [server, one.name]]);
-      homes.set(name, [server, one.name]);
-      return { ...one, name };
-    }),
-  );
-}
-
-/** Returns, of several servers whose names match, the one that lists the rest of the name; by default the longest name. */
-function homeOf(kind: string, name: string, homes: readonly Home[], lists: Lists<Named>): Home | undefined {
-  const listed = new Map(lists);
-  const having = homes.filter(([server, own]) => listed.get(server)?.some((one) => one.name === own));
-  if (having.length > 1) throw ambiguous(kind, name, having);
-  return having[0] ?? homes[0];
-}
-
-function ambiguous(kind: string, name: string, homes: readonly Home[]): McpError {
-  const owners = homes.map(([server, own]) => `the ${kind} ${JSON.stringify(own)} of server ${JSON.stringify(server)}`);
-  return new McpError(`ClientGroup: ${JSON.stringify(name)} is ${owners.join(" and ")}`, { hint: "give one of the servers another name" });
+function renamed<T extends { readonly name: string }>(kind: Kind, lists: readonly (readonly [string, readonly T[]])[]): T[] {
+  const own = lists.map(([server, list]) => [server, list.map(({ name }) => name)]);
+  const { names } = answerOf<{ names: string[][] }>({ what: "names", kind, lists: own });
+  return lists.flatMap(([, list], at) => list.map((one, index) => ({ ...one, name: names[at]?.[index] ?? one.name })));
 }

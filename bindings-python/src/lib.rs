@@ -8,6 +8,7 @@ mod call;
 mod calling;
 mod client;
 mod client_error;
+mod client_group;
 mod client_mailbox;
 mod client_runtime;
 mod client_subscriptions;
@@ -55,6 +56,7 @@ mod _native {
         asking::Questions,
         call::{Call, Slot},
         client::{NativeClient, NativePlace},
+        client_group::answer_of_group,
         client_mailbox::Mailbox,
         client_runtime::shut_down_clients,
         endpoint::{Connection, Endpoint, NativePrincipal},

@@ -113,7 +113,7 @@ test("a group has the tools of all its servers under their names", async () => {
   assert.equal((await group.readResource("a-b://items/7")).text, "7");
   assert.equal((await group.readResource("a://about", { server: "a" })).text, "About a.");
   await assert.rejects(group.readResource("c://about"), (error) => error instanceof ResourceNotFound && /not reached: gone/.test(error.message));
-  await assert.rejects(group.readResource("a://about", { server: "c" }), /no server "c"/);
+  await assert.rejects(group.readResource("a://about", { server: "c" }), /no server 'c'/);
   await assert.rejects(group.callTool("gone_x"), ConnectFailed);
   await assert.rejects(group.callTool("other_x"), (error) => error instanceof McpError && /<server>_<tool>/.test(error.hint));
   await group[Symbol.asyncDispose]();
@@ -124,7 +124,7 @@ test("names that servers of a group have in common are an error that names both,
   for (const name of ["b_x", "b_y"]) a.tool(name, {}, () => `${name} of a`).prompt(name, {}, () => "");
   const b = new Server("b").tool("x", {}, () => "x of a_b").prompt("x", {}, () => "");
   const group = await ClientGroup.connect({ a, a_b: b });
-  const both = (kind) => new RegExp(`^ClientGroup: "a_b_x" is the ${kind} ".*" of server "a.*" and the ${kind} ".*" of server "a.*"$`);
+  const both = (kind) => new RegExp(`^ClientGroup: 'a_b_x' is the ${kind} '.*' of server 'a.*' and the ${kind} '.*' of server 'a.*'$`);
   const isBoth = (kind) => (error) => error instanceof McpError && both(kind).test(error.message) && /give one of the servers another name/.test(error.hint);
   await assert.rejects(group.listTools(), isBoth("tool"));
   await assert.rejects(group.callTool("a_b_x"), isBoth("tool"));
@@ -174,3 +174,42 @@ test("what one server of a group refuses another may have", async () => {
   await assert.rejects(group.readResource("shop://8"), (error) => error instanceof ProtocolError && error.message === "not today");
   await group.close();
 });
+
+// ── the table of cases that Python runs as well ─────────────────────────────────────────────────────
+
+const CASES = JSON.parse(readFileSync(new URL("../client_groups.json", import.meta.url), "utf8"));
+
+/** A server with these components; each answers with the server's name. */
+function having(name, { tools = [], resources = [], templates = [], refuses = false }) {
+  const app = new Server(name);
+  const read = () => {
+    if (refuses) throw new ProtocolError(-32000, `${name} refuses`);
+    return name;
+  };
+  for (const tool of tools) app.tool(tool, {}, () => name);
+  for (const uri of [...resources, ...templates]) app.resource(uri, {}, read);
+  return app;
+}
+
+for (const { case: title, servers, names, call = {}, read = {} } of CASES) {
+  test(title, async () => {
+    const targets = Object.entries(servers).map(([name, components]) => [name, components ? having(name, components) : { command: "gudgeon-no-such-program" }]);
+    const group = await ClientGroup.connect(Object.fromEntries(targets));
+    const outcomeOf = async (answer) => {
+      try {
+        return await answer();
+      } catch (error) {
+        return { error: error.message };
+      }
+    };
+    const check = async (expected, answer) => {
+      const outcome = await outcomeOf(answer);
+      if (expected.error) assert.ok(outcome.error?.includes(expected.error), JSON.stringify(outcome));
+      else assert.deepEqual(outcome, expected);
+    };
+    if (names) await check(names, async () => (await group.listTools()).map(({ name }) => name));
+    for (const [name, server] of Object.entries(call)) await check(server, async () => (await group.callTool(name)).text);
+    for (const [uri, server] of Object.entries(read)) await check(server, async () => (await group.readResource(uri)).text);
+    await group.close();
+  });
+}

@@ -193,3 +193,57 @@ def test_a_url_is_no_group():
         ClientGroup("http://127.0.0.1/mcp")
     with pytest.raises(TypeError, match="a group takes a mapping of names to targets.*not 5"):
         ClientGroup(5)
+
+
+# The table of cases that Node runs as well.
+CASES = json.loads(Path(__file__).parents[1].joinpath("client_groups.json").read_text())
+
+
+def having(name, tools=(), resources=(), templates=(), refuses=False):
+    """A server with these components; each answers with the server's name."""
+    app = Server(name)
+
+    def read():
+        if refuses:
+            raise ProtocolError(-32000, f"{name} refuses")
+        return name
+
+    for tool in tools:
+        app.tool(lambda: name, name=tool)
+    for uri in resources:
+        app.resource(uri, name=uri)(read)
+
+    def one(item: str):
+        return read()
+
+    def two(item: str, part: str):
+        return read()
+
+    for uri in templates:
+        app.resource(uri, name=uri)(two if "{part}" in uri else one)
+    return app
+
+
+def matches(expected, answer):
+    try:
+        outcome = answer()
+    except McpError as error:
+        outcome = {"error": str(error)}
+    if isinstance(expected, dict):
+        return expected["error"] in outcome["error"]
+    return outcome == expected
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case["case"] for case in CASES])
+def test_the_server_that_a_request_goes_to(case):
+    targets = {
+        name: ["gudgeon-no-such-program"] if components is None else having(name, **components)
+        for name, components in case["servers"].items()
+    }
+    with SyncClientGroup(targets) as group:
+        if "names" in case:
+            assert matches(case["names"], lambda: [tool.name for tool in group.list_tools()])
+        for name, expected in case.get("call", {}).items():
+            assert matches(expected, lambda name=name: group.call_tool(name).text), name
+        for uri, expected in case.get("read", {}).items():
+            assert matches(expected, lambda uri=uri: group.read_resource(uri).text), uri

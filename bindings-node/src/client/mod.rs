@@ -1,5 +1,6 @@
 //! The client class of JavaScript: requests come in one by one, their outcomes go out in batches.
 
+mod group;
 mod questions;
 mod queue;
 mod subscriptions;

@@ -665,6 +665,11 @@ class TestServing:
         `state_key` seals request states where the server has no keys of its own.
         """
 
+def answer_of_group(question: bytes) -> bytes:
+    """
+    Answers a question about a group of clients, both JSON.
+    """
+
 def check_http(options: bytes) -> None:
     """
     Raises `ValueError` if the values of HTTP options, as JSON, don't fit their purpose, such as a host that matches no

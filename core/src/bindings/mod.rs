@@ -1,6 +1,7 @@
 //! Logic that the Python and TypeScript packages share and that Rust programs have no use for. Not a public interface:
 //! it changes with the packages.
 
+pub mod client_group;
 pub mod client_operation;
 pub mod client_settings;
 pub mod client_target;

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
+from functools import partial
 from os import PathLike, fspath
 from typing import Any
 
-from ..errors import McpError, NotSupported, ProtocolError, ResourceNotFound
+from msgspec.json import decode
+
+from .._model.json import encode
+from .._native import answer_of_group
+from ..errors import McpError, ProtocolError, ResourceNotFound
 from .aio import Client
 from .blocks import Blocks
+from .errors import error_of
 from .sync import SyncClient
+
+Steps = Generator[list[Callable[[], Any]], list[Any], Any]
 
 
 class _Group:
-    """The clients of several servers, and the lookup of names with a server's prefix."""
+    """The clients of several servers, and what both kinds of group do with them."""
 
     def __init__(self, targets: Mapping[str, Any] | str | PathLike[str], **options: Any) -> None:
         self.clients: dict[str, Any] = {}
@@ -58,30 +66,81 @@ class _Group:
         self.errors[name] = error
         self.clients.pop(name, None)
 
-    def _having(self, capability: str) -> Iterator[tuple[str, Any]]:
-        """Returns the servers that declared this capability."""
-        for name, client in list(self.clients.items()):
-            if client._core.is_open() and capability in client.capabilities:
-                yield name, client
-
-    def _fitting(self, full_name: str) -> list[tuple[str, str]]:
-        """Returns the servers whose prefix fits, the longest first, each with the rest of the name."""
-        names = sorted((name for name in self._all if full_name.startswith(f"{name}_")), key=len, reverse=True)
-        if not names:
-            raise NotSupported(
-                f"no server of this group has {full_name!r}", hint=f"names begin with one of {self._prefixes()}"
-            )
-        return [(name, full_name[len(name) + 1 :]) for name in names]
+    def _having(self, kind: str) -> list[str]:
+        """Returns the connected servers that declared tools, prompts or resources."""
+        return [
+            name
+            for name, client in self.clients.items()
+            if client._core.is_open() and f"{kind.removesuffix('Template')}s" in client.capabilities
+        ]
 
     def _one(self, name: str) -> Any:
         if name in self.errors:
             raise self.errors[name]
         if name not in self.clients:
-            raise McpError(f"this group has no server {name!r}", hint=f"it has {', '.join(self._all)}")
+            _answer(what="unknown", server=name, group=self._known())
         return self.clients[name]
 
-    def _prefixes(self) -> str:
-        return ", ".join(f"{name}_" for name in self._all)
+    def _known(self, connected: Iterable[str] | None = None) -> dict[str, Any]:
+        return {"connected": list(self.clients if connected is None else connected), "missing": list(self.errors)}
+
+    # What follows is written once as generators: each yields calls, and receives their results and errors.
+
+    def _lists(self, kind: str) -> Steps:
+        """Returns what each server lists, one after the other. `kind` is "tool", "prompt" or "resource"."""
+        found = yield from self._listed(kind, self._having(kind))
+        for _, items in found:
+            if isinstance(items, McpError):
+                raise items
+        return found
+
+    def _listed(self, kind: str, servers: list[str]) -> Steps:
+        method = f"list_{'resource_template' if kind == 'resourceTemplate' else kind}s"
+        found = yield [getattr(self.clients[server], method) for server in servers]
+        return list(zip(servers, found, strict=True))
+
+    def _items(self, kind: str) -> Steps:
+        return [item for _, items in (yield from self._lists(kind)) for item in items]
+
+    def _renamed(self, kind: str) -> Steps:
+        """Returns tools or prompts with their prefixes."""
+        lists = yield from self._lists(kind)
+        names = _answer(what="names", kind=kind, lists=_names("name", lists))["names"]
+        return [
+            type(item).from_dict({**item.to_dict(), "name": name})
+            for (_, items), full in zip(lists, names, strict=True)
+            for item, name in zip(items, full, strict=True)
+        ]
+
+    def _find(self, kind: str, name: str) -> Steps:
+        """Returns the client that has a tool or prompt, and its name there."""
+        question = {"what": "find", "kind": kind, "name": name, "group": self._known()}
+        home = _answer(**question)
+        if "list" in home:
+            having = self._having(kind)
+            lists = yield from self._listed(kind, [server for server in home["of"] if server in having])
+            home = _answer(**question, lists=_names("name", lists))
+        return self._one(home["server"]), home["name"]
+
+    def _read(self, uri: str, server: str | None) -> Steps:
+        if server is not None:
+            return _result((yield [partial(self._one(server).read_resource, uri)])[0])
+        lists: dict[str, Any] = {}
+        errors: list[McpError] = []
+        while True:
+            group = self._known(self._having("resource"))
+            failures = [_kind(error) for error in errors]
+            step = _answer(what="resource", uri=uri, group=group, failures=failures, **lists)
+            if "list" in step:
+                key = "uri" if step["list"] == "resource" else "uri_template"
+                lists[f"{step['list']}s"] = _names(key, (yield from self._listed(step["list"], step["of"])))
+            elif "raise" in step:
+                raise errors[step["raise"]]
+            else:
+                (outcome,) = yield [partial(self.clients[step["read"]].read_resource, uri)]
+                if not isinstance(outcome, McpError):
+                    return outcome
+                errors.append(outcome)
 
 
 def _file(path: str | PathLike[str]) -> str:
@@ -108,32 +167,31 @@ def _read(path: str) -> Any:
         raise ValueError(f"{path} is not valid JSON: {error}") from None
 
 
-def _named(kind: str, lists: list[tuple[str, list[Any]]]) -> list[Any]:
-    """Returns tools or prompts of several servers with their prefixes. Raises McpError if two get one name."""
-    homes: dict[str, tuple[str, str]] = {}
-    named = []
-    for server, offers in lists:
-        for component in offers:
-            name = f"{server}_{component.name}"
-            if name in homes:
-                raise _ambiguous(kind, name, [homes[name], (server, component.name)])
-            homes[name] = (server, component.name)
-            named.append(type(component).from_dict({**component.to_dict(), "name": name}))
-    return named
+def _answer(**question: Any) -> dict[str, Any]:
+    """Asks the native half about the group. Raises the error that it answers."""
+    answer: dict[str, Any] = decode(answer_of_group(encode(question)))
+    if "error" in answer:
+        raise error_of(answer["error"])
+    return answer
 
 
-def _home(kind: str, name: str, fitting: list[tuple[str, str]], lists: list[tuple[str, list[Any]]]) -> tuple[str, str]:
-    """Returns, of several servers whose prefix fits, the one that lists the rest, or else the longest."""
-    listed = {(server, component.name) for server, offers in lists for component in offers}
-    having = [home for home in fitting if home in listed]
-    if len(having) > 1:
-        raise _ambiguous(kind, name, having)
-    return (having or fitting)[0]
+def _names(key: str, lists: list[tuple[str, Any]]) -> list[tuple[str, list[str]]]:
+    """Returns the names or URIs in lists; a server that fails to list has none."""
+    return [
+        (server, [] if isinstance(items, McpError) else [getattr(it, key) for it in items]) for server, items in lists
+    ]
 
 
-def _ambiguous(kind: str, name: str, homes: list[tuple[str, str]]) -> McpError:
-    owners = " and ".join(f"the {kind} {own!r} of server {server!r}" for server, own in homes)
-    return McpError(f"ClientGroup: {name!r} is {owners}", hint="give one of the servers another name")
+def _kind(error: McpError) -> str:
+    if isinstance(error, ResourceNotFound):
+        return "notFound"
+    return "protocol" if isinstance(error, ProtocolError) else "other"
+
+
+def _result(outcome: Any) -> Any:
+    if isinstance(outcome, McpError):
+        raise outcome
+    return outcome
 
 
 class ClientGroup(_Group):
@@ -194,59 +252,55 @@ class ClientGroup(_Group):
 
     async def list_tools(self) -> list[Any]:
         """Lists all tools of all servers as `<server>_<tool>`. Raises McpError if two tools get one name."""
-        return _named("tool", await self._tools())
+        tools: list[Any] = await self._run(self._renamed("tool"))
+        return tools
 
     async def list_resources(self) -> list[Any]:
         """Lists all resources of all servers, under their own URIs."""
-        return [resource for _, it in self._having("resources") for resource in await it.list_resources()]
+        resources: list[Any] = await self._run(self._items("resource"))
+        return resources
 
     async def list_resource_templates(self) -> list[Any]:
         """Lists all templates of all servers."""
-        return [template for _, it in self._having("resources") for template in await it.list_resource_templates()]
+        templates: list[Any] = await self._run(self._items("resourceTemplate"))
+        return templates
 
     async def list_prompts(self) -> list[Any]:
         """Lists all prompts of all servers as `<server>_<prompt>`. Raises McpError if two get one name."""
-        return _named("prompt", await self._prompts())
+        prompts: list[Any] = await self._run(self._renamed("prompt"))
+        return prompts
 
     async def call_tool(self, name: str, arguments: Mapping[str, Any] | None = None, **options: Any) -> Any:
         """`Client.call_tool` with `<server>_<tool>` as name. Raises the server's error if it is not connected."""
-        client, own_name = await self._find("tool", name, self._tools)
+        client, own_name = await self._run(self._find("tool", name))
         return await client.call_tool(own_name, arguments, **options)
 
     async def read_resource(self, uri: str, *, server: str | None = None) -> Any:
-        """Reads a resource from the named server, or else from the first one that has it.
+        """Reads a resource from the named server; by default from the first that lists the URI. If none does, servers
+        with a template that matches are tried first, then the others.
 
-        Raises ResourceNotFound, or the error of a server that refused it, if none has it.
+        Raises ResourceNotFound if no server has it; else the first other error of a server that was tried.
         """
-        if server is not None:
-            return await self._one(server).read_resource(uri)
-        refusal: ProtocolError | None = None
-        for _, client in self._having("resources"):
-            try:
-                return await client.read_resource(uri)
-            except ResourceNotFound:
-                continue
-            except ProtocolError as error:
-                # Some servers answer an unknown URI with another error.
-                refusal = refusal or error
-        raise refusal or ResourceNotFound(uri)
+        return await self._run(self._read(uri, server))
 
     async def get_prompt(self, name: str, arguments: Mapping[str, str] | None = None) -> Any:
         """`Client.get_prompt` with `<server>_<prompt>` as name."""
-        client, own_name = await self._find("prompt", name, self._prompts)
+        client, own_name = await self._run(self._find("prompt", name))
         return await client.get_prompt(own_name, arguments)
 
-    async def _tools(self) -> list[tuple[str, list[Any]]]:
-        return [(name, await it.list_tools()) for name, it in self._having("tools")]
+    async def _run(self, steps: Steps) -> Any:
+        import asyncio
 
-    async def _prompts(self) -> list[tuple[str, list[Any]]]:
-        return [(name, await it.list_prompts()) for name, it in self._having("prompts")]
-
-    async def _find(self, kind: str, name: str, lists: Callable[[], Awaitable[Any]]) -> tuple[Any, str]:
-        """Returns the client that has a tool or prompt, and its name there."""
-        fitting = self._fitting(name)
-        server, own_name = _home(kind, name, fitting, await lists()) if len(fitting) > 1 else fitting[0]
-        return self._one(server), own_name
+        try:
+            calls = next(steps)
+            while True:
+                outcomes = await asyncio.gather(*(call() for call in calls), return_exceptions=True)
+                for outcome in outcomes:
+                    if isinstance(outcome, BaseException) and not isinstance(outcome, McpError):
+                        raise outcome
+                calls = steps.send(outcomes)
+        except StopIteration as end:
+            return end.value
 
 
 class SyncClientGroup(_Group):
@@ -289,56 +343,53 @@ class SyncClientGroup(_Group):
 
     def list_tools(self) -> list[Any]:
         """Lists all tools of all servers as `<server>_<tool>`. Raises McpError if two tools get one name."""
-        return _named("tool", self._tools())
+        tools: list[Any] = self._run(self._renamed("tool"))
+        return tools
 
     def list_resources(self) -> list[Any]:
         """Lists all resources of all servers, under their own URIs."""
-        return [resource for _, it in self._having("resources") for resource in it.list_resources()]
+        resources: list[Any] = self._run(self._items("resource"))
+        return resources
 
     def list_resource_templates(self) -> list[Any]:
         """Lists all templates of all servers."""
-        return [template for _, it in self._having("resources") for template in it.list_resource_templates()]
+        templates: list[Any] = self._run(self._items("resourceTemplate"))
+        return templates
 
     def list_prompts(self) -> list[Any]:
         """Lists all prompts of all servers as `<server>_<prompt>`. Raises McpError if two get one name."""
-        return _named("prompt", self._prompts())
+        prompts: list[Any] = self._run(self._renamed("prompt"))
+        return prompts
 
     def call_tool(self, name: str, arguments: Mapping[str, Any] | None = None, **options: Any) -> Any:
         """`SyncClient.call_tool` with `<server>_<tool>` as name. Raises the server's error if it is not connected."""
-        client, own_name = self._find("tool", name, self._tools)
+        client, own_name = self._run(self._find("tool", name))
         return client.call_tool(own_name, arguments, **options)
 
     def read_resource(self, uri: str, *, server: str | None = None) -> Any:
-        """Reads a resource from the named server, or else from the first one that has it.
+        """Reads a resource from the named server; by default from the first that lists the URI. If none does, servers
+        with a template that matches are tried first, then the others.
 
-        Raises ResourceNotFound, or the error of a server that refused it, if none has it.
+        Raises ResourceNotFound if no server has it; else the first other error of a server that was tried.
         """
-        if server is not None:
-            return self._one(server).read_resource(uri)
-        refusal: ProtocolError | None = None
-        for _, client in self._having("resources"):
-            try:
-                return client.read_resource(uri)
-            except ResourceNotFound:
-                continue
-            except ProtocolError as error:
-                # Some servers answer an unknown URI with another error.
-                refusal = refusal or error
-        raise refusal or ResourceNotFound(uri)
+        return self._run(self._read(uri, server))
 
     def get_prompt(self, name: str, arguments: Mapping[str, str] | None = None) -> Any:
         """`SyncClient.get_prompt` with `<server>_<prompt>` as name."""
-        client, own_name = self._find("prompt", name, self._prompts)
+        client, own_name = self._run(self._find("prompt", name))
         return client.get_prompt(own_name, arguments)
 
-    def _tools(self) -> list[tuple[str, list[Any]]]:
-        return [(name, it.list_tools()) for name, it in self._having("tools")]
+    def _run(self, steps: Steps) -> Any:
+        try:
+            calls = next(steps)
+            while True:
+                calls = steps.send([_outcome(call) for call in calls])
+        except StopIteration as end:
+            return end.value
 
-    def _prompts(self) -> list[tuple[str, list[Any]]]:
-        return [(name, it.list_prompts()) for name, it in self._having("prompts")]
 
-    def _find(self, kind: str, name: str, lists: Callable[[], Any]) -> tuple[Any, str]:
-        """Returns the client that has a tool or prompt, and its name there."""
-        fitting = self._fitting(name)
-        server, own_name = _home(kind, name, fitting, lists()) if len(fitting) > 1 else fitting[0]
-        return self._one(server), own_name
+def _outcome(call: Callable[[], Any]) -> Any:
+    try:
+        return call()
+    except McpError as error:
+        return error
