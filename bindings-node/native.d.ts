@@ -17,7 +17,7 @@ export declare class NativeClient {
   /** Cancels a request. */
   cancel(number: number): void
   /** Subscribes to a filter, as on the wire; the number identifies the subscription from then on. */
-  subscribe(number: number, filter: string, mayHaveMissed: boolean): void
+  subscribe(number: number, filter: string): void
   /** The reply to this number arrives when there is an event of the subscription to take. */
   awaitChange(number: number, subscription: number): void
   /** Returns `{"change": …}`, `{}` or `{"error": …}` at the end; null if there is no event yet. */
@@ -123,8 +123,6 @@ export declare class NativePlace {
   static checkHeaders(headers: string): void
   /** The server's name in errors. */
   get name(): string
-  /** True if the command is started again after it ended. */
-  get restarts(): boolean
 }
 
 /** The generated keys of one call's questions. */

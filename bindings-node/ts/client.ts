@@ -17,7 +17,6 @@ import type { Output, Schema } from "./model/types/schema.js";
 import { isObject } from "./model/values.js";
 import { checkCallOptions, checkClientOptions } from "./client/options.js";
 import { inputRequiredFromWire, rootsToWire } from "./client/questions.js";
-import { RestartingWire } from "./client/restart.js";
 import { toolResult } from "./client/result.js";
 import { Subscribing } from "./client/subscription.js";
 import { reach, type Reached } from "./client/target.js";
@@ -53,10 +52,10 @@ export class Client implements AsyncDisposable {
   /** The capabilities that the server declared. */
   readonly capabilities: Meta;
   readonly instructions: string | undefined;
-  readonly #wire: ClientWire | RestartingWire;
+  readonly #wire: ClientWire;
   readonly #reached: Reached;
 
-  private constructor(wire: ClientWire | RestartingWire, facts: Facts, reached: Reached) {
+  private constructor(wire: ClientWire, facts: Facts, reached: Reached) {
     this.#wire = wire;
     this.#reached = reached;
     this.server = facts.server;
@@ -83,13 +82,12 @@ export class Client implements AsyncDisposable {
     const settings = settingsOf(options, place);
     const reached = reach(target, place, options.headers);
     if (reached.ready) await keepAliveUntil(reached.ready);
-    const open = (): ClientWire => new ClientWire(options, reached.name, reached.isInMemory === true, (wake) => reached.open(settings, wake));
-    const wire = open();
+    const wire = new ClientWire(options, reached.name, reached.isInMemory === true, (wake) => reached.open(settings, wake));
     reached.onSend?.(() => wire.awaitDelivery());
     const failure = failureOf(reached);
     try {
       const facts = await wire.connect();
-      return new Client(reached.restarts ? new RestartingWire(wire, open, options) : wire, facts, reached);
+      return new Client(wire, facts, reached);
     } catch (error) {
       throw (await failure()) ?? error;
     }
@@ -362,12 +360,13 @@ function failureOf({ served, isInMemory }: Reached): () => Promise<unknown> {
 const NONE = {};
 
 function settingsOf(options: ClientOptions, place: string): string {
-  const { revision = "auto", timeoutMs, maxTimeoutMs, clientInfo, maxMessage, maxRounds, validate, roots } = options;
+  const { revision = "auto", retry = "safe", timeoutMs, maxTimeoutMs, clientInfo, maxMessage, maxRounds, validate, roots } = options;
   const asked = revision === "auto" ? undefined : typeof revision === "string" ? [revision] : revision;
   const { onLog: log, onListChanged: changed, onElicit: elicit, onSample: sample } = options;
   const callbacks = { log, changed, elicit, sample, roots };
   const settings = {
     revisions: asked,
+    retry: typeof retry === "string" ? retry : { ...retry, deadlineMs: withoutLimit(retry.deadlineMs) },
     timeoutMs: withoutLimit(timeoutMs),
     maxTimeoutMs: withoutLimit(maxTimeoutMs),
     clientInfo,

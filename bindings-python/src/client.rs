@@ -18,11 +18,9 @@ use gudgeon::{
         client_settings::ClientSettings,
         client_target::{Place, stream_target},
         options::Problem,
+        reconnecting::{Again, Notice, ReconnectingClient},
     },
-    client::{
-        Answerer, BoxFuture, CallOptions, Client, ClientBuilder, Event, Operation, Question,
-        SubscriptionSettings, refusal,
-    },
+    client::{Answerer, BoxFuture, ClientBuilder, Question, ServerIdentity, refusal},
     error::{Error, ErrorKind, Language},
     protocol::{Raw, Root, SubscriptionFilter, json},
 };
@@ -56,7 +54,7 @@ pub(crate) struct NativeClient {
 #[derive(Debug)]
 pub(crate) struct Connected {
     number: u64,
-    client: Mutex<Option<Client>>,
+    client: Mutex<Option<Arc<ReconnectingClient>>>,
     /// The mailbox for events that belong to no request.
     home: Mutex<Option<Arc<Letters>>>,
     calls: Mutex<HashMap<u64, AbortHandle>>,
@@ -88,12 +86,6 @@ impl NativePlace {
     fn name(&self) -> String {
         self.0.name()
     }
-
-    /// Whether the command is started again after it ended.
-    #[getter]
-    fn restarts(&self) -> bool {
-        self.0.restarts
-    }
 }
 
 #[pymethods]
@@ -120,13 +112,24 @@ impl NativeClient {
 
     /// The session id; legacy HTTP only.
     fn session_id(&self) -> Option<String> {
-        lock(&self.shared.client).as_ref().and_then(Client::session_id)
+        lock(&self.shared.client).as_ref().and_then(|it| it.current().session_id())
     }
 
     /// Connects to the server at a place. Returns the ticket.
     fn connect(&self, mailbox: &Mailbox, place: &NativePlace) -> PyResult<u64> {
         self.check_process()?;
-        self.open(mailbox, place.0.builder(&self.options))
+        let (place, settings) = (place.0.clone(), self.options.clone());
+        let shared = Arc::downgrade(&self.shared);
+        let reconnects = place.restarts;
+        let builder = move || {
+            let gone = || Error::new(ErrorKind::Cancelled, "the client was closed");
+            let shared = shared.upgrade().ok_or_else(gone)?;
+            let builder = place.builder(&settings)?;
+            Ok(shared.listen(builder, &settings, place.name(), reconnects))
+        };
+        let first = builder();
+        let again: Option<Again> = if reconnects { Some(Box::new(builder)) } else { None };
+        self.open(mailbox, first, again)
     }
 
     /// Connects to a server in memory. `stream` is one end of a socket pair, which is duplicated. Returns the ticket.
@@ -137,7 +140,10 @@ impl NativeClient {
             let _inside = runtime()?.enter();
             stream_target(stream, name)?
         };
-        self.open(mailbox, self.options.builder(target))
+        let name = target.to_string();
+        let builder = self.options.builder(target);
+        let builder = builder.map(|it| self.shared.listen(it, &self.options, name, false));
+        self.open(mailbox, builder, None)
     }
 
     /// Starts an operation: its name, its params, and its options. Returns the ticket.
@@ -152,7 +158,7 @@ impl NativeClient {
     ) -> PyResult<u64> {
         let client = self.client()?;
         let operation = operation(what, params).map_err(|it| raise(&it))?;
-        let mut options = client.options();
+        let mut options = client.current().options();
         if let Some(how) = how {
             apply_options(&mut options, how).map_err(|it| raise(&it))?;
         }
@@ -162,7 +168,7 @@ impl NativeClient {
             options.on_progress =
                 Some(Arc::new(move |step| letters.push(ticket, Content::Progress(step))));
         }
-        self.start_as(ticket, &mailbox.0, do_it(client, operation, options))
+        self.start_as(ticket, &mailbox.0, async move { client.call(operation, options).await })
     }
 
     /// Cancels a request: the server is notified, and nothing more arrives for this ticket.
@@ -176,15 +182,12 @@ impl NativeClient {
     }
 
     /// Subscribes to a filter, as on the wire. Returns the ticket, which identifies the subscription from then on.
-    #[pyo3(signature = (mailbox, filter, may_have_missed = false))]
-    fn subscribe(&self, mailbox: &Mailbox, filter: &[u8], may_have_missed: bool) -> PyResult<u64> {
+    fn subscribe(&self, mailbox: &Mailbox, filter: &[u8]) -> PyResult<u64> {
         let client = self.client()?;
         let filter: SubscriptionFilter = read(filter)?;
-        let timeout = client.options().timeout;
-        let settings = SubscriptionSettings { timeout, may_have_missed, ..Default::default() };
         let (ticket, shared) = (next(), Arc::clone(&self.shared));
         self.start_as(ticket, &mailbox.0, async move {
-            let subscription = client.subscribe_with(filter, settings).await?;
+            let subscription = client.subscribe(filter).await?;
             // Under the lock, so that what was cancelled leaves nothing behind.
             let calls = lock(&shared.calls);
             if calls.contains_key(&ticket) {
@@ -270,29 +273,32 @@ fn refused(problem: Problem) -> PyErr {
     raised(&Problem { message, is_range, shows_value }, String::new)
 }
 
-async fn do_it(
-    client: Client,
-    operation: Operation,
-    options: CallOptions,
-) -> Result<gudgeon::client::Reply, Error> {
-    client.call(operation, options).await
-}
-
 impl NativeClient {
-    fn open(&self, mailbox: &Mailbox, builder: Result<ClientBuilder, Error>) -> PyResult<u64> {
-        let builder = self.shared.listen(builder.map_err(|it| raise(&it))?, &self.options);
+    fn open(
+        &self,
+        mailbox: &Mailbox,
+        builder: Result<ClientBuilder, Error>,
+        again: Option<Again>,
+    ) -> PyResult<u64> {
+        let builder = builder.map_err(|it| raise(&it))?;
+        let (retry, told) = (self.options.retry(), Arc::downgrade(&self.shared));
+        let on_reconnected = move |it| {
+            if let Some(shared) = told.upgrade() {
+                shared.tell(Content::Notice(Notice::Reconnected(Box::new(it))));
+            }
+        };
         *lock(&self.shared.home) = Some(Arc::clone(&mailbox.0));
         remember(&self.shared);
         let shared = Arc::clone(&self.shared);
         self.start(&mailbox.0, async move {
-            let client = builder.connect().await?;
-            let identity = describe(&client);
+            let client = ReconnectingClient::connect(builder, again, retry, on_reconnected).await?;
+            let identity = describe(client.current().server());
             *lock(&shared.client) = Some(client);
             Ok(identity.into())
         })
     }
 
-    fn client(&self) -> PyResult<Client> {
+    fn client(&self) -> PyResult<Arc<ReconnectingClient>> {
         self.check_process()?;
         let client = lock(&self.shared.client).clone();
         client.ok_or_else(|| PyValueError::new_err("this client is not connected"))
@@ -353,11 +359,17 @@ impl Drop for NativeClient {
 
 impl Connected {
     /// Returns the client to close.
-    pub(crate) fn take(&self) -> Option<Client> {
+    pub(crate) fn take(&self) -> Option<Arc<ReconnectingClient>> {
         lock(&self.client).take()
     }
 
-    fn listen(self: &Arc<Self>, builder: ClientBuilder, options: &ClientSettings) -> ClientBuilder {
+    fn listen(
+        self: &Arc<Self>,
+        builder: ClientBuilder,
+        options: &ClientSettings,
+        target: String,
+        reconnects: bool,
+    ) -> ClientBuilder {
         let mut builder = builder;
         if options.has("elicit") {
             builder = builder.on_elicit_raw(self.asker("elicit"));
@@ -388,8 +400,9 @@ impl Connected {
         }
         let shared = Arc::downgrade(self);
         builder.on_event(move |event| {
-            if let (Some(shared), Some(content)) = (shared.upgrade(), content_of(event)) {
-                shared.tell(content);
+            let notice = Notice::of(event, &target, reconnects);
+            if let (Some(shared), Some(notice)) = (shared.upgrade(), notice) {
+                shared.tell(Content::Notice(notice));
             }
         })
     }
@@ -454,17 +467,8 @@ fn duplicate(fd: i32) -> std::io::Result<OwnedFd> {
     Ok(rustix::io::fcntl_dupfd_cloexec(fd, 3)?)
 }
 
-fn content_of(event: Event) -> Option<Content> {
-    match event {
-        Event::UrlDone(elicitation) => Some(Content::UrlDone(elicitation)),
-        Event::Renewed => Some(Content::Renewed),
-        Event::Closed(reason) => Some(Content::Lost(reason)),
-        _ => None,
-    }
-}
-
-fn describe(client: &Client) -> Raw {
-    let server = client.server();
+/// Returns the server's description of itself as JSON.
+pub(crate) fn describe(server: &ServerIdentity) -> Raw {
     let mut out = json::ObjectWriter::with_capacity(256);
     out.member("info", &server.info)
         .member("revision", server.spoken().name())

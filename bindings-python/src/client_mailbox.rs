@@ -8,13 +8,14 @@ use std::{
 };
 
 use gudgeon::{
+    bindings::reconnecting::Notice,
     client::{Progress, Reply},
     error::Error,
     protocol::Raw,
 };
 use pyo3::{prelude::*, types::PyBytes};
 
-use crate::{client_error::error_json, waker::Waker};
+use crate::{client::describe, client_error::error_json, waker::Waker};
 
 /// The maximum size of queued notifications, in bytes; beyond it they are dropped.
 const MAX_UNREAD: usize = 16 * 1024 * 1024;
@@ -39,12 +40,8 @@ pub(crate) enum Content {
     Log(Raw),
     /// The name of the list.
     Changed(&'static str),
-    /// An elicitation's id.
-    UrlDone(String),
-    /// The server lost the session, and a new one was opened.
-    Renewed,
-    /// The reason why the connection is closed.
-    Lost(String),
+    /// An event of the client as a whole.
+    Notice(Notice),
     /// A question that expects an answer with this number.
     Question {
         number: u64,
@@ -203,7 +200,7 @@ impl Letter {
         let text = match &self.content {
             Content::Progress(step) => step.message.as_ref().map_or(0, String::len),
             Content::Log(message) => message.get().len(),
-            Content::UrlDone(text) => text.len(),
+            Content::Notice(Notice::UrlDone(text)) => text.len(),
             _ => return 0,
         };
         text + ENVELOPE
@@ -226,9 +223,12 @@ impl Letter {
             }
             Content::Log(message) => ("log", to, bytes(&message)).into_pyobject(py),
             Content::Changed(list) => ("changed", to, list).into_pyobject(py),
-            Content::UrlDone(id) => ("url_done", to, id).into_pyobject(py),
-            Content::Renewed => ("renewed", to).into_pyobject(py),
-            Content::Lost(reason) => ("lost", to, reason).into_pyobject(py),
+            Content::Notice(Notice::UrlDone(id)) => ("url_done", to, id).into_pyobject(py),
+            Content::Notice(Notice::Reconnected(it)) => {
+                let server = it.server.as_ref().map(describe);
+                ("reconnected", to, server.as_ref().map(bytes)).into_pyobject(py)
+            }
+            Content::Notice(Notice::Lost(reason)) => ("lost", to, reason).into_pyobject(py),
             Content::Question { number, kind, params, key } => {
                 ("question", to, number, kind, bytes(&params), key).into_pyobject(py)
             }

@@ -33,8 +33,7 @@ def test_an_entry_of_a_hosts_configuration():
         "cwd": "/srv",
         "disabled": False,
     }
-    assert argv(entry) == ("npx", "-y", "thing") and not place_of(entry).restarts
-    assert place_of({**entry, "restart": True}).restarts
+    assert argv(entry) == ("npx", "-y", "thing")
 
 
 def test_a_command_keeps_its_secrets():

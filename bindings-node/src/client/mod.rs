@@ -21,8 +21,9 @@ use gudgeon::{
         client_settings::ClientSettings,
         client_target::{Place, stream_target},
         options::Problem,
+        reconnecting::{Again, Notice, ReconnectingClient, Retry},
     },
-    client::{self, Client, ClientBuilder, Reply, SubscriptionSettings, Target},
+    client::{self, ClientBuilder, Reply, Target},
     error::{Error, Language},
     protocol::{Root, SubscriptionFilter, json},
 };
@@ -51,7 +52,7 @@ pub struct NativeClient {
 struct Shared {
     queue: Arc<Queue>,
     questions: Arc<Questions>,
-    client: Mutex<Option<Client>>,
+    client: Mutex<Option<Arc<ReconnectingClient>>>,
     calls: Mutex<HashMap<u32, AbortHandle>>,
     subscriptions: Held,
 }
@@ -81,12 +82,6 @@ impl NativePlace {
     pub fn name(&self) -> String {
         self.0.name()
     }
-
-    /// True if the command is started again after it ended.
-    #[napi(getter, catch_unwind)]
-    pub fn restarts(&self) -> bool {
-        self.0.restarts
-    }
 }
 
 #[napi]
@@ -98,7 +93,7 @@ impl NativeClient {
         ts_args_type = "place: NativePlace, settings: string, wake: () => void"
     )]
     pub fn reach(place: &NativePlace, settings: String, wake: Wake<true>) -> napi::Result<Self> {
-        Self::open(|it| place.0.builder(it), &settings, wake, None)
+        Self::open(|it| place.0.builder(it), Some(&place.0), place.0.name(), &settings, wake)
     }
 
     /// Connects to the other end of a stream served in this process.
@@ -115,8 +110,8 @@ impl NativeClient {
     ) -> napi::Result<Self> {
         let peer = stream.take_peer_stream();
         let peer = peer.ok_or_else(|| misuse(Error::misuse("the stream's other end is gone")))?;
-        let target = in_memory(peer, name)?;
-        Self::open(|it| it.builder(target), &settings, wake, None)
+        let target = in_memory(peer, name.clone())?;
+        Self::open(|it| it.builder(target), None, name, &settings, wake)
     }
 
     /// Connects to the other end of a new stream, which `takePeer` returns.
@@ -127,14 +122,16 @@ impl NativeClient {
     )]
     pub fn open_stream(name: String, settings: String, wake: Wake<true>) -> napi::Result<Self> {
         let (ours, theirs) = UnixStream::pair().map_err(no_stream)?;
-        let target = in_memory(ours, name)?;
-        Self::open(|it| it.builder(target), &settings, wake, Some(theirs))
+        let target = in_memory(ours, name.clone())?;
+        let mut client = Self::open(|it| it.builder(target), None, name, &settings, wake)?;
+        client.peer = Some(theirs);
+        Ok(client)
     }
 
     /// The session id; legacy HTTP only.
     #[napi(catch_unwind)]
     pub fn session_id(&self) -> Option<String> {
-        lock(&self.shared.client).as_ref().and_then(Client::session_id)
+        lock(&self.shared.client).as_ref().and_then(|it| it.current().session_id())
     }
 
     /// Returns the next batch, or null if nothing waits.
@@ -156,7 +153,7 @@ impl NativeClient {
         let operation = operation(&what, params.as_bytes()).map_err(misuse)?;
         let client = self.client()?;
         let given = options;
-        let mut options = client.options();
+        let mut options = client.current().options();
         if let Some(given) = given {
             apply_options(&mut options, given.as_bytes()).map_err(misuse)?;
         }
@@ -178,20 +175,13 @@ impl NativeClient {
 
     /// Subscribes to a filter, as on the wire; the number identifies the subscription from then on.
     #[napi(catch_unwind)]
-    pub fn subscribe(
-        &self,
-        number: u32,
-        filter: String,
-        may_have_missed: bool,
-    ) -> napi::Result<()> {
+    pub fn subscribe(&self, number: u32, filter: String) -> napi::Result<()> {
         let filter: SubscriptionFilter = serde_json::from_str(&filter)
             .map_err(|it| misuse(Error::misuse(format!("the filter can't be read: {it}"))))?;
         let client = self.client()?;
-        let timeout = client.options().timeout;
-        let settings = SubscriptionSettings { timeout, may_have_missed, ..Default::default() };
         let shared = Arc::clone(&self.shared);
         self.shared.spawn(number, async move {
-            let subscription = client.subscribe_with(filter, settings).await?;
+            let subscription = client.subscribe(filter).await?;
             shared.subscriptions.keep(number, subscription);
             Ok(nothing())
         });
@@ -282,17 +272,28 @@ impl NativeClient {
 }
 
 impl NativeClient {
+    /// Connects in the background, to `place` again if it restarts. `name` is the server's name in errors.
     fn open(
         builder: impl FnOnce(&ClientSettings) -> Result<ClientBuilder, Error>,
+        place: Option<&Place>,
+        name: String,
         settings: &str,
         wake: Wake<true>,
-        peer: Option<UnixStream>,
     ) -> napi::Result<Self> {
         let settings = ClientSettings::parse(settings.as_bytes()).map_err(misuse)?;
         let builder = builder(&settings).map_err(misuse)?;
         let queue = Arc::new(Queue::new(wake));
         let questions = Questions::new(Arc::clone(&queue));
-        let builder = hooked(builder, &settings, &queue, &questions);
+        let place = place.filter(|it| it.restarts).cloned();
+        let (reconnects, retry) = (place.is_some(), settings.retry());
+        let (events, asked) = (Arc::clone(&queue), Arc::clone(&questions));
+        let hooked = move |it, settings: &ClientSettings| {
+            hooked(it, settings, &name, reconnects, &events, &asked)
+        };
+        let builder = hooked(builder, &settings);
+        let again = place.map(|place| -> Again {
+            Box::new(move || place.builder(&settings).map(|it| hooked(it, &settings)))
+        });
         let shared = Arc::new(Shared {
             queue,
             questions,
@@ -300,11 +301,11 @@ impl NativeClient {
             calls: Mutex::default(),
             subscriptions: Held::default(),
         });
-        connect(&shared, builder).map_err(no_runtime)?;
-        Ok(Self { shared, peer })
+        connect(&shared, builder, again, retry).map_err(no_runtime)?;
+        Ok(Self { shared, peer: None })
     }
 
-    fn client(&self) -> napi::Result<Client> {
+    fn client(&self) -> napi::Result<Arc<ReconnectingClient>> {
         let client = lock(&self.shared.client).clone();
         client.ok_or_else(|| misuse(Error::misuse("the client is closed")))
     }
@@ -343,11 +344,17 @@ impl Shared {
 fn hooked(
     mut builder: ClientBuilder,
     settings: &ClientSettings,
+    name: &str,
+    reconnects: bool,
     queue: &Arc<Queue>,
     questions: &Arc<Questions>,
 ) -> ClientBuilder {
-    let events = Arc::clone(queue);
-    builder = builder.on_event(move |event| events.event(&event));
+    let (events, name) = (Arc::clone(queue), name.to_owned());
+    builder = builder.on_event(move |event| {
+        if let Some(notice) = Notice::of(event, &name, reconnects) {
+            events.notice(&notice);
+        }
+    });
     if settings.has("log") {
         let logs = Arc::clone(queue);
         builder = builder.on_log(move |message| logs.log(&message));
@@ -368,20 +375,27 @@ fn hooked(
     builder
 }
 
-fn connect(shared: &Arc<Shared>, builder: ClientBuilder) -> io::Result<()> {
+fn connect(
+    shared: &Arc<Shared>,
+    builder: ClientBuilder,
+    again: Option<Again>,
+    retry: Retry,
+) -> io::Result<()> {
     let runtime = runtime()?;
     let connecting = Arc::clone(shared);
     let mut calls = lock(&shared.calls);
     let task = runtime.spawn(async move {
-        let outcome = builder.connect().await;
+        let queue = Arc::clone(&connecting.queue);
+        let on_reconnected = move |it| queue.notice(&Notice::Reconnected(Box::new(it)));
+        let outcome = ReconnectingClient::connect(builder, again, retry, on_reconnected).await;
         if lock(&connecting.calls).remove(&CONNECT).is_none() {
             return;
         }
         match outcome {
             Ok(client) => {
-                let server = client.server().clone();
+                let current = client.current();
                 *lock(&connecting.client) = Some(client);
-                connecting.queue.connected(&server);
+                connecting.queue.connected(current.server());
             }
             Err(error) => connecting.queue.reply(CONNECT, Err(error)),
         }

@@ -7,7 +7,8 @@
 use std::{collections::VecDeque, sync::Mutex};
 
 use gudgeon::{
-    client::{Event, ListKind, LogMessage, Progress, Question, Reply, ServerIdentity, describe},
+    bindings::reconnecting::{Notice, Reconnected},
+    client::{ListKind, LogMessage, Progress, Question, Reply, ServerIdentity, describe},
     error::Error,
     protocol::json::{self, ObjectWriter},
 };
@@ -141,16 +142,24 @@ impl Queue {
         });
     }
 
-    pub(super) fn event(&self, event: &Event) {
-        match event {
-            // Delivered by other hooks and to subscriptions; vendor notifications are dropped.
-            Event::Log(_)
-            | Event::ListChanged(_)
-            | Event::ResourceUpdated(_)
-            | Event::Notified { .. } => (),
-            Event::UrlDone(elicitation) => self.push_strings("urlDone", &[elicitation]),
-            Event::Renewed => self.push_strings("renewed", &[]),
-            Event::Closed(reason) => self.push(|entry| {
+    pub(super) fn notice(&self, notice: &Notice) {
+        match notice {
+            Notice::UrlDone(elicitation) => self.push_unasked(|entry| {
+                entry.push_str("\"urlDone\",");
+                json::push_string(entry, elicitation);
+            }),
+            Notice::Reconnected(it) => {
+                let Reconnected { attempt, reason, .. } = &**it;
+                self.push_unasked(|entry| {
+                    let mut event = ObjectWriter::with_capacity(128);
+                    event
+                        .member("attempt", attempt)
+                        .raw("reason", &describe(reason, &reason.message));
+                    entry.push_str("\"reconnected\",");
+                    entry.push_str(&event.finish());
+                });
+            }
+            Notice::Lost(reason) => self.push(|entry| {
                 entry.push_str("\"closed\",");
                 json::push_string(entry, reason);
             }),
@@ -182,16 +191,6 @@ impl Queue {
             if let Some(key) = &question.key {
                 entry.push(',');
                 json::push_string(entry, key);
-            }
-        });
-    }
-
-    fn push_strings(&self, what: &str, values: &[&str]) {
-        self.push_unasked(|entry| {
-            json::push_string(entry, what);
-            for value in values {
-                entry.push(',');
-                json::push_string(entry, value);
             }
         });
     }

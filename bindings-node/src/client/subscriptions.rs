@@ -7,17 +7,18 @@ use std::{
 };
 
 use gudgeon::{
-    client::{Change, Subscription, describe},
+    bindings::reconnecting::ReconnectingSubscription,
+    client::{Change, describe},
     protocol::json::ObjectWriter,
 };
 
 use crate::shared::lock;
 
 #[derive(Debug, Default)]
-pub(super) struct Held(Mutex<HashMap<u32, Arc<Subscription>>>);
+pub(super) struct Held(Mutex<HashMap<u32, Arc<ReconnectingSubscription>>>);
 
 impl Held {
-    pub(super) fn keep(&self, number: u32, subscription: Subscription) {
+    pub(super) fn keep(&self, number: u32, subscription: ReconnectingSubscription) {
         lock(&self.0).insert(number, Arc::new(subscription));
     }
 

@@ -1,12 +1,8 @@
 import { refuseUnknown } from "../model/checks.js";
 import { display } from "../model/display.js";
-import { ConnectionLost } from "../model/errors.js";
 import type { Change, Subscription } from "../model/types/client.js";
 import { errorOf } from "./errors.js";
 import type { Listening, Taken } from "./wire.js";
-
-/** The time that a restarted server must run before it is restarted again. */
-const MIN_LIFE_MS = 1_000;
 
 /** The changes that a subscription asks for. */
 export interface Wanted {
@@ -18,8 +14,7 @@ export interface Wanted {
 
 /** The part of the client's wire that opens subscriptions. */
 interface Wire {
-  readonly restarts: boolean;
-  subscribe(filter: Readonly<Record<string, unknown>>, mayHaveMissed: boolean): Promise<Listening>;
+  subscribe(filter: Readonly<Record<string, unknown>>): Promise<Listening>;
 }
 
 /** An iterator over the changes that a server reports. The native half queues changes until they are taken. */
@@ -28,7 +23,6 @@ export class Subscribing implements Subscription {
   readonly #filter: Readonly<Record<string, unknown>>;
   #listening: Promise<Listening> | undefined;
   #isOver = false;
-  #since = -Infinity;
 
   /** Begins with `open()` or the first `next()`. */
   constructor(wire: Wire, wanted: Wanted) {
@@ -59,25 +53,15 @@ export class Subscribing implements Subscription {
 
   async next(): Promise<IteratorResult<Change, undefined>> {
     while (!this.#isOver) {
-      const listening = await this.#opened();
-      try {
-        const value = await this.#take(listening);
-        if (value !== undefined) return { done: false, value };
-        this.#isOver = true;
-      } catch (error) {
-        // Without this limit, a server that always ends at once would be restarted without end.
-        const isQuick = performance.now() - this.#since < MIN_LIFE_MS;
-        if (!(error instanceof ConnectionLost) || !this.#wire.restarts || isQuick) return this.#settled(Promise.reject(error));
-        this.#listening = this.#wire.subscribe(this.#filter, true);
-        await this.#settled(this.#listening);
-        this.#since = performance.now();
-      }
+      const value = await this.#settled(this.#take(await this.#opened()));
+      if (value !== undefined) return { done: false, value };
+      this.#isOver = true;
     }
     return { done: true, value: undefined };
   }
 
   #opened(): Promise<Listening> {
-    return this.#settled((this.#listening ??= this.#wire.subscribe(this.#filter, false)));
+    return this.#settled((this.#listening ??= this.#wire.subscribe(this.#filter)));
   }
 
   /** Ends the iteration with an error. */

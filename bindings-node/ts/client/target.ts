@@ -16,8 +16,6 @@ export interface Reached {
   open(settings: string, wake: () => void): NativeClient;
   /** True if both ends are in this process: an idle connection does not keep it alive. */
   readonly isInMemory?: boolean;
-  /** True if the server may be restarted after the connection was lost. */
-  readonly restarts?: boolean;
   /** Resolves when the connection can be opened. */
   readonly ready?: Promise<void>;
   /** Adds a function that is called when a server in this process may send messages that answer no request. */
@@ -63,7 +61,6 @@ function remote(given: unknown, place: string, headers: string): Reached {
   const read = checked(place, () => new (native().NativePlace)(json, headers));
   return {
     name: read.name,
-    restarts: read.restarts,
     open: (settings, wake) => checked(place, () => native().NativeClient.reach(read, settings, wake)),
   };
 }

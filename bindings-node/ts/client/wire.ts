@@ -27,7 +27,7 @@ type ServerEvent =
   | readonly ["log", { level: LogLevel; logger?: string; data: unknown }]
   | readonly ["changed", "tools" | "resources" | "prompts"]
   | readonly ["urlDone", elicitation: string]
-  | readonly ["renewed"]
+  | readonly ["reconnected", { attempt: number; reason: ReportedError }]
   | readonly ["ask", number: number, what: Asked, params: Wire, key?: string]
   | readonly ["closed", reason: string];
 
@@ -108,13 +108,6 @@ export class ClientWire {
     if (!isInMemory) this.#alive.hold();
   }
 
-  get isOpen(): boolean {
-    return this.#reason === undefined;
-  }
-
-  /** True if a lost connection is opened again. */
-  readonly restarts = false;
-
   get sessionId(): string | undefined {
     return this.#native.sessionId() ?? undefined;
   }
@@ -145,10 +138,10 @@ export class ClientWire {
   }
 
   /** Subscribes to the changes that the filter names, in the wire's form. */
-  async subscribe(filter: Wire, mayHaveMissed: boolean): Promise<Listening> {
+  async subscribe(filter: Wire): Promise<Listening> {
     if (this.#reason !== undefined) throw this.#lost(this.#reason);
     const json = toJson(filter, "subscribe()");
-    const number = await this.#outcome((it) => this.#native.subscribe(it, json, mayHaveMissed));
+    const number = await this.#outcome((it) => this.#native.subscribe(it, json));
     return {
       take: () => {
         const taken = this.#native.takeChange(number);
@@ -239,11 +232,6 @@ export class ClientWire {
     };
   }
 
-  /** The reason that the connection is closed; undefined while it is open. */
-  lost(): ConnectionLost {
-    return this.#lost(this.#reason ?? "the client is connected");
-  }
-
   #lost(reason: string): ConnectionLost {
     const hint = "call Client.connect() for a new client";
     return new ConnectionLost(`${this.#target}: ${reason}`, { target: this.#target, phase: "call", hint });
@@ -282,10 +270,9 @@ export class ClientWire {
         return notifyCallback(this.#logger, "onListChanged", this.#options.onListChanged, entry[1]);
       case "urlDone":
         return notifyCallback(this.#logger, "onUrlDone", this.#options.onUrlDone, entry[1]);
-      case "renewed": {
-        const why = `${this.#target}: the server did not know the session any more, so a new one was begun`;
-        const reason = new ConnectionLost(why, { target: this.#target, phase: "call" });
-        return notifyCallback(this.#logger, "onReconnect", this.#options.onReconnect, { attempt: 1, reason });
+      case "reconnected": {
+        const { attempt, reason } = entry[1];
+        return notifyCallback(this.#logger, "onReconnect", this.#options.onReconnect, { attempt, reason: errorOf(reason) });
       }
       case "ask":
         return void this.#answer(entry[1], entry[2], entry[3], entry[4]);

@@ -192,7 +192,7 @@ class Client:
         """
         Returns an error as JSON if they can't be set.
         """
-    def subscribe(self, /, mailbox: Mailbox, filter: bytes, may_have_missed: bool = False) -> int:
+    def subscribe(self, /, mailbox: Mailbox, filter: bytes) -> int:
         """
         Subscribes to a filter, as on the wire. Returns the ticket, which identifies the subscription from then on.
         """
@@ -369,11 +369,6 @@ class Place:
     def name(self, /) -> str:
         """
         The server's name in errors.
-        """
-    @property
-    def restarts(self, /) -> bool:
-        """
-        Whether the command is started again after it ended.
         """
 
 @final

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Deserializer};
 
-use super::client_operation::parse;
+use super::{client_operation::parse, reconnecting::Retry};
 use crate::{
     client::{Client, ClientBuilder, Target},
     error::Error,
@@ -29,6 +29,8 @@ pub struct ClientSettings {
     max_rounds: Option<usize>,
     #[serde(default)]
     validate: bool,
+    #[serde(default)]
+    retry: Retry,
     /// The registered callbacks.
     #[serde(default)]
     callbacks: Vec<String>,
@@ -65,6 +67,11 @@ impl ClientSettings {
             builder = builder.max_rounds(rounds);
         }
         Ok(builder)
+    }
+
+    /// Returns the limits for repeating requests.
+    pub fn retry(&self) -> Retry {
+        self.retry
     }
 
     /// Returns `true` if the callback is registered.

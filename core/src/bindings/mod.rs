@@ -9,5 +9,6 @@ pub mod faulty_link;
 pub mod http_options;
 pub mod logs;
 pub mod options;
+pub mod reconnecting;
 pub mod unknown_name;
 pub mod waiting;

@@ -208,6 +208,12 @@ impl Connection {
         outcome?
     }
 
+    /// Returns whether the connection is open.
+    #[cfg(feature = "bindings")]
+    pub(super) fn is_up(&self) -> bool {
+        *self.is_up.borrow()
+    }
+
     /// Waits until the connection is lost or closed. From then on every request fails with the reason.
     pub(super) async fn gone(&self) {
         let mut is_up = self.is_up.clone();

@@ -122,6 +122,12 @@ impl Client {
         self.inner.connection.session_id()
     }
 
+    /// Returns whether the connection is open.
+    #[cfg(feature = "bindings")]
+    pub(crate) fn is_connected(&self) -> bool {
+        self.inner.connection.is_up()
+    }
+
     /// Returns the default options of [`Self::call`].
     pub fn options(&self) -> CallOptions {
         self.inner.options.clone()

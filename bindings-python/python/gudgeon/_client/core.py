@@ -19,7 +19,7 @@ from .options import Options, how, roots_of
 from .read import read_page, read_prompt, read_resource, read_tool, reader, typed
 from .targets import InMemory, Wire, place_of
 
-Steps = Generator["Ask | Sleep | Notify", Any, Any]
+Steps = Generator["Ask", Any, Any]
 
 
 class Ask:
@@ -33,22 +33,13 @@ class Ask:
 
 
 class Notify:
-    """A step that calls a callback."""
+    """A callback to call."""
 
     __slots__ = ("callback", "value")
 
     def __init__(self, callback: Callable[..., Any], value: Any) -> None:
         self.callback = callback
         self.value = value
-
-
-class Sleep:
-    """A step that pauses for a number of seconds."""
-
-    __slots__ = ("seconds",)
-
-    def __init__(self, seconds: float) -> None:
-        self.seconds = seconds
 
 
 class Core:
@@ -62,15 +53,10 @@ class Core:
         self.place = place_of(target, options.given.get("headers"))
         self.native = Client(options.to_json())
         self.number: int = self.native.number
-        self.restarts = isinstance(self.place, Place) and self.place.restarts
         self._process = os.getpid()
         self.identity: dict[str, Any] | None = None
         self.lost: str | None = None
         self.stranded: str | None = None
-        self._reconnecting = False
-        self._roots: Sequence[Any] | None = None
-        self._log_level: str | None = None
-        self._repeatable: frozenset[str] = frozenset()
 
     # ── the connection ──────────────────────────────────────────────────────────────────────────────
 
@@ -110,7 +96,7 @@ class Core:
 
     def is_lost(self) -> bool:
         """Returns whether the connection is lost and is not made anew automatically."""
-        return self.lost is not None and not self.restarts
+        return self.lost is not None
 
     def declared(self, name: str) -> Any:
         """Returns a member of what the server declared. Raises McpError before the client is connected."""
@@ -137,15 +123,12 @@ class Core:
     # ── operations ──────────────────────────────────────────────────────────────────────────────────
 
     def list_all(self, kind: str) -> Steps:
-        event = yield from self._do(_list(kind), {}, repeat=True)
+        event = yield from self._do(_list(kind), {})
         read = reader(kind)
-        items = read_page(self, kind, lambda: [read(item) for item in decode(event[2])])
-        if kind == "tools":
-            self._repeatable = frozenset(tool.name for tool in items if _is_repeatable(tool))
-        return items
+        return read_page(self, kind, lambda: [read(item) for item in decode(event[2])])
 
     def list_page(self, kind: str, cursor: str | None) -> Steps:
-        event = yield from self._do(f"{_list(kind)}Page", {"cursor": cursor}, repeat=True)
+        event = yield from self._do(f"{_list(kind)}Page", {"cursor": cursor})
         read = reader(kind)
 
         def page() -> Page[Any]:
@@ -156,7 +139,7 @@ class Core:
 
     def call_tool(self, name: str, arguments: Mapping[str, Any] | None, returns: Any, options: dict[str, Any]) -> Steps:
         params = {"name": name, "arguments": _object("arguments", arguments)}
-        event = yield from self._do("callTool", params, options, repeat=name in self._repeatable)
+        event = yield from self._do("callTool", params, options)
         result = read_tool(self, name, event)
         return result if returns is ... or result.is_error else typed(self, name, event, returns)
 
@@ -181,12 +164,12 @@ class Core:
 
     def read_resource(self, uri: str, variables: Mapping[str, Any] | None, timeout: Any) -> Steps:
         params = {"uri": uri, "variables": _object("variables", variables)}
-        event = yield from self._do("readResource", params, _limit(timeout), repeat=True)
+        event = yield from self._do("readResource", params, _limit(timeout))
         return read_resource(self, event)
 
     def get_prompt(self, name: str, arguments: Mapping[str, str] | None, timeout: Any) -> Steps:
         params = {"name": name, "arguments": _object("arguments", arguments)}
-        event = yield from self._do("getPrompt", params, _limit(timeout), repeat=True)
+        event = yield from self._do("getPrompt", params, _limit(timeout))
         return read_prompt(self, event)
 
     def complete(self, target: str, argument: str, value: str, arguments: Mapping[str, str] | None) -> Steps:
@@ -196,11 +179,10 @@ class Core:
             "value": value,
             "arguments": _object("arguments", arguments),
         }
-        event = yield from self._do("complete", params, repeat=True)
+        event = yield from self._do("complete", params)
         return read_page(self, "completion", lambda: Completion.from_dict(decode(event[2])["completion"]))
 
     def set_log_level(self, level: str) -> Steps:
-        self._log_level = level
         yield from self._do("setLogLevel", {"level": level})
 
     def set_roots(self, roots: Sequence[Any]) -> None:
@@ -209,11 +191,10 @@ class Core:
         refused = self.native.set_roots(encode(wire))
         if refused is not None:
             raise error_of(decode(refused))
-        self._roots = wire
 
     def ping(self) -> Steps:
         start = time.perf_counter()
-        yield from self._do("ping", {}, repeat=True)
+        yield from self._do("ping", {})
         return time.perf_counter() - start
 
     def request(self, method: str, params: Mapping[str, Any] | None, timeout: Any) -> Steps:
@@ -225,66 +206,28 @@ class Core:
         self._check_open()
         self.native.notify(method, encode(_object("params", params) or {}, "the params"))
 
-    def subscribe(self, filter: bytes, may_have_missed: bool) -> Steps:
+    def subscribe(self, filter: bytes) -> Steps:
         """Subscribes; returns the number of the new subscription."""
         self._check_open()
         tickets: list[int] = []
 
         def start(mailbox: Any) -> int:
-            tickets.append(self.native.subscribe(mailbox, filter, may_have_missed))
+            tickets.append(self.native.subscribe(mailbox, filter))
             return tickets[-1]
 
-        yield from self._ask(Ask(start), repeat=True)
+        yield Ask(start)
         return tickets[-1]
 
-    # ── a request, and what is done when the server is lost ─────────────────────────────────────────
-
-    def _do(
-        self, what: str, params: Mapping[str, Any], options: dict[str, Any] | None = None, *, repeat: bool = False
-    ) -> Steps:
+    def _do(self, what: str, params: Mapping[str, Any], options: dict[str, Any] | None = None) -> Steps:
         self._check_open()
         special = how(options or {})
         on_progress = (options or {}).get("on_progress") or self.options.callbacks.get("progress")
         text = encode(params, "the request")
-        ask = Ask(lambda mailbox: self.native.call(mailbox, what, text, special, on_progress is not None), on_progress)
-        return (yield from self._ask(ask, repeat=repeat))
-
-    def _ask(self, ask: Ask, *, repeat: bool) -> Steps:
-        if not self.restarts:
-            return (yield ask)
-        retry = self.options.retry
-        attempts = 1 if retry is None or (retry.only_safe and not repeat) else retry.attempts
-        deadline = time.monotonic() + (retry.deadline if retry is not None else 0)
-        for attempt in range(attempts):
-            if self.lost is not None:
-                yield from self._reconnect()
-            try:
-                return (yield ask)
-            except ConnectionLost as error:
-                self.lost = self.lost or error.message
-                if attempt + 1 == attempts or time.monotonic() >= deadline:
-                    raise
-        raise AssertionError("the last attempt returns or raises")
-
-    def _reconnect(self) -> Steps:
-        """Starts the server anew; concurrent calls wait for it."""
-        while self._reconnecting:
-            yield Sleep(0.02)
-        if self.lost is None:
-            return
-        self._reconnecting = True
-        try:
-            yield Ask(self.native.close)
-            yield from self.connect()
-        finally:
-            self._reconnecting = False
-        if self._roots is not None:
-            self.set_roots(self._roots)
-        if self._log_level is not None:
-            yield from self._do("setLogLevel", {"level": self._log_level})
-        hook = self.options.callbacks.get("reconnect")
-        if hook is not None:
-            yield Notify(hook, self.declared("info"))
+        return (
+            yield Ask(
+                lambda mailbox: self.native.call(mailbox, what, text, special, on_progress is not None), on_progress
+            )
+        )
 
     # ── what the server tells unasked ───────────────────────────────────────────────────────────────
 
@@ -299,8 +242,11 @@ class Core:
             return Notify(callbacks["log"], LogMessage.from_dict(decode(event[2])))
         elif what == "url_done" and "url_done" in callbacks:
             return Notify(callbacks["url_done"], event[2])
-        elif what == "renewed" and "reconnect" in callbacks:
-            return Notify(callbacks["reconnect"], self.declared("info"))
+        elif what == "reconnected" and self.identity is not None:
+            if event[2] is not None:
+                self.identity = decode(event[2])
+            if "reconnect" in callbacks:
+                return Notify(callbacks["reconnect"], self.declared("info"))
         return None
 
 
@@ -337,8 +283,3 @@ def _object(what: str, value: Mapping[str, Any] | None) -> Any:
     if not isinstance(plain, dict):
         raise TypeError(f"{what} is a mapping, not {value!r}")
     return plain
-
-
-def _is_repeatable(tool: Any) -> bool:
-    notes = tool.annotations
-    return notes is not None and bool(notes.read_only or notes.idempotent)

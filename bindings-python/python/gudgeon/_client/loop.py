@@ -9,7 +9,7 @@ from weakref import WeakValueDictionary
 
 from .._model.frames import from_here
 from .._model.json import encode
-from .core import Ask, Core, Sleep, Steps, answer_of, progress_of
+from .core import Ask, Core, Steps, answer_of, progress_of
 from .errors import refusal_of
 from .exit import log_failure
 
@@ -67,14 +67,8 @@ class LoopQueue:
         try:
             step = next(steps)
             while True:
-                value = None
                 try:
-                    if isinstance(step, Ask):
-                        value = await self._ask(core, step)
-                    elif isinstance(step, Sleep):
-                        await asyncio.sleep(step.seconds)
-                    else:
-                        self._notify(step.callback, step.value)
+                    value = await self._ask(core, step)
                 except BaseException as error:
                     step = steps.throw(error)
                 else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -82,6 +83,7 @@ class Options:
             {
                 **declared,
                 "revisions": self.revisions,
+                "retry": self.retry,
                 "roots": self.roots,
                 "callbacks": sorted(self.callbacks),
             }
@@ -143,11 +145,11 @@ def _revisions(wanted: Any) -> list[str] | None:
     return names
 
 
-def _retry(wanted: Any) -> Retry | None:
-    if wanted == "never":
-        return None
-    if wanted == "safe":
-        return Retry()
-    if isinstance(wanted, Retry):
+def _retry(wanted: Any) -> Any:
+    """Returns the limits as the native half reads them."""
+    if wanted in ("safe", "never"):
         return wanted
+    if isinstance(wanted, Retry):
+        deadline = None if wanted.deadline == math.inf else wanted.deadline * 1000
+        return {"attempts": wanted.attempts, "deadlineMs": deadline, "onlySafe": bool(wanted.only_safe)}
     raise ValueError(f'retry= is "safe", "never" or a Retry, not {wanted!r}')

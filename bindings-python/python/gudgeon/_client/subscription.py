@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import time
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -11,12 +9,10 @@ from typing import Any
 from msgspec.json import decode
 
 from .._model.json import encode
-from ..errors import ConnectionLost
 from ..types import Change
 from .core import Ask, Core, Steps
 from .errors import error_of
 
-MIN_LIFE = 1.0  # seconds that a server which was started again must last to be started once more
 _LISTS = ("tools", "prompts", "resources")
 
 
@@ -37,11 +33,9 @@ class Subscribing:
         self._filter = encode(filter)
         self._core = core
         self._number: int | None = None
-        self._since = -math.inf
 
-    def _open(self, *, again: bool = False) -> Steps:
-        """Subscribes; with `again`, everything counts as changed, because changes may have been missed."""
-        self._number = yield from self._core.subscribe(self._filter, again)
+    def _open(self) -> Steps:
+        self._number = yield from self._core.subscribe(self._filter)
 
     def _close(self) -> None:
         if self._number is not None:
@@ -65,15 +59,7 @@ class Subscribing:
             if kind == "end":
                 return None
             if kind == "failed":
-                error = error_of(decode(value))
-                # Otherwise a server that ends at once would be restarted forever.
-                is_quick = time.monotonic() - self._since < MIN_LIFE
-                if not isinstance(error, ConnectionLost) or not core.restarts or not core.is_open() or is_quick:
-                    raise error
-                self._close()
-                yield from self._open(again=True)
-                self._since = time.monotonic()
-                continue
+                raise error_of(decode(value))
             return Change(kind=kind, uri=value)
 
 

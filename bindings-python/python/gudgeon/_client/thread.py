@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any
 
 from .._model.frames import from_here
 from .._model.json import encode
 from ..errors import ProtocolError
-from .core import Ask, Core, Notify, Sleep, Steps, answer_of, progress_of
+from .core import Ask, Core, Steps, answer_of, progress_of
 from .errors import refusal_of
 from .exit import log_failure
 
@@ -32,14 +31,11 @@ class ThreadQueue:
 
     def run(self, steps: Steps) -> Any:
         """Runs the steps of an operation."""
-        if self.core.restarts:
-            # The server may have ended since the last call: then it is started again before this one.
-            self.wait(0)
         try:
             step = next(steps)
             while True:
                 try:
-                    value = self._step(step)
+                    value = self._ask(step)
                 except BaseException as error:
                     step = steps.throw(error)
                 else:
@@ -53,13 +49,6 @@ class ThreadQueue:
         """Waits for a notification of the server."""
         for event in self.mailbox.wait(0, seconds):
             self._deliver(event)
-
-    def _step(self, step: Ask | Sleep | Notify) -> Any:
-        if isinstance(step, Ask):
-            return self._ask(step)
-        if isinstance(step, Sleep):
-            return time.sleep(step.seconds)
-        return self._notify(step.callback, step.value)
 
     def _ask(self, ask: Ask) -> Any:
         ticket = ask.start(self.mailbox)
