@@ -60,7 +60,7 @@ impl Lines {
 pub(super) fn limit<H>(result_builder: &ResultBuilder<H>) -> Option<(String, usize)> {
     match result_builder {
         ResultBuilder::Tool(component) => {
-            component.concurrency.map(|limit| (component.tool.name.clone(), limit))
+            component.options.concurrency.map(|limit| (component.tool.name.clone(), limit))
         }
         _ => None,
     }

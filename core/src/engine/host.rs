@@ -40,6 +40,7 @@ pub enum HostReply {
 
 impl HostReply {
     /// Reads what the host's visibility filter returned: a JSON list of booleans.
+    #[doc(hidden)] // For the drivers and the language bindings.
     pub fn visible(outcome: Result<Reply, Failure>) -> Self {
         let answers = match outcome {
             Ok(Reply::Json(text) | Reply::Result(text) | Reply::Parts(text)) => {

@@ -174,6 +174,7 @@ impl<H: Clone> Service<H> {
     }
 
     /// Requests that are read and not yet answered: a shell stops reading while there are too many.
+    #[doc(hidden)] // For the drivers and the language bindings.
     pub fn in_flight(&self) -> usize {
         self.peer.machine.in_flight()
     }
@@ -184,6 +185,7 @@ impl<H: Clone> Service<H> {
     }
 
     /// The number and bytes of all calls.
+    #[doc(hidden)] // For the drivers and the language bindings.
     pub fn load(&self) -> super::Load {
         self.engine.load()
     }

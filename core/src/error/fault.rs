@@ -53,6 +53,7 @@ pub enum FaultKind {
 
 impl Fault {
     /// Creates a fault without data.
+    #[doc(hidden)] // For the drivers and the language bindings.
     pub fn new(kind: FaultKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), data: None }
     }

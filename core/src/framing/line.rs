@@ -63,7 +63,8 @@ impl LineDecoder {
     }
 
     /// Returns the number of buffered bytes of an incomplete line.
-    pub fn held(&self) -> usize {
+    #[cfg(test)]
+    fn held(&self) -> usize {
         if self.spent { 0 } else { self.held.len() }
     }
 

@@ -128,12 +128,14 @@ impl Admission {
     }
 
     /// Returns the maximum size of a body, in bytes.
+    #[doc(hidden)] // For the drivers and the language bindings.
     pub fn max_body(&self) -> usize {
         self.0.config.max_body
     }
 
     /// Returns the answer to a request that is refused for another reason. A request whose host or origin is not allowed gets
     /// the answer that says so.
+    #[doc(hidden)] // For the drivers and the language bindings.
     pub fn refuse(&self, head: &Parts, refused: &Refused) -> Part {
         if let Err(refusal) = self.0.guard.check(head) {
             return forbidden(refusal);
@@ -244,6 +246,7 @@ impl Admission {
 
 impl AdmittedHead {
     /// Returns the maximum size of the body, in bytes.
+    #[doc(hidden)] // For the drivers and the language bindings.
     pub fn max_body(&self) -> usize {
         self.admission.max_body()
     }

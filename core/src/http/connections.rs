@@ -48,12 +48,14 @@ impl<H: Clone> Endpoint<H> {
     }
 
     /// Returns whether all requests of this connection are answered.
+    #[doc(hidden)] // For the drivers and the language bindings.
     pub fn has_answered(&self, id: ConnectionId) -> bool {
         self.connections.get(&id).is_none_or(|it| it.is_idle())
     }
 
     /// Returns whether no more messages of this connection should be read: so much is unanswered, and its share of that is
     /// not less than others'. Who asks for little is heard beside one who asks for all.
+    #[doc(hidden)] // For the drivers and the language bindings.
     pub fn is_full_for(&self, id: ConnectionId) -> bool {
         let Some(connection) = self.connections.get(&id).filter(|_| self.is_full()) else {
             return false;

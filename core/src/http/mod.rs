@@ -291,6 +291,7 @@ impl<H: Clone> Endpoint<H> {
     }
 
     /// Returns whether so much is unanswered, by count or by bytes, that no more messages should be read.
+    #[doc(hidden)] // For the drivers and the language bindings.
     pub fn is_full(&self) -> bool {
         let limit = self.config.max_in_flight;
         // Who waits for a client's answer would wait for ever if that were not read.
@@ -309,11 +310,13 @@ impl<H: Clone> Endpoint<H> {
     }
 
     /// The number and bytes of all calls.
+    #[doc(hidden)] // For the drivers and the language bindings.
     pub fn load(&self) -> Load {
         self.engine.load()
     }
 
     /// Returns whether nothing of any call is kept. Subscriptions are not calls: their handler has ended.
+    #[doc(hidden)] // For the drivers and the language bindings.
     pub fn keeps_no_call(&self) -> bool {
         self.engine.is_empty()
     }

@@ -39,6 +39,7 @@ pub(super) struct HttpRequest {
 
 impl<H: Clone> Endpoint<H> {
     /// Checks whether a request may open a message connection here. Fails with the answer to it.
+    #[doc(hidden)] // For the drivers and the language bindings.
     pub fn admit_upgrade(&self, head: &Parts) -> Result<(), Part> {
         self.admission.upgrade(head)?;
         let message = match self.is_closing {

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::{
     error::Error,
-    protocol::{Raw, json},
+    protocol::{CacheScope, Raw, json},
 };
 
 /// A tool, resource, template or prompt registered with a server.
@@ -37,6 +37,16 @@ pub struct ComponentOptions {
     pub timeout: Option<Duration>,
     /// `true` if the visibility filter decides who sees the component; otherwise everyone does.
     pub is_guarded: bool,
+    /// The maximum number of concurrent calls of a tool; suspended calls do not count.
+    pub concurrency: Option<usize>,
+    /// `true` if a tool's handler must not be run again from its start after the client answers.
+    pub forbids_replay: bool,
+    /// The time that clients may cache what they read from a resource.
+    pub cache_ttl: Duration,
+    /// The scope of such caches; `None`: public, or private if the caller can be identified.
+    pub cache_scope: Option<CacheScope>,
+    /// The time that the server caches what is read from a resource, per URI and principal.
+    pub keep: Option<Duration>,
 }
 
 /// New values of members, by their names in the JSON of the newest revision.

@@ -5,8 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, de::DeserializeOwned};
 
 use super::{
-    ComponentOptions, Components, List, ReadHint, RegisteredPrompt, RegisteredResource,
-    RegisteredTemplate, RegisteredTool, RoundLimits, ServerFacts,
+    ComponentOptions, Components, Definition, List, RegisteredTool, RoundLimits, ServerFacts,
 };
 use crate::{
     error::Error,
@@ -111,12 +110,13 @@ impl<H: Clone> Components<H> {
             tags: options.tags,
             timeout: options.timeout_ms.map(duration),
             is_guarded: options.guarded,
+            concurrency: options.concurrency,
+            forbids_replay: options.replay.as_deref() == Some("forbid"),
+            cache_ttl: options.ttl_ms.map(duration).unwrap_or_default(),
+            cache_scope: options.cache_scope,
+            keep: options.cache_ms.map(duration).filter(|it| !it.is_zero()),
         };
-        let keep = options.cache_ms.map(duration).filter(|it| !it.is_zero());
-        let ttl = options.ttl_ms.map(duration).unwrap_or_default().as_millis();
-        let cache =
-            ReadHint { ttl_ms: u64::try_from(ttl).unwrap_or(u64::MAX), scope: options.cache_scope };
-        match list {
+        let definition: Definition = match list {
             List::Tools => {
                 let mut tool = parse::<Tool>("tool", declaration)?;
                 // Before it is closed: the core itself refuses unknown arguments.
@@ -129,29 +129,13 @@ impl<H: Clone> Components<H> {
                     component.validated_by_handler(schema)?;
                 }
                 component.options = ours;
-                component.concurrency = options.concurrency;
-                component.forbids_replay = options.replay.as_deref() == Some("forbid");
-                self.tools.add(component, options.enabled)
+                return self.tools.add(component, options.enabled);
             }
-            List::Resources => {
-                let resource = parse::<Resource>("resource", declaration)?;
-                let mut component = RegisteredResource::new(resource, handler)?;
-                (component.options, component.keep, component.cache) = (ours, keep, cache);
-                self.resources.add(component, options.enabled)
-            }
-            List::Templates => {
-                let template = parse::<ResourceTemplate>("resource template", declaration)?;
-                let mut component = RegisteredTemplate::new(template, handler)?;
-                (component.options, component.keep, component.cache) = (ours, keep, cache);
-                self.templates.add(component, options.enabled)
-            }
-            List::Prompts => {
-                let mut component =
-                    RegisteredPrompt::new(parse::<Prompt>("prompt", declaration)?, handler)?;
-                component.options = ours;
-                self.prompts.add(component, options.enabled)
-            }
-        }
+            List::Resources => parse::<Resource>("resource", declaration)?.into(),
+            List::Templates => parse::<ResourceTemplate>("resource template", declaration)?.into(),
+            List::Prompts => parse::<Prompt>("prompt", declaration)?.into(),
+        };
+        self.register(definition, handler, ours, options.enabled)
     }
 }
 
@@ -186,10 +170,10 @@ mod tests {
         let component = components.tools.find("a").unwrap();
         assert_eq!(component.options.timeout, Some(Duration::from_millis(1500)));
         assert_eq!(
-            (component.concurrency, &component.options.tags[..]),
+            (component.options.concurrency, &component.options.tags[..]),
             (Some(2), &["x".to_owned()][..])
         );
-        assert!(component.forbids_replay);
+        assert!(component.options.forbids_replay);
     }
 
     #[test]
@@ -236,8 +220,7 @@ mod tests {
         let declaration = br#"{"name":"a","uri":"a://b","ttlMs":1e300,"cacheMs":0}"#;
         components.declare(List::Resources, declaration, ()).unwrap();
         let component = components.resources.find("a://b").unwrap();
-        assert_eq!(u128::from(component.cache.ttl_ms), CENTURY.as_millis());
-        assert_eq!(component.keep, None);
+        assert_eq!((component.options.cache_ttl, component.options.keep), (CENTURY, None));
     }
 
     #[test]

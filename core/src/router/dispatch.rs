@@ -6,8 +6,8 @@ use http::{HeaderMap, header::AUTHORIZATION};
 use serde_json::{Value, json};
 
 use super::{
-    Components, MiddlewareFrame, Page, Prepared, Reading, Registry, Resolution, ResultBuilder,
-    Visibility, completion, component::Component, middleware, resource, resource::ReadHint,
+    ComponentOptions, Components, MiddlewareFrame, Page, Prepared, Reading, Registry, Resolution,
+    ResultBuilder, Visibility, completion, component::Component, middleware, resource,
 };
 use crate::{
     error::{Fault, FaultKind},
@@ -73,12 +73,11 @@ impl RequestScope<'_> {
     }
 
     /// Returns the cache hint of a result: how long and by whom it may be cached.
-    fn hint(self, read: ReadHint, component: &impl Component) -> CacheHint {
-        let said = read.scope.map(|it| it == CacheScope::Private);
+    fn hint(self, options: &ComponentOptions) -> CacheHint {
+        let said = options.cache_scope.map(|it| it == CacheScope::Private);
         // A component with restricted visibility must never be served to others from a shared cache.
-        let private =
-            component.options().is_guarded || said.unwrap_or_else(|| self.is_user_specific());
-        CacheHint { ttl_ms: read.ttl_ms, private }
+        let private = options.is_guarded || said.unwrap_or_else(|| self.is_user_specific());
+        CacheHint { ttl_ms: options.cache_ttl.as_millis().try_into().unwrap_or(u64::MAX), private }
     }
 }
 
@@ -299,8 +298,8 @@ fn read_resource<H: Clone>(
     let visibility = scope.visibility;
     if let Some(component) = components.resources.get_visible(&uri, visibility) {
         let mime_type = component.resource.mime_type.clone();
-        let cache = scope.hint(component.cache, &**component);
-        let reading = Reading { uri, mime_type, cache, keep: component.keep };
+        let cache = scope.hint(&component.options);
+        let reading = Reading { uri, mime_type, cache, keep: component.options.keep };
         let result_builder = ResultBuilder::Resource(Box::new(reading));
         let job = Job::new(component.handler.clone(), "{}".into(), result_builder);
         return Ok(job.within(component.options.timeout));
@@ -310,8 +309,8 @@ fn read_resource<H: Clone>(
     let Some((component, variables)) = found else { return Err(resource::not_found(&uri, None)) };
     let variables: serde_json::Map<String, Value> = variables.into_iter().collect();
     let mime_type = component.template.mime_type.clone();
-    let cache = scope.hint(component.cache, &**component);
-    let reading = Reading { uri, mime_type, cache, keep: component.keep };
+    let cache = scope.hint(&component.options);
+    let reading = Reading { uri, mime_type, cache, keep: component.options.keep };
     let result_builder = ResultBuilder::Resource(Box::new(reading));
     let input = Value::Object(variables).to_string();
     Ok(Job::new(component.handler.clone(), input, result_builder).within(component.options.timeout))

@@ -28,6 +28,7 @@ struct Described<'a> {
 impl Failure {
     /// Reads `{"kind", …}`. An unknown kind is read as an exception. Never fails: unreadable JSON is reported as an
     /// exception that describes the problem.
+    #[doc(hidden)] // For the drivers and the language bindings.
     pub fn described(json: &[u8]) -> Self {
         let it: Described<'_> = match serde_json::from_slice(json) {
             Ok(it) => it,

@@ -156,7 +156,7 @@ impl<H> ResultBuilder<H> {
 
     /// Returns `true` if the handler must not be run again from its start after the client answers.
     pub fn forbids_replay(&self) -> bool {
-        matches!(self, Self::Tool(component) if component.forbids_replay)
+        matches!(self, Self::Tool(component) if component.options.forbids_replay)
     }
 
     /// Converts a reply into a response. Errors if the reply does not suit the method, or is [`Reply::Questions`].

@@ -20,6 +20,7 @@ pub enum List {
 
 impl List {
     /// Returns the kind named in the `list_changed` notification; templates are part of the resource list.
+    #[doc(hidden)] // For the drivers and the language bindings.
     pub fn kind(self) -> ListKind {
         match self {
             Self::Tools => ListKind::Tools,
@@ -29,6 +30,7 @@ impl List {
     }
 
     /// Returns the list of this kind of component, in the singular or the plural.
+    #[doc(hidden)] // For the drivers and the language bindings.
     pub fn of_kind(kind: &str) -> Result<Self, Error> {
         match kind {
             "tool" | "tools" => Ok(Self::Tools),
@@ -106,6 +108,7 @@ impl<T: Component<Listed: Serialize> + Clone> AnyRegistry for Registry<T> {
 }
 
 impl<H: Clone> Components<H> {
+    #[doc(hidden)] // For the drivers and the language bindings.
     pub fn list(&self, list: List) -> &dyn AnyRegistry {
         match list {
             List::Tools => &self.tools,
@@ -115,6 +118,7 @@ impl<H: Clone> Components<H> {
         }
     }
 
+    #[doc(hidden)] // For the drivers and the language bindings.
     pub fn list_mut(&mut self, list: List) -> &mut dyn AnyRegistry {
         match list {
             List::Tools => &mut self.tools,

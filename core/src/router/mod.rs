@@ -4,6 +4,7 @@ mod completion;
 mod content;
 #[cfg(feature = "bindings")]
 mod declaration;
+mod definition;
 mod dispatch;
 mod failure;
 mod handler;
@@ -27,6 +28,7 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 
 pub use self::{
     component::{Changes, Component, ComponentOptions},
+    definition::Definition,
     dispatch::{Cursors, Dispatch, Job, RequestScope, dispatch, find_resource},
     handler::{Failure, Reading, Reply, ResultBuilder},
     list::{AnyRegistry, List},
@@ -37,7 +39,7 @@ pub use self::{
     names::check_prefix,
     prompt::RegisteredPrompt,
     registry::{Page, Registry},
-    resource::{ReadHint, RegisteredResource, RegisteredTemplate},
+    resource::{RegisteredResource, RegisteredTemplate},
     tool::RegisteredTool,
     visibility::{UnresolvedComponents, Visibility},
 };
@@ -58,11 +60,16 @@ const PAGE_SIZE: usize = 100;
 #[derive(Clone, Debug)]
 pub struct Components<H> {
     pub server: Arc<ServerFacts>,
+    #[doc(hidden)]
     pub tools: Registry<RegisteredTool<H>>,
+    #[doc(hidden)]
     pub resources: Registry<RegisteredResource<H>>,
+    #[doc(hidden)]
     pub templates: Registry<RegisteredTemplate<H>>,
+    #[doc(hidden)]
     pub prompts: Registry<RegisteredPrompt<H>>,
     /// The style in which tool schemas are published.
+    #[doc(hidden)]
     pub schemas: SchemaProfile,
     methods: Arc<HashMap<String, H>>,
     /// The schemas of params, for vendor methods that declared one.
@@ -125,6 +132,7 @@ impl ServerFacts {
     }
 
     /// Sets the supported revisions, in any order. Errors if there are none.
+    #[doc(hidden)] // For the drivers and the language bindings.
     pub fn set_revisions(
         &mut self,
         revisions: impl IntoIterator<Item = Revision>,
@@ -171,6 +179,7 @@ impl<H> Components<H> {
     }
 
     /// Validates the params of this method against a schema before its handler runs.
+    #[doc(hidden)] // For the drivers and the language bindings.
     pub fn check_params(&mut self, method: &str, schema: &str) -> Result<(), Error> {
         let schema = Schema::compile(schema).map_err(|it| {
             Error::misuse(format!("the params' schema of method {method:?} can't be used: {it}"))
@@ -181,6 +190,7 @@ impl<H> Components<H> {
 
     /// Errors if middleware for one of these methods would never run: a name that is neither `*`, a client request, a
     /// registered method nor a valid vendor method.
+    #[doc(hidden)] // For the drivers and the language bindings.
     pub fn check_middleware<N: AsRef<str>>(&self, methods: &[N]) -> Result<(), Error> {
         if methods.is_empty() {
             return Err(Error::misuse(
@@ -194,11 +204,12 @@ impl<H> Components<H> {
     }
 
     /// Returns the handler of a notification.
-    pub fn listener(&self, name: &str) -> Option<&H> {
+    pub(crate) fn listener(&self, name: &str) -> Option<&H> {
         self.notifications.get(name)
     }
 
     /// Sets or removes the middleware.
+    #[doc(hidden)] // For the drivers and the language bindings.
     pub fn set_middleware(&mut self, middleware: Option<Middleware<H>>) {
         self.middleware = middleware.map(Arc::new);
     }

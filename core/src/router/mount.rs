@@ -29,6 +29,7 @@ impl<H: Clone> Components<H> {
     ///
     /// Returns warnings about properties that known hosts reject. Errors if the prefix is not valid or a name is taken;
     /// some components may have been registered by then.
+    #[doc(hidden)] // For the drivers and the language bindings.
     pub fn mount(
         &mut self,
         prefix: &str,

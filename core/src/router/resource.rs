@@ -1,6 +1,6 @@
 //! Resources and templates: registration, reads, and the conversion of replies.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use serde_json::{Value, value::RawValue};
 
@@ -14,19 +14,8 @@ use super::{
 };
 use crate::{
     error::{Error, Fault, FaultKind},
-    protocol::{
-        CacheHint, CacheScope, Raw, Resource, ResourceTemplate, Response, json, json::ObjectWriter,
-    },
+    protocol::{CacheHint, Raw, Resource, ResourceTemplate, Response, json, json::ObjectWriter},
 };
-
-/// The cache settings of read results.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct ReadHint {
-    /// The time that clients may cache the result for, in milliseconds.
-    pub ttl_ms: u64,
-    /// The cache scope; `None`: public, or private if the caller can be identified.
-    pub scope: Option<CacheScope>,
-}
 
 /// A resource with a fixed URI.
 #[derive(Clone, Debug)]
@@ -34,9 +23,6 @@ pub struct RegisteredResource<H> {
     pub resource: Arc<Resource>,
     pub handler: H,
     pub options: ComponentOptions,
-    pub cache: ReadHint,
-    /// The time that the server caches read results for, per URI and principal.
-    pub keep: Option<Duration>,
 }
 
 /// A resource template.
@@ -45,9 +31,6 @@ pub struct RegisteredTemplate<H> {
     pub template: Arc<ResourceTemplate>,
     pub handler: H,
     pub options: ComponentOptions,
-    pub cache: ReadHint,
-    /// The time that the server caches read results for, per URI and principal.
-    pub keep: Option<Duration>,
     pub(super) completions: Completions<H>,
     pub(super) uri: Arc<UriTemplate>,
 }
@@ -56,13 +39,7 @@ impl<H> RegisteredResource<H> {
     /// Errors if the URI is not valid.
     pub fn new(resource: Resource, handler: H) -> Result<Self, Error> {
         names::check_uri(&resource.uri)?;
-        Ok(Self {
-            resource: Arc::new(resource),
-            handler,
-            options: ComponentOptions::default(),
-            cache: ReadHint::default(),
-            keep: None,
-        })
+        Ok(Self { resource: Arc::new(resource), handler, options: ComponentOptions::default() })
     }
 }
 
@@ -80,8 +57,6 @@ impl<H> RegisteredTemplate<H> {
             template: Arc::new(template),
             handler,
             options: ComponentOptions::default(),
-            cache: ReadHint::default(),
-            keep: None,
             completions: Completions::new(),
             uri: Arc::new(uri),
         })

@@ -24,10 +24,6 @@ pub struct RegisteredTool<H> {
     pub tool: Arc<Tool>,
     pub handler: H,
     pub options: ComponentOptions,
-    /// The maximum number of concurrent calls; suspended calls do not count.
-    pub concurrency: Option<usize>,
-    /// `true` if the handler must not be run again from its start after the client answers.
-    pub forbids_replay: bool,
     /// Arguments that are repeated in HTTP headers.
     pub(super) mirrored: Arc<[ParamHeader]>,
     pub(super) input: Arc<Schema>,
@@ -67,8 +63,6 @@ impl<H> RegisteredTool<H> {
             tool: Arc::new(tool),
             handler,
             options: ComponentOptions::default(),
-            concurrency: None,
-            forbids_replay: false,
             mirrored: mirrored.into(),
             input,
             validated: None,

@@ -41,11 +41,13 @@ impl UnresolvedComponents {
 
     /// Returns the question about these components as JSON, for hosts in other languages: `{"principal", "components"}`,
     /// where `components` is a list of `[kind, key]` pairs.
+    #[doc(hidden)] // For the drivers and the language bindings.
     pub fn question(&self, principal: Option<&Principal>) -> String {
         json!({ "principal": principal, "components": &*self.0 }).to_string()
     }
 
     /// Applies the host's answers, in the order of the components. Components without an answer are hidden.
+    #[doc(hidden)] // For the drivers and the language bindings.
     pub fn resolved(&self, answers: &[bool]) -> Visibility {
         let shown = self.0.iter().zip(answers).filter(|(_, shown)| **shown);
         Visibility(Some(shown.map(|(component, _)| component.clone()).collect()))
@@ -54,6 +56,7 @@ impl UnresolvedComponents {
 
 impl<H> Components<H> {
     /// Returns the components with a predicate that a request touches; `None` if there are none.
+    #[doc(hidden)] // For the drivers and the language bindings.
     pub fn unresolved(&self, request: &Request) -> Option<UnresolvedComponents> {
         let guarded = self.tools.is_guarded()
             || self.resources.is_guarded()

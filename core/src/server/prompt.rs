@@ -12,7 +12,7 @@ use super::{
 use crate::{
     error::Error,
     protocol::{self, PromptArgument},
-    router::{List, RegisteredPrompt},
+    router::List,
     schema::Schema,
 };
 
@@ -117,10 +117,10 @@ impl Component for Prompt {
             self.handler.decode_with(decoder);
         }
         self.listed.arguments = (!self.arguments.is_empty()).then_some(self.arguments);
-        let mut component = RegisteredPrompt::new(self.listed, Arc::new(self.handler))?;
-        component.options = self.common.options;
-        let key = component.prompt.name.clone();
-        let warnings = components.prompts.add(component, self.common.enabled)?;
+        let Common { options, enabled } = self.common;
+        let key = self.listed.name.clone();
+        let handler = Arc::new(self.handler);
+        let warnings = components.register(self.listed.into(), handler, options, enabled)?;
         Ok(Registered { list: List::Prompts, key, warnings })
     }
 }

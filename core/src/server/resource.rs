@@ -14,7 +14,7 @@ use super::{
 use crate::{
     error::Error,
     protocol::{self, Annotations, CacheScope, Icon, Raw, ResourceTemplate},
-    router::{List, ReadHint, RegisteredResource, RegisteredTemplate},
+    router::{List, RegisteredTemplate},
 };
 
 /// A resource at a URI, or resources behind a URI template of RFC 6570 (Resources).
@@ -53,8 +53,6 @@ pub struct Resource {
     handler: Erased,
     arguments: Option<Value>,
     common: Common,
-    keep: Option<Duration>,
-    cache: ReadHint,
 }
 
 impl Resource {
@@ -91,8 +89,6 @@ impl Resource {
             handler: handler.erase(),
             arguments: H::arguments().map(schema::written_out),
             common: Common::default(),
-            keep: None,
-            cache: ReadHint::default(),
         }
     }
 
@@ -141,21 +137,21 @@ impl Resource {
 
     /// Sets the time for which a client may cache the contents. Default: none (Caching, from revision 2026-07-28).
     pub fn ttl(mut self, ttl: Duration) -> Self {
-        self.cache.ttl_ms = u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX);
+        self.common.options.cache_ttl = ttl;
         self
     }
 
     /// Prevents caches from sharing the contents between users. Default: as [`public`](Self::public), unless the
     /// caller is known by a principal or an `Authorization` header.
     pub fn private(mut self) -> Self {
-        self.cache.scope = Some(CacheScope::Private);
+        self.common.options.cache_scope = Some(CacheScope::Private);
         self
     }
 
     /// Lets caches serve the contents to everybody, whoever requested it. A resource that is not visible to everybody
     /// stays private.
     pub fn public(mut self) -> Self {
-        self.cache.scope = Some(CacheScope::Public);
+        self.common.options.cache_scope = Some(CacheScope::Public);
         self
     }
 
@@ -166,7 +162,7 @@ impl Resource {
     ///
     /// [`Registry::notify_updated`]: super::Registry::notify_updated
     pub fn cache(mut self, keep: Duration) -> Self {
-        self.keep = Some(keep);
+        self.common.options.keep = Some(keep);
         self
     }
 
@@ -195,8 +191,6 @@ impl Resource {
             )));
         }
         component.options = self.common.options;
-        component.keep = self.keep;
-        component.cache = self.cache;
         components.templates.add(component, self.common.enabled)
     }
 
@@ -220,11 +214,8 @@ impl Resource {
             size: self.size,
             meta: self.meta,
         };
-        let mut component = RegisteredResource::new(resource, Arc::new(self.handler))?;
-        component.options = self.common.options;
-        component.keep = self.keep;
-        component.cache = self.cache;
-        components.resources.add(component, self.common.enabled)
+        let Common { options, enabled } = self.common;
+        components.register(resource.into(), Arc::new(self.handler), options, enabled)
     }
 
     /// Sets the decoder: parts of a URI are strings, whatever the type of the handler's argument.

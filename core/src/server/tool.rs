@@ -15,7 +15,7 @@ use super::{
 use crate::{
     error::Error,
     protocol::{self, ToolAnnotations, json::to_raw},
-    router::{List, RegisteredTool},
+    router::List,
 };
 
 /// A tool and its options (Tools).
@@ -51,8 +51,6 @@ pub struct Tool {
     handler: Erased,
     annotations: ToolAnnotations,
     common: Common,
-    concurrency: Option<usize>,
-    forbids_replay: bool,
     /// The input schema refuses the arguments that it does not name.
     closed: bool,
 }
@@ -69,8 +67,6 @@ impl Tool {
             handler: handler.erase(),
             annotations: ToolAnnotations::default(),
             common: Common::default(),
-            concurrency: None,
-            forbids_replay: false,
             closed: true,
         }
     }
@@ -121,7 +117,7 @@ impl Tool {
     /// Sets the maximum number of concurrent calls; others wait. A handler that waits for its client's answer does
     /// not count, and waits for its turn before it continues. Default: no limit.
     pub fn concurrency(mut self, calls: usize) -> Self {
-        self.concurrency = Some(calls);
+        self.common.options.concurrency = Some(calls);
         self
     }
 
@@ -129,7 +125,7 @@ impl Tool {
     /// because the answer reached another server, the call fails. The handler can't return questions. Default: the
     /// handler is run again with the answers so far and the results of [`Context::step`](super::Context::step).
     pub fn forbid_replay(mut self) -> Self {
-        self.forbids_replay = true;
+        self.common.options.forbids_replay = true;
         self
     }
 
@@ -216,12 +212,10 @@ impl Component for Tool {
             true => crate::schema::closed(input),
             false => input,
         };
-        let mut component = RegisteredTool::new(self.listed, Arc::new(self.handler))?;
-        component.options = self.common.options;
-        component.concurrency = self.concurrency;
-        component.forbids_replay = self.forbids_replay;
-        let key = component.tool.name.clone();
-        let warnings = components.tools.add(component, self.common.enabled)?;
+        let Common { options, enabled } = self.common;
+        let key = self.listed.name.clone();
+        let handler = Arc::new(self.handler);
+        let warnings = components.register(self.listed.into(), handler, options, enabled)?;
         Ok(Registered { list: List::Tools, key, warnings })
     }
 }

@@ -436,8 +436,8 @@ fn components(rounds: RoundLimits) -> Components<Handler> {
     for name in &TARGETS[..5] {
         let tool = Tool::new(*name, to_raw(&json!({"type": "object"})));
         let mut component = RegisteredTool::new(tool, Handler::Plain).unwrap();
-        component.forbids_replay = *name == "forbids";
-        component.concurrency = (*name == "alone").then_some(1);
+        component.options.forbids_replay = *name == "forbids";
+        component.options.concurrency = (*name == "alone").then_some(1);
         component.options.timeout =
             ["timed", "alone"].contains(name).then_some(Duration::from_secs(10));
         if *name == "guarded" {
@@ -448,7 +448,7 @@ fn components(rounds: RoundLimits) -> Components<Handler> {
     let resource: Resource =
         serde_json::from_value(json!({"uri": TARGETS[5], "name": "kept"})).unwrap();
     let mut component = RegisteredResource::new(resource, Handler::Plain).unwrap();
-    component.keep = Some(Duration::from_secs(5));
+    component.options.keep = Some(Duration::from_secs(5));
     components.resources.add(component, true).unwrap();
     components.add_notification("acme/changed", Handler::Plain).unwrap();
     components

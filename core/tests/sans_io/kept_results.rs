@@ -20,13 +20,13 @@ fn components() -> Components<Handler> {
     let mut components = fixture::components();
     let handler: Handler = Handler::Plain;
     let mut books = RegisteredResource::new(Resource::new(BOOKS, "books"), handler).unwrap();
-    books.keep = Some(KEEP);
+    books.options.keep = Some(KEEP);
     components.resources.add(books, true).unwrap();
     let book: ResourceTemplate =
         serde_json::from_value(json!({"uriTemplate": "shelf://books/{id}", "name": "book"}))
             .unwrap();
     let mut book = RegisteredTemplate::new(book, handler).unwrap();
-    book.keep = Some(KEEP);
+    book.options.keep = Some(KEEP);
     components.templates.add(book, true).unwrap();
     components
 }

@@ -6,7 +6,7 @@ use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use gudgeon::{
     http::{EndpointConfig, EndpointInput},
     protocol::{CacheScope, Principal, json::to_raw},
-    router::{Components, Failure, Middleware, ReadHint, Reply},
+    router::{Components, Failure, Middleware, Reply},
     session::server::ListKind,
 };
 use serde_json::{Value, json};
@@ -84,7 +84,8 @@ fn cache_hints_are_sent_in_revisions_that_define_them() {
     let mut components = fixture::components();
     Arc::make_mut(&mut components.server).list_ttl = Duration::from_millis(2_500);
     let mut about = (**components.resources.find("fixture://about").unwrap()).clone();
-    about.cache = ReadHint { ttl_ms: 60_000, scope: Some(CacheScope::Private) };
+    about.options.cache_ttl = Duration::from_mins(1);
+    about.options.cache_scope = Some(CacheScope::Private);
     components.resources.remove("fixture://about").unwrap();
     components.resources.add(about, true).unwrap();
     let mut visitor = Visitor::new(components, EndpointConfig::default());
@@ -145,7 +146,7 @@ fn every_revision_gets_its_own_text_and_sees_every_change() {
 fn about(scope: Option<CacheScope>) -> Components<Handler> {
     let mut components = fixture::components();
     let mut about = (**components.resources.find("fixture://about").unwrap()).clone();
-    about.cache = ReadHint { ttl_ms: 0, scope };
+    about.options.cache_scope = scope;
     components.resources.remove("fixture://about").unwrap();
     components.resources.add(about, true).unwrap();
     components
@@ -197,7 +198,7 @@ fn a_list_changed_by_middleware_is_private() {
 fn without_a_cache_nothing_is_stored_and_runs_are_not_shared() {
     let mut components = fixture::components();
     let mut about = (**components.resources.find("fixture://about").unwrap()).clone();
-    about.keep = Some(Duration::ZERO);
+    about.options.keep = Some(Duration::ZERO);
     components.resources.remove("fixture://about").unwrap();
     components.resources.add(about, true).unwrap();
     let mut visitor = Visitor::new(components, EndpointConfig::default());

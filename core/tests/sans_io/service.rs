@@ -139,7 +139,7 @@ fn a_call_that_ends_in_time_leaves_no_deadline() {
 #[test]
 fn only_so_many_calls_run_at_once_and_the_others_wait_in_line() {
     let mut narrow = tool("narrow");
-    narrow.concurrency = Some(2);
+    narrow.options.concurrency = Some(2);
     let mut shell = Shell::new(with(narrow));
     for id in 1..=4 {
         shell.call(id, "narrow");

@@ -28,7 +28,7 @@ fn opened(revision: &str) -> Server {
         let tool = Tool::new("both", to_raw(&json!({"type": "object"})));
         let mut component = RegisteredTool::new(tool, Handler::Plain).unwrap();
         component.options.timeout = Some(Duration::from_secs(10));
-        component.concurrency = Some(1);
+        component.options.concurrency = Some(1);
         components.tools.add(component, true).unwrap();
     });
     server.open(revision, &json!({"elicitation": {}, "sampling": {}, "roots": {}}));

@@ -205,6 +205,7 @@ impl Spoken {
 
 impl ServerIdentity {
     /// Returns the protocol spoken with the server.
+    #[doc(hidden)] // For the drivers and the language bindings.
     pub fn spoken(&self) -> Spoken {
         Spoken::new(self.revision, self.dialect)
     }
@@ -293,16 +294,19 @@ impl ClientSession {
     }
 
     /// Returns the server's description of itself, once known.
+    #[doc(hidden)] // For the drivers and the language bindings.
     pub fn server(&self) -> Option<&Arc<ServerIdentity>> {
         self.server.as_ref()
     }
 
     /// Returns the header values for the frames that were output last.
+    #[doc(hidden)] // For the drivers and the language bindings.
     pub fn spoken(&self) -> Spoken {
         Spoken::new(self.wire.revision, self.wire.dialect)
     }
 
     /// Returns the number of requests in flight.
+    #[doc(hidden)] // For the drivers and the language bindings.
     pub fn in_flight(&self) -> usize {
         self.calls.len()
     }

@@ -52,6 +52,7 @@ pub(super) struct Negotiation {
 impl ClientSession {
     /// Counts the time limit for connecting from `since`, when the shell began to reach the server. Without it that time
     /// begins with [`Input::Start`](super::Input::Start). Returns the limit.
+    #[doc(hidden)] // For the drivers and the language bindings.
     pub fn connecting_since(&mut self, since: Instant) -> Option<Instant> {
         let timeout = self.config.connect_timeout;
         self.negotiation.limit = timeout.and_then(|it| since.checked_add(it));

@@ -73,16 +73,18 @@ impl CallContext {
     }
 
     /// Returns `true` if the call belongs to a session, in which the client's identity is constant.
+    #[doc(hidden)] // For the drivers and the language bindings.
     pub fn has_session(&self) -> bool {
         self.wire().client_requests.contains(&Method::Initialize)
     }
 
     /// Errors if these questions can't be put to the client together. If one can't be asked, none is.
-    pub fn may_ask(&self, questions: &[Question]) -> Result<(), Fault> {
+    pub(crate) fn may_ask(&self, questions: &[Question]) -> Result<(), Fault> {
         asking::check_all(questions, self.client.capabilities.as_ref(), self.wire())
     }
 
     /// Returns the revision's date or the dialect's name.
+    #[doc(hidden)] // For the drivers and the language bindings.
     pub fn spoken(&self) -> &'static str {
         self.wire().name()
     }
@@ -124,6 +126,7 @@ pub enum ListKind {
 
 impl ListKind {
     /// Returns the name used in the API.
+    #[doc(hidden)] // For the drivers and the language bindings.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Tools => "tools",

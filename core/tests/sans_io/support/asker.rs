@@ -47,9 +47,9 @@ impl Server {
         for name in ["tool", "other", "forbids", "slow", "alone"] {
             let tool = Tool::new(name, to_raw(&json!({"type": "object"})));
             let mut component = RegisteredTool::new(tool, Handler::Plain).unwrap();
-            component.forbids_replay = name == "forbids";
+            component.options.forbids_replay = name == "forbids";
             component.options.timeout = (name == "slow").then_some(Duration::from_secs(10));
-            component.concurrency = (name == "alone").then_some(1);
+            component.options.concurrency = (name == "alone").then_some(1);
             components.tools.add(component, true).unwrap();
         }
         component(&mut components);
