@@ -8,6 +8,7 @@ use crate::error::Error;
 /// Params of `elicitation/create`; without a `mode` it is a form (spec: Elicitation).
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "mode", rename_all = "lowercase", try_from = "AnyElicitation")]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub enum ElicitRequestParams {
     Form(ElicitRequestFormParams),
     Url(ElicitRequestUrlParams),

@@ -53,6 +53,7 @@ pub struct ResourceTemplate {
 /// The contents of a resource or of a part of it (spec: Resources).
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(untagged, try_from = "AnyContents")]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub enum ResourceContents {
     Text(TextResourceContents),
     Blob(BlobResourceContents),

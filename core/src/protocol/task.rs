@@ -50,6 +50,7 @@ pub enum TaskStatus {
 /// A task: a request whose result is fetched later (spec 2025-11-25: Tasks).
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[allow(clippy::struct_field_names, reason = "the specification's names")]
 pub struct Task {
     pub task_id: String,
     pub status: TaskStatus,

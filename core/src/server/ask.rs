@@ -69,6 +69,7 @@ pub type Misfits = Vec<(usize, String)>;
 
 /// The user's reaction to a form.
 #[derive(Clone, Debug, Eq, PartialEq)]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub enum Outcome<T> {
     Accepted(T),
     /// The user declined.

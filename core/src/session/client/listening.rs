@@ -16,6 +16,7 @@ use crate::{
 
 /// A change at the server.
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub enum Change {
     /// Entries of the list were added, removed or changed.
     List(ListKind),
