@@ -71,7 +71,7 @@ impl NativeShell {
         logger: Option<String>,
         data: String,
     ) -> napi::Result<bool> {
-        let level = LoggingLevel::named(&level).map_err(misuse)?;
+        let level: LoggingLevel = level.parse().map_err(misuse)?;
         Ok(self.on_behalf_of(slot, |backend, run| {
             backend.log(run, level, logger, json::raw(data));
             Work::default()

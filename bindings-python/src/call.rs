@@ -330,7 +330,7 @@ impl Call {
         logger: Option<String>,
         data: &[u8],
     ) -> PyResult<()> {
-        let level = LoggingLevel::named(level).map_err(|it| raise(&it))?;
+        let level: LoggingLevel = level.parse().map_err(|it| raise(&it))?;
         let data = json(data)?;
         if !self.cancelled() {
             self.stream.server.log(self.binding.handler(), level, logger, data);

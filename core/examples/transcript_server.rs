@@ -135,7 +135,7 @@ async fn dream(Dream { prompt }: Dream, context: Context) -> Result<String, Tool
         ..CreateMessageRequestParams::default()
     };
     let said = context.sample(request).await?;
-    match said.content.blocks() {
+    match &*said.content {
         [ContentBlock::Text(said), ..] => Ok(said.text.clone()),
         _ => Err(ToolError::new("the model said nothing")),
     }

@@ -141,7 +141,7 @@ impl Error {
 
     /// Sets the URL or command of the server.
     #[must_use]
-    pub fn with_target(mut self, target: impl Into<String>) -> Self {
+    pub(crate) fn with_target(mut self, target: impl Into<String>) -> Self {
         self.target = Some(target.into());
         self
     }

@@ -85,7 +85,7 @@ pub mod sans_io;
 #[cfg(feature = "client")]
 pub use client::Client;
 pub use error::Error;
-pub use protocol::{Completion, Revision};
+pub use protocol::{Completion, LoggingLevel, Revision};
 #[cfg(feature = "server")]
 pub use server::{
     Audio, CompletionInput, Context, File, Image, Json, List, Prompt, Registry, Resource,

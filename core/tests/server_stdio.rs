@@ -76,7 +76,7 @@ fn serve() {
         })
         .tool("block", |Nap { ms }: Nap| async move { thread::sleep(Duration::from_millis(ms)) })
         .add(
-            Tool::new("revision", |ctx: Context| async move { ctx.revision().to_string() })
+            Tool::new("revision", |ctx: Context| async move { ctx.request().revision.to_string() })
                 .timeout(Duration::from_secs(30)),
         )
         .on_shutdown(|| async { eprintln!("shut down") });

@@ -124,13 +124,12 @@ async fn elicited<T>(ctx: &Context, message: &str) -> Result<String, ToolError>
 where
     T: DeserializeOwned + JsonSchema + Serialize,
 {
-    Ok(match ctx.try_elicit::<T>(message).await? {
-        Outcome::Accepted(answer) => {
-            format!("action=accept, content={}", serde_json::to_string(&answer)?)
-        }
-        Outcome::Declined => "action=decline".into(),
-        Outcome::Cancelled => "action=cancel".into(),
-    })
+    let outcome = ctx.try_elicit::<T>(message).await?;
+    if let Outcome::Accepted(answer) = &outcome {
+        return Ok(format!("action=accept, content={}", serde_json::to_string(answer)?));
+    }
+    let is_declined = matches!(outcome, Outcome::Declined);
+    Ok(if is_declined { "action=decline" } else { "action=cancel" }.into())
 }
 
 // ── questions with keys of their own ─────────────────────────────────────────────────────────────
@@ -238,7 +237,7 @@ async fn two_rounds(ctx: Context) -> Result<String, ToolError> {
 }
 
 async fn declared(ctx: Context) -> Result<String, ToolError> {
-    let known = ctx.client_capabilities();
+    let known = ctx.request().client_capabilities;
     let model = ask::sample(request("Say hello.", 100)).key("model");
     let user = ask::elicit::<bool>("Hello?").key("user");
     let answers = match (known.sampling.is_some(), known.elicitation.is_some()) {
@@ -262,5 +261,5 @@ fn request(prompt: &str, max_tokens: u64) -> CreateMessageRequestParams {
 }
 
 fn text(result: &CreateMessageResult) -> String {
-    result.content.blocks().iter().filter_map(ContentBlock::as_text).collect()
+    result.content.iter().filter_map(ContentBlock::as_text).collect()
 }

@@ -10,8 +10,8 @@ use std::{
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use gudgeon::{
-    Audio, Context, Image, List, Prompt, Registry, Resource, SchemaProfile, Server, Tool,
-    ToolError,
+    Audio, Context, Image, List, LoggingLevel, Prompt, Registry, Resource, SchemaProfile, Server,
+    Tool, ToolError,
     error::Error,
     protocol::{ContentBlock, PromptMessage, ResourceContents, Role, TextResourceContents},
 };
@@ -117,7 +117,7 @@ fn running(server: Server) -> Server {
         .add(Tool::new("test_tool_with_logging", log).description("Logs three messages."))
         .add(
             Tool::new("test_logging_tool", |ctx: Context| async move {
-                ctx.info("heard by those who asked for logs only");
+                ctx.log(LoggingLevel::Info, "heard by those who asked for logs only");
                 "A message was logged"
             })
             .description("Logs one message."),
@@ -145,7 +145,7 @@ async fn report(ctx: Context) -> &'static str {
 
 async fn log(ctx: Context) -> &'static str {
     for message in ["Tool execution started", "Tool processing data", "Tool execution completed"] {
-        ctx.info(message);
+        ctx.log(LoggingLevel::Info, message);
         tokio::time::sleep(PAUSE).await;
     }
     "Messages were logged"

@@ -86,7 +86,7 @@ async fn run(client: &Client) -> Result<(), Box<dyn Error>> {
         };
         let mut options = client.options();
         options.on_progress = Some(Arc::new(note));
-        let result = client.call_tool_with("reindex", json!({}), options).await?;
+        let result = client.with_options(options).call_tool("reindex", json!({})).await?;
         let progress = progress.lock().unwrap_or_else(PoisonError::into_inner).clone();
         Ok(with(result.data()?, json!({ "progress": progress })))
     })
@@ -109,8 +109,10 @@ async fn run(client: &Client) -> Result<(), Box<dyn Error>> {
     step("unknown", 1, async {
         let mut options = client.options();
         options.raise_on_error = false;
-        let result =
-            client.call_tool_with("outline", json!({ "path": "nowhere.md" }), options).await?;
+        let result = client
+            .with_options(options)
+            .call_tool("outline", json!({ "path": "nowhere.md" }))
+            .await?;
         Ok(json!({ "is_error": result.is_error(), "text": result.text() }))
     })
     .await;
@@ -147,7 +149,7 @@ async fn run(client: &Client) -> Result<(), Box<dyn Error>> {
     for target in targets {
         step("complete", 1, async {
             let typed = plan["typed"].as_str().unwrap_or_default();
-            Ok(json!({ "values": client.complete(target, "path", typed).await?.values }))
+            Ok(json!({ "values": client.complete(target, "path", typed, ()).await?.values }))
         })
         .await;
     }

@@ -4,9 +4,10 @@ use serde::{Deserialize, de::DeserializeOwned};
 
 use super::client_settings::{Limit, limit, time_limit};
 use crate::{
-    client::{CallOptions, ListName, Operation},
+    client::{CallOptions, Operation},
     error::Error,
-    protocol::{CompletionTarget, LoggingLevel, Raw},
+    peer::ListKind,
+    protocol::{CompletionTarget, Raw},
 };
 
 #[derive(Deserialize)]
@@ -50,14 +51,14 @@ struct Other {
 /// Returns the operation named `what` with these params, a JSON object.
 pub fn operation(what: &str, params: &[u8]) -> Result<Operation, Error> {
     Ok(match what {
-        "listTools" => Operation::List(ListName::Tools),
-        "listResources" => Operation::List(ListName::Resources),
-        "listResourceTemplates" => Operation::List(ListName::ResourceTemplates),
-        "listPrompts" => Operation::List(ListName::Prompts),
-        "listToolsPage" => page(ListName::Tools, params)?,
-        "listResourcesPage" => page(ListName::Resources, params)?,
-        "listResourceTemplatesPage" => page(ListName::ResourceTemplates, params)?,
-        "listPromptsPage" => page(ListName::Prompts, params)?,
+        "listTools" => Operation::List(ListKind::Tools),
+        "listResources" => Operation::List(ListKind::Resources),
+        "listResourceTemplates" => Operation::List(ListKind::ResourceTemplates),
+        "listPrompts" => Operation::List(ListKind::Prompts),
+        "listToolsPage" => page(ListKind::Tools, params)?,
+        "listResourcesPage" => page(ListKind::Resources, params)?,
+        "listResourceTemplatesPage" => page(ListKind::ResourceTemplates, params)?,
+        "listPromptsPage" => page(ListKind::Prompts, params)?,
         "callTool" => {
             let Called { name, arguments, .. } = parse(what, params)?;
             Operation::CallTool { name, arguments }
@@ -81,7 +82,7 @@ pub fn operation(what: &str, params: &[u8]) -> Result<Operation, Error> {
         }
         "setLogLevel" => {
             let Level { level } = parse(what, params)?;
-            Operation::SetLogLevel(LoggingLevel::named(&level)?)
+            Operation::SetLogLevel(level.parse()?)
         }
         "ping" => Operation::Ping,
         "request" => {
@@ -113,7 +114,7 @@ pub fn apply_options(options: &mut CallOptions, given: &[u8]) -> Result<(), Erro
     Ok(())
 }
 
-fn page(list: ListName, params: &[u8]) -> Result<Operation, Error> {
+fn page(list: ListKind, params: &[u8]) -> Result<Operation, Error> {
     let Listed { cursor } = parse("a page", params)?;
     Ok(Operation::ListPage(list, cursor))
 }

@@ -106,6 +106,7 @@ impl ClientBuilder {
     }
 
     /// Speaks a dialect, given as the only name, or the revisions with the given dates. Errors if a name is unknown.
+    #[doc(hidden)] // For the language bindings.
     pub fn speaks<N: AsRef<str>>(self, names: &[N]) -> Result<Self, Error> {
         if let [name] = names
             && let Ok(dialect) = name.as_ref().parse()
@@ -316,12 +317,11 @@ impl ClientBuilder {
             connection,
             questions,
             tools,
-            options,
             max_rounds: self.max_rounds,
             validate: self.validate,
             has_roots,
         };
-        let client = Client { inner: Arc::new(inner) };
+        let client = Client { inner: Arc::new(inner), options };
         if hooks.list_changed.is_some() {
             client.listen_to_lists(hooks).await;
         }
@@ -379,7 +379,7 @@ impl Client {
             resource_subscriptions: None,
         };
         let Ok(interests) = Interests::of(&filter) else { return };
-        let timeout = self.inner.options.timeout;
+        let timeout = self.options.timeout;
         let settings =
             SubscriptionSettings { timeout, outlives_end: true, ..SubscriptionSettings::default() };
         let tools = Arc::clone(&self.inner.tools);

@@ -33,14 +33,11 @@ use std::{
 
 use serde::Serialize;
 
+#[cfg(not(feature = "bindings"))]
+use self::operation::Operation;
 pub use self::{
-    builder::ClientBuilder,
-    connection::Event,
-    operation::{CallOptions, Operation, Reply},
-    round::ToolRound,
-    subscription::Subscription,
-    target::Target,
-    test_server::TestServer,
+    builder::ClientBuilder, connection::Event, operation::CallOptions, round::ToolRound,
+    subscription::Subscription, target::Target, test_server::TestServer,
 };
 use self::{connection::Connection, questions::Questions};
 #[cfg(feature = "bindings")]
@@ -48,8 +45,10 @@ use self::{connection::Connection, questions::Questions};
 pub use self::{
     connection::{BoxFuture, Question},
     failures::{describe, refusal},
+    operation::{Operation, Reply},
     questions::Answerer,
 };
+use crate::peer::ListKind as ListName;
 use crate::{
     error::{Error, ErrorKind},
     peer::{self, KnownTools},
@@ -60,7 +59,7 @@ use crate::{
     },
 };
 pub use crate::{
-    peer::{ListKind as ListName, subscriptions::SubscriptionSettings},
+    peer::subscriptions::SubscriptionSettings,
     session::client::{Change, ListKind, LogMessage, Progress, ServerIdentity},
 };
 
@@ -68,6 +67,7 @@ pub use crate::{
 #[derive(Clone, Debug)]
 pub struct Client {
     inner: Arc<Inner>,
+    options: CallOptions,
 }
 
 #[derive(Debug)]
@@ -75,7 +75,6 @@ struct Inner {
     connection: Connection,
     questions: Arc<Questions>,
     tools: Arc<Mutex<KnownTools>>,
-    options: CallOptions,
     max_rounds: usize,
     validate: bool,
     /// True if roots were declared in the handshake.
@@ -128,9 +127,15 @@ impl Client {
         self.inner.connection.is_up()
     }
 
-    /// Returns the default options of [`Self::call`].
+    /// Returns the options of this client's requests.
     pub fn options(&self) -> CallOptions {
-        self.inner.options.clone()
+        self.options.clone()
+    }
+
+    /// Returns a client of the same connection whose requests have these options: timeouts, progress, `_meta`.
+    #[must_use]
+    pub fn with_options(&self, options: CallOptions) -> Self {
+        Self { inner: Arc::clone(&self.inner), options }
     }
 
     /// Lists all tools, fetching all pages. Spec: Server Features › Tools.
@@ -138,22 +143,9 @@ impl Client {
         self.list(ListName::Tools).await
     }
 
-    /// Fetches one page of tools; `None` requests the first page.
-    pub async fn list_tools_page(&self, cursor: Option<String>) -> Result<PageOf<Tool>, Error> {
-        self.page(ListName::Tools, cursor).await
-    }
-
     /// Lists all resources, fetching all pages. Spec: Server Features › Resources.
     pub async fn list_resources(&self) -> Result<Vec<Resource>, Error> {
         self.list(ListName::Resources).await
-    }
-
-    /// Fetches one page of resources; `None` requests the first page.
-    pub async fn list_resources_page(
-        &self,
-        cursor: Option<String>,
-    ) -> Result<PageOf<Resource>, Error> {
-        self.page(ListName::Resources, cursor).await
     }
 
     /// Lists all resource templates, fetching all pages. Spec: Server Features › Resources › Templates.
@@ -161,22 +153,28 @@ impl Client {
         self.list(ListName::ResourceTemplates).await
     }
 
-    /// Fetches one page of resource templates; `None` requests the first page.
-    pub async fn list_resource_templates_page(
-        &self,
-        cursor: Option<String>,
-    ) -> Result<PageOf<ResourceTemplate>, Error> {
-        self.page(ListName::ResourceTemplates, cursor).await
-    }
-
     /// Lists all prompts, fetching all pages. Spec: Server Features › Prompts.
     pub async fn list_prompts(&self) -> Result<Vec<Prompt>, Error> {
         self.list(ListName::Prompts).await
     }
 
-    /// Fetches one page of prompts; `None` requests the first page.
-    pub async fn list_prompts_page(&self, cursor: Option<String>) -> Result<PageOf<Prompt>, Error> {
-        self.page(ListName::Prompts, cursor).await
+    /// Fetches one page of the list of tools, resources, resource templates or prompts; `None` requests the first
+    /// page.
+    ///
+    /// ```
+    /// # use gudgeon::{Client, Server, protocol::Tool};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), gudgeon::Error> {
+    /// # let server = Server::new("greeter").tool("greet", || async { "hello" });
+    /// # let client = Client::connect(&server).await?;
+    /// let page = client.list_page::<Tool>(None).await?;
+    /// assert_eq!((page.items.len(), page.next_cursor), (1, None));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn list_page<T: Listed>(&self, cursor: Option<String>) -> Result<PageOf<T>, Error> {
+        let list = T::LIST;
+        self.fetch(list.method().as_str(), Operation::ListPage(list, cursor)).await
     }
 
     /// Calls a tool. A result with `isError` becomes an error of kind [`ErrorKind::Tool`].
@@ -185,25 +183,26 @@ impl Client {
         name: &str,
         arguments: impl Serialize,
     ) -> Result<ToolResult, Error> {
-        self.call_tool_with(name, arguments, self.options()).await
-    }
-
-    /// Like `call_tool`, with options for this call: timeouts, progress, `_meta`.
-    pub async fn call_tool_with(
-        &self,
-        name: &str,
-        arguments: impl Serialize,
-        options: CallOptions,
-    ) -> Result<ToolResult, Error> {
         let arguments = object("arguments", &arguments)?;
         let operation = Operation::CallTool { name: name.to_owned(), arguments };
-        let reply = self.call(operation, options).await?;
+        let reply = self.call(operation, self.options()).await?;
         Ok(ToolResult { result: peer::read("tools/call", &reply.result)?, data: reply.data })
     }
 
     /// Reads a resource by its URI. Spec: Server Features › Resources › Reading resources.
     pub async fn read_resource(&self, uri: &str) -> Result<ReadResourceResult, Error> {
         let operation = Operation::ReadResource { uri: uri.to_owned(), variables: None };
+        self.fetch("resources/read", operation).await
+    }
+
+    /// Reads a resource of a template, with these values for its variables.
+    pub async fn read_template(
+        &self,
+        template: &str,
+        variables: impl Serialize,
+    ) -> Result<ReadResourceResult, Error> {
+        let variables = object("variables", &variables)?;
+        let operation = Operation::ReadResource { uri: template.to_owned(), variables };
         self.fetch("resources/read", operation).await
     }
 
@@ -218,18 +217,21 @@ impl Client {
         self.fetch("prompts/get", operation).await
     }
 
-    /// Completes an argument of a prompt or a variable of a resource template. Spec: Utilities › Completion.
+    /// Completes an argument of a prompt or a variable of a resource template. `given` maps arguments that are already
+    /// filled in to strings; pass `()` if there are none. Spec: Utilities › Completion.
     pub async fn complete(
         &self,
         target: CompletionTarget,
         argument: &str,
         value: &str,
+        given: impl Serialize,
     ) -> Result<Completion, Error> {
+        let given = object("given", &given)?;
         let operation = Operation::Complete {
             target,
             argument: argument.to_owned(),
             value: value.to_owned(),
-            given: None,
+            given,
         };
         self.fetch::<CompleteResult>("completion/complete", operation).await.map(|it| it.completion)
     }
@@ -298,14 +300,6 @@ impl Client {
         self.fetch(list.method().as_str(), Operation::List(list)).await
     }
 
-    async fn page<T: for<'de> serde::Deserialize<'de>>(
-        &self,
-        list: ListName,
-        cursor: Option<String>,
-    ) -> Result<PageOf<T>, Error> {
-        self.fetch(list.method().as_str(), Operation::ListPage(list, cursor)).await
-    }
-
     async fn fetch<T: for<'de> serde::Deserialize<'de>>(
         &self,
         method: &str,
@@ -314,6 +308,28 @@ impl Client {
         peer::read(method, &self.call(operation, self.options()).await?.result)
     }
 }
+
+/// An entry of a list that [`Client::list_page`] fetches.
+pub trait Listed: sealed::Listed {}
+
+mod sealed {
+    pub trait Listed: for<'de> serde::Deserialize<'de> {
+        const LIST: super::ListName;
+    }
+}
+
+/// Implements [`Listed`] for the entries of a list.
+macro_rules! listed {
+    ($($entry:ty => $list:ident),*) => {$(
+        impl Listed for $entry {}
+
+        impl sealed::Listed for $entry {
+            const LIST: ListName = ListName::$list;
+        }
+    )*};
+}
+
+listed!(Tool => Tools, Resource => Resources, ResourceTemplate => ResourceTemplates, Prompt => Prompts);
 
 impl ToolResult {
     /// Deserializes the structured content. Without structured content, deserializes the JSON value that is the only

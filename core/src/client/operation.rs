@@ -1,10 +1,6 @@
 //! All operations of a client behind one entry point with JSON in and out, as used by the bindings.
 
-use std::{
-    fmt,
-    sync::{Arc, PoisonError},
-    time::Duration,
-};
+use std::{fmt, sync::PoisonError, time::Duration};
 
 use serde_json::Value;
 
@@ -65,7 +61,20 @@ pub enum Operation {
     },
 }
 
-/// Options of an operation; [`Client::options`] returns the client's defaults.
+/// Options of requests, for [`Client::with_options`]; [`Client::options`] returns those of a client.
+///
+/// ```
+/// # use gudgeon::{Client, Server};
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), gudgeon::Error> {
+/// # let server = Server::new("greeter").tool("greet", || async { "hello" });
+/// # let client = Client::connect(&server).await?;
+/// let mut options = client.options();
+/// options.timeout = Some(std::time::Duration::from_secs(5));
+/// let greeting = client.with_options(options).call_tool("greet", ()).await?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 #[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub struct CallOptions {
@@ -74,51 +83,12 @@ pub struct CallOptions {
     pub timeout: Option<Duration>,
     /// The total time limit, regardless of progress, of each round of questions.
     pub max_timeout: Option<Duration>,
+    /// A callback for progress. It must not block.
     pub on_progress: Option<OnProgress>,
     /// Members for the request's `_meta`, a JSON object.
     pub meta: Option<Raw>,
     /// If true, a tool result with `isError` becomes an error of kind [`ErrorKind::Tool`].
     pub raise_on_error: bool,
-}
-
-impl CallOptions {
-    /// Sets the time limit without a response or progress.
-    #[must_use]
-    pub fn timeout(mut self, timeout: Option<Duration>) -> Self {
-        self.timeout = timeout;
-        self
-    }
-
-    /// Sets the total time limit, regardless of progress.
-    #[must_use]
-    pub fn max_timeout(mut self, timeout: Option<Duration>) -> Self {
-        self.max_timeout = timeout;
-        self
-    }
-
-    /// Registers a callback for the progress of the call. It must not block.
-    #[must_use]
-    pub fn on_progress(
-        mut self,
-        callback: impl Fn(super::Progress) + Send + Sync + 'static,
-    ) -> Self {
-        self.on_progress = Some(Arc::new(callback));
-        self
-    }
-
-    /// Sets members for the request's `_meta`, a JSON object.
-    #[must_use]
-    pub fn meta(mut self, meta: Raw) -> Self {
-        self.meta = Some(meta);
-        self
-    }
-
-    /// Sets whether a tool result with `isError` becomes an error.
-    #[must_use]
-    pub fn raise_on_error(mut self, raise: bool) -> Self {
-        self.raise_on_error = raise;
-        self
-    }
 }
 
 /// The outcome of an operation.
@@ -174,12 +144,13 @@ impl From<Raw> for Reply {
 
 impl Client {
     /// Performs an operation.
+    #[doc(hidden)] // For the language bindings.
     pub async fn call(&self, operation: Operation, options: CallOptions) -> Result<Reply, Error> {
         match operation {
             Operation::List(kind) => {
                 self.list_all(kind, &options).await.map(|it| json::to_raw(&it).into())
             }
-            Operation::ListPage(kind, cursor) => self.list_page(kind, cursor, &options).await,
+            Operation::ListPage(kind, cursor) => self.fetch_page(kind, cursor, &options).await,
             Operation::CallTool { name, arguments } => {
                 self.run_tool(name, arguments, &options).await
             }
@@ -247,7 +218,7 @@ impl Client {
         }
     }
 
-    async fn list_page(
+    async fn fetch_page(
         &self,
         kind: ListKind,
         cursor: Option<String>,

@@ -67,7 +67,7 @@ impl Client {
     /// # }
     /// ```
     pub async fn subscribe(&self, filter: SubscriptionFilter) -> Result<Subscription, Error> {
-        let timeout = self.inner.options.timeout;
+        let timeout = self.options.timeout;
         self.subscribe_with(filter, SubscriptionSettings { timeout, ..Default::default() }).await
     }
 
@@ -116,11 +116,13 @@ impl Subscription {
     }
 
     /// Returns the next change if there is one, without waiting.
+    #[doc(hidden)] // For the language bindings; programs use the stream.
     pub fn try_next(&self) -> Poll<Option<Result<Change, Error>>> {
         self.shared.lock().changes.take()
     }
 
     /// Waits until [`Self::try_next`] returns a change or the end.
+    #[doc(hidden)] // For the language bindings; programs use the stream.
     pub async fn ready(&self) {
         loop {
             let arrived = self.shared.arrived.notified();

@@ -1,6 +1,6 @@
 //! Types shared by the params and results of all messages.
 
-use std::fmt;
+use std::{fmt, ops::Deref};
 
 use serde::{
     Deserialize, Deserializer, Serialize, Serializer,
@@ -93,17 +93,31 @@ impl<T> Members<T> {
     pub fn get(&self, name: &str) -> Option<&T> {
         self.0.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value)
     }
+}
 
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &T)> {
-        self.0.iter().map(|(key, value)| (key.as_str(), value))
+impl<T> Deref for Members<T> {
+    type Target = [(String, T)];
+
+    fn deref(&self) -> &[(String, T)] {
+        &self.0
     }
+}
 
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+impl<T> IntoIterator for Members<T> {
+    type Item = (String, T);
+    type IntoIter = std::vec::IntoIter<(String, T)>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
     }
+}
 
-    pub fn len(&self) -> usize {
-        self.0.len()
+impl<'a, T> IntoIterator for &'a Members<T> {
+    type Item = &'a (String, T);
+    type IntoIter = std::slice::Iter<'a, (String, T)>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.iter()
     }
 }
 

@@ -40,3 +40,56 @@ pub(crate) fn is_modern(code: i64) -> bool {
         HEADER_MISMATCH | MISSING_REQUIRED_CLIENT_CAPABILITY | UNSUPPORTED_PROTOCOL_VERSION
     )
 }
+
+/// A JSON-RPC error code of the protocol.
+///
+/// ```
+/// use gudgeon::{ToolError, protocol::ErrorCode};
+///
+/// let error = ToolError::protocol(ErrorCode::InvalidParams, "there is no shelf 12", None::<()>);
+/// ```
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
+pub enum ErrorCode {
+    ParseError,
+    InvalidRequest,
+    MethodNotFound,
+    InvalidParams,
+    InternalError,
+    /// The user rejected a sampling request.
+    UserRejected,
+    /// Before 2026-07-28: there is no such resource.
+    ResourceNotFound,
+    /// Before 2026-07-28: the user has to visit a URL first.
+    UrlElicitationRequired,
+    /// From 2026-07-28: an HTTP header differs from the body.
+    HeaderMismatch,
+    /// From 2026-07-28: the client did not declare a capability that the request needs.
+    MissingRequiredClientCapability,
+    /// From 2026-07-28: the server does not speak the revision.
+    UnsupportedProtocolVersion,
+}
+
+impl From<ErrorCode> for i64 {
+    fn from(code: ErrorCode) -> Self {
+        match code {
+            ErrorCode::ParseError => PARSE_ERROR,
+            ErrorCode::InvalidRequest => INVALID_REQUEST,
+            ErrorCode::MethodNotFound => METHOD_NOT_FOUND,
+            ErrorCode::InvalidParams => INVALID_PARAMS,
+            ErrorCode::InternalError => INTERNAL_ERROR,
+            ErrorCode::UserRejected => USER_REJECTED,
+            ErrorCode::ResourceNotFound => RESOURCE_NOT_FOUND,
+            ErrorCode::UrlElicitationRequired => URL_ELICITATION_REQUIRED,
+            ErrorCode::HeaderMismatch => HEADER_MISMATCH,
+            ErrorCode::MissingRequiredClientCapability => MISSING_REQUIRED_CLIENT_CAPABILITY,
+            ErrorCode::UnsupportedProtocolVersion => UNSUPPORTED_PROTOCOL_VERSION,
+        }
+    }
+}
+
+impl PartialEq<i64> for ErrorCode {
+    fn eq(&self, code: &i64) -> bool {
+        i64::from(*self) == *code
+    }
+}

@@ -15,6 +15,7 @@ pub enum Dialect {
 }
 
 impl Dialect {
+    #[doc(hidden)] // For the language bindings and the tests.
     pub const ALL: [Self; 2] = [Self::V0_7, Self::Bare];
 
     pub fn as_str(self) -> &'static str {

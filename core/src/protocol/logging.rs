@@ -1,5 +1,7 @@
 //! Log messages from a server to its client.
 
+use std::{fmt, str::FromStr};
+
 use serde::{Deserialize, Serialize};
 
 use super::Raw;
@@ -41,6 +43,7 @@ pub struct LoggingMessageNotificationParams {
 
 impl LoggingLevel {
     /// All levels by increasing severity.
+    #[doc(hidden)] // For the language bindings and the tests.
     pub const ALL: [Self; 8] = [
         Self::Debug,
         Self::Info,
@@ -53,16 +56,9 @@ impl LoggingLevel {
     ];
 
     /// Returns the level with this name, if it exists.
+    #[doc(hidden)] // For the language bindings and the tests.
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|it| it.as_str() == name)
-    }
-
-    /// Returns the level with this name, as users write it. Errors with the list of levels if it does not exist.
-    pub fn named(name: &str) -> Result<Self, Error> {
-        Self::parse(name).ok_or_else(|| {
-            let known = Self::ALL.map(Self::as_str).join(", ");
-            Error::misuse(format!("{name:?} is not a log level; the levels are {known}"))
-        })
     }
 
     pub fn as_str(self) -> &'static str {
@@ -76,5 +72,22 @@ impl LoggingLevel {
             Self::Alert => "alert",
             Self::Emergency => "emergency",
         }
+    }
+}
+
+impl FromStr for LoggingLevel {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self, Error> {
+        Self::parse(name).ok_or_else(|| {
+            let known = Self::ALL.map(Self::as_str).join(", ");
+            Error::misuse(format!("{name:?} is not a log level; the levels are {known}"))
+        })
+    }
+}
+
+impl fmt::Display for LoggingLevel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
     }
 }

@@ -1,6 +1,6 @@
 //! The table of all requests and notifications of all revisions.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, fmt};
 
 macro_rules! methods {
     ($($name:ident = $wire:literal, $kind:ident from $from:ident;)*) => {
@@ -96,6 +96,7 @@ pub enum MethodName {
 }
 
 impl MethodName {
+    #[doc(hidden)] // For the language bindings and the tests.
     pub fn parse(wire: &str) -> Self {
         Method::parse(wire).map_or_else(|| Self::Vendor(wire.into()), Self::Standard)
     }
@@ -111,6 +112,12 @@ impl MethodName {
 impl From<Method> for MethodName {
     fn from(method: Method) -> Self {
         Self::Standard(method)
+    }
+}
+
+impl fmt::Display for MethodName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
     }
 }
 

@@ -7,7 +7,11 @@ pub mod canonical;
 #[cfg(not(feature = "bindings"))]
 pub(crate) mod canonical;
 mod capabilities;
+#[cfg(feature = "bindings")]
+#[doc(hidden)]
 pub mod code;
+#[cfg(not(feature = "bindings"))]
+pub(crate) mod code;
 mod completion;
 mod content;
 mod dialect;
@@ -53,6 +57,7 @@ pub use capabilities::{
     ClientCapabilities, ElicitationCapability, ListCapability, ResourcesCapability,
     RootsCapability, SamplingCapability, ServerCapabilities,
 };
+pub use code::ErrorCode;
 pub use completion::Completion;
 pub use content::{
     Annotations, AudioContent, ContentBlock, EmbeddedResource, ImageContent, TextContent,

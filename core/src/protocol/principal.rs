@@ -34,6 +34,7 @@ impl Principal {
 
     /// Returns a string that identifies the principal (issuer, subject and client id). It does not change when a
     /// token is renewed.
+    #[doc(hidden)] // For the language bindings and the tests.
     pub fn identity(&self) -> String {
         serde_json::json!([self.claims.get("iss"), self.subject, self.client_id]).to_string()
     }

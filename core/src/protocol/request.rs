@@ -110,6 +110,7 @@ pub enum CompletionTarget {
 
 impl CompletionTarget {
     /// Interprets a string: a URI or URI template is a resource, any other string is a prompt's name.
+    #[doc(hidden)] // For the language bindings and the tests.
     pub fn named(target: String) -> Self {
         match target.contains("://") || target.contains('{') {
             true => Self::Resource(target),

@@ -1,5 +1,7 @@
 //! The published revisions of the specification.
 
+use std::str::FromStr;
+
 use crate::error::Error;
 
 /// A dated MCP revision. Ordering follows publication.
@@ -33,31 +35,25 @@ impl Revision {
     /// The newest revision.
     pub const LATEST: Self = Self::V2026_07_28;
     /// The newest legacy revision, which opens a session by `initialize`.
+    #[doc(hidden)] // For the language bindings and the tests.
     pub const LATEST_LEGACY: Self = Self::V2025_11_25;
 
     /// Returns the revision with this date, if it was published.
+    #[doc(hidden)] // For the language bindings and the tests.
     pub fn parse(date: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|it| it.as_str() == date)
     }
 
     /// Returns the revisions with these dates. Errors if a date is not a published revision or if `dates` is empty.
+    #[doc(hidden)] // For the language bindings and the tests.
     pub fn named<D: AsRef<str>>(dates: &[D]) -> Result<Vec<Self>, Error> {
-        let known = || Self::ALL.map(Self::as_str).join(", ");
         if dates.is_empty() {
+            let known = Self::ALL.map(Self::as_str).join(", ");
             return Err(Error::misuse(format!(
-                "the list of revisions is empty; the revisions are {}",
-                known()
+                "the list of revisions is empty; the revisions are {known}"
             )));
         }
-        let find = |date: &str| {
-            Self::parse(date).ok_or_else(|| {
-                Error::misuse(format!(
-                    "{date:?} is not a revision of the protocol; the revisions are {}",
-                    known()
-                ))
-            })
-        };
-        dates.iter().map(|it| find(it.as_ref())).collect()
+        dates.iter().map(|it| it.as_ref().parse()).collect()
     }
 
     /// Returns the date as written on the wire.
@@ -76,6 +72,19 @@ impl Revision {
             true => Era::Legacy,
             false => Era::Modern,
         }
+    }
+}
+
+impl FromStr for Revision {
+    type Err = Error;
+
+    fn from_str(date: &str) -> Result<Self, Error> {
+        Self::parse(date).ok_or_else(|| {
+            let known = Self::ALL.map(Self::as_str).join(", ");
+            Error::misuse(format!(
+                "{date:?} is not a revision of the protocol; the revisions are {known}"
+            ))
+        })
     }
 }
 

@@ -1,5 +1,7 @@
 //! Sampling: a server sends a request to the client's model.
 
+use std::ops::Deref;
+
 use serde::{Deserialize, Deserializer, Serialize, de::Error};
 use serde_json::Number;
 
@@ -161,8 +163,10 @@ impl SamplingMessage {
     }
 }
 
-impl SamplingContent {
-    pub fn blocks(&self) -> &[ContentBlock] {
+impl Deref for SamplingContent {
+    type Target = [ContentBlock];
+
+    fn deref(&self) -> &[ContentBlock] {
         match self {
             Self::One(block) => std::slice::from_ref(block),
             Self::Many(blocks) => blocks,

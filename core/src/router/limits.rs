@@ -73,6 +73,7 @@ pub struct Rejection {
 pub struct ResponseLimit(usize);
 
 impl CountedBy {
+    #[doc(hidden)] // For the language bindings.
     pub fn parse(name: &str) -> Result<Self, Error> {
         match name {
             "principal" => Ok(Self::Principal),

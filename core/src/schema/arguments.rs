@@ -44,7 +44,7 @@ impl Schema {
         let mut any = false;
         let mut out = String::with_capacity(raw.len());
         // Keeps the order and the digits of numbers.
-        for (name, value) in serde_json::from_str::<Members<&RawValue>>(raw).ok()?.iter() {
+        for (name, value) in &serde_json::from_str::<Members<&RawValue>>(raw).ok()? {
             out.push(if out.is_empty() { '{' } else { ',' });
             out.push_str(&serde_json::to_string(name).ok()?);
             out.push(':');

@@ -29,12 +29,12 @@ use crate::{
 /// The context of one call. Handlers take it as their last parameter. Clones refer to the same call.
 ///
 /// ```
-/// # use gudgeon::{Context, Server, ToolError};
+/// # use gudgeon::{Context, LoggingLevel, Server, ToolError};
 /// async fn index(ctx: Context) -> Result<u32, ToolError> {
 ///     for done in 1..=4 {
 ///         ctx.progress(f64::from(done), Some(4.0), "reading");
 ///     }
-///     ctx.info("4 books");
+///     ctx.log(LoggingLevel::Info, "4 books");
 ///     Ok(4)
 /// }
 ///
@@ -43,6 +43,28 @@ use crate::{
 #[derive(Clone)]
 pub struct Context {
     call: Arc<Call>,
+}
+
+/// A request as seen by its handler, returned by [`Context::request`].
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct RequestInfo {
+    /// The id; `None` in a handler of notifications.
+    pub id: Option<Id>,
+    /// The protocol revision.
+    pub revision: Revision,
+    /// The dialect; `None` if the request uses a revision.
+    pub dialect: Option<Dialect>,
+    /// The id of the session; `None` without one, as in revision 2026-07-28 and over stdio.
+    pub session_id: Option<Arc<str>>,
+    /// The client's name and version; both are empty if the client did not give them.
+    pub client: Implementation,
+    /// The capabilities that the client declared.
+    pub client_capabilities: ClientCapabilities,
+    /// The `_meta`, a JSON object (Base Protocol, "`_meta`").
+    pub meta: Option<Raw>,
+    /// Whether the caller requested progress notifications. Without that, [`Context::progress`] sends nothing.
+    pub wants_progress: bool,
 }
 
 /// A call in progress.
@@ -79,22 +101,27 @@ impl Context {
         Self { call: Arc::new(call) }
     }
 
-    /// Returns the request's id, or `None` in a handler of notifications.
+    /// Returns information about the request.
     ///
     /// A handler that asked its client may be resumed by a later request (Multi Round-Trip Requests). Then this and
-    /// all other information about the request refer to the later one.
-    pub fn request_id(&self) -> Option<Id> {
-        self.context().request_id.clone()
+    /// all other methods refer to the later one.
+    pub fn request(&self) -> RequestInfo {
+        let context = self.context();
+        RequestInfo {
+            id: context.request_id.clone(),
+            revision: context.revision,
+            dialect: context.dialect,
+            session_id: context.http.as_ref().and_then(|it| it.session_id.clone()),
+            client: parsed(context.client.info.as_deref()),
+            client_capabilities: parsed(context.client.capabilities.as_deref()),
+            meta: context.meta.clone(),
+            wants_progress: context.wants_progress,
+        }
     }
 
-    /// Returns the protocol revision of the request.
-    pub fn revision(&self) -> Revision {
-        self.context().revision
-    }
-
-    /// Returns the dialect of the request, or `None` if it uses a revision.
-    pub fn dialect(&self) -> Option<Dialect> {
-        self.context().dialect
+    /// Returns whether the handler handles a notification.
+    pub(super) fn is_notification(&self) -> bool {
+        self.context().request_id.is_none()
     }
 
     /// Returns the session's values, which are kept for the lifetime of the session; over stdio that is the lifetime
@@ -123,11 +150,6 @@ impl Context {
         }
         let runner = self.call.runner.upgrade();
         Ok(runner.map(|it| it.sessions().of(&context.client)).unwrap_or_default())
-    }
-
-    /// Returns the id of the session, or `None` without one, as in revision 2026-07-28 and over stdio.
-    pub fn session_id(&self) -> Option<Arc<str>> {
-        self.context().http.as_ref()?.session_id.clone()
     }
 
     /// Returns the headers of the HTTP request, or `None` without one, as over stdio and WebSocket.
@@ -169,27 +191,6 @@ impl Context {
         self.context().principal.clone()
     }
 
-    /// Returns the client's name and version; both are empty if the client did not give them.
-    pub fn client(&self) -> Implementation {
-        parsed(self.context().client.info.as_deref())
-    }
-
-    /// Returns the capabilities that the client declared.
-    pub fn client_capabilities(&self) -> ClientCapabilities {
-        parsed(self.context().client.capabilities.as_deref())
-    }
-
-    /// Returns the request's `_meta`, a JSON object (Base Protocol, "`_meta`").
-    pub fn meta(&self) -> Option<Raw> {
-        self.context().meta.clone()
-    }
-
-    /// Returns whether the caller requested progress notifications. Without that, [`Context::progress`] sends
-    /// nothing.
-    pub fn wants_progress(&self) -> bool {
-        self.call.wants_progress.load(Ordering::Relaxed)
-    }
-
     /// Sends a progress notification at once: `progress` of `total`, in any unit, and a message (Progress).
     /// `progress` must increase with each call; a report that does not is dropped, with a warning in the log for the
     /// first one of a call.
@@ -200,7 +201,7 @@ impl Context {
         total: Option<f64>,
         message: impl Into<Option<&'a str>>,
     ) {
-        if self.wants_progress() {
+        if self.call.wants_progress.load(Ordering::Relaxed) {
             let message = message.into().map(ToOwned::to_owned);
             let step = Progress { progress, total, message };
             self.call.connection.progress(self.call.id, step);
@@ -227,31 +228,6 @@ impl Context {
         let logger = logger.into().map(ToOwned::to_owned);
         self.call.connection.log(self.call.id, level, logger, log_data(&data));
         self.call.connection.flush();
-    }
-
-    /// Sends a log message of level `debug`.
-    pub fn debug(&self, data: impl Serialize) {
-        self.log(LoggingLevel::Debug, data);
-    }
-
-    /// Sends a log message of level `info`.
-    pub fn info(&self, data: impl Serialize) {
-        self.log(LoggingLevel::Info, data);
-    }
-
-    /// Sends a log message of level `notice`.
-    pub fn notice(&self, data: impl Serialize) {
-        self.log(LoggingLevel::Notice, data);
-    }
-
-    /// Sends a log message of level `warning`.
-    pub fn warning(&self, data: impl Serialize) {
-        self.log(LoggingLevel::Warning, data);
-    }
-
-    /// Sends a log message of level `error`.
-    pub fn error(&self, data: impl Serialize) {
-        self.log(LoggingLevel::Error, data);
     }
 
     /// Over legacy HTTP, closes the stream of the response, so that the client reconnects after `retry` to get it;

@@ -65,11 +65,16 @@ impl ToolError {
     /// `data` is included if it is `Some`. If it can't be serialized, it is left out and the reason is logged.
     ///
     /// ```
-    /// # use gudgeon::ToolError;
-    /// let error = ToolError::protocol(-32602, "there is no shelf 12", None::<()>);
+    /// # use gudgeon::{ToolError, protocol::ErrorCode};
+    /// let error = ToolError::protocol(ErrorCode::InvalidParams, "there is no shelf 12", None::<()>);
     /// assert_eq!(error.to_string(), "there is no shelf 12");
     /// ```
-    pub fn protocol(code: i64, message: impl fmt::Display, data: Option<impl Serialize>) -> Self {
+    pub fn protocol(
+        code: impl Into<i64>,
+        message: impl fmt::Display,
+        data: Option<impl Serialize>,
+    ) -> Self {
+        let code = code.into();
         let data = data.and_then(|it| carried("data", &it));
         Self::of(Failure::Protocol { code, message: message.to_string(), data })
     }

@@ -31,9 +31,9 @@ use crate::{
 /// ```
 /// use gudgeon::{HttpOptions, Server};
 ///
-/// let options = HttpOptions::default()
-///     .public_url("https://shelf.example.org/mcp")
-///     .legacy_sse(true);
+/// let mut options = HttpOptions::default();
+/// options.public_url = Some("https://shelf.example.org/mcp".into());
+/// options.legacy_sse = true;
 /// let server = Server::new("shelf").http(options);
 /// ```
 #[derive(Clone, Debug)]
@@ -102,69 +102,6 @@ impl Default for HttpOptions {
             tls: None,
             shutdown_grace: listen.shutdown_grace,
         }
-    }
-}
-
-/// Defines a method for each field that replaces its value.
-macro_rules! setters {
-    ($($field:ident: $type:ty),* $(,)?) => {
-        $(
-            #[doc = concat!("Sets [`", stringify!($field), "`](field@Self::", stringify!($field), ").")]
-            #[must_use]
-            pub fn $field(mut self, $field: $type) -> Self {
-                self.$field = $field;
-                self
-            }
-        )*
-    };
-}
-
-impl HttpOptions {
-    setters! {
-        cors: Cors,
-        legacy_sse: bool,
-        max_body: usize,
-        max_sessions: usize,
-        max_streams: usize,
-        max_in_flight: usize,
-        max_headers: usize,
-        header_timeout: Duration,
-        idle_timeout: Duration,
-        session_idle: Duration,
-        keep_alive: Duration,
-        event_store: bool,
-        shutdown_grace: Duration,
-    }
-
-    /// Sets [`public_url`](field@Self::public_url).
-    #[must_use]
-    pub fn public_url(mut self, url: impl Into<String>) -> Self {
-        self.public_url = Some(url.into());
-        self
-    }
-
-    /// Sets [`allowed_origins`](field@Self::allowed_origins).
-    #[must_use]
-    pub fn allowed_origins<S: Into<String>>(
-        mut self,
-        origins: impl IntoIterator<Item = S>,
-    ) -> Self {
-        self.allowed_origins = origins.into_iter().map(Into::into).collect();
-        self
-    }
-
-    /// Sets [`allowed_hosts`](field@Self::allowed_hosts).
-    #[must_use]
-    pub fn allowed_hosts<S: Into<String>>(mut self, hosts: impl IntoIterator<Item = S>) -> Self {
-        self.allowed_hosts = hosts.into_iter().map(Into::into).collect();
-        self
-    }
-
-    /// Sets [`tls`](field@Self::tls): the paths of the certificate chain and of its key.
-    #[must_use]
-    pub fn tls(mut self, certificates: impl Into<PathBuf>, key: impl Into<PathBuf>) -> Self {
-        self.tls = Some((certificates.into(), key.into()));
-        self
     }
 }
 

@@ -41,7 +41,7 @@ pub use self::http::{HttpOptions, HttpService};
 pub use self::{
     answer::{Answer, Output},
     content::{Audio, File, Image, Json},
-    context::Context,
+    context::{Context, RequestInfo},
     error::{ResourceNotFound, ToolError},
     handler::{Arguments, CompletionInput, Handler},
     prompt::Prompt,

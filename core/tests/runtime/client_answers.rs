@@ -119,7 +119,7 @@ fn curious() -> Server {
         let request = CreateMessageRequestParams {
             messages: vec![SamplingMessage::user("Hello")],
             max_tokens: 10,
-            tools: (ctx.revision() >= Revision::V2025_11_25).then(|| vec![tool]),
+            tools: (ctx.request().revision >= Revision::V2025_11_25).then(|| vec![tool]),
             ..CreateMessageRequestParams::default()
         };
         let sampled = ctx.sample(request).await?;

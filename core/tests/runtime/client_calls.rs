@@ -9,8 +9,8 @@ use gudgeon::{
     client::{Client, Operation, Target},
     error::{Error, ErrorKind},
     protocol::{
-        CompletionTarget, ElicitAction, ElicitRequestParams, ElicitResult, LoggingLevel, Revision,
-        Root, json as raw_json,
+        CompletionTarget, ElicitAction, ElicitRequestParams, ElicitResult, LoggingLevel, Prompt,
+        Revision, Root, json as raw_json,
     },
 };
 use serde_json::{Value, json};
@@ -41,9 +41,9 @@ async fn lists_fetch_every_page() {
     let names: Vec<_> =
         client.list_prompts().await.expect("lists").into_iter().map(|it| it.name).collect();
     assert_eq!(names, ["a", "b"]);
-    let page = client.list_prompts_page(Some("1".into())).await.expect("a page");
+    let page = client.list_page::<Prompt>(Some("1".into())).await.expect("a page");
     assert_eq!((page.items[0].name.as_str(), page.next_cursor), ("b", None));
-    let refused = client.list_prompts_page(Some("x".into())).await.expect_err("a bad cursor");
+    let refused = client.list_page::<Prompt>(Some("x".into())).await.expect_err("a bad cursor");
     assert_eq!(refused.code, Some(-32602));
 }
 
@@ -133,7 +133,7 @@ async fn a_failed_tool_is_an_error_unless_told_not_to() {
     assert!(failure.data.is_some_and(|it| it.get().contains("isError")));
     let mut options = client.options();
     options.raise_on_error = false;
-    let result = client.call_tool_with("t", (), options).await.expect("a result");
+    let result = client.with_options(options).call_tool("t", ()).await.expect("a result");
     assert!(result.is_error() && result.text() == "no luck");
 }
 
@@ -412,18 +412,14 @@ async fn completion_resources_and_vendor_methods() {
     });
     let client = connect(target).await;
     let target = CompletionTarget::Prompt("paint".into());
-    let completion = client.complete(target, "colour", "r").await.expect("completes");
+    let completion = client.complete(target, "colour", "r", ()).await.expect("completes");
     assert_eq!(completion.values, ["red"]);
     let sent = hear(&mut heard, "completion/complete").await;
     assert_eq!(sent["params"]["ref"], json!({"type": "ref/prompt", "name": "paint"}));
 
     client.read_resource("docs://a").await.expect("reads");
-    let operation = Operation::ReadResource {
-        uri: "docs://{name}".into(),
-        variables: Some(raw_json::raw(r#"{"name":"a b"}"#.into())),
-    };
-    let reply = client.call(operation, client.options()).await.expect("reads");
-    assert!(reply.result.get().contains("docs://a%20b"), "{}", reply.result.get());
+    let read = client.read_template("docs://{name}", json!({"name": "a b"})).await.expect("reads");
+    assert_eq!(read.contents[0].uri(), "docs://a%20b");
 
     let echoed = client.request("acme/x", json!({"n": 1})).await.expect("answers");
     assert!(echoed.get().starts_with(r#"{"n":1"#), "{}", echoed.get());

@@ -222,7 +222,7 @@ async fn act(
                 ..client.options()
             };
             let tool = given["name"].as_str().unwrap();
-            let called = client.call_tool_with(tool, &given["arguments"], options).await?;
+            let called = client.with_options(options).call_tool(tool, &given["arguments"]).await?;
             let data = called.raw_data().map_or_else(|| json!(called.text()), |it| json!(it));
             json!([data, called.is_error.unwrap_or_default()])
         }

@@ -40,10 +40,9 @@ fn server() -> Server {
         .dialects(Dialect::ALL)
         .page_size(1)
         .tool("add", |Args { a, b }: Args| async move { Ok(Json(a + b)) })
-        .tool(
-            "spoken",
-            |ctx: Context| async move { Ok(ctx.dialect().map_or("none", Dialect::as_str)) },
-        )
+        .tool("spoken", |ctx: Context| async move {
+            Ok(ctx.request().dialect.map_or("none", Dialect::as_str))
+        })
         .add(Resource::new("shelf://about", || async { "A shelf." }))
         .add(Resource::template("shelf://items/{id}{?lang}", item))
         .add(Prompt::new(

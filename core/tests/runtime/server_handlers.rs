@@ -44,7 +44,7 @@ struct Item {
 }
 
 async fn both(Pair { a, b }: Pair, ctx: Context) -> Result<String, ToolError> {
-    Ok(format!("{a} {b} {} {}", ctx.revision(), ctx.client().name))
+    Ok(format!("{a} {b} {} {}", ctx.request().revision, ctx.request().client.name))
 }
 
 fn dune() -> Book {
@@ -55,7 +55,7 @@ fn dune() -> Book {
 async fn every_form_of_handler() {
     let server = Server::new("forms")
         .tool("nothing", || async { "n" })
-        .tool("context", |ctx: Context| async move { ctx.request_id().unwrap().to_string() })
+        .tool("context", |ctx: Context| async move { ctx.request().id.unwrap().to_string() })
         .tool("arguments", |Pair { a, b }: Pair| async move { Ok(a + i64::from(b)) })
         .tool("both", both);
     let mut peer = Peer::legacy(&server).await;
@@ -222,7 +222,7 @@ async fn resources_templates_and_what_is_not_found() {
         .add(Resource::new("a://bytes", || async { Ok(vec![1_u8, 2]) }))
         .add(Resource::new("a://json", || async { Json(dune()) }))
         .add(Resource::new("a://parts", |ctx: Context| async move {
-            let uri = format!("a://{}", ctx.revision());
+            let uri = format!("a://{}", ctx.request().revision);
             vec![ResourceContents::Text(protocol::TextResourceContents {
                 uri,
                 ..Default::default()

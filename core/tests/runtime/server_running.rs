@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use gudgeon::{Context, List, Server, Tool, ToolError};
+use gudgeon::{Context, List, LoggingLevel, Server, Tool, ToolError};
 use serde_json::{Value, json};
 use tokio::sync::{Notify, mpsc};
 
@@ -56,8 +56,8 @@ async fn progress_and_logs_go_out_while_the_handler_runs() {
         let go_on = Arc::clone(&waits);
         async move {
             ctx.progress(1.0, Some(2.0), "half");
-            ctx.debug("quiet");
-            ctx.warning(json!({"low": true}));
+            ctx.log(LoggingLevel::Debug, "quiet");
+            ctx.log(LoggingLevel::Warning, json!({"low": true}));
             go_on.notified().await;
             ctx.progress(2.0, Some(2.0), None);
         }
@@ -274,8 +274,8 @@ async fn changes_at_run_time_are_notified_and_visible() {
 
 #[tokio::test]
 async fn two_clients_of_one_server_and_one_modern_request() {
-    let server =
-        Server::new("s").tool("who", |ctx: Context| async move { ctx.revision().to_string() });
+    let server = Server::new("s")
+        .tool("who", |ctx: Context| async move { ctx.request().revision.to_string() });
     let (mut legacy, mut modern) = (Peer::legacy(&server).await, Peer::of(&server));
     assert_eq!(legacy.call("who", json!({})).await["content"][0]["text"], "2025-11-25");
     let meta = json!({

@@ -22,9 +22,10 @@ use tokio::runtime::Handle;
 
 pub use self::{retry::Retry, subscription::ReconnectingSubscription};
 use crate::{
-    client::{CallOptions, Client, ClientBuilder, Event, ListName, Operation, Reply},
+    client::{CallOptions, Client, ClientBuilder, Event, Operation, Reply},
     error::{Error, ErrorKind},
     protocol::{LoggingLevel, Raw, Root, SubscriptionFilter, ToolAnnotations},
+    peer::ListKind,
     session::client::ServerIdentity,
 };
 
@@ -258,7 +259,7 @@ impl ReconnectingClient {
     fn learn(&self, operation: &Operation, reply: &Reply) {
         match operation {
             Operation::SetLogLevel(level) => lock(&self.state).log_level = Some(*level),
-            Operation::List(ListName::Tools) => {
+            Operation::List(ListKind::Tools) => {
                 lock(&self.state).repeatable = repeatable(&reply.result);
             }
             _ => (),

@@ -96,10 +96,10 @@ pub fn rate_limit_by(by: CountedBy, per_second: f64, burst: u32) -> impl Ready {
     let start = Instant::now();
     move |request: Request, next: Next| -> Answering {
         let context = &request.context;
-        if !RateLimit::counts(&request.method) || context.request_id().is_none() {
+        if !RateLimit::counts(&request.method) || context.is_notification() {
             return Box::pin(next.run(request));
         }
-        let (principal, client) = (context.principal(), context.client());
+        let (principal, client) = (context.principal(), context.request().client);
         let principal = principal.as_ref().map(|it| it.subject.as_str());
         let caller = Caller { principal, client: &client.name };
         let mut limit = limit.lock().unwrap_or_else(PoisonError::into_inner);

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use docsearch_index::{Heading, Hit, Index};
-use gudgeon::protocol::code;
+use gudgeon::protocol::ErrorCode;
 use gudgeon::{Completion, Context, Prompt, Resource, ResourceNotFound, Server, Tool, ToolError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -96,7 +96,7 @@ async fn summarize(PathArgs { path }: PathArgs, ctx: Context) -> Result<String, 
     let index = index(&ctx)?;
     let text = index
         .read(&path)
-        .map_err(|error| ToolError::protocol(code::INVALID_PARAMS, error, None::<()>))?;
+        .map_err(|error| ToolError::protocol(ErrorCode::InvalidParams, error, None::<()>))?;
     Ok(format!(
         "Summarize the document {path} in five sentences, then list its sections.\n\n{text}"
     ))

@@ -3,7 +3,7 @@
 use std::{fs::File, io::Write as _, time::Duration};
 
 use gudgeon::{
-    Context, Prompt, Resource, Server, Tool, ToolError,
+    Context, LoggingLevel, Prompt, Resource, Server, Tool, ToolError,
     ask::{self, Outcome},
     protocol::{ContentBlock, CreateMessageRequestParams, CreateMessageResult, SamplingMessage},
 };
@@ -27,10 +27,13 @@ pub(crate) fn add_to(server: Server) -> Server {
     server
         .tool("order", order)
         .tool("whim", |Whim { message }: Whim, ctx: Context| async move {
-            Ok(match ctx.try_elicit::<bool>(message).await? {
-                Outcome::Accepted(_) => "accepted",
-                Outcome::Declined => "declined",
-                Outcome::Cancelled => "cancelled",
+            let outcome = ctx.try_elicit::<bool>(message).await?;
+            Ok(if matches!(outcome, Outcome::Accepted(_)) {
+                "accepted"
+            } else if outcome == Outcome::Declined {
+                "declined"
+            } else {
+                "cancelled"
             })
         })
         .tool("insist", |Whim { message }: Whim, ctx: Context| async move {
@@ -72,7 +75,7 @@ async fn once(ctx: Context) -> Result<&'static str, ToolError> {
 
 async fn deliver(ctx: Context) -> Result<&'static str, ToolError> {
     ctx.elicit::<bool>("Another book (1)?").await?;
-    ctx.info("on the way");
+    ctx.log(LoggingLevel::Info, "on the way");
     ctx.progress(1.0, Some(2.0), None);
     ctx.progress(2.0, Some(2.0), None);
     tokio::time::sleep(PAUSE).await;
@@ -102,5 +105,5 @@ fn question() -> CreateMessageRequestParams {
 }
 
 fn text(result: &CreateMessageResult) -> String {
-    result.content.blocks().iter().filter_map(ContentBlock::as_text).collect()
+    result.content.iter().filter_map(ContentBlock::as_text).collect()
 }

@@ -65,9 +65,12 @@ fn answering(builder: ClientBuilder) -> ClientBuilder {
     let (forms, sample) = (Arc::clone(&answers), Arc::clone(&answers));
     builder
         .on_elicit(move |asked| {
-            let message = match &asked {
-                ElicitRequestParams::Form(form) => &form.message,
-                ElicitRequestParams::Url(page) => &page.message,
+            let message = if let ElicitRequestParams::Form(form) = &asked {
+                &*form.message
+            } else if let ElicitRequestParams::Url(page) = &asked {
+                &*page.message
+            } else {
+                ""
             };
             let answer = &forms["forms"][message];
             let answer = serde_json::from_value(answer.clone());
@@ -104,9 +107,12 @@ async fn perform(client: &Client, step: &Value, logs: &Notes) -> Result<Value, E
             let texts: Vec<_> = result
                 .contents
                 .into_iter()
-                .filter_map(|it| match it {
-                    ResourceContents::Text(contents) => Some(contents.text),
-                    ResourceContents::Blob(_) => None,
+                .filter_map(|it| {
+                    if let ResourceContents::Text(contents) = it {
+                        Some(contents.text)
+                    } else {
+                        None
+                    }
                 })
                 .collect();
             Ok(json!({"text": texts.join("\n")}))
@@ -119,7 +125,7 @@ async fn perform(client: &Client, step: &Value, logs: &Notes) -> Result<Value, E
         "complete" => {
             let target = CompletionTarget::Prompt(text(step, "prompt").to_owned());
             let (argument, value) = (text(step, "argument"), text(step, "value"));
-            Ok(json!(client.complete(target, argument, value).await?.values))
+            Ok(json!(client.complete(target, argument, value, ()).await?.values))
         }
         "ping" => client.ping().await.map(|_| json!(true)),
         unknown => Err(Error::misuse(format!("no step is called {unknown:?}"))),
@@ -136,7 +142,8 @@ async fn call(client: &Client, step: &Value, logs: &Notes) -> Result<Value, Erro
     let mut options = client.options();
     options.raise_on_error = false;
     options.on_progress = Some(Arc::new(move |at| note(&seen, json!([at.progress, at.total]))));
-    let result = client.call_tool_with(text(step, "name"), arguments(step), options).await?;
+    let result =
+        client.with_options(options).call_tool(text(step, "name"), arguments(step)).await?;
     let mut got = described(&result);
     got["progress"] = Value::Array(take(&progress));
     got["logs"] = Value::Array(take(logs));
@@ -182,10 +189,12 @@ async fn changes(client: &Client, step: &Value) -> Result<Value, Error> {
     while seen.len() < 4
         && let Some(change) = told.next().await
     {
-        seen.insert(match change? {
-            Change::Updated(uri) => format!("updated {uri}"),
-            Change::List(kind) => format!("{kind:?}").to_lowercase(),
-        });
+        let change = change?;
+        if let Change::Updated(uri) = &change {
+            seen.insert(format!("updated {uri}"));
+        } else if let Change::List(kind) = change {
+            seen.insert(format!("{kind:?}").to_lowercase());
+        }
     }
     Ok(json!(seen))
 }

@@ -124,7 +124,8 @@ pub(crate) fn add_to(server: Server) -> Server {
             if mood == Mood::Loud { "MIND THE GAP" } else { "mind the gap" }
         })
         .tool("traced", |ctx: Context| async move {
-            let meta = ctx.meta().map(|it| serde_json::from_str::<Value>(it.get())).transpose()?;
+            let meta =
+                ctx.request().meta.map(|it| serde_json::from_str::<Value>(it.get())).transpose()?;
             let trace = meta.as_ref().and_then(|it| it["traceparent"].as_str());
             Ok::<_, ToolError>(trace.unwrap_or_default().to_owned())
         })
@@ -208,7 +209,7 @@ async fn delegate(ctx: Context) -> Result<String, ToolError> {
     request.tools = Some(vec![add]);
     request.model_preferences = Some(preferences);
     let result = ctx.sample(request).await?;
-    let types = result.content.blocks().iter().map(|it| json!(it)["type"].clone());
+    let types = result.content.iter().map(|it| json!(it)["type"].clone());
     Ok(types.filter_map(|it| it.as_str().map(ToOwned::to_owned)).collect::<Vec<_>>().join(" "))
 }
 

@@ -9,8 +9,8 @@ use std::{
 };
 
 use gudgeon::{
-    Context, HttpOptions, Image, List, Prompt, Resource, Server, Tool, ToolError, error::Error,
-    protocol::Resource as ResourceLink,
+    Context, HttpOptions, Image, List, LoggingLevel, Prompt, Resource, Server, Tool, ToolError,
+    error::Error, protocol::Resource as ResourceLink,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -68,8 +68,8 @@ async fn slow(Slow { ms }: Slow, ctx: Context) -> &'static str {
 }
 
 async fn log(ctx: Context) -> &'static str {
-    ctx.debug("too quiet to be heard");
-    ctx.info("hello from the tool");
+    ctx.log(LoggingLevel::Debug, "too quiet to be heard");
+    ctx.log(LoggingLevel::Info, "hello from the tool");
     "logged"
 }
 
@@ -109,8 +109,10 @@ fn changing(server: Server) -> Server {
 
 #[tokio::main]
 async fn main() -> Result<(), Error> {
+    let mut http = HttpOptions::default();
+    http.legacy_sse = true;
     let server = Server::new("interop")
-        .http(HttpOptions::default().legacy_sse(true))
+        .http(http)
         .version("1.0.0")
         .page_size(7)
         .list_ttl(Duration::from_secs(7))
