@@ -1,4 +1,8 @@
-"""Checks what the core depends on: no tokio without features, no hyper without `http`, no rustls without `tls`."""
+"""Checks what the core depends on, and that it compiles without warnings, with different features.
+
+Without features there is no tokio, without `http` no hyper, without `tls` no rustls. An address that needs a missing
+feature is an error that names the feature.
+"""
 
 import subprocess
 import sys
@@ -11,12 +15,23 @@ FORBIDDEN = {
     "client,tls": ("tungstenite", "tokio-tungstenite"),
     "client,websocket": ("rustls", "tokio-rustls"),
 }
-COMMAND = ["cargo", "tree", "--package", "gudgeon", "--no-default-features", "--edges", "normal", "--prefix", "none"]
+COMPILED = ["", "server", "server,http", "client", "client,http", "client,http,tls", "client,http,websocket"]
+CHOSEN = ["--quiet", "--package", "gudgeon", "--no-default-features", "--features"]
+
+
+def run(*command):
+    ran = subprocess.run(["cargo", *command], check=False, capture_output=True, text=True)
+    print(ran.stdout)
+    if ran.returncode or "warning" in ran.stderr:
+        sys.exit(f"cargo {' '.join(command)}:\n{ran.stderr}")
+    return ran.stdout
+
 
 for features, forbidden in FORBIDDEN.items():
-    command = [*COMMAND, "--features", features]
-    tree = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    print(tree)
+    tree = run("tree", *CHOSEN, features, "--edges", "normal", "--prefix", "none")
     found = [line for line in tree.splitlines() if line.split(" ")[0] in forbidden]
     if found:
         sys.exit(f"with the features {features!r} gudgeon must not depend on {found}")
+for features in COMPILED:
+    run("check", *CHOSEN, features)
+run("test", *CHOSEN, "client", "--test", "missing_features")

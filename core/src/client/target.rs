@@ -124,13 +124,12 @@ async fn reach(url: &Url, options: &WireOptions) -> Result<Wire, Error> {
             mirror: options.mirror.clone(),
             session: options.session.clone(),
         }))),
+        #[cfg(feature = "websocket")]
         Scheme::Ws | Scheme::Wss => {
-            #[cfg(feature = "websocket")]
-            let messages = websocket::client::connect(url, &options.headers, limit).await?;
-            #[cfg(not(feature = "websocket"))]
-            let messages = return Err(Error::without_feature("websocket", url));
-            Wire::Messages(messages)
+            Wire::Messages(websocket::client::connect(url, &options.headers, limit).await?)
         }
+        #[cfg(not(feature = "websocket"))]
+        Scheme::Ws | Scheme::Wss => return Err(Error::without_feature("websocket", url)),
         Scheme::Tcp | Scheme::Unix => Wire::lines(dial::dial_lines(url).await?, limit),
     })
 }

@@ -83,7 +83,12 @@ where
         }
     }
     let Some(answer) = line.lock().take() else { return };
-    let Parts { io: HyperIo(io), read_buf, .. } = connection.into_parts();
+    let Parts {
+        io: HyperIo(io),
+        #[cfg(feature = "websocket")]
+        read_buf,
+        ..
+    } = connection.into_parts();
     // Kept out of the connection's future, to keep that small.
     match answer.status() {
         #[cfg(feature = "websocket")]
