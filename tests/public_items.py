@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-LIMIT = 600
+LIMIT = 503
 DOC = ROOT / "target/public"
 PAGES = DOC / "doc/gudgeon"
 PROGRAMS = ("gudgeon", "docsearch", "interop", "conformance", "bench-driver")

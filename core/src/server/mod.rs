@@ -3,11 +3,11 @@
 mod answer;
 pub mod ask;
 mod changes;
-mod common;
 mod connection;
 mod content;
 mod context;
 mod endpoint;
+mod entry;
 mod error;
 mod forms;
 mod handler;
@@ -42,6 +42,7 @@ pub use self::{
     answer::{Answer, Output},
     content::{Audio, File, Image, Json},
     context::{Context, RequestInfo},
+    entry::Entry,
     error::{ResourceNotFound, ToolError},
     handler::{Arguments, CompletionInput, Handler},
     prompt::Prompt,

@@ -1,10 +1,10 @@
 //! Prompts as added to a server.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use super::{
-    common::{Common, common_methods},
-    handler::{Components, Erased, Handler},
+    entry::Entry,
+    handler::{Components, Handler},
     kind::PromptKind,
     registry::{Component, Registered, sealed::Sealed},
     schema,
@@ -33,14 +33,14 @@ use crate::{
 ///
 /// let server = Server::new("shelf").add(Prompt::new("review", review).description("Review a book."));
 /// ```
+pub type Prompt = Entry<Parts>;
+
+/// The options that only prompts have.
 #[derive(Debug)]
-#[must_use = "a prompt is available only after it is added to a server"]
-pub struct Prompt {
-    listed: protocol::Prompt,
+pub struct Parts {
+    name: String,
     arguments: Vec<PromptArgument>,
-    handler: Erased,
     decoder: Option<serde_json::Value>,
-    common: Common,
 }
 
 impl Prompt {
@@ -54,25 +54,8 @@ impl Prompt {
             required: Some(required),
             ..PromptArgument::new(name)
         });
-        Self {
-            listed: protocol::Prompt::new(name),
-            arguments: arguments.collect(),
-            handler: handler.erase(),
-            decoder,
-            common: Common::default(),
-        }
-    }
-
-    /// Sets the name to display.
-    pub fn title(mut self, title: impl Into<String>) -> Self {
-        self.listed.title = Some(title.into());
-        self
-    }
-
-    /// Sets the description.
-    pub fn description(mut self, description: impl Into<String>) -> Self {
-        self.listed.description = Some(description.into());
-        self
+        let parts = Parts { name: name.into(), arguments: arguments.collect(), decoder };
+        Self::of(parts, handler.erase())
     }
 
     /// Describes an argument beyond its type, or adds one.
@@ -87,25 +70,16 @@ impl Prompt {
             required: Some(required),
             ..PromptArgument::new(name)
         };
-        match self.arguments.iter_mut().find(|it| it.name == argument.name) {
+        match self.parts.arguments.iter_mut().find(|it| it.name == argument.name) {
             Some(known) => *known = argument,
-            None => self.arguments.push(argument),
+            None => self.parts.arguments.push(argument),
         }
         self
     }
 
-    /// Sets the time limit, after which the prompt fails. Time in which the handler waits for its client's answer
-    /// does not count. Default: no limit.
-    pub fn timeout(mut self, timeout: Duration) -> Self {
-        self.common.options.timeout = Some(timeout);
-        self
-    }
-
-    common_methods!(listed);
-
     fn decoder(&self) -> Result<Option<Schema>, Error> {
-        let place = format!("the arguments of prompt {:?}", self.listed.name);
-        self.decoder.as_ref().map(|it| schema::compile(it, &place)).transpose()
+        let place = format!("the arguments of prompt {:?}", self.parts.name);
+        self.parts.decoder.as_ref().map(|it| schema::compile(it, &place)).transpose()
     }
 }
 
@@ -116,11 +90,16 @@ impl Component for Prompt {
         if let Some(decoder) = self.decoder()? {
             self.handler.decode_with(decoder);
         }
-        self.listed.arguments = (!self.arguments.is_empty()).then_some(self.arguments);
-        let Common { options, enabled } = self.common;
-        let key = self.listed.name.clone();
-        let handler = Arc::new(self.handler);
-        let warnings = components.register(self.listed.into(), handler, options, enabled)?;
-        Ok(Registered { list: List::Prompts, key, warnings })
+        let Self { parts: Parts { name, arguments, .. }, handler, options, enabled, .. } = self;
+        let prompt = protocol::Prompt {
+            title: self.title,
+            description: self.description,
+            icons: self.icons,
+            arguments: (!arguments.is_empty()).then_some(arguments),
+            meta: self.meta,
+            ..protocol::Prompt::new(&*name)
+        };
+        let warnings = components.register(prompt.into(), Arc::new(handler), options, enabled)?;
+        Ok(Registered { list: List::Prompts, key: name, warnings })
     }
 }

@@ -1,20 +1,20 @@
 //! Tools as added to a server.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde_json::Value;
 
 use super::{
-    common::{Common, common_methods},
-    handler::{Components, Erased, Handler},
+    entry::Entry,
+    handler::{Components, Handler},
     kind::ToolKind,
     registry::{Component, Registered, sealed::Sealed},
     schema,
 };
 use crate::{
     error::Error,
-    protocol::{self, ToolAnnotations, json::to_raw},
+    protocol::{self, Raw, ToolAnnotations, json::to_raw},
     router::List,
 };
 
@@ -44,13 +44,15 @@ use crate::{
 ///         .timeout(Duration::from_secs(5)),
 /// );
 /// ```
+pub type Tool = Entry<Parts>;
+
+/// The options that only tools have.
 #[derive(Debug)]
-#[must_use = "a tool is available only after it is added to a server"]
-pub struct Tool {
-    listed: protocol::Tool,
-    handler: Erased,
+pub struct Parts {
+    name: String,
+    input_schema: Raw,
+    output_schema: Option<Raw>,
     annotations: ToolAnnotations,
-    common: Common,
     /// The input schema refuses the arguments that it does not name.
     closed: bool,
 }
@@ -59,65 +61,44 @@ impl Tool {
     /// Creates a tool. The arguments' type makes the input schema, with the doc comments of its fields as
     /// descriptions; the return type makes the output schema. A name has 1 to 128 letters, digits, `_`, `-` and `.`.
     pub fn new<H: Handler<ToolKind, Form>, Form>(name: impl Into<String>, handler: H) -> Self {
-        let input = H::arguments().unwrap_or_else(schema::empty);
-        let mut listed = protocol::Tool::new(name, to_raw(&input));
-        listed.output_schema = H::output().as_ref().map(to_raw);
-        Self {
-            listed,
-            handler: handler.erase(),
+        let parts = Parts {
+            name: name.into(),
+            input_schema: to_raw(&H::arguments().unwrap_or_else(schema::empty)),
+            output_schema: H::output().as_ref().map(to_raw),
             annotations: ToolAnnotations::default(),
-            common: Common::default(),
             closed: true,
-        }
-    }
-
-    /// Sets the name to display.
-    pub fn title(mut self, title: impl Into<String>) -> Self {
-        self.listed.title = Some(title.into());
-        self
-    }
-
-    /// Sets the description for models: what the tool does and when to use it.
-    pub fn description(mut self, description: impl Into<String>) -> Self {
-        self.listed.description = Some(description.into());
-        self
+        };
+        Self::of(parts, handler.erase())
     }
 
     /// Marks the tool as read-only. Hosts may then call it without asking the user.
     pub fn read_only(mut self) -> Self {
-        self.annotations.read_only_hint = Some(true);
+        self.parts.annotations.read_only_hint = Some(true);
         self
     }
 
     /// Marks the tool as idempotent: calling it twice with the same arguments has the same effect as calling it once.
     pub fn idempotent(mut self) -> Self {
-        self.annotations.idempotent_hint = Some(true);
+        self.parts.annotations.idempotent_hint = Some(true);
         self
     }
 
     /// Declares whether a tool that is not read-only may destroy data.
     pub fn destructive(mut self, destructive: bool) -> Self {
-        self.annotations.destructive_hint = Some(destructive);
+        self.parts.annotations.destructive_hint = Some(destructive);
         self
     }
 
     /// Declares whether the tool interacts with external systems, as a web search does.
     pub fn open_world(mut self, open_world: bool) -> Self {
-        self.annotations.open_world_hint = Some(open_world);
-        self
-    }
-
-    /// Sets the time limit of a call, after which it fails. Time in which the handler waits for its client's answer
-    /// does not count ([`Server::park`](super::Server::park) limits it). Default: no limit.
-    pub fn timeout(mut self, timeout: Duration) -> Self {
-        self.common.options.timeout = Some(timeout);
+        self.parts.annotations.open_world_hint = Some(open_world);
         self
     }
 
     /// Sets the maximum number of concurrent calls; others wait. A handler that waits for its client's answer does
     /// not count, and waits for its turn before it continues. Default: no limit.
     pub fn concurrency(mut self, calls: usize) -> Self {
-        self.common.options.concurrency = Some(calls);
+        self.options.concurrency = Some(calls);
         self
     }
 
@@ -125,14 +106,14 @@ impl Tool {
     /// because the answer reached another server, the call fails. The handler can't return questions. Default: the
     /// handler is run again with the answers so far and the results of [`Context::step`](super::Context::step).
     pub fn forbid_replay(mut self) -> Self {
-        self.common.options.forbids_replay = true;
+        self.options.forbids_replay = true;
         self
     }
 
     /// If false, the tool has no output schema and its results are not checked. Default: true.
     pub fn output(mut self, output: bool) -> Self {
         if !output {
-            self.listed.output_schema = None;
+            self.parts.output_schema = None;
         }
         self
     }
@@ -158,7 +139,7 @@ impl Tool {
     /// let server = Server::new("shelf").add(Tool::new("find", find).output_of::<Book>());
     /// ```
     pub fn output_of<T: JsonSchema>(mut self) -> Self {
-        self.listed.output_schema = Some(to_raw(&schema::of_output::<T>()));
+        self.parts.output_schema = Some(to_raw(&schema::of_output::<T>()));
         self
     }
 
@@ -167,55 +148,54 @@ impl Tool {
     /// Default: a call with an unknown argument fails, and its error names the argument and the closest known name.
     #[doc(alias("unknown_arguments", "additional_properties"))]
     pub fn ignore_unknown_arguments(mut self) -> Self {
-        self.closed = false;
+        self.parts.closed = false;
         self
     }
 
     /// Sets the output schema as a JSON Schema, instead of that of the return type.
     pub fn output_schema(mut self, schema: &Value) -> Self {
-        self.listed.output_schema = Some(to_raw(schema));
+        self.parts.output_schema = Some(to_raw(schema));
         self
     }
 
     /// Sets the input schema as a JSON Schema, instead of that of the arguments' type. Which other arguments the tool takes is
     /// then up to that schema: it refuses them only with `"additionalProperties": false`.
     pub fn input_schema(mut self, schema: &Value) -> Self {
-        self.listed.input_schema = to_raw(schema);
-        self.closed = false;
+        self.parts.input_schema = to_raw(schema);
+        self.parts.closed = false;
         self
     }
-
-    common_methods!(listed);
 }
 
 impl Sealed for Tool {}
 
 impl Component for Tool {
-    fn register(mut self, components: &mut Components) -> Result<Registered, Error> {
+    fn register(self, components: &mut Components) -> Result<Registered, Error> {
+        let Self { parts, handler, options, enabled, .. } = self;
+        let place = |which: &str| format!("the {which} schema of tool {:?}", parts.name);
+        let input = schema::shown(parts.input_schema, components.schemas, &place("input"))?;
+        let input = if parts.closed { crate::schema::closed(input) } else { input };
+        let output = parts.output_schema;
+        let output = output.map(|it| schema::shown(it, components.schemas, &place("output")));
         let ToolAnnotations {
             title: _,
             read_only_hint,
             destructive_hint,
             idempotent_hint,
             open_world_hint,
-        } = &self.annotations;
+        } = &parts.annotations;
         let hints = [read_only_hint, destructive_hint, idempotent_hint, open_world_hint];
-        if hints.iter().any(|it| it.is_some()) {
-            self.listed.annotations = Some(self.annotations);
-        }
-        let place = |which: &str| format!("the {which} schema of tool {:?}", self.listed.name);
-        let input = schema::shown(self.listed.input_schema, components.schemas, &place("input"))?;
-        let output = self.listed.output_schema.take();
-        let output = output.map(|it| schema::shown(it, components.schemas, &place("output")));
-        self.listed.output_schema = output.transpose()?;
-        self.listed.input_schema = match self.closed {
-            true => crate::schema::closed(input),
-            false => input,
+        let has_hints = hints.iter().any(|it| it.is_some());
+        let tool = protocol::Tool {
+            title: self.title,
+            description: self.description,
+            icons: self.icons,
+            annotations: has_hints.then_some(parts.annotations),
+            output_schema: output.transpose()?,
+            meta: self.meta,
+            ..protocol::Tool::new(&*parts.name, input)
         };
-        let Common { options, enabled } = self.common;
-        let key = self.listed.name.clone();
-        let handler = Arc::new(self.handler);
-        let warnings = components.register(self.listed.into(), handler, options, enabled)?;
-        Ok(Registered { list: List::Tools, key, warnings })
+        let warnings = components.register(tool.into(), Arc::new(handler), options, enabled)?;
+        Ok(Registered { list: List::Tools, key: parts.name, warnings })
     }
 }
