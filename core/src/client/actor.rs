@@ -26,7 +26,7 @@ use crate::{
         client::{Ask, Change, ClientSession, Input, ListKind, Output, RequestKey, ServerIdentity},
     },
     transport::{
-        child::{Obituary, Process},
+        child::{ExitInfo, Process},
         http::client::SessionId,
         messages::Arrival,
     },
@@ -48,7 +48,7 @@ struct Actor {
     process: Option<Process>,
     /// The way to reconnect, as long as it may be needed.
     again: Option<Again>,
-    obituary: Obituary,
+    exit_info: ExitInfo,
     waiting: HashMap<RequestKey, Waiting>,
     asks: HashMap<InboundKey, AbortHandle>,
     listeners: Listeners,
@@ -84,7 +84,7 @@ pub(super) async fn start(
     let reached = within(limit, target.reach(&options)).await;
     let reached = reached.unwrap_or_else(|| Err(session.took_too_long()));
     let Reached { wire, process, again } =
-        reached.map_err(|it| dress(it, &name, &Obituary::default(), "connect"))?;
+        reached.map_err(|it| dress(it, &name, &ExitInfo::default(), "connect"))?;
     let (sender, orders) = mpsc::unbounded_channel();
     let (opened, outcome) = oneshot::channel();
     let (up, is_up) = watch::channel(true);
@@ -99,7 +99,7 @@ pub(super) async fn start(
         wire: Some(wire),
         process,
         again,
-        obituary: Obituary::default(),
+        exit_info: ExitInfo::default(),
         waiting: HashMap::new(),
         asks: HashMap::new(),
         listeners: Listeners::default(),
@@ -239,13 +239,13 @@ impl Actor {
         if let Some(wire) = &mut self.wire {
             wire.finish(Instant::now().into_std(), &mut self.session);
         }
-        self.obituary = match &mut self.process {
-            Some(process) => process.last_words().await,
-            None => Obituary::default(),
+        self.exit_info = match &mut self.process {
+            Some(process) => process.exit_info().await,
+            None => ExitInfo::default(),
         };
         self.wire = None;
         let was_open = self.opened.is_none();
-        let reason = match (self.process.is_some(), self.obituary.status) {
+        let reason = match (self.process.is_some(), self.exit_info.status) {
             (true, Some(status @ ..=-1)) => format!("the server was killed by signal {}", -status),
             (true, Some(status)) => format!("the server exited with status {status}"),
             (true, None) => "the server closed its output but is still running".to_owned(),
@@ -277,7 +277,7 @@ impl Actor {
                 Settled::Silent => (),
                 settled => return settled,
             }
-            let dress = |it| dress(it, &self.target, &self.obituary, "subscribe");
+            let dress = |it| dress(it, &self.target, &self.exit_info, "subscribe");
             if !self.listeners.settle(Instant::now().into_std(), &mut self.session, dress) {
                 return Settled::Silent;
             }
@@ -428,14 +428,14 @@ impl Actor {
     }
 
     fn dress(&self, error: Error, phase: &'static str) -> Error {
-        let mut obituary = self.obituary.clone();
+        let mut exit_info = self.exit_info.clone();
         if let Some(process) = &self.process
             && error.kind == ErrorKind::Timeout
             && phase == "negotiate"
         {
-            obituary.stderr = process.stderr();
+            exit_info.stderr = process.stderr();
         }
-        dress(error, &self.target, &obituary, phase)
+        dress(error, &self.target, &exit_info, phase)
     }
 }
 
@@ -472,7 +472,7 @@ fn error_object(error: &Error) -> ErrorObject {
 }
 
 /// Adds the target, the phase, the exit status and the last lines of the server's standard error to an error.
-fn dress(mut error: Error, target: &str, obituary: &Obituary, phase: &'static str) -> Error {
+fn dress(mut error: Error, target: &str, exit_info: &ExitInfo, phase: &'static str) -> Error {
     error.target.get_or_insert_with(|| target.to_owned());
     error.phase.get_or_insert(phase);
     let is_ours = matches!(error.kind, ErrorKind::Connect | ErrorKind::Lost | ErrorKind::Timeout);
@@ -481,11 +481,11 @@ fn dress(mut error: Error, target: &str, obituary: &Obituary, phase: &'static st
     }
     error.message = format!("{target}: {}", error.message);
     if is_ours {
-        error.exit_status = obituary.status;
-        if !obituary.stderr.is_empty() {
+        error.exit_status = exit_info.status;
+        if !exit_info.stderr.is_empty() {
             error.message =
-                format!("{}; the end of its standard error:\n{}", error.message, obituary.stderr);
-            error.stderr = Some(obituary.stderr.clone());
+                format!("{}; the end of its standard error:\n{}", error.message, exit_info.stderr);
+            error.stderr = Some(exit_info.stderr.clone());
         }
     }
     error

@@ -8,7 +8,7 @@ use super::{Server, ToolError, Transport, handler::BoxFuture, stdio, wire};
 use crate::error::Error;
 
 /// The time for a peer to read what is queued when the server ends.
-pub(super) const LAST_WORDS: Duration = Duration::from_secs(1);
+pub(super) const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A function that runs once, at start or shutdown.
 pub(super) type Hook<Done> = Box<dyn FnOnce() -> BoxFuture<Done> + Send>;

@@ -17,7 +17,7 @@ use super::{
     handler::Erased,
     registry::Hub,
     run::Runner,
-    serve::{LAST_WORDS, Limits, told_to_end},
+    serve::{FLUSH_TIMEOUT, Limits, told_to_end},
 };
 use crate::{
     driver::StreamServer,
@@ -100,7 +100,7 @@ pub(super) async fn serve(hub: &Hub, limits: Limits) -> Result<(), Error> {
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
     };
-    let _ = tokio::time::timeout(LAST_WORDS, written).await;
+    let _ = tokio::time::timeout(FLUSH_TIMEOUT, written).await;
     Ok(())
 }
 

@@ -10,7 +10,7 @@ use tokio::{
 use super::{
     endpoint::endpoint,
     registry::Hub,
-    serve::{LAST_WORDS, Limits},
+    serve::{FLUSH_TIMEOUT, Limits},
 };
 use crate::{
     driver::{HostedEndpoint, keep_time},
@@ -89,7 +89,7 @@ pub(super) async fn transport(
         written = &mut writing => (written, true),
     };
     drop(connected);
-    if !is_broken && let Ok(written) = tokio::time::timeout(LAST_WORDS, writing).await {
+    if !is_broken && let Ok(written) = tokio::time::timeout(FLUSH_TIMEOUT, writing).await {
         ended = ended.and(written);
     }
     transport.close().await;

@@ -11,7 +11,7 @@ const CHUNK: usize = 16 * 1024;
 /// A buffer that grew beyond this capacity is freed.
 const KEPT_CAPACITY: usize = 64 * 1024;
 /// The time for a peer to read what is queued at the end.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Settings for the lines of a connection.
 pub(crate) struct Lines<T> {
@@ -44,7 +44,7 @@ impl<T: Fn(usize) -> Duration> Lines<T> {
             () = &mut writing => return,
         }
         drop(connected);
-        let _ = tokio::time::timeout(self.grace.max(LAST_WORDS), writing).await;
+        let _ = tokio::time::timeout(self.grace.max(FLUSH_TIMEOUT), writing).await;
     }
 
     async fn read<R: AsyncRead + Unpin>(

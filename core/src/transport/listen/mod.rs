@@ -32,7 +32,7 @@ use crate::{
 };
 
 /// The time for clients to read what is queued when the server ends.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 /// The delay before accepting again when the process has no free file descriptor.
 const NO_ROOM: Duration = Duration::from_millis(50);
 
@@ -147,7 +147,7 @@ impl Listening {
         let _ = timeout(self.grace, self.endpoint.is_idle()).await;
         // Pending calls are dropped without a response.
         self.endpoint.close();
-        let _ = timeout(LAST_WORDS, open.recv()).await;
+        let _ = timeout(FLUSH_TIMEOUT, open.recv()).await;
         self.stop();
     }
 

@@ -35,7 +35,7 @@ const READ_BUFFER: usize = 4 * 1024;
 /// The size up to which frames are gathered before they are written.
 const WRITE_BUFFER: usize = 16 * 1024;
 /// The time for a client to answer the closing handshake.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Returns whether a request asks for an upgrade to WebSocket.
 pub(crate) fn is_asked_for(head: &Parts) -> bool {
@@ -98,7 +98,7 @@ where
         }
         Ok::<_, Error>(())
     };
-    let _ = timeout(LAST_WORDS, goodbye).await;
+    let _ = timeout(FLUSH_TIMEOUT, goodbye).await;
 }
 
 /// Exchanges messages; returns the close code and reason to send, if any.
