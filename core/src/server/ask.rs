@@ -37,14 +37,14 @@ use crate::{
 /// ```
 #[must_use = "a question is asked only if it is passed to the context or returned"]
 pub struct Question<T> {
-    pub(super) put: Put,
+    pub(super) request: QuestionRequest,
     read: fn(&Value) -> Result<T, String>,
 }
 
 /// The part of a question that is sent to the client.
 #[doc(hidden)]
 #[derive(Debug)]
-pub struct Put {
+pub struct QuestionRequest {
     key: OnceLock<String>,
     pub(super) method: Method,
     pub(super) params: Raw,
@@ -56,9 +56,9 @@ pub struct Put {
 pub trait Questions: Send {
     type Answers;
     #[doc(hidden)]
-    fn puts(&self) -> Vec<&Put>;
+    fn requests(&self) -> Vec<&QuestionRequest>;
     #[doc(hidden)]
-    fn into_puts(self) -> Vec<Put>;
+    fn into_requests(self) -> Vec<QuestionRequest>;
     #[doc(hidden)]
     fn read(&self, results: &[Raw]) -> Result<Result<Self::Answers, Misfits>, ToolError>;
 }
@@ -111,8 +111,8 @@ pub(super) fn form<T: DeserializeOwned + JsonSchema>(
     let schema = forms::of::<T>();
     check_form(&message, &schema.to_string())?;
     let params = json!({"mode": "form", "message": message, "requestedSchema": schema});
-    let put = Put::new(Method::Elicit, &params, message);
-    Ok(Question { put, read: |result| accepted(result).and_then(forms::read) })
+    let request = QuestionRequest::new(Method::Elicit, &params, message);
+    Ok(Question { request, read: |result| accepted(result).and_then(forms::read) })
 }
 
 /// Asks the user to visit a URL (Elicitation, "URL Mode"). The answer is the elicitation's id, or "" in revisions
@@ -124,7 +124,7 @@ pub fn elicit_url(message: impl Into<String>, url: impl Into<String>) -> Questio
         accepted(result)?;
         Ok(result["elicitationId"].as_str().unwrap_or_default().to_owned())
     };
-    Question { put: Put::new(Method::Elicit, &params, message), read }
+    Question { request: QuestionRequest::new(Method::Elicit, &params, message), read }
 }
 
 /// Sends a request to the client's model (Sampling).
@@ -133,20 +133,20 @@ pub fn elicit_url(message: impl Into<String>, url: impl Into<String>) -> Questio
     reason = "the other questions take their input by value as well"
 )]
 pub fn sample(request: CreateMessageRequestParams) -> Question<CreateMessageResult> {
-    let put = Put::new(Method::CreateMessage, &request, "sampling".into());
-    Question { put, read: typed }
+    let request = QuestionRequest::new(Method::CreateMessage, &request, "sampling".into());
+    Question { request, read: typed }
 }
 
 /// Asks for the directories that the client lets a server work in (Roots).
 pub fn roots() -> Question<Vec<Root>> {
-    let put = Put::new(Method::ListRoots, &json!({}), "roots".into());
-    Question { put, read: |result| typed::<ListRootsResult>(result).map(|it| it.roots) }
+    let request = QuestionRequest::new(Method::ListRoots, &json!({}), "roots".into());
+    Question { request, read: |result| typed::<ListRootsResult>(result).map(|it| it.roots) }
 }
 
 impl<T> Question<T> {
     /// Sets the key that identifies the answer.
     pub fn key(mut self, key: impl Into<String>) -> Self {
-        self.put.key = OnceLock::from(key.into());
+        self.request.key = OnceLock::from(key.into());
         self
     }
 
@@ -154,9 +154,9 @@ impl<T> Question<T> {
     /// cancelled.
     pub(super) fn decode(&self, result: &Raw) -> Result<Result<T, String>, ToolError> {
         let result: Value = serde_json::from_str(result.get()).unwrap_or_default();
-        match result["action"].as_str().filter(|_| self.put.method == Method::Elicit) {
+        match result["action"].as_str().filter(|_| self.request.method == Method::Elicit) {
             None | Some("accept") => Ok((self.read)(&result)),
-            Some(_) => Err(ToolError::of(Failure::Declined(self.put.message.clone()))),
+            Some(_) => Err(ToolError::of(Failure::Declined(self.request.message.clone()))),
         }
     }
 
@@ -172,7 +172,7 @@ impl<T> Question<T> {
 
 impl<T> fmt::Debug for Question<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Question").field(&self.put).finish()
+        f.debug_tuple("Question").field(&self.request).finish()
     }
 }
 
@@ -182,7 +182,7 @@ impl<T> From<Question<T>> for ToolError {
     }
 }
 
-impl Put {
+impl QuestionRequest {
     fn new(method: Method, params: &impl serde::Serialize, message: String) -> Self {
         let params = to_raw(params);
         Self { key: OnceLock::new(), method, params, message }
@@ -195,20 +195,20 @@ impl Put {
 }
 
 /// Serializes questions for the core.
-pub(super) fn as_json(puts: &[Put], call: &Context) -> String {
-    let question = |put: &Put| json!({"key": call.key(put), "method": put.method.as_str(), "params": put.params});
-    Value::Array(puts.iter().map(question).collect()).to_string()
+pub(super) fn as_json(requests: &[QuestionRequest], call: &Context) -> String {
+    let question = |request: &QuestionRequest| json!({"key": call.key(request), "method": request.method.as_str(), "params": request.params});
+    Value::Array(requests.iter().map(question).collect()).to_string()
 }
 
 impl<T> Questions for Question<T> {
     type Answers = T;
 
-    fn puts(&self) -> Vec<&Put> {
-        vec![&self.put]
+    fn requests(&self) -> Vec<&QuestionRequest> {
+        vec![&self.request]
     }
 
-    fn into_puts(self) -> Vec<Put> {
-        vec![self.put]
+    fn into_requests(self) -> Vec<QuestionRequest> {
+        vec![self.request]
     }
 
     fn read(&self, results: &[Raw]) -> Result<Result<T, Misfits>, ToolError> {
@@ -221,12 +221,12 @@ macro_rules! tuples {
         impl<$($question),+> Questions for ($(Question<$question>,)+) {
             type Answers = ($($question,)+);
 
-            fn puts(&self) -> Vec<&Put> {
-                vec![$(&self.$at.put),+]
+            fn requests(&self) -> Vec<&QuestionRequest> {
+                vec![$(&self.$at.request),+]
             }
 
-            fn into_puts(self) -> Vec<Put> {
-                vec![$(self.$at.put),+]
+            fn into_requests(self) -> Vec<QuestionRequest> {
+                vec![$(self.$at.request),+]
             }
 
             #[allow(non_snake_case, reason = "each answer is called as its type is")]

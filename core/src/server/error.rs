@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::{
     Context,
-    ask::{self, Put, Questions},
+    ask::{self, QuestionRequest, Questions},
 };
 use crate::{
     protocol::{Raw, exact, json},
@@ -34,7 +34,7 @@ pub struct ToolError(Box<Reason>);
 enum Reason {
     Failed(Failure),
     /// Not an error: the handler asks its client questions first.
-    Asks(Vec<Put>),
+    Asks(Vec<QuestionRequest>),
     /// Questions of a handler that runs inside middleware.
     Asked(Reply),
 }
@@ -82,7 +82,7 @@ impl ToolError {
     /// Asks the client these questions; the handler is then run again with the answers. A single question is
     /// converted by `question.into()`.
     pub fn ask(questions: impl Questions) -> Self {
-        Self(Box::new(Reason::Asks(questions.into_puts())))
+        Self(Box::new(Reason::Asks(questions.into_requests())))
     }
 
     /// Creates an error whose text is only logged, for types that `?` does not convert: `anyhow::Error`, `Box<dyn

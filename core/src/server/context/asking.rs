@@ -19,7 +19,7 @@ use crate::{
     router::Failure,
     server::{
         ToolError,
-        ask::{self, Outcome, Put, Question, Questions},
+        ask::{self, Outcome, Question, QuestionRequest, Questions},
     },
     session::{
         asking::{AskId, QuestionKeys, QuestionSet, Unsent},
@@ -88,7 +88,7 @@ impl Context {
         T: DeserializeOwned + JsonSchema,
     {
         let question = Self::form(message.into())?;
-        let mut asked = self.asked(&[&question.put]);
+        let mut asked = self.asked(&[&question.request]);
         loop {
             match question.outcome(&self.results(&mut asked).await?[0])? {
                 Ok(outcome) => return Ok(outcome),
@@ -123,7 +123,7 @@ impl Context {
     /// Asks one or several questions at once and waits for all answers. Questions with an invalid answer are asked
     /// again, as by [`Context::elicit`].
     pub async fn ask<Q: Questions>(&self, questions: Q) -> Result<Q::Answers, ToolError> {
-        let mut asked = self.asked(&questions.puts());
+        let mut asked = self.asked(&questions.requests());
         loop {
             match questions.read(self.results(&mut asked).await?)? {
                 Ok(answers) => return Ok(answers),
@@ -185,38 +185,38 @@ impl Context {
     /// Returns the answer to a question that the handler has returned. `None` means that there is no valid answer
     /// yet: return the question again. Errors if the user declined, and after three invalid answers.
     pub fn answer<T>(&self, question: &Question<T>) -> Result<Option<T>, ToolError> {
-        let Some(known) = self.known(&question.put) else { return Ok(None) };
+        let Some(known) = self.known(&question.request) else { return Ok(None) };
         let problem = match question.decode(&known)? {
             Ok(answer) => return Ok(Some(answer)),
             Err(problem) => problem,
         };
-        let asked = self.question(&question.put);
+        let asked = self.question(&question.request);
         let refused = self.context().answers.refuse(&asked, &problem);
         refused.map(|()| None).map_err(|fault| ToolError::of(Failure::from(fault)))
     }
 
     /// Returns the question's key; a question without a key gets its number when it is first used.
-    pub(in crate::server) fn key<'p>(&self, put: &'p Put) -> &'p str {
-        put.key(|method| match STEP.try_with(String::clone) {
+    pub(in crate::server) fn key<'p>(&self, request: &'p QuestionRequest) -> &'p str {
+        request.key(|method| match STEP.try_with(String::clone) {
             Ok(step) => self.asking().keys.next(method, Some(&step)),
             Err(_) => self.asking().keys.next(method, None),
         })
     }
 
-    fn known(&self, put: &Put) -> Option<Raw> {
-        let key = self.key(put);
+    fn known(&self, request: &QuestionRequest) -> Option<Raw> {
+        let key = self.key(request);
         let answers = self.context().answers.clone();
-        answers.get(key, put.method, put.params.get())
+        answers.get(key, request.method, request.params.get())
     }
 
     fn form<T: DeserializeOwned + JsonSchema>(message: String) -> Result<Question<T>, ToolError> {
         ask::form(message).map_err(ToolError::hidden)
     }
 
-    fn asked(&self, puts: &[&Put]) -> AskedTogether {
-        let questions = puts.iter().map(|it| self.question(it)).collect();
+    fn asked(&self, requests: &[&QuestionRequest]) -> AskedTogether {
+        let questions = requests.iter().map(|it| self.question(it)).collect();
         let set = QuestionSet::new(questions, &self.context());
-        AskedTogether { set, results: vec![json::raw("null".into()); puts.len()] }
+        AskedTogether { set, results: vec![json::raw("null".into()); requests.len()] }
     }
 
     /// Sends the open questions and waits. Returns the client's results in order, or the first error.
@@ -235,9 +235,9 @@ impl Context {
         Ok(&asked.results)
     }
 
-    fn question(&self, put: &Put) -> Asked {
-        let key = self.key(put).to_owned();
-        Asked { key, method: put.method, params: put.params.clone() }
+    fn question(&self, request: &QuestionRequest) -> Asked {
+        let key = self.key(request).to_owned();
+        Asked { key, method: request.method, params: request.params.clone() }
     }
 
     fn send(&self, unsent: Unsent) -> oneshot::Receiver<Result<Raw, Fault>> {
