@@ -10,7 +10,7 @@ use std::{
 use super::{
     CallOptions, Client, Inner, Target,
     connection::{Connection, ConnectionConfig, Event, OnProgress},
-    listeners::News,
+    listeners::SubscriptionEvent,
     operation::Operation,
     questions::{Answerer, Questions, Roots},
 };
@@ -383,10 +383,12 @@ impl Client {
         let settings =
             SubscriptionSettings { timeout, outlives_end: true, ..SubscriptionSettings::default() };
         let tools = Arc::clone(&self.inner.tools);
-        let opened = self.listen(interests, settings, move |news| match news {
-            News::Changed(Change::List(kind)) => hooks.tell(Event::ListChanged(kind), &tools),
-            News::Changed(Change::Updated(_)) | News::Ended(None) => (),
-            News::Ended(Some(error)) => {
+        let opened = self.listen(interests, settings, move |event| match event {
+            SubscriptionEvent::Changed(Change::List(kind)) => {
+                hooks.tell(Event::ListChanged(kind), &tools)
+            }
+            SubscriptionEvent::Changed(Change::Updated(_)) | SubscriptionEvent::Ended(None) => (),
+            SubscriptionEvent::Ended(Some(error)) => {
                 tracing::warn!(%error, "changes of the server's lists go unnoticed");
             }
         });

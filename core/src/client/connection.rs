@@ -16,7 +16,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use super::{
     Target,
     actor::{self, Started},
-    listeners::{Listener, OnNews},
+    listeners::{Listener, OnSubscriptionEvent},
 };
 use crate::{
     error::{Error, ErrorKind},
@@ -231,16 +231,16 @@ impl Connection {
         self.order(Order::DeclareRoots)
     }
 
-    /// Opens a subscription; `on_news` is called for each change once the receiver reports success.
+    /// Opens a subscription; `on_event` is called for each change once the receiver reports success.
     pub(super) fn subscribe(
         &self,
         interests: Interests,
         settings: SubscriptionSettings,
-        on_news: OnNews,
+        on_event: OnSubscriptionEvent,
     ) -> Result<(SubscriptionKey, oneshot::Receiver<Result<(), Error>>), Error> {
         let key = SubscriptionKey(self.next.fetch_add(1, Ordering::Relaxed));
         let (opened, is_open) = oneshot::channel();
-        let listener = Listener { opened: Some(opened), on_news };
+        let listener = Listener { opened: Some(opened), on_event };
         self.order(Order::Subscribe { key, what: (interests, settings), listener })?;
         Ok((key, is_open))
     }

@@ -15,10 +15,10 @@ use crate::{
 };
 
 /// A callback for events of a subscription, called in order. It must not block.
-pub(super) type OnNews = Box<dyn FnMut(News) + Send>;
+pub(super) type OnSubscriptionEvent = Box<dyn FnMut(SubscriptionEvent) + Send>;
 
 #[derive(Debug)]
-pub(super) enum News {
+pub(super) enum SubscriptionEvent {
     Changed(Change),
     /// The subscription ended, with the error unless the server ended it regularly.
     Ended(Option<Error>),
@@ -27,7 +27,7 @@ pub(super) enum News {
 pub(super) struct Listener {
     /// Signalled when the subscription is established; `None` afterwards.
     pub(super) opened: Option<oneshot::Sender<Result<(), Error>>>,
-    pub(super) on_news: OnNews,
+    pub(super) on_event: OnSubscriptionEvent,
 }
 
 #[derive(Default)]
@@ -88,7 +88,7 @@ impl Listeners {
                 }
                 Output::Changed(key, change) => {
                     if let Some(listener) = self.listeners.get_mut(&key) {
-                        (listener.on_news)(News::Changed(change));
+                        (listener.on_event)(SubscriptionEvent::Changed(change));
                     }
                 }
                 Output::Ended(key, why) => {
@@ -100,7 +100,7 @@ impl Listeners {
                             if let Some(opened) = opened {
                                 let _ = opened.send(Ok(()));
                             }
-                            (listener.on_news)(News::Ended(why));
+                            (listener.on_event)(SubscriptionEvent::Ended(why));
                         }
                     }
                 }

@@ -9,7 +9,7 @@ use std::{
 
 use tokio::sync::{Notify, oneshot};
 
-use super::{Client, ListKind, listeners::News};
+use super::{Client, ListKind, listeners::SubscriptionEvent};
 use crate::{
     error::Error,
     peer::subscriptions::{Changes, Interests, SubscriptionKey, SubscriptionSettings},
@@ -79,12 +79,12 @@ impl Client {
     ) -> Result<Subscription, Error> {
         let interests = Interests::of(&filter).map_err(|it| it.in_phase("subscribe"))?;
         let shared = Arc::new(Shared::new(interests.clone()));
-        let (news, tools) = (Arc::clone(&shared), Arc::clone(&self.inner.tools));
+        let (events, tools) = (Arc::clone(&shared), Arc::clone(&self.inner.tools));
         let (key, opened) = self.listen(interests, settings, move |it| {
-            if matches!(it, News::Changed(Change::List(ListKind::Tools))) {
+            if matches!(it, SubscriptionEvent::Changed(Change::List(ListKind::Tools))) {
                 tools.lock().unwrap_or_else(PoisonError::into_inner).forget();
             }
-            news.take_in(it);
+            events.on_event(it);
         })?;
         // Dropping the future here drops the subscription, which cancels it.
         let subscription = Subscription { shared, key, client: self.clone() };
@@ -96,9 +96,9 @@ impl Client {
         &self,
         interests: Interests,
         settings: SubscriptionSettings,
-        on_news: impl FnMut(News) + Send + 'static,
+        on_event: impl FnMut(SubscriptionEvent) + Send + 'static,
     ) -> Result<(SubscriptionKey, oneshot::Receiver<Result<(), Error>>), Error> {
-        self.inner.connection.subscribe(interests, settings, Box::new(on_news))
+        self.inner.connection.subscribe(interests, settings, Box::new(on_event))
     }
 }
 
@@ -138,7 +138,7 @@ impl Subscription {
     /// Ends the subscription, as dropping it does; a pending [`Self::next`] returns `None`.
     pub fn close(&self) {
         self.client.inner.connection.unsubscribe(self.key);
-        self.shared.take_in(News::Ended(None));
+        self.shared.on_event(SubscriptionEvent::Ended(None));
     }
 }
 
@@ -173,11 +173,11 @@ impl Shared {
         Self { unread: Mutex::new(unread), arrived: Notify::new() }
     }
 
-    fn take_in(&self, news: News) {
+    fn on_event(&self, event: SubscriptionEvent) {
         let mut unread = self.lock();
-        match news {
-            News::Changed(change) => unread.changes.push(change),
-            News::Ended(why) => unread.changes.end(why),
+        match event {
+            SubscriptionEvent::Changed(change) => unread.changes.push(change),
+            SubscriptionEvent::Ended(why) => unread.changes.end(why),
         }
         let waker = unread.waker.take();
         drop(unread);

@@ -11,7 +11,7 @@ use http::{HeaderValue, Method, StatusCode, header};
 use tokio::sync::oneshot;
 
 use super::{
-    News, Shared,
+    Shared, TaskReport,
     message::answers,
     reply::{Media, Reply, has_ended, next_chunk, rest},
 };
@@ -125,13 +125,13 @@ pub(super) async fn standalone(shared: Arc<Shared>, opened: oneshot::Sender<()>)
         reply = match (events.resume().await, session.clone()) {
             (Resumed::Stream(reply), _) => reply,
             (Resumed::Refused(StatusCode::NOT_FOUND), Some(session)) => {
-                return shared.tell(News::StreamGone(session)).await;
+                return shared.report(TaskReport::StreamGone(session)).await;
             }
             (Resumed::Refused(status), _) => {
                 let why = format!(
                     "the server's stream for notifications broke and can't be reopened: HTTP {status}"
                 );
-                return shared.tell(News::StreamLost(why)).await;
+                return shared.report(TaskReport::StreamLost(why)).await;
             }
             (Resumed::GivenUp(why), _) => {
                 tracing::warn!(
@@ -141,7 +141,7 @@ pub(super) async fn standalone(shared: Arc<Shared>, opened: oneshot::Sender<()>)
                 let why = format!(
                     "the server's stream for notifications broke and could not be resumed: {why}"
                 );
-                return shared.tell(News::StreamLost(why)).await;
+                return shared.report(TaskReport::StreamLost(why)).await;
             }
         };
     }
@@ -219,7 +219,7 @@ impl<'a> Events<'a> {
                     };
                     let ended = match (found, self.request) {
                         (Found::Answer(frame), Some(id)) => {
-                            self.shared.tell(News::Answer { id, frame }).await;
+                            self.shared.report(TaskReport::Answer { id, frame }).await;
                             Ended::Answered
                         }
                         _ => Ended::TooLong,
@@ -245,7 +245,7 @@ impl<'a> Events<'a> {
             match item {
                 SseItem::Retry(wait) => self.retry = wait,
                 SseItem::TooLong => {
-                    self.shared.tell(News::TooLong).await;
+                    self.shared.report(TaskReport::TooLong).await;
                     if self.request.is_some() {
                         found = Some(Found::TooLong);
                     }
@@ -261,7 +261,7 @@ impl<'a> Events<'a> {
                         Some(id) if answers(&frame, id) => {
                             found = Some(Found::Answer(frame));
                         }
-                        _ => self.shared.tell(News::Frame(frame)).await,
+                        _ => self.shared.report(TaskReport::Frame(frame)).await,
                     }
                 }
             }

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, Request, header};
 
 use super::{
-    News, Shared,
+    Shared, TaskReport,
     body::Whole,
     events, legacy_sse,
     message::{Kind, Message, answers},
@@ -55,17 +55,17 @@ pub(super) async fn carry(shared: Arc<Shared>, message: Message) {
         }
         return;
     };
-    let news = match outcome {
+    let report = match outcome {
         Outcome::Done => return,
         Outcome::Refused(Some(said), error) if error.kind != ErrorKind::Auth => {
             // The id in the error response may differ; this is the request that it answers.
             let frame = wire::answer_frame(&Id::number(id), Err(&said));
-            News::Answer { id, frame: frame.into() }
+            TaskReport::Answer { id, frame: frame.into() }
         }
-        Outcome::Failed(error) | Outcome::Refused(_, error) => News::Failed { id, error },
-        Outcome::SessionGone(session) => News::SessionGone { session, message },
+        Outcome::Failed(error) | Outcome::Refused(_, error) => TaskReport::Failed { id, error },
+        Outcome::SessionGone(session) => TaskReport::SessionGone { session, message },
     };
-    shared.tell(news).await;
+    shared.report(report).await;
 }
 
 impl Shared {
@@ -117,11 +117,11 @@ impl Shared {
     async fn take_json(&self, id: u64, reply: Reply) -> Outcome {
         match reply.collect(self.limit).await {
             Ok(frame) if answers(&frame, id) => {
-                self.tell(News::Answer { id, frame }).await;
+                self.report(TaskReport::Answer { id, frame }).await;
                 Outcome::Done
             }
             Ok(frame) => {
-                self.tell(News::Frame(frame)).await;
+                self.report(TaskReport::Frame(frame)).await;
                 let message = "the server's response does not contain the result of this request";
                 Outcome::Failed(Error::new(ErrorKind::Protocol, message))
             }

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::{News, Shared, events, reply::Media};
+use super::{Shared, TaskReport, events, reply::Media};
 
 /// The time limit for the server to name its endpoint for messages.
 const ENDPOINT_TIME: Duration = Duration::from_secs(10);
@@ -30,7 +30,7 @@ pub(super) async fn open(shared: &Arc<Shared>) -> Result<(), String> {
     let follower = Arc::clone(shared);
     shared.keep(async move {
         let why = follow.await;
-        follower.tell(News::End(why)).await;
+        follower.report(TaskReport::End(why)).await;
     });
     Ok(())
 }

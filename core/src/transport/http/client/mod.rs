@@ -1,7 +1,7 @@
 //! The client's HTTP transport for both eras: each message is a POST; messages arrive in responses and event streams.
 //!
 //! [`HttpWire`] belongs to the owner of the session. It alone decides whether a message is sent or queued, and never
-//! blocks. Each exchange is a task that reports through [`News`].
+//! blocks. Each exchange is a task that reports through [`TaskReport`].
 
 mod body;
 mod events;
@@ -71,7 +71,7 @@ pub(crate) struct SessionId(Arc<Mutex<Option<HeaderValue>>>);
 /// A connection that consists of HTTP exchanges.
 pub(crate) struct HttpWire {
     shared: Arc<Shared>,
-    news: mpsc::Receiver<News>,
+    reports: mpsc::Receiver<TaskReport>,
     mirror: Mirror,
     /// The requests in progress, by id.
     exchanges: HashMap<u64, AbortHandle>,
@@ -93,7 +93,7 @@ struct Shared {
     headers: HeaderMap,
     limit: usize,
     pool: Arc<Pool>,
-    news: mpsc::Sender<News>,
+    reports: mpsc::Sender<TaskReport>,
     session: SessionId,
     state: Mutex<State>,
     tasks: Mutex<JoinSet<()>>,
@@ -112,7 +112,7 @@ struct State {
 }
 
 /// A report of a task.
-enum News {
+enum TaskReport {
     Frame(Bytes),
     TooLong,
     /// The response to a request, which ends its exchange.
@@ -149,20 +149,20 @@ impl HttpWire {
         if let Ok(host) = HeaderValue::from_str(&url.authority()) {
             headers.entry(header::HOST).or_insert(host);
         }
-        let (sender, news) = mpsc::channel(MAX_WAITING);
+        let (sender, reports) = mpsc::channel(MAX_WAITING);
         let shared = Shared {
             pool: Pool::new(url.clone()),
             url,
             headers,
             limit,
-            news: sender,
+            reports: sender,
             session,
             state: Mutex::default(),
             tasks: Mutex::default(),
         };
         Self {
             shared: Arc::new(shared),
-            news,
+            reports,
             mirror,
             exchanges: HashMap::new(),
             waiting: None,
@@ -217,42 +217,42 @@ impl HttpWire {
             if let Some(arrival) = self.arrived.pop_front() {
                 return arrival;
             }
-            let Some(news) = self.news.recv().await else {
+            let Some(report) = self.reports.recv().await else {
                 return Arrival::End("the client was closed".into());
             };
-            match news {
-                News::Frame(frame) => return Arrival::Frame(frame),
-                News::TooLong => return Arrival::TooLong { limit: self.shared.limit },
-                News::Answer { id, frame } => {
+            match report {
+                TaskReport::Frame(frame) => return Arrival::Frame(frame),
+                TaskReport::TooLong => return Arrival::TooLong { limit: self.shared.limit },
+                TaskReport::Answer { id, frame } => {
                     self.exchanges.remove(&id);
                     return Arrival::Frame(frame);
                 }
-                News::Failed { id, error } => {
+                TaskReport::Failed { id, error } => {
                     self.exchanges.remove(&id);
                     return Arrival::Failed { id, error };
                 }
-                News::SessionGone { session, message } => self.renew(&session, message),
-                News::StreamGone(session) => {
+                TaskReport::SessionGone { session, message } => self.renew(&session, message),
+                TaskReport::StreamGone(session) => {
                     let now = Instant::now();
                     if self.stream_gone.replace(now).is_some_and(|it| now - it < WORTHWHILE) {
                         return Arrival::StreamLost(LOST_AGAIN.into());
                     }
                     self.begin_anew(&session);
                 }
-                News::StreamLost(why) => return Arrival::StreamLost(why),
-                News::Settled => self.start_waiting(),
-                News::Renewed => {
+                TaskReport::StreamLost(why) => return Arrival::StreamLost(why),
+                TaskReport::Settled => self.start_waiting(),
+                TaskReport::Renewed => {
                     // Messages that restore the session's state are sent before all others.
                     self.held = self.waiting.take().unwrap_or_default();
                     return Arrival::Renewed;
                 }
-                News::NotRenewed(why) => {
+                TaskReport::NotRenewed(why) => {
                     for message in self.waiting.take().into_iter().flatten() {
                         self.fail(&message, why.clone());
                     }
                     return Arrival::StreamLost(why);
                 }
-                News::End(why) => return Arrival::End(why),
+                TaskReport::End(why) => return Arrival::End(why),
             }
         }
     }
@@ -343,27 +343,27 @@ impl SessionId {
 }
 
 impl Shared {
-    async fn tell(&self, news: News) {
+    async fn report(&self, report: TaskReport) {
         // Sending fails only if the connection was dropped.
-        let _ = self.news.send(news).await;
+        let _ = self.reports.send(report).await;
     }
 
     /// Returns shared state for the same server and a separate channel, for an exchange whose response is not part of
     /// the session.
-    fn beside(&self) -> (Self, mpsc::Receiver<News>) {
-        let (sender, news) = mpsc::channel(MAX_WAITING);
+    fn beside(&self) -> (Self, mpsc::Receiver<TaskReport>) {
+        let (sender, reports) = mpsc::channel(MAX_WAITING);
         let state = State { post_to: self.state().post_to.clone(), ..State::default() };
         let beside = Self {
             url: self.url.clone(),
             headers: self.headers.clone(),
             limit: self.limit,
             pool: Arc::clone(&self.pool),
-            news: sender,
+            reports: sender,
             session: self.session.clone(),
             state: Mutex::new(state),
             tasks: Mutex::default(),
         };
-        (beside, news)
+        (beside, reports)
     }
 
     /// Starts reading the server's own stream; replaces the previous task.

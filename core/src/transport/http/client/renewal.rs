@@ -7,7 +7,7 @@ use serde::Deserialize;
 use tokio::sync::oneshot;
 
 use super::{
-    News, Shared, events,
+    Shared, TaskReport, events,
     exchange::Outcome,
     message::{Kind, Message},
 };
@@ -24,7 +24,7 @@ const RENEWAL_TIME: Duration = Duration::from_secs(30);
 /// messages about that call on this stream would be lost.
 pub(super) async fn settle(shared: Arc<Shared>, initialized: Message) {
     confirm(&shared, initialized).await;
-    shared.tell(News::Settled).await;
+    shared.report(TaskReport::Settled).await;
 }
 
 async fn confirm(shared: &Arc<Shared>, initialized: Message) {
@@ -51,13 +51,13 @@ pub(super) async fn renew(shared: Arc<Shared>, initialize: Message) {
                 ..initialize
             };
             confirm(&shared, initialized).await;
-            return shared.tell(News::Renewed).await;
+            return shared.report(TaskReport::Renewed).await;
         }
         Ok(Err(problem)) => problem,
         Err(_) => format!("no answer in {} s", RENEWAL_TIME.as_secs()),
     };
-    let news = format!("the server ended the session, and no new one could be opened: {problem}");
-    shared.tell(News::NotRenewed(news)).await;
+    let report = format!("the server ended the session, and no new one could be opened: {problem}");
+    shared.report(TaskReport::NotRenewed(report)).await;
 }
 
 async fn begin(shared: &Arc<Shared>, initialize: &Message) -> Result<(), String> {
@@ -71,7 +71,7 @@ async fn begin(shared: &Arc<Shared>, initialize: &Message) -> Result<(), String>
         protocol_version: String,
     }
     // The session already has its response to `initialize`, so this one is read here.
-    let (private, mut news) = shared.beside();
+    let (private, mut reports) = shared.beside();
     match private.exchange(initialize).await {
         Outcome::Done => (),
         Outcome::Failed(error) | Outcome::Refused(_, error) => return Err(error.to_string()),
@@ -79,8 +79,8 @@ async fn begin(shared: &Arc<Shared>, initialize: &Message) -> Result<(), String>
     }
     drop(private);
     let frame = loop {
-        match news.recv().await {
-            Some(News::Answer { frame, .. }) => break frame,
+        match reports.recv().await {
+            Some(TaskReport::Answer { frame, .. }) => break frame,
             Some(_) => (),
             None => return Err("initialize got no response".into()),
         }
