@@ -19,7 +19,7 @@ import { checkCallOptions, checkClientOptions } from "./client/options.js";
 import { inputRequiredFromWire, rootsToWire } from "./client/questions.js";
 import { toolResult } from "./client/result.js";
 import { Subscribing } from "./client/subscription.js";
-import { reach, type Reached } from "./client/target.js";
+import { reach, type OpenedTarget } from "./client/target.js";
 import { type ToolCall, toolCall, type ToolCallArguments } from "./client/tool-call.js";
 import { ClientWire, type Facts, type Reply, withoutLimit } from "./client/wire.js";
 
@@ -53,11 +53,11 @@ export class Client implements AsyncDisposable {
   readonly capabilities: Meta;
   readonly instructions: string | undefined;
   readonly #wire: ClientWire;
-  readonly #reached: Reached;
+  readonly #opened: OpenedTarget;
 
-  private constructor(wire: ClientWire, facts: Facts, reached: Reached) {
+  private constructor(wire: ClientWire, facts: Facts, opened: OpenedTarget) {
     this.#wire = wire;
-    this.#reached = reached;
+    this.#opened = opened;
     this.server = facts.server;
     this.revision = facts.revision as Revision;
     this.capabilities = facts.capabilities;
@@ -80,14 +80,14 @@ export class Client implements AsyncDisposable {
     const place = "Client.connect()";
     checkClientOptions(place, options);
     const settings = settingsOf(options, place);
-    const reached = reach(target, place, options.headers);
-    if (reached.ready) await keepAliveUntil(reached.ready);
-    const wire = new ClientWire(options, reached.name, reached.isInMemory === true, (wake) => reached.open(settings, wake));
-    reached.onSend?.(() => wire.awaitDelivery());
-    const failure = failureOf(reached);
+    const opened = reach(target, place, options.headers);
+    if (opened.ready) await keepAliveUntil(opened.ready);
+    const wire = new ClientWire(options, opened.name, opened.isInMemory === true, (wake) => opened.open(settings, wake));
+    opened.onSend?.(() => wire.awaitDelivery());
+    const failure = failureOf(opened);
     try {
       const facts = await wire.connect();
-      return new Client(wire, facts, reached);
+      return new Client(wire, facts, opened);
     } catch (error) {
       throw (await failure()) ?? error;
     }
@@ -334,7 +334,7 @@ export class Client implements AsyncDisposable {
   async close(): Promise<void> {
     await this.#wire.close();
     // A failure of a server in this process, or of a transport, was reported to the calls that it affected.
-    const { served, isInMemory } = this.#reached;
+    const { served, isInMemory } = this.#opened;
     const ended = served?.catch(() => undefined);
     await (ended && isInMemory ? keepAliveUntil(ended) : ended);
   }
@@ -347,7 +347,7 @@ brandClass("Client", Client as never);
 explainSdkNames("Client", Client);
 
 /** Returns the error of a server in this process: it says more than that the connection was closed. */
-function failureOf({ served, isInMemory }: Reached): () => Promise<unknown> {
+function failureOf({ served, isInMemory }: OpenedTarget): () => Promise<unknown> {
   let failure: unknown;
   const settled = served?.catch((error: unknown) => (failure = error));
   return async () => {

@@ -11,7 +11,7 @@ const ENTRY = ["command", "url", "mcpServers"];
 const REACHED = "a URL, a command ({ command, args }), a Server in this process, or a Transport";
 
 /** A server to connect to, with its name in errors. */
-export interface Reached {
+export interface OpenedTarget {
   readonly name: string;
   open(settings: string, wake: () => void): NativeClient;
   /** True if both ends are in this process: an idle connection does not keep it alive. */
@@ -34,7 +34,7 @@ export class TestTarget {
 }
 
 /** Validates a target. No input or output happens yet, except that a server in this process starts to serve. */
-export function reach(target: Target, place: string, headers?: unknown): Reached {
+export function reach(target: Target, place: string, headers?: unknown): OpenedTarget {
   const own = toJson(headers ?? null, `${place}: headers`);
   if (typeof target === "string" || target instanceof URL) return remote(String(target), place, own);
   if (Array.isArray(target)) {
@@ -56,7 +56,7 @@ export function reach(target: Target, place: string, headers?: unknown): Reached
 }
 
 /** A server at a URL, or a program to start. */
-function remote(given: unknown, place: string, headers: string): Reached {
+function remote(given: unknown, place: string, headers: string): OpenedTarget {
   const json = toJson(given, `${place}: the target`);
   const read = checked(place, () => new (native().NativePlace)(json, headers));
   return {
@@ -65,20 +65,20 @@ function remote(given: unknown, place: string, headers: string): Reached {
   };
 }
 
-function server(serverName: string, serve: ServeInMemory, place: string, testMode?: TestMode): Reached {
+function server(serverName: string, serve: ServeInMemory, place: string, testMode?: TestMode): OpenedTarget {
   const name = nameInMemory(serverName);
-  const { shell, entered, closed, onSend } = serve(testMode);
+  const { workQueue, entered, closed, onSend } = serve(testMode);
   return {
     name,
     isInMemory: true,
-    open: (settings, wake) => checked(place, () => native().NativeClient.joinStream(shell, name, settings, wake)),
+    open: (settings, wake) => checked(place, () => native().NativeClient.joinStream(workQueue, name, settings, wake)),
     ready: entered,
     served: closed,
     onSend,
   };
 }
 
-function transport(target: Transport & Partial<InMemoryTransport>, place: string): Reached {
+function transport(target: Transport & Partial<InMemoryTransport>, place: string): OpenedTarget {
   const isInMemory = target.standsFor !== undefined;
   const name = target.standsFor ?? "transport";
   let end!: (result: Promise<void>) => void;

@@ -14,7 +14,7 @@ use super::{
     connection::{ConnectionConfig, Event, Order, Question, Waiting},
     listeners::Listeners,
     questions::unanswerable,
-    target::{Again, Reached},
+    target::{OpenedTarget, Reconnect},
     wire::{Wire, WireEvent, WireOptions},
 };
 use crate::{
@@ -47,7 +47,7 @@ struct Actor {
     wire: Option<Wire>,
     process: Option<Process>,
     /// The way to reconnect, as long as it may be needed.
-    again: Option<Again>,
+    reconnect: Option<Reconnect>,
     exit_info: ExitInfo,
     waiting: HashMap<RequestKey, Waiting>,
     asks: HashMap<InboundKey, AbortHandle>,
@@ -83,7 +83,7 @@ pub(super) async fn start(
     let limit = session.connecting_since(Instant::now().into_std()).map(Instant::from_std);
     let reached = within(limit, target.reach(&options)).await;
     let reached = reached.unwrap_or_else(|| Err(session.took_too_long()));
-    let Reached { wire, process, again } =
+    let OpenedTarget { wire, process, reconnect } =
         reached.map_err(|it| dress(it, &name, &ExitInfo::default(), "connect"))?;
     let (sender, orders) = mpsc::unbounded_channel();
     let (opened, outcome) = oneshot::channel();
@@ -98,7 +98,7 @@ pub(super) async fn start(
         own_orders: sender.downgrade(),
         wire: Some(wire),
         process,
-        again,
+        reconnect,
         exit_info: ExitInfo::default(),
         waiting: HashMap::new(),
         asks: HashMap::new(),
@@ -293,7 +293,7 @@ impl Actor {
                     }
                 }
                 Output::Ready(server) => {
-                    self.again = None;
+                    self.reconnect = None;
                     if let Some(opened) = self.opened.take() {
                         let _ = opened.send(Ok(server));
                     }
@@ -385,9 +385,9 @@ impl Actor {
         if let Some(mut process) = self.process.take() {
             process.kill().await;
         }
-        let fresh = match self.again.take() {
-            Some(again) => {
-                let reached = within(self.limit, again.reach(&self.options)).await;
+        let fresh = match self.reconnect.take() {
+            Some(reconnect) => {
+                let reached = within(self.limit, reconnect.reach(&self.options)).await;
                 reached.unwrap_or_else(|| Err(self.session.took_too_long()))
             }
             None => Err(Error::new(
@@ -396,8 +396,8 @@ impl Actor {
             )),
         };
         match fresh {
-            Ok(Reached { wire, process, again }) => {
-                (self.wire, self.process, self.again) = (Some(wire), process, again);
+            Ok(OpenedTarget { wire, process, reconnect }) => {
+                (self.wire, self.process, self.reconnect) = (Some(wire), process, reconnect);
                 self.tell(Input::Start);
             }
             Err(error) => self.tell(Input::Closed(&error.message)),

@@ -38,15 +38,15 @@ pub enum Target {
 pub struct CustomWire(Box<dyn FnOnce(usize) -> Messages + Send>);
 
 /// An opened connection to a target.
-pub(super) struct Reached {
+pub(super) struct OpenedTarget {
     pub(super) wire: Wire,
     pub(super) process: Option<Process>,
-    pub(super) again: Option<Again>,
+    pub(super) reconnect: Option<Reconnect>,
 }
 
 /// A way to connect to the same target again.
 #[derive(Clone)]
-pub(super) enum Again {
+pub(super) enum Reconnect {
     Command(Command),
     Url(Url),
 }
@@ -86,10 +86,10 @@ impl Target {
         }
     }
 
-    pub(super) async fn reach(self, options: &WireOptions) -> Result<Reached, Error> {
+    pub(super) async fn reach(self, options: &WireOptions) -> Result<OpenedTarget, Error> {
         let wire = match self {
-            Self::Command(command) => return Again::Command(command).reach(options).await,
-            Self::Url(url) => return Again::Url(url).reach(options).await,
+            Self::Command(command) => return Reconnect::Command(command).reach(options).await,
+            Self::Url(url) => return Reconnect::Url(url).reach(options).await,
             Self::Stream(link, _) => Wire::lines(link, options.limit),
             Self::Custom(CustomWire(open)) => Wire::Messages(open(options.limit)),
             Self::Served(link, serving) => {
@@ -97,12 +97,12 @@ impl Target {
                 Wire::lines(link, options.limit)
             }
         };
-        Ok(Reached { wire, process: None, again: None })
+        Ok(OpenedTarget { wire, process: None, reconnect: None })
     }
 }
 
-impl Again {
-    pub(super) async fn reach(self, options: &WireOptions) -> Result<Reached, Error> {
+impl Reconnect {
+    pub(super) async fn reach(self, options: &WireOptions) -> Result<OpenedTarget, Error> {
         let (wire, process) = match &self {
             Self::Command(command) => {
                 let (link, process) = command.spawn()?;
@@ -110,7 +110,7 @@ impl Again {
             }
             Self::Url(url) => (reach(url, options).await?, None),
         };
-        Ok(Reached { wire, process, again: Some(self) })
+        Ok(OpenedTarget { wire, process, reconnect: Some(self) })
     }
 }
 
