@@ -13,13 +13,13 @@ pub(super) struct Uris {
 #[derive(Debug, Default)]
 struct Watched {
     by: BTreeSet<SubscriptionKey>,
-    stand: Stand,
+    state: WatchState,
 }
 
 /// The server's state for a URI. The next request is sent after the response to the last one, because two could
 /// overtake each other.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-enum Stand {
+enum WatchState {
     #[default]
     Nothing,
     Subscribing,
@@ -39,7 +39,7 @@ impl Uris {
     pub(super) fn want(&mut self, uri: &str, key: SubscriptionKey) -> bool {
         let watched = self.known.entry(uri.to_owned()).or_default();
         watched.by.insert(key);
-        watched.stand == Stand::Subscribed
+        watched.state == WatchState::Subscribed
     }
 
     pub(super) fn leave(&mut self, uri: &str, key: SubscriptionKey) {
@@ -50,16 +50,16 @@ impl Uris {
 
     pub(super) fn next(&mut self, uri: &str) -> Option<Step> {
         let watched = self.known.get_mut(uri)?;
-        let (stand, step) = match (watched.stand, watched.by.is_empty()) {
-            (Stand::Nothing, false) => (Stand::Subscribing, Step::Subscribe),
-            (Stand::Subscribed, true) => (Stand::Unsubscribing, Step::Unsubscribe),
-            (Stand::Nothing, true) => {
+        let (state, step) = match (watched.state, watched.by.is_empty()) {
+            (WatchState::Nothing, false) => (WatchState::Subscribing, Step::Subscribe),
+            (WatchState::Subscribed, true) => (WatchState::Unsubscribing, Step::Unsubscribe),
+            (WatchState::Nothing, true) => {
                 self.known.remove(uri);
                 return None;
             }
             _ => return None,
         };
-        watched.stand = stand;
+        watched.state = state;
         Some(step)
     }
 
@@ -74,15 +74,15 @@ impl Uris {
         let Some(watched) = self.known.get_mut(uri) else { return Vec::new() };
         match (step, is_done) {
             (Step::Subscribe, true) => {
-                watched.stand = Stand::Subscribed;
+                watched.state = WatchState::Subscribed;
                 watched.by.iter().copied().collect()
             }
             (Step::Subscribe, false) => {
-                watched.stand = Stand::Nothing;
+                watched.state = WatchState::Nothing;
                 std::mem::take(&mut watched.by).into_iter().collect()
             }
             (Step::Unsubscribe, _) => {
-                watched.stand = Stand::Nothing;
+                watched.state = WatchState::Nothing;
                 Vec::new()
             }
         }
@@ -90,9 +90,9 @@ impl Uris {
 
     /// Marks all URIs as not subscribed, because the server's session is new. Returns the URIs to subscribe again.
     pub(super) fn forgotten(&mut self) -> Vec<String> {
-        let held = self.known.iter_mut().filter(|(_, it)| it.stand == Stand::Subscribed);
+        let held = self.known.iter_mut().filter(|(_, it)| it.state == WatchState::Subscribed);
         let held = held.map(|(uri, watched)| {
-            watched.stand = Stand::Nothing;
+            watched.state = WatchState::Nothing;
             uri.clone()
         });
         held.collect()
