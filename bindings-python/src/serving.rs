@@ -86,7 +86,7 @@ impl Serving {
     }
 
     /// Readable when `drain` has something to do.
-    fn lane_fileno(&self) -> i32 {
+    fn queue_fileno(&self) -> i32 {
         self.stream.asyncio_queue.waker.as_fd().as_raw_fd()
     }
 

@@ -604,14 +604,14 @@ class Serving:
         """
         Returns whether `async def` handlers run, so that the watching thread must go on; otherwise `watch()` wakes it.
         """
-    def lane_fileno(self, /) -> int:
-        """
-        Readable when `drain` has something to do.
-        """
     @property
     def max_message(self, /) -> int:
         """
         The maximum length of a message, in bytes.
+        """
+    def queue_fileno(self, /) -> int:
+        """
+        Readable when `drain` has something to do.
         """
     def settle(self, /) -> None: ...
     def stop(self, /, timeout: SupportsFloat | SupportsIndex) -> bool:

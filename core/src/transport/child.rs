@@ -24,7 +24,7 @@ const GRACE: Duration = Duration::from_secs(2);
 /// The time for a server to exit after SIGTERM where nothing waits for it any more.
 const SHORT_GRACE: Duration = Duration::from_millis(200);
 /// The time to wait for the exit status of a server that closed its streams.
-const FLUSH_TIMEOUT: Duration = Duration::from_millis(500);
+const EXIT_TIMEOUT: Duration = Duration::from_millis(500);
 const KEPT_LINES: usize = 20;
 const KEPT_LINE_BYTES: usize = 2_000;
 
@@ -177,7 +177,7 @@ pub(crate) struct ExitInfo {
 impl Process {
     /// Waits briefly for the process to exit, after it closed its output.
     pub(crate) async fn exit_info(&mut self) -> ExitInfo {
-        let status = tokio::time::timeout(FLUSH_TIMEOUT, self.child.wait()).await.ok();
+        let status = tokio::time::timeout(EXIT_TIMEOUT, self.child.wait()).await.ok();
         self.drain_stderr().await;
         ExitInfo { status: status.and_then(Result::ok).map(status_code), stderr: self.stderr() }
     }
@@ -218,7 +218,7 @@ impl Process {
 
     async fn drain_stderr(&mut self) {
         if let Some(mut follower) = self.stderr.take()
-            && tokio::time::timeout(FLUSH_TIMEOUT, &mut follower).await.is_err()
+            && tokio::time::timeout(EXIT_TIMEOUT, &mut follower).await.is_err()
         {
             // A grandchild holds the stream open.
             follower.abort();

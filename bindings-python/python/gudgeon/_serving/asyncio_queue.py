@@ -23,7 +23,7 @@ class AsyncioQueue:
         task: Any = asyncio.Task  # `eager_start` came with Python 3.12
         spawn = partial(task, loop=loop, eager_start=True) if eager else loop.create_task
         self._watch = LoopWatch(serving, loop)
-        loop.add_reader(serving.lane_fileno(), serving.drain)
+        loop.add_reader(serving.queue_fileno(), serving.drain)
         flush_soon, settle_soon = partial(loop.call_soon, serving.flush), partial(loop.call_soon, serving.settle)
         serving.attach(spawn, flush_soon, settle_soon, self._watch.begin)
 
@@ -40,6 +40,6 @@ class AsyncioQueue:
             task.cancel()
         if tasks:
             await asyncio.wait(tasks, timeout=CLEANUP)
-        self._loop.remove_reader(serving.lane_fileno())
+        self._loop.remove_reader(serving.queue_fileno())
         serving.flush()
         serving.detach()
