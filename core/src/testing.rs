@@ -74,7 +74,7 @@ impl<H: Clone> Pair<H> {
 
     /// Negotiates the revision. Errors with kind `Timeout` if that needs time to pass.
     pub fn connect(&mut self) -> Result<Arc<ServerIdentity>, Error> {
-        self.tell_client(client::Input::Start);
+        self.handle_client(client::Input::Start);
         self.opened.take().unwrap_or_else(|| {
             Err(Error::new(ErrorKind::Timeout, "the negotiation is not finished"))
         })
@@ -95,7 +95,7 @@ impl<H: Clone> Pair<H> {
         let key = RequestKey(self.next);
         self.next += 1;
         let method = MethodName::parse(method);
-        self.tell_client(client::Input::Request { key, method, params, options });
+        self.handle_client(client::Input::Request { key, method, params, options });
         key
     }
 
@@ -107,7 +107,7 @@ impl<H: Clone> Pair<H> {
     /// Finishes a handler that was left unfinished.
     pub fn finish(&mut self, run: &Run<H>, outcome: Result<Reply, Failure>) {
         self.running.retain(|it| it.id != run.id);
-        self.tell_server(done(run, outcome));
+        self.handle_server(done(run, outcome));
     }
 
     /// Advances the clock; deadlines on the way fire in order.
@@ -115,20 +115,20 @@ impl<H: Clone> Pair<H> {
         let end = self.now + by;
         while let Some(due) = self.deadline().filter(|it| *it <= end) {
             self.now = self.now.max(due);
-            self.tell_client(client::Input::Tick);
-            self.tell_server(engine::Input::Tick);
+            self.handle_client(client::Input::Tick);
+            self.handle_server(engine::Input::Tick);
         }
         self.now = end;
     }
 
     /// Passes an input to the client and delivers the resulting frames.
-    pub fn tell_client(&mut self, input: client::Input<'_>) {
+    pub fn handle_client(&mut self, input: client::Input<'_>) {
         self.client.handle(self.now, input);
         self.settle();
     }
 
     /// Passes an input to the server and delivers the resulting frames.
-    pub fn tell_server(&mut self, input: engine::Input<'_, H>) {
+    pub fn handle_server(&mut self, input: engine::Input<'_, H>) {
         self.server.handle(self.now, input);
         self.settle();
     }

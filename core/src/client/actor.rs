@@ -124,15 +124,15 @@ enum Woken {
 
 impl Actor {
     async fn run(mut self) {
-        self.tell(Input::Start);
+        self.handle(Input::Start);
         loop {
             if let ControlFlow::Break(error) = self.pump().await {
                 return self.give_up(Some(error)).await;
             }
             match self.wait().await {
                 Woken::Order(Some(Order::Close(done))) => {
-                    self.tell(Input::Leave("the client was closed"));
-                    self.tell_listeners(subscriptions::Input::Closed(None));
+                    self.handle(Input::Leave("the client was closed"));
+                    self.handle_subscriptions(subscriptions::Input::Closed(None));
                     self.settle();
                     self.is_up.send_replace(false);
                     self.end().await;
@@ -145,8 +145,8 @@ impl Actor {
                 Woken::Event(WireEvent::Bytes(read)) => self.read(read),
                 Woken::Event(WireEvent::Arrival(arrival)) => self.take(arrival).await,
                 Woken::Deadline => {
-                    self.tell(Input::Tick);
-                    self.tell_listeners(subscriptions::Input::Tick);
+                    self.handle(Input::Tick);
+                    self.handle_subscriptions(subscriptions::Input::Tick);
                 }
             }
         }
@@ -178,12 +178,12 @@ impl Actor {
         }
     }
 
-    fn tell(&mut self, input: Input<'_>) {
+    fn handle(&mut self, input: Input<'_>) {
         self.session.handle(Instant::now().into_std(), input);
     }
 
-    fn tell_listeners(&mut self, input: subscriptions::Input<'_>) {
-        self.listeners.tell(Instant::now().into_std(), input);
+    fn handle_subscriptions(&mut self, input: subscriptions::Input<'_>) {
+        self.listeners.handle(Instant::now().into_std(), input);
     }
 
     fn read(&mut self, read: usize) {
@@ -194,11 +194,13 @@ impl Actor {
 
     async fn take(&mut self, arrival: Arrival) {
         match arrival {
-            Arrival::Frame(frame) => self.tell(Input::Frame(&frame)),
-            Arrival::TooLong { limit } => self.tell(Input::TooLong { limit }),
-            Arrival::Failed { id, error } => self.tell(Input::Failed { id, error }),
-            Arrival::Renewed => self.tell(Input::Renewed),
-            Arrival::StreamLost(why) => self.tell_listeners(subscriptions::Input::StreamLost(&why)),
+            Arrival::Frame(frame) => self.handle(Input::Frame(&frame)),
+            Arrival::TooLong { limit } => self.handle(Input::TooLong { limit }),
+            Arrival::Failed { id, error } => self.handle(Input::Failed { id, error }),
+            Arrival::Renewed => self.handle(Input::Renewed),
+            Arrival::StreamLost(why) => {
+                self.handle_subscriptions(subscriptions::Input::StreamLost(&why));
+            }
             Arrival::End(why) => self.lose(why).await,
         }
     }
@@ -207,21 +209,21 @@ impl Actor {
         match order {
             Order::Request { key, method, params, options, waiting } => {
                 self.waiting.insert(key, waiting);
-                self.tell(Input::Request { key, method, params: params.get(), options });
+                self.handle(Input::Request { key, method, params: params.get(), options });
             }
             Order::Cancel(key) => {
                 if self.waiting.remove(&key).is_some() {
-                    self.tell(Input::Cancel(key, None));
+                    self.handle(Input::Cancel(key, None));
                 }
             }
             Order::Notify { method, params } => {
-                self.tell(Input::Notify { method, params: params.get() });
+                self.handle(Input::Notify { method, params: params.get() });
             }
             Order::Answer(call, answer) => {
                 self.asks.remove(&call);
-                self.tell(Input::Answer(call, answer.map_err(|it| error_object(&it))));
+                self.handle(Input::Answer(call, answer.map_err(|it| error_object(&it))));
             }
-            Order::DeclareRoots => self.tell(Input::DeclareRoots),
+            Order::DeclareRoots => self.handle(Input::DeclareRoots),
             Order::Subscribe { key, what, listener } => {
                 // No client exists before the server has identified itself.
                 if let Some(server) = self.session.server() {
@@ -252,9 +254,9 @@ impl Actor {
             (false, _) if why.is_empty() => "the other side closed the connection".to_owned(),
             (false, _) => why,
         };
-        self.tell(Input::Closed(&reason));
+        self.handle(Input::Closed(&reason));
         self.is_up.send_replace(false);
-        self.tell_listeners(subscriptions::Input::Closed(Some(&reason)));
+        self.handle_subscriptions(subscriptions::Input::Closed(Some(&reason)));
         if was_open {
             (self.config.on_event)(Event::Closed(reason));
         }
@@ -304,7 +306,7 @@ impl Actor {
                 }
                 Output::Restart => return Settled::Restart,
                 Output::Done(key, outcome) if Subscriptions::sent(key) => {
-                    self.tell_listeners(subscriptions::Input::Done(key, outcome));
+                    self.handle_subscriptions(subscriptions::Input::Done(key, outcome));
                 }
                 Output::Done(key, outcome) => {
                     if let Some(waiting) = self.waiting.remove(&key) {
@@ -322,17 +324,23 @@ impl Actor {
                 Output::Log(message) => (self.config.on_event)(Event::Log(message)),
                 Output::ListChanged(kind) => {
                     (self.config.on_event)(Event::ListChanged(kind));
-                    self.tell_listeners(subscriptions::Input::Changed(None, Change::List(kind)));
+                    self.handle_subscriptions(subscriptions::Input::Changed(
+                        None,
+                        Change::List(kind),
+                    ));
                 }
                 Output::ResourceUpdated(uri) => {
                     (self.config.on_event)(Event::ResourceUpdated(uri.clone()));
-                    self.tell_listeners(subscriptions::Input::Changed(None, Change::Updated(uri)));
+                    self.handle_subscriptions(subscriptions::Input::Changed(
+                        None,
+                        Change::Updated(uri),
+                    ));
                 }
                 Output::Acknowledged(listen, kept) => {
-                    self.tell_listeners(subscriptions::Input::Acknowledged(listen, kept));
+                    self.handle_subscriptions(subscriptions::Input::Acknowledged(listen, kept));
                 }
                 Output::Told(listen, change) => {
-                    self.tell_listeners(subscriptions::Input::Changed(listen, change));
+                    self.handle_subscriptions(subscriptions::Input::Changed(listen, change));
                 }
                 Output::Renewed => self.renewed(),
                 Output::Notified { method, params } => {
@@ -354,12 +362,12 @@ impl Actor {
         (self.config.on_event)(Event::Renewed);
         if let Some(server) = self.session.server() {
             for list in [ListKind::Tools, ListKind::Resources, ListKind::Prompts] {
-                if server.tells_of(list) {
+                if server.notifies_of(list) {
                     (self.config.on_event)(Event::ListChanged(list));
                 }
             }
         }
-        self.tell_listeners(subscriptions::Input::Renewed);
+        self.handle_subscriptions(subscriptions::Input::Renewed);
     }
 
     fn ask(&mut self, ask: Ask) {
@@ -398,9 +406,9 @@ impl Actor {
         match fresh {
             Ok(OpenedTarget { wire, process, reconnect }) => {
                 (self.wire, self.process, self.reconnect) = (Some(wire), process, reconnect);
-                self.tell(Input::Start);
+                self.handle(Input::Start);
             }
-            Err(error) => self.tell(Input::Closed(&error.message)),
+            Err(error) => self.handle(Input::Closed(&error.message)),
         }
     }
 

@@ -298,7 +298,7 @@ impl ClientBuilder {
         let (asked, known) = (Arc::clone(&questions), Arc::clone(&tools));
         let mirrored = Arc::clone(&tools);
         let hooks = Arc::new(hooks);
-        let told = Arc::clone(&hooks);
+        let callbacks = Arc::clone(&hooks);
         let config = ConnectionConfig {
             session,
             max_message: self.max_message,
@@ -306,7 +306,7 @@ impl ClientBuilder {
             mirror: Arc::new(move |name, arguments| {
                 mirrored.lock().unwrap_or_else(PoisonError::into_inner).mirror(name, arguments)
             }),
-            on_event: Arc::new(move |event| told.tell(event, &known)),
+            on_event: Arc::new(move |event| callbacks.on_event(event, &known)),
             on_question: Arc::new(move |question| {
                 let questions = Arc::clone(&asked);
                 Box::pin(async move { questions.answer(question).await })
@@ -371,11 +371,11 @@ impl Client {
         if !server.has_listen() {
             return;
         }
-        let told = |list| server.tells_of(list).then_some(true);
+        let notified = |list| server.notifies_of(list).then_some(true);
         let filter = SubscriptionFilter {
-            tools_list_changed: told(ListKind::Tools),
-            prompts_list_changed: told(ListKind::Prompts),
-            resources_list_changed: told(ListKind::Resources),
+            tools_list_changed: notified(ListKind::Tools),
+            prompts_list_changed: notified(ListKind::Prompts),
+            resources_list_changed: notified(ListKind::Resources),
             resource_subscriptions: None,
         };
         let Ok(interests) = Interests::of(&filter) else { return };
@@ -385,7 +385,7 @@ impl Client {
         let tools = Arc::clone(&self.inner.tools);
         let opened = self.listen(interests, settings, move |event| match event {
             SubscriptionEvent::Changed(Change::List(kind)) => {
-                hooks.tell(Event::ListChanged(kind), &tools)
+                hooks.on_event(Event::ListChanged(kind), &tools);
             }
             SubscriptionEvent::Changed(Change::Updated(_)) | SubscriptionEvent::Ended(None) => (),
             SubscriptionEvent::Ended(Some(error)) => {
@@ -404,7 +404,7 @@ impl Client {
 }
 
 impl Hooks {
-    fn tell(&self, event: Event, tools: &Mutex<KnownTools>) {
+    fn on_event(&self, event: Event, tools: &Mutex<KnownTools>) {
         match &event {
             Event::Log(message) => {
                 if let Some(hook) = &self.log {

@@ -215,7 +215,7 @@ impl Connection {
     }
 
     /// Waits until the connection is lost or closed. From then on every request fails with the reason.
-    pub(super) async fn gone(&self) {
+    pub(super) async fn disconnected(&self) {
         let mut is_up = self.is_up.clone();
         // The wait fails only if the task has ended, which means the same.
         let _ = is_up.wait_for(|is_up| !is_up).await;

@@ -54,7 +54,7 @@ impl Listeners {
         self.machine.handle(now, Input::Close(key));
     }
 
-    pub(super) fn tell(&mut self, now: Instant, input: Input<'_>) {
+    pub(super) fn handle(&mut self, now: Instant, input: Input<'_>) {
         self.machine.handle(now, input);
     }
 

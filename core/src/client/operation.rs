@@ -341,7 +341,7 @@ impl Client {
             let answers = tokio::select! {
                 answers = self.inner.questions.answer_all(questions) => answers,
                 // With the connection gone no answers can be sent, so the request's own error is the outcome.
-                () = self.inner.connection.gone() => return self.send(method, params, options).await,
+                () = self.inner.connection.disconnected() => return self.send(method, params, options).await,
             };
             let params = round.params(params, &answers.map_err(|it| self.name(it))?);
             result = self.send_round(what, &params, options).await?;

@@ -44,7 +44,7 @@ fn quotable(text: &str, spaces: bool) -> String {
 mod tests {
     use super::*;
 
-    fn told(refused: &Refused, has_credentials: bool) -> String {
+    fn description(refused: &Refused, has_credentials: bool) -> String {
         of(refused, has_credentials).map_or_else(String::new, |it| it.to_str().unwrap().to_owned())
     }
 
@@ -52,18 +52,18 @@ mod tests {
     fn a_challenge_says_what_is_wrong_with_the_credentials() {
         let expired = Refused::InvalidToken("the \"token\"\r\nexpired".into());
         assert_eq!(
-            told(&expired, true),
+            description(&expired, true),
             r#"Bearer error="invalid_token", error_description="the tokenexpired""#
         );
-        assert_eq!(told(&expired, false), "Bearer");
+        assert_eq!(description(&expired, false), "Bearer");
         let lacking = Refused::InsufficientScope {
             scopes: vec!["books:read".into(), "books write\"".into()],
             message: String::new(),
         };
         assert_eq!(
-            told(&lacking, true),
+            description(&lacking, true),
             r#"Bearer error="insufficient_scope", scope="books:read bookswrite""#
         );
-        assert_eq!(told(&Refused::Unidentified, true), "");
+        assert_eq!(description(&Refused::Unidentified, true), "");
     }
 }

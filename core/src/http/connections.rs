@@ -22,7 +22,7 @@ impl<H: Clone> Endpoint<H> {
         }
     }
 
-    pub(super) fn tell_connection(
+    pub(super) fn pass_to_connection(
         &mut self,
         now: Instant,
         id: ConnectionId,
@@ -43,8 +43,8 @@ impl<H: Clone> Endpoint<H> {
 
     /// The peer says nothing more: what is in flight is still answered, no question is, and subscriptions end.
     pub(super) fn end_input(&mut self, now: Instant, id: ConnectionId) {
-        self.tell_connection(now, id, session::Input::EndOfInput);
-        self.tell_connection(now, id, session::Input::EndSubscriptions);
+        self.pass_to_connection(now, id, session::Input::EndOfInput);
+        self.pass_to_connection(now, id, session::Input::EndSubscriptions);
     }
 
     /// Returns whether all requests of this connection are answered.
@@ -69,7 +69,7 @@ impl<H: Clone> Endpoint<H> {
     }
 
     pub(super) fn close_connection(&mut self, now: Instant, id: ConnectionId) {
-        self.tell_connection(now, id, session::Input::Closed);
+        self.pass_to_connection(now, id, session::Input::Closed);
         self.connections.remove(&id);
     }
 }

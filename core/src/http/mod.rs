@@ -211,18 +211,18 @@ impl<H: Clone> Endpoint<H> {
             EndpointInput::Lagging(reader) => {
                 let input = session::Input::CutSubscriptions(TOO_SLOW);
                 match reader {
-                    Reader::Exchange(id) => self.tell_exchange(now, id, input),
-                    Reader::Connection(id) => self.tell_connection(now, id, input),
+                    Reader::Exchange(id) => self.pass_to_exchange(now, id, input),
+                    Reader::Connection(id) => self.pass_to_connection(now, id, input),
                 }
             }
             EndpointInput::Opened(connection, principal) => {
                 self.open_connection(connection, principal);
             }
             EndpointInput::Message(connection, frame) => {
-                self.tell_connection(now, connection, session::Input::Parsed(frame));
+                self.pass_to_connection(now, connection, session::Input::Parsed(frame));
             }
             EndpointInput::TooLong(connection, limit) => {
-                self.tell_connection(now, connection, session::Input::TooLong { limit });
+                self.pass_to_connection(now, connection, session::Input::TooLong { limit });
             }
             EndpointInput::ConnectionClosed(connection) => self.close_connection(now, connection),
             EndpointInput::EndOfInput(connection) => self.end_input(now, connection),
@@ -243,7 +243,7 @@ impl<H: Clone> Endpoint<H> {
                 }
             }
             EndpointInput::PageDone(page) => {
-                self.tell_all(now, |()| session::Input::PageDone(page));
+                self.pass_to_all(now, |()| session::Input::PageDone(page));
             }
             EndpointInput::CloseStream(handler, retry) => {
                 if let Some((PeerId::Session(number), key)) = self.engine.request_of(handler) {
@@ -253,16 +253,16 @@ impl<H: Clone> Endpoint<H> {
             EndpointInput::Components(components, changed) => {
                 if let Some(config) = changed_config(&self.session, &components) {
                     self.session = Arc::clone(&config);
-                    self.tell_all(now, |()| session::Input::Config(Arc::clone(&config)));
+                    self.pass_to_all(now, |()| session::Input::Config(Arc::clone(&config)));
                 }
                 self.engine.set_components(components, &changed);
                 for kind in changed {
-                    self.tell_all(now, |()| session::Input::Changed(kind));
+                    self.pass_to_all(now, |()| session::Input::Changed(kind));
                 }
             }
             EndpointInput::Updated(uri) => {
                 self.engine.forget_reads(uri);
-                self.tell_all(now, |()| session::Input::Updated(uri));
+                self.pass_to_all(now, |()| session::Input::Updated(uri));
             }
             EndpointInput::Tick => self.tick(now),
             EndpointInput::EndStreams => self.end_streams(now),
@@ -270,7 +270,7 @@ impl<H: Clone> Endpoint<H> {
             EndpointInput::Closed => self.close(now),
         }
         while let Some(it) = self.engine.next_late() {
-            self.tell_peer(now, it.peer, session::Input::Done(it.key, it.answer));
+            self.pass_to_peer(now, it.peer, session::Input::Done(it.key, it.answer));
         }
         self.plan_sweep(now);
     }
@@ -333,7 +333,7 @@ impl<H: Clone> Endpoint<H> {
             }
             return;
         }
-        event.deliver(key, |input| self.tell_peer(now, peer, input));
+        event.deliver(key, |input| self.pass_to_peer(now, peer, input));
     }
 
     /// Fails where a peer can't be asked while this request of its is under way.
@@ -347,28 +347,28 @@ impl<H: Clone> Endpoint<H> {
         is_there.then_some(()).ok_or_else(session::disconnected)
     }
 
-    fn tell_peer(&mut self, now: Instant, peer: PeerId, input: session::Input<'_>) {
+    fn pass_to_peer(&mut self, now: Instant, peer: PeerId, input: session::Input<'_>) {
         match peer {
             PeerId::Stream => (),
-            PeerId::Exchange(exchange) => self.tell_exchange(now, exchange, input),
-            PeerId::Session(session) => self.tell_session(now, session, input),
-            PeerId::Connection(connection) => self.tell_connection(now, connection, input),
+            PeerId::Exchange(exchange) => self.pass_to_exchange(now, exchange, input),
+            PeerId::Session(session) => self.pass_to_session(now, session, input),
+            PeerId::Connection(connection) => self.pass_to_connection(now, connection, input),
         }
     }
 
     /// Tells everybody whom a change may concern.
-    fn tell_all<'a>(&mut self, now: Instant, input: impl Fn(()) -> session::Input<'a>) {
-        self.tell_listening(now, &input);
+    fn pass_to_all<'a>(&mut self, now: Instant, input: impl Fn(()) -> session::Input<'a>) {
+        self.pass_to_listeners(now, &input);
         for session in self.sessions.all() {
-            self.tell_session(now, session, input(()));
+            self.pass_to_session(now, session, input(()));
         }
         for connection in self.connections.keys().copied().collect::<Vec<_>>() {
-            self.tell_connection(now, connection, input(()));
+            self.pass_to_connection(now, connection, input(()));
         }
     }
 
     /// Tells those whose requests are subscriptions.
-    fn tell_listening<'a>(&mut self, now: Instant, input: impl Fn(()) -> session::Input<'a>) {
+    fn pass_to_listeners<'a>(&mut self, now: Instant, input: impl Fn(()) -> session::Input<'a>) {
         let listens = |it: &PeerSession| it.machine.listens();
         let listening: Vec<ExchangeId> = self
             .exchanges
@@ -377,11 +377,11 @@ impl<H: Clone> Endpoint<H> {
             .map(|(exchange, _)| *exchange)
             .collect();
         for exchange in listening {
-            self.tell_exchange(now, exchange, input(()));
+            self.pass_to_exchange(now, exchange, input(()));
         }
     }
 
-    fn tell_exchange(&mut self, now: Instant, id: ExchangeId, input: session::Input<'_>) {
+    fn pass_to_exchange(&mut self, now: Instant, id: ExchangeId, input: session::Input<'_>) {
         // Taken out while it is worked with: most often this is its end.
         let Some(mut exchange) = self.exchanges.remove(&id) else { return };
         let ExchangeOwner::Modern(peer) = &mut exchange.owner else {
@@ -396,7 +396,7 @@ impl<H: Clone> Endpoint<H> {
         }
     }
 
-    fn tell_session(&mut self, now: Instant, number: u64, input: session::Input<'_>) {
+    fn pass_to_session(&mut self, now: Instant, number: u64, input: session::Input<'_>) {
         self.with_session(now, number, u64::MAX, None, input);
     }
 

@@ -73,7 +73,7 @@ impl<H: Clone> Endpoint<H> {
         let Some(exchange) = self.exchanges.get(&id) else { return };
         match exchange.owner {
             ExchangeOwner::Modern(_) => {
-                self.tell_exchange(now, id, session::Input::Closed);
+                self.pass_to_exchange(now, id, session::Input::Closed);
                 self.exchanges.remove(&id);
             }
             ExchangeOwner::Stream { session, stream } => {

@@ -19,7 +19,7 @@ impl<H: Clone> Endpoint<H> {
         if self.next_sweep.is_some_and(|it| it <= now) {
             self.next_sweep = None;
             self.keep_alive(now);
-            self.tell_late(now);
+            self.pass_due_ticks(now);
             for number in self.sessions.idle(now, self.config.session_idle) {
                 self.end_session(now, number);
             }
@@ -27,19 +27,19 @@ impl<H: Clone> Endpoint<H> {
         }
     }
 
-    /// Tells what sessions were to hear later.
-    fn tell_late(&mut self, now: Instant) {
+    /// Passes the tick to sessions and connections whose deadline has come.
+    fn pass_due_ticks(&mut self, now: Instant) {
         let is_due = |it: &PeerSession| it.machine.deadline().is_some_and(|it| it <= now);
         let sessions = self.sessions.all().into_iter();
         let sessions: Vec<u64> = sessions
             .filter(|it| self.sessions.get_mut(*it).is_some_and(|it| is_due(&it.peer)))
             .collect();
         for session in sessions {
-            self.tell_session(now, session, session::Input::Tick(now));
+            self.pass_to_session(now, session, session::Input::Tick(now));
         }
         let connections = self.connections.iter().filter(|(_, it)| is_due(it));
         for connection in connections.map(|(id, _)| *id).collect::<Vec<_>>() {
-            self.tell_connection(now, connection, session::Input::Tick(now));
+            self.pass_to_connection(now, connection, session::Input::Tick(now));
         }
         self.has_logged = self.connections.values().any(|it| it.machine.deadline().is_some());
     }
@@ -101,14 +101,14 @@ impl<H: Clone> Endpoint<H> {
     }
 
     pub(super) fn end_streams(&mut self, now: Instant) {
-        self.tell_listening(now, |()| session::Input::EndSubscriptions);
+        self.pass_to_listeners(now, |()| session::Input::EndSubscriptions);
         self.end_standing();
     }
 
     pub(super) fn shut_down(&mut self, now: Instant) {
         self.is_closing = true;
         self.engine.stop_suspended();
-        self.tell_all(now, |()| session::Input::EndSubscriptions);
+        self.pass_to_all(now, |()| session::Input::EndSubscriptions);
         self.end_standing();
         let idle: Vec<_> =
             self.connections.iter().filter(|(_, it)| it.is_idle()).map(|(id, _)| *id).collect();
@@ -145,7 +145,7 @@ impl<H: Clone> Endpoint<H> {
             self.outputs.push_back(EndpointOutput::Connection(connection, Part::End));
         }
         for id in self.exchanges.keys().copied().collect::<Vec<_>>() {
-            self.tell_exchange(now, id, session::Input::Closed);
+            self.pass_to_exchange(now, id, session::Input::Closed);
             self.end(id);
         }
     }

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 
 use super::{
-    HttpService, Listening, Server, endpoint::endpoint, registry::Hub, serve::told_to_end,
+    HttpService, Listening, Server, endpoint::endpoint, registry::Hub, serve::termination_signal,
 };
 use crate::{
     error::{Error, ErrorKind},
@@ -86,7 +86,7 @@ async fn listening(
             .caused_by(it)
     };
     // Installed before the server can be reached.
-    let told = told_to_end().map_err(unheard)?;
+    let told = termination_signal().map_err(unheard)?;
     let listening = begun.await?;
     if let Some(warning) = listening.warning() {
         // A closed standard error must not prevent serving.
@@ -94,7 +94,7 @@ async fn listening(
     }
     announce(&hub.edit(|it| it.server.info.name.clone()), listening.url());
     told.await;
-    let again = told_to_end().map_err(unheard)?;
+    let again = termination_signal().map_err(unheard)?;
     tokio::select! {
         () = listening.shut_down() => (),
         () = again => (),

@@ -112,7 +112,7 @@ impl Registry {
 
     /// Notifies all subscribers that this resource was updated (Resources, "Subscriptions").
     pub fn notify_updated(&self, uri: &str) {
-        self.hub.tell(|connection| connection.updated(uri));
+        self.hub.notify(|connection| connection.updated(uri));
     }
 
     /// Notifies the client that a URL elicitation is finished; `elicitation` is the id that
@@ -127,7 +127,7 @@ impl Registry {
     /// server.registry().notify_url_done("550e8400-e29b");
     /// ```
     pub fn notify_url_done(&self, elicitation: &str) {
-        self.hub.tell(|connection| connection.page_done(elicitation));
+        self.hub.notify(|connection| connection.page_done(elicitation));
     }
 
     fn set_enabled(
@@ -232,18 +232,18 @@ impl Hub {
         self.lock().outer = Some(outer);
     }
 
-    fn tell(&self, tell: impl Fn(&dyn Connection)) {
-        self.tell_all(&tell);
+    fn notify(&self, notify: impl Fn(&dyn Connection)) {
+        self.notify_all(&notify);
     }
 
-    fn tell_all(&self, tell: &dyn Fn(&dyn Connection)) {
+    fn notify_all(&self, notify: &dyn Fn(&dyn Connection)) {
         let state = self.lock();
         for connection in state.connections.iter().filter_map(Weak::upgrade) {
-            tell(&*connection);
+            notify(&*connection);
             connection.flush();
         }
         if let Some(outer) = &state.outer {
-            outer.hub.tell_all(tell);
+            outer.hub.notify_all(notify);
         }
     }
 

@@ -199,7 +199,7 @@ impl Server {
 
 /// Installs handlers for termination signals; the returned future completes at the first one.
 #[cfg(unix)]
-pub(super) fn told_to_end() -> std::io::Result<impl Future<Output = ()>> {
+pub(super) fn termination_signal() -> std::io::Result<impl Future<Output = ()>> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
@@ -212,7 +212,7 @@ pub(super) fn told_to_end() -> std::io::Result<impl Future<Output = ()>> {
 }
 
 #[cfg(not(unix))]
-pub(super) fn told_to_end() -> std::io::Result<impl Future<Output = ()>> {
+pub(super) fn termination_signal() -> std::io::Result<impl Future<Output = ()>> {
     Ok(async {
         // Without signal handling, only the end of the input stops the server.
         if tokio::signal::ctrl_c().await.is_err() {

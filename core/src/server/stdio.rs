@@ -17,7 +17,7 @@ use super::{
     handler::Erased,
     registry::Hub,
     run::Runner,
-    serve::{FLUSH_TIMEOUT, Limits, told_to_end},
+    serve::{FLUSH_TIMEOUT, Limits, termination_signal},
 };
 use crate::{
     driver::StreamServer,
@@ -29,7 +29,7 @@ use crate::{
 const CHUNK: usize = 64 * 1024;
 
 /// Says on standard error that the server waits for a client, where standard input is a terminal and it would look hung.
-fn tell_terminal(server: &str) {
+fn print_terminal_hint(server: &str) {
     if !std::io::stdin().is_terminal() {
         return;
     }
@@ -63,7 +63,7 @@ pub(super) async fn serve(hub: &Hub, limits: Limits) -> Result<(), Error> {
     let failed = |message: &str, error: std::io::Error| {
         Error::new(ErrorKind::Connect, format!("{message}: {error}")).caused_by(error)
     };
-    tell_terminal(&hub.edit(|components| components.server.info.name.clone()));
+    print_terminal_hint(&hub.edit(|components| components.server.info.name.clone()));
     let (input, output) =
         stdio::take().map_err(|it| failed("standard input and output can't be served", it))?;
     let stream = hub.attach(|components| StreamServer::new(components, output));
@@ -81,15 +81,15 @@ pub(super) async fn serve(hub: &Hub, limits: Limits) -> Result<(), Error> {
         }
     };
     // Installed before the first response, because its recipient may send a signal.
-    let told_to_end =
-        told_to_end().map_err(|it| failed("signal handlers can't be installed", it))?;
+    let termination_signal =
+        termination_signal().map_err(|it| failed("signal handlers can't be installed", it))?;
     std::thread::Builder::new()
         .name("gudgeon-reader".into())
         .spawn(reader)
         .map_err(|it| failed("the thread that reads standard input can't be started", it))?;
     tokio::select! {
         _ = end_of_input => (),
-        () = told_to_end => (),
+        () = termination_signal => (),
     }
     runner.perform(stream.shut_down());
     runner.settle();

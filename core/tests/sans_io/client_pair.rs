@@ -107,7 +107,7 @@ fn a_call_that_times_out_is_cancelled_on_the_server() {
         pair.advance(Duration::from_secs(2));
         let call = pair.running[0].id;
         let step = Progress { progress: 1.0, total: None, message: None };
-        pair.tell_server(engine::Input::Handler(call, HandlerEvent::Progress(step)));
+        pair.handle_server(engine::Input::Handler(call, HandlerEvent::Progress(step)));
         assert!(matches!(pair.events.pop_front(), Some(Output::Progress(..))));
         pair.advance(Duration::from_secs(2));
         assert!(pair.outcome(key).is_none(), "progress gave it more time");
@@ -128,7 +128,7 @@ fn a_vendors_notification_is_delivered_in_both_eras() {
         let mut pair =
             Pair::new(Instant::now(), config(&[revision]), Arc::new(components), |_| None);
         pair.connect().expect("both speak it");
-        pair.tell_client(Input::Notify {
+        pair.handle_client(Input::Notify {
             method: MethodName::Vendor("acme/told".into()),
             params: r#"{"x":1}"#,
         });

@@ -129,8 +129,8 @@ fn messages_unknown_to_the_dialect_are_not_sent() {
     let mut pair = pair(Dialect::V0_7);
     let options = RequestOptions { timeout: Some(Duration::from_secs(1)), ..Default::default() };
     let key = pair.send("tools/call", r#"{"name":"wait"}"#, options);
-    pair.tell_server(engine::Input::Updated("fixture://about"));
-    pair.tell_server(engine::Input::Components(
+    pair.handle_server(engine::Input::Updated("fixture://about"));
+    pair.handle_server(engine::Input::Components(
         Arc::new(fixture::components_in(vec![Dialect::V0_7])),
         vec![ListKind::Tools],
     ));
@@ -241,17 +241,17 @@ fn bare_notifications_go_both_ways() {
     let key = pair.send("tools/call", r#"{"name":"wait"}"#, options);
     let run = pair.running[0].id;
     let step = Progress { progress: 1.0, total: Some(2.0), message: None };
-    pair.tell_server(engine::Input::Handler(run, HandlerEvent::Progress(step)));
+    pair.handle_server(engine::Input::Handler(run, HandlerEvent::Progress(step)));
     assert!(matches!(pair.events.pop_front(), Some(Output::Progress(it, _)) if it == key));
-    pair.tell_server(engine::Input::Components(
+    pair.handle_server(engine::Input::Components(
         Arc::new(fixture::components_in(vec![Dialect::Bare])),
         vec![ListKind::Tools],
     ));
     assert!(matches!(pair.events.pop_front(), Some(Output::ListChanged(ListKind::Tools))));
-    pair.tell_client(Input::Cancel(key, None));
+    pair.handle_client(Input::Cancel(key, None));
     assert!(pair.running.is_empty(), "it was cancelled");
     let roots = MethodName::parse("notifications/roots/list_changed");
-    pair.tell_client(Input::Notify { method: roots, params: "{}" });
+    pair.handle_client(Input::Notify { method: roots, params: "{}" });
     let names: Vec<_> = said(&pair).iter().map(|it| it["method"].clone()).collect();
     assert_eq!(
         names,

@@ -47,7 +47,7 @@ impl ServerIdentity {
     }
 
     /// Returns `true` if the server declared change notifications for this list.
-    pub(crate) fn tells_of(&self, list: ListKind) -> bool {
+    pub(crate) fn notifies_of(&self, list: ListKind) -> bool {
         self.check_list(list).is_ok()
     }
 

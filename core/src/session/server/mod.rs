@@ -125,7 +125,7 @@ impl ServerSession {
             Input::Progress(call, progress) => self.send_progress(call, progress),
             Input::Log { now, call, log, is_lagging } => self.send_log(now, call, &log, is_lagging),
             Input::Ask { call, ask, method, params } => self.ask(call, ask, method, params),
-            Input::PageDone(page) => self.tell_page_done(page),
+            Input::PageDone(page) => self.notify_page_done(page),
             Input::Listening(call, filter) => self.start_listening(call, filter),
             Input::Changed(kind) => self.send_changed(kind),
             Input::Updated(uri) => self.send_updated(uri),

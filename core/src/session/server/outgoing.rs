@@ -85,7 +85,7 @@ impl ServerSession {
             ListKind::Resources => Method::ResourceListChanged,
             ListKind::Prompts => Method::PromptListChanged,
         };
-        self.tell_listeners(method, None, |it| match kind {
+        self.notify_listeners(method, None, |it| match kind {
             ListKind::Tools => it.tools_list_changed == Some(true),
             ListKind::Resources => it.resources_list_changed == Some(true),
             ListKind::Prompts => it.prompts_list_changed == Some(true),
@@ -94,7 +94,7 @@ impl ServerSession {
             return;
         }
         if self.handshake.is_confirmed() {
-            self.tell_change(About::Peer, method, None);
+            self.notify_change(About::Peer, method, None);
         } else if !self.untold.contains(&kind) {
             self.untold.push(kind);
         }
@@ -131,7 +131,7 @@ impl ServerSession {
     }
 
     /// Sends a change notification, which is redundant while an equal one is queued.
-    pub(super) fn tell_change(&mut self, about: About, method: Method, params: Option<&str>) {
+    pub(super) fn notify_change(&mut self, about: About, method: Method, params: Option<&str>) {
         if let Some(frame) = self.notification(about, method, params) {
             let sent = Sent { is_change: true, ..Sent::new(frame, about) };
             self.outputs.push_back(Output::Send(sent));

@@ -147,7 +147,7 @@ impl ServerSession {
         }
     }
 
-    pub(super) fn tell_page_done(&mut self, page: &str) {
+    pub(super) fn notify_page_done(&mut self, page: &str) {
         if let Some(frame) = self.asked.as_mut().and_then(|it| it.page_done(page)) {
             self.send_question(About::Peer, frame);
         }

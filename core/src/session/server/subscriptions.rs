@@ -142,18 +142,18 @@ impl ServerSession {
     }
 
     pub(super) fn send_updated(&mut self, uri: &str) {
-        self.tell_listeners(Method::ResourceUpdated, Some(uri), |it| {
+        self.notify_listeners(Method::ResourceUpdated, Some(uri), |it| {
             it.resource_subscriptions.as_ref().is_some_and(|it| it.iter().any(|it| it == uri))
         });
         if self.subscriptions.uris.contains(uri) {
             let mut params = ObjectWriter::with_capacity(uri.len() + 16);
             params.member("uri", uri);
-            self.tell_change(About::Peer, Method::ResourceUpdated, Some(&params.finish()));
+            self.notify_change(About::Peer, Method::ResourceUpdated, Some(&params.finish()));
         }
     }
 
     /// Notifies the subscriptions; every frame names its subscription (Subscriptions, "Receiving Notifications").
-    pub(super) fn tell_listeners(
+    pub(super) fn notify_listeners(
         &mut self,
         method: Method,
         uri: Option<&str>,
@@ -174,7 +174,7 @@ impl ServerSession {
                 params.member("uri", uri);
             }
             let params = params.finish();
-            self.tell_change(About::Call(call), method, Some(&params));
+            self.notify_change(About::Call(call), method, Some(&params));
         }
     }
 
