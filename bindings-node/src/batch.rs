@@ -41,7 +41,7 @@ enum Kind {
 /// runs are never so many.
 const HOST_SLOTS: u64 = 1 << 52;
 
-/// What runs in a slot: a handler, or the function that answers a request of the core.
+/// The function that runs in a slot: a handler, or one that answers a request of the core.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Origin {
     Run(RunId),

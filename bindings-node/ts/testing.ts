@@ -121,7 +121,7 @@ function answering(answers: Readonly<Record<string, unknown>>): ClientOptions {
   return { onElicit: answer, onSample: answer, roots: answer };
 }
 
-/** What a question may be answered by beside its key. */
+/** The texts, other than its key, by which a question may be answered. */
 function messagesOf(request: ElicitRequest | SampleRequest | undefined): string[] {
   if (request === undefined) return ["roots"];
   if ("message" in request) return [request.message];

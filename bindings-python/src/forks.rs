@@ -8,7 +8,7 @@ use crate::{calling, hooks};
 
 static FORKS: AtomicU32 = AtomicU32::new(0);
 
-/// This process was forked.
+/// Handles a fork, in the child process.
 #[pyfunction]
 pub(crate) fn forked() {
     FORKS.fetch_add(1, Ordering::Relaxed);

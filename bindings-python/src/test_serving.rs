@@ -1,4 +1,4 @@
-//! How a server is served to the client of a test.
+//! Serving a server to the client of a test.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use pyo3::{exceptions::PyValueError, prelude::*};
 
 use crate::endpoint::NativePrincipal;
 
-/// How a test's connection is served: with replay or without, and with which principal and headers in every call.
+/// The options of a test's connection: replay, and the principal and headers of every call.
 #[pyclass(frozen)]
 #[derive(Debug)]
 pub(crate) struct TestServing {

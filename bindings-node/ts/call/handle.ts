@@ -19,7 +19,7 @@ export interface Facts {
   readonly capabilities?: Meta;
 }
 
-/** What the calls of one scheduler share. */
+/** The state that the calls of one scheduler share. */
 export interface SharedByCalls {
   readonly shell: NativeShell;
   /** Notes that the handler of a call has asked its client. */

@@ -41,7 +41,7 @@ export interface Plan {
   invoke(input: Wire, ctx: Context): unknown;
 }
 
-/** What a plan is made of. */
+/** The parts of a plan. */
 export interface HandlerSpec {
   kind: Plan["kind"];
   exposeErrors?: readonly ErrorClass[] | undefined;

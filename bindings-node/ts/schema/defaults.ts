@@ -13,7 +13,7 @@ export function defaultsOf(json: JsonObject): ((value: unknown) => unknown) | un
   return (value) => filled(json, value, json, 0);
 }
 
-/** Whether the keyword stands anywhere; a property of that name is harmless. */
+/** Returns whether the schema contains the keyword, or a property of that name, which is harmless. */
 function hasDefault(schema: unknown): boolean {
   if (Array.isArray(schema)) return schema.some(hasDefault);
   return isObject(schema) && ("default" in schema || Object.values(schema).some(hasDefault));

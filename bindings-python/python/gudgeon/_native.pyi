@@ -653,7 +653,7 @@ class Slot:
 @final
 class TestServing:
     """
-    How a test's connection is served: with replay or without, and with which principal and headers in every call.
+    The options of a test's connection: replay, and the principal and headers of every call.
     """
     def __new__(cls, /, *, replays: bool, state_key: SupportsLenAndGetItem[SupportsIndex], principal: Principal | None, headers: SupportsGetItem[int, tuple[str, str]]) -> TestServing:
         """
@@ -700,7 +700,7 @@ def flush_logs() -> None:
 
 def forked() -> None:
     """
-    This process was forked.
+    Handles a fork, in the child process.
     """
 
 def form_problem(name: str, schema: str) -> str | None:

@@ -1,5 +1,4 @@
-//! The checks of an HTTP request that need the configuration only, in this order: who calls, where, how; then what the body
-//! is. They have two steps, so that a client learns that it may not call before it sends the body, and they run before any lock
+//! The checks of an HTTP request that need the configuration only, in this order: caller, path, method; then the body. They have two steps, so that a client learns that it may not call before it sends the body, and they run before any lock
 //! is taken.
 
 use std::sync::Arc;
@@ -191,7 +190,7 @@ impl Admission {
         Ok(target)
     }
 
-    /// The answer to `OPTIONS`, and to a method that is not served.
+    /// Returns the answer to `OPTIONS`, and to a method that is not served.
     fn wrong_method(&self, head: &RequestHead, method: &HttpMethod) -> Part {
         let has_sessions = self.0.has_sessions;
         let allowed = match has_sessions {
@@ -251,7 +250,7 @@ impl AdmittedHead {
         self.admission.max_body()
     }
 
-    /// Sets who sent the request.
+    /// Sets the authenticated sender of the request.
     pub fn set_principal(&mut self, principal: Arc<Principal>) {
         self.head.facts.principal = Some(principal);
     }

@@ -13,15 +13,15 @@ pub struct EndpointConfig {
     pub guard: GuardConfig,
     /// Serves the transport of 2024-11-05 at `/sse`.
     pub legacy_sse: bool,
-    /// Longer bodies are refused: bytes.
+    /// The maximum size of a request body, in bytes.
     pub max_body: usize,
     pub max_sessions: usize,
-    /// Of one session.
+    /// The maximum number of streams of one session.
     pub max_streams: usize,
     pub max_in_flight: usize,
-    /// A session that is silent for so long ends.
+    /// The time after which an idle session ends.
     pub session_idle: Duration,
-    /// A stream that is silent for so long carries a comment.
+    /// The time after which an idle stream sends a comment.
     pub keep_alive: Duration,
     /// Keeps events, so that streams of sessions can be resumed.
     pub event_store: bool,
@@ -48,7 +48,7 @@ impl Default for EndpointConfig {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Place {
     Endpoint,
-    /// Of the pair of 2024-11-05.
+    /// The stream of the HTTP+SSE transport of 2024-11-05.
     LegacySse,
     Elsewhere,
 }

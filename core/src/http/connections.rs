@@ -41,7 +41,8 @@ impl<H: Clone> Endpoint<H> {
         });
     }
 
-    /// The peer says nothing more: what is in flight is still answered, no question is, and subscriptions end.
+    /// Handles the end of the peer's sending direction: pending calls are still answered, questions fail, and
+    /// subscriptions end.
     pub(super) fn end_input(&mut self, now: Instant, id: ConnectionId) {
         self.pass_to_connection(now, id, session::Input::EndOfInput);
         self.pass_to_connection(now, id, session::Input::EndSubscriptions);
@@ -54,7 +55,7 @@ impl<H: Clone> Endpoint<H> {
     }
 
     /// Returns whether no more messages of this connection should be read: so much is unanswered, and its share of that is
-    /// not less than others'. Who asks for little is heard beside one who asks for all.
+    /// not less than others'. A connection with few requests is read although another one has many.
     #[doc(hidden)] // For the drivers and the language bindings.
     pub fn is_full_for(&self, id: ConnectionId) -> bool {
         let Some(connection) = self.connections.get(&id).filter(|_| self.is_full()) else {

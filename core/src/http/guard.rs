@@ -19,7 +19,7 @@ const EXPOSE_HEADERS: HeaderValue = HeaderValue::from_static("Mcp-Session-Id, WW
 const MAX_AGE: HeaderValue = HeaderValue::from_static("7200");
 const ANY: HeaderValue = HeaderValue::from_static("*");
 
-/// From where an endpoint may be called. The default suits a server that listens on its own machine only.
+/// The hosts and origins that may call an endpoint. The default suits a server on the loopback interface.
 #[derive(Clone, Debug)]
 pub struct GuardConfig {
     /// The server's URL as clients know it, if it is not the address that it listens on, as behind a proxy.
@@ -36,11 +36,11 @@ pub struct GuardConfig {
 /// The interface on which a request arrived: an extension of its head, if the host knows it.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrival {
-    /// Over this machine's own interface.
+    /// True if it arrived over the loopback interface.
     pub via_loopback: bool,
 }
 
-/// Which web pages may read the answers.
+/// The web pages that may read responses.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 #[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub enum Cors {
@@ -50,7 +50,7 @@ pub enum Cors {
     Origins(Vec<String>),
 }
 
-/// The answer to somebody who may not call.
+/// The answer to a caller that is not allowed.
 #[derive(Debug)]
 pub(super) struct Refusal {
     pub(super) status: StatusCode,
@@ -58,7 +58,7 @@ pub(super) struct Refusal {
     pub(super) body: Vec<u8>,
 }
 
-/// The configuration, brought to the form in which requests are compared with it.
+/// The compiled configuration.
 #[derive(Debug)]
 pub(super) struct Guard {
     is_loopback: bool,
@@ -275,7 +275,7 @@ impl Host {
         bare.unwrap_or(&self.name).parse::<IpAddr>().is_ok()
     }
 
-    /// `Host` does not tell the scheme: both web ports are as good as none.
+    /// Removes the default ports of both schemes, because `Host` has no scheme.
     fn without_default_port(mut self) -> Self {
         self.port = self.port.filter(|it| !matches!(it, 80 | 443));
         self

@@ -1,5 +1,5 @@
-//! One endpoint for everybody: stateless requests, sessions and their streams, and message connections, as one machine
-//! without IO.
+//! An endpoint: stateless requests, sessions and their streams, and message connections, as one state machine without
+//! IO.
 //!
 //! The contract: after each `handle`, call `poll` until it returns `None`; when `deadline` has come, `handle` a
 //! [`EndpointInput::Tick`].
@@ -61,16 +61,16 @@ pub enum EndpointInput<'a, H> {
     Disconnected(ExchangeId),
     /// It leaves so much unread that its subscriptions end.
     Lagging(Reader),
-    /// A message connection was opened: by whom, where the shell knows.
+    /// A message connection was opened, by this principal if it is known.
     Opened(ConnectionId, Option<Arc<Principal>>),
     /// One frame came on a message connection.
     Message(ConnectionId, Frame<'a>),
-    /// A frame over the limit, in bytes, was thrown away.
+    /// A frame over the limit, in bytes, was discarded.
     TooLong(ConnectionId, usize),
     ConnectionClosed(ConnectionId),
     /// The peer of a message connection says nothing more: what is in flight is still answered.
     EndOfInput(ConnectionId),
-    /// A running handler says this.
+    /// A report of a running handler.
     Handler(RunId, HandlerEvent),
     /// The host's reply to a request.
     Host(Ticket, HostReply),
@@ -78,7 +78,7 @@ pub enum EndpointInput<'a, H> {
     Dispatched(Ticket, Dispatched<H>),
     /// The page with this id, to which a user was sent, is done.
     PageDone(&'a str),
-    /// The client is to come back for this call's answer: after so long, if given.
+    /// Closes the stream of this call, so that the client reconnects for the answer: after this time, if given.
     CloseStream(RunId, Option<Duration>),
     /// Replaces the components that the server registers; the lists are those that differ.
     Components(Arc<Components<H>>, Vec<ListKind>),
@@ -86,11 +86,11 @@ pub enum EndpointInput<'a, H> {
     Updated(&'a str),
     /// The time of the deadline has come.
     Tick,
-    /// Streams that only tell of changes end: subscriptions with their result. All else goes on.
+    /// Ends the streams of changes: subscriptions end with their result. Everything else continues.
     EndStreams,
-    /// Nothing new is taken; subscriptions end with their result; what is in flight goes on.
+    /// Rejects new requests and ends subscriptions with their result; pending calls continue.
     ShutDown,
-    /// Everything is given up.
+    /// Cancels all calls.
     Closed,
 }
 
@@ -100,7 +100,7 @@ pub enum EndpointOutput<H> {
     Exchange(ExchangeId, Part),
     /// A frame for a message connection, or its end.
     Connection(ConnectionId, Part),
-    /// More of a stream, or one frame, that tells of a change: while equal bytes wait there, it need not be sent.
+    /// Bytes of a stream, or one frame, that report a change. They need not be sent while equal bytes wait to be written.
     Change(Reader, Vec<u8>),
     Effect(Effect<H>),
 }
@@ -108,7 +108,7 @@ pub enum EndpointOutput<H> {
 /// A piece of an answer.
 #[derive(Debug)]
 pub enum Part {
-    /// Comes first, and once; `more`: a stream follows.
+    /// The first part, sent once. With `more`, a stream follows.
     Head { status: StatusCode, headers: HeaderMap, body: Vec<u8>, more: bool },
     /// More of the stream; on a message connection, one frame.
     Bytes(Vec<u8>),
@@ -125,7 +125,7 @@ pub enum Refused {
     BodyTooSlow,
     /// The body could not be read.
     BodyBroken,
-    /// Finding out who asks failed.
+    /// The authentication failed with an internal error.
     Unidentified,
     /// The credentials are missing, or no longer or not valid here; the text says why.
     InvalidToken(String),
@@ -133,7 +133,7 @@ pub enum Refused {
     InsufficientScope { scopes: Vec<String>, message: String },
 }
 
-/// The machine.
+/// The state machine of an endpoint.
 #[derive(Debug)]
 pub struct Endpoint<H> {
     config: EndpointConfig,
@@ -148,7 +148,7 @@ pub struct Endpoint<H> {
     outputs: VecDeque<EndpointOutput<H>>,
     next_sweep: Option<Instant>,
     is_closing: bool,
-    /// There may be connections that are to hear something later.
+    /// True if a connection may have a deadline, because a handler has logged.
     has_logged: bool,
 }
 
@@ -158,7 +158,7 @@ struct Exchange {
     owner: ExchangeOwner,
     accepts: Accepts,
     is_streaming: bool,
-    /// When something was last written, or since when nothing was.
+    /// The time of the last write, or of the beginning.
     quiet_since: Instant,
     /// CORS headers of the response.
     cors: Option<Box<HeaderMap>>,
@@ -280,12 +280,12 @@ impl<H: Clone> Endpoint<H> {
         self.outputs.pop_front().or_else(effect)
     }
 
-    /// When [`EndpointInput::Tick`] is due.
+    /// Returns the time when [`EndpointInput::Tick`] is due.
     pub fn deadline(&self) -> Option<Instant> {
         [self.engine.deadline(), self.next_sweep].into_iter().flatten().min()
     }
 
-    /// Requests that were taken and not yet answered; streams that only listen do not count.
+    /// Returns the number of requests that are not answered yet, without streams of changes.
     pub fn in_flight(&self) -> usize {
         self.engine.load().requests
     }
@@ -294,12 +294,12 @@ impl<H: Clone> Endpoint<H> {
     #[doc(hidden)] // For the drivers and the language bindings.
     pub fn is_full(&self) -> bool {
         let limit = self.config.max_in_flight;
-        // Who waits for a client's answer would wait for ever if that were not read.
+        // Calls that wait for a client's answer would never end if the answer were not read.
         let is_crowded = || self.in_flight() >= limit + self.engine.load().asking;
         self.in_flight() >= limit && is_crowded() || self.engine.is_full()
     }
 
-    /// The checks that every HTTP request has to pass first.
+    /// Returns the checks that every HTTP request has to pass first.
     pub fn admission(&self) -> &Admission {
         &self.admission
     }
@@ -321,7 +321,7 @@ impl<H: Clone> Endpoint<H> {
         self.engine.is_empty()
     }
 
-    /// Gives a session what comes of one of its requests. A question that nothing can carry is answered at once.
+    /// Passes an event of a call to its session. A question that no stream can carry fails at once.
     fn deliver_event(&mut self, now: Instant, delivery: Delivery) {
         let Delivery { call, peer, key, event } = delivery;
         if let CallEvent::Asks(asks) = &event
@@ -336,7 +336,7 @@ impl<H: Clone> Endpoint<H> {
         event.deliver(key, |input| self.pass_to_peer(now, peer, input));
     }
 
-    /// Fails where a peer can't be asked while this request of its is under way.
+    /// Errors if the peer can't be asked while this request is pending.
     fn check_reach(&mut self, peer: PeerId, key: InboundKey) -> Result<(), Fault> {
         let is_there = match peer {
             PeerId::Stream => false,
@@ -356,7 +356,7 @@ impl<H: Clone> Endpoint<H> {
         }
     }
 
-    /// Tells everybody whom a change may concern.
+    /// Passes an input to all peers that a change may concern.
     fn pass_to_all<'a>(&mut self, now: Instant, input: impl Fn(()) -> session::Input<'a>) {
         self.pass_to_listeners(now, &input);
         for session in self.sessions.all() {
@@ -367,7 +367,7 @@ impl<H: Clone> Endpoint<H> {
         }
     }
 
-    /// Tells those whose requests are subscriptions.
+    /// Passes an input to the peers whose requests are subscriptions.
     fn pass_to_listeners<'a>(&mut self, now: Instant, input: impl Fn(()) -> session::Input<'a>) {
         let listens = |it: &PeerSession| it.machine.listens();
         let listening: Vec<ExchangeId> = self
@@ -382,7 +382,7 @@ impl<H: Clone> Endpoint<H> {
     }
 
     fn pass_to_exchange(&mut self, now: Instant, id: ExchangeId, input: session::Input<'_>) {
-        // Taken out while it is worked with: most often this is its end.
+        // Removed while it is in use, because most often it ends here.
         let Some(mut exchange) = self.exchanges.remove(&id) else { return };
         let ExchangeOwner::Modern(peer) = &mut exchange.owner else {
             self.exchanges.insert(id, exchange);
@@ -400,7 +400,7 @@ impl<H: Clone> Endpoint<H> {
         self.with_session(now, number, u64::MAX, None, input);
     }
 
-    /// Tells a session something that came on one of its streams, and delivers what it says.
+    /// Passes an input that came on one of its streams to a session, and delivers the output.
     fn with_session(
         &mut self,
         now: Instant,

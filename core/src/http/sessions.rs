@@ -38,7 +38,7 @@ pub(super) struct Session {
     /// The identity that opened it; for any other it does not exist (Security Best Practices, "Session Hijacking").
     owner: Option<String>,
     pub(super) peer: PeerSession,
-    /// When the client was last heard of, or last had a stream open.
+    /// The time of the client's last request, or of the end of its last stream.
     pub(super) touched: Instant,
     /// Of the pair of 2024-11-05: the one stream that carries everything.
     pub(super) legacy_sse: Option<ExchangeId>,

@@ -6,7 +6,7 @@ use super::explain::{either, expectation};
 
 type Error = ValidationError<'static>;
 
-/// How the failure of all alternatives is best told.
+/// The best description of the failure of all alternatives.
 pub(super) enum Chosen<'a> {
     /// As the errors of one alternative.
     One(&'a [Error]),

@@ -10,7 +10,7 @@ use super::explain;
 /// The number of problems that are named; the others are counted.
 const NAMED: usize = 5;
 
-/// Why a value does not fit its schema, as text: `argument 'order.lines[0].sku': expected a string, got 5`. Several problems
+/// The reasons why a value does not match its schema, as text: `argument 'order.lines[0].sku': expected a string, got 5`. Several problems
 /// are joined with "; ".
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Violation {

@@ -7,7 +7,7 @@ use gudgeon::{HttpOptions, Server, error::Error};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// What thousands of connections held is given back, and used again, when they are gone: glibc keeps and splinters it.
+/// Returns the memory of closed connections to the system, which glibc would keep in fragments.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -127,7 +127,7 @@ interface Options {
    * every caller.
    */
   visible?: ((principal: Principal | undefined) => boolean) | undefined;
-  /** Whether clients see it and may use it. Default: true. */
+  /** If false, clients neither see nor can use it. Default: true. */
   enabled?: boolean | undefined;
 }
 
@@ -139,7 +139,7 @@ export interface ToolOptions<I, O> extends Options {
   inputSchema?: I;
   output?: O;
   /**
-   * Whether a call with an argument that the input schema does not name is refused. It applies to schemas of zod and other
+   * If true, a call with an argument that the input schema does not name is refused. It applies to schemas of zod and other
    * libraries that leave this open; a plain JSON Schema says so by `additionalProperties`. Default: `"refuse"`.
    */
   unknownArguments?: "refuse" | "ignore" | undefined;

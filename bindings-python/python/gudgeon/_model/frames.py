@@ -12,7 +12,7 @@ _E = TypeVar("_E", bound=BaseException)
 
 
 def is_ours(filename: str) -> bool:
-    """Whether a code object with this filename belongs to this package, or was made by it."""
+    """Returns whether a code object with this filename belongs to this package, or was made by it."""
     return filename.startswith(("<gudgeon ", _HOME))
 
 

@@ -9,7 +9,7 @@ class CallContext:
     """The context of a call; a class that sets `_is_async` is passed to handlers of that kind."""
 
     __slots__ = ()
-    # Whether `async def` handlers take it; not set on classes that no handler takes.
+    # True if `async def` handlers take it; not set on classes that no handler takes.
     _is_async: ClassVar[bool]
 
     def __init__(self, call: Any, app: Any) -> None:

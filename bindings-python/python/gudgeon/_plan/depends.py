@@ -75,7 +75,7 @@ class Provider:
 
     @property
     def is_async(self) -> bool:
-        """Whether it or one of its dependencies has to be awaited."""
+        """True if it or one of its dependencies has to be awaited."""
         needs = (need.is_async for _, need in self.needs if isinstance(need, Provider))
         return self.kind in ("async", "agen") or any(needs)
 

@@ -152,7 +152,7 @@ def _name(fn: Any, kind: str, place: str) -> str:
 
 
 def _has_null(signature: Signature) -> bool:
-    """Whether a resource may return None. One that returns nothing else is a TypeError."""
+    """True if a resource may return None. A resource that returns nothing else is a TypeError."""
     if signature.returns is None or unwrap(signature.returns) is type(None):
         raise TypeError(
             f"{signature.place} returns None, as its annotation says: a resource returns str, bytes, JSON or a "

@@ -1,1 +1,1 @@
-"""What a server offers: registrations, mounts, options, middleware, visibility and lifespan."""
+"""A server's components: registrations, mounts, options, middleware, visibility and lifespan."""

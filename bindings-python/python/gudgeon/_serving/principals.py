@@ -101,7 +101,7 @@ def _request(scope: Mapping[str, Any], head: tuple[Any, ...]) -> RequestInfo:
 
 
 def _subject(user: Any) -> str | None:
-    """What tells a user from all others. A name for display does not."""
+    """Returns the identity of a user, which is not a name for display."""
     from uuid import UUID
 
     for name in ("identity", "username"):

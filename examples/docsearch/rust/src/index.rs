@@ -20,7 +20,7 @@ pub struct Hit {
     pub path: String,
     /// Of the section.
     pub title: String,
-    /// Where the section begins.
+    /// The line at which the section begins.
     pub line: usize,
     /// Higher is better; compares within one answer only.
     pub score: f64,
