@@ -88,14 +88,14 @@ export declare class NativeMounted {
    * Returns the response if the request is refused. Otherwise call `request` or `refuse` with the same number.
    */
   head(number: number, method: string, target: string, headers: string, principal?: string | undefined | null): NativePart | null
-  /** Handles a request whose head was admitted. Returns the number of the exchange, which `gone` takes. */
+  /** Handles a request whose head was admitted. Returns the number of the exchange, which `disconnected` takes. */
   request(number: number, body: Uint8Array): number
   /** Returns the response to a request whose head was admitted and whose body is too long or did not come. */
   refuse(number: number): NativePart
   /** Cancels a request, because its client disconnected. */
-  gone(exchange: number): void
+  disconnected(exchange: number): void
   /** Reports that too much of this response is unread, so that a subscription ends. */
-  behind(exchange: number): void
+  lagging(exchange: number): void
   /** Returns the new parts of responses, in order. */
   takeParts(): Array<NativePart>
   /** Returns the milliseconds until `tick` must be called, if that is earlier than reported before. */

@@ -94,7 +94,7 @@ impl NativeMounted {
         })
     }
 
-    /// Handles a request whose head was admitted. Returns the number of the exchange, which `gone` takes.
+    /// Handles a request whose head was admitted. Returns the number of the exchange, which `disconnected` takes.
     #[napi(catch_unwind)]
     pub fn request(&self, number: f64, body: Uint8ArraySlice<'_>) -> napi::Result<f64> {
         let head = self.take_admitted(number)?;
@@ -116,13 +116,13 @@ impl NativeMounted {
 
     /// Cancels a request, because its client disconnected.
     #[napi(catch_unwind)]
-    pub fn gone(&self, exchange: f64) {
+    pub fn disconnected(&self, exchange: f64) {
         self.shared.push(self.server.disconnected(ExchangeId(integer(exchange))));
     }
 
     /// Reports that too much of this response is unread, so that a subscription ends.
     #[napi(catch_unwind)]
-    pub fn behind(&self, exchange: f64) {
+    pub fn lagging(&self, exchange: f64) {
         self.shared.push(self.server.lagging(ExchangeId(integer(exchange))));
     }
 

@@ -43,7 +43,7 @@ interface Waiting {
   readonly exchange: number;
   /** The size of the longest unread part. */
   longest: number;
-  isBehind: boolean;
+  isLagging: boolean;
 }
 
 /** A server's HTTP endpoint on the event loop: it takes requests of a host and returns parts of their responses. */
@@ -90,12 +90,12 @@ export class Mounted {
   /** Handles a request that was admitted. Returns a function to call if the client disconnects before the end. */
   request({ number, principal }: Admitted, body: Uint8Array, deliver: Deliver): () => void {
     const exchange = this.#native.request(number, body);
-    this.#waiting.set(number, { deliver, principal, exchange, longest: 0, isBehind: false });
+    this.#waiting.set(number, { deliver, principal, exchange, longest: 0, isLagging: false });
     this.#alive ??= setInterval(() => {}, MAX_TIMER_MS);
     this.#scheduler.drain();
     return () => {
       if (!this.#forget(number)) return;
-      this.#native.gone(exchange);
+      this.#native.disconnected(exchange);
       this.#scheduler.drain();
     };
   }
@@ -138,9 +138,9 @@ export class Mounted {
     const size = part.body?.byteLength ?? 0;
     // One part, such as the acknowledgment of a long filter, may be larger than the limit.
     waiting.longest = unread > size + CHUNKING ? Math.max(waiting.longest, size) : size;
-    const isBehind = unread - waiting.longest > MAX_BEHIND;
-    if (isBehind && !waiting.isBehind) this.#native.behind(waiting.exchange);
-    waiting.isBehind = isBehind;
+    const isLagging = unread - waiting.longest > MAX_BEHIND;
+    if (isLagging && !waiting.isLagging) this.#native.lagging(waiting.exchange);
+    waiting.isLagging = isLagging;
   }
 
   #forget(number: number): boolean {
