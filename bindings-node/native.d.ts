@@ -5,7 +5,7 @@ export declare class NativeClient {
   /** Connects to the server at a place; the outcome is the reply to request 0. */
   static reach(place: NativePlace, settings: string, wake: () => void): NativeClient
   /** Connects to the other end of a stream served in this process. */
-  static joinStream(stream: NativeShell, name: string, settings: string, wake: () => void): NativeClient
+  static joinStream(stream: NativeWorkQueue, name: string, settings: string, wake: () => void): NativeClient
   /** Connects to the other end of a new stream, which `takePeer` returns. */
   static openStream(name: string, settings: string, wake: () => void): NativeClient
   /** The session id; legacy HTTP only. */
@@ -52,8 +52,8 @@ export declare class NativeGroup {
 }
 
 export declare class NativeListening {
-  /** Returns the shell of its handlers; call it once, because the endpoint ends with it. */
-  shell(): NativeShell
+  /** Returns the work queue of its handlers; call it once, because the endpoint ends with it. */
+  workQueue(): NativeWorkQueue
   /** Starts listening. Resolves with the URL, and with a warning if there is one. */
   start(): Promise<Array<string>>
   /** Stops accepting, lets calls in flight finish within the grace period, and closes. Resolves afterwards. */
@@ -79,8 +79,8 @@ export declare class NativeMiddlewareParams {
 }
 
 export declare class NativeMounted {
-  /** Returns the shell of its handlers; call it once, because the endpoint ends with it. */
-  shell(): NativeShell
+  /** Returns the work queue of its handlers; call it once, because the endpoint ends with it. */
+  workQueue(): NativeWorkQueue
   /** The maximum length of a request body, in bytes. */
   maxBody(): number
   /**
@@ -224,12 +224,12 @@ export declare class NativeServer {
   /** Returns the handler of this URI, as JSON: `[handler, input, mimeType]`; null if no resource has the URI. */
   resolveResource(uri: string): string | null
   /** Serves standard input and output exclusively. `wake` is called when there is a batch to take. */
-  serveStdio(wake: () => void): NativeShell
+  serveStdio(wake: () => void): NativeWorkQueue
   /**
-   * Serves the other end of a new in-memory stream, which `NativeShell.takePeer` returns; `test`: the settings of a
+   * Serves the other end of a new in-memory stream, which `NativeWorkQueue.takePeer` returns; `test`: the settings of a
    * test. It does not keep the process alive: its client does.
    */
-  serveMemory(wake: () => void, test?: NativeTestMode): NativeShell
+  serveMemory(wake: () => void, test?: NativeTestMode): NativeWorkQueue
   /** Creates an endpoint for a host's event loop. `wake` is called when there is a batch or a part to take. */
   serveMounted(options: string, wake: () => void): NativeMounted
   /** Creates an endpoint that listens at a URL of its own, once it is started. */
@@ -244,7 +244,7 @@ export declare class NativeServer {
   static checkPrefix(prefix: string): void
 }
 
-export declare class NativeShell {
+export declare class NativeWorkQueue {
   /** Returns the next batch, or null if nothing waits. */
   takeBatch(): string | null
   /** Accepts replies of handlers: one line each, `slot kind payload`, and the strings that lines refer to by index. */

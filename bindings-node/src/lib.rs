@@ -24,7 +24,7 @@ mod served_components;
 mod server;
 mod session_numbers;
 mod shared;
-mod shell;
+mod work_queue;
 mod stream;
 mod test_mode;
 

@@ -3,7 +3,7 @@
 use gudgeon::router::limits::{Caller, CountedBy, RateLimit, Rejection, ResponseLimit};
 use napi_derive::napi;
 
-use crate::{error::misuse, reply, shell::integer};
+use crate::{error::misuse, reply, work_queue::integer};
 
 /// The reason of a rejection; the code is absent for a tool.
 #[napi(object)]

@@ -21,7 +21,7 @@ use crate::{
     handler::Handler,
     served_components::ServedComponents,
     shared::{ServerIo, Shared, Wake, lock},
-    shell::NativeShell,
+    work_queue::NativeWorkQueue,
 };
 
 /// The value that a promise is settled with, on the event loop.
@@ -37,10 +37,10 @@ pub struct NativeListening {
 
 #[napi]
 impl NativeListening {
-    /// Returns the shell of its handlers; call it once, because the endpoint ends with it.
+    /// Returns the work queue of its handlers; call it once, because the endpoint ends with it.
     #[napi(catch_unwind)]
-    pub fn shell(&self) -> NativeShell {
-        NativeShell::new(Arc::clone(&self.shared), None)
+    pub fn work_queue(&self) -> NativeWorkQueue {
+        NativeWorkQueue::new(Arc::clone(&self.shared), None)
     }
 
     /// Starts listening. Resolves with the URL, and with a warning if there is one.

@@ -26,7 +26,7 @@ use crate::{
     handler::Handler,
     served_components::ServedComponents,
     shared::{ServerIo, Shared, Wake, lock, milliseconds_until},
-    shell::{NativeShell, integer},
+    work_queue::{NativeWorkQueue, integer},
 };
 
 /// The header with the number of the host's request, added for handlers; a client's own header of this name is overwritten.
@@ -57,10 +57,10 @@ pub struct NativeMounted {
 
 #[napi]
 impl NativeMounted {
-    /// Returns the shell of its handlers; call it once, because the endpoint ends with it.
+    /// Returns the work queue of its handlers; call it once, because the endpoint ends with it.
     #[napi(catch_unwind)]
-    pub fn shell(&self) -> NativeShell {
-        NativeShell::new(Arc::clone(&self.shared), None)
+    pub fn work_queue(&self) -> NativeWorkQueue {
+        NativeWorkQueue::new(Arc::clone(&self.shared), None)
     }
 
     /// The maximum length of a request body, in bytes.

@@ -8,7 +8,7 @@ use napi_derive::napi;
 use crate::{
     batch::refusal,
     shared::{Shared, lock},
-    shell::integer,
+    work_queue::integer,
 };
 
 /// The generated keys of one call's questions.

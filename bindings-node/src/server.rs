@@ -22,9 +22,9 @@ use crate::{
     mounted::NativeMounted,
     served_components::ServedComponents,
     shared::Wake,
-    shell::NativeShell,
     stream,
     test_mode::NativeTestMode,
+    work_queue::NativeWorkQueue,
 };
 
 /// A process has only one standard input.
@@ -197,7 +197,7 @@ impl NativeServer {
 
     /// Serves standard input and output exclusively. `wake` is called when there is a batch to take.
     #[napi(catch_unwind, ts_args_type = "wake: () => void")]
-    pub fn serve_stdio(&self, wake: Wake) -> napi::Result<NativeShell> {
+    pub fn serve_stdio(&self, wake: Wake) -> napi::Result<NativeWorkQueue> {
         if STDIO_TAKEN.swap(true, Ordering::SeqCst) {
             return Err(misuse(Error::misuse("this process serves stdio already: one server can")));
         }
@@ -206,14 +206,14 @@ impl NativeServer {
         stream::open(&self.served, input, output, self.max_message, wake)
     }
 
-    /// Serves the other end of a new in-memory stream, which `NativeShell.takePeer` returns; `test`: the settings of a
+    /// Serves the other end of a new in-memory stream, which `NativeWorkQueue.takePeer` returns; `test`: the settings of a
     /// test. It does not keep the process alive: its client does.
     #[napi(catch_unwind, ts_args_type = "wake: () => void, test?: NativeTestMode")]
     pub fn serve_memory(
         &self,
         wake: Wake<true>,
         test: Option<NativeTestMode>,
-    ) -> napi::Result<NativeShell> {
+    ) -> napi::Result<NativeWorkQueue> {
         let test = test.map(NativeTestMode::parts).transpose()?;
         stream::open_memory(&self.served, self.max_message, wake, test)
     }

@@ -25,7 +25,7 @@ use crate::{
     reader,
     served_components::ServedComponents,
     shared::{ServerIo, Shared, Wake},
-    shell::NativeShell,
+    work_queue::NativeWorkQueue,
 };
 
 /// A server whose reader can be paused and stopped.
@@ -45,23 +45,23 @@ pub(crate) fn open(
     output: File,
     max_message: usize,
     wake: Wake,
-) -> napi::Result<NativeShell> {
-    Ok(NativeShell::new(attach(served, (input, output), max_message, wake, None)?, None))
+) -> napi::Result<NativeWorkQueue> {
+    Ok(NativeWorkQueue::new(attach(served, (input, output), max_message, wake, None)?, None))
 }
 
-/// Serves a new in-memory stream; the shell holds the other end.
+/// Serves a new in-memory stream; the work queue holds the other end.
 pub(crate) fn open_memory(
     served: &ServedComponents,
     max_message: usize,
     wake: Wake<true>,
     test: Option<(TestMode, HttpFacts)>,
-) -> napi::Result<NativeShell> {
+) -> napi::Result<NativeWorkQueue> {
     let failed = |it| io("no socket pair could be made", it);
     let (ours, theirs) = UnixStream::pair().map_err(failed)?;
     let input = File::from(OwnedFd::from(ours.try_clone().map_err(failed)?));
     let output = File::from(OwnedFd::from(ours));
     let served = attach(served, (input, output), max_message, wake, test)?;
-    Ok(NativeShell::new(served, Some(theirs)))
+    Ok(NativeWorkQueue::new(served, Some(theirs)))
 }
 
 impl Stream {

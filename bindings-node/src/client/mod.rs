@@ -35,7 +35,7 @@ use self::{questions::Questions, queue::Queue, subscriptions::Held};
 use crate::{
     error::{io as refused, misuse},
     shared::{Wake, lock},
-    shell::NativeShell,
+    work_queue::NativeWorkQueue,
 };
 
 /// The number of the connecting request.
@@ -100,10 +100,10 @@ impl NativeClient {
     #[napi(
         factory,
         catch_unwind,
-        ts_args_type = "stream: NativeShell, name: string, settings: string, wake: () => void"
+        ts_args_type = "stream: NativeWorkQueue, name: string, settings: string, wake: () => void"
     )]
     pub fn join_stream(
-        stream: &mut NativeShell,
+        stream: &mut NativeWorkQueue,
         name: String,
         settings: String,
         wake: Wake<true>,

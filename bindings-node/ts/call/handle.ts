@@ -1,4 +1,4 @@
-import type { NativeQuestions, NativeShell } from "../native.js";
+import type { NativeQuestions, NativeWorkQueue } from "../native.js";
 import type { ResourceResult } from "../model/results.js";
 import type { Implementation, LogLevel } from "../model/types/components.js";
 import type { Meta } from "../model/types/content.js";
@@ -21,7 +21,7 @@ export interface Facts {
 
 /** The state that the calls of one scheduler share. */
 export interface SharedByCalls {
-  readonly shell: NativeShell;
+  readonly workQueue: NativeWorkQueue;
   /** Notes that the handler of a call has asked its client. */
   noteQuestion(slot: number): void;
   /** Waits until the peer has read enough of the output. */
@@ -44,7 +44,7 @@ export class CallHandle {
 
   /** Throws an error after the handler has returned. */
   facts(): Facts {
-    const json = this.shared.shell.facts(this.slot);
+    const json = this.shared.workQueue.facts(this.slot);
     if (json !== null) return JSON.parse(json) as Facts;
     throw new Error("the context knows its call's facts only until the handler returns; read them before");
   }
@@ -59,16 +59,16 @@ export class CallHandle {
 
   /** Resolves when the peer has read enough of the output; likewise `log`. */
   progress(progress: number, total: number | undefined, message: string | undefined): Promise<void> {
-    return this.#room(this.shared.shell.progress(this.slot, progress, total, message));
+    return this.#room(this.shared.workQueue.progress(this.slot, progress, total, message));
   }
 
   /** `data` is JSON. */
   log(level: LogLevel, logger: string | undefined, data: string): Promise<void> {
-    return this.#room(this.shared.shell.log(this.slot, level, logger, data));
+    return this.#room(this.shared.workQueue.log(this.slot, level, logger, data));
   }
 
   closeStream(retryMs: number | undefined): void {
-    this.shared.shell.closeStream(this.slot, retryMs);
+    this.shared.workQueue.closeStream(this.slot, retryMs);
   }
 
   readResource(ctx: Context, uri: string): Promise<ResourceResult> {
@@ -77,17 +77,17 @@ export class CallHandle {
 
   /** Returns the JSON of the answer that came with the call, or null if it came without one. `params` is JSON, here and below. */
   answer(key: string, method: string, params: string): string | null {
-    return this.shared.shell.answer(this.slot, key, method, params);
+    return this.shared.workQueue.answer(this.slot, key, method, params);
   }
 
   /** Discards the answer that came with the call. Returns the JSON of a `Refusal` if the question can't be asked again. */
   refuseAnswer(key: string, method: string, params: string, problem: string): string | null {
-    return this.shared.shell.refuse(this.slot, key, method, params, problem);
+    return this.shared.workQueue.refuse(this.slot, key, method, params, problem);
   }
 
   /** Begins to ask questions together; null if the handler has ended. */
   ask(keys: string[], methods: string[], params: string[]): NativeQuestions | null {
-    return this.shared.shell.ask(this.slot, keys, methods, params);
+    return this.shared.workQueue.ask(this.slot, keys, methods, params);
   }
 
   /** Notes that questions were sent; those of one turn of the event loop are sent together. */
@@ -97,11 +97,11 @@ export class CallHandle {
 
   /** Returns the JSON that a step recorded in an earlier run of the handler, or null if it has not run before. */
   knownStep(key: string): string | null {
-    return this.shared.shell.knownStep(this.slot, key);
+    return this.shared.workQueue.knownStep(this.slot, key);
   }
 
   recordStep(key: string, value: string): void {
-    this.shared.shell.step(this.slot, key, value);
+    this.shared.workQueue.step(this.slot, key, value);
   }
 
   #room(hasRoom: boolean): Promise<void> {

@@ -1,4 +1,4 @@
-import type { NativeShell } from "../native.js";
+import type { NativeWorkQueue } from "../native.js";
 import { ReplyKind } from "../plan/replies.js";
 
 /** Kinds of reply lines beyond those of `ReplyKind`. */
@@ -19,7 +19,7 @@ export class ReplyLines {
 
   /** `onFlush` is called after a scheduled flush. */
   constructor(
-    private readonly shell: NativeShell,
+    private readonly workQueue: NativeWorkQueue,
     private readonly onFlush: () => void,
   ) {}
 
@@ -59,6 +59,6 @@ export class ReplyLines {
     const [lines, texts] = [this.#lines, this.#texts];
     this.#lines = "";
     if (texts.length > 0) this.#texts = [];
-    this.shell.reply(lines, texts.length > 0 ? texts : undefined);
+    this.workQueue.reply(lines, texts.length > 0 ? texts : undefined);
   }
 }

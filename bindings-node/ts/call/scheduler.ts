@@ -1,4 +1,4 @@
-import type { NativeShell } from "../native.js";
+import type { NativeWorkQueue } from "../native.js";
 import { toJson } from "../model/json.js";
 import type { KeepAlive } from "../model/keep-alive.js";
 import { isPromise, sleep, until } from "../model/promises.js";
@@ -45,7 +45,7 @@ export interface SchedulerOptions {
 
 /** Runs the handlers of a server: takes batches of calls from the native half, and returns all replies of one turn together. */
 export class CallScheduler implements SharedByCalls {
-  readonly shell: NativeShell;
+  readonly workQueue: NativeWorkQueue;
   readonly #served: Served;
   readonly #options: SchedulerOptions;
   readonly #replies: ReplyLines;
@@ -59,11 +59,11 @@ export class CallScheduler implements SharedByCalls {
   #ending = 0;
 
   /** `open` connects to the native half, which calls `wake` when there are batches. */
-  constructor(served: Served, open: (wake: () => void) => NativeShell, options: SchedulerOptions = {}) {
+  constructor(served: Served, open: (wake: () => void) => NativeWorkQueue, options: SchedulerOptions = {}) {
     this.#served = served;
     this.#options = options;
-    this.shell = open(() => this.drain());
-    this.#replies = new ReplyLines(this.shell, () => this.#options.afterTurn?.());
+    this.workQueue = open(() => this.drain());
+    this.#replies = new ReplyLines(this.workQueue, () => this.#options.afterTurn?.());
   }
 
   /** Starts to run handlers. Requests that need none were answered before. */
@@ -74,15 +74,15 @@ export class CallScheduler implements SharedByCalls {
 
   /** Waits for the calls in flight, at most `graceMs`, cancels the others, and closes the native half. */
   async stop(graceMs: number): Promise<void> {
-    this.shell.pause();
-    await until(() => this.shell.underWay() === 0 && this.#replies.isEmpty, graceMs);
-    this.shell.cancelAll();
+    this.workQueue.pause();
+    await until(() => this.workQueue.underWay() === 0 && this.#replies.isEmpty, graceMs);
+    this.workQueue.cancelAll();
     this.#isStarted = true;
     this.drain();
     await until(() => this.#running.size === 0 && this.#ending === 0, UNWIND_MS);
     this.#replies.flush();
-    await until(() => this.shell.unwritten() === 0, DRAIN_MS);
-    this.shell.close();
+    await until(() => this.workQueue.unwritten() === 0, DRAIN_MS);
+    this.workQueue.close();
   }
 
   /** Runs the batches that are ready. */
@@ -98,13 +98,13 @@ export class CallScheduler implements SharedByCalls {
   }
 
   async waitForRoom(): Promise<void> {
-    while (!this.shell.hasRoom()) await sleep(5);
+    while (!this.workQueue.hasRoom()) await sleep(5);
   }
 
   session(number: number): Map<string, unknown> {
     const known = this.#sessions.get(number);
     if (known) return known;
-    for (const ended of this.shell.takeEndedSessions()) this.#sessions.delete(ended);
+    for (const ended of this.workQueue.takeEndedSessions()) this.#sessions.delete(ended);
     const session = new Map<string, unknown>();
     this.#sessions.set(number, session);
     return session;
@@ -123,12 +123,12 @@ export class CallScheduler implements SharedByCalls {
     this.#asking.clear();
     // The host forgets the principal when its request is answered with the questions.
     if (this.#options.principalOf) for (const slot of slots) this.#running.get(slot)?.keepFacts();
-    this.shell.waits(slots);
+    this.workQueue.waits(slots);
     this.drain();
   };
 
   #runBatch(): void {
-    const batch = this.shell.takeBatch();
+    const batch = this.workQueue.takeBatch();
     if (batch === null) return;
     let hasPending = false;
     for (const entry of JSON.parse(batch) as Entry[]) {

@@ -1,4 +1,4 @@
-import type { NativeShell } from "../native.js";
+import type { NativeWorkQueue } from "../native.js";
 import type { Principal } from "./types/server.js";
 
 /** The settings of a connection that a test makes. */
@@ -16,7 +16,7 @@ export interface TestMode {
 /** The stream of a server in this process. */
 export interface MemoryStream {
   /** Holds the client's end of the stream. */
-  readonly shell: NativeShell;
+  readonly workQueue: NativeWorkQueue;
   /** Resolves when the server's lifespan has been entered. */
   readonly entered: Promise<void>;
   /** Resolves when the server has closed its end. */

@@ -1,4 +1,4 @@
-import type { NativeShell } from "../native.js";
+import type { NativeWorkQueue } from "../native.js";
 import type { KeepAlive } from "../model/keep-alive.js";
 import type { Principal } from "../model/types/server.js";
 import { CallScheduler } from "../call/scheduler.js";
@@ -22,7 +22,7 @@ export class Connection {
   /** Resolves when the peer has ended its input. */
   readonly #ended: Promise<void>;
 
-  constructor(core: ServerCore, open: (wake: () => void) => NativeShell, { principal, keepAlive }: ConnectionOptions = {}) {
+  constructor(core: ServerCore, open: (wake: () => void) => NativeWorkQueue, { principal, keepAlive }: ConnectionOptions = {}) {
     let end!: () => void;
     this.#ended = new Promise((resolve) => (end = resolve));
     this.#core = core;
@@ -30,8 +30,8 @@ export class Connection {
     this.#scheduler = new CallScheduler(core, open, { principalOf: principal && (() => principal), onEnd: end, keepAlive });
   }
 
-  get shell(): NativeShell {
-    return this.#scheduler.shell;
+  get workQueue(): NativeWorkQueue {
+    return this.#scheduler.workQueue;
   }
 
   /**

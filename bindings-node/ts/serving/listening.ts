@@ -50,7 +50,7 @@ class ListeningServer implements Listening {
     open: (wake: () => void) => NativeListening,
   ) {
     let native: NativeListening | undefined;
-    this.#scheduler = new CallScheduler(core, (wake) => (native = open(wake)).shell());
+    this.#scheduler = new CallScheduler(core, (wake) => (native = open(wake)).workQueue());
     this.#native = native as unknown as NativeListening;
   }
 
@@ -68,7 +68,7 @@ class ListeningServer implements Listening {
         this.core.logger.warn(warning);
       }
     } catch (error) {
-      this.#scheduler.shell.close();
+      this.#scheduler.workQueue.close();
       if (hasEntered) await this.core.leave();
       throw error;
     }

@@ -1,4 +1,4 @@
-import { checked, type NativeShell } from "../native.js";
+import { checked, type NativeWorkQueue } from "../native.js";
 import type { MemoryStream, TestMode } from "../model/in-memory.js";
 import { KeepAlive, keepAliveUntil } from "../model/keep-alive.js";
 import { principalToJson } from "../model/principal.js";
@@ -18,7 +18,7 @@ export function serveMemory(core: ServerCore, testMode?: TestMode): MemoryStream
     const remove = (): void => void core.sendListeners.delete(listener);
     closed.then(remove, remove);
   };
-  return { shell: connection.shell, entered: Promise.race([entered, closed]), closed, onSend };
+  return { workQueue: connection.workQueue, entered: Promise.race([entered, closed]), closed, onSend };
 }
 
 /** Serves one peer over a custom transport. The transport of a test does not keep the process alive. */
@@ -28,7 +28,7 @@ export async function serveTransport(core: ServerCore, transport: Transport, gra
   // It is awaited below; until then a failure of the lifespan must not be an unhandled rejection.
   served.catch(() => {});
   try {
-    await pump(connection.shell.takePeer() ?? -1, transport, testMode === undefined);
+    await pump(connection.workQueue.takePeer() ?? -1, transport, testMode === undefined);
   } finally {
     await keepAliveUntil(served);
   }
@@ -38,6 +38,6 @@ function inMemory(core: ServerCore, testMode?: TestMode): Connection {
   if (!testMode) return new Connection(core, (wake) => core.native.serveMemory(wake), { keepAlive: new KeepAlive() });
   const { stateKey, replays, principal, headers } = testMode;
   const settings = { stateKey, replays, headers: [...headers], ...(principal && { principal: principalToJson(principal) }) };
-  const open = (wake: () => void): NativeShell => checked("connect()", () => core.native.serveMemory(wake, settings));
+  const open = (wake: () => void): NativeWorkQueue => checked("connect()", () => core.native.serveMemory(wake, settings));
   return new Connection(core, open, { principal, keepAlive: new KeepAlive() });
 }

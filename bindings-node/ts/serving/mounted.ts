@@ -68,7 +68,7 @@ export class Mounted {
       core,
       (wake) => {
         mounted = checked("new Server({ http })", () => core.native.serveMounted(core.http, wake));
-        return mounted.shell();
+        return mounted.workQueue();
       },
       { afterTurn: () => this.#collect(), principalOf: (request) => (request === undefined ? undefined : this.#waiting.get(request)?.principal) },
     );

@@ -28,13 +28,13 @@ use crate::{
 
 #[napi]
 #[derive(Debug)]
-pub struct NativeShell {
+pub struct NativeWorkQueue {
     shared: Arc<Shared>,
     peer: Option<UnixStream>,
 }
 
 #[napi]
-impl NativeShell {
+impl NativeWorkQueue {
     /// Returns the next batch, or null if nothing waits.
     #[napi(catch_unwind)]
     pub fn take_batch(&self) -> Option<String> {
@@ -215,7 +215,7 @@ impl NativeShell {
     }
 }
 
-impl NativeShell {
+impl NativeWorkQueue {
     pub(crate) fn new(shared: Arc<Shared>, peer: Option<UnixStream>) -> Self {
         Self { shared, peer }
     }
@@ -244,7 +244,7 @@ impl NativeShell {
 }
 
 // Without an event loop, for example after a worker thread has ended, there is no one to answer.
-impl Drop for NativeShell {
+impl Drop for NativeWorkQueue {
     fn drop(&mut self) {
         self.shared.close();
     }
