@@ -4,7 +4,7 @@ use http::HeaderValue;
 
 use super::Refused;
 
-/// Returns the challenge that a refusal carries. A request without credentials is told no error, as the RFC wants it.
+/// Returns the challenge of a refusal. For a request without credentials it names no error, as the RFC requires.
 pub(super) fn of(refused: &Refused, has_credentials: bool) -> Option<HeaderValue> {
     let parameters = match refused {
         Refused::InvalidToken(_) if !has_credentials => {
@@ -30,7 +30,7 @@ pub(super) fn of(refused: &Refused, has_credentials: bool) -> Option<HeaderValue
     HeaderValue::try_from(format!("Bearer {}", parameters.join(", "))).ok()
 }
 
-/// Returns the characters of a text that may stand in a quoted value there.
+/// Removes the characters that a quoted value of the header may not contain.
 fn quotable(text: &str, spaces: bool) -> String {
     let is_allowed = |it: &char| match it {
         ' ' => spaces,

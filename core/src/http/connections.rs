@@ -1,4 +1,4 @@
-//! Message connections: a peer each, whose frames all go the same way.
+//! Message connections. Each is a peer, and all its frames are written to it.
 
 use std::{sync::Arc, time::Instant};
 

@@ -1,4 +1,4 @@
-//! From what a session says to pieces of HTTP answers.
+//! The conversion of a session's frames to parts of HTTP answers.
 
 use std::{
     sync::Arc,
@@ -32,7 +32,7 @@ impl<H: Clone> Endpoint<H> {
     ) -> bool {
         for OutgoingFrame { frame, is_reply, error, is_change, .. } in sent {
             let Some(frame) = frame else {
-                // A subscription that was torn down has told so.
+                // A subscription that was cut has sent its end.
                 if is_reply && exchange.is_streaming {
                     self.outputs.push_back(EndpointOutput::Exchange(id, Part::End));
                     return true;
@@ -40,7 +40,7 @@ impl<H: Clone> Endpoint<H> {
                 continue;
             };
             let status = error.map_or(StatusCode::OK, wire::status);
-            // A stream could not tell the status.
+            // A stream has no place for the status.
             let is_json = exchange.accepts.json || status != StatusCode::OK;
             if is_reply && !exchange.is_streaming && is_json {
                 self.respond(id, exchange, status, reply::json_head(), frame, false);
@@ -64,11 +64,11 @@ impl<H: Clone> Endpoint<H> {
         false
     }
 
-    /// Fails where no stream can carry a question of this request.
+    /// Errors if no stream can carry a question of this request.
     ///
-    /// A client that is connected, takes no events as its answer and does not listen is told at once, because nothing makes
-    /// it open a GET stream later; one whose connection broke, or that listened before where streams can be resumed, may
-    /// come back, and is waited for (2025-11-25, Transports, "Resumability and Redelivery").
+    /// A connected client that accepts no events and has no GET stream fails at once, because nothing makes it open one later.
+    /// A client whose connection broke, or that had a GET stream where streams can be resumed, may reconnect, so the question
+    /// waits (2025-11-25, Transports, "Resumability and Redelivery").
     pub(super) fn has_way_to_ask(&mut self, number: u64, key: InboundKey) -> Result<(), Fault> {
         let Some(session) = self.sessions.get_mut(number) else { return Err(disconnected()) };
         let Some(stream) = session.peer.stream_of(key) else { return Ok(()) };
@@ -82,7 +82,7 @@ impl<H: Clone> Endpoint<H> {
         Ok(())
     }
 
-    /// Delivers one thing that a session says, on the one stream where it owner.
+    /// Delivers one frame of a session on the stream that it belongs to.
     pub(super) fn deliver_in_session(
         &mut self,
         now: Instant,
@@ -133,7 +133,7 @@ impl<H: Clone> Endpoint<H> {
         }
     }
 
-    /// Writes one event of a session's stream, under an id where it may be asked for again.
+    /// Writes one event of a session's stream, with an id if the stream can be resumed.
     pub(super) fn log_and_write(
         &mut self,
         now: Instant,
@@ -150,7 +150,7 @@ impl<H: Clone> Endpoint<H> {
         }
     }
 
-    /// Answers a POST with a body of its own.
+    /// Answers a POST with a complete body.
     fn answer_in_session(
         &mut self,
         session: &mut Session,
@@ -185,7 +185,7 @@ impl<H: Clone> Endpoint<H> {
         }
     }
 
-    /// Turns the answer to a POST into a stream, if it is none yet; whether that can be.
+    /// Turns the answer to a POST into a stream, if it is none yet. Returns whether that is possible.
     pub(super) fn begin_stream(
         &mut self,
         now: Instant,
@@ -216,7 +216,7 @@ impl<H: Clone> Endpoint<H> {
         true
     }
 
-    /// Ends the connection of a call's stream; its answer waits in the log (2025-11-25, Transports, "Sending Messages").
+    /// Closes the connection of a call's stream; its answer is stored (2025-11-25, Transports, "Sending Messages").
     pub(super) fn let_poll(&mut self, number: u64, key: InboundKey, retry: Option<Duration>) {
         let Some(mut session) = self.sessions.take(number) else { return };
         if let Some(stream) = session.peer.stream_of(key)
@@ -238,7 +238,7 @@ impl<H: Clone> Endpoint<H> {
         self.sessions.put(session);
     }
 
-    /// A session's stream has said all.
+    /// Ends a session's stream, which is complete.
     pub(super) fn end_stream(&mut self, session: &mut Session, number: u64) {
         let connected = session.stream(number).and_then(|it| it.exchange);
         if !is_standalone(number) || connected.is_some() {
@@ -249,7 +249,7 @@ impl<H: Clone> Endpoint<H> {
         }
     }
 
-    /// The first part of an answer.
+    /// Returns the first part of an answer.
     pub(super) fn respond(
         &mut self,
         id: ExchangeId,
@@ -266,7 +266,7 @@ impl<H: Clone> Endpoint<H> {
         self.outputs.push_back(EndpointOutput::Exchange(id, part));
     }
 
-    /// Writes on an answer that is a stream, or becomes one with this.
+    /// Writes on an answer that is a stream, or that becomes one.
     pub(super) fn stream(
         &mut self,
         now: Instant,
@@ -297,7 +297,7 @@ impl<H: Clone> Endpoint<H> {
         }
     }
 
-    /// A stream is complete; an answer that has not begun will never be there.
+    /// Ends a complete stream; an answer that has not begun is not sent.
     pub(super) fn end(&mut self, id: ExchangeId) {
         let Some(mut exchange) = self.exchanges.remove(&id) else { return };
         if exchange.is_streaming {
@@ -318,7 +318,7 @@ fn primes(session: &Session) -> bool {
     session.peer.machine.agreed().is_some_and(|it| it.vocabulary.primed_streams)
 }
 
-/// A head that names its session, once there is one.
+/// Returns a head with the id of the session, if there is one.
 pub(super) fn named(mut headers: HeaderMap, session: &Session) -> HeaderMap {
     if session.peer.machine.agreed().is_some()
         && let Ok(id) = HeaderValue::from_str(&Arc::clone(&session.id))

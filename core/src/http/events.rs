@@ -1,43 +1,43 @@
-//! Events sent on the streams of one session, kept so that a client whose connection broke can read them again
+//! The events sent on the streams of one session, stored so that a client whose connection broke can resume
 //! (spec: 2025-11-25, Transports, "Resumability and Redelivery").
 
 use std::{collections::VecDeque, sync::Arc};
 
-/// Bytes that an event takes beside its frame, about.
+/// The approximate size of an event without its frame, in bytes.
 const EVENT_OVERHEAD: usize = 48;
-/// Bytes that a stream takes beside its events.
+/// The approximate size of a stream without its events, in bytes.
 const STREAM_OVERHEAD: usize = size_of::<StreamLog>();
 
-/// The event that a client had last is none of this session's, or what came after it is gone.
+/// The error for an event id that is not of this session, or whose later events are not stored any more.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Unknown;
 
-/// The streams of one session, by numbers that count up. Nothing is allocated before the first event.
+/// The streams of one session, by ascending number. Nothing is allocated before the first event.
 #[derive(Debug)]
 pub(super) struct EventLog {
     max_events: usize,
     max_bytes: usize,
-    /// Bytes that are held, about.
+    /// The approximate number of stored bytes.
     bytes: usize,
     /// The number of ids that were given out.
     issued: u64,
-    /// By number.
+    /// The streams, by number.
     streams: VecDeque<StreamLog>,
 }
 
 #[derive(Debug)]
 struct StreamLog {
     number: u64,
-    /// Of its next event.
+    /// The number of the next event.
     next: u64,
-    /// All events after this one are kept.
+    /// The event after which all events are stored.
     whole_after: u64,
     is_finished: bool,
     events: VecDeque<(u64, Arc<[u8]>)>,
 }
 
 impl EventLog {
-    /// Keeps at most so many events of one stream, and so many bytes of all streams together.
+    /// Creates a store with a maximum number of events per stream and of bytes in all streams.
     pub(super) fn new(max_events_per_stream: usize, max_bytes: usize) -> Self {
         Self {
             max_events: max_events_per_stream,
@@ -48,7 +48,7 @@ impl EventLog {
         }
     }
 
-    /// Keeps a frame; the answer is the id of its event, which no other event of the session has.
+    /// Stores a frame and returns the id of its event, which is unique in the session.
     pub(super) fn append(&mut self, stream: u64, frame: &[u8]) -> String {
         let (id, at) = self.issue(stream);
         let log = &mut self.streams[at];
@@ -61,14 +61,14 @@ impl EventLog {
         id
     }
 
-    /// The id of an event that says nothing: what comes after it can be had again.
+    /// Returns the id of an empty event, after which a client can resume.
     pub(super) fn prime(&mut self, stream: u64) -> String {
         let (id, _) = self.issue(stream);
         self.make_room(stream);
         id
     }
 
-    /// The stream of an event, and all that was sent on it after that, with ids.
+    /// Returns the stream of an event, and all later events of that stream with their ids.
     #[expect(clippy::type_complexity, reason = "frames are shared, ids are made")]
     pub(super) fn replay(&self, after: &str) -> Result<(u64, Vec<(String, Arc<[u8]>)>), Unknown> {
         let (stream, event) = parse(after).ok_or(Unknown)?;
@@ -81,17 +81,17 @@ impl EventLog {
         Ok((stream, later.map(|(it, frame)| (spell(stream, *it), Arc::clone(frame))).collect()))
     }
 
-    /// A stream is complete: its events stay while there is room for them.
+    /// Marks a stream as complete. Its events stay stored while there is room.
     pub(super) fn finish(&mut self, stream: u64) {
         if let Ok(at) = self.position(stream) {
             self.streams[at].is_finished = true;
         }
     }
 
-    /// The next id of a stream, and where the stream is.
+    /// Returns the next event number of a stream, and the stream's position.
     fn issue(&mut self, stream: u64) -> (String, usize) {
         let at = self.position(stream).unwrap_or_else(|at| {
-            // A stream that was forgotten and goes on must not use its ids again.
+            // A stream that was removed and continues must not reuse its ids.
             self.streams.insert(at, StreamLog::new(stream, self.issued));
             self.bytes += STREAM_OVERHEAD;
             at
@@ -104,7 +104,7 @@ impl EventLog {
         (spell(stream, event), at)
     }
 
-    /// The oldest finished streams go first, then the oldest events of the stream that grew, then those of others.
+    /// Frees space: first the oldest complete streams, then the oldest events of the stream that grew, then those of others.
     fn make_room(&mut self, grown: u64) {
         while self.bytes > self.max_bytes {
             if let Some(at) = self.streams.iter().position(|it| it.is_finished) {
@@ -141,7 +141,7 @@ impl StreamLog {
         }
     }
 
-    /// Gives back what that freed.
+    /// Removes the oldest event. Returns the number of freed bytes.
     fn forget_first(&mut self) -> usize {
         let Some((event, frame)) = self.events.pop_front() else { return 0 };
         self.whole_after = event;
@@ -157,7 +157,7 @@ fn spell(stream: u64, event: u64) -> String {
     format!("{stream}-{event}")
 }
 
-/// Only what `spell` wrote is an id.
+/// Parses an id written by `spell`.
 fn parse(id: &str) -> Option<(u64, u64)> {
     let (stream, event) = id.split_once('-')?;
     let parts = (stream.parse().ok()?, event.parse().ok()?);

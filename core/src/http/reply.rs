@@ -22,7 +22,7 @@ pub(super) struct Accepts {
 }
 
 impl Accepts {
-    /// A client that says nothing takes anything; the most specific of what it says counts (RFC 9110, "Accept").
+    /// Reads `Accept`. Without it everything is accepted; the most specific range counts (RFC 9110, "Accept").
     pub(super) fn of(headers: &HeaderMap) -> Self {
         let (mut json, mut stream) = (None, None);
         let mut said = false;
@@ -80,7 +80,7 @@ pub(super) fn stream_head() -> HeaderMap {
     headers
 }
 
-/// A refusal that no request's id goes with.
+/// Returns the body of a refusal without a request id.
 pub(super) fn refusal_body(message: &str) -> Vec<u8> {
     error_body(code::INVALID_REQUEST, None, message)
 }
@@ -90,7 +90,7 @@ pub(super) fn refusal_of(request: Option<&Id>, message: &str) -> Vec<u8> {
     error_body(code::INVALID_REQUEST, request, message)
 }
 
-/// The body of an answer to a request that the server fails at, whatever it is.
+/// Returns the body of the answer to a request that fails with an internal error.
 pub(super) fn failure_body(message: &str) -> Vec<u8> {
     error_body(code::INTERNAL_ERROR, None, message)
 }
@@ -107,7 +107,7 @@ fn error_body(code: i64, request: Option<&Id>, message: &str) -> Vec<u8> {
     body.finish().into_bytes()
 }
 
-/// The status and body of the answer to a fault; `None` where the fault has no answer.
+/// Returns the status and body of the answer to a fault; `None` if the fault has no answer.
 pub(super) fn fault(
     wire: &'static Wire,
     request: Option<&Id>,
@@ -117,7 +117,7 @@ pub(super) fn fault(
     Some((wire::status(error.code), wire::error_frame(wire, request, &error)))
 }
 
-/// The status of a reply in a session: errors of a request travel with 200, as results do.
+/// Returns the status of a reply in a session: errors of a request have status 200, like results.
 pub(super) fn legacy_status(error: Option<i64>) -> StatusCode {
     match error {
         Some(code::PARSE_ERROR | code::INVALID_REQUEST) => StatusCode::BAD_REQUEST,

@@ -1,5 +1,4 @@
-//! HTTP requests that were admitted: which session or stateless exchange each belongs to, and refusals that depend on what is
-//! in progress.
+//! Admitted HTTP requests: assignment to sessions and stateless exchanges, and refusals that depend on the pending calls.
 
 use std::{sync::Arc, time::Instant};
 
@@ -18,7 +17,7 @@ use crate::{
     wire::{self, McpHeaders, RequestEra},
 };
 
-/// Seconds after which a client that was told to wait may come back.
+/// The value of `Retry-After`, in seconds.
 const RETRY_AFTER: HeaderValue = HeaderValue::from_static("1");
 const CLOSING: &str = "the server is shutting down";
 const TOO_HEAVY: &str =
@@ -33,7 +32,7 @@ pub(super) struct HttpRequest {
     pub(super) mcp_headers: McpHeaders,
     pub(super) accepts: Accepts,
     pub(super) cors: Option<Box<HeaderMap>>,
-    /// The id of the JSON-RPC request in its body, once that was read.
+    /// The id of the JSON-RPC request in its body, once the body was read.
     pub(super) request_id: Option<Id>,
 }
 
@@ -89,7 +88,7 @@ impl<H: Clone> Endpoint<H> {
             RequestEra::Legacy if self.admission.has_sessions() => {
                 self.post_legacy(now, request, frame);
             }
-            // Without sessions it is told which versions there are.
+            // Without sessions the answer lists the supported versions.
             RequestEra::Legacy if is_initialize(&frame) => {
                 let machine = ServerSession::new(Arc::clone(&self.session));
                 self.post_alone(now, request, frame, machine);
@@ -144,7 +143,7 @@ impl<H: Clone> Endpoint<H> {
         self.post_alone(now, request, frame, machine);
     }
 
-    /// Serves a request that belongs to no session: the machine lives as long as its answer takes.
+    /// Serves a stateless request; its session machine exists until the answer is complete.
     fn post_alone(
         &mut self,
         now: Instant,
@@ -244,7 +243,7 @@ impl<H: Clone> Endpoint<H> {
         self.exchanges.insert(id, exchange);
         let input = session::Input::Parsed(frame);
         self.with_session(now, number, stream, Some(&facts), input);
-        // A stream that no call will answer has nothing more to say.
+        // No call answers on this stream, so it is complete.
         if let Some(session) = self.sessions.get_mut(number)
             && session.stream(stream).is_some()
             && !session.peer.is_busy(stream)
@@ -257,7 +256,8 @@ impl<H: Clone> Endpoint<H> {
         }
     }
 
-    /// Without the header a session goes on in what it agreed on (2025-11-25, Transports, "Protocol Version Header").
+    /// Checks the version header. Without it, the session's revision applies (2025-11-25, Transports, "Protocol Version
+    /// Header").
     pub(super) fn check_version(&self, mcp_headers: &McpHeaders) -> Result<(), String> {
         let Some(claimed) = mcp_headers.protocol_version() else { return Ok(()) };
         match Revision::parse(claimed) {
@@ -277,7 +277,7 @@ impl<H: Clone> Endpoint<H> {
         self.refuse_request(request, StatusCode::NOT_FOUND, message);
     }
 
-    /// Refuses what is no message at all.
+    /// Refuses a body that is not a message.
     pub(super) fn refuse_frame(&mut self, request: HttpRequest, frame: Frame<'_>) {
         let Frame::One(Err(malformed)) = frame else { return };
         let kind = match malformed.unreadable {
@@ -287,7 +287,7 @@ impl<H: Clone> Endpoint<H> {
         self.fail(request, Fault::new(kind, malformed.message));
     }
 
-    /// Answers with a fault of no request's. The id is left out once the peer is known to be new enough for that.
+    /// Answers with a fault that belongs to no request. The id is left out if the peer's revision allows that.
     pub(super) fn fail(&mut self, request: HttpRequest, fault: Fault) {
         let wire = wire::spoken_by(&request.mcp_headers);
         let Some((status, body)) = reply::fault(wire, None, fault) else { return };
@@ -304,7 +304,7 @@ impl<H: Clone> Endpoint<H> {
         self.answer_request(request, status, reply::json_head(), body);
     }
 
-    /// Not now: the client may try again.
+    /// Answers with 503, so that the client tries again later.
     pub(super) fn refuse_for_now(&mut self, request: HttpRequest, message: &str) {
         let body = reply::refusal_of(request.request_id.as_ref(), message);
         self.answer_request(request, StatusCode::SERVICE_UNAVAILABLE, wait_head(), body);
@@ -328,7 +328,7 @@ impl<H: Clone> Endpoint<H> {
     }
 }
 
-/// The id of the one request that this is.
+/// Returns the id if the frame is a single request.
 pub(super) fn id_of(frame: &Frame<'_>) -> Option<Id> {
     match frame {
         Frame::One(Ok(Message::Request { id, .. })) => Some(id.clone()),
@@ -336,7 +336,7 @@ pub(super) fn id_of(frame: &Frame<'_>) -> Option<Id> {
     }
 }
 
-/// A limit is reached; `option` sets it.
+/// Returns the message for a limit that was reached; `option` sets the limit.
 pub(super) fn too_many(what: &str, option: &str) -> String {
     format!("too many {what} (option {})", option_name(option))
 }

@@ -12,13 +12,13 @@ use sha2::{Digest as _, Sha256};
 use super::{ExchangeId, PeerId, PeerSession, events::EventLog};
 use crate::{protocol::Principal, session::server::ServerSession};
 
-/// Messages that wait for a stream to be opened.
+/// The maximum number of messages that wait for a stream.
 const MAX_UNDELIVERED: usize = 256;
-/// And their bytes, but for one message.
+/// The maximum size of these messages in bytes, if there are several.
 const MAX_UNDELIVERED_BYTES: usize = 1024 * 1024;
-/// Of one stream.
+/// The maximum number of stored events of one stream.
 const MAX_EVENTS: usize = 256;
-/// Of all streams of one session.
+/// The maximum size of the stored events of one session, in bytes.
 const MAX_EVENT_BYTES: usize = 1024 * 1024;
 
 /// All sessions of one endpoint.
@@ -26,7 +26,7 @@ const MAX_EVENT_BYTES: usize = 1024 * 1024;
 pub(super) struct Sessions {
     by_number: HashMap<u64, Box<Session>>,
     numbers: HashMap<Arc<str>, u64>,
-    /// Makes ids that nobody can guess.
+    /// The secret from which unguessable ids are derived.
     seed: [u8; 32],
     next: u64,
 }
@@ -40,9 +40,9 @@ pub(super) struct Session {
     pub(super) peer: PeerSession,
     /// The time of the client's last request, or of the end of its last stream.
     pub(super) touched: Instant,
-    /// Of the pair of 2024-11-05: the one stream that carries everything.
+    /// The one stream that carries everything, for the HTTP+SSE transport of 2024-11-05.
     pub(super) legacy_sse: Option<ExchangeId>,
-    /// It had a GET stream open once.
+    /// True if the client has opened a GET stream before.
     pub(super) has_listened: bool,
     streams: Vec<Stream>,
     undelivered: VecDeque<Vec<u8>>,
@@ -51,19 +51,19 @@ pub(super) struct Session {
     next_stream: u64,
 }
 
-/// The answer to one POST, or what one GET listens to.
+/// The stream of one POST or GET.
 #[derive(Debug)]
 pub(super) struct Stream {
     pub(super) number: u64,
-    /// `None`: nobody is connected to it at present.
+    /// The connected request; `None` without one.
     pub(super) exchange: Option<ExchangeId>,
-    /// The connected request is a GET.
+    /// True if the connected request is a GET.
     by_get: bool,
-    /// Events were sent on it: its answer is an event as well.
+    /// True if events were sent on it, so that its answer is an event as well.
     pub(super) is_streaming: bool,
 }
 
-/// Returns whether a stream answers no request. Its number tells, also after it was closed.
+/// Returns whether a stream answers no request. The number shows that also after the stream was closed.
 pub(super) fn is_standalone(stream: u64) -> bool {
     stream % 2 == 1
 }
@@ -77,7 +77,7 @@ impl Sessions {
         self.by_number.len()
     }
 
-    /// A new session. It owner to the table once it is put there.
+    /// Creates a session, which is not in the table until it is put there.
     pub(super) fn create(
         &mut self,
         now: Instant,
@@ -104,8 +104,8 @@ impl Sessions {
         })
     }
 
-    /// The session of this id, if it is this one's. A session of the pair answers on its one stream, so that nobody who
-    /// POSTs elsewhere would hear of it.
+    /// Returns the number of the session with this id if this principal has opened it. Sessions of the HTTP+SSE transport
+    /// are found with `legacy_sse` only, because they answer on their own stream.
     pub(super) fn number(
         &self,
         id: &str,
@@ -118,7 +118,7 @@ impl Sessions {
         (is_its_own && session.legacy_sse.is_some() == legacy_sse).then_some(number)
     }
 
-    /// Takes a session out, to work with it; to be put back.
+    /// Removes a session to work with it; it must be put back.
     pub(super) fn take(&mut self, number: u64) -> Option<Box<Session>> {
         self.by_number.remove(&number)
     }
@@ -130,7 +130,7 @@ impl Sessions {
         self.by_number.insert(session.number, session);
     }
 
-    /// Ends one that was taken.
+    /// Ends a session that was taken out.
     pub(super) fn forget(&mut self, session: &Session) {
         self.numbers.remove(&session.id);
         if self.numbers.capacity() > 1024 && self.numbers.len() * 4 < self.numbers.capacity() {
@@ -147,7 +147,7 @@ impl Sessions {
         self.by_number.keys().copied().collect()
     }
 
-    /// Sessions that nobody has used for so long.
+    /// Returns the sessions that have been idle for this time.
     pub(super) fn idle(&self, now: Instant, for_: Duration) -> Vec<u64> {
         let is_idle = |it: &Session| it.is_unused() && now.duration_since(it.touched) >= for_;
         self.by_number.values().filter(|it| is_idle(it)).map(|it| it.number).collect()
@@ -170,7 +170,7 @@ impl Session {
         self.streams.iter_mut().find(|it| it.number == number)
     }
 
-    /// The stream for what owner to no request: the one that was opened last, never several (2025-11-25, Transports,
+    /// Returns the stream for messages that belong to no request: the one opened last, never several (2025-11-25, Transports,
     /// "Multiple Connections").
     pub(super) fn standalone(&self) -> Option<u64> {
         self.streams
@@ -192,19 +192,19 @@ impl Session {
         self.streams.iter().filter_map(|it| it.exchange).chain(self.legacy_sse).collect()
     }
 
-    /// Nobody is connected to this stream any more.
+    /// Disconnects the request of a stream.
     pub(super) fn detach(&mut self, number: u64) {
         let is_busy = self.peer.is_busy(number);
         if let Some(stream) = self.stream(number) {
             stream.exchange = None;
-            // What is logged can be resumed without an entry here; what answers a call must find its way.
+            // Stored events can be resumed without an entry here; the answer to a call needs one.
             if !is_busy {
                 self.close(number);
             }
         }
     }
 
-    /// A stream is complete.
+    /// Ends a complete stream.
     pub(super) fn close(&mut self, number: u64) {
         self.streams.retain(|it| it.number != number);
         if self.streams.is_empty() {
@@ -215,7 +215,7 @@ impl Session {
         }
     }
 
-    /// Connects a request to a stream that was begun before. Gives back who was connected to it.
+    /// Connects a request to an existing stream. Returns the request that was connected before.
     pub(super) fn resume(&mut self, number: u64, exchange: ExchangeId) -> Option<ExchangeId> {
         if let Some(stream) = self.stream(number) {
             stream.by_get = true;
@@ -230,7 +230,8 @@ impl Session {
         self.log.get_or_insert_with(|| Box::new(EventLog::new(MAX_EVENTS, MAX_EVENT_BYTES)))
     }
 
-    /// A change is told once. Keeps a message until somebody listens; gives back whether an older one had to go.
+    /// Stores a message until the client opens a stream; equal changes are stored once. Returns whether an older message was
+    /// dropped.
     pub(super) fn keep(&mut self, frame: Vec<u8>, is_change: bool) -> bool {
         if is_change && self.undelivered.contains(&frame) {
             return false;

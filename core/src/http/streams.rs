@@ -58,7 +58,7 @@ impl<H: Clone> Endpoint<H> {
         self.answer_request(request, StatusCode::NO_CONTENT, HeaderMap::new(), Vec::new());
     }
 
-    /// Ends a session: its streams, and whatever runs for it.
+    /// Ends a session, its streams and its calls.
     pub(super) fn end_session(&mut self, now: Instant, number: u64) {
         self.with_session(now, number, u64::MAX, None, session::Input::Closed);
         let Some(session) = self.sessions.take(number) else { return };
@@ -68,7 +68,7 @@ impl<H: Clone> Endpoint<H> {
         self.sessions.forget(&session);
     }
 
-    /// The client has gone away. In a session that is no wish to cancel.
+    /// Handles a client's disconnection. In a session it does not cancel the request.
     pub(super) fn handle_gone(&mut self, now: Instant, id: ExchangeId) {
         let Some(exchange) = self.exchanges.get(&id) else { return };
         match exchange.owner {
@@ -90,7 +90,7 @@ impl<H: Clone> Endpoint<H> {
         }
     }
 
-    /// Opens the stream of the pair, whose first event says where to POST (2024-11-05, Transports, "HTTP with SSE").
+    /// Opens the stream of the HTTP+SSE transport, whose first event has the address for POSTs (2024-11-05, Transports, "HTTP with SSE").
     pub(super) fn open_legacy_sse(&mut self, now: Instant, request: HttpRequest, path: &str) {
         if !request.accepts.stream {
             let message = "GET opens a stream of events: Accept must list text/event-stream";
@@ -147,7 +147,7 @@ impl<H: Clone> Endpoint<H> {
         self.answer_request(request, StatusCode::ACCEPTED, HeaderMap::new(), Vec::new());
     }
 
-    /// Goes on where the client's last stream broke, with that stream's events only.
+    /// Resumes a broken stream of the client, with that stream's events only.
     fn resume(&mut self, now: Instant, request: HttpRequest, session: &mut Session, event: &str) {
         let found = match self.config.event_store {
             true => session.log().replay(event),
@@ -194,7 +194,7 @@ impl<H: Clone> Endpoint<H> {
         let id = request.exchange;
         let owner = ExchangeOwner::Stream { session: session.number, stream };
         let mut exchange = exchange(now, request, owner);
-        // A first byte tells proxies and clients that the stream is open.
+        // The first byte shows proxies and clients that the stream is open.
         let first = sse::KEEP_ALIVE.to_vec();
         let headers = super::delivery::named(reply::stream_head(), session);
         self.respond(id, &mut exchange, StatusCode::OK, headers, first, true);

@@ -59,7 +59,7 @@ impl<H: Clone> Endpoint<H> {
         }
     }
 
-    /// One look at everything, now and then, costs less than a timer for each request.
+    /// Plans the next sweep: periodic sweeps cost less than a timer for each request.
     pub(super) fn plan_sweep(&mut self, now: Instant) {
         let may_expire = !self.connections.is_empty() && !self.session.dialects.is_empty();
         let is_needed =
@@ -73,8 +73,8 @@ impl<H: Clone> Endpoint<H> {
         (self.config.keep_alive.min(self.config.session_idle) / 4).max(MIN_PERIOD)
     }
 
-    /// Writes a comment on every stream that would be quiet for too long before the next sweep; an answer that takes
-    /// so long becomes a stream with it.
+    /// Writes a comment on every stream that would be idle for too long before the next sweep. An answer that takes this
+    /// long becomes a stream by it.
     fn keep_alive(&mut self, now: Instant) {
         let limit = self.config.keep_alive.saturating_sub(self.period());
         let quiet: Vec<ExchangeId> = self
