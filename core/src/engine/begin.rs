@@ -1,4 +1,4 @@
-//! From a request to its answer, or to a handler that runs or waits in line.
+//! The beginning of a call: its answer, or a handler that runs or is queued.
 
 use std::time::Instant;
 
@@ -24,7 +24,7 @@ use crate::{
 };
 
 impl<H: Clone> Engine<H> {
-    /// Begins a request. Where it touches components that not everyone sees, the host is asked first.
+    /// Begins a request. If it concerns components with restricted visibility, the host is asked first.
     pub(crate) fn begin(&mut self, now: Instant, peer: PeerId, call: Call) -> (CallId, CallEvent) {
         let id = self.calls.number();
         let origin = Origin { call: id, peer, key: call.key };
@@ -87,7 +87,7 @@ impl<H: Clone> Engine<H> {
         self.admit_read(now, origin, start)
     }
 
-    /// Starts a handler now, or when its tool has room.
+    /// Starts a handler, or queues it if its tool is at its limit.
     pub(super) fn admit(&mut self, now: Instant, origin: Origin, start: Start<H>) {
         match concurrency::limit(&start.job.result_builder) {
             None => self.start(now, origin, start, None),
@@ -128,7 +128,7 @@ impl<H: Clone> Engine<H> {
         }));
     }
 
-    /// Ends a run's turn: the next call in line of its tool, if any, goes on.
+    /// Ends a run's place in the concurrency limit of its tool; the next queued call takes it.
     pub(super) fn leave(&mut self, now: Instant, turn: Option<String>) {
         let Some(tool) = turn else { return };
         let Some(next) = self.lines.leave(&tool) else { return };
@@ -148,7 +148,7 @@ impl<H: Clone> Engine<H> {
         }
     }
 
-    /// Opens what the client brought back: answers of earlier rounds, and those that came with this request.
+    /// Opens the client's state: answers of earlier rounds, and those of this request.
     fn opened(
         &mut self,
         now: Instant,
@@ -172,7 +172,7 @@ impl<H: Clone> Engine<H> {
 }
 
 impl<H: Clone> Start<H> {
-    /// Bytes of input.
+    /// Returns the bytes of input.
     pub(super) fn weight(&self) -> usize {
         self.job.input.len().max(self.context.weight)
     }
@@ -196,7 +196,7 @@ impl<H: Clone> ReplayState<H> {
     }
 }
 
-/// Returns whether the client declared a capability to answer questions. Calls of the others need no replay state.
+/// Returns whether the client declared a capability to answer questions. Other calls need no replay state.
 fn can_be_asked(context: &CallContext) -> bool {
     let declared = context.client.capabilities.as_ref().map_or("", |it| it.get());
     ["elicitation", "sampling", "roots"].iter().any(|it| declared.contains(it))

@@ -1,4 +1,4 @@
-//! The table of all calls, with what each waits for, and their number and bytes.
+//! The table of all calls with their states, and the totals of their number and bytes.
 
 use std::{
     cmp::Reverse,
@@ -15,18 +15,18 @@ use super::{
 };
 use crate::session::InboundKey;
 
-/// With more deadlines of calls that have ended than this, they are removed.
+/// The number of deadlines of ended calls above which they are removed.
 const MAX_STALE_DEADLINES: usize = 1_024;
 
 /// A request or a notification that is being handled.
 #[derive(Debug)]
 pub(super) struct Call<H> {
     pub(super) peer: PeerId,
-    /// The request, by the number that its session gave it. A suspended handler's was answered already.
+    /// The request's number in its session. The request of a suspended handler may be answered already.
     pub(super) key: InboundKey,
     /// Bytes of input.
     pub(super) weight: usize,
-    /// When its state ends by itself.
+    /// The time at which the state ends by itself.
     pub(super) deadline: Option<Instant>,
     pub(super) state: State<H>,
 }
@@ -36,7 +36,7 @@ pub(super) struct Call<H> {
 pub struct Load {
     /// Requests that wait for their answer.
     pub requests: usize,
-    /// Those of them that wait for an answer of their client's.
+    /// Those of them that wait for an answer of their client.
     pub asking: usize,
     /// Notifications that handlers run for.
     pub notifications: usize,
@@ -45,7 +45,7 @@ pub struct Load {
     /// Handlers that wait for a later request.
     pub suspended: usize,
     pub suspended_bytes: usize,
-    /// Threads that these hold.
+    /// The threads that these hold.
     pub suspended_threads: usize,
 }
 
@@ -79,14 +79,14 @@ impl<H> Default for CallTable<H> {
 }
 
 impl<H> CallTable<H> {
-    /// A call that is not in the table yet.
+    /// Returns the number of a new call.
     pub(super) fn number(&mut self) -> CallId {
         let call = CallId(self.next_call);
         self.next_call += 1;
         call
     }
 
-    /// Puts a call into the table, in place of what it was.
+    /// Inserts or replaces a call.
     pub(super) fn put(
         &mut self,
         origin: Origin,
@@ -107,7 +107,7 @@ impl<H> CallTable<H> {
         self.calls.get(&id)
     }
 
-    /// The handler that runs for a call, or is suspended.
+    /// Returns the running or suspended handler of a call.
     pub(super) fn running(&self, id: CallId) -> Option<&Running<H>> {
         self.calls.get(&id)?.state.running()
     }
@@ -131,7 +131,7 @@ impl<H> CallTable<H> {
         Some(result)
     }
 
-    /// Changes the handler that runs for a call, or is suspended.
+    /// Changes the running or suspended handler of a call.
     pub(super) fn update_running<R>(
         &mut self,
         id: CallId,
@@ -147,7 +147,7 @@ impl<H> CallTable<H> {
         Some(call)
     }
 
-    /// A new run of a call's handler.
+    /// Begins a run of a call's handler.
     pub(super) fn begin_run(&mut self, call: CallId) -> RunId {
         let run = RunId(self.next_run);
         self.next_run += 1;
@@ -155,24 +155,24 @@ impl<H> CallTable<H> {
         run
     }
 
-    /// The call that a handler runs for.
+    /// Returns the call that a handler runs for.
     pub(super) fn call_of(&self, run: RunId) -> Option<CallId> {
         self.runs.get(&run).copied()
     }
 
-    /// Lets a run go on for another call.
+    /// Binds a run to another call.
     pub(super) fn rebind(&mut self, run: RunId, call: CallId) {
         if let Some(bound) = self.runs.get_mut(&run) {
             *bound = call;
         }
     }
 
-    /// Forgets a run. Returns `false` where it had ended before.
+    /// Ends a run. Returns `false` if it had ended before.
     pub(super) fn end_run(&mut self, run: RunId) -> bool {
         self.runs.remove(&run).is_some()
     }
 
-    /// A new request to the host on behalf of a call.
+    /// Issues the ticket of a new request to the host on behalf of a call.
     pub(super) fn issue_ticket(&mut self, call: CallId) -> Ticket {
         let ticket = Ticket(self.next_ticket);
         self.next_ticket += 1;
@@ -180,12 +180,12 @@ impl<H> CallTable<H> {
         ticket
     }
 
-    /// Ends a request to the host. Returns its call, or `None` where it had ended before.
+    /// Ends a request to the host. Returns its call, or `None` if it had ended before.
     pub(super) fn take_ticket(&mut self, ticket: Ticket) -> Option<CallId> {
         self.tickets.remove(&ticket)
     }
 
-    /// The number of requests to the host that have no reply yet.
+    /// Returns the number of requests to the host without a reply.
     pub(super) fn tickets(&self) -> usize {
         self.tickets.len()
     }
@@ -203,7 +203,7 @@ impl<H> CallTable<H> {
         self.deadlines.peek().map(|Reverse((at, _))| *at)
     }
 
-    /// The next call whose deadline has come.
+    /// Returns the next call whose deadline has come.
     pub(super) fn expired(&mut self, now: Instant) -> Option<CallId> {
         while let Some(Reverse((at, call))) = self.deadlines.peek().copied()
             && at <= now

@@ -17,9 +17,9 @@ use crate::{
 #[derive(Debug)]
 pub(crate) enum CallEvent {
     Answered(Result<Response, Fault>),
-    /// The client listens from now on, to this part of what it asked for.
+    /// The subscription begins, with this part of the requested filter.
     Listening(SubscriptionFilter),
-    /// These questions go out as requests.
+    /// These questions are sent as requests.
     Asks(Vec<(AskId, Method, Raw)>),
     Progress(Progress),
     /// A message for the log. With `is_lagging`, when the client does not read, it is not sent at once.
@@ -30,7 +30,7 @@ pub(crate) enum CallEvent {
     },
     /// A notification's handler is done.
     NotificationDone,
-    /// Nothing that the client is informed of.
+    /// No event for the session.
     Nothing,
 }
 
@@ -44,7 +44,7 @@ pub(crate) struct Delivery {
 }
 
 impl CallEvent {
-    /// Gives the session in which the request has this key what it needs to know.
+    /// Passes the event to the session in which the request has this key.
     pub(crate) fn deliver(self, key: InboundKey, mut session: impl FnMut(Input<'static>)) {
         match self {
             Self::Answered(answer) => session(Input::Done(key, answer)),

@@ -1,4 +1,4 @@
-//! Calls that end before their handler does: cancelled, expired, or given up at shutdown.
+//! Calls that end before their handler: cancelled, expired, or stopped at shutdown.
 
 use std::time::Instant;
 
@@ -50,7 +50,7 @@ impl<H: Clone> Engine<H> {
         }
     }
 
-    /// Ends the next call whose time is over. Returns `None` once there is none.
+    /// Ends the next call whose deadline has come. Returns `None` if there is none.
     pub(crate) fn expire(&mut self, now: Instant) -> Option<Delivery> {
         while let Some(id) = self.calls.expired(now) {
             match &self.calls.get(id)?.state {
@@ -80,7 +80,7 @@ impl<H: Clone> Engine<H> {
         self.calls.deadline()
     }
 
-    /// Stops handlers that wait for a later request: none will come.
+    /// Stops handlers that wait for a later request, because none will be accepted.
     pub(crate) fn stop_suspended(&mut self) {
         for call in self.rounds.waiting() {
             if let Some(run) = self.remove_suspended(call) {
@@ -115,7 +115,7 @@ impl<H: Clone> Engine<H> {
         origin.deliver(CallEvent::Answered(answer))
     }
 
-    /// The request that a handler runs for was cancelled. Another that waits for the same takes its place.
+    /// Ends a handler whose request was cancelled, or binds it to another request that waits for the same answer.
     fn give_up(
         &mut self,
         now: Instant,
@@ -133,7 +133,7 @@ impl<H: Clone> Engine<H> {
         }
     }
 
-    /// Takes one of the requests that joined a handler's round, to go on for it; the others join that one.
+    /// Removes one of the requests that joined a handler's round, for the handler to continue with; the others join it.
     fn promote_round(&mut self, running: &mut Running<H>) -> Option<(Origin, CallContext)> {
         let (next, context) = loop {
             let id = running.joined.pop()?;
@@ -158,7 +158,7 @@ impl<H: Clone> Engine<H> {
         Some((next, context))
     }
 
-    /// Stops a handler whose answer nobody waits for.
+    /// Stops a handler whose request was cancelled.
     fn end(&mut self, running: &Running<H>) {
         if let Some(round) = running.replay.as_ref().and_then(|it| it.round) {
             self.rounds.forget(round);

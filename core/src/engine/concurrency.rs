@@ -1,11 +1,11 @@
-//! Tools that may run only so many calls at once: the others wait in line.
+//! The concurrency limits of tools. Calls above the limit wait in a queue.
 
 use std::collections::{HashMap, VecDeque};
 
 use super::id::CallId;
 use crate::router::ResultBuilder;
 
-/// The calls that run of each tool with a limit, and those that wait.
+/// The running and the queued calls of each tool with a limit.
 #[derive(Debug, Default)]
 pub(super) struct Lines(HashMap<String, Line>);
 
@@ -16,7 +16,7 @@ struct Line {
 }
 
 impl Lines {
-    /// Returns whether a call may run now; otherwise it is in line.
+    /// Returns whether a call may run now; otherwise it is queued.
     pub(super) fn enter(&mut self, tool: &str, limit: usize, call: CallId) -> bool {
         let line = self.0.entry(tool.to_owned()).or_default();
         let has_room = line.running < limit.max(1);
@@ -28,7 +28,7 @@ impl Lines {
         has_room
     }
 
-    /// Ends one run of a tool. Returns the next call in line, which may run in its place.
+    /// Ends one run of a tool. Returns the next queued call, which may run in its place.
     pub(super) fn leave(&mut self, tool: &str) -> Option<CallId> {
         let line = self.0.get_mut(tool)?;
         let next = line.waiting.pop_front();
@@ -41,7 +41,7 @@ impl Lines {
         next
     }
 
-    /// Takes a call out of the line.
+    /// Removes a call from the queue.
     pub(super) fn forget(&mut self, tool: &str, call: CallId) {
         if let Some(line) = self.0.get_mut(tool)
             && let Some(at) = line.waiting.iter().position(|it| *it == call)
@@ -50,13 +50,13 @@ impl Lines {
         }
     }
 
-    /// Returns whether nothing runs and nothing waits.
+    /// Returns whether no call runs or waits.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-/// The tool whose limit a run counts against, and how many calls of it may run at once.
+/// Returns the tool whose limit a run counts against, and that limit.
 pub(super) fn limit<H>(result_builder: &ResultBuilder<H>) -> Option<(String, usize)> {
     match result_builder {
         ResultBuilder::Tool(component) => {

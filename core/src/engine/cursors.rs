@@ -1,4 +1,4 @@
-//! Cursors of lists: sealed, so that nobody else can make one, and the same on every replica that has the same keys.
+//! Cursors of lists, sealed against forgery. Replicas with the same keys make the same cursors.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use chacha20poly1305::aead::{Aead as _, Payload};
@@ -20,7 +20,8 @@ impl Cursors for KeyRing {
     }
 }
 
-/// The nonce is made of what is sealed: one place of one list always gives the same cursor, and two never share a nonce.
+/// Returns the nonce, derived from the list and the place: the same place always gives the same cursor, and two places
+/// never share a nonce.
 fn seal(keys: &KeyRing, list: &str, after: u64) -> String {
     let place = after.to_be_bytes();
     let digest = Sha256::new().chain_update(kind(list)).chain_update(place).finalize();
@@ -31,7 +32,7 @@ fn seal(keys: &KeyRing, list: &str, after: u64) -> String {
         .0
         .first()
         .and_then(|it| it.encrypt(&nonce.into(), Payload { msg: &place, aad: &kind }).ok());
-    // Without a key it is a cursor that nobody opens; a service always has one.
+    // A service always has a key; without one, the cursor could not be opened.
     URL_SAFE_NO_PAD.encode([&nonce[..], &sealed.unwrap_or_default()].concat())
 }
 

@@ -1,4 +1,4 @@
-//! The end of a handler, and what that makes of its call.
+//! The end of a handler and its effect on the call.
 
 use std::time::Instant;
 
@@ -16,11 +16,11 @@ use crate::{
     router::{self, Failure, Reply, Resolution, ResultBuilder},
 };
 
-/// Reported texts that are remembered, so that they are not reported again.
+/// The maximum number of reported texts that are remembered, so that each is reported once.
 const MAX_REPORTED: usize = 100;
 
 impl<H: Clone> Engine<H> {
-    /// Ends a run. Returns what its session is informed of.
+    /// Ends a run. Returns the event for its session.
     pub(super) fn finish(
         &mut self,
         now: Instant,
@@ -66,8 +66,8 @@ impl<H: Clone> Engine<H> {
         Some(origin.deliver(CallEvent::Answered(answer)))
     }
 
-    /// A handler ended before its client answered: its outcome is the answer to the request that brings the answers. One
-    /// that its own side stopped is run again then.
+    /// Keeps the outcome of a handler that ended before its client answered, for the request that brings the answers. A
+    /// handler that the server stopped is run again then.
     fn finish_suspended(&mut self, call: CallId, run: RunId, outcome: Result<Finished, Failure>) {
         self.calls.end_run(run);
         if matches!(outcome, Err(Failure::Cancelled)) {
@@ -88,7 +88,7 @@ impl<H: Clone> Engine<H> {
         });
     }
 
-    /// Takes a call out of the table whose handler runs, waits for requests or waits in line with answers.
+    /// Removes a call from the table whose handler runs, waits for requests or is queued with answers.
     pub(super) fn take_running(&mut self, call: CallId) -> Option<(Origin, Running<H>)> {
         let entry = self.calls.remove(call)?;
         let origin = Origin { call, peer: entry.peer, key: entry.key };
@@ -116,14 +116,14 @@ impl<H: Clone> Engine<H> {
         Some((origin, running))
     }
 
-    /// Takes a suspended handler that has its answers out of the line of its tool.
+    /// Removes a suspended handler that has its answers from the queue of its tool.
     pub(super) fn leave_line(&mut self, call: CallId, running: &Running<H>) {
         if let Some((tool, _)) = concurrency::limit(&running.result_builder) {
             self.lines.forget(&tool, call);
         }
     }
 
-    /// Gives the answer of a call to those that joined it.
+    /// Delivers the answer of a call to those that joined it.
     pub(super) fn conclude(
         &mut self,
         now: Instant,
@@ -143,7 +143,7 @@ impl<H: Clone> Engine<H> {
         }
     }
 
-    /// Returns what converts the reply of a handler that runs; `None` once its call has ended.
+    /// Returns the result builder of a running handler; `None` once its call has ended.
     pub(crate) fn result_builder(&self, run: RunId) -> Option<ResultBuilder<H>> {
         let running = self.calls.running(self.calls.call_of(run)?)?;
         Some(running.result_builder.clone())

@@ -26,7 +26,7 @@ pub enum HandlerEvent {
     Resolved(Result<Resolution, Failure>),
     Progress(Progress),
     Log(Log),
-    /// It asks the client. The number is the shell's, below 2⁶³.
+    /// It asks the client. The shell chooses the number, below 2⁶³.
     Ask {
         ask: AskId,
         question: Question,
@@ -37,11 +37,11 @@ pub enum HandlerEvent {
         question: Question,
         problem: String,
     },
-    /// It has asked all that it asks for now, and waits. `blocks`: it holds a thread meanwhile.
+    /// It has asked its questions and waits. `blocks`: it holds a thread meanwhile.
     Waits {
         blocks: bool,
     },
-    /// A step of the handler gave this value, and is not to be done again.
+    /// A step of the handler returned this value. It is not run again on replay.
     Step {
         key: String,
         value: Raw,
@@ -49,8 +49,8 @@ pub enum HandlerEvent {
 }
 
 impl<H: Clone> Engine<H> {
-    /// Handles a report of a handler. Returns what its session is informed of. With `is_lagging`, when the client leaves
-    /// too much unread, it is sent only what it waits for.
+    /// Handles a report of a handler. Returns the event for its session. With `is_lagging`, when the client leaves too much
+    /// unread, progress is dropped and log messages are delayed.
     pub(crate) fn handle_event(
         &mut self,
         now: Instant,
@@ -90,7 +90,7 @@ impl<H: Clone> Engine<H> {
         self.delivery(call, event)
     }
 
-    /// Addresses an event of a call. `None`: its request was answered already.
+    /// Addresses an event of a call. Returns `None` if its request was answered already.
     fn delivery(&mut self, call: CallId, event: CallEvent) -> Option<Delivery> {
         let it = self.calls.get(call)?;
         let is_answered = match &it.state {

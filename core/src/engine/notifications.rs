@@ -1,4 +1,4 @@
-//! Handlers of notifications. They have no answer, and may ask their client.
+//! Handlers of notifications, which have no answer and may ask their client.
 
 use std::time::Instant;
 
@@ -26,7 +26,7 @@ impl<H: Clone> Engine<H> {
         self.components.listener(bare.as_ref().map_or(name, |it| it.as_str())).is_some()
     }
 
-    /// Runs the handler of a notification. `None`: there is none.
+    /// Runs the handler of a notification. Returns `None` if there is none.
     pub(crate) fn notify(
         &mut self,
         peer: PeerId,
@@ -60,7 +60,7 @@ impl<H: Clone> Engine<H> {
         Some(origin.deliver(CallEvent::NotificationDone))
     }
 
-    /// Fails where the handler of a notification asks what only results carry.
+    /// Errors if the handler of a notification asks a question that only results can carry.
     pub(super) fn check_notified(&self, call: CallId, method: Method) -> Result<(), Fault> {
         match self.calls.get(call).map(|it| &it.state) {
             Some(State::Notified(it)) if asking::travels_inside(method, it.wire) => {
@@ -77,7 +77,7 @@ impl<H: Clone> Engine<H> {
         }
     }
 
-    /// The handler of a notification asks its client, and waits no longer than `park_ttl`.
+    /// Asks the client for the handler of a notification, which waits no longer than `park_ttl`.
     pub(super) fn notified_asks(
         &mut self,
         now: Instant,
@@ -93,7 +93,7 @@ impl<H: Clone> Engine<H> {
         self.update_notified(call, |it| it.asked.retain(|(asked, ..)| *asked != ask));
     }
 
-    /// The handler of a notification rejects an answer. Fails where the question is not to be asked again.
+    /// Rejects an answer for the handler of a notification. Errors if the question must not be asked again.
     pub(super) fn notified_rejects(
         &mut self,
         call: CallId,
@@ -108,7 +108,7 @@ impl<H: Clone> Engine<H> {
         tries.map_or(Ok(()), |it| asking::check_retry_limit(question, it, problem))
     }
 
-    /// Ends the questions of a notification's handler whose time is over.
+    /// Ends the expired questions of a notification's handler.
     pub(super) fn expire_questions(&mut self, now: Instant, call: CallId) {
         let is_over = |until: &Option<Instant>| until.is_some_and(|it| it <= now);
         let expired = self.update_notified(call, |it| {

@@ -1,5 +1,4 @@
-//! One peer of the engine: its session, and the streams on which its requests came. Frames go in here and come out here,
-//! whatever carries them.
+//! One peer of the engine: its session, and the streams of its requests. All frames of the peer pass through here.
 
 use std::{
     sync::Arc,
@@ -21,7 +20,7 @@ use crate::{
     },
 };
 
-/// The surroundings of a session while it handles one input.
+/// The context in which a session handles one input.
 pub(crate) struct Pump<'a, H> {
     pub(crate) now: Instant,
     pub(crate) engine: &'a mut Engine<H>,
@@ -29,19 +28,19 @@ pub(crate) struct Pump<'a, H> {
     pub(crate) facts: Option<&'a Arc<HttpFacts>>,
 }
 
-/// A frame to be written, or the word that none will come.
+/// A frame to be written, or the notice that a stream gets none.
 #[derive(Debug)]
 pub(crate) struct OutgoingFrame {
-    /// `None`: the peer as a whole.
+    /// The stream to write to; `None` for the peer as a whole.
     pub(crate) stream: Option<u64>,
-    /// `None`: nothing will answer what came on this stream.
+    /// The frame; `None` if the message on this stream gets no answer.
     pub(crate) frame: Option<Vec<u8>>,
-    /// It is the answer that the stream was for.
+    /// `true` for the answer to the stream's request.
     pub(crate) is_reply: bool,
     pub(crate) error: Option<i64>,
-    /// While an equal one waits to be sent, it says nothing new.
+    /// `true` if the frame reports a change and need not be sent while an equal one waits.
     pub(crate) is_change: bool,
-    /// A question: another stream must carry it if its own can't.
+    /// `true` for a question, which another stream must carry if its own can't.
     pub(crate) is_asking: bool,
 }
 
@@ -51,7 +50,7 @@ pub(crate) struct PeerSession {
     pub(crate) machine: ServerSession,
     /// The principal of all messages of this peer; over HTTP each request has its own instead.
     pub(crate) principal: Option<Arc<Principal>>,
-    /// When the peer sent something last.
+    /// The time of the peer's last message.
     last_seen: Option<Instant>,
     requests: FxHashMap<InboundKey, Place>,
     /// Notifications that handlers run for.
@@ -60,7 +59,7 @@ pub(crate) struct PeerSession {
     bytes: usize,
 }
 
-/// A request or notification of the peer's that is being handled.
+/// A request or notification of the peer that is being handled.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     call: CallId,
@@ -110,7 +109,7 @@ impl PeerSession {
         }
     }
 
-    /// Ends a session of a dialect in which idle ones end, though their connection stays.
+    /// Ends an idle session of a dialect whose sessions expire while their connection stays open.
     pub(crate) fn expire(&mut self, now: Instant, idle: Duration) {
         let is_over = self.last_seen.is_some_and(|it| now.duration_since(it) >= idle);
         if is_over && self.is_idle() && self.machine.may_expire() {
@@ -118,13 +117,13 @@ impl PeerSession {
         }
     }
 
-    /// The stream on which a request came.
+    /// Returns the stream of a request.
     pub(crate) fn stream_of(&self, key: InboundKey) -> Option<u64> {
         self.requests.get(&key).map(|it| it.stream)
     }
 
-    /// Gives the session an input, and the engine what comes of it. What the session sends that belongs to no request
-    /// belongs to `stream`.
+    /// Passes an input to the session and the resulting calls to the engine. Messages that belong to no request go to
+    /// `stream`.
     pub(crate) fn handle<H: Clone>(
         &mut self,
         pump: &mut Pump<'_, H>,
@@ -221,13 +220,13 @@ impl PeerSession {
         }
     }
 
-    /// The call of a request or notification.
+    /// Returns the call of a request or notification.
     fn call(&self, key: InboundKey) -> Option<CallId> {
         let place = self.requests.get(&key).or_else(|| self.notifications.get(&key));
         place.map(|it| it.call)
     }
 
-    /// Adds what the message does not say itself.
+    /// Adds the parts of the context that the message does not contain.
     fn introduce<H>(&self, pump: &Pump<'_, H>, context: &mut CallContext) {
         context.http = pump.facts.cloned();
         let principal = pump.facts.map_or(&self.principal, |it| &it.principal);

@@ -1,5 +1,5 @@
-//! Questions of running handlers: sent as requests on their stream, or carried by the next round, unless the answer is
-//! known already.
+//! Questions of running handlers. They are sent as requests on the handler's stream or with the next round, unless the
+//! answer is known already.
 
 use std::time::Instant;
 
@@ -20,14 +20,14 @@ const MAX_QUESTIONS: usize = 100;
 pub(super) const ASKS_ELSEWHERE: &str =
     "only the results of tools, resources and prompts carry questions: ask there";
 
-/// The fate of a question whose handler waits for an earlier round.
+/// The result of a question whose handler waits for an earlier round.
 enum Later {
     Kept,
     TooMany,
 }
 
 impl<H: Clone> Engine<H> {
-    /// Handles a question of a running handler. It goes out as a request, unless it is settled otherwise.
+    /// Handles a question of a running handler, which is sent as a request unless it is answered otherwise.
     pub(super) fn ask(
         &mut self,
         now: Instant,
@@ -71,7 +71,7 @@ impl<H: Clone> Engine<H> {
         CallEvent::Asks(vec![self.as_request(ask, question)])
     }
 
-    /// A running handler rejects an answer because of this problem, and asks once more.
+    /// Asks again for a running handler, which rejected the answer because of this problem.
     pub(super) fn ask_again(
         &mut self,
         now: Instant,
@@ -87,8 +87,8 @@ impl<H: Clone> Engine<H> {
         }
     }
 
-    /// The client's answer to a request does not fit the question, because of this problem: it goes out again, or is
-    /// settled with that.
+    /// Handles an invalid answer of the client: the question is sent again, or answered with this problem once the retry
+    /// limit is reached.
     pub(crate) fn invalid_answer(
         &mut self,
         now: Instant,
@@ -103,7 +103,7 @@ impl<H: Clone> Engine<H> {
         }
     }
 
-    /// A handler has asked all that it asks for now. `blocks`: it holds a thread while it waits.
+    /// Suspends a handler until its questions are answered. `blocks`: it holds a thread while it waits.
     pub(super) fn wait(&mut self, now: Instant, call: CallId, blocks: bool) {
         let waits_already = self.calls.update(call, |it| {
             it.state.round_mut().map(|round| round.is_ready = !round.later.is_empty()).is_some()
@@ -130,7 +130,7 @@ impl<H: Clone> Engine<H> {
         self.wait_for_round(now, call, blocks);
     }
 
-    /// A step of a handler's is done, and is not to be done again.
+    /// Records the result of a handler's step, which is not run again on replay.
     pub(super) fn step(&mut self, call: CallId, key: &str, value: Raw) {
         self.update_replay(call, |it| it.recorded.done(key, value));
     }
@@ -140,12 +140,12 @@ impl<H: Clone> Engine<H> {
         self.effects.push_back(Effect::Answered { run, ask, outcome });
     }
 
-    /// Answers a request that is not the one being handled.
+    /// Queues the answer to a request other than the one that is being handled.
     pub(super) fn answer_late(&mut self, origin: Origin, answer: Result<Response, Fault>) {
         self.late.push_back(LateAnswer { peer: origin.peer, key: origin.key, answer });
     }
 
-    /// A question that went out as a request of a handler's is settled.
+    /// Handles the answer to a question that was sent as a request.
     pub(super) fn handler_answered(
         &mut self,
         now: Instant,
@@ -185,7 +185,7 @@ impl<H: Clone> Engine<H> {
         self.calls.update_running(call, |it| it.replay.as_deref_mut().map(change)).flatten()
     }
 
-    /// Keeps a question for the next round, where its handler waits for an earlier one.
+    /// Keeps a question for the next round if its handler waits for an earlier one.
     fn keep_for_later(&mut self, call: CallId, ask: AskId, question: &Question) -> Option<Later> {
         let kept = self.calls.update(call, |it| {
             let round = it.state.round_mut()?;
@@ -198,7 +198,7 @@ impl<H: Clone> Engine<H> {
         kept.flatten()
     }
 
-    /// The question with this number that went out as a request.
+    /// Returns the question with this number that was sent as a request.
     fn open_question(&self, call: CallId, ask: AskId) -> Option<Question> {
         let state = &self.calls.get(call)?.state;
         if let State::Notified(notified) = state {
@@ -211,7 +211,7 @@ impl<H: Clone> Engine<H> {
         sent.map(|(_, question)| question.clone()).or_else(returned)
     }
 
-    /// Forgets what was answered to a handler's question. Fails where it is not to be asked again.
+    /// Forgets the answer to a handler's question. Errors if the question must not be asked again.
     fn reject(&mut self, call: CallId, question: &Question, problem: &str) -> Result<(), Fault> {
         match self.update_replay(call, |it| it.refuse(question, problem)) {
             Some(rejected) => rejected,
@@ -219,12 +219,12 @@ impl<H: Clone> Engine<H> {
         }
     }
 
-    /// The answer, where it is known already.
+    /// Returns the answer, if it is known already.
     fn known(&mut self, call: CallId, question: &Question) -> Result<Option<Raw>, Fault> {
         self.update_replay(call, |it| it.known(question)).unwrap_or(Ok(None))
     }
 
-    /// Puts a question into the next round.
+    /// Adds a question to the next round.
     fn ask_inside(&mut self, call: CallId, ask: AskId, question: Question) -> Result<(), Fault> {
         let Some(running) = self.calls.running(call) else { return Err(nobody_to_ask()) };
         if !running.result_builder.may_ask() {
@@ -240,7 +240,7 @@ impl<H: Clone> Engine<H> {
         asked.ok_or_else(nobody_to_ask)
     }
 
-    /// Returns whether this call's handler could not wait and must not run twice. `blocks`: it holds a thread while it waits.
+    /// Returns whether this call's handler could neither wait nor be replayed. `blocks`: it holds a thread while it waits.
     fn lacks_room(&self, call: CallId, blocks: bool) -> bool {
         self.calls.running(call).is_some_and(|it| it.result_builder.forbids_replay())
             && !self.has_room(blocks)
@@ -248,7 +248,7 @@ impl<H: Clone> Engine<H> {
 }
 
 impl<H: Clone> ReplayState<H> {
-    /// Counts questions, because a handler that asks in a loop has to end.
+    /// Counts questions, because a handler that asks in a loop must end.
     pub(super) fn count(&mut self, questions: usize) -> Result<(), Fault> {
         self.questions += questions;
         if self.questions <= MAX_QUESTIONS {
@@ -257,7 +257,7 @@ impl<H: Clone> ReplayState<H> {
         Err(too_many())
     }
 
-    /// Forgets the answer to this question, because of this problem. Fails where it is not to be asked again.
+    /// Forgets the answer to this question because of this problem. Errors if the question must not be asked again.
     pub(super) fn refuse(&mut self, question: &Question, problem: &str) -> Result<(), Fault> {
         let earlier = self.recorded.tries(question).max(self.context.answers.tries(question));
         let tries = earlier.saturating_add(1);
@@ -321,7 +321,7 @@ fn crowded() -> Fault {
     )
 }
 
-/// All answers and steps of a handler so far.
+/// Returns all answers and steps of a handler so far.
 pub(super) fn journal<H>(replay: &ReplayState<H>) -> asking::Journal {
     replay.context.answers.journal().then(&replay.recorded)
 }

@@ -1,5 +1,5 @@
-//! Results of resources that the server keeps for a while, by URI and principal. Reads of the same at the same time share
-//! one run of the handler. A result that a handler asked its client for is only that client's, and is never kept.
+//! Results of resources that the server caches by URI and principal. Concurrent reads of the same resource share one run
+//! of the handler. A result for which the handler asked its client is specific to that client and never cached.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -19,21 +19,21 @@ use crate::{
     router::ResultBuilder,
 };
 
-/// The number of results that are kept.
+/// The maximum number of cached results.
 const MAX_ENTRIES: usize = 1_000;
-/// Their bytes.
+/// The maximum of their bytes.
 const MAX_BYTES: usize = 64 * 1024 * 1024;
-/// Bytes that an entry takes beside its texts, about.
+/// The approximate bytes of an entry in addition to its texts.
 const OVERHEAD: usize = 256;
 
 #[derive(Debug, Default)]
 pub(super) struct ReadCache {
     entries: HashMap<Key, CacheEntry>,
-    /// The first to end comes first.
+    /// Entries by expiry, the earliest first.
     ends: BTreeMap<(Instant, u64), Key>,
     bytes: usize,
     next: u64,
-    /// Reads under way that others may join. One whose resource has changed since is not among them.
+    /// Reads in progress that others may join. A read whose resource has changed since is not among them.
     current: HashMap<Key, CallId>,
 }
 
@@ -50,7 +50,7 @@ struct CacheEntry {
     bytes: usize,
 }
 
-/// A read whose result is to be kept.
+/// A read whose result will be cached.
 #[derive(Debug)]
 pub(super) struct Read {
     key: Key,
@@ -58,7 +58,7 @@ pub(super) struct Read {
 }
 
 impl<H: Clone> Engine<H> {
-    /// Answers a read from the cache, lets it join one under way, or starts it.
+    /// Answers a read from the cache, joins it to one in progress, or starts it.
     pub(super) fn admit_read(
         &mut self,
         now: Instant,
@@ -116,7 +116,7 @@ impl<H: Clone> Engine<H> {
         }
     }
 
-    /// Keeps the answer of a read that is done.
+    /// Caches the answer of a read.
     pub(super) fn keep_read(
         &mut self,
         now: Instant,
@@ -152,7 +152,7 @@ impl<H: Clone> Engine<H> {
 }
 
 impl ReadCache {
-    /// Forgets the resource at this URI, for every principal.
+    /// Removes the resource at this URI, for every principal.
     pub(super) fn forget(&mut self, uri: &str) {
         let keys: Vec<Key> = self.entries.keys().filter(|it| *it.uri == *uri).cloned().collect();
         for key in keys {
@@ -161,7 +161,7 @@ impl ReadCache {
         self.current.retain(|it, _| *it.uri != *uri);
     }
 
-    /// Forgets everything.
+    /// Removes everything.
     pub(super) fn clear(&mut self) {
         self.entries.clear();
         self.ends.clear();
@@ -216,7 +216,7 @@ impl ReadCache {
     }
 }
 
-/// Returns whether a request brings answers of the user, which must not become part of anybody else's result.
+/// Returns whether a request contains answers of the user, whose result must not be shared.
 pub(crate) fn brings_answers(request: &Request) -> bool {
     let Request::ReadResource { inputs: Inputs { responses, state }, .. } = request else {
         return false;
@@ -224,7 +224,7 @@ pub(crate) fn brings_answers(request: &Request) -> bool {
     responses.is_some() || state.is_some()
 }
 
-/// The key and the time under which the result of this is kept.
+/// Returns the key and the time under which a result is cached.
 fn kept_read<H>(start: &Start<H>) -> Option<Read> {
     let ResultBuilder::Resource(reading) = &start.job.result_builder else { return None };
     let keep = reading.keep.filter(|it| !it.is_zero())?;

@@ -1,7 +1,7 @@
-//! The `requestState` of an `input_required` result: sealed, so that a client can keep it and not change it.
+//! The `requestState` of an `input_required` result, sealed so that a client can't change it.
 //!
-//! It names the request that it belongs to and when it ends, and holds the [`Journal`] of what was answered. Time and
-//! random bytes are arguments.
+//! It contains the request that it belongs to, its expiry and the [`Journal`] of answers. Time and random bytes are
+//! arguments.
 
 use std::fmt;
 
@@ -26,11 +26,11 @@ const NONCE: usize = 24;
 /// The maximum size of a state in bytes, without its journal and the names in it.
 const BASE_STATE: usize = 2 * 1024;
 
-/// The keys of a server: the first seals, every one opens, so that keys can be changed while states are under way.
+/// The keys of a server. The first seals and every one opens, so that keys can be rotated while clients hold states.
 #[derive(Clone)]
 pub struct KeyRing(pub(crate) Vec<XChaCha20Poly1305>);
 
-/// The request that a state belongs to: presented with any other, it is refused.
+/// The request that a state belongs to. The state is refused with any other.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Binding {
     #[serde(rename = "m")]
@@ -45,7 +45,7 @@ pub struct Binding {
     principal: Option<String>,
 }
 
-/// A state that was not accepted: what the client is told, which never differs, and what the log is.
+/// The refusal of a state: an error for the client, which is always the same, and a line for the log.
 #[derive(Debug)]
 pub struct Refused {
     pub fault: Fault,
@@ -56,7 +56,7 @@ pub struct Refused {
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Sealed {
     pub state: String,
-    /// Answers or steps of earlier rounds were too long for it, and are not in it.
+    /// `true` if answers or steps of earlier rounds were left out because they are too long.
     pub is_cut: bool,
 }
 
@@ -86,7 +86,7 @@ struct Contents {
 }
 
 impl KeyRing {
-    /// Keys may be of any length and kind. At least one is needed; without any, nothing is sealed or opened.
+    /// Creates a ring of keys of any length. Without a key, nothing is sealed or opened.
     pub fn new<K: AsRef<[u8]>>(keys: impl IntoIterator<Item = K>) -> Self {
         let cipher = |key: K| XChaCha20Poly1305::new(&Sha256::digest(key.as_ref()));
         Self(keys.into_iter().map(cipher).collect())
@@ -100,7 +100,7 @@ impl fmt::Debug for KeyRing {
 }
 
 impl Binding {
-    /// `None` for requests that are never answered with questions. `principal` is who asks, where that is known.
+    /// Returns `None` for requests that are never answered with questions. `principal` is the caller, if identified.
     pub fn of(request: &Request, principal: Option<&Principal>) -> Option<Self> {
         let (target, arguments) = match request {
             Request::CallTool { name, arguments, .. } => {
@@ -122,15 +122,14 @@ impl Binding {
         })
     }
 
-    /// For a log.
+    /// Returns the request's method and target, for logs.
     pub fn name(&self) -> String {
         format!("{} {:?}", self.method, self.target)
     }
 }
 
-/// A state for the client to bring back until `expires`, in seconds since 1970. Were it longer than `max` bytes, the
-/// journal is left out: a handler that no longer waits will ask the questions of earlier rounds again. `None` without a
-/// key.
+/// Seals a state that is valid until `expires`, in seconds since 1970. If it were longer than `max` bytes, the journal is
+/// left out: a handler that no longer waits will ask the questions of earlier rounds again. Returns `None` without a key.
 ///
 /// `nonce` must be random and never be used twice.
 pub fn seal(
@@ -157,9 +156,9 @@ pub fn seal(
     sealed(&contents).map(|state| Sealed { state, is_cut })
 }
 
-/// The client's answers: `inputResponses`, added to those in its state.
+/// Opens the client's state. Returns its answers: `inputResponses`, added to those in the state.
 ///
-/// `max` is what [`seal`] was given: what is much longer is none of its states, and is not even decoded.
+/// `max` is the limit given to [`seal`]. A much longer text is refused without being decoded.
 pub fn open(
     keys: &KeyRing,
     now: u64,
@@ -180,7 +179,7 @@ pub fn open(
     Ok(Opened { answers: Answers::new(inputs.responses.as_ref(), journal), round })
 }
 
-/// Bytes of the longest state of this request: without a journal it can still be longer than `max`, by what it names.
+/// Returns the bytes of the longest possible state of this request. Its names can make it longer than `max`.
 fn longest(binding: &Binding, max: usize) -> usize {
     // Escapes make six bytes of one, and base64 four of three.
     let named = binding.target.len() + binding.principal.as_ref().map_or(0, String::len);
@@ -225,7 +224,7 @@ impl Refused {
     }
 }
 
-/// Text that can't be parsed is used as it is.
+/// Returns the digest of arguments. Text that is not JSON is hashed as it is.
 fn digest(arguments: &str) -> [u8; 32] {
     match serde_json::from_str(arguments) {
         Ok(value) => digest_of(&value),

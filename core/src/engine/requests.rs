@@ -1,5 +1,5 @@
-//! Handlers that wait for answers to requests which they sent to their client. Neither does their timeout run meanwhile
-//! nor do they count against their tool's limit, and none waits longer than `park_ttl`.
+//! Handlers that wait for answers to requests to their client. Meanwhile their timeout stops and they do not count
+//! against their tool's limit. None waits longer than `park_ttl`.
 
 use std::time::Instant;
 
@@ -11,7 +11,7 @@ use super::{
 use crate::{error::Fault, protocol::Raw, session::asking::AskId};
 
 impl<H: Clone> Engine<H> {
-    /// Suspends a handler until its client has answered the requests that it was sent.
+    /// Suspends a handler until its client has answered the requests.
     pub(super) fn wait_for_requests(&mut self, now: Instant, call: CallId) {
         let can_wait = match self.calls.get(call).map(|it| &it.state) {
             Some(State::Running(_)) => true,
@@ -51,7 +51,7 @@ impl<H: Clone> Engine<H> {
         self.leave(now, turn);
     }
 
-    /// A request of a handler's is answered: with the last answer the handler goes on.
+    /// Handles the answer to a request of a handler, which resumes with the last answer.
     pub(super) fn request_answered(
         &mut self,
         now: Instant,
@@ -77,7 +77,7 @@ impl<H: Clone> Engine<H> {
         }
     }
 
-    /// Lets a handler go on that has its answers, or puts it into the line of its tool.
+    /// Resumes a handler that has its answers, or queues it if its tool is at its limit.
     pub(super) fn line_up(&mut self, now: Instant, call: CallId) {
         let Some(State::Suspended(_)) = self.calls.get(call).map(|it| &it.state) else { return };
         let Some(entry) = self.calls.remove(call) else { return };
@@ -94,7 +94,7 @@ impl<H: Clone> Engine<H> {
         self.calls.put(origin, weight, None, State::Queued(Box::new(queued)));
     }
 
-    /// Lets a handler go on with its answers, or run again with them.
+    /// Resumes a handler with its answers, or runs it again with them.
     pub(super) fn go_on(
         &mut self,
         now: Instant,

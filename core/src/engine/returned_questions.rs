@@ -1,4 +1,5 @@
-//! Questions that a handler returned: they are its answer, or go out as requests; when these are answered, it runs again.
+//! Questions that a handler returned. They are sent as the result or as requests, and the handler runs again with the
+//! answers.
 
 use std::{collections::HashMap, time::Instant};
 
@@ -16,10 +17,10 @@ use crate::{
     session::asking::{self, Answers, AskId, Journal, Round},
 };
 
-/// Numbers from here on are the engine's, those below are the shell's.
+/// The first number of the engine's questions; the shell's are below.
 const OWN: u64 = 1 << 63;
 
-/// A handler that returns questions asks to be run again from its top.
+/// The failure of a handler that returns questions and forbids replay.
 const FORBIDS_AND_RETURNS: &str = "the handler returned a question, though its tool forbids being run again \
      (replay=\"forbid\"): ask with ctx.elicit and its kin, which go on from their line, or drop replay=\"forbid\"";
 
@@ -27,14 +28,14 @@ const FORBIDS_AND_RETURNS: &str = "the handler returned a question, though its t
 enum Step {
     /// Other questions are open.
     Waiting,
-    /// It runs again.
+    /// The handler runs again.
     Complete,
-    /// The client did not answer: the call fails.
+    /// The client did not answer, and the call fails.
     Failed(Fault),
 }
 
 impl<H: Clone> Engine<H> {
-    /// A handler returned questions: they are the answer, or go out as requests.
+    /// Sends the questions that a handler returned, as the answer or as requests.
     pub(super) fn ask_back(
         &mut self,
         now: Instant,
@@ -82,7 +83,7 @@ impl<H: Clone> Engine<H> {
         Some(origin.deliver(CallEvent::Answered(answer)))
     }
 
-    /// The client answered a question, or it is not asked any more: some handler goes on, unless the call ends with this.
+    /// Handles the end of a question: its handler continues, or the call ends.
     pub(crate) fn answered(
         &mut self,
         now: Instant,
@@ -108,7 +109,7 @@ impl<H: Clone> Engine<H> {
         }
     }
 
-    /// Sends questions as requests of their own, and keeps what is needed to run the handler again.
+    /// Sends questions as requests, and keeps the data for the handler's next run.
     fn send_requests(
         &mut self,
         now: Instant,
@@ -147,7 +148,7 @@ impl<H: Clone> Engine<H> {
         CallEvent::Asks(asks)
     }
 
-    /// Records the answer to a question that a handler returned. `None`: it is not open.
+    /// Records the answer to a question that a handler returned. Returns `None` if the question is not open.
     fn record_returned(
         &mut self,
         call: CallId,
@@ -179,7 +180,7 @@ impl<H: Clone> Engine<H> {
     }
 }
 
-/// Fails where a handler must not answer with questions.
+/// Errors if a handler must not return questions.
 pub(super) fn may_return_questions<H>(result_builder: &ResultBuilder<H>) -> Result<(), Failure> {
     match (result_builder.may_ask(), result_builder.forbids_replay()) {
         (false, _) => Err(Failure::NotSupported(ASKS_ELSEWHERE.into())),

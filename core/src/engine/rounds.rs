@@ -1,8 +1,8 @@
-//! Handlers that wait for answers which come with a later request (Multi Round-Trip Requests). They are found by the name
-//! of the round that their client holds in its state.
+//! Handlers that wait for answers in a later request (Multi Round-Trip Requests). The client's state contains the name of
+//! the round, by which the handler is found.
 //!
-//! Their number is bounded. A handler that has to make room is run again from its top when the answers come, so one that
-//! forbids that is not stopped before its time is over.
+//! Their number is bounded. A handler that is evicted is replayed when the answers arrive, so a handler that forbids replay
+//! is never evicted.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -29,25 +29,25 @@ use crate::{
 
 /// Bytes that all suspended handlers may hold.
 const MAX_BYTES: usize = 64 * 1024 * 1024;
-/// Bytes that one takes beside its input and its questions.
+/// Bytes counted for each suspended handler in addition to its input and questions.
 const BASE_WEIGHT: usize = 4 * 1024;
-/// Requests that may join one run.
+/// The number of requests that may join one run.
 const MAX_JOINED: usize = 16;
-/// A century, where no clock can say how long a handler may wait.
+/// The expiry of a handler whose time limit overflows the clock: a century.
 const FOR_EVER: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
 
 /// The names of rounds, and the order in which handlers were suspended.
 #[derive(Debug, Default)]
 pub(super) struct Rounds {
-    /// The call that waits for a round's answers, or goes on with them.
+    /// The call that waits for a round's answers or runs with them.
     calls: HashMap<RoundId, CallId>,
-    /// Those that wait, the oldest first.
+    /// The calls that wait, the oldest first.
     ages: BTreeMap<u64, CallId>,
     next: u64,
 }
 
 impl Rounds {
-    /// A call begins to wait. Returns its place in the order.
+    /// Adds a call that waits. Returns its place in the order.
     fn add(&mut self, round: RoundId, call: CallId) -> u64 {
         let age = self.next;
         self.next += 1;
@@ -56,7 +56,7 @@ impl Rounds {
         age
     }
 
-    /// A call goes on with the answers of a round.
+    /// Sets the call that continues with the answers of a round.
     pub(super) fn claim(&mut self, round: RoundId, call: CallId) {
         self.calls.insert(round, call);
     }
@@ -65,7 +65,7 @@ impl Rounds {
         self.calls.remove(&round);
     }
 
-    /// The calls whose handlers wait.
+    /// Returns the calls whose handlers wait.
     pub(super) fn waiting(&self) -> Vec<CallId> {
         self.ages.values().copied().collect()
     }
@@ -77,7 +77,8 @@ impl Rounds {
 }
 
 impl<H: Clone> Engine<H> {
-    /// Lets the handler go on that waits for this round's answers. `None`: the request's own has to run, from its top.
+    /// Continues the handler that waits for this round's answers. Returns `None` if the request has to run its handler from
+    /// the start.
     pub(super) fn continue_round(
         &mut self,
         now: Instant,
@@ -124,8 +125,8 @@ impl<H: Clone> Engine<H> {
         Some(CallEvent::Nothing)
     }
 
-    /// Asks the client in the answer to this call, and keeps the handler until the answers come. `blocks`: it holds a
-    /// thread while it waits.
+    /// Answers this call with the handler's questions and suspends the handler until the answers arrive. `blocks`: it holds
+    /// a thread while it waits.
     pub(super) fn wait_for_round(&mut self, now: Instant, call: CallId, blocks: bool) {
         let Some(entry) = self.calls.get(call) else { return };
         let (weight, deadline) = (entry.weight, entry.deadline);
@@ -139,7 +140,7 @@ impl<H: Clone> Engine<H> {
         self.answer_late(origin, answer);
     }
 
-    /// Puts a handler into line that has its answers, or lets it go on.
+    /// Resumes a handler that has its answers, or queues it if its tool is at its limit.
     pub(super) fn admit_resumed(
         &mut self,
         now: Instant,
@@ -160,7 +161,7 @@ impl<H: Clone> Engine<H> {
         }
     }
 
-    /// Lets a suspended handler go on for this request.
+    /// Resumes a suspended handler on behalf of this request.
     pub(super) fn resume(
         &mut self,
         now: Instant,
@@ -190,7 +191,7 @@ impl<H: Clone> Engine<H> {
         }
     }
 
-    /// Lets a handler go on for another request.
+    /// Binds a handler to another request.
     pub(super) fn rebind(&mut self, call: CallId, running: &mut Running<H>, context: CallContext) {
         let Some(replay) = running.replay.as_mut() else { return };
         replay.brought = context.answers.clone();
@@ -200,7 +201,7 @@ impl<H: Clone> Engine<H> {
         self.effects.push_back(Effect::Resume { run: running.run, context });
     }
 
-    /// Takes out a suspended handler that nobody comes back for. Returns its run.
+    /// Removes a suspended handler. Returns its run.
     pub(super) fn remove_suspended(&mut self, call: CallId) -> Option<RunId> {
         let suspended = self.take_suspended(call)?;
         if let Wait::Round(round) = &suspended.wait {
@@ -209,7 +210,7 @@ impl<H: Clone> Engine<H> {
         Some(suspended.running.run)
     }
 
-    /// Seals what the client of a call is to bring back with its answers.
+    /// Seals the state that the client of a call sends back with its answers.
     pub(super) fn sealed_state(
         &mut self,
         now: Instant,
@@ -230,7 +231,7 @@ impl<H: Clone> Engine<H> {
         Some(state)
     }
 
-    /// Returns whether one more handler could be suspended, if need be in place of another. `blocks`: it holds a thread.
+    /// Returns whether one more handler could be suspended, possibly by evicting another. `blocks`: it holds a thread.
     pub(super) fn has_room(&self, blocks: bool) -> bool {
         let (limits, load) = (self.limits(), self.load());
         let is_free = load.suspended < limits.park_limit
@@ -239,7 +240,7 @@ impl<H: Clone> Engine<H> {
         is_free || (limits.park_limit > 0 && self.oldest(blocks).is_some())
     }
 
-    /// Answers with what is open, under a name by which the handler is found again.
+    /// Suspends a handler and returns the answer with its open questions.
     fn send_round(
         &mut self,
         now: Instant,
@@ -266,7 +267,7 @@ impl<H: Clone> Engine<H> {
         answer
     }
 
-    /// Stops the oldest handlers, perhaps the newest as well, until the others are within the limits.
+    /// Evicts the oldest handlers until the others are within the limits.
     fn make_room(&mut self, limits: &RoundLimits, blocks: bool) {
         loop {
             let load = self.load();
@@ -282,7 +283,7 @@ impl<H: Clone> Engine<H> {
         }
     }
 
-    /// The oldest that may be run again; with `blocking`, of those that hold a thread.
+    /// Returns the oldest handler that may be replayed; with `blocking`, of those that hold a thread.
     fn oldest(&self, blocking: bool) -> Option<CallId> {
         let may_leave = |call: &&CallId| match self.calls.get(**call).map(|it| &it.state) {
             Some(State::Suspended(it)) => match &it.wait {
@@ -296,7 +297,7 @@ impl<H: Clone> Engine<H> {
         self.rounds.ages.values().find(may_leave).copied()
     }
 
-    /// Gives a handler the answers that a request brought. What is missing or invalid is asked again.
+    /// Gives a handler the answers of a request. Missing and invalid ones are asked for again.
     fn bring(
         &mut self,
         now: Instant,
@@ -353,7 +354,7 @@ impl<H: Clone> Engine<H> {
         CallEvent::Nothing
     }
 
-    /// Takes a handler out that waits for a round.
+    /// Removes a handler that waits for a round.
     fn take_suspended(&mut self, call: CallId) -> Option<Suspended<H>> {
         let is_suspended = matches!(
             &self.calls.get(call)?.state,
@@ -371,13 +372,13 @@ impl<H: Clone> Engine<H> {
 }
 
 impl<H: Clone> ReplayState<H> {
-    /// Another request takes the place of the one that the handler ran for.
+    /// Replaces the request that the handler runs for.
     pub(super) fn go_on_for(&mut self, context: CallContext) {
         self.context = CallContext { answers: self.context.answers.clone(), ..context };
     }
 }
 
-/// Bytes that a suspended handler holds.
+/// Returns the bytes that a suspended handler holds.
 fn weight_of<H>(running: &Running<H>, round: &Round) -> usize {
     let questions: usize = round.open.iter().map(|(_, it)| it.params.get().len()).sum();
     // The request is kept beside the input that was made of it.

@@ -1,4 +1,4 @@
-//! The start of an engine: the clock's reading, secrets, and numbers that are never used twice.
+//! The start of an engine: time, secrets and unique names, which sans-IO code gets as arguments.
 
 use std::time::Instant;
 
@@ -10,27 +10,26 @@ use super::{
 };
 use crate::{protocol::Inputs, router::RoundLimits, session::asking::Journal};
 
-/// The circumstances under which a service starts: what sans-IO code can't find out by itself.
+/// The start of a service: what sans-IO code can't read by itself.
 #[derive(Clone, Copy, Debug)]
 pub struct Start {
     pub now: Instant,
-    /// The same moment, in seconds since 1970.
+    /// The same time, in seconds since 1970.
     pub unix: u64,
-    /// Random, and secret.
+    /// Secret random bytes.
     pub seed: [u8; 32],
-    /// It serves a test.
+    /// Set if the service serves a test.
     pub test_mode: Option<TestMode>,
 }
 
 impl Start {
-    /// Creates the start of an engine: the current time, the same moment in seconds since 1970, and random bytes that
-    /// nobody else knows.
+    /// Creates the start of an engine: the current time, the same time in seconds since 1970, and secret random bytes.
     pub fn new(now: Instant, unix: u64, seed: [u8; 32]) -> Self {
         Self { now, unix, seed, test_mode: None }
     }
 }
 
-/// Seals and opens what clients carry between the rounds of a call.
+/// Seals and opens the state that clients carry between the rounds of a call.
 #[derive(Debug)]
 pub(crate) struct Sealing {
     keys: KeyRing,
@@ -39,7 +38,7 @@ pub(crate) struct Sealing {
 }
 
 impl Sealing {
-    /// Without keys of the user's, states are good for this process only.
+    /// Creates the keys. Without keys of the user, states are valid in this process only.
     pub(crate) fn new(keys: &[Vec<u8>], start: &Start) -> Self {
         let seed = start.test_mode.and_then(|it| it.state_key).unwrap_or(start.seed);
         let own = derive(&seed, "state key", 0);
@@ -76,7 +75,7 @@ impl Sealing {
         request_state::seal(&self.keys, expires, binding, contents, nonce, limits.max_state)
     }
 
-    /// A name that nothing else has, and nobody can guess.
+    /// Returns a unique name that can't be guessed.
     pub(crate) fn round(&mut self) -> RoundId {
         RoundId(self.fresh("round"))
     }
@@ -88,7 +87,7 @@ impl Sealing {
         bytes
     }
 
-    /// Tells this process's references from those of others in one log.
+    /// Returns the prefix of this process's references, which distinguishes them from those of other processes in one log.
     pub(crate) fn tag(&self) -> String {
         let digest = derive(&self.start.seed, "reference", 0);
         format!("{:08x}", u32::from_be_bytes([digest[0], digest[1], digest[2], digest[3]]))
@@ -99,7 +98,7 @@ impl Sealing {
     }
 }
 
-/// A secret of its own for each purpose.
+/// Derives a secret for one purpose.
 pub(crate) fn derive(seed: &[u8; 32], purpose: &str, number: u64) -> [u8; 32] {
     Sha256::new()
         .chain_update(seed)
