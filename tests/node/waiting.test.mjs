@@ -63,8 +63,8 @@ for (const revision of EVERY) {
     const client = await Client.connect(server, { revision, onElicit: () => true });
     await assert.rejects(client.callTool("forbids"), {
       message:
-        'the handler returned a question, though its tool forbids being run again (replay="forbid"): ask with ctx.elicit and ' +
-        'its kin, which go on from their line, or drop replay="forbid"',
+        'the handler returned a question, though its tool forbids being run again (replay="forbid"): call ctx.elicit, ' +
+        'ctx.sample or ctx.roots instead, or remove replay="forbid"',
     });
     assert.equal(runs, 1);
     await client.close();

@@ -14,8 +14,8 @@ from gudgeon.types import ElicitRequest
 EVERY = ("2025-06-18", "2025-11-25", "2026-07-28")
 LEGACY = EVERY[:2]
 FORBIDS = (
-    'though its tool forbids being run again (replay="forbid"): ask with ctx.elicit and its kin, which go on from '
-    'their line, or drop replay="forbid"'
+    'though its tool forbids being run again (replay="forbid"): call ctx.elicit, ctx.sample or '
+    'ctx.roots instead, or remove replay="forbid"'
 )
 
 

@@ -22,7 +22,7 @@ const OWN: u64 = 1 << 63;
 
 /// The failure of a handler that returns questions and forbids replay.
 const FORBIDS_AND_RETURNS: &str = "the handler returned a question, though its tool forbids being run again \
-     (replay=\"forbid\"): ask with ctx.elicit and its kin, which go on from their line, or drop replay=\"forbid\"";
+     (replay=\"forbid\"): call ctx.elicit, ctx.sample or ctx.roots instead, or remove replay=\"forbid\"";
 
 /// The effect of an answer on a handler that returned questions.
 enum Step {

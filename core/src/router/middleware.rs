@@ -25,7 +25,7 @@ use crate::{
 const NO_TYPE: &str = ", which no client knows: leave it out, or rename that member";
 /// The fix named where the result looks like a question: the core must ask questions itself, because it matches answers
 /// and seals the state.
-const ASK: &str = ": ask with ctx.elicit and its kin, or return questions (ask.elicit)";
+const ASK: &str = ": call ctx.elicit, ctx.sample or ctx.roots, or return questions (ask.elicit)";
 
 /// Middleware that a shell runs around requests.
 #[derive(Clone, Debug)]

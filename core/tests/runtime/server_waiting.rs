@@ -106,8 +106,8 @@ async fn a_tool_that_must_not_run_again_returns_no_question() {
         let client = client.connect().await.unwrap();
         assert_eq!(
             client.call_tool("forbids", ()).await.unwrap_err().message,
-            "the handler returned a question, though its tool forbids being run again (replay=\"forbid\"): ask with \
-             ctx.elicit and its kin, which go on from their line, or drop replay=\"forbid\"",
+            "the handler returned a question, though its tool forbids being run again (replay=\"forbid\"): call \
+             ctx.elicit, ctx.sample or ctx.roots instead, or remove replay=\"forbid\"",
             "{revision:?}"
         );
     }

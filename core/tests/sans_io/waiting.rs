@@ -345,8 +345,8 @@ fn unanswered_returned_questions_expire() {
 
 #[test]
 fn a_tool_that_must_not_run_again_can_not_return_questions() {
-    let problem = "the handler returned a question, though its tool forbids being run again (replay=\"forbid\"): ask with \
-                   ctx.elicit and its kin, which go on from their line, or drop replay=\"forbid\"";
+    let problem = "the handler returned a question, though its tool forbids being run again (replay=\"forbid\"): call \
+                   ctx.elicit, ctx.sample or ctx.roots instead, or remove replay=\"forbid\"";
     for revision in REVISIONS {
         let mut server = opened(revision);
         let run = call(&mut server, 1, "forbids");

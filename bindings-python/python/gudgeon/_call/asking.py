@@ -1,4 +1,4 @@
-"""Questions of a handler to its client: the awaitables of `ctx.elicit` and its kin, sending, and reading of answers."""
+"""Questions of a handler to its client: the awaitables of `ctx.elicit`, `ctx.sample` and `ctx.roots`, and answers."""
 
 from __future__ import annotations
 

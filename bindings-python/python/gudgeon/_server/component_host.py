@@ -59,8 +59,7 @@ class ComponentHost:
         if plan.names_questions and options.get("replay") == "forbid":
             raise TypeError(
                 f"{plan.place} returns a question, as its annotation says, though its tool forbids being run again "
-                '(replay="forbid"): ask with ctx.elicit and its kin, which go on from their line, or drop '
-                'replay="forbid"'
+                '(replay="forbid"): call ctx.elicit, ctx.sample or ctx.roots instead, or remove replay="forbid"'
             )
         self._add(Registration(self, "tools", plan.name, plan, options))
 
