@@ -13,6 +13,7 @@ mod client_http;
 mod client_http_legacy;
 mod client_listen;
 mod client_memory;
+mod client_reconnect;
 mod client_rounds;
 mod client_subscribe;
 mod client_tls;

@@ -84,3 +84,34 @@ impl Tries {
         may_repeat
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn attempts(retry: &str, is_safe: bool) -> u32 {
+        let mut tries = serde_json::from_str::<Retry>(retry).unwrap().tries(is_safe);
+        while tries.next() {}
+        tries.attempt()
+    }
+
+    #[test]
+    fn only_safe_requests_are_repeated_unless_all_may_be() {
+        for (retry, safe, unsafe_) in [
+            (r#""safe""#, 5, 1),
+            (r#""never""#, 1, 1),
+            (r#"{"attempts":3}"#, 3, 1),
+            (r#"{"attempts":2,"deadlineMs":null,"onlySafe":false}"#, 2, 2),
+            (r#"{"deadlineMs":0}"#, 1, 1),
+        ] {
+            assert_eq!((attempts(retry, true), attempts(retry, false)), (safe, unsafe_), "{retry}");
+        }
+    }
+
+    #[test]
+    fn other_values_are_refused() {
+        for retry in [r#""always""#, "3", r#"{"attempts":-1}"#, r#"{"tries":1}"#] {
+            assert!(serde_json::from_str::<Retry>(retry).is_err(), "{retry}");
+        }
+    }
+}
