@@ -18,7 +18,7 @@ use gudgeon::{
         client_settings::ClientSettings,
         client_target::{Place, stream_target},
         options::Problem,
-        reconnecting::{Again, Notice, ReconnectingClient},
+        reconnecting::{BuilderFactory, Notice, ReconnectingClient},
     },
     client::{Answerer, BoxFuture, ClientBuilder, Question, ServerIdentity, refusal},
     error::{Error, ErrorKind, Language},
@@ -128,8 +128,9 @@ impl NativeClient {
             Ok(shared.listen(builder, &settings, place.name(), reconnects))
         };
         let first = builder();
-        let again: Option<Again> = if reconnects { Some(Box::new(builder)) } else { None };
-        self.open(mailbox, first, again)
+        let factory: Option<BuilderFactory> =
+            if reconnects { Some(Box::new(builder)) } else { None };
+        self.open(mailbox, first, factory)
     }
 
     /// Connects to a server in memory. `stream` is one end of a socket pair, which is duplicated. Returns the ticket.
@@ -278,7 +279,7 @@ impl NativeClient {
         &self,
         mailbox: &Mailbox,
         builder: Result<ClientBuilder, Error>,
-        again: Option<Again>,
+        factory: Option<BuilderFactory>,
     ) -> PyResult<u64> {
         let builder = builder.map_err(|it| raise(&it))?;
         let (retry, told) = (self.options.retry(), Arc::downgrade(&self.shared));
@@ -291,7 +292,8 @@ impl NativeClient {
         remember(&self.shared);
         let shared = Arc::clone(&self.shared);
         self.start(&mailbox.0, async move {
-            let client = ReconnectingClient::connect(builder, again, retry, on_reconnected).await?;
+            let client =
+                ReconnectingClient::connect(builder, factory, retry, on_reconnected).await?;
             let identity = describe(client.current().server());
             *lock(&shared.client) = Some(client);
             Ok(identity.into())

@@ -21,7 +21,7 @@ use gudgeon::{
         client_settings::ClientSettings,
         client_target::{Place, stream_target},
         options::Problem,
-        reconnecting::{Again, Notice, ReconnectingClient, Retry},
+        reconnecting::{BuilderFactory, Notice, ReconnectingClient, Retry},
     },
     client::{self, ClientBuilder, Reply, Target},
     error::{Error, Language},
@@ -291,7 +291,7 @@ impl NativeClient {
             hooked(it, settings, &name, reconnects, &events, &asked)
         };
         let builder = hooked(builder, &settings);
-        let again = place.map(|place| -> Again {
+        let factory = place.map(|place| -> BuilderFactory {
             Box::new(move || place.builder(&settings).map(|it| hooked(it, &settings)))
         });
         let shared = Arc::new(Shared {
@@ -301,7 +301,7 @@ impl NativeClient {
             calls: Mutex::default(),
             subscriptions: Held::default(),
         });
-        connect(&shared, builder, again, retry).map_err(no_runtime)?;
+        connect(&shared, builder, factory, retry).map_err(no_runtime)?;
         Ok(Self { shared, peer: None })
     }
 
@@ -378,7 +378,7 @@ fn hooked(
 fn connect(
     shared: &Arc<Shared>,
     builder: ClientBuilder,
-    again: Option<Again>,
+    factory: Option<BuilderFactory>,
     retry: Retry,
 ) -> io::Result<()> {
     let runtime = runtime()?;
@@ -387,7 +387,7 @@ fn connect(
     let task = runtime.spawn(async move {
         let queue = Arc::clone(&connecting.queue);
         let on_reconnected = move |it| queue.notice(&Notice::Reconnected(Box::new(it)));
-        let outcome = ReconnectingClient::connect(builder, again, retry, on_reconnected).await;
+        let outcome = ReconnectingClient::connect(builder, factory, retry, on_reconnected).await;
         if lock(&connecting.calls).remove(&CONNECT).is_none() {
             return;
         }

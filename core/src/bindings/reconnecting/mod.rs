@@ -24,18 +24,18 @@ pub use self::{retry::Retry, subscription::ReconnectingSubscription};
 use crate::{
     client::{CallOptions, Client, ClientBuilder, Event, Operation, Reply},
     error::{Error, ErrorKind},
-    protocol::{LoggingLevel, Raw, Root, SubscriptionFilter, ToolAnnotations},
     peer::ListKind,
+    protocol::{LoggingLevel, Raw, Root, SubscriptionFilter, ToolAnnotations},
     session::client::ServerIdentity,
 };
 
 /// A function that returns a new builder for the same client.
-pub type Again = Box<dyn Fn() -> Result<ClientBuilder, Error> + Send + Sync>;
+pub type BuilderFactory = Box<dyn Fn() -> Result<ClientBuilder, Error> + Send + Sync>;
 
 /// A client that connects again, or a plain one.
 pub struct ReconnectingClient {
     current: Mutex<Client>,
-    again: Option<Again>,
+    factory: Option<BuilderFactory>,
     retry: Retry,
     on_reconnected: Box<dyn Fn(Reconnected) + Send + Sync>,
     state: Mutex<State>,
@@ -96,16 +96,16 @@ impl Notice {
 }
 
 impl ReconnectingClient {
-    /// Connects. `again` is given if the connection is to be opened again when it is lost.
+    /// Connects. `factory` is given if the connection is to be opened again when it is lost.
     pub async fn connect(
         builder: ClientBuilder,
-        again: Option<Again>,
+        factory: Option<BuilderFactory>,
         retry: Retry,
         on_reconnected: impl Fn(Reconnected) + Send + Sync + 'static,
     ) -> Result<Arc<Self>, Error> {
         Ok(Arc::new(Self {
             current: Mutex::new(builder.connect().await?),
-            again,
+            factory,
             retry,
             on_reconnected: Box::new(on_reconnected),
             state: Mutex::default(),
@@ -122,7 +122,7 @@ impl ReconnectingClient {
 
     /// Performs an operation, again if that is allowed after the connection was lost.
     pub async fn call(&self, operation: Operation, options: CallOptions) -> Result<Reply, Error> {
-        if self.again.is_none() {
+        if self.factory.is_none() {
             return self.current().call(operation, options).await;
         }
         let is_safe = self.is_safe(&operation);
@@ -177,7 +177,7 @@ impl ReconnectingClient {
 
     /// Returns `true` if the connection is opened again once it is lost.
     fn reconnects(&self) -> bool {
-        self.again.is_some() && !self.is_closed.load(Ordering::SeqCst)
+        self.factory.is_some() && !self.is_closed.load(Ordering::SeqCst)
     }
 
     fn is_lost(&self, client: &Client) -> bool {
@@ -204,7 +204,7 @@ impl ReconnectingClient {
 
     /// Returns the connected client, which is connected again first if necessary. Concurrent callers wait for one attempt.
     async fn reopened(&self, attempt: u32) -> Result<Client, Error> {
-        let (client, Some(again)) = (self.current(), &self.again) else {
+        let (client, Some(factory)) = (self.current(), &self.factory) else {
             return Ok(self.current());
         };
         if !self.is_lost(&client) {
@@ -219,7 +219,7 @@ impl ReconnectingClient {
         let lost = old.call(Operation::Ping, old.options()).await.err();
         let reason = lost.unwrap_or_else(|| Error::new(ErrorKind::Lost, "the connection was lost"));
         old.close().await;
-        let fresh = again()?.connect().await?;
+        let fresh = factory()?.connect().await?;
         *lock(&self.current) = fresh.clone();
         if self.is_closed.load(Ordering::SeqCst) {
             fresh.close().await;
@@ -292,7 +292,7 @@ impl fmt::Debug for ReconnectingClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ReconnectingClient")
             .field("current", &self.current)
-            .field("reconnects", &self.again.is_some())
+            .field("reconnects", &self.factory.is_some())
             .field("retry", &self.retry)
             .finish_non_exhaustive()
     }
