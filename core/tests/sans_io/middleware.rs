@@ -344,7 +344,7 @@ fn a_result_with_the_wrong_shape_is_a_server_error() {
     let mut shell = Shell::open(components, "2025-11-25");
     for (said, problem) in [
         (json!({"made": "up"}), "has no \"content\""),
-        (json!({"resultType": "input_required", "inputRequests": {}}), "ask with ctx.elicit"),
+        (json!({"resultType": "input_required", "inputRequests": {}}), "call ctx.elicit"),
     ] {
         shell.ask("tools/call", &json!({"name": "a"}));
         shell.finish(Ok(result(&said)));
