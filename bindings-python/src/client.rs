@@ -285,7 +285,7 @@ impl NativeClient {
         let (retry, told) = (self.options.retry(), Arc::downgrade(&self.shared));
         let on_reconnected = move |it| {
             if let Some(shared) = told.upgrade() {
-                shared.tell(Content::Notice(Notice::Reconnected(Box::new(it))));
+                shared.push(Content::Notice(Notice::Reconnected(Box::new(it))));
             }
         };
         *lock(&self.shared.home) = Some(Arc::clone(&mailbox.0));
@@ -389,14 +389,14 @@ impl Connected {
                 let mut out = json::ObjectWriter::with_capacity(message.data.get().len() + 64);
                 out.member("level", &message.level).member("logger", &message.logger);
                 out.raw("data", message.data.get());
-                shared.tell(Content::Log(json::raw(out.finish())));
+                shared.push(Content::Log(json::raw(out.finish())));
             });
         }
         if options.has("changed") {
             let shared = Arc::downgrade(self);
             builder = builder.on_list_changed(move |list| {
                 if let Some(shared) = shared.upgrade() {
-                    shared.tell(Content::Changed(list.as_str()));
+                    shared.push(Content::Changed(list.as_str()));
                 }
             });
         }
@@ -404,12 +404,12 @@ impl Connected {
         builder.on_event(move |event| {
             let notice = Notice::of(event, &target, reconnects);
             if let (Some(shared), Some(notice)) = (shared.upgrade(), notice) {
-                shared.tell(Content::Notice(notice));
+                shared.push(Content::Notice(notice));
             }
         })
     }
 
-    fn tell(&self, content: Content) {
+    fn push(&self, content: Content) {
         if let Some(home) = &*lock(&self.home) {
             home.push(self.number, content);
         }
@@ -427,7 +427,7 @@ impl Connected {
                 let (sender, answer) = oneshot::channel();
                 lock(&shared.questions).insert(number, sender);
                 let asked = Asked { shared, number };
-                asked.shared.tell(Content::Question { number, kind, params, key });
+                asked.shared.push(Content::Question { number, kind, params, key });
                 answer.await.map_err(|_| gone())?
             })
         })
@@ -450,7 +450,7 @@ struct Asked {
 impl Drop for Asked {
     fn drop(&mut self) {
         if lock(&self.shared.questions).remove(&self.number).is_some() {
-            self.shared.tell(Content::Withdrawn(self.number));
+            self.shared.push(Content::Withdrawn(self.number));
         }
     }
 }

@@ -45,7 +45,7 @@ pub(crate) fn hooks(py: Python<'_>) -> PyResult<&Hooks> {
 
 /// Logs details that callers do not receive.
 pub(crate) fn report(py: Python<'_>, texts: &[String]) {
-    tell(py, |hooks| &hooks.report, texts);
+    call_hook(py, |hooks| &hooks.report, texts);
 }
 
 /// Logs an exception that callers do not receive; `text` says where it was raised.
@@ -59,10 +59,10 @@ pub(crate) fn report_exception(py: Python<'_>, text: &str, error: &Py<PyAny>) {
 
 /// Logs a line at debug level.
 pub(crate) fn detail(py: Python<'_>, texts: &[String]) {
-    tell(py, |hooks| &hooks.detail, texts);
+    call_hook(py, |hooks| &hooks.detail, texts);
 }
 
-fn tell(py: Python<'_>, hook: impl Fn(&Hooks) -> &Py<PyAny>, texts: &[String]) {
+fn call_hook(py: Python<'_>, hook: impl Fn(&Hooks) -> &Py<PyAny>, texts: &[String]) {
     for text in texts {
         if let Ok(hooks) = hooks(py)
             && let Err(error) = calling::call(hook(hooks).bind(py), (text,))

@@ -319,12 +319,12 @@ impl NativeServer {
 
     /// Notifies subscribers that this resource has changed.
     fn updated(&self, py: Python<'_>, uri: &str) {
-        self.tell(py, |source| source.updated(uri));
+        self.for_each_source(py, |source| source.updated(uri));
     }
 
     /// Notifies clients that the page of this elicitation is completed.
     fn page_done(&self, py: Python<'_>, page: &str) {
-        self.tell(py, |source| source.page_done(page));
+        self.for_each_source(py, |source| source.page_done(page));
     }
 }
 
@@ -411,7 +411,9 @@ impl NativeServer {
         shared.has_async |= is_async;
         let components = Arc::clone(&shared.components);
         drop(shared);
-        self.tell(py, |it| it.set_components(Arc::clone(&components), list.into_iter().collect()));
+        self.for_each_source(py, |it| {
+            it.set_components(Arc::clone(&components), list.into_iter().collect());
+        });
         Ok(())
     }
 
@@ -427,12 +429,12 @@ impl NativeServer {
     }
 
     /// Calls every stream.
-    fn tell(&self, py: Python<'_>, tell: impl Fn(&Source) + Send + Sync) {
+    fn for_each_source(&self, py: Python<'_>, call: impl Fn(&Source) + Send + Sync) {
         let sources: Vec<_> = self.lock().sources.iter().filter_map(Weak::upgrade).collect();
         if !sources.is_empty() {
             py.detach(|| {
                 for source in sources {
-                    tell(&source);
+                    call(&source);
                     source.try_flush();
                 }
             });

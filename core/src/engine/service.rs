@@ -97,66 +97,68 @@ impl<H: Clone> Service<H> {
 
     pub fn handle(&mut self, now: Instant, input: Input<'_, H>) {
         match input {
-            Input::Frame(bytes) => self.tell(now, session::Input::Frame(bytes)),
-            Input::Parsed(frame) => self.tell(now, session::Input::Parsed(frame)),
-            Input::TooLong { limit } => self.tell(now, session::Input::TooLong { limit }),
+            Input::Frame(bytes) => self.pass_to_session(now, session::Input::Frame(bytes)),
+            Input::Parsed(frame) => self.pass_to_session(now, session::Input::Parsed(frame)),
+            Input::TooLong { limit } => {
+                self.pass_to_session(now, session::Input::TooLong { limit });
+            }
             Input::Handler(run, event) => {
                 if let Some(it) = self.engine.handle_event(now, self.is_lagging, run, event) {
-                    it.event.deliver(it.key, |input| self.tell(now, input));
+                    it.event.deliver(it.key, |input| self.pass_to_session(now, input));
                 }
             }
             Input::Host(ticket, reply) => {
                 if let Some(it) = self.engine.handle_host(now, ticket, reply) {
-                    it.event.deliver(it.key, |input| self.tell(now, input));
+                    it.event.deliver(it.key, |input| self.pass_to_session(now, input));
                 }
             }
             Input::Dispatched(ticket, dispatched) => {
                 if let Some(it) = self.engine.handle_dispatched(now, ticket, dispatched) {
-                    it.event.deliver(it.key, |input| self.tell(now, input));
+                    it.event.deliver(it.key, |input| self.pass_to_session(now, input));
                 }
             }
-            Input::PageDone(page) => self.tell(now, session::Input::PageDone(page)),
+            Input::PageDone(page) => self.pass_to_session(now, session::Input::PageDone(page)),
             Input::Components(components, changed) => {
                 if let Some(config) = changed_config(&self.config, &components) {
                     self.config = Arc::clone(&config);
-                    self.tell(now, session::Input::Config(config));
+                    self.pass_to_session(now, session::Input::Config(config));
                 }
                 self.engine.set_components(components, &changed);
                 for kind in changed {
-                    self.tell(now, session::Input::Changed(kind));
+                    self.pass_to_session(now, session::Input::Changed(kind));
                 }
             }
             Input::Updated(uri) => {
                 self.engine.forget_reads(uri);
-                self.tell(now, session::Input::Updated(uri));
+                self.pass_to_session(now, session::Input::Updated(uri));
             }
             Input::Lagging(is_lagging) => self.is_lagging = is_lagging,
             Input::CutSubscriptions => {
-                self.tell(now, session::Input::CutSubscriptions(TOO_SLOW));
+                self.pass_to_session(now, session::Input::CutSubscriptions(TOO_SLOW));
             }
             Input::ShutDown => {
                 self.engine.stop_suspended();
-                self.tell(now, session::Input::EndSubscriptions);
+                self.pass_to_session(now, session::Input::EndSubscriptions);
             }
             Input::Tick => {
                 while let Some(it) = self.engine.expire(now) {
-                    it.event.deliver(it.key, |input| self.tell(now, input));
+                    it.event.deliver(it.key, |input| self.pass_to_session(now, input));
                 }
             }
-            Input::EndOfInput => self.tell(now, session::Input::EndOfInput),
+            Input::EndOfInput => self.pass_to_session(now, session::Input::EndOfInput),
             Input::Closed => {
                 self.engine.stop_suspended();
-                self.tell(now, session::Input::Closed);
+                self.pass_to_session(now, session::Input::Closed);
             }
         }
         while let Some(it) = self.engine.next_late() {
-            self.tell(now, session::Input::Done(it.key, it.answer));
+            self.pass_to_session(now, session::Input::Done(it.key, it.answer));
         }
         // A session that has nothing in flight any more need not wait for its deadline to send what it held back, and
         // not every shell looks at the deadline after each message for the log.
         let machine = &self.peer.machine;
         let due = machine.deadline().filter(|_| machine.in_flight() == 0);
-        self.tell(now, session::Input::Tick(due.map_or(now, |it| it.max(now))));
+        self.pass_to_session(now, session::Input::Tick(due.map_or(now, |it| it.max(now))));
     }
 
     pub fn poll(&mut self) -> Option<Output<H>> {
@@ -195,8 +197,8 @@ impl<H: Clone> Service<H> {
         self.in_flight() > MAX_IN_FLIGHT || self.engine.is_full()
     }
 
-    /// Gives the session an input, and writes what it sends.
-    fn tell(&mut self, now: Instant, input: session::Input<'_>) {
+    /// Passes an input to the session and queues the frames that it sends.
+    fn pass_to_session(&mut self, now: Instant, input: session::Input<'_>) {
         let Self { engine, peer, outputs, facts, .. } = self;
         let mut pump = Pump { now, engine, facts: facts.as_ref() };
         peer.handle(&mut pump, 0, input, |sent| {

@@ -157,7 +157,7 @@ impl Guard {
         Some(headers)
     }
 
-    /// Says on an answer which page may read it.
+    /// Adds the CORS headers that let the page read an answer.
     pub(super) fn decorate(&self, head: &Parts, headers: &mut HeaderMap) {
         if matches!(self.cors, CompiledCors::Origins(_)) {
             headers.append(header::VARY, HeaderValue::from_static("Origin"));

@@ -28,7 +28,7 @@ use crate::{
 
 const CHUNK: usize = 64 * 1024;
 
-/// Says on standard error that the server waits for a client, where standard input is a terminal and it would look hung.
+/// Prints on standard error that the server waits for a client, if standard input is a terminal.
 fn print_terminal_hint(server: &str) {
     if !std::io::stdin().is_terminal() {
         return;

@@ -105,7 +105,7 @@ impl ServerSession {
         self.write_log(about, log.level, log.logger.as_deref(), log.data.get());
     }
 
-    /// Tells the session periodically about suppressed messages.
+    /// Notifies the session periodically of suppressed messages.
     pub(super) fn tick(&mut self, now: Instant) {
         if self.logs.due.is_none_or(|it| now < it) {
             return;
@@ -116,7 +116,7 @@ impl ServerSession {
         self.report_suppressed(About::Peer, suppressed, threshold);
     }
 
-    /// Tells a request that asked for log messages about suppressed ones, before its answer.
+    /// Notifies a request that asked for log messages of suppressed ones, before its answer.
     pub(super) fn end_log(&mut self, call: InboundKey) {
         let Some((_, inbound)) = self.pending.get_mut(call) else { return };
         if let LogPolicy::Request(threshold) = inbound.log {
