@@ -44,9 +44,9 @@ pub(crate) fn is_modern(code: i64) -> bool {
 /// A JSON-RPC error code of the protocol.
 ///
 /// ```
-/// use gudgeon::{ToolError, protocol::ErrorCode};
+/// use gudgeon::protocol::ErrorCode;
 ///
-/// let error = ToolError::protocol(ErrorCode::InvalidParams, "there is no shelf 12", None::<()>);
+/// assert_eq!(i64::from(ErrorCode::InvalidParams), -32602);
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(not(feature = "bindings"), non_exhaustive)]
