@@ -50,7 +50,7 @@ impl<H: Clone> Engine<H> {
         }
     }
 
-    /// Ends the next call whose deadline has come. Returns `None` if there is none.
+    /// Ends the next call whose deadline has come. Returns `None` if no deadline has come.
     pub(crate) fn expire(&mut self, now: Instant) -> Option<Delivery> {
         while let Some(id) = self.calls.expired(now) {
             match &self.calls.get(id)?.state {

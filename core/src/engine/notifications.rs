@@ -26,7 +26,7 @@ impl<H: Clone> Engine<H> {
         self.components.listener(bare.as_ref().map_or(name, |it| it.as_str())).is_some()
     }
 
-    /// Runs the handler of a notification. Returns `None` if there is none.
+    /// Runs the handler of a notification. Returns `None` if no handler is registered.
     pub(crate) fn notify(
         &mut self,
         peer: PeerId,

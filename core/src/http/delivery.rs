@@ -185,7 +185,7 @@ impl<H: Clone> Endpoint<H> {
         }
     }
 
-    /// Turns the answer to a POST into a stream, if it is none yet. Returns whether that is possible.
+    /// Turns the answer to a POST into a stream, unless it is one already. Returns whether that is possible.
     pub(super) fn begin_stream(
         &mut self,
         now: Instant,

@@ -63,7 +63,7 @@ pub struct RequestInfo {
     pub client_capabilities: ClientCapabilities,
     /// The `_meta`, a JSON object (Base Protocol, "`_meta`").
     pub meta: Option<Raw>,
-    /// Whether the caller requested progress notifications. Without that, [`Context::progress`] sends nothing.
+    /// `true` if the caller requested progress notifications; otherwise [`Context::progress`] sends nothing.
     pub wants_progress: bool,
 }
 

@@ -76,7 +76,7 @@ impl Tries {
         self.attempt
     }
 
-    /// Goes on to the next attempt. Returns `false` if there is none.
+    /// Advances to the next attempt. Returns `false` if the attempts or the time are used up.
     pub(super) fn next(&mut self) -> bool {
         let is_over = self.end.is_some_and(|it| it <= Instant::now());
         let may_repeat = self.attempt < self.last && !is_over;

@@ -1,6 +1,6 @@
 //! Conversion of a JSON Schema to the schema of a form (Elicitation, "Requested Schema").
 //!
-//! What no form can express is left as it is: [`check_form`](super::check_form) names it and the fix.
+//! Schemas that no form can express are left unchanged; [`check_form`](super::check_form) reports them with the fix.
 
 use std::str::FromStr;
 
