@@ -33,7 +33,7 @@ impl<H: Clone> Engine<H> {
         };
         let (weight, context) = (call.context.weight, call.context.clone());
         let request = HostRequest::FilterVisible { context, components: components.clone() };
-        let continuation = Continuation::Visibility { call, components };
+        let continuation = Continuation::Visibility { call: Box::new(call), components };
         (id, self.ask_host(now, origin, weight, request, continuation))
     }
 

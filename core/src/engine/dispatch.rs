@@ -11,9 +11,9 @@ use super::{
     state::Continuation,
 };
 use crate::{
-    protocol::{Principal, Raw, Request},
+    protocol::{Raw, Request},
     router::{self, Components, Dispatch, RequestScope, Visibility},
-    session::server::{CallContext, HttpFacts},
+    session::server::CallContext,
 };
 
 /// Bytes of a message or reply up to which the driver handles it under its lock, because taking the lock again costs more.
@@ -24,17 +24,18 @@ pub const MAX_UNDER_LOCK: usize = 64 * 1024;
 pub struct DispatchJob<H> {
     components: Arc<Components<H>>,
     request: Request,
-    visibility: Visibility,
-    principal: Option<Arc<Principal>>,
-    http: Option<Arc<HttpFacts>>,
-    checks_headers: bool,
-    cursors: KeyRing,
     raw_params: Option<Raw>,
+    visibility: Visibility,
+    cursors: KeyRing,
+    opening: Box<Opening>,
 }
 
 /// The result of a [`DispatchJob`].
 #[derive(Debug)]
-pub struct Dispatched<H>(pub(super) Dispatch<H>);
+pub struct Dispatched<H> {
+    pub(super) dispatch: Dispatch<H>,
+    pub(super) opening: Box<Opening>,
+}
 
 /// The part of a request that its dispatch does not change.
 #[derive(Debug)]
@@ -51,15 +52,9 @@ pub(super) struct Opening {
 impl<H: Clone> DispatchJob<H> {
     /// Returns the answer to the request, or the handler run that computes it.
     pub fn run(self) -> Dispatched<H> {
-        let scope = RequestScope {
-            visibility: &self.visibility,
-            principal: self.principal.as_deref(),
-            headers: self.http.as_deref().map(|it| &it.headers),
-            checks_headers: self.checks_headers,
-            cursors: &self.cursors,
-            raw_params: self.raw_params.as_ref(),
-        };
-        Dispatched(router::dispatch(&self.components, self.request, scope))
+        let Self { components, request, raw_params, visibility, cursors, opening } = self;
+        let scope = scope(&opening.context, &visibility, &cursors, raw_params.as_ref());
+        Dispatched { dispatch: router::dispatch(&components, request, scope), opening }
     }
 }
 
@@ -74,33 +69,39 @@ impl<H: Clone> Engine<H> {
         visibility: Visibility,
         opening: Opening,
     ) -> CallEvent {
-        let context = &opening.context;
-        if context.weight <= MAX_UNDER_LOCK {
-            let scope = RequestScope {
-                visibility: &visibility,
-                principal: context.principal.as_deref(),
-                headers: context.http.as_deref().map(|it| &it.headers),
-                checks_headers: context.checks_headers,
-                cursors: self.sealing.keys(),
-                raw_params: raw_params.as_ref(),
-            };
+        let weight = opening.context.weight;
+        if weight <= MAX_UNDER_LOCK {
+            let cursors = self.sealing.keys();
+            let scope = scope(&opening.context, &visibility, cursors, raw_params.as_ref());
             let dispatch = router::dispatch(&self.components, request, scope);
             return self.begin_dispatched(now, origin, opening, dispatch);
         }
         let job = DispatchJob {
             components: Arc::clone(&self.components),
             request,
-            visibility,
-            principal: context.principal.clone(),
-            http: context.http.clone(),
-            checks_headers: context.checks_headers,
-            cursors: self.sealing.keys().clone(),
             raw_params,
+            visibility,
+            cursors: self.sealing.keys().clone(),
+            opening: Box::new(opening),
         };
-        let weight = context.weight;
-        let continuation = Continuation::Dispatch(opening);
-        self.await_reply(now, origin, weight, continuation, |ticket| {
+        self.await_reply(now, origin, weight, Continuation::Dispatch, |ticket| {
             Effect::Dispatch(ticket, Box::new(job))
         })
+    }
+}
+
+fn scope<'a>(
+    context: &'a CallContext,
+    visibility: &'a Visibility,
+    cursors: &'a KeyRing,
+    raw_params: Option<&'a Raw>,
+) -> RequestScope<'a> {
+    RequestScope {
+        visibility,
+        principal: context.principal.as_deref(),
+        headers: context.http.as_deref().map(|it| &it.headers),
+        checks_headers: context.checks_headers,
+        cursors,
+        raw_params,
     }
 }

@@ -85,7 +85,7 @@ impl<H: Clone> Engine<H> {
     ) -> CallEvent {
         let ticket = self.calls.issue_ticket(origin.call);
         let deadline = now.checked_add(continuation.time_limit());
-        let state = State::AwaitingHost(ticket, Box::new(continuation));
+        let state = State::AwaitingHost(ticket, continuation);
         self.calls.put(origin, weight, deadline, state);
         self.effects.push_back(effect(ticket));
         CallEvent::Nothing
@@ -113,9 +113,9 @@ impl<H: Clone> Engine<H> {
         let entry = self.calls.remove(id)?;
         let origin = Origin { call: id, peer: entry.peer, key: entry.key };
         let State::AwaitingHost(_, continuation) = entry.state else { return None };
-        let event = match *continuation {
-            Continuation::Dispatch(opening) => {
-                self.begin_dispatched(now, origin, opening, dispatched.0)
+        let event = match continuation {
+            Continuation::Dispatch => {
+                self.begin_dispatched(now, origin, *dispatched.opening, dispatched.dispatch)
             }
             other @ Continuation::Visibility { .. } => {
                 let problem = "the host answered with the dispatch of another request".into();
@@ -147,7 +147,7 @@ impl<H: Clone> Engine<H> {
         let entry = self.calls.remove(id)?;
         let State::AwaitingHost(_, continuation) = entry.state else { return None };
         let origin = Origin { call: id, peer: entry.peer, key: entry.key };
-        let event = self.continue_with(now, origin, *continuation, reply);
+        let event = self.continue_with(now, origin, continuation, reply);
         origin.deliver_some(event)
     }
 
@@ -167,9 +167,9 @@ impl<H: Clone> Engine<H> {
                         Vec::new()
                     }
                 };
-                self.begin_visible(now, origin, call, components.resolved(&answers))
+                self.begin_visible(now, origin, *call, components.resolved(&answers))
             }
-            Continuation::Dispatch(_) => {
+            Continuation::Dispatch => {
                 let problem = match reply {
                     HostReply::Visible(_) => "it was answered as a question of visibility".into(),
                     HostReply::Failed(problem) => problem,
@@ -186,7 +186,7 @@ impl Continuation {
     /// The time limit of the host's reply.
     fn time_limit(&self) -> Duration {
         match self {
-            Self::Visibility { .. } | Self::Dispatch(_) => Duration::from_secs(30),
+            Self::Visibility { .. } | Self::Dispatch => Duration::from_secs(30),
         }
     }
 }

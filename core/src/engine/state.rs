@@ -8,7 +8,6 @@ use std::{
 use super::{
     Run,
     call::Load,
-    dispatch::Opening,
     id::{CallId, RunId, Ticket},
     read_cache::Read,
     request_state::RoundId,
@@ -30,7 +29,7 @@ use crate::{
 #[derive(Debug)]
 pub(super) enum State<H> {
     /// It waits for the host's reply to this request, or for its dispatch outside the lock.
-    AwaitingHost(Ticket, Box<Continuation>),
+    AwaitingHost(Ticket, Continuation),
     /// It gets the answer of another call.
     Joined(Box<Joined<H>>),
     /// Its tool runs as many calls at once as it may.
@@ -47,9 +46,9 @@ pub(super) enum State<H> {
 #[derive(Debug)]
 pub(super) enum Continuation {
     /// The reply says which of these components the caller sees.
-    Visibility { call: session::Call, components: UnresolvedComponents },
+    Visibility { call: Box<session::Call>, components: UnresolvedComponents },
     /// The reply is the dispatch of the request.
-    Dispatch(Opening),
+    Dispatch,
 }
 
 /// A request that gets the answer of another one.
