@@ -3,13 +3,10 @@
 use std::time::Instant;
 
 use super::{
-    Effect, Engine, Run,
-    call_event::CallEvent,
-    concurrency,
+    CallEvent, Effect, Engine, Run,
     dispatch::Opening,
     host::HostRequest,
     id::{CallId, Origin, PeerId},
-    read_cache,
     request_state::{Binding, Opened, Refused},
     state::{Continuation, Queued, ReplayState, Running, Start, State},
 };
@@ -46,7 +43,10 @@ impl<H: Clone> Engine<H> {
         visibility: Visibility,
     ) -> CallEvent {
         let Call { request, mut context, raw_params, .. } = call;
-        let brings_answers = read_cache::brings_answers(&request);
+        let may_share = matches!(
+            &request,
+            Request::ReadResource { inputs: Inputs { responses: None, state: None }, .. }
+        );
         let round = match self.opened(now, &request, context.principal.as_deref()) {
             Ok(Opened { answers, round }) => {
                 context.answers = answers;
@@ -55,7 +55,7 @@ impl<H: Clone> Engine<H> {
             Err(fault) => return CallEvent::Answered(Err(fault)),
         };
         let replayed = can_be_asked(&context).then(|| request.clone());
-        let opening = Opening { context, round, replayed, brings_answers };
+        let opening = Opening { context, round, replayed, may_share };
         self.dispatch(now, origin, request, raw_params, visibility, opening)
     }
 
@@ -67,7 +67,7 @@ impl<H: Clone> Engine<H> {
         opening: Opening,
         dispatch: Dispatch<H>,
     ) -> CallEvent {
-        let Opening { context, round, replayed, brings_answers } = opening;
+        let Opening { context, round, replayed, may_share } = opening;
         let job = match dispatch {
             Dispatch::Answer(answer) => return CallEvent::Answered(answer),
             Dispatch::Listen(filter) => return CallEvent::Listening(filter),
@@ -80,16 +80,16 @@ impl<H: Clone> Engine<H> {
         }
         let replay = replayed.map(|request| Box::new(ReplayState::new(request, &job, &context)));
         let start = Start { job, context, replay, read: None };
-        if brings_answers {
-            self.admit(now, origin, start);
-            return CallEvent::Nothing;
+        if may_share {
+            return self.admit_read(now, origin, start);
         }
-        self.admit_read(now, origin, start)
+        self.admit(now, origin, start);
+        CallEvent::Nothing
     }
 
     /// Starts a handler, or queues it if its tool is at its limit.
     pub(super) fn admit(&mut self, now: Instant, origin: Origin, start: Start<H>) {
-        match concurrency::limit(&start.job.result_builder) {
+        match start.job.result_builder.concurrency() {
             None => self.start(now, origin, start, None),
             Some((tool, limit)) => {
                 if self.lines.enter(&tool, limit, origin.call) {

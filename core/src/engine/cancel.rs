@@ -3,10 +3,8 @@
 use std::time::Instant;
 
 use super::{
-    Effect, Engine,
+    CallEvent, Delivery, Effect, Engine,
     call::Call,
-    call_event::{CallEvent, Delivery},
-    concurrency,
     id::{CallId, Origin, RunId},
     state::{JoinedKind, Queued, Running, State},
 };
@@ -29,7 +27,7 @@ impl<H: Clone> Engine<H> {
             }
             State::Queued(queued) => match *queued {
                 Queued::Start(start) => {
-                    if let Some((tool, _)) = concurrency::limit(&start.job.result_builder) {
+                    if let Some((tool, _)) = start.job.result_builder.concurrency() {
                         self.lines.forget(&tool, id);
                     }
                 }

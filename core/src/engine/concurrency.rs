@@ -3,7 +3,6 @@
 use std::collections::{HashMap, VecDeque};
 
 use super::id::CallId;
-use crate::router::ResultBuilder;
 
 /// The running and the queued calls of each tool with a limit.
 #[derive(Debug, Default)]
@@ -53,15 +52,5 @@ impl Lines {
     /// Returns whether no call runs or waits.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
-    }
-}
-
-/// Returns the tool whose limit a run counts against, and that limit.
-pub(super) fn limit<H>(result_builder: &ResultBuilder<H>) -> Option<(String, usize)> {
-    match result_builder {
-        ResultBuilder::Tool(component) => {
-            component.options.concurrency.map(|limit| (component.tool.name.clone(), limit))
-        }
-        _ => None,
     }
 }

@@ -4,8 +4,7 @@
 use std::{sync::Arc, time::Instant};
 
 use super::{
-    Effect, Engine,
-    call_event::CallEvent,
+    CallEvent, Effect, Engine,
     id::Origin,
     request_state::{KeyRing, RoundId},
     state::Continuation,
@@ -45,8 +44,8 @@ pub(super) struct Opening {
     pub(super) round: Option<RoundId>,
     /// The request as it is replayed when its handler asks the client.
     pub(super) replayed: Option<Request>,
-    /// The request brings answers of the user.
-    pub(super) brings_answers: bool,
+    /// `true` for reads whose result may be shared with others: the request contains no answers of the user.
+    pub(super) may_share: bool,
 }
 
 impl<H: Clone> DispatchJob<H> {

@@ -3,9 +3,7 @@
 use std::time::Instant;
 
 use super::{
-    Effect, Engine, LateAnswer,
-    call_event::{CallEvent, Delivery},
-    concurrency,
+    CallEvent, Delivery, Effect, Engine, LateAnswer,
     id::{CallId, Origin, RunId},
     returned_questions::may_return_questions,
     state::{Finished, Queued, Running, State, Wait},
@@ -118,7 +116,7 @@ impl<H: Clone> Engine<H> {
 
     /// Removes a suspended handler that has its answers from the queue of its tool.
     pub(super) fn leave_line(&mut self, call: CallId, running: &Running<H>) {
-        if let Some((tool, _)) = concurrency::limit(&running.result_builder) {
+        if let Some((tool, _)) = running.result_builder.concurrency() {
             self.lines.forget(&tool, call);
         }
     }
@@ -131,7 +129,9 @@ impl<H: Clone> Engine<H> {
         running: &mut Running<H>,
         answer: &Result<Response, Fault>,
     ) {
-        self.keep_read(now, call, running, answer);
+        if let Some(read) = running.read.take() {
+            self.keep_read(now, call, *read, answer);
+        }
         if let Some(round) = running.replay.as_mut().and_then(|it| it.round.take()) {
             self.rounds.forget(round);
         }

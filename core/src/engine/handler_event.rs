@@ -3,8 +3,7 @@
 use std::time::Instant;
 
 use super::{
-    Engine,
-    call_event::{CallEvent, Delivery},
+    CallEvent, Delivery, Engine,
     id::{CallId, RunId},
     state::{Finished, State},
 };

@@ -7,8 +7,7 @@
 use std::time::{Duration, Instant};
 
 use super::{
-    Effect, Engine,
-    call_event::{CallEvent, Delivery},
+    CallEvent, Delivery, Effect, Engine,
     dispatch::Dispatched,
     id::{CallId, Origin, Ticket},
     state::{Continuation, State},

@@ -4,7 +4,6 @@
 
 mod begin;
 mod call;
-mod call_event;
 mod cancel;
 mod concurrency;
 mod cursors;
@@ -32,12 +31,9 @@ use std::{
 };
 
 pub use self::call::Load;
+pub(crate) use self::peer::{OutgoingFrame, PeerLoad, PeerSession, Pump};
 use self::{
     call::CallTable, concurrency::Lines, read_cache::ReadCache, rounds::Rounds, sealing::Sealing,
-};
-pub(crate) use self::{
-    call_event::{CallEvent, Delivery},
-    peer::{OutgoingFrame, PeerLoad, PeerSession, Pump},
 };
 pub use self::{
     dispatch::{DispatchJob, Dispatched, MAX_UNDER_LOCK},
@@ -48,6 +44,7 @@ pub use self::{
     service::{Input, Output, Service},
     test_mode::TestMode,
 };
+pub(crate) use crate::session::server::CallEvent;
 use crate::{
     error::Fault,
     protocol::{Implementation, Method, Question, Raw, Response, json},
@@ -66,6 +63,15 @@ pub(crate) const TOO_SLOW: &str =
 pub(crate) const MAX_IN_FLIGHT_BYTES: usize = 64 * 1024 * 1024;
 /// Running handlers of notifications at which reading should pause.
 pub(crate) const MAX_NOTIFICATIONS: usize = 1_000;
+
+/// An event of a call, for the session of its peer.
+#[derive(Debug)]
+pub(crate) struct Delivery {
+    pub(crate) call: CallId,
+    pub(crate) peer: PeerId,
+    pub(crate) key: InboundKey,
+    pub(crate) event: CallEvent,
+}
 
 /// Work for the shell, beside writing frames.
 #[derive(Debug)]

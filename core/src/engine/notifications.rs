@@ -3,8 +3,7 @@
 use std::time::Instant;
 
 use super::{
-    Effect, Engine, Run,
-    call_event::{CallEvent, Delivery},
+    CallEvent, Delivery, Effect, Engine, Run,
     id::{CallId, Origin, PeerId, RunId},
     state::{Notified, State},
 };

@@ -9,14 +9,15 @@ use rustc_hash::FxHashMap;
 
 use super::{
     Effect, Engine,
-    call_event::CallEvent,
     id::{CallId, PeerId},
 };
 use crate::{
     protocol::{MethodName, Principal, Raw},
     session::{
         InboundKey,
-        server::{self as session, About, CallContext, HttpFacts, Output, ServerSession},
+        server::{
+            self as session, About, CallContext, CallEvent, HttpFacts, Output, ServerSession,
+        },
     },
 };
 
@@ -132,8 +133,8 @@ impl PeerSession {
         mut send: impl FnMut(OutgoingFrame),
     ) {
         let done = match &input {
-            session::Input::Done(key, _) => self.forget(*key),
-            session::Input::Heard(key) => {
+            session::Input::Call(key, CallEvent::Answered(_)) => self.forget(*key),
+            session::Input::Call(key, CallEvent::NotificationDone) => {
                 self.forget_notification(*key);
                 None
             }
@@ -241,7 +242,7 @@ impl PeerSession {
             self.requests.insert(key, Place { call: id, stream, weight });
             self.bytes += weight;
         }
-        event.deliver(key, |it| self.machine.handle(it));
+        self.machine.handle(session::Input::Call(key, event));
     }
 
     fn notify<H: Clone>(
@@ -253,20 +254,19 @@ impl PeerSession {
         context: CallContext,
     ) {
         let weight = context.weight;
-        match pump.engine.notify(self.id, key, method, params, context) {
-            Some(call) => {
-                self.notifications.insert(key, Place { call, stream: 0, weight });
-                self.bytes += weight;
-            }
-            None => self.machine.handle(session::Input::Heard(key)),
-        }
+        let Some(call) = pump.engine.notify(self.id, key, method, params, context) else {
+            let done = session::Input::Call(key, CallEvent::NotificationDone);
+            return self.machine.handle(done);
+        };
+        self.notifications.insert(key, Place { call, stream: 0, weight });
+        self.bytes += weight;
     }
 
     fn apply(&mut self, key: InboundKey, event: CallEvent) {
         if matches!(event, CallEvent::Answered(_)) {
             self.forget(key);
         }
-        event.deliver(key, |it| self.machine.handle(it));
+        self.machine.handle(session::Input::Call(key, event));
     }
 
     fn forget(&mut self, key: InboundKey) -> Option<Place> {

@@ -4,8 +4,7 @@
 use std::time::Instant;
 
 use super::{
-    Effect, Engine, LateAnswer,
-    call_event::CallEvent,
+    CallEvent, Effect, Engine, LateAnswer,
     id::{CallId, Origin, RunId},
     state::{ReplayState, State},
 };

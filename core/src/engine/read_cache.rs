@@ -8,14 +8,13 @@ use std::{
 };
 
 use super::{
-    Engine,
-    call_event::CallEvent,
+    CallEvent, Engine,
     id::{CallId, Origin},
     state::{Joined, JoinedKind, Running, Start, State},
 };
 use crate::{
     error::Fault,
-    protocol::{Inputs, Principal, Request, Response},
+    protocol::{Principal, Response},
     router::ResultBuilder,
 };
 
@@ -121,10 +120,9 @@ impl<H: Clone> Engine<H> {
         &mut self,
         now: Instant,
         call: CallId,
-        running: &mut Running<H>,
+        read: Read,
         answer: &Result<Response, Fault>,
     ) {
-        let Some(read) = running.read.take() else { return };
         if self.read_cache.end(&read.key, call)
             && let (Ok(response), Some(end)) = (answer, now.checked_add(read.keep))
         {
@@ -214,14 +212,6 @@ impl ReadCache {
             self.bytes -= entry.bytes;
         }
     }
-}
-
-/// Returns whether a request contains answers of the user, whose result must not be shared.
-pub(crate) fn brings_answers(request: &Request) -> bool {
-    let Request::ReadResource { inputs: Inputs { responses, state }, .. } = request else {
-        return false;
-    };
-    responses.is_some() || state.is_some()
 }
 
 /// Returns the key and the time under which a result is cached.

@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use super::{
-    Effect, Engine, concurrency,
+    Effect, Engine,
     id::{CallId, Origin},
     state::{Queued, Requests, Rerun, State, Suspended, Wait},
 };
@@ -83,7 +83,7 @@ impl<H: Clone> Engine<H> {
         let Some(entry) = self.calls.remove(call) else { return };
         let (origin, weight) = (Origin { call, peer: entry.peer, key: entry.key }, entry.weight);
         let State::Suspended(suspended) = entry.state else { return };
-        let Some((tool, limit)) = concurrency::limit(&suspended.running.result_builder) else {
+        let Some((tool, limit)) = suspended.running.result_builder.concurrency() else {
             return self.go_on(now, origin, weight, *suspended, None);
         };
         if self.lines.enter(&tool, limit, call) {

@@ -4,8 +4,7 @@
 use std::{collections::HashMap, time::Instant};
 
 use super::{
-    Engine, Run,
-    call_event::{CallEvent, Delivery},
+    CallEvent, Delivery, Engine, Run,
     id::{CallId, Origin},
     questions::{ASKS_ELSEWHERE, journal, nobody_to_ask},
     state::{ReplayState, Requests, Rerun, Running, State, Suspended, Wait},

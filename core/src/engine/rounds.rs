@@ -10,9 +10,7 @@ use std::{
 };
 
 use super::{
-    Effect, Engine,
-    call_event::CallEvent,
-    concurrency,
+    CallEvent, Effect, Engine,
     id::{CallId, Origin, RunId},
     questions::{journal, nobody_to_ask},
     request_state::{Binding, Refused, RoundId, Sealed},
@@ -149,7 +147,7 @@ impl<H: Clone> Engine<H> {
         suspended: Suspended<H>,
         context: CallContext,
     ) {
-        match concurrency::limit(&suspended.running.result_builder) {
+        match suspended.running.result_builder.concurrency() {
             None => self.resume(now, origin, weight, suspended, context, None),
             Some((tool, limit)) => {
                 if self.lines.enter(&tool, limit, origin.call) {

@@ -11,7 +11,9 @@ use super::{
 use crate::{
     protocol::Frame,
     router::{Components, ResultBuilder},
-    session::server::{self as session, HttpFacts, ListKind, ServerSession, SessionConfig},
+    session::server::{
+        self as session, CallEvent, HttpFacts, ListKind, ServerSession, SessionConfig,
+    },
 };
 
 /// Unanswered requests at which reading should pause.
@@ -104,17 +106,17 @@ impl<H: Clone> Service<H> {
             }
             Input::Handler(run, event) => {
                 if let Some(it) = self.engine.handle_event(now, self.is_lagging, run, event) {
-                    it.event.deliver(it.key, |input| self.pass_to_session(now, input));
+                    self.pass_to_session(now, session::Input::Call(it.key, it.event));
                 }
             }
             Input::Host(ticket, reply) => {
                 if let Some(it) = self.engine.handle_host(now, ticket, reply) {
-                    it.event.deliver(it.key, |input| self.pass_to_session(now, input));
+                    self.pass_to_session(now, session::Input::Call(it.key, it.event));
                 }
             }
             Input::Dispatched(ticket, dispatched) => {
                 if let Some(it) = self.engine.handle_dispatched(now, ticket, dispatched) {
-                    it.event.deliver(it.key, |input| self.pass_to_session(now, input));
+                    self.pass_to_session(now, session::Input::Call(it.key, it.event));
                 }
             }
             Input::PageDone(page) => self.pass_to_session(now, session::Input::PageDone(page)),
@@ -142,7 +144,7 @@ impl<H: Clone> Service<H> {
             }
             Input::Tick => {
                 while let Some(it) = self.engine.expire(now) {
-                    it.event.deliver(it.key, |input| self.pass_to_session(now, input));
+                    self.pass_to_session(now, session::Input::Call(it.key, it.event));
                 }
             }
             Input::EndOfInput => self.pass_to_session(now, session::Input::EndOfInput),
@@ -152,13 +154,17 @@ impl<H: Clone> Service<H> {
             }
         }
         while let Some(it) = self.engine.next_late() {
-            self.pass_to_session(now, session::Input::Done(it.key, it.answer));
+            self.pass_to_session(now, session::Input::Call(it.key, CallEvent::Answered(it.answer)));
         }
         // A session that has nothing in flight any more need not wait for its deadline to send what it held back, and
         // not every shell looks at the deadline after each message for the log.
-        let machine = &self.peer.machine;
-        let due = machine.deadline().filter(|_| machine.in_flight() == 0);
-        self.pass_to_session(now, session::Input::Tick(due.map_or(now, |it| it.max(now))));
+        if let Some(due) = self.peer.machine.deadline() {
+            let is_idle = self.peer.machine.in_flight() == 0;
+            self.pass_to_session(
+                now,
+                session::Input::Tick(if is_idle { due.max(now) } else { now }),
+            );
+        }
     }
 
     pub fn poll(&mut self) -> Option<Output<H>> {

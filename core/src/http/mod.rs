@@ -270,7 +270,11 @@ impl<H: Clone> Endpoint<H> {
             EndpointInput::Closed => self.close(now),
         }
         while let Some(it) = self.engine.next_late() {
-            self.pass_to_peer(now, it.peer, session::Input::Done(it.key, it.answer));
+            self.pass_to_peer(
+                now,
+                it.peer,
+                session::Input::Call(it.key, CallEvent::Answered(it.answer)),
+            );
         }
         self.plan_sweep(now);
     }
@@ -333,7 +337,7 @@ impl<H: Clone> Endpoint<H> {
             }
             return;
         }
-        event.deliver(key, |input| self.pass_to_peer(now, peer, input));
+        self.pass_to_peer(now, peer, session::Input::Call(key, event));
     }
 
     /// Errors if the peer can't be asked while this request is pending.

@@ -146,6 +146,12 @@ impl<H> ResultBuilder<H> {
         }
     }
 
+    /// Returns the tool whose concurrency limit a run counts against, and that limit.
+    pub(crate) fn concurrency(&self) -> Option<(String, usize)> {
+        let Self::Tool(component) = self else { return None };
+        component.options.concurrency.map(|limit| (component.tool.name.clone(), limit))
+    }
+
     /// Returns `true` if a handler computes the answer, and `false` if only middleware runs around the core's answer.
     pub(crate) fn runs_handler(&self) -> bool {
         match self {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{About, Answer, Output, Sent, ServerSession, modern};
+use super::{Answer, ServerSession, modern};
 use crate::{
     error::{Fault, FaultKind},
     framing::DEFAULT_LINE_LIMIT,
@@ -74,35 +74,7 @@ impl ServerSession {
                 Err(malformed) => self.refuse_malformed(malformed, slot),
             }
         }
-        self.fill(None, batch, None);
-    }
-
-    /// Returns the frame to send; queues the reply if its batch is incomplete. A reply of `None` means that there will
-    /// be none.
-    pub(super) fn settle(
-        &mut self,
-        call: Option<InboundKey>,
-        slot: Option<Slot>,
-        answer: Option<Answer>,
-    ) {
-        match slot {
-            Some(slot) => {
-                self.fill(call, slot.batch, Some((slot.index, answer.map(|it| it.frame))));
-            }
-            None => self.close_frame(call, answer),
-        }
-    }
-
-    /// Marks all messages of a frame as read. Returns the replies if all are available.
-    fn close_frame(&mut self, call: Option<InboundKey>, reply: Option<Answer>) {
-        match (reply, call) {
-            (Some(Answer { frame, error }), call) => {
-                let about = About::Reply(call);
-                self.outputs.push_back(Output::Send(Sent { error, ..Sent::new(frame, about) }));
-            }
-            (None, Some(call)) => self.outputs.push_back(Output::Silent(call)),
-            (None, None) => (),
-        }
+        self.count_down(None, batch);
     }
 
     fn check_batch(&self, members: &[Result<Message<'_>, Malformed>]) -> Result<(), Fault> {
@@ -135,18 +107,18 @@ impl ServerSession {
         }
     }
 
-    fn fill(
-        &mut self,
-        call: Option<InboundKey>,
-        number: u64,
-        reply: Option<(usize, Option<Vec<u8>>)>,
-    ) {
+    /// Queues a reply; `None` means that there will be none. The last one completes the batch.
+    pub(super) fn fill(&mut self, call: Option<InboundKey>, slot: Slot, reply: Option<Vec<u8>>) {
+        if let Some(batch) = self.batches.open.get_mut(&slot.batch) {
+            self.batches.bytes += reply.as_ref().map_or(0, Vec::len);
+            batch.replies[slot.index] = reply;
+        }
+        self.count_down(call, slot.batch);
+    }
+
+    fn count_down(&mut self, call: Option<InboundKey>, number: u64) {
         let Some(batch) = self.batches.open.get_mut(&number) else { return };
         batch.waiting -= 1;
-        if let Some((index, frame)) = reply {
-            self.batches.bytes += frame.as_ref().map_or(0, Vec::len);
-            batch.replies[index] = frame;
-        }
         if batch.waiting > 0 {
             return;
         }

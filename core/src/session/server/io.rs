@@ -36,16 +36,8 @@ pub enum Input<'a> {
     Parsed(Frame<'a>),
     /// A frame longer than the limit, in bytes, was discarded.
     TooLong { limit: usize },
-    /// A call handed out by [`Output::Call`] has finished.
-    Done(InboundKey, Result<Response, Fault>),
-    /// Progress of a call's handler.
-    Progress(InboundKey, Progress),
-    /// A log message of a handler. It is delayed if `is_lagging`, that is, while the peer does not read.
-    Log { now: Instant, call: InboundKey, log: Log, is_lagging: bool },
-    /// The client of [`Output::Call`] is subscribed from now on, with the accepted part of its filter.
-    Listening(InboundKey, SubscriptionFilter),
-    /// A handler's question to the client; `params` are in the newest vocabulary.
-    Ask { call: InboundKey, ask: AskId, method: Method, params: Raw },
+    /// An event of a request from [`Output::Call`], or of a notification from [`Output::Notified`].
+    Call(InboundKey, CallEvent),
     /// A page that a user was asked to visit is completed.
     PageDone(&'a str),
     /// A list of the server has changed.
@@ -58,8 +50,6 @@ pub enum Input<'a> {
     EndSubscriptions,
     /// Subscriptions are cancelled with this reason, for example because the peer does not read.
     CutSubscriptions(&'a str),
-    /// The handler of the notification with this number, from [`Output::Notified`], has finished or does not exist.
-    Heard(InboundKey),
     /// The time of the deadline has come.
     Tick(Instant),
     /// The session was idle for too long; see [`ServerSession::may_expire`](super::ServerSession::may_expire).
@@ -70,12 +60,34 @@ pub enum Input<'a> {
     Closed,
 }
 
+/// An event of a request or notification in progress.
+#[derive(Debug)]
+pub enum CallEvent {
+    /// The request is answered.
+    Answered(Result<Response, Fault>),
+    /// The client is subscribed from now on, with the accepted part of its filter.
+    Listening(SubscriptionFilter),
+    /// A handler's questions to the client; the params are in the newest vocabulary.
+    Asks(Vec<(AskId, Method, Raw)>),
+    Progress(Progress),
+    /// A log message of a handler. It is delayed if `is_lagging`, that is, while the peer does not read.
+    Log {
+        now: Instant,
+        log: Log,
+        is_lagging: bool,
+    },
+    /// The notification's handler has finished or does not exist.
+    NotificationDone,
+    /// No event for the session.
+    Nothing,
+}
+
 /// An output of the session.
 #[derive(Debug)]
 pub enum Output {
     /// A frame to write.
     Send(Sent),
-    /// A request to answer with [`Input::Done`].
+    /// A request to answer with [`CallEvent::Answered`].
     Call(Call),
     /// The peer cancelled this call.
     Cancel(InboundKey),

@@ -30,18 +30,18 @@ pub(super) struct LogFlow {
     /// The time at which the allowance was last increased.
     since: Option<Instant>,
     /// The suppressed messages of the session.
-    suppressed: Suppressed,
+    suppressed: Option<Suppressed>,
     /// The time at which the session is told about them.
-    due: Option<Instant>,
+    pub(super) due: Option<Instant>,
 }
 
 /// Suppressed messages: their number and highest level.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Suppressed(u64, Option<LoggingLevel>);
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Suppressed(u64, LoggingLevel);
 
 impl Default for LogFlow {
     fn default() -> Self {
-        Self { left: BURST, since: None, suppressed: Suppressed::default(), due: None }
+        Self { left: BURST, since: None, suppressed: None, due: None }
     }
 }
 
@@ -65,17 +65,13 @@ impl LogFlow {
 }
 
 impl Suppressed {
-    fn add(&mut self, level: LoggingLevel) {
-        *self = Self(self.0 + 1, self.1.max(Some(level)));
+    /// Returns these messages and one more.
+    fn and(before: Option<Self>, level: LoggingLevel) -> Self {
+        before.map_or(Self(1, level), |Self(count, highest)| Self(count + 1, highest.max(level)))
     }
 }
 
 impl ServerSession {
-    /// Returns the time when [`Input::Tick`](super::Input) is due.
-    pub fn deadline(&self) -> Option<Instant> {
-        self.logs.due
-    }
-
     /// Sends or suppresses a log message. `call` is the number of a request or of a notification handler. With
     /// `is_lagging`, while the peer does not read, the message is suppressed.
     pub(super) fn send_log(&mut self, now: Instant, call: InboundKey, log: &Log, is_lagging: bool) {
@@ -95,9 +91,9 @@ impl ServerSession {
             if let (LogPolicy::Request(_), Some((_, inbound))) =
                 (policy, self.pending.get_mut(call))
             {
-                inbound.suppressed.add(log.level);
+                inbound.suppressed = Some(Suppressed::and(inbound.suppressed, log.level));
             } else {
-                self.logs.suppressed.add(log.level);
+                self.logs.suppressed = Some(Suppressed::and(self.logs.suppressed, log.level));
                 self.logs.due.get_or_insert(now + GATHER);
             }
             return;
@@ -111,27 +107,20 @@ impl ServerSession {
             return;
         }
         self.logs.due = None;
-        let suppressed = std::mem::take(&mut self.logs.suppressed);
         let threshold = self.handshake.level();
-        self.report_suppressed(About::Peer, suppressed, threshold);
-    }
-
-    /// Notifies a request that asked for log messages of suppressed ones, before its answer.
-    pub(super) fn end_log(&mut self, call: InboundKey) {
-        let Some((_, inbound)) = self.pending.get_mut(call) else { return };
-        if let LogPolicy::Request(threshold) = inbound.log {
-            let suppressed = std::mem::take(&mut inbound.suppressed);
-            self.report_suppressed(About::Call(call), suppressed, threshold);
+        if let Some(suppressed) = self.logs.suppressed.take() {
+            self.report_suppressed(About::Peer, suppressed, threshold);
         }
     }
 
-    fn report_suppressed(
+    /// Notifies a client of suppressed messages: that of a request before its answer, that of a session periodically.
+    pub(super) fn report_suppressed(
         &mut self,
         about: About,
         suppressed: Suppressed,
         threshold: Option<LoggingLevel>,
     ) {
-        let Suppressed(count, Some(level)) = suppressed else { return };
+        let Suppressed(count, level) = suppressed;
         if threshold.is_some_and(|it| level >= it) {
             let rate = 1_000 / PERIOD.as_millis();
             let text = format!(

@@ -20,6 +20,7 @@ mod subscriptions;
 use std::{
     collections::{HashSet, VecDeque},
     sync::Arc,
+    time::Instant,
 };
 
 use self::{
@@ -32,7 +33,7 @@ use self::{
 };
 pub use self::{
     call::{Call, CallContext, ClientIdentity, HttpFacts, ListKind, Progress},
-    io::{About, Input, Output, Sent, SessionConfig},
+    io::{About, CallEvent, Input, Output, Sent, SessionConfig},
     logging::Log,
     questions::{disconnected, handler_finished},
 };
@@ -121,18 +122,13 @@ impl ServerSession {
                 let fault = Fault::new(FaultKind::TooLarge, message);
                 self.refuse(None, None, None, fault);
             }
-            Input::Done(call, outcome) => self.handle_done(call, outcome),
-            Input::Progress(call, progress) => self.send_progress(call, progress),
-            Input::Log { now, call, log, is_lagging } => self.send_log(now, call, &log, is_lagging),
-            Input::Ask { call, ask, method, params } => self.ask(call, ask, method, params),
+            Input::Call(call, event) => self.handle_event(call, event),
             Input::PageDone(page) => self.notify_page_done(page),
-            Input::Listening(call, filter) => self.start_listening(call, filter),
             Input::Changed(kind) => self.send_changed(kind),
             Input::Updated(uri) => self.send_updated(uri),
             Input::Config(config) => self.config = config,
             Input::EndSubscriptions => self.end_subscriptions(),
             Input::CutSubscriptions(reason) => self.cut_subscriptions(reason),
-            Input::Heard(call) => self.end_listener(call),
             Input::Tick(now) => self.tick(now),
             Input::Expired => self.handshake.expire(),
             Input::EndOfInput => {
@@ -149,8 +145,29 @@ impl ServerSession {
         }
     }
 
+    fn handle_event(&mut self, call: InboundKey, event: CallEvent) {
+        match event {
+            CallEvent::Answered(outcome) => self.handle_done(call, outcome),
+            CallEvent::Listening(filter) => self.start_listening(call, filter),
+            CallEvent::Asks(asks) => {
+                for (ask, method, params) in asks {
+                    self.ask(call, ask, method, params);
+                }
+            }
+            CallEvent::Progress(progress) => self.send_progress(call, progress),
+            CallEvent::Log { now, log, is_lagging } => self.send_log(now, call, &log, is_lagging),
+            CallEvent::NotificationDone => self.end_listener(call),
+            CallEvent::Nothing => (),
+        }
+    }
+
     pub fn poll(&mut self) -> Option<Output> {
         self.outputs.pop_front()
+    }
+
+    /// Returns the time when [`Input::Tick`] is due.
+    pub fn deadline(&self) -> Option<Instant> {
+        self.logs.due
     }
 
     /// Returns the number of unanswered requests; a shell stops reading when there are too many.

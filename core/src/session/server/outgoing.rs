@@ -21,6 +21,33 @@ impl ServerSession {
         self.settle(None, slot, Some(answer));
     }
 
+    /// Sends a reply, or queues it until its batch is complete. `None` means that there will be no reply.
+    pub(super) fn settle(
+        &mut self,
+        call: Option<InboundKey>,
+        slot: Option<Slot>,
+        answer: Option<Answer>,
+    ) {
+        match slot {
+            Some(slot) => {
+                self.fill(call, slot, answer.map(|it| it.frame));
+            }
+            None => self.close_frame(call, answer),
+        }
+    }
+
+    /// Sends the reply to a whole frame.
+    pub(super) fn close_frame(&mut self, call: Option<InboundKey>, reply: Option<Answer>) {
+        match (reply, call) {
+            (Some(Answer { frame, error }), call) => {
+                let about = About::Reply(call);
+                self.outputs.push_back(Output::Send(Sent { error, ..Sent::new(frame, about) }));
+            }
+            (None, Some(call)) => self.outputs.push_back(Output::Silent(call)),
+            (None, None) => (),
+        }
+    }
+
     pub(super) fn result(&self, wire: &'static Wire, id: &Id, response: &Response) -> Answer {
         let frame = wire::result_frame(wire, id, response, &self.config.server_info);
         Answer { frame, error: None }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::{
-    Call, CallContext, ClientIdentity, Handshake, Output, ServerSession, batch::Slot,
-    logging::Suppressed, modern, subscriptions::Intent,
+    About, Call, CallContext, ClientIdentity, Handshake, Output, ServerSession, batch::Slot,
+    logging::Suppressed, modern,
 };
 use crate::{
     error::Fault,
@@ -33,12 +33,20 @@ pub(super) struct Inbound {
     /// `true` if a decreasing progress was logged.
     pub(super) has_stepped_back: bool,
     pub(super) log: LogPolicy,
-    pub(super) suppressed: Suppressed,
+    pub(super) suppressed: Option<Suppressed>,
     pub(super) slot: Option<Slot>,
     /// The negotiated version, for the result of `initialize` in a dialect.
     pub(super) version: Option<String>,
     /// The change to the session if the request succeeds.
-    pub(super) intent: Option<Intent>,
+    pub(super) change: Option<SessionChange>,
+}
+
+/// A change to a legacy session, made when its request succeeds.
+#[derive(Debug)]
+pub(super) enum SessionChange {
+    Level(LoggingLevel),
+    Subscribe(String),
+    Unsubscribe(String),
 }
 
 /// The log messages that a call may send.
@@ -170,7 +178,12 @@ impl ServerSession {
         slot: Option<Slot>,
     ) {
         let Admitted { wire, client, log, progress_token, meta } = admitted;
-        let intent = Intent::of(&request);
+        let change = match &request {
+            Request::SetLevel { level } => Some(SessionChange::Level(*level)),
+            Request::Subscribe { uri } => Some(SessionChange::Subscribe(uri.clone())),
+            Request::Unsubscribe { uri } => Some(SessionChange::Unsubscribe(uri.clone())),
+            _ => None,
+        };
         self.spoken = wire;
         let inbound = Inbound {
             method: request.method(),
@@ -180,13 +193,13 @@ impl ServerSession {
             progress: None,
             has_stepped_back: false,
             log,
-            suppressed: Suppressed::default(),
+            suppressed: None,
             slot,
             version: match (&request, wire.dialect) {
                 (Request::Initialize(it), Some(_)) => Some(it.protocol_version.clone()),
                 _ => None,
             },
-            intent,
+            change,
         };
         let raw_params = match (raw_params, request.inputs()) {
             (Some(params), None) => {
@@ -209,19 +222,27 @@ impl ServerSession {
     }
 
     pub(super) fn handle_done(&mut self, call: InboundKey, outcome: Result<Response, Fault>) {
-        self.end_log(call);
         // The peer may have cancelled the call while its handler ran.
+        let Some((_, inbound)) = self.pending.get_mut(call) else { return };
+        if let (Some(suppressed), LogPolicy::Request(threshold)) = (inbound.suppressed, inbound.log)
+        {
+            self.report_suppressed(About::Call(call), suppressed, threshold);
+        }
         let Some((id, mut inbound)) = self.pending.complete(call) else { return };
         if let Ok(Response::Description(server)) = &outcome {
             self.note_lists(&inbound.method, &server.capabilities);
         }
         let outcome = outcome.map(|it| inbound.introduce(it));
-        self.subscriptions.forget(call);
-        self.withdraw(call);
+        if inbound.method == MethodName::Standard(Method::Listen) {
+            self.subscriptions.forget(call);
+        }
+        if self.asked.is_some() {
+            self.withdraw(call);
+        }
         if outcome.is_err() && inbound.method == MethodName::Standard(Method::Initialize) {
             self.handshake = Handshake::Awaiting;
         }
-        let answer = match outcome.and_then(|it| self.intend(inbound.intent, it)) {
+        let answer = match outcome.and_then(|it| self.apply(inbound.change).map(|()| it)) {
             Ok(response) => self.result(inbound.wire, &id, &response),
             Err(fault) => {
                 self.note_pages(call, inbound.wire, &fault);
@@ -234,6 +255,16 @@ impl ServerSession {
             Err(fault) => self.failure(inbound.wire, Some(&id), Some(&inbound.method), fault),
         };
         self.settle(Some(call), inbound.slot, Some(answer));
+    }
+
+    fn apply(&mut self, change: Option<SessionChange>) -> Result<(), Fault> {
+        match change {
+            Some(SessionChange::Subscribe(uri)) => self.subscriptions.subscribe(uri)?,
+            Some(SessionChange::Unsubscribe(uri)) => self.subscriptions.unsubscribe(&uri),
+            Some(SessionChange::Level(level)) => self.handshake.set_level(level),
+            None => (),
+        }
+        Ok(())
     }
 }
 

@@ -6,10 +6,7 @@ use super::{About, ServerSession};
 use crate::{
     error::Fault,
     framing::DEFAULT_LINE_LIMIT,
-    protocol::{
-        Id, LoggingLevel, Method, Raw, Request, Response, SubscriptionFilter, json::ObjectWriter,
-        meta,
-    },
+    protocol::{Id, Method, Raw, Response, SubscriptionFilter, json::ObjectWriter, meta},
     session::InboundKey,
 };
 
@@ -31,31 +28,13 @@ pub(super) struct Subscriptions {
     listening: Vec<(InboundKey, SubscriptionFilter)>,
 }
 
-/// The change to a session when a legacy request succeeds.
-#[derive(Debug)]
-pub(super) enum Intent {
-    Level(LoggingLevel),
-    Subscribe(String),
-    Unsubscribe(String),
-}
-
-impl Intent {
-    pub(super) fn of(request: &Request) -> Option<Self> {
-        match request {
-            Request::SetLevel { level } => Some(Self::Level(*level)),
-            Request::Subscribe { uri } => Some(Self::Subscribe(uri.clone())),
-            Request::Unsubscribe { uri } => Some(Self::Unsubscribe(uri.clone())),
-            _ => None,
-        }
-    }
-}
-
 impl Subscriptions {
+    /// Ends the subscription of a `subscriptions/listen`.
     pub(super) fn forget(&mut self, call: InboundKey) {
         self.listening.retain(|(it, _)| *it != call);
     }
 
-    fn subscribe(&mut self, uri: String) -> Result<(), Fault> {
+    pub(super) fn subscribe(&mut self, uri: String) -> Result<(), Fault> {
         if self.uris.contains(&uri) {
             return Ok(());
         }
@@ -70,7 +49,7 @@ impl Subscriptions {
         Ok(())
     }
 
-    fn unsubscribe(&mut self, uri: &str) {
+    pub(super) fn unsubscribe(&mut self, uri: &str) {
         if self.uris.remove(uri) {
             self.bytes -= uri.len();
         }
@@ -105,20 +84,6 @@ impl ServerSession {
     /// Returns the number of open `subscriptions/listen`.
     pub fn listening(&self) -> usize {
         self.subscriptions.listening.len()
-    }
-
-    pub(super) fn intend(
-        &mut self,
-        intent: Option<Intent>,
-        response: Response,
-    ) -> Result<Response, Fault> {
-        match intent {
-            Some(Intent::Subscribe(uri)) => self.subscriptions.subscribe(uri)?,
-            Some(Intent::Unsubscribe(uri)) => self.subscriptions.unsubscribe(&uri),
-            Some(Intent::Level(level)) => self.handshake.set_level(level),
-            None => (),
-        }
-        Ok(response)
     }
 
     /// The acknowledgment must be the first message of a subscription (Subscriptions, "Acknowledgment").
