@@ -68,14 +68,18 @@ export declare class NativeLogs {
   static take(): string | null
 }
 
-export declare class NativeMiddlewareParams {
+export declare class NativeMiddleware {
   /**
    * Returns the params of a request with this input of its handler; both are JSON. `key` is the name, URI or template
    * under which the server has the handler, and `argument` that of a completion.
    */
-  static of(kind: string, key: string, argument: string, input: string): string
+  static params(kind: string, key: string, argument: string, input: string): string
   /** Returns the handler's input for params that middleware changed; both are JSON. Null if it stays what it was. */
   static input(kind: string, params: string): string | null
+  /** Returns the error of middleware that changed the params of a request which runs no handler. */
+  static paramsChanged(method: string): string
+  /** Returns the error of middleware that returned nothing in place of a result. */
+  static nothingReturned(method: string): string
 }
 
 export declare class NativeMounted {

@@ -12,7 +12,7 @@ mod handler;
 mod limits;
 mod listening;
 mod logs;
-mod middleware_params;
+mod middleware;
 mod mounted;
 mod options;
 mod questions;

@@ -27,7 +27,7 @@ mod handler_binding;
 mod limits;
 mod listening;
 mod logs;
-mod middleware_params;
+mod middleware;
 mod options;
 mod response_queue;
 mod results;
@@ -66,7 +66,10 @@ mod _native {
         handler::Registered,
         limits::{RateLimit, ResponseLimit},
         logs::flush_logs,
-        middleware_params::{middleware_input, middleware_params},
+        middleware::{
+            middleware_input, middleware_params, middleware_result, nothing_returned,
+            params_changed,
+        },
         options::{check_http, check_options, declared_options, name_problem},
         results::is_data,
         schema::{form_problem, form_schema, invalid_arguments, portable},

@@ -1,5 +1,6 @@
 /** Middleware around handlers and around what the core answers, the ready-made ones, and methods in the core's place. */
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { mock, test } from "node:test";
 
 import { ask, middleware, ProtocolError, ResourceNotFound, Server, ToolError, ToolResult } from "gudgeon";
@@ -80,6 +81,31 @@ test("results that are changed in place are sent changed", async () => {
   });
   for (const era of eras) assert.equal(await using(app, { revision: era }, (client) => client.instructions), "Changed.");
 });
+
+for (const { case: name, method, params, changes = {}, returns, result, error } of JSON.parse(
+  readFileSync(new URL("../middleware_results.json", import.meta.url), "utf8"),
+)) {
+  test(`results of the core as middleware changes them: ${name}`, async () => {
+    const app = new Server("shelf", { listTtlMs: 5000, debug: true });
+    app.tool("open", {}, () => undefined);
+    app.prompt("review", { args: { type: "object", properties: { title: {}, other: {} } } }, () => "Review");
+    app.complete("review", "title", () => []);
+    app.resource("shelf://about", {}, () => "about");
+    app.middleware(async (request, next) => {
+      Object.assign(request.params, changes);
+      const given = await next();
+      return returns === undefined ? given : (returns ?? undefined);
+    }, { on: method });
+    await using(app, { revision: "2026-07-28" }, async (client) => {
+      if (error === undefined) {
+        const sent = await client.request(method, params);
+        assert.deepEqual({ ...sent, ...result }, sent);
+      } else {
+        await assert.rejects(client.request(method, params), (thrown) => thrown.message.includes(error) || assert.equal(thrown.message, error));
+      }
+    });
+  });
+}
 
 test("what the core refuses passes as its error", async () => {
   const app = shelf();

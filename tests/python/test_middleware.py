@@ -1,5 +1,8 @@
 """Middleware around handlers and around what the core answers."""
 
+import json
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,7 +11,7 @@ from gudgeon import Client, Context, Server, SyncContext, ToolError, ask
 from gudgeon.errors import McpError, ProtocolError, ResourceNotFound
 from gudgeon.middleware import ResponseLimit, Timing
 from gudgeon.testing import ERAS, connect, connect_sync
-from gudgeon.types import Completion, Page, PromptResult, ResourceResult, Tool, ToolResult
+from gudgeon.types import Completion, Image, Message, Page, PromptResult, ResourceResult, Text, Tool, ToolResult
 
 
 def shelf(**options: Any) -> Server[Any]:
@@ -109,6 +112,96 @@ def test_results_that_are_changed_in_place_are_sent_changed() -> None:
         with connect_sync(app, revision=era) as client:
             assert client.request("acme/count")["books"] == 2
             assert client.instructions == "Changed."
+
+
+CASES = json.loads(Path(__file__).parents[1].joinpath("middleware_results.json").read_text())
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda it: it["case"])
+def test_results_of_the_core_as_middleware_changes_them(case: dict[str, Any]) -> None:
+    app = Server("shelf", list_ttl=5, debug=True)
+
+    @app.tool
+    def open() -> None: ...
+
+    @app.prompt
+    def review(title: str, other: str = "") -> str:
+        return title
+
+    @app.complete("review", "title")
+    def titles(prefix: str) -> list[str]:
+        return []
+
+    @app.resource("shelf://about")
+    def about() -> str:
+        return "about"
+
+    @app.middleware(on=case["method"])
+    async def change(request: Any, next: Any) -> Any:
+        request.params.update(case.get("changes", {}))
+        result = await next(request)
+        return case.get("returns", result)
+
+    with connect_sync(app, revision="2026-07-28") as client:
+        if "error" in case:
+            with pytest.raises(McpError) as caught:
+                client.request(case["method"], case.get("params"))
+            assert case["error"] in str(caught.value)
+        else:
+            result = client.request(case["method"], case.get("params"))
+            assert {**result, **case["result"]} == result
+
+
+def test_what_tools_and_completions_give_is_the_same_behind_middleware() -> None:
+    def served(is_around: bool) -> list[Any]:
+        app = Server("shelf")
+        given: list[Any] = ["text", 5, {"a": [1.5]}, None, [Text("a"), "b"], Image(b"x", format="png"), ToolResult("r")]
+        for at, value in enumerate(given):
+            app.tool(partial(lambda it: it, value), name=f"t{at}")
+
+        @app.tool
+        def declared() -> str:
+            return "declared"
+
+        @app.tool
+        def maybe() -> int | None:
+            return None
+
+        @app.prompt
+        def review(title: str, other: str) -> list[Any]:
+            return [title, Message("assistant", other)]
+
+        @app.complete("review", "title")
+        def titles(prefix: str) -> list[str]:
+            return ["Dune"]
+
+        @app.complete("review", "other")
+        def others(prefix: str) -> Completion:
+            return Completion(["Dune"], total=7, has_more=True)
+
+        if is_around:
+
+            @app.middleware
+            async def around(request: Any, next: Any) -> Any:
+                result = await next(request)
+                if request.method == "completion/complete":
+                    assert isinstance(result, (list, Completion))
+                return result
+
+        with connect_sync(app) as client:
+            called = [client.request("tools/call", {"name": tool.name}) for tool in client.list_tools()]
+            got = client.request("prompts/get", {"name": "review", "arguments": {"title": "a", "other": "b"}})
+            ref = {"type": "ref/prompt", "name": "review"}
+            completed = [
+                client.request("completion/complete", {"ref": ref, "argument": {"name": name, "value": ""}})
+                for name in ("title", "other")
+            ]
+            return [*called, got, *completed]
+
+    plain = served(False)
+    assert [it["content"] for it in plain[1:2]] == [[{"type": "text", "text": "5"}]]
+    assert plain[-1]["completion"] == {"values": ["Dune"], "total": 7, "hasMore": True}
+    assert served(True) == plain
 
 
 def test_what_the_core_refuses_passes_as_its_error(noted: list[Any]) -> None:

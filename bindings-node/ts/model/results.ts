@@ -104,6 +104,13 @@ brandClass("PromptResult", PromptResult);
 
 // ── the wire ────────────────────────────────────────────────────────────────────────────────────────
 
+/** Writes a result class; another value stays. */
+export function resultToWire(value: unknown): unknown {
+  if (value instanceof ToolResult) return toolResultToWire(value);
+  if (value instanceof ResourceResult) return resourceResultToWire(value);
+  return value instanceof PromptResult ? promptResultToWire(value) : value;
+}
+
 export function toolResultToWire(result: ToolResult): Wire {
   return {
     content: result.content.map(contentToWire),

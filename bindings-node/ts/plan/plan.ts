@@ -78,12 +78,12 @@ export function mountPlan(outer: PlanOwner, inner: Plan, at: HandlerKey): Plan {
 function around(server: PlanOwner, kind: Plan["kind"], { method, key, argument = "" }: HandlerKey, call: Plan["invoke"]): Plan["invoke"] {
   return (input, ctx) => {
     if (!server.hasMiddleware(method)) return call(input, ctx);
-    const { NativeMiddlewareParams } = native();
-    const params = JSON.parse(NativeMiddlewareParams.of(kind, key, argument, toJson(input))) as Wire;
+    const { NativeMiddleware } = native();
+    const params = JSON.parse(NativeMiddleware.params(kind, key, argument, toJson(input))) as Wire;
     const before = toJson(params);
     return server.around(method, params, ctx, () => {
       const after = toJson(params);
-      const changed = after === before ? null : NativeMiddlewareParams.input(kind, after);
+      const changed = after === before ? null : NativeMiddleware.input(kind, after);
       return call(changed === null ? input : (JSON.parse(changed) as Wire), ctx);
     });
   };

@@ -5,6 +5,7 @@ import {
   promptResultToWire,
   ResourceResult,
   resourceResultToWire,
+  resultToWire,
   ToolResult,
   toolResultToWire,
 } from "../model/results.js";
@@ -123,10 +124,8 @@ function completionReply(value: unknown): Reply {
 /** Writes the result of a method; those of the specification may be answered with a result class. */
 function methodReply(value: unknown): Reply {
   if (value === undefined) return NOTHING;
-  if (value instanceof ToolResult) return [ReplyKind.result, toJson(toolResultToWire(value))];
-  if (value instanceof ResourceResult) return [ReplyKind.result, toJson(resourceResultToWire(value))];
-  if (value instanceof PromptResult) return [ReplyKind.result, toJson(promptResultToWire(value))];
-  return [ReplyKind.json, toJson(value)];
+  const result = resultToWire(value);
+  return [result === value ? ReplyKind.json : ReplyKind.result, toJson(result)];
 }
 
 function parts(items: readonly unknown[]): Reply {

@@ -3,11 +3,10 @@ import {
 } from "../model/components.js";
 import { ProtocolError } from "../model/errors.js";
 import { toJson } from "../model/json.js";
-import {
-  PromptResult, promptResultToWire, ResourceResult, resourceResultToWire, ToolResult, toolResultFromWire, toolResultToWire,
-} from "../model/results.js";
+import { resultToWire, toolResultFromWire } from "../model/results.js";
 import type { Context } from "../model/types/context.js";
 import { isObject } from "../model/values.js";
+import { native } from "../native.js";
 import type { Plan, PlanOwner } from "../plan/plan.js";
 
 type Wire = Readonly<Record<string, unknown>>;
@@ -16,7 +15,11 @@ type Wire = Readonly<Record<string, unknown>>;
 interface Prepared {
   readonly method: string;
   readonly params: Record<string, unknown>;
+  /** The type of the result, or of the entries of a list, and the member that holds them. */
+  readonly type?: keyof typeof TYPES;
+  readonly member?: string;
   readonly result?: Wire;
+  readonly fixedParams?: boolean;
   readonly error?: { readonly code: number; readonly message: string; readonly data?: unknown };
 }
 
@@ -31,23 +34,19 @@ export function coreResultPlan(core: PlanOwner): Plan {
   };
 }
 
-async function runMiddleware(core: PlanOwner, { method, params, result, error }: Prepared, ctx: Context): Promise<unknown> {
+async function runMiddleware(core: PlanOwner, exchange: Prepared, ctx: Context): Promise<unknown> {
+  const { method, params, type, error } = exchange;
   const failure = error && new ProtocolError(error.code, error.message, error.data);
-  const prepared = result && read(method, result);
-  const before = result && toJson(write(method, prepared, result));
+  const prepared = typed(exchange);
+  const before = failure ? undefined : toJson(written(type, prepared));
   const asked = toJson(params);
   try {
     const changed = await core.around(method, params, ctx, () => {
       if (failure) throw failure;
-      // An error is about the params that the client sent, so changes of them don't matter.
-      if (result?.["isError"] !== true && toJson(params) !== asked) {
-        throw new TypeError(
-          `middleware changed the params of ${method}, which is answered from those that the client sent; change the result instead`,
-        );
-      }
+      if (exchange.fixedParams && toJson(params) !== asked) throw new TypeError(native().NativeMiddleware.paramsChanged(method));
       return prepared;
     });
-    const wire = write(method, changed, result ?? {});
+    const wire = written(type, changed) ?? {};
     return toJson(wire) === before ? undefined : wire;
   } catch (thrown) {
     if (thrown === failure) return undefined;
@@ -55,33 +54,26 @@ async function runMiddleware(core: PlanOwner, { method, params, result, error }:
   }
 }
 
-/** List methods: the key of their entries, and the functions that read and write an entry. */
-const LISTS: Readonly<Record<string, { name: string; from: (raw: Wire) => unknown; to: (entry: never) => Wire }>> = {
-  "tools/list": { name: "tools", from: toolFromWire, to: toolToWire },
-  "resources/list": { name: "resources", from: resourceFromWire, to: resourceToWire },
-  "resources/templates/list": { name: "resourceTemplates", from: resourceTemplateFromWire, to: resourceToWire },
-  "prompts/list": { name: "prompts", from: promptFromWire, to: promptToWire },
-};
+/** The types that the core names, with the functions that read and write them. */
+const TYPES = {
+  Tool: [toolFromWire, toolToWire],
+  Resource: [resourceFromWire, resourceToWire],
+  ResourceTemplate: [resourceTemplateFromWire, resourceToWire],
+  Prompt: [promptFromWire, promptToWire],
+  ToolResult: [toolResultFromWire, resultToWire],
+  Completion: [(raw: unknown) => raw, (value: unknown) => value],
+} as const satisfies Record<string, readonly [(raw: Wire) => unknown, (value: never) => unknown]>;
 
-function read(method: string, result: Wire): unknown {
-  if (method === "tools/call") return toolResultFromWire(result);
-  if (method === "completion/complete") return result["completion"];
-  const list = Object.hasOwn(LISTS, method) ? LISTS[method] : undefined;
-  if (!list) return structuredClone(result);
-  return { items: (result[list.name] as Wire[]).map(list.from), nextCursor: result["nextCursor"] };
+function typed({ type, member, result }: Prepared): unknown {
+  const value = result && member !== undefined ? result[member] : result;
+  if (value === undefined || type === undefined) return value;
+  const [read] = TYPES[type];
+  if (Array.isArray(value)) return { items: value.map((one: Wire) => read(one)), nextCursor: result?.["nextCursor"] };
+  return read(value as Wire);
 }
 
-/** Writes a result. Members of a list that middleware can not see are copied from `result`. */
-function write(method: string, value: unknown, result: Wire): Wire {
-  if (value instanceof ToolResult) return toolResultToWire(value);
-  if (value instanceof ResourceResult) return resourceResultToWire(value);
-  if (value instanceof PromptResult) return promptResultToWire(value);
-  if (method === "completion/complete") return { completion: value };
-  const list = Object.hasOwn(LISTS, method) ? LISTS[method] : undefined;
-  if (list && isObject(value) && Array.isArray(value["items"])) {
-    const { ttlMs, cacheScope } = result;
-    return { [list.name]: (value["items"] as never[]).map(list.to), nextCursor: value["nextCursor"], ttlMs, cacheScope };
-  }
-  if (value === undefined || isObject(value)) return value ?? {};
-  throw new TypeError(`middleware returned a ${typeof value} for ${method}; return the result of next(), or an object`);
+function written(type: keyof typeof TYPES | undefined, value: unknown): unknown {
+  if (type === undefined || !isObject(value) || !Array.isArray(value["items"])) return resultToWire(value);
+  const [, write] = TYPES[type];
+  return { ...value, items: value["items"].map((one) => write(one as never)) };
 }

@@ -102,9 +102,7 @@ export class ServerCore {
       let given: unknown;
       const result = await chain[at]?.handler(request, async () => (given = await step(at + 1)));
       if (result === undefined && given !== undefined) {
-        throw new TypeError(
-          `middleware returned nothing for ${method}, although next() returned a result; return that result, or another one`,
-        );
+        throw new TypeError(native().NativeMiddleware.nothingReturned(method));
       }
       return result;
     };

@@ -737,6 +737,11 @@ def middleware_params(kind: str, key: str, argument: str, input: bytes) -> str:
     under which the server has the handler, and `argument` that of a completion.
     """
 
+def middleware_result(kind: str, mime_type: str | None, reply: Any) -> str:
+    """
+    Returns the complete result of a handler's reply, as JSON. The contents of a resource have no URI.
+    """
+
 def mounted_key(kind: str, prefix: str, key: str) -> str:
     """
     Returns the key of a component of this kind in the server that its server is mounted into.
@@ -745,6 +750,16 @@ def mounted_key(kind: str, prefix: str, key: str) -> str:
 def name_problem(kind: str, name: str, known: SupportsGetItem[int, str], hint: str | None = None) -> str:
     """
     Returns the problem of a name that is not one of the known names, with the fix.
+    """
+
+def nothing_returned(method: str) -> str:
+    """
+    Returns the error of middleware that returned nothing in place of a result.
+    """
+
+def params_changed(method: str) -> str:
+    """
+    Returns the error of middleware that changed the params of a request which runs no handler.
     """
 
 def portable(schema: bytes) -> str:

@@ -5,12 +5,8 @@ use std::{
     sync::Arc,
 };
 
-use super::{Failure, Reply, prompt, resource, tool};
-use crate::{
-    error::{Error, option_name},
-    protocol::{CacheHint, Method, Response},
-    wire,
-};
+use super::{Failure, HandlerKind, Reply};
+use crate::error::{Error, option_name};
 
 /// HTTP statuses as error codes, because negative codes are reserved (2026-07-28, "Error Codes").
 const TOO_MANY: i64 = 429;
@@ -174,17 +170,13 @@ impl ResponseLimit {
         subject: Option<&str>,
         reply: Reply,
     ) -> Result<(), Rejection> {
-        let response = match (Method::parse(method), reply) {
-            (_, Reply::Result(json)) => return self.check(method, subject, json.len()),
-            (Some(Method::CallTool), reply) => tool::outcome(None, reply).map(Response::Tool),
-            (Some(Method::ReadResource), reply) => {
-                resource::contents(subject.unwrap_or_default(), None, CacheHint::default(), reply)
+        let size = match reply {
+            Reply::Result(json) => json.len(),
+            reply => {
+                let uri = subject.unwrap_or_default();
+                HandlerKind::of(method).result(uri, None, reply).map_or(0, |it| it.len())
             }
-            (Some(Method::GetPrompt), reply) => prompt::messages(reply),
-            (_, Reply::Json(json)) => return self.check(method, subject, json.len()),
-            _ => return Ok(()),
         };
-        let size = response.map_or(0, |it| wire::plain_result(&it).len());
         self.check(method, subject, size)
     }
 }
@@ -294,7 +286,7 @@ mod tests {
             ("resources/read", text(), r#"{"contents":[{"uri":"a:b","mimeType":"text/plain","text":"abc"}],"ttlMs":0,"cacheScope":"public"}"#.into()),
             ("prompts/get", text(), format!(r#"{{"messages":[{{"role":"user","content":{part}}}]}}"#)),
             ("acme/x", Reply::Json(r#"{"a":1}"#.into()), r#"{"a":1}"#.into()),
-            ("acme/x", Reply::Nothing, String::new()),
+            ("acme/x", Reply::Nothing, "{}".into()),
         ] {
             assert_eq!(size(method, reply), result.len(), "{result}");
         }

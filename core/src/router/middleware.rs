@@ -10,6 +10,7 @@ use super::{
     Job, ResultBuilder,
     handler::{Failure, Reply, bad_result, own_meta},
     middleware_params::{HandlerKind, completion},
+    middleware_results::{complete, entries, write, write_type},
     prompt, resource, tool,
 };
 use crate::{
@@ -101,21 +102,19 @@ impl<H: Clone> Middleware<H> {
         let mut input = ObjectWriter::with_capacity(256);
         let method = request.method();
         input.member("method", method.as_str()).raw("params", &params(request));
+        write_type(&mut input, &method);
         match &answer {
             Resolution::Listen(filter) => {
-                input.raw("result", &json!({ "notifications": filter }).to_string());
+                let result = json!({ "notifications": filter });
+                input.member("result", &result).member("fixedParams", &true);
             }
-            Resolution::Answer(Ok(response)) => {
-                input.raw("result", &wire::plain_result(response));
-            }
+            Resolution::Answer(Ok(response)) => write(&mut input, response),
             Resolution::Answer(Err(fault)) => {
                 let newest = Wire::of(Revision::LATEST);
                 match wire::lower_fault(newest, Some(&method), fault.clone()) {
-                    Lowered::Error(error) => input.member("error", &error),
-                    Lowered::Tool(outcome) => {
-                        input.raw("result", &wire::plain_result(&Response::Tool(outcome)))
-                    }
-                };
+                    Lowered::Error(error) => drop(input.member("error", &error)),
+                    Lowered::Tool(outcome) => write(&mut input, &Response::Tool(outcome)),
+                }
             }
         }
         let (uri, answer) = (uri(request), Some(answer));
@@ -163,6 +162,10 @@ impl Prepared {
                 let filter = result.remove("notifications").unwrap_or_default();
                 member(&filter, "notifications").map(Resolution::Listen)
             }
+            (Some(_), Reply::Result(result)) => {
+                let result = complete(&self.method, result)?;
+                self.response(result).map(|it| Resolution::Answer(Ok(it)))
+            }
             // A handler that replaces the router's answer returns the complete result.
             (None, Reply::Json(result)) => {
                 self.response(Reply::Result(result)).map(|it| Resolution::Answer(Ok(it)))
@@ -192,10 +195,14 @@ impl Prepared {
             Reply::Json(result) | Reply::Result(result) => result,
             _ => return Err(not_an_object(method.as_str())),
         };
-        if let Some(Resolution::Answer(Ok(Response::AllResources { .. }))) = &self.answer {
+        if let Some(Resolution::Answer(Ok(Response::AllResources { templates, .. }))) = &self.answer
+        {
             let resources = self.listing(&result, "resources")?.items.iter().cloned().collect();
-            let templates =
-                self.listing(&result, "resourceTemplates")?.items.iter().cloned().collect();
+            let name = "resourceTemplates";
+            let templates = match object(&result)?.contains_key(name) {
+                true => self.listing(&result, name)?.items.iter().cloned().collect(),
+                false => templates.clone(),
+            };
             return Ok(Response::AllResources { resources, templates });
         }
         match method {
@@ -243,9 +250,11 @@ impl Prepared {
         name: &str,
     ) -> Result<Listing<T>, Failure> {
         let mut result = object(result)?;
-        let cache = self.hint(&result);
-        let items =
-            result.remove(name).ok_or_else(|| bad_result(format!("the result has no {name:?}")))?;
+        let (items, own) = entries(&mut result, name, self.answer.as_ref())?;
+        let cache = match own {
+            Some(it) => CacheHint { private: it.private || self.is_user_specific, ..it },
+            None => self.hint(&result),
+        };
         let next_cursor = result.remove("nextCursor").unwrap_or_default();
         Ok(Listing {
             items: member::<Vec<T>>(&items, name)?.into_iter().map(Arc::new).collect(),

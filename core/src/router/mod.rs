@@ -14,6 +14,7 @@ mod list;
 mod meta_keys;
 mod middleware;
 mod middleware_params;
+mod middleware_results;
 mod mount;
 mod names;
 mod component;
@@ -35,6 +36,7 @@ pub use self::{
     meta_keys::problems as meta_problems,
     middleware::{Middleware, MiddlewareFrame, Prepared, Resolution},
     middleware_params::HandlerKind,
+    middleware_results::{nothing_returned, params_changed},
     mount::mounted_key,
     names::check_prefix,
     prompt::RegisteredPrompt,

@@ -216,11 +216,7 @@ impl End {
             true => unnamed(&given) != unnamed(params),
             false => given != *params,
         };
-        let fixed = || {
-            ToolError::of(Failure::NotSupported(format!(
-                "middleware can't change the params of {method}, only its result"
-            )))
-        };
+        let fixed = || ToolError::of(Failure::NotSupported(router::params_changed(&method)));
         match self {
             Self::Core(Err((code, message, data))) => {
                 Err(ToolError::protocol(*code, message, data.as_ref()))

@@ -210,3 +210,13 @@ def method_reply(place: str) -> Callable[[Any], Reply]:
 def notification_reply(place: str) -> Callable[[Any], Reply]:
     """Returns the conversion of a notification's result, which is dropped: notifications have no answer."""
     return lambda value: None
+
+
+_REPLIES = {"resources/read": resource_reply, "prompts/get": prompt_reply, "completion/complete": completion_reply}
+
+
+def reply_for(method: str, place: str, *, has_schema: bool = False) -> Callable[[Any], Reply]:
+    """Returns the conversion of what middleware returns for a method."""
+    if method == "tools/call":
+        return tool_reply(place, has_schema=has_schema, is_content=False)
+    return _REPLIES.get(method, method_reply)(place)

@@ -13,26 +13,18 @@ from .. import types
 from .._call.blocking import is_waited_for
 from .._model.article import with_article
 from .._model.json import encode
-from .._model.value import Value, plain
-from .._native import middleware_input, middleware_params
+from .._native import middleware_input, middleware_params, nothing_returned, params_changed
 from .._plan import replies as _replies
 from .._schema.annotations import place
 from ..context import Context
 from ..errors import ProtocolError
-from ..types import Completion, Page
+from ..types import Page
 
 _METHODS = {
     "tools": "tools/call",
     "resources": "resources/read",
     "templates": "resources/read",
     "prompts": "prompts/get",
-}
-# The type of the entries of each list, and the member that holds them.
-_LISTS = {
-    "tools/list": ("Tool", "tools"),
-    "resources/list": ("Resource", "resources"),
-    "resources/templates/list": ("ResourceTemplate", "resourceTemplates"),
-    "prompts/list": ("Prompt", "prompts"),
 }
 
 Step = Callable[["Request"], Awaitable[Any]]
@@ -138,20 +130,17 @@ def passing(server: Any) -> Callable[[Any, Any], Awaitable[Any]]:
         from msgspec.json import decode
 
         exchange = decode(raw)
-        method, params = exchange["method"], exchange["params"]
-        error, result = exchange.get("error"), exchange.get("result")
+        method, params, error = exchange["method"], exchange["params"], exchange.get("error")
         failure = error and ProtocolError(error["code"], error["message"], error.get("data"))
-        prepared = None if failure else read(method, result)
-        before = None if failure else _encoded(write(method, prepared, result))
+        prepared = None if failure else _typed(exchange)
+        before = None if failure else _encoded(prepared)
         asked = _encoded(params)
 
         async def core(request: Request) -> Any:
             if failure:
                 raise failure
-            is_changed = _encoded(dict(request.params)) != asked
-            # The refusal names what is wrong with the client's params.
-            if is_changed and result.get("isError") is not True:
-                raise TypeError(f"middleware can't change the params of {method}, only its result")
+            if exchange["fixedParams"] and _encoded(dict(request.params)) != asked:
+                raise TypeError(params_changed(method))
             return prepared
 
         try:
@@ -161,7 +150,7 @@ def passing(server: Any) -> Callable[[Any, Any], Awaitable[Any]]:
             if raised is failure:
                 return None
             raise
-        after = _encoded(write(method, changed, result or {}))
+        after = _encoded({} if changed is None else changed)
         return None if after == before else (_replies.RESULT, after)
 
     return invoke
@@ -175,35 +164,16 @@ def _span(method: str, call: Any) -> Any:
     return span((method, None), call)
 
 
-def read(method: str, result: Mapping[str, Any]) -> Any:
-    """Returns a result of the core as middleware sees it: lists as a `Page`, others as plain JSON values."""
-    if method == "tools/call":
-        return types.ToolResult.from_dict(result)
-    if method == "completion/complete":
-        return types.Completion.from_dict(result["completion"])
-    if method not in _LISTS:
+def _typed(exchange: Mapping[str, Any]) -> Any:
+    """Returns a result of the core as middleware sees it, in the type that the core names."""
+    result = exchange["result"]
+    if "type" not in exchange:
         return result
-    type_name, name = _LISTS[method]
-    items = [getattr(types, type_name).from_dict(item) for item in result[name]]
-    return types.Page(items, next_cursor=result.get("nextCursor"))
-
-
-def write(method: str, value: Any, result: Mapping[str, Any]) -> Any:
-    """Returns the result of middleware as JSON values; members of a list's result that have no type are kept."""
-    if isinstance(value, Page) and method in _LISTS:
-        cursor = {} if value.next_cursor is None else {"nextCursor": value.next_cursor}
-        kept = {name: result[name] for name in ("ttlMs", "cacheScope") if name in result}
-        return {_LISTS[method][1]: plain(value.items), **cursor, **kept}
-    if isinstance(value, Completion):
-        return {"completion": value.to_dict()}
-    if isinstance(value, Value):
-        return value.to_dict()
-    if value is None or isinstance(value, Mapping):
-        return plain(dict(value or {}))
-    raise TypeError(
-        f"middleware returned {with_article(type(value).__name__)} for {method}; "
-        "return what next() returned, or a mapping"
-    )
+    from_dict = getattr(types, exchange["type"]).from_dict
+    value = result[exchange["member"]] if "member" in exchange else result
+    if isinstance(value, list):
+        return Page([from_dict(item) for item in value], next_cursor=result.get("nextCursor"))
+    return from_dict(value)
 
 
 def _through(server: Any, method: str, step: Step) -> Step:
@@ -230,10 +200,7 @@ async def _step(middleware: Callable[..., Any], following: Any, request: Request
         )
     result = await awaitable
     if result is None and given is not None:
-        raise TypeError(
-            f"middleware returned None for {request.method}, although next() returned a result; "
-            "return that result, or another one"
-        )
+        raise TypeError(nothing_returned(request.method))
     return result
 
 

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from .._native import middleware_result
 from .._plan import replies as _replies
 from .._plan.plan import Plan
 from .._plan.question_reply import QuestionReply
-from ..types import PromptResult, ResourceResult, ToolResult, user
+from ..types import Completion, PromptResult, ResourceResult, ToolResult
 from .middleware import applies, around, method_of
 
 
@@ -71,49 +72,24 @@ class Registration:
 
         if isinstance(reply, QuestionReply):
             return reply.questions[0] if len(reply.questions) == 1 else reply.questions
-        reply_kind, body = reply if isinstance(reply, tuple) else (None, reply)
-        if self.kind == "tools":
-            if reply_kind == _replies.RESULT:
-                return ToolResult.from_dict(decode(body))
-            if reply_kind == _replies.PARTS:
-                return ToolResult.from_dict({"content": [_block(item) for item in decode(body)]})
-            if isinstance(body, bytes):
-                value = decode(body)
-                return ToolResult(value if isinstance(value, str) else body.decode(), structured_content=value)
-            has_schema = self.plan.output_schema is not None
-            return ToolResult(() if body is None else body, structured_content=body if has_schema else None)
-        if self.kind in ("resources", "templates"):
-            mime_type = self.options.get("mime_type")
-            if reply_kind == _replies.RESULT:
-                return ResourceResult.from_dict(decode(body))
-            if reply_kind == _replies.PARTS:
-                return ResourceResult.from_dict({"contents": decode(body)})
-            if reply_kind is None and isinstance(body, bytes):
-                return ResourceResult(body.decode(), mime_type=mime_type or "application/json")
-            value = "" if body is None else body
-            usual = "text/plain" if isinstance(value, str) else "application/octet-stream"
-            return ResourceResult(value, mime_type=mime_type or usual)
-        if self.kind == "prompts":
-            if reply_kind == _replies.RESULT:
-                return PromptResult.from_dict(decode(body))
-            if reply_kind == _replies.PARTS:
-                return PromptResult.from_dict({"messages": decode(body)})
-            return PromptResult([user(body)])
-        return decode(body) if isinstance(body, bytes) else body
+        if isinstance(reply, str) and self.kind == "tools":
+            return ToolResult(reply, structured_content=None if self.plan.output_schema is None else reply)
+        if self.kind in _RESULTS:
+            result = decode(middleware_result(self.kind, self.options.get("mime_type"), reply))
+            return _RESULTS[self.kind].from_dict(result)
+        if isinstance(reply, tuple):
+            return Completion.from_dict(decode(reply[1])["completion"])
+        return decode(reply) if isinstance(reply, bytes) else reply
 
     def reply(self, result: Any) -> Any:
         """Converts the value that middleware returned to a reply."""
-        place = self.plan.place
-        if self.kind == "tools":
-            return _replies.tool_reply(place, has_schema=self.plan.output_schema is not None, is_content=False)(result)
-        if self.kind in ("resources", "templates"):
-            return _replies.resource_reply(place)(result)
-        if self.kind == "prompts":
-            return _replies.prompt_reply(place)(result)
-        if self.kind == "completions":
-            return _replies.completion_reply(place)(result)
-        return _replies.method_reply(place)(result)
+        method = "" if self.kind == "methods" else self.method
+        return _replies.reply_for(method, self.plan.place, has_schema=self.plan.output_schema is not None)(result)
 
 
-def _block(item: Any) -> Any:
-    return {"type": "text", "text": item} if isinstance(item, str) else item
+_RESULTS: dict[str, Any] = {
+    "tools": ToolResult,
+    "resources": ResourceResult,
+    "templates": ResourceResult,
+    "prompts": PromptResult,
+}

@@ -1,20 +1,25 @@
-//! Params of handlers as middleware sees and changes them.
+//! Params and results of requests as middleware sees and changes them.
 
-use gudgeon::router::HandlerKind;
+use gudgeon::router::{self, HandlerKind};
 use napi_derive::napi;
 
 use crate::error::misuse;
 
 #[napi]
 #[derive(Debug)]
-pub struct NativeMiddlewareParams;
+pub struct NativeMiddleware;
 
 #[napi]
-impl NativeMiddlewareParams {
+impl NativeMiddleware {
     /// Returns the params of a request with this input of its handler; both are JSON. `key` is the name, URI or template
     /// under which the server has the handler, and `argument` that of a completion.
     #[napi(catch_unwind)]
-    pub fn of(kind: String, key: String, argument: String, input: String) -> napi::Result<String> {
+    pub fn params(
+        kind: String,
+        key: String,
+        argument: String,
+        input: String,
+    ) -> napi::Result<String> {
         let kind: HandlerKind = kind.parse().map_err(misuse)?;
         kind.params(&key, &argument, &input).map_err(misuse)
     }
@@ -24,5 +29,17 @@ impl NativeMiddlewareParams {
     pub fn input(kind: String, params: String) -> napi::Result<Option<String>> {
         let kind: HandlerKind = kind.parse().map_err(misuse)?;
         kind.input(&params).map_err(misuse)
+    }
+
+    /// Returns the error of middleware that changed the params of a request which runs no handler.
+    #[napi(catch_unwind)]
+    pub fn params_changed(method: String) -> String {
+        router::params_changed(&method)
+    }
+
+    /// Returns the error of middleware that returned nothing in place of a result.
+    #[napi(catch_unwind)]
+    pub fn nothing_returned(method: String) -> String {
+        router::nothing_returned(&method)
     }
 }
