@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use gudgeon::router::limits::{self, Caller, CountedBy, Rejection};
 use pyo3::prelude::*;
 
-use crate::{error::raise, stream::lock};
+use crate::{convert, error::raise, stream::lock};
 
 /// The code, `None` for a tool, and the message.
 type Rejected = Option<(Option<i64>, String)>;
@@ -50,10 +50,15 @@ impl ResponseLimit {
         limits::ResponseLimit::new(max_bytes).map(Self).map_err(|it| raise(&it))
     }
 
-    /// Returns the code and the message of the rejection of a result that is too large, or None.
-    #[pyo3(signature = (method, subject, size))]
-    fn check(&self, method: &str, subject: Option<&str>, size: usize) -> Rejected {
-        rejected(self.0.check(method, subject, size))
+    /// Returns the code and the message of the rejection of a handler's reply whose result is too large, or None.
+    #[pyo3(signature = (method, subject, reply))]
+    fn check(
+        &self,
+        method: &str,
+        subject: Option<&str>,
+        reply: &Bound<'_, PyAny>,
+    ) -> PyResult<Rejected> {
+        Ok(rejected(self.0.check_reply(method, subject, convert::reply(reply)?)))
     }
 }
 

@@ -476,9 +476,9 @@ class ResponseLimit:
     A limit for the size of results.
     """
     def __new__(cls, /, max_bytes: SupportsIndex) -> ResponseLimit: ...
-    def check(self, /, method: str, subject: str | None, size: SupportsIndex) -> tuple[int | None, str] | None:
+    def check(self, /, method: str, subject: str | None, reply: Any) -> tuple[int | None, str] | None:
         """
-        Returns the code and the message of the rejection of a result that is too large, or None.
+        Returns the code and the message of the rejection of a handler's reply whose result is too large, or None.
         """
 
 @final

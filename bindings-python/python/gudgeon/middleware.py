@@ -123,12 +123,18 @@ class ResponseLimit:
         self.max_bytes = max_bytes
 
     async def __call__(self, request: Request, next: Next) -> Any:
-        from ._plan.replies import json_reply
-        from .ask import Question
+        from collections.abc import Mapping
+
+        from ._plan import replies
+        from ._plan.question_reply import QuestionReply
 
         result = await next(request)
-        if not all(isinstance(item, Question) for item in (result if isinstance(result, list) else [result])):
-            rejected = self._limit.check(request.method, _name(request), len(json_reply(result)))
+        if isinstance(result, Mapping):
+            reply: Any = replies.RESULT, replies.json_reply(result)
+        else:
+            reply = replies.reply_for(request.method, "middleware")(result)
+        if not isinstance(reply, QuestionReply):
+            rejected = self._limit.check(request.method, _name(request), reply)
             if rejected is not None:
                 raise _error(*rejected)
         return result

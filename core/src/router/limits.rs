@@ -148,7 +148,12 @@ impl ResponseLimit {
     }
 
     /// Errors if a result is too large. `subject` is the name or URI in the request.
-    pub fn check(self, method: &str, subject: Option<&str>, size: usize) -> Result<(), Rejection> {
+    pub(crate) fn check(
+        self,
+        method: &str,
+        subject: Option<&str>,
+        size: usize,
+    ) -> Result<(), Rejection> {
         let Self(limit) = self;
         if size <= limit || EXEMPT.contains(&method) {
             return Ok(());
