@@ -133,6 +133,19 @@ def test_responses_are_limited(app: Server[Any]) -> None:
         assert caught.value.code == 413 and "resources/read" in str(caught.value)
 
 
+def test_a_string_that_other_middleware_returns_is_measured_as_the_whole_result(app: Server[Any]) -> None:
+    app.middleware(ResponseLimit(42), on="tools/call")
+
+    @app.middleware(on="tools/call")
+    async def short(request: Any, next: Any) -> Any:
+        return request.params["arguments"]["title"]
+
+    with connect_sync(app) as client:
+        assert client.call_tool("open", {"title": "abc"}).text == "abc"
+        refused = client.call_tool("open", {"title": "abcd"}, raise_on_error=False)
+        assert "has 43 bytes, more than the limit of 42" in refused.text
+
+
 @pytest.mark.parametrize(
     ("make", "said"),
     [
