@@ -76,6 +76,11 @@ export declare class NativeMiddleware {
   static params(kind: string, key: string, argument: string, input: string): string
   /** Returns the handler's input for params that middleware changed; both are JSON. Null if it stays what it was. */
   static input(kind: string, params: string): string | null
+  /**
+   * Returns the complete result of a handler's reply, as JSON. `uri` and `mime_type` are those of the resource, and
+   * `reply_kind` is that of a reply line.
+   */
+  static result(kind: string, uri: string, mimeType: string | undefined | null, replyKind: number, payload: string): string
   /** Returns the error of middleware that changed the params of a request which runs no handler. */
   static paramsChanged(method: string): string
   /** Returns the error of middleware that returned nothing in place of a result. */
@@ -189,6 +194,10 @@ export declare class NativeSchema {
    * user.
    */
   static formProblem(name: string, schema: string): string | null
+  /** Returns the schema with `"type": "object"`; null if it does not describe an object. */
+  static ofObject(schema: string): string | null
+  /** Returns the schema that a reference inside this schema leads to; null if it leads nowhere. */
+  static target(schema: string, reference: string): string | null
   /**
    * Returns the schema normalized for hosts with limited support: references expanded, nullable types simplified.
    * Errors if it is recursive.

@@ -1,9 +1,12 @@
 //! Params and results of requests as middleware sees and changes them.
 
-use gudgeon::router::{self, HandlerKind};
+use gudgeon::{
+    error::Error,
+    router::{self, HandlerKind},
+};
 use napi_derive::napi;
 
-use crate::error::misuse;
+use crate::{error::misuse, reply};
 
 #[napi]
 #[derive(Debug)]
@@ -29,6 +32,22 @@ impl NativeMiddleware {
     pub fn input(kind: String, params: String) -> napi::Result<Option<String>> {
         let kind: HandlerKind = kind.parse().map_err(misuse)?;
         kind.input(&params).map_err(misuse)
+    }
+
+    /// Returns the complete result of a handler's reply, as JSON. `uri` and `mime_type` are those of the resource, and
+    /// `reply_kind` is that of a reply line.
+    #[napi(catch_unwind)]
+    pub fn result(
+        kind: String,
+        uri: String,
+        mime_type: Option<String>,
+        reply_kind: u32,
+        payload: String,
+    ) -> napi::Result<String> {
+        let kind: HandlerKind = kind.parse().map_err(misuse)?;
+        let reply = reply::outcome(&reply_kind.to_string(), &payload, &mut [])
+            .map_err(|it| misuse(Error::misuse(format!("{it:?}"))))?;
+        kind.result(&uri, mime_type.as_deref(), reply).map_err(misuse)
     }
 
     /// Returns the error of middleware that changed the params of a request which runs no handler.

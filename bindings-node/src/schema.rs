@@ -6,6 +6,7 @@ use gudgeon::{
     session::asking,
 };
 use napi_derive::napi;
+use serde_json::{Value, json};
 
 use crate::error::misuse;
 
@@ -52,6 +53,20 @@ impl NativeSchema {
         asking::check_form(&name, &schema).err()
     }
 
+    /// Returns the schema with `"type": "object"`; null if it does not describe an object.
+    #[napi(catch_unwind)]
+    pub fn of_object(schema: String) -> Option<String> {
+        let typed = schema::of_object(serde_json::from_str(&schema).ok()?)?;
+        Some(Value::Object(typed).to_string())
+    }
+
+    /// Returns the schema that a reference inside this schema leads to; null if it leads nowhere.
+    #[napi(catch_unwind)]
+    pub fn target(schema: String, reference: String) -> Option<String> {
+        let schema = serde_json::from_str(&schema).ok()?;
+        schema::target(&schema, &reference).map(|it| json!(it).to_string())
+    }
+
     /// Returns the schema normalized for hosts with limited support: references expanded, nullable types simplified.
     /// Errors if it is recursive.
     #[napi(catch_unwind)]
@@ -59,6 +74,6 @@ impl NativeSchema {
         let unusable = |it: String| misuse(Error::misuse(it));
         let schema = serde_json::from_str(&schema).map_err(|it| unusable(it.to_string()))?;
         let written = schema::portable(&schema).map_err(|it| unusable(it.to_string()))?;
-        Ok(serde_json::Value::Object(written).to_string())
+        Ok(Value::Object(written).to_string())
     }
 }

@@ -5,8 +5,9 @@ import type { Maybe } from "../model/types/components.js";
 import type { TypedJsonSchema } from "../model/types/schema.js";
 import type { StandardJsonSchemaProps, StandardResult, StandardSchemaProps } from "../model/types/standard-schema.js";
 import { isObject } from "../model/values.js";
+import { native } from "../native.js";
 import { defaultsOf } from "./defaults.js";
-import { follow, type JsonObject, portable } from "./portable.js";
+import { type JsonObject, portable } from "./portable.js";
 
 export type Profile = "portable" | "full";
 /** Input: values before defaults and transforms. Output: values after them. */
@@ -60,14 +61,15 @@ export function compileSchema(schema: unknown, place: string, profile: Profile =
 export function compileInput(schema: unknown, place: string, profile: Profile = "portable", noun: Noun = "argument"): CompiledSchema {
   const compiled = compileSchema(schema, place, profile, "input", noun);
   const { json } = compiled;
-  if (!describesObject(json, json, 0)) {
+  const typed = native().NativeSchema.ofObject(JSON.stringify(json));
+  if (typed === null) {
     const found = typeof json["type"] === "string" ? `of type "${json["type"]}"` : "of any type";
     throw new TypeError(
       `${place}: the schema must describe an object, but it describes a value ${found}; ` +
         'wrap it, as in z.object({ value: … }) or { type: "object", properties: { value: … } }',
     );
   }
-  return json["type"] === "object" ? compiled : { ...compiled, json: { type: "object", ...json } };
+  return { ...compiled, json: JSON.parse(typed) as JsonObject };
 }
 
 /** Returns only the library's validation; undefined for a plain JSON Schema. */
@@ -142,19 +144,6 @@ function plain(schema: unknown, place: string): JsonObject {
     throw new TypeError(`${place}: ${(error as Error).message}; a JSON Schema is plain data, so use $ref for a recursive type`, { cause: error });
   }
   return JSON.parse(written) as JsonObject;
-}
-
-/** Returns whether every value that fits the schema is an object. */
-function describesObject(schema: unknown, root: JsonObject, depth: number): boolean {
-  if (!isObject(schema) || depth > 32) return false;
-  const { type, $ref: reference, anyOf, oneOf, allOf } = schema;
-  if (type !== undefined) return type === "object";
-  const inner = (one: unknown) => describesObject(one, root, depth + 1);
-  if (typeof reference === "string" && inner(reference === "#" ? undefined : follow(root, reference))) return true;
-  if (Array.isArray(allOf) && allOf.some(inner)) return true;
-  const choices = anyOf ?? oneOf;
-  if (Array.isArray(choices)) return choices.length > 0 && choices.every(inner);
-  return isObject(schema["properties"]);
 }
 
 function validateBy(standard: Standard, side: Side, noun: Noun): Validate {

@@ -1,5 +1,6 @@
 import { isObject } from "../model/values.js";
-import { follow, type JsonObject } from "./portable.js";
+import { native } from "../native.js";
+import type { JsonObject } from "./portable.js";
 
 /** Beyond this depth nothing is filled in: defaults of a schema that refers to itself would never end. */
 const MAX_DEPTH = 32;
@@ -10,7 +11,14 @@ const MAX_DEPTH = 32;
  */
 export function defaultsOf(json: JsonObject): ((value: unknown) => unknown) | undefined {
   if (!hasDefault(json)) return undefined;
-  return (value) => filled(json, value, json, 0);
+  const targets = new Map<string, unknown>();
+  const follow = (reference: string): unknown => {
+    if (!targets.has(reference)) {
+      targets.set(reference, JSON.parse(native().NativeSchema.target(JSON.stringify(json), reference) ?? "null"));
+    }
+    return targets.get(reference);
+  };
+  return (value) => filled(json, value, follow, 0);
 }
 
 /** Returns whether the schema contains the keyword, or a property of that name, which is harmless. */
@@ -19,16 +27,16 @@ function hasDefault(schema: unknown): boolean {
   return isObject(schema) && ("default" in schema || Object.values(schema).some(hasDefault));
 }
 
-function filled(schema: unknown, value: unknown, root: JsonObject, depth: number): unknown {
+function filled(schema: unknown, value: unknown, follow: (reference: string) => unknown, depth: number): unknown {
   if (!isObject(schema) || depth > MAX_DEPTH) return value;
   const { $ref: reference, properties, items } = schema;
-  const given = typeof reference === "string" ? filled(follow(root, reference), value, root, depth + 1) : value;
-  if (Array.isArray(given)) return isObject(items) ? given.map((one) => filled(items, one, root, depth + 1)) : given;
+  const given = typeof reference === "string" ? filled(follow(reference), value, follow, depth + 1) : value;
+  if (Array.isArray(given)) return isObject(items) ? given.map((one) => filled(items, one, follow, depth + 1)) : given;
   if (!isObject(given) || !isObject(properties)) return given;
   const made = { ...given };
   for (const [name, property] of Object.entries(properties)) {
     const held = Object.hasOwn(given, name) ? given[name] : defaultOf(property);
-    if (held !== undefined) set(made, name, filled(property, held, root, depth + 1));
+    if (held !== undefined) set(made, name, filled(property, held, follow, depth + 1));
   }
   return made;
 }

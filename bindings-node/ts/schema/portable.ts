@@ -16,26 +16,3 @@ export function portable(schema: JsonObject, place: string): JsonObject {
     throw new TypeError(`${place}: ${(error as Error).message}; ${HINT}`, { cause: error });
   }
 }
-
-/** Returns the target of a `$ref` of the form `#/a/b`. */
-export function follow(root: JsonObject, reference: string): JsonObject | undefined {
-  let at: unknown = root;
-  for (const part of reference.split("/").slice(1)) {
-    const name = decode(part).replaceAll("~1", "/").replaceAll("~0", "~");
-    if (typeof at !== "object" || at === null || !Object.hasOwn(at, name)) return undefined;
-    at = (at as JsonObject)[name];
-  }
-  return isSchema(at) ? at : undefined;
-}
-
-function decode(part: string): string {
-  try {
-    return decodeURIComponent(part);
-  } catch {
-    return part;
-  }
-}
-
-function isSchema(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}

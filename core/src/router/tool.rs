@@ -14,7 +14,7 @@ use super::{
 use crate::{
     error::Error,
     protocol::{Raw, Structured, Tool, ToolOutcome, json},
-    schema::Schema,
+    schema::{Schema, of_object},
     wire::{ParamHeader, describes_object},
 };
 
@@ -40,15 +40,19 @@ pub(super) struct Output {
 
 impl<H> RegisteredTool<H> {
     /// Errors if the name or a schema is not valid; the message names the tool and the fix.
-    pub fn new(tool: Tool, handler: H) -> Result<Self, Error> {
+    pub fn new(mut tool: Tool, handler: H) -> Result<Self, Error> {
         names::check_tool(&tool.name)?;
         let place = |which: &str| format!("the {which} schema of tool {:?}", tool.name);
         let input = compile(&tool.input_schema, &place("input"))?;
         if !describes_object(&tool.input_schema) {
-            return Err(Error::misuse(format!(
-                "{} must describe an object: {{\"type\": \"object\", …}}",
-                place("input")
-            )));
+            let typed = serde_json::from_str(tool.input_schema.get()).ok().and_then(of_object);
+            let Some(typed) = typed else {
+                return Err(Error::misuse(format!(
+                    "{} must describe an object: {{\"type\": \"object\", …}}",
+                    place("input")
+                )));
+            };
+            tool.input_schema = json::to_raw(&typed);
         }
         let mirrored = ParamHeader::of_schema(tool.input_schema.get())
             .map_err(|it| Error::misuse(format!("{}: {it}", place("input"))))?;

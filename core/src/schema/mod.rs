@@ -10,6 +10,7 @@ mod explain;
 mod graph;
 mod limits;
 mod nearest;
+mod object;
 mod pattern;
 mod place;
 mod portable;
@@ -25,7 +26,8 @@ pub use closed::closed;
 use graph::Graph;
 pub use limits::{MAX_IN_PLACE, MAX_PATTERNS, MAX_SUBSCHEMAS, MAX_TEXT};
 pub use nearest::nearest;
-pub use portable::{SchemaProfile, portable};
+pub use object::of_object;
+pub use portable::{SchemaProfile, portable, target};
 pub use violation::{Subject, Violation};
 
 /// A compiled schema and its text.

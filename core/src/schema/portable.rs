@@ -120,7 +120,7 @@ impl<'a> Writer<'a> {
         let Some(reference) = schema.get("$ref").and_then(Value::as_str) else {
             return self.write_members(schema, open).map(simple_null);
         };
-        let Some(target) = find(self.root, reference) else {
+        let Some(target) = target(self.root, reference) else {
             self.keeps_references = true;
             return self.write_members(schema, open);
         };
@@ -234,7 +234,7 @@ fn simple_null(schema: Object) -> Object {
 }
 
 /// Returns the target of `#`, `#/a/b` or `#anchor` in this document.
-fn find<'a>(root: &'a Object, reference: &str) -> Option<&'a Object> {
+pub fn target<'a>(root: &'a Object, reference: &str) -> Option<&'a Object> {
     let fragment = reference.strip_prefix('#')?;
     let Some(path) = fragment.strip_prefix('/') else {
         return match fragment {
