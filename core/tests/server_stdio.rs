@@ -249,7 +249,7 @@ fn a_handler_that_hangs_does_not_keep_the_process() {
 }
 
 fn our_client_hears_of_changes_in_every_revision() {
-    let heard = async |revision| {
+    let received = async |revision| {
         let command = transport::Command::new(env::current_exe().unwrap()).arg("serve");
         let client = Client::builder(command).revision(revision).connect().await.unwrap();
         let mut changes = client.subscribe(SubscriptionFilter::default().uri(ABOUT)).await.unwrap();
@@ -261,7 +261,7 @@ fn our_client_hears_of_changes_in_every_revision() {
     };
     tokio::runtime::Runtime::new().unwrap().block_on(async {
         for revision in Revision::ALL {
-            heard(revision).await;
+            received(revision).await;
         }
     });
 }

@@ -177,7 +177,7 @@ test("progress extends a call's time up to the cap", async () => {
     if (legacy(message) || message.method !== "tools/call") return;
     const { progressToken } = message.params._meta;
     let step = 0;
-    setInterval(() => say({ method: "notifications/progress", params: { progressToken, progress: ++step } }), 50);
+    setInterval(() => send({ method: "notifications/progress", params: { progressToken, progress: ++step } }), 50);
     if (message.params.name === "slow") setTimeout(() => answer(message, text("done")), 600);
   `);
   const client = await Client.connect(slow, { revision: "2025-11-25", maxTimeoutMs: 1_500 });
@@ -193,9 +193,9 @@ const LEGACY_ASKER = fake(`
   if (legacy(message)) return;
   if (message.method === "tools/call") {
     call = message;
-    say({ id: "e", method: "elicitation/create", params: ${ASKING_FORM} });
-    say({ id: "s", method: "sampling/createMessage", params: ${ASKING_MODEL} });
-    say({ id: "r", method: "roots/list" });
+    send({ id: "e", method: "elicitation/create", params: ${ASKING_FORM} });
+    send({ id: "s", method: "sampling/createMessage", params: ${ASKING_MODEL} });
+    send({ id: "r", method: "roots/list" });
   } else if (message.result || message.error) {
     heard[message.id] = message.result ?? message.error;
     if (Object.keys(heard).length === 3) answer(call, text(JSON.stringify(heard)));
@@ -276,7 +276,7 @@ test("a subscription to resources is asked for and taken back", async () => {
     if (legacy(message, "2025-11-25", caps)) return;
     if (message.method === "resources/subscribe") {
       answer(message, {});
-      for (const uri of ["a://other", message.params.uri, message.params.uri]) say({ method: "notifications/resources/updated", params: { uri } });
+      for (const uri of ["a://other", message.params.uri, message.params.uri]) send({ method: "notifications/resources/updated", params: { uri } });
     } else if (message.method === "resources/unsubscribe") {
       taken.push(message.params.uri);
       answer(message, {});
@@ -309,9 +309,9 @@ test("nonsense from a server does no harm", async () => {
   const client = await Client.connect(fake(`
     if (legacy(message) || !message.id) return;
     process.stdout.write("{ not JSON\\n\\n[]\\n");
-    say({ id: 999, result: {} });
-    say({ method: "notifications/progress", params: { progressToken: 77, progress: 1 } });
-    say({ method: "acme/unknown", params: [1] });
+    send({ id: 999, result: {} });
+    send({ method: "notifications/progress", params: { progressToken: 77, progress: 1 } });
+    send({ method: "acme/unknown", params: [1] });
     process.stdout.write('{"jsonrpc":"2.0","id":5000,"result":' + "[".repeat(100000) + "]".repeat(100000) + "}\\n");
     answer(message, { content: [{ type: "acme/thing", data: 1 }, 5, { type: "text" }], extra: "\\ud800" });
   `), { revision: "2025-11-25" });

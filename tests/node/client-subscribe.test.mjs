@@ -23,12 +23,12 @@ function listening(then) {
     const ID = "io.modelcontextprotocol/subscriptionId";
     if (modern(message, { tools: { listChanged: true }, resources: { subscribe: true } })) return;
     const { id, method, params } = message;
-    const tell = (method, params) => say({ method: "notifications/" + method, params: { _meta: { [ID]: id }, ...params } });
+    const notify = (method, params) => send({ method: "notifications/" + method, params: { _meta: { [ID]: id }, ...params } });
     if (method === "tools/call") return params.name === "die" ? process.exit(7) : answer(message, text(process.pid));
     if (method !== "subscriptions/listen") return;
     const wanted = { ...params.notifications };
-    const acknowledge = () => tell("subscriptions/acknowledged", { notifications: wanted });
-    const update = () => tell("resources/updated", { uri: "a://b" });
+    const acknowledge = () => notify("subscriptions/acknowledged", { notifications: wanted });
+    const update = () => notify("resources/updated", { uri: "a://b" });
     ${then}
   `);
 }
@@ -150,7 +150,7 @@ test("a graceful end is the end", async () => {
 
 test("a subscription that the server ends fails with the reason", async () => {
   const client = await Client.connect(listening(`
-    acknowledge(); update(); say({ method: "notifications/cancelled", params: { requestId: id, reason: "out of patience" } });
+    acknowledge(); update(); send({ method: "notifications/cancelled", params: { requestId: id, reason: "out of patience" } });
   `));
   const changes = client.subscribe({ uris: ["a://b"] });
   assert.deepEqual(await taken(changes, 1), [{ kind: "updated", uri: "a://b" }]);

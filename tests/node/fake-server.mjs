@@ -2,9 +2,9 @@
 
 const PRELUDE = `
   process.stdout.on("error", () => process.exit());
-  const say = (message) => process.stdout.write(JSON.stringify({ jsonrpc: "2.0", ...message }) + "\\n");
-  const answer = ({ id }, result) => say({ id, result });
-  const refuse = ({ id }, code, message, data) => say({ id, error: { code, message, data } });
+  const send = (message) => process.stdout.write(JSON.stringify({ jsonrpc: "2.0", ...message }) + "\\n");
+  const answer = ({ id }, result) => send({ id, result });
+  const refuse = ({ id }, code, message, data) => send({ id, error: { code, message, data } });
   const ALL = { tools: { listChanged: true }, resources: {}, prompts: {}, completions: {}, logging: {} };
   const legacy = (request, version = "2025-11-25", capabilities = ALL) => {
     if (request.method === "server/discover") refuse(request, -32601, "Method not found");
@@ -20,12 +20,12 @@ const PRELUDE = `
     return true;
   };
   const text = (...texts) => ({ resultType: "complete", content: texts.map((text) => ({ type: "text", text: String(text) })) });
-  require("node:readline").createInterface({ input: process.stdin }).on("line", (line) => hear(JSON.parse(line)));
+  require("node:readline").createInterface({ input: process.stdin }).on("line", (line) => receive(JSON.parse(line)));
 `;
 
-/** `hear` is the body of a function of one message, in which the names above can be used. */
-export function fake(hear, before = "") {
-  const args = ["-e", `${PRELUDE}\n${before}\nfunction hear(message) {\n${hear}\n}`];
+/** `receive` is the body of a function of one message, in which the names above can be used. */
+export function fake(receive, before = "") {
+  const args = ["-e", `${PRELUDE}\n${before}\nfunction receive(message) {\n${receive}\n}`];
   return { command: process.execPath, args };
 }
 

@@ -22,14 +22,14 @@ for (const over of ["memory", "http", "ws", "tcp"]) {
   test(`a handler of notifications asks for the roots that changed, over ${over}`, async (t) => {
     const app = new Server("s");
     const heard = [];
-    let hear = () => {};
+    let resolveNext = () => {};
     app.onRootsChanged(async (ctx) => {
       heard.push((await ctx.roots()).map(({ uri }) => uri));
-      hear();
+      resolveNext();
     });
     const client = await reached(t, app, over, { revision: LEGACY, roots: ["file:///a"] });
     for (const roots of [["file:///b"], ["file:///b", "file:///c"]]) {
-      const next = new Promise((resolve) => (hear = resolve));
+      const next = new Promise((resolve) => (resolveNext = resolve));
       await client.setRoots(roots);
       await next;
       assert.deepEqual(heard.pop(), roots);

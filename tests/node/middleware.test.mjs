@@ -224,7 +224,7 @@ test("a method of the specification's is replaced", async () => {
 
 // ── ready-made ──────────────────────────────────────────────────────────────────────────────────────
 
-async function told(run) {
+async function linesOf(run) {
   const written = mock.method(console, "error", () => {});
   try {
     await run();
@@ -237,7 +237,7 @@ async function told(run) {
 test("timing writes the duration", async () => {
   const app = shelf();
   app.middleware(middleware.timing(), { on: ["tools/call", "tools/list"] });
-  const lines = await told(() =>
+  const lines = await linesOf(() =>
     using(app, {}, async (client) => {
       await client.listTools();
       await client.callTool("open", { title: "x" });
@@ -253,7 +253,7 @@ test("logging writes the request and its outcome", async () => {
     throw new ToolError("no");
   });
   app.middleware(middleware.logging({ params: true }), { on: "tools/call" });
-  const lines = await told(() =>
+  const lines = await linesOf(() =>
     using(app, {}, async (client) => {
       await client.callTool("open", { title: "x" });
       await client.callTool("fails", {}, { throwOnError: false });

@@ -38,35 +38,35 @@ class Mock:
                 headers = {name.lower(): value for name, value in self.headers.items()}
                 mock.seen.append((body.get("method"), headers, body))
                 if status is not None:
-                    return self.say(status, b"go away", "text/plain", refusal)
+                    return self.send(status, b"go away", "text/plain", refusal)
                 if headers.get("mcp-session-id", mock.session) != mock.session:
-                    return self.say(404, b"", "text/plain")
+                    return self.send(404, b"", "text/plain")
                 self.reply(body)
 
             def do_GET(self):
                 mock.seen.append(("GET", {name.lower(): value for name, value in self.headers.items()}, None))
-                self.say(405, b"", "text/plain")
+                self.send(405, b"", "text/plain")
 
             def do_DELETE(self):
                 mock.seen.append(("DELETE", {name.lower(): value for name, value in self.headers.items()}, None))
-                self.say(200, b"", "text/plain")
+                self.send(200, b"", "text/plain")
 
             def reply(self, body):
                 method = body["method"]
                 if "id" not in body:
-                    return self.say(202, b"", "text/plain")
+                    return self.send(202, b"", "text/plain")
                 if is_modern != (method != "initialize") and method in ("initialize", "server/discover"):
-                    return self.say(400, b"what?", "text/plain")
+                    return self.send(400, b"what?", "text/plain")
                 results = {"server/discover": DISCOVERY, "initialize": INITIALIZED, "tools/list": TOOLS}
                 said = {"resultType": "complete", "content": [{"type": "text", "text": "done"}]}
                 answer = {"jsonrpc": "2.0", "id": body["id"], "result": results.get(method, said)}
                 text = json.dumps(answer).encode()
                 extra = {"Mcp-Session-Id": mock.session} if method == "initialize" else {}
                 if method == "tools/call":
-                    return self.say(200, b"data: " + text + b"\n\n", "text/event-stream")
-                self.say(200, text, "application/json", extra)
+                    return self.send(200, b"data: " + text + b"\n\n", "text/event-stream")
+                self.send(200, text, "application/json", extra)
 
-            def say(self, status, body, kind, extra=()):
+            def send(self, status, body, kind, extra=()):
                 self.send_response(status)
                 self.send_header("Content-Type", kind)
                 self.send_header("Content-Length", str(len(body)))

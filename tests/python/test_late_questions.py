@@ -61,7 +61,7 @@ async def test_the_roots_are_asked_for_when_they_change(over: str, is_async: boo
 @pytest.mark.parametrize("revision", [LEGACY, "2026-07-28"])
 async def test_a_question_after_the_end_of_its_call_fails_at_once(over: str, revision: str) -> None:
     app = Server("s")
-    told: asyncio.Queue[BaseException | None] = asyncio.Queue()
+    outcomes: asyncio.Queue[BaseException | None] = asyncio.Queue()
     may_ask = asyncio.Event()
     loop = asyncio.get_running_loop()
     tasks: set[asyncio.Task[None]] = set()
@@ -76,7 +76,7 @@ async def test_a_question_after_the_end_of_its_call_fails_at_once(over: str, rev
                 await ctx.ask(ask.elicit("Anybody?", bool))
             except BaseException as caught:
                 error = caught
-            loop.call_soon_threadsafe(told.put_nowait, error)
+            loop.call_soon_threadsafe(outcomes.put_nowait, error)
 
         tasks.add(asyncio.create_task(later()))
         return "left"
@@ -88,7 +88,7 @@ async def test_a_question_after_the_end_of_its_call_fails_at_once(over: str, rev
         assert (await client.call_tool("leave_behind")).text == "left"
         may_ask.set()
         async with asyncio.timeout(PATIENCE):
-            error = await told.get()
+            error = await outcomes.get()
         assert isinstance(error, NotSupported), repr(error)
 
 
@@ -97,11 +97,11 @@ async def test_a_question_after_the_end_of_its_call_fails_at_once(over: str, rev
 @pytest.mark.parametrize("name, left", [("stays", "CancelledError"), ("stays_sync", "Abandoned")])
 async def test_who_asks_after_its_client_left_is_stopped(over: str, revision: str, name: str, left: str) -> None:
     app = Server("s")
-    told: asyncio.Queue[str] = asyncio.Queue()
+    outcomes: asyncio.Queue[str] = asyncio.Queue()
     loop, begun = asyncio.get_running_loop(), asyncio.Event()
 
-    def tell(outcome: str) -> None:
-        loop.call_soon_threadsafe(told.put_nowait, outcome)
+    def record(outcome: str) -> None:
+        loop.call_soon_threadsafe(outcomes.put_nowait, outcome)
 
     @app.tool
     async def stays(ctx: Context) -> None:
@@ -109,9 +109,9 @@ async def test_who_asks_after_its_client_left_is_stopped(over: str, revision: st
         with contextlib.suppress(asyncio.CancelledError):
             await asyncio.sleep(3_600)
         try:
-            tell(f"answered {await ctx.elicit('Anybody?', bool)}")
+            record(f"answered {await ctx.elicit('Anybody?', bool)}")
         except BaseException as error:
-            tell(type(error).__name__)
+            record(type(error).__name__)
             raise
 
     @app.tool
@@ -120,9 +120,9 @@ async def test_who_asks_after_its_client_left_is_stopped(over: str, revision: st
         while not ctx.cancelled:
             time.sleep(0.001)
         try:
-            tell(f"answered {ctx.elicit('Anybody?', bool)}")
+            record(f"answered {ctx.elicit('Anybody?', bool)}")
         except BaseException as error:
-            tell(type(error).__name__)
+            record(type(error).__name__)
             raise
 
     def on_elicit(request: object) -> bool:
@@ -134,4 +134,4 @@ async def test_who_asks_after_its_client_left_is_stopped(over: str, revision: st
             await begun.wait()
         with pytest.raises(ConnectionLost):
             await calling
-        assert await told.get() == left
+        assert await outcomes.get() == left

@@ -202,46 +202,46 @@ def test_the_same_server_may_be_mounted_twice() -> None:
 # ── lifespans ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def told_by(told: list[str], name: str, fails: bool = False) -> Any:
+def recording_lifespan(events: list[str], name: str, fails: bool = False) -> Any:
     @asynccontextmanager
     async def lifespan(_: Any) -> AsyncGenerator[str]:
         if fails:
             raise RuntimeError(f"{name} can't begin")
-        told.append(f"+{name}")
+        events.append(f"+{name}")
         try:
             yield name
         finally:
-            told.append(f"-{name}")
+            events.append(f"-{name}")
 
     return lifespan
 
 
-def told_by_sync(told: list[str], name: str, fails: bool = False) -> Any:
+def recording_sync_lifespan(events: list[str], name: str, fails: bool = False) -> Any:
     @contextmanager
     def lifespan(_: Any) -> Generator[str]:
         if fails:
             raise RuntimeError(f"{name} can't begin")
-        told.append(f"+{name}")
+        events.append(f"+{name}")
         try:
             yield name
         finally:
-            told.append(f"-{name}")
+            events.append(f"-{name}")
 
     return lifespan
 
 
 async def test_lifespans_are_entered_from_outside_and_left_from_inside() -> None:
-    told: list[str] = []
-    house = Server("house", lifespan=told_by(told, "house"))
-    house.mount("a", Server("a", lifespan=told_by(told, "a")))
-    house.mount("b", Server("b", lifespan=told_by(told, "b")))
+    events: list[str] = []
+    house = Server("house", lifespan=recording_lifespan(events, "house"))
+    house.mount("a", Server("a", lifespan=recording_lifespan(events, "a")))
+    house.mount("b", Server("b", lifespan=recording_lifespan(events, "b")))
     async with connect(house):
         pass
-    assert told == ["+house", "+a", "+b", "-b", "-a", "-house"]
+    assert events == ["+house", "+a", "+b", "-b", "-a", "-house"]
 
 
 async def test_one_that_comes_too_late_is_refused() -> None:
-    house, shelf, books = Server("house"), Server("shelf"), Server("books", lifespan=told_by([], "books"))
+    house, shelf, books = Server("house"), Server("shelf"), Server("books", lifespan=recording_lifespan([], "books"))
     shelf.mount("books", books)
     async with connect(house):
         house.mount("plain", Server("plain"))
@@ -253,24 +253,24 @@ async def test_one_that_comes_too_late_is_refused() -> None:
 
 
 async def test_one_that_fails_leaves_what_was_entered() -> None:
-    told: list[str] = []
-    house = Server("house", lifespan=told_by(told, "house"))
-    house.mount("a", Server("a", lifespan=told_by(told, "a")))
-    house.mount("b", Server("b", lifespan=told_by(told, "b", fails=True)))
+    events: list[str] = []
+    house = Server("house", lifespan=recording_lifespan(events, "house"))
+    house.mount("a", Server("a", lifespan=recording_lifespan(events, "a")))
+    house.mount("b", Server("b", lifespan=recording_lifespan(events, "b", fails=True)))
     with pytest.raises(RuntimeError, match="b can't begin"):
         await house._lifespan.aenter()
-    assert told == ["+house", "+a", "-a", "-house"]
+    assert events == ["+house", "+a", "-a", "-house"]
     assert house._lifespan._users == 0
 
 
 def test_one_that_fails_leaves_what_was_entered_without_a_loop() -> None:
-    told: list[str] = []
-    house = Server("house", lifespan=told_by_sync(told, "house"))
-    house.mount("a", Server("a", lifespan=told_by_sync(told, "a")))
-    house.mount("b", Server("b", lifespan=told_by_sync(told, "b", fails=True)))
+    events: list[str] = []
+    house = Server("house", lifespan=recording_sync_lifespan(events, "house"))
+    house.mount("a", Server("a", lifespan=recording_sync_lifespan(events, "a")))
+    house.mount("b", Server("b", lifespan=recording_sync_lifespan(events, "b", fails=True)))
     with pytest.raises(RuntimeError, match="b can't begin"):
         house._lifespan.enter()
-    assert told == ["+house", "+a", "-a", "-house"]
+    assert events == ["+house", "+a", "-a", "-house"]
 
 
 def test_an_override_counts_in_what_is_mounted_unless_that_has_its_own() -> None:

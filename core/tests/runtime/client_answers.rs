@@ -292,18 +292,18 @@ async fn a_finished_url_elicitation_is_reported_to_its_client() {
             Ok::<_, ToolError>(page)
         }
     });
-    let (told, mut done) = mpsc::unbounded_channel();
+    let (sender, mut done) = mpsc::unbounded_channel();
     let builder = Client::builder(&server)
         .revision(Revision::V2025_11_25)
         .on_elicit(|_| async { Ok(accept(None)) })
-        .on_url_done(move |it| drop(told.send(it)));
+        .on_url_done(move |it| drop(sender.send(it)));
     let client = builder.connect().await.expect("connects");
     client.call_tool("sign_in", ()).await.expect("answers");
     let page = pages.recv().await.expect("its id");
     server.registry().notify_url_done("another");
     server.registry().notify_url_done(&page);
-    let heard = tokio::time::timeout(PATIENCE, done.recv()).await.expect("in time");
-    assert_eq!(heard, Some(page));
+    let received = tokio::time::timeout(PATIENCE, done.recv()).await.expect("in time");
+    assert_eq!(received, Some(page));
 }
 
 /// A client MUST ignore what is done that it does not know of, or that is done already (2025-11-25, Elicitation).
@@ -330,17 +330,17 @@ async fn a_finished_url_elicitation_is_reported_once_and_only_if_known() {
             done("unknown"),
         ]
     });
-    let (told, mut heard) = mpsc::unbounded_channel();
+    let (sender, mut receiver) = mpsc::unbounded_channel();
     let builder = Client::builder(target)
         .on_elicit(|_| async { Ok(accept(None)) })
-        .on_url_done(move |it| drop(told.send(it)));
+        .on_url_done(move |it| drop(sender.send(it)));
     let client = builder.connect().await.expect("connects");
     client.call_tool("t", ()).await.expect_err("not yet");
     client.ping().await.expect("everything before was heard");
     client.close().await;
     drop(client);
     let mut done = Vec::new();
-    while let Some(page) = tokio::time::timeout(PATIENCE, heard.recv()).await.expect("in time") {
+    while let Some(page) = tokio::time::timeout(PATIENCE, receiver.recv()).await.expect("in time") {
         done.push(page);
     }
     assert_eq!(done, ["asked", "named"]);
@@ -372,15 +372,15 @@ async fn urls_to_visit_first_are_read_from_the_error() {
 
 #[tokio::test]
 async fn roots_must_be_file_uris() {
-    let says = |error: Error| {
+    let message_of = |error: Error| {
         assert_eq!(error.kind, ErrorKind::Misuse);
         error.message
     };
     let expected = "a root must be a file:// URI such as \"file:///srv/shelf\", got \"http://a\"";
     let refused = Client::builder(curious()).roots([Root::new("http://a")]).connect().await;
-    assert_eq!(says(refused.map(drop).expect_err("no root")), expected);
+    assert_eq!(message_of(refused.map(drop).expect_err("no root")), expected);
     let roots = [Root::new("file:///a"), Root::new("FILE:///b")];
     let client = Client::builder(curious()).roots(roots).connect().await.expect("connects");
     let refused = client.set_roots([Root::new("file:///c"), Root::new("http://a")]);
-    assert_eq!(says(refused.expect_err("no root")), expected);
+    assert_eq!(message_of(refused.expect_err("no root")), expected);
 }

@@ -15,7 +15,7 @@ use gudgeon::{
 };
 use serde_json::{Value, json};
 
-use crate::support::stream::{self, error, hear, result, server};
+use crate::support::stream::{self, error, receive, result, server};
 
 const ERAS: [&str; 2] = ["2025-11-25", "2026-07-28"];
 
@@ -138,7 +138,7 @@ async fn a_failed_tool_is_an_error_unless_told_not_to() {
 }
 
 /// Asks for a name first: in a result, or by a request of its own.
-fn asking(revision: &'static str) -> (Target, stream::Heard) {
+fn asking(revision: &'static str) -> (Target, stream::Received) {
     let mut waiting = Value::Null;
     let question = json!({"mode": "form", "message": "Who?",
         "requestedSchema": {"type": "object", "properties": {"value": {"type": "string"}}}});
@@ -173,7 +173,7 @@ fn asking(revision: &'static str) -> (Target, stream::Heard) {
 #[tokio::test]
 async fn one_callback_answers_questions_of_both_eras() {
     for era in ERAS {
-        let (target, mut heard) = asking(era);
+        let (target, mut received) = asking(era);
         let client = Client::builder(target).on_elicit(|question| async move {
             let ElicitRequestParams::Form(form) = question else { panic!("expected a form") };
             assert_eq!(form.message, "Who?");
@@ -188,8 +188,8 @@ async fn one_callback_answers_questions_of_both_eras() {
         let answer = client.call_tool("greet", json!({"x": 1})).await.expect("answers");
         assert_eq!(answer.data::<String>().expect("a text"), "Ada");
         if era == "2026-07-28" {
-            let first = hear(&mut heard, "tools/call").await;
-            let second = hear(&mut heard, "tools/call").await;
+            let first = receive(&mut received, "tools/call").await;
+            let second = receive(&mut received, "tools/call").await;
             assert_ne!(first["id"], second["id"]);
             assert_eq!(second["params"]["requestState"], "s/1");
             assert_eq!(second["params"]["arguments"], json!({"x": 1}));
@@ -232,16 +232,16 @@ async fn a_question_without_a_callback_is_an_error() {
 
 #[tokio::test]
 async fn the_number_of_rounds_is_limited() {
-    let (target, mut heard) = server("2026-07-28", |it| {
+    let (target, mut received) = server("2026-07-28", |it| {
         vec![result(it, &json!({"resultType": "input_required", "requestState": "x"}))]
     });
     let client = Client::builder(target).max_rounds(3).connect().await.expect("connects");
     let failure = client.get_prompt("p", ()).await.expect_err("for ever");
     assert!(failure.message.contains("3 rounds") && failure.hint.is_some(), "{failure}");
     for _ in 0..4 {
-        hear(&mut heard, "prompts/get").await;
+        receive(&mut received, "prompts/get").await;
     }
-    assert!(heard.try_recv().is_err());
+    assert!(received.try_recv().is_err());
 }
 
 #[tokio::test]
@@ -265,7 +265,7 @@ async fn a_single_round_without_callbacks() {
 #[tokio::test]
 async fn roots_are_sent_and_changes_notified() {
     let mut call = Value::Null;
-    let (target, mut heard) = server("2025-11-25", move |it| match it["method"].as_str() {
+    let (target, mut received) = server("2025-11-25", move |it| match it["method"].as_str() {
         None => vec![text(&call, &it["result"]["roots"].to_string())],
         Some("tools/call") => {
             call = it.clone();
@@ -278,14 +278,14 @@ async fn roots_are_sent_and_changes_notified() {
     let roots = client.call_tool("t", ()).await.expect("answers").text();
     assert_eq!(roots, r#"[{"uri":"file:///a"}]"#);
     client.set_roots([Root::new("file:///b")]).expect("connected");
-    hear(&mut heard, "notifications/roots/list_changed").await;
+    receive(&mut received, "notifications/roots/list_changed").await;
     let roots = client.call_tool("t", ()).await.expect("answers").text();
     assert_eq!(roots, r#"[{"uri":"file:///b"}]"#);
 }
 
 #[tokio::test]
 async fn a_call_without_an_answer_names_method_target_and_limit() {
-    let (target, mut heard) = server("2026-07-28", |_| vec![]);
+    let (target, mut received) = server("2026-07-28", |_| vec![]);
     let client = Client::builder(target).timeout(Duration::from_millis(300));
     let client = client.connect().await.expect("connects");
     let failure = client.call_tool("t", ()).await.expect_err("silence");
@@ -293,32 +293,32 @@ async fn a_call_without_an_answer_names_method_target_and_limit() {
     for part in ["stream", "tools/call", "0.3 s"] {
         assert!(failure.message.contains(part), "{failure}");
     }
-    hear(&mut heard, "notifications/cancelled").await;
+    receive(&mut received, "notifications/cancelled").await;
 }
 
 #[tokio::test]
 async fn dropping_a_call_cancels_it() {
-    let (target, mut heard) = server("2025-11-25", |_| vec![]);
+    let (target, mut received) = server("2025-11-25", |_| vec![]);
     let client = connect(target).await;
     let call = client.call_tool("t", ());
     assert!(tokio::time::timeout(Duration::from_millis(50), call).await.is_err());
-    let sent = hear(&mut heard, "tools/call").await;
-    let told = hear(&mut heard, "notifications/cancelled").await;
-    assert_eq!(told["params"]["requestId"], sent["id"]);
+    let sent = receive(&mut received, "tools/call").await;
+    let notified = receive(&mut received, "notifications/cancelled").await;
+    assert_eq!(notified["params"]["requestId"], sent["id"]);
 }
 
 #[tokio::test]
 async fn closing_cancels_pending_calls() {
     for era in ERAS {
-        let (target, mut heard) = server(era, |_| Vec::new());
+        let (target, mut received) = server(era, |_| Vec::new());
         let client = connect(target).await;
         let call = tokio::spawn({
             let client = client.clone();
             async move { client.call_tool("slow", ()).await.expect_err("closed") }
         });
-        let id = hear(&mut heard, "tools/call").await["id"].clone();
+        let id = receive(&mut received, "tools/call").await["id"].clone();
         client.close().await;
-        let cancelled = hear(&mut heard, "notifications/cancelled").await;
+        let cancelled = receive(&mut received, "notifications/cancelled").await;
         assert_eq!(cancelled["params"]["requestId"], id);
         assert_eq!(call.await.expect("ends").kind, ErrorKind::Lost);
     }
@@ -327,23 +327,29 @@ async fn closing_cancels_pending_calls() {
 #[tokio::test]
 async fn progress_and_logs_and_changes_reach_their_callbacks_in_order() {
     for era in ERAS {
-        let (target, mut heard) = server(era, |it| {
+        let (target, mut received) = server(era, |it| {
             let token = it["params"]["_meta"]["progressToken"].clone();
-            let tell = |method: &str, params: Value| json!({"jsonrpc": "2.0", "method": method, "params": params});
+            let notification = |method: &str, params: Value| json!({"jsonrpc": "2.0", "method": method, "params": params});
             vec![
-                tell("notifications/progress", json!({"progressToken": token, "progress": 1})),
-                tell("notifications/message", json!({"level": "error", "data": "x"})),
-                tell("notifications/progress", json!({"progressToken": token, "progress": 2})),
-                tell("notifications/tools/list_changed", json!({})),
+                notification(
+                    "notifications/progress",
+                    json!({"progressToken": token, "progress": 1}),
+                ),
+                notification("notifications/message", json!({"level": "error", "data": "x"})),
+                notification(
+                    "notifications/progress",
+                    json!({"progressToken": token, "progress": 2}),
+                ),
+                notification("notifications/tools/list_changed", json!({})),
                 text(it, "done"),
             ]
         });
-        let told = Arc::new(Mutex::new(Vec::new()));
-        let note = |told: &Arc<Mutex<Vec<String>>>| {
-            let told = Arc::clone(told);
-            move |what: String| told.lock().expect("no panic").push(what)
+        let notified = Arc::new(Mutex::new(Vec::new()));
+        let note = |notified: &Arc<Mutex<Vec<String>>>| {
+            let notified = Arc::clone(notified);
+            move |what: String| notified.lock().expect("no panic").push(what)
         };
-        let (step, log, list) = (note(&told), note(&told), note(&told));
+        let (step, log, list) = (note(&notified), note(&notified), note(&notified));
         let client = Client::builder(target)
             .on_progress(move |it| step(format!("progress {}", it.progress)))
             .on_log(move |it| log(format!("log {}", it.data.get())))
@@ -352,8 +358,8 @@ async fn progress_and_logs_and_changes_reach_their_callbacks_in_order() {
             .await
             .expect("connects");
         client.call_tool("t", ()).await.expect("answers");
-        let told = told.lock().expect("no panic").clone();
-        let level = &hear(&mut heard, "tools/call").await["params"]["_meta"]["io.modelcontextprotocol/logLevel"];
+        let notified = notified.lock().expect("no panic").clone();
+        let level = &receive(&mut received, "tools/call").await["params"]["_meta"]["io.modelcontextprotocol/logLevel"];
         let mut expected = vec!["progress 1", "log \"x\"", "progress 2"];
         if era == "2026-07-28" {
             // Changes that no subscription asked for are none.
@@ -362,25 +368,25 @@ async fn progress_and_logs_and_changes_reach_their_callbacks_in_order() {
             expected.push("Tools changed");
             assert!(level.is_null());
         }
-        assert_eq!(told, expected);
+        assert_eq!(notified, expected);
     }
 }
 
 #[tokio::test]
 async fn the_log_level_is_set_in_both_eras() {
-    let (target, mut heard) = server("2025-11-25", |it| vec![result(it, &json!({}))]);
+    let (target, mut received) = server("2025-11-25", |it| vec![result(it, &json!({}))]);
     let builder = Client::builder(target).log_level(LoggingLevel::Warning);
     let client = builder.connect().await.expect("connects");
-    assert_eq!(hear(&mut heard, "logging/setLevel").await["params"]["level"], "warning");
+    assert_eq!(receive(&mut received, "logging/setLevel").await["params"]["level"], "warning");
     client.ping().await.expect("answers");
-    hear(&mut heard, "ping").await;
+    receive(&mut received, "ping").await;
 
-    let (target, mut heard) = server("2026-07-28", |it| vec![text(it, "")]);
+    let (target, mut received) = server("2026-07-28", |it| vec![text(it, "")]);
     let client = connect(target).await;
     client.set_log_level(LoggingLevel::Error).await.expect("kept");
     client.call_tool("t", ()).await.expect("answers");
     client.ping().await.expect("answers");
-    let sent = hear(&mut heard, "tools/call").await;
+    let sent = receive(&mut received, "tools/call").await;
     assert_eq!(sent["params"]["_meta"]["io.modelcontextprotocol/logLevel"], "error");
 }
 
@@ -400,7 +406,7 @@ async fn a_closed_connection_ends_every_call() {
 
 #[tokio::test]
 async fn completion_resources_and_vendor_methods() {
-    let (target, mut heard) = server("2025-11-25", |it| match it["method"].as_str() {
+    let (target, mut received) = server("2025-11-25", |it| match it["method"].as_str() {
         Some("completion/complete") => {
             vec![result(it, &json!({"completion": {"values": ["red"]}}))]
         }
@@ -414,7 +420,7 @@ async fn completion_resources_and_vendor_methods() {
     let target = CompletionTarget::Prompt("paint".into());
     let completion = client.complete(target, "colour", "r", ()).await.expect("completes");
     assert_eq!(completion.values, ["red"]);
-    let sent = hear(&mut heard, "completion/complete").await;
+    let sent = receive(&mut received, "completion/complete").await;
     assert_eq!(sent["params"]["ref"], json!({"type": "ref/prompt", "name": "paint"}));
 
     client.read_resource("docs://a").await.expect("reads");
@@ -424,7 +430,7 @@ async fn completion_resources_and_vendor_methods() {
     let echoed = client.request("acme/x", json!({"n": 1})).await.expect("answers");
     assert!(echoed.get().starts_with(r#"{"n":1"#), "{}", echoed.get());
     client.notify("notifications/acme", json!({"a": 1})).expect("connected");
-    assert_eq!(hear(&mut heard, "notifications/acme").await["params"], json!({"a": 1}));
+    assert_eq!(receive(&mut received, "notifications/acme").await["params"], json!({"a": 1}));
 }
 
 #[tokio::test]

@@ -7,19 +7,19 @@ use gudgeon::{
 };
 use serde_json::{Value, json};
 
-use crate::support::stream::{Heard, hear, result, server};
+use crate::support::stream::{Received, receive, result, server};
 
 fn nothing(message: &Value) -> Value {
     result(message, &json!({"content": []}))
 }
 
 /// Returns the capabilities in a client's first message.
-async fn declared(heard: &mut Heard, era: &str) -> Value {
+async fn declared(received: &mut Received, era: &str) -> Value {
     match era {
-        "2026-07-28" => hear(heard, "server/discover").await["params"]["_meta"]
+        "2026-07-28" => receive(received, "server/discover").await["params"]["_meta"]
             ["io.modelcontextprotocol/clientCapabilities"]
             .clone(),
-        _ => hear(heard, "initialize").await["params"]["capabilities"].clone(),
+        _ => receive(received, "initialize").await["params"]["capabilities"].clone(),
     }
 }
 
@@ -31,24 +31,24 @@ async fn answerable_questions_are_declared_as_the_revision_defines() {
         ("2025-06-18", json!({"elicitation": {}, "sampling": {}})),
         ("2025-03-26", json!({"sampling": {}})),
     ] {
-        let (target, mut heard) = server(era, |_| vec![]);
+        let (target, mut received) = server(era, |_| vec![]);
         let builder = Client::builder(target)
             .revision(Revision::parse(era).expect("published"))
             .on_elicit(|_| async { Err(Error::new(ErrorKind::Declined, "no")) })
             .on_sample(|_| async { Err(Error::new(ErrorKind::Declined, "no")) });
         builder.connect().await.expect("connects");
-        assert_eq!(declared(&mut heard, era).await, expected, "{era}");
+        assert_eq!(declared(&mut received, era).await, expected, "{era}");
     }
 }
 
 #[tokio::test]
 async fn later_roots_are_declared_in_subsequent_modern_requests() {
-    let (target, mut heard) = server("2026-07-28", |it| vec![nothing(it)]);
+    let (target, mut received) = server("2026-07-28", |it| vec![nothing(it)]);
     let client = Client::connect(target).await.expect("connects");
-    assert_eq!(declared(&mut heard, "2026-07-28").await, json!({}));
+    assert_eq!(declared(&mut received, "2026-07-28").await, json!({}));
     client.set_roots([Root::new("file:///a")]).expect("modern");
     client.call_tool("t", ()).await.expect("answers");
-    let said = heard.recv().await.expect("the call");
+    let said = received.recv().await.expect("the call");
     assert_eq!(said["method"], "tools/call", "nothing is announced");
     let envelope = &said["params"]["_meta"]["io.modelcontextprotocol/clientCapabilities"];
     assert_eq!(*envelope, json!({"roots": {}}));
@@ -56,7 +56,7 @@ async fn later_roots_are_declared_in_subsequent_modern_requests() {
 
 #[tokio::test]
 async fn later_roots_are_rejected_in_the_legacy_era() {
-    let (target, mut heard) = server("2025-11-25", |it| vec![nothing(it)]);
+    let (target, mut received) = server("2025-11-25", |it| vec![nothing(it)]);
     let client = Client::connect(target).await.expect("connects");
     let refused = client.set_roots([Root::new("file:///a")]).expect_err("too late");
     assert_eq!(refused.kind, ErrorKind::Unsupported);
@@ -65,7 +65,7 @@ async fn later_roots_are_rejected_in_the_legacy_era() {
     client.call_tool("t", ()).await.expect("answers");
     for method in ["initialize", "notifications/initialized", "tools/call"] {
         let said = loop {
-            let said = heard.recv().await.expect("the client says it");
+            let said = received.recv().await.expect("the client says it");
             if said["method"] != "server/discover" {
                 break said;
             }

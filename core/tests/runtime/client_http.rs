@@ -15,7 +15,9 @@ use gudgeon::{
 };
 use serde_json::{Value, json};
 
-use crate::support::http::{Answer, Mock, Seen, Step, discovery, event, said, tool, tool_list};
+use crate::support::http::{
+    Answer, Mock, Seen, Step, discovery, event, text_result, tool, tool_list,
+};
 
 async fn connect(mock: &Mock) -> Result<Client, Error> {
     Client::connect(Target::url(&mock.url)?).await
@@ -29,7 +31,7 @@ fn modern(request: &Seen) -> Answer {
     match &*request.rpc() {
         "server/discover" => request.result(discovery()),
         "tools/list" => tools(request),
-        "tools/call" => request.result(said("done")),
+        "tools/call" => request.result(text_result("done")),
         "resources/read" => request.result(
             json!({"resultType": "complete", "contents": [], "ttlMs": 0, "cacheScope": "private"}),
         ),
@@ -66,7 +68,7 @@ async fn sending_messages_each_is_one_post_with_the_metadata_of_its_body() {
 async fn sequential_calls_share_one_connection_for_json_and_event_streams() {
     let mock = Mock::start(|request| match &*request.rpc() {
         "tools/call" if request.body["id"].as_u64() > Some(5) => {
-            Answer::events(vec![event(&request.response(said("streamed")))])
+            Answer::events(vec![event(&request.response(text_result("streamed")))])
         }
         _ => modern(request),
     })
@@ -238,7 +240,7 @@ async fn progress_and_logs_come_on_the_response_stream_before_the_result() {
             Answer::events(vec![
                 Step::Bytes(": comment\r\n\r\nid: 1\r\ndata:\r\n\r\n".into()),
                 event(&progress),
-                event(&request.response(said("done"))),
+                event(&request.response(text_result("done"))),
             ])
         }
         _ => modern(request),
@@ -294,7 +296,7 @@ async fn a_stream_that_ends_early_fails_its_call_only() {
 async fn an_answer_over_the_limit_fails_its_call_and_nothing_else() {
     let mock = Mock::start(|request| match &*request.rpc() {
         "tools/call" => {
-            let long = request.response(said(&"x".repeat(20_000)));
+            let long = request.response(text_result(&"x".repeat(20_000)));
             match request.body["params"]["arguments"]["events"].as_bool() {
                 Some(true) => Answer::events(vec![event(&long)]),
                 _ => Answer::json(200, long),
@@ -400,7 +402,7 @@ async fn many_calls_at_once_are_answered_each_with_its_own() {
     let mock = Mock::start(|request| match &*request.rpc() {
         "tools/call" => {
             let text = request.body["params"]["arguments"]["n"].to_string();
-            request.result(said(&text))
+            request.result(text_result(&text))
         }
         _ => modern(request),
     })

@@ -17,7 +17,8 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::support::http::{
-    Answer, Mock, Seen, Step, discovery, event, event_with_id, initialized, said, tool, tool_list,
+    Answer, Mock, Seen, Step, discovery, event, event_with_id, initialized, text_result, tool,
+    tool_list,
 };
 
 async fn connect(mock: &Mock) -> Result<Client, Error> {
@@ -33,7 +34,7 @@ fn legacy(request: &Seen) -> Answer {
         }
         "GET" | "DELETE" => Answer::empty(405),
         "tools/list" => request.result(tool_list(&[tool("echo", json!({"type": "object"}))])),
-        "tools/call" => request.result(said("done")),
+        "tools/call" => request.result(text_result("done")),
         method if method.starts_with("notifications/") => Answer::empty(202),
         "" | "null" => Answer::empty(202),
         _ => request.error(200, -32601, Value::Null),
@@ -156,7 +157,7 @@ async fn a_batch_may_contain_the_response() {
             "tools/call" => {
                 let log = json!({"jsonrpc": "2.0", "method": "notifications/message",
                     "params": {"level": "info", "data": 1}});
-                let batch = json!([log, request.response(said("done"))]);
+                let batch = json!([log, request.response(text_result("done"))]);
                 match is_stream {
                     true => Answer::events(vec![event_with_id("e-1", &batch)]),
                     false => Answer::json(200, batch),
@@ -241,7 +242,7 @@ async fn a_broken_response_stream_is_resumed_after_the_servers_retry_time() {
     let mock =
         Mock::start(move |request| match (&*request.rpc(), request.header("last-event-id")) {
             ("tools/call", _) => {
-                *slot.lock().unwrap() = Some(request.response(said("resumed")));
+                *slot.lock().unwrap() = Some(request.response(text_result("resumed")));
                 let priming = Step::Bytes("id: p-1\nretry: 500\ndata: \n\n".into());
                 Answer::events(vec![priming, Step::Wait(50)])
             }
@@ -421,7 +422,7 @@ async fn a_cancelled_call_cancels_its_question() {
         _ => legacy(request),
     })
     .await;
-    let (asked, mut heard) = mpsc::unbounded_channel();
+    let (asked, mut receiver) = mpsc::unbounded_channel();
     let builder = Client::builder(Target::url(&mock.url).unwrap()).on_elicit(move |_| {
         // Dropped with the question.
         let (guard, withdrawn) = oneshot::channel::<()>();
@@ -436,7 +437,7 @@ async fn a_cancelled_call_cancels_its_question() {
         let client = client.clone();
         async move { client.call_tool("echo", json!({})).await }
     });
-    let withdrawn = heard.recv().await.expect("asked");
+    let withdrawn = receiver.recv().await.expect("asked");
     call.abort();
     let withdrawn = tokio::time::timeout(Duration::from_secs(10), withdrawn).await;
     withdrawn.expect("taken back").unwrap_err();
@@ -470,7 +471,7 @@ async fn sse_server(endpoint: &'static str) -> Mock {
             let result = match &*request.rpc() {
                 "initialize" => initialized("2024-11-05"),
                 "tools/list" => tool_list(&[tool("echo", json!({"type": "object"}))]),
-                "tools/call" => said("by stream"),
+                "tools/call" => text_result("by stream"),
                 _ => return Answer::text(202, "Accepted"),
             };
             waiting.lock().unwrap().push(request.response(result));

@@ -46,9 +46,9 @@ for line in sys.stdin:
         print(json.dumps(dict(jsonrpc="2.0", id=message["id"], result=result)), flush=True)
 "#;
 
-type Told = Arc<Mutex<Vec<(u32, String)>>>;
+type Attempts = Arc<Mutex<Vec<(u32, String)>>>;
 
-async fn connected(test: &str, retry: &str) -> (Arc<ReconnectingClient>, Told) {
+async fn connected(test: &str, retry: &str) -> (Arc<ReconnectingClient>, Attempts) {
     let mark = std::env::temp_dir().join(format!("gudgeon-{test}-{}", std::process::id()));
     let _ = std::fs::remove_file(&mark);
     let entry = json!({ "command": "python3", "args": ["-c", SERVER, mark], "restart": true });
@@ -57,13 +57,13 @@ async fn connected(test: &str, retry: &str) -> (Arc<ReconnectingClient>, Told) {
         ClientSettings::parse(format!("{{\"retry\":{retry}}}").as_bytes()).expect("reads");
     let (first, retry) = (place.builder(&settings).expect("builds"), settings.retry());
     let factory: BuilderFactory = Box::new(move || place.builder(&settings));
-    let told = Told::default();
-    let heard = Arc::clone(&told);
+    let attempts = Attempts::default();
+    let seen = Arc::clone(&attempts);
     let client = ReconnectingClient::connect(first, Some(factory), retry, move |it| {
         assert_eq!(it.server.expect("a new server").info.name, "script");
-        heard.lock().expect("lives").push((it.attempt, it.reason.message));
+        seen.lock().expect("lives").push((it.attempt, it.reason.message));
     });
-    (client.await.expect("connects"), told)
+    (client.await.expect("connects"), attempts)
 }
 
 async fn call(client: &ReconnectingClient, what: &str, params: &str) -> Result<String, Error> {
@@ -74,7 +74,7 @@ async fn call(client: &ReconnectingClient, what: &str, params: &str) -> Result<S
 
 #[tokio::test]
 async fn a_safe_request_is_repeated_and_the_log_level_is_set_again() {
-    let (client, told) = connected("safe", r#""safe""#).await;
+    let (client, attempts) = connected("safe", r#""safe""#).await;
     call(&client, "listTools", "{}").await.expect("lists");
     call(&client, "setLogLevel", r#"{"level":"error"}"#).await.expect("sets");
     let text = call(&client, "callTool", r#"{"name":"safe"}"#).await.expect("is repeated");
@@ -82,29 +82,29 @@ async fn a_safe_request_is_repeated_and_the_log_level_is_set_again() {
     let lost = call(&client, "callTool", r#"{"name":"die"}"#).await.expect_err("is not repeated");
     assert_eq!(lost.kind, ErrorKind::Lost);
     call(&client, "callTool", r#"{"name":"unsafe"}"#).await.expect("is started again before");
-    let told = told.lock().expect("lives").clone();
-    assert_eq!(told.iter().map(|(attempt, _)| *attempt).collect::<Vec<_>>(), [2, 1]);
-    assert!(told.iter().all(|(_, reason)| reason.contains("status 4")), "{told:?}");
+    let attempts = attempts.lock().expect("lives").clone();
+    assert_eq!(attempts.iter().map(|(attempt, _)| *attempt).collect::<Vec<_>>(), [2, 1]);
+    assert!(attempts.iter().all(|(_, reason)| reason.contains("status 4")), "{attempts:?}");
     client.close().await;
     let closed = call(&client, "ping", "{}").await.expect_err("is closed");
-    assert_eq!((closed.kind, told.len()), (ErrorKind::Lost, 2));
+    assert_eq!((closed.kind, attempts.len()), (ErrorKind::Lost, 2));
 }
 
 #[tokio::test]
 async fn the_limits_decide_about_repeating() {
-    let (client, told) = connected("never", r#""never""#).await;
+    let (client, attempts) = connected("never", r#""never""#).await;
     call(&client, "listTools", "{}").await.expect("lists");
     let lost = call(&client, "callTool", r#"{"name":"safe"}"#).await.expect_err("is not repeated");
     assert_eq!(lost.kind, ErrorKind::Lost);
     call(&client, "callTool", r#"{"name":"safe"}"#).await.expect("is started again before");
     let (client, _) = connected("all", r#"{"attempts":2,"onlySafe":false}"#).await;
     call(&client, "callTool", r#"{"name":"unsafe"}"#).await.expect("is repeated");
-    assert_eq!(told.lock().expect("lives").len(), 1);
+    assert_eq!(attempts.lock().expect("lives").len(), 1);
 }
 
 #[tokio::test]
 async fn a_subscription_is_made_again_and_given_up_if_the_server_ends_at_once() {
-    let (client, told) = connected("subscribed", r#""safe""#).await;
+    let (client, attempts) = connected("subscribed", r#""safe""#).await;
     let changes =
         client.subscribe(SubscriptionFilter::default().uri("a://b")).await.expect("opens");
     for is_first in [true, false] {
@@ -120,6 +120,6 @@ async fn a_subscription_is_made_again_and_given_up_if_the_server_ends_at_once() 
             other => assert!(!is_first && matches!(other, Some(Err(_))), "{other:?}"),
         }
     }
-    assert_eq!(told.lock().expect("lives").len(), 1);
+    assert_eq!(attempts.lock().expect("lives").len(), 1);
     changes.close();
 }

@@ -78,11 +78,11 @@ async fn the_first_failed_answer_cancels_the_other_questions() {
     let ask = |key| {
         (key, "elicitation/create", json!({"message": key, "requestedSchema": {"type": "object"}}))
     };
-    let (told, mut withdrawn) = mpsc::unbounded_channel();
+    let (sender, mut withdrawn) = mpsc::unbounded_channel();
     let asked = Arc::new(Barrier::new(2));
     let builder = Client::builder(asking("2026-07-28", vec![ask("waits"), ask("fails")]))
         .on_elicit(move |it| {
-            let (guard, asked) = (Withdrawn(told.clone()), Arc::clone(&asked));
+            let (guard, asked) = (Withdrawn(sender.clone()), Arc::clone(&asked));
             async move {
                 let ElicitRequestParams::Form(form) = it else { panic!("a form") };
                 asked.wait().await;

@@ -109,8 +109,8 @@ async fn the_callback_for_lists_serves_every_revision() {
         let server = server();
         let listening = server.listen("http://127.0.0.1:0/mcp").await.unwrap();
         for target in [Target::from(&server), Target::url(listening.url()).unwrap()] {
-            let told = Arc::new(Mutex::new(Vec::new()));
-            let all = Arc::clone(&told);
+            let notified = Arc::new(Mutex::new(Vec::new()));
+            let all = Arc::clone(&notified);
             let client = Client::builder(target)
                 .revision(revision)
                 .on_list_changed(move |kind| all.lock().unwrap().push(kind))
@@ -122,11 +122,11 @@ async fn the_callback_for_lists_serves_every_revision() {
             assert_eq!(client.list_tools().await.unwrap().len(), 1);
             server.registry().add(Tool::new("more", |_: Args| async { Ok("more") })).unwrap();
             soon(changes.next()).await.unwrap().unwrap();
-            eventually(|| !told.lock().unwrap().is_empty()).await;
+            eventually(|| !notified.lock().unwrap().is_empty()).await;
             assert_eq!(client.list_tools().await.unwrap().len(), 2);
             server.registry().remove(gudgeon::List::Tools, "more").unwrap();
-            eventually(|| told.lock().unwrap().len() == 2).await;
-            assert_eq!(*told.lock().unwrap(), [ListKind::Tools, ListKind::Tools]);
+            eventually(|| notified.lock().unwrap().len() == 2).await;
+            assert_eq!(*notified.lock().unwrap(), [ListKind::Tools, ListKind::Tools]);
             client.close().await;
         }
         listening.shut_down().await;
@@ -170,9 +170,9 @@ async fn unread_changes_are_merged_and_none_is_lost() {
     registry.notify_updated("shelf://other");
     registry.add(Tool::new("more", |_: Args| async { Ok("more") })).unwrap();
     client.ping().await.unwrap();
-    let heard: Vec<_> = soon(changes.take(3).map(Result::unwrap).collect()).await;
+    let received: Vec<_> = soon(changes.take(3).map(Result::unwrap).collect()).await;
     let updated = [ABOUT, "shelf://other"].map(|it| Change::Updated(it.into()));
-    assert_eq!((&heard[..2], &heard[2]), (&updated[..], &Change::List(ListKind::Tools)));
+    assert_eq!((&received[..2], &received[2]), (&updated[..], &Change::List(ListKind::Tools)));
 }
 
 fn discovery() -> Value {
@@ -329,8 +329,8 @@ async fn a_new_session_gets_the_state_of_the_old_one() {
     };
     assert_eq!(again("resources/subscribe")["uri"], ABOUT);
     assert_eq!(again("logging/setLevel")["level"], "warning");
-    let told = json!({"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": {"uri": ABOUT}});
-    server.stream.lock().unwrap().push(told);
+    let notified = json!({"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": {"uri": ABOUT}});
+    server.stream.lock().unwrap().push(notified);
     assert_eq!(soon(changes.next()).await.unwrap().unwrap(), change);
     client.close().await;
 }
@@ -338,8 +338,8 @@ async fn a_new_session_gets_the_state_of_the_old_one() {
 #[tokio::test]
 async fn with_a_new_session_every_list_counts_as_changed() {
     let server = Forgetful::start().await;
-    let told = Arc::new(Mutex::new(Vec::new()));
-    let all = Arc::clone(&told);
+    let notified = Arc::new(Mutex::new(Vec::new()));
+    let all = Arc::clone(&notified);
     let client = Client::builder(Target::url(&server.mock.url).unwrap())
         .revision(Revision::V2025_11_25)
         .on_list_changed(move |kind| all.lock().unwrap().push(kind))
@@ -351,7 +351,7 @@ async fn with_a_new_session_every_list_counts_as_changed() {
     server.session.store(2, Ordering::Relaxed);
     client.list_tools().await.unwrap();
     assert_eq!(soon(changes.next()).await.unwrap().unwrap(), Change::List(ListKind::Tools));
-    assert_eq!(*told.lock().unwrap(), [ListKind::Tools], "the server declares no other");
+    assert_eq!(*notified.lock().unwrap(), [ListKind::Tools], "the server declares no other");
 }
 
 #[tokio::test]

@@ -53,7 +53,7 @@ async fn replay(path: &Path) {
                 continue;
             }
             "<" => {
-                player.hears.as_ref().unwrap().send(rest.as_bytes().to_vec()).unwrap();
+                player.to_client.as_ref().unwrap().send(rest.as_bytes().to_vec()).unwrap();
                 continue;
             }
             ">" | "=" => serde_json::from_str(rest).unwrap(),
@@ -68,7 +68,7 @@ async fn replay(path: &Path) {
 
 /// The client's end of a connection whose other end is a transcript.
 struct Wire {
-    says: mpsc::UnboundedSender<Vec<u8>>,
+    sender: mpsc::UnboundedSender<Vec<u8>>,
     arriving: Mutex<mpsc::UnboundedReceiver<Vec<u8>>>,
 }
 
@@ -79,7 +79,7 @@ impl Transport for Wire {
 
     async fn send(&self, message: Vec<u8>) -> io::Result<()> {
         // After the end of the transcript nobody listens.
-        let _ = self.says.send(message);
+        let _ = self.sender.send(message);
         Ok(())
     }
 
@@ -90,9 +90,9 @@ struct Player {
     /// A revision's date, or a dialect's name.
     spoken: String,
     client: Arc<Mutex<Option<Client>>>,
-    hears: Option<mpsc::UnboundedSender<Vec<u8>>>,
-    said: Option<mpsc::UnboundedReceiver<Vec<u8>>>,
-    told: (mpsc::UnboundedSender<Value>, mpsc::UnboundedReceiver<Value>),
+    to_client: Option<mpsc::UnboundedSender<Vec<u8>>>,
+    from_client: Option<mpsc::UnboundedReceiver<Vec<u8>>>,
+    events: (mpsc::UnboundedSender<Value>, mpsc::UnboundedReceiver<Value>),
     /// Pending operations of the client's user, oldest first.
     acts: VecDeque<JoinHandle<Value>>,
 }
@@ -102,23 +102,23 @@ impl Player {
         Self {
             spoken,
             client: Arc::default(),
-            hears: None,
-            said: None,
-            told: mpsc::unbounded_channel(),
+            to_client: None,
+            from_client: None,
+            events: mpsc::unbounded_channel(),
             acts: VecDeque::new(),
         }
     }
 
     async fn begin(&mut self, name: &str, given: Value) {
-        let told = self.told.0.clone();
+        let events = self.events.0.clone();
         if name == "connect" {
-            let ((says, said), (hears, arriving)) =
+            let ((sender, from_client), (to_client, arriving)) =
                 (mpsc::unbounded_channel(), mpsc::unbounded_channel());
-            (self.said, self.hears) = (Some(said), Some(hears));
-            let wire = Wire { says, arriving: Mutex::new(arriving) };
+            (self.from_client, self.to_client) = (Some(from_client), Some(to_client));
+            let wire = Wire { sender, arriving: Mutex::new(arriving) };
             let (spoken, kept) = (self.spoken.clone(), Arc::clone(&self.client));
             self.acts.push_back(tokio::spawn(async move {
-                match connect(wire, &spoken, told).await {
+                match connect(wire, &spoken, events).await {
                     Ok(client) => {
                         let spoken = json!(client.server().spoken().name());
                         *kept.lock().await = Some(client);
@@ -132,7 +132,7 @@ impl Player {
         let client = self.client.lock().await.clone().expect("connect comes first");
         let name = name.to_owned();
         self.acts.push_back(tokio::spawn(async move {
-            act(&client, &name, &given, told).await.unwrap_or_else(|it| failed(&it))
+            act(&client, &name, &given, events).await.unwrap_or_else(|it| failed(&it))
         }));
         // Those that follow are said after it.
         tokio::task::yield_now().await;
@@ -141,11 +141,11 @@ impl Player {
     async fn take(&mut self, mark: &str) -> Value {
         match mark {
             ">" => {
-                let message = self.said.as_mut().unwrap().recv().await.unwrap();
+                let message = self.from_client.as_mut().unwrap().recv().await.unwrap();
                 serde_json::from_slice(&message).unwrap()
             }
             "=" => self.acts.pop_front().unwrap().await.unwrap(),
-            _ => self.told.1.recv().await.unwrap(),
+            _ => self.events.1.recv().await.unwrap(),
         }
     }
 
@@ -154,8 +154,8 @@ impl Player {
         assert!(self.acts.is_empty());
         let client = self.client.lock().await.take().unwrap();
         client.close().await;
-        assert!(self.told.1.try_recv().is_err());
-        let more = self.said.unwrap().try_recv();
+        assert!(self.events.1.try_recv().is_err());
+        let more = self.from_client.unwrap().try_recv();
         assert!(more.is_err(), "{more:?}");
     }
 }
@@ -163,9 +163,9 @@ impl Player {
 async fn connect(
     wire: Wire,
     spoken: &str,
-    told: mpsc::UnboundedSender<Value>,
+    events: mpsc::UnboundedSender<Value>,
 ) -> Result<Client, Error> {
-    let changes = told.clone();
+    let changes = events.clone();
     let builder = Client::builder(Target::transport(wire));
     let builder = match Revision::parse(spoken) {
         Some(revision) => builder.revision(revision),
@@ -175,10 +175,10 @@ async fn connect(
         .client_info(Implementation::new("c", "1"))
         .roots([Root::new("file:///a")])
         .on_sample(|_| async {
-            let said = SamplingMessage::assistant("Sheep.");
+            let sampled = SamplingMessage::assistant("Sheep.");
             Ok(CreateMessageResult {
-                role: said.role,
-                content: said.content,
+                role: sampled.role,
+                content: sampled.content,
                 model: "m".into(),
                 stop_reason: Some("endTurn".into()),
                 result_type: None,
@@ -186,7 +186,7 @@ async fn connect(
             })
         })
         .on_log(move |it| {
-            let _ = told.send(json!(["log", [it.level, it.logger, it.data]]));
+            let _ = events.send(json!(["log", [it.level, it.logger, it.data]]));
         })
         .on_list_changed(move |kind| {
             let _ = changes.send(json!(["list_changed", format!("{kind:?}").to_lowercase()]));
@@ -200,7 +200,7 @@ async fn act(
     client: &Client,
     name: &str,
     given: &Value,
-    told: mpsc::UnboundedSender<Value>,
+    events: mpsc::UnboundedSender<Value>,
 ) -> Result<Value, Error> {
     Ok(match name {
         "list_tools" => pairs(client.list_tools().await?, |it| json!([it.name, it.input_schema])),
@@ -217,7 +217,7 @@ async fn act(
                 raise_on_error: false,
                 on_progress: Some(Arc::new(move |step| {
                     let numbers = [Some(step.progress), step.total].map(|it| it.map(whole));
-                    let _ = told.send(json!(["progress", numbers]));
+                    let _ = events.send(json!(["progress", numbers]));
                 })),
                 ..client.options()
             };
@@ -249,7 +249,7 @@ async fn act(
             let mut changes = client.subscribe(filter).await?;
             tokio::spawn(async move {
                 while let Some(Ok(Change::Updated(uri))) = changes.next().await {
-                    let _ = told.send(json!(["updated", uri]));
+                    let _ = events.send(json!(["updated", uri]));
                 }
             });
             Value::Null

@@ -106,11 +106,11 @@ async fn a_half_closed_client_still_gets_its_answers() {
 #[tokio::test]
 async fn calls_are_cancelled_after_the_grace_period() {
     for address in addresses() {
-        let (told, mut stopped) = mpsc::unbounded_channel();
+        let (sender, mut receiver) = mpsc::unbounded_channel();
         let options =
             HttpOptions { shutdown_grace: Duration::from_millis(10), ..HttpOptions::default() };
         let server = Server::new("s").http(options).tool("wait", move || {
-            let dropped = Dropped(told.clone());
+            let dropped = Dropped(sender.clone());
             async move {
                 std::future::pending::<()>().await;
                 drop(dropped);
@@ -122,18 +122,18 @@ async fn calls_are_cancelled_after_the_grace_period() {
         stream.write_all(call(1, "wait").as_bytes()).await.unwrap();
         stream.shutdown().await.unwrap();
         assert_eq!(stream.read(&mut [0; 8]).await.unwrap(), 0);
-        stopped.recv().await.unwrap();
+        receiver.recv().await.unwrap();
     }
 }
 
 #[tokio::test]
 async fn a_disconnected_client_is_detected_by_a_failed_write() {
     for address in addresses() {
-        let (told, mut stopped) = mpsc::unbounded_channel();
+        let (sender, mut receiver) = mpsc::unbounded_channel();
         let options =
             HttpOptions { shutdown_grace: Duration::from_secs(3600), ..HttpOptions::default() };
         let server = Server::new("s").http(options).tool("talk", move |ctx: Context| {
-            let dropped = Dropped(told.clone());
+            let dropped = Dropped(sender.clone());
             async move {
                 let mut step = 0.0;
                 loop {
@@ -152,6 +152,6 @@ async fn a_disconnected_client_is_detected_by_a_failed_write() {
         stream.write_all(call(1, "talk").as_bytes()).await.unwrap();
         assert_eq!(next(&mut stream).await["method"], "notifications/progress");
         drop(stream);
-        stopped.recv().await.unwrap();
+        receiver.recv().await.unwrap();
     }
 }

@@ -109,25 +109,25 @@ async fn the_head_and_the_first_event_are_one_segment() {
 
 #[tokio::test]
 async fn a_disconnected_client_cancels_its_call() {
-    let (told, mut tells) = mpsc::unbounded_channel();
+    let (sender, mut receiver) = mpsc::unbounded_channel();
     let server = Server::new("s").tool("endless", move |ctx: Context| {
-        let told = told.clone();
+        let sender = sender.clone();
         async move {
-            let hears = told.clone();
+            let on_cancel = sender.clone();
             tokio::spawn(async move {
                 ctx.cancelled().await;
-                let _ = hears.send("cancelled");
+                let _ = on_cancel.send("cancelled");
             });
-            let _ = told.send("begun");
+            let _ = sender.send("begun");
             std::future::pending::<()>().await;
         }
     });
     let listening = listen(server).await;
     let mut stream = connect(&listening).await;
     stream.write_all(call("endless", 1).as_bytes()).await.unwrap();
-    assert_eq!(tells.recv().await, Some("begun"));
+    assert_eq!(receiver.recv().await, Some("begun"));
     drop(stream);
-    assert_eq!(tells.recv().await, Some("cancelled"));
+    assert_eq!(receiver.recv().await, Some("cancelled"));
 }
 
 #[tokio::test]
@@ -156,15 +156,15 @@ async fn a_connection_that_waits_for_its_answer_is_not_idle() {
 
 #[tokio::test]
 async fn an_unread_response_is_aborted() {
-    let (told, mut tells) = mpsc::unbounded_channel();
+    let (sender, mut receiver) = mpsc::unbounded_channel();
     let text = "x".repeat(64 * 1024);
     let server = Server::new("s").tool("flood", move |ctx: Context| {
-        let (told, text) = (told.clone(), text.clone());
+        let (sender, text) = (sender.clone(), text.clone());
         async move {
-            let hears = ctx.clone();
+            let on_cancel = ctx.clone();
             tokio::spawn(async move {
-                hears.cancelled().await;
-                let _ = told.send(());
+                on_cancel.cancelled().await;
+                let _ = sender.send(());
             });
             for step in 1.. {
                 ctx.progress(f64::from(step), None, &*text);
@@ -178,7 +178,7 @@ async fn an_unread_response_is_aborted() {
     let flood = calling("flood", 1).replace(r#""_meta":{"#, asked);
     let flood = post("tools/call", "flood", &flood);
     stream.write_all(flood.as_bytes()).await.unwrap();
-    tells.recv().await.unwrap();
+    receiver.recv().await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -221,16 +221,16 @@ async fn calls_in_flight_are_answered_before_the_end() {
 #[tokio::test]
 async fn calls_are_cut_off_after_the_grace_period() {
     let options = HttpOptions { shutdown_grace: Duration::ZERO, ..HttpOptions::default() };
-    let told = Arc::new(Notify::new());
-    let tells = Arc::clone(&told);
+    let sender = Arc::new(Notify::new());
+    let receiver = Arc::clone(&sender);
     let server = Server::new("s").http(options).tool("endless", move || {
-        tells.notify_one();
+        receiver.notify_one();
         std::future::pending::<()>()
     });
     let listening = listen(server).await;
     let mut stream = connect(&listening).await;
     stream.write_all(call("endless", 1).as_bytes()).await.unwrap();
-    told.notified().await;
+    sender.notified().await;
     tokio::time::timeout(Duration::from_secs(5), listening.shut_down()).await.expect("no grace");
     let answer = read_all(&mut stream).await;
     assert!(answer.starts_with("HTTP/1.1 503"), "{answer}");

@@ -294,20 +294,20 @@ async fn prompts_and_resources_ask_as_tools_do_and_questions_may_be_returned() {
 
 #[tokio::test]
 async fn the_roots_are_asked_for_when_they_change() {
-    let (told, mut heard) = mpsc::unbounded_channel();
+    let (sender, mut receiver) = mpsc::unbounded_channel();
     let server = Server::new("asks").notification(
         "notifications/roots/list_changed",
         move |ctx: Context| {
-            let told = told.clone();
+            let sender = sender.clone();
             async move {
-                let _ = told.send(ctx.roots().await.unwrap()[0].uri.clone());
+                let _ = sender.send(ctx.roots().await.unwrap()[0].uri.clone());
             }
         },
     );
     for revision in [Revision::V2024_11_05, Revision::V2025_11_25] {
         let client = talkative(&server, revision).await;
         client.set_roots([Root::new("file:///b")]).unwrap();
-        let uri = timeout(PATIENCE, heard.recv()).await.expect("in time").unwrap();
+        let uri = timeout(PATIENCE, receiver.recv()).await.expect("in time").unwrap();
         assert_eq!(uri, "file:///b", "{revision:?}");
     }
 }
@@ -322,12 +322,12 @@ struct Leaves {
 async fn a_task_that_outlives_its_call_gets_an_error_at_once() {
     const OVER: &str =
         "the handler has ended: it can ask its client only until it gives its answer";
-    let (told, mut heard) = mpsc::unbounded_channel();
+    let (sender, mut receiver) = mpsc::unbounded_channel();
     let (begun, mut begins) = mpsc::unbounded_channel();
     let may_ask = Arc::new(Notify::new());
     let may = Arc::clone(&may_ask);
     let leave = move |Leaves { at_once }: Leaves, ctx: Context| {
-        let (told, begun, may) = (told.clone(), begun.clone(), Arc::clone(&may));
+        let (sender, begun, may) = (sender.clone(), begun.clone(), Arc::clone(&may));
         async move {
             tokio::spawn(async move {
                 begun.send(()).unwrap();
@@ -337,7 +337,7 @@ async fn a_task_that_outlives_its_call_gets_an_error_at_once() {
                     ctx.cancelled().await;
                 }
                 let answer = ctx.elicit::<bool>("Anybody?").await;
-                told.send(answer.unwrap_err().to_string()).unwrap();
+                sender.send(answer.unwrap_err().to_string()).unwrap();
             });
             if !at_once {
                 pending::<()>().await;
@@ -370,7 +370,7 @@ async fn a_task_that_outlives_its_call_gets_an_error_at_once() {
                     }
                     client.close().await;
                 }
-                let error = timeout(PATIENCE, heard.recv()).await.expect(&place).unwrap();
+                let error = timeout(PATIENCE, receiver.recv()).await.expect(&place).unwrap();
                 assert_eq!(error, if at_once { OVER } else { "cancelled" }, "{place}");
             }
         }

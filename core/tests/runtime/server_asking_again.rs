@@ -91,14 +91,14 @@ async fn call(
     }
     let counts = Arc::new(Mutex::new(counts.into_iter().collect::<VecDeque<_>>()));
     let asked = Arc::new(Mutex::new(Vec::new()));
-    let heard = Arc::clone(&asked);
+    let received = Arc::clone(&asked);
     let client = test_mode.into_builder().on_elicit(move |question| {
         let ElicitRequestParams::Form(form) = question else { panic!("nobody is sent to a page") };
         let answer = match &*form.message {
             "Who?" => json!({"action": "accept", "content": {"value": "Ada"}}),
             _ => counts.lock().unwrap().pop_front().expect("it is asked no more"),
         };
-        heard.lock().unwrap().push(form.message);
+        received.lock().unwrap().push(form.message);
         async move { Ok(serde_json::from_value::<ElicitResult>(answer).unwrap()) }
     });
     let client = client.connect().await.unwrap();

@@ -46,11 +46,11 @@ async fn middleware_sees_calls_and_changes_what_goes_in_and_out() {
 
 #[tokio::test]
 async fn the_first_middleware_is_outermost_and_each_sees_only_its_methods() {
-    let heard = Arc::new(Mutex::new(Vec::new()));
+    let received = Arc::new(Mutex::new(Vec::new()));
     let note = |name: &'static str| {
-        let heard = Arc::clone(&heard);
+        let received = Arc::clone(&received);
         move |request: middleware::Request, next: middleware::Next| {
-            heard.lock().unwrap().push(format!("{name} {}", request.method));
+            received.lock().unwrap().push(format!("{name} {}", request.method));
             next.run(request)
         }
     };
@@ -62,7 +62,7 @@ async fn the_first_middleware_is_outermost_and_each_sees_only_its_methods() {
     peer.listed("open").await;
     peer.call("open", json!({"title": "dune"})).await;
     assert_eq!(
-        *heard.lock().unwrap(),
+        *received.lock().unwrap(),
         [
             "outer initialize",
             "outer tools/list",
@@ -196,8 +196,8 @@ async fn rates_are_limited_and_the_handshake_is_not_counted() {
 
 #[tokio::test]
 async fn notifications_of_vendors_pass_middleware_and_are_not_counted() {
-    let heard = Arc::new(Mutex::new(Vec::new()));
-    let listener = Arc::clone(&heard);
+    let received = Arc::new(Mutex::new(Vec::new()));
+    let listener = Arc::clone(&received);
     let server = shelf()
         .notification("acme/poke", move |said: Value| {
             listener.lock().unwrap().push(said["x"].clone());
@@ -213,7 +213,7 @@ async fn notifications_of_vendors_pass_middleware_and_are_not_counted() {
         peer.notify("acme/poke", json!({ "x": x })).await;
     }
     assert_eq!(text(&peer.call("open", json!({"title": "a"})).await), "open a");
-    assert_eq!(*heard.lock().unwrap(), [0, 10, 20]);
+    assert_eq!(*received.lock().unwrap(), [0, 10, 20]);
 }
 
 #[tokio::test]

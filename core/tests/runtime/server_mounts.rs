@@ -111,8 +111,8 @@ async fn a_registration_that_fails_in_one_outer_server_changes_none() {
 
 #[tokio::test]
 async fn middleware_of_a_mounted_server_sees_its_own_names_in_completions() {
-    let heard = Arc::new(Mutex::new(Vec::new()));
-    let seen = Arc::clone(&heard);
+    let received = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&received);
     let shelf = Server::new("shelf")
         .add(Prompt::new("review", |it: Review| async move { it.title }))
         .complete("review", "title", |typed: String| async move { vec![typed] })
@@ -127,5 +127,5 @@ async fn middleware_of_a_mounted_server_sees_its_own_names_in_completions() {
     });
     let completed = peer.request("completion/complete", asked).await;
     assert_eq!(completed["result"]["completion"]["values"], json!(["d"]));
-    assert_eq!(*heard.lock().unwrap(), ["review"]);
+    assert_eq!(*received.lock().unwrap(), ["review"]);
 }

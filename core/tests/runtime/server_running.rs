@@ -26,9 +26,9 @@ impl Drop for Witness {
 
 /// A tool that never ends, and what becomes of its calls.
 fn endless() -> (Server, mpsc::UnboundedReceiver<&'static str>) {
-    let (told, tells) = mpsc::unbounded_channel();
+    let (sender, receiver) = mpsc::unbounded_channel();
     let tool = move |ctx: Context| {
-        let witness = Witness(told.clone());
+        let witness = Witness(sender.clone());
         async move {
             let spawned = witness.0.clone();
             tokio::spawn(async move {
@@ -39,11 +39,11 @@ fn endless() -> (Server, mpsc::UnboundedReceiver<&'static str>) {
             std::future::pending::<()>().await;
         }
     };
-    (Server::new("endless").add(Tool::new("endless", tool)).grace(Duration::ZERO), tells)
+    (Server::new("endless").add(Tool::new("endless", tool)).grace(Duration::ZERO), receiver)
 }
 
-async fn next_two(tells: &mut mpsc::UnboundedReceiver<&'static str>) -> [&'static str; 2] {
-    let mut both = [tells.recv().await.unwrap(), tells.recv().await.unwrap()];
+async fn next_two(receiver: &mut mpsc::UnboundedReceiver<&'static str>) -> [&'static str; 2] {
+    let mut both = [receiver.recv().await.unwrap(), receiver.recv().await.unwrap()];
     both.sort_unstable();
     both
 }
@@ -79,19 +79,19 @@ async fn progress_and_logs_go_out_while_the_handler_runs() {
 
 #[tokio::test]
 async fn a_cancelled_call_is_dropped_and_gets_no_reply() {
-    let (server, mut tells) = endless();
+    let (server, mut receiver) = endless();
     let mut peer = Peer::legacy(&server).await;
     let id = peer.ask("tools/call", json!({"name": "endless"})).await;
-    assert_eq!(tells.recv().await, Some("begun"));
+    assert_eq!(receiver.recv().await, Some("begun"));
     peer.notify("notifications/cancelled", json!({"requestId": id})).await;
-    assert_eq!(next_two(&mut tells).await, ["cancelled", "dropped"]);
+    assert_eq!(next_two(&mut receiver).await, ["cancelled", "dropped"]);
     let ping = peer.ask("ping", json!({})).await;
     assert_eq!(peer.receive().await["id"], ping);
 }
 
 #[tokio::test]
 async fn a_call_given_up_in_the_same_batch_never_starts() {
-    let (server, mut tells) = endless();
+    let (server, mut receiver) = endless();
     let mut peer = Peer::legacy(&server).await;
     let call =
         json!({"jsonrpc": "2.0", "id": 77, "method": "tools/call", "params": {"name": "endless"}});
@@ -100,17 +100,17 @@ async fn a_call_given_up_in_the_same_batch_never_starts() {
     // One write, so that both arrive at once.
     peer.send_text(&format!("{call}\n{cancel}\n")).await;
     peer.request("ping", json!({})).await;
-    assert!(tells.try_recv().is_err());
+    assert!(receiver.try_recv().is_err());
 }
 
 #[tokio::test]
 async fn a_client_that_leaves_stops_its_calls() {
-    let (server, mut tells) = endless();
+    let (server, mut receiver) = endless();
     let mut peer = Peer::legacy(&server).await;
     peer.ask("tools/call", json!({"name": "endless"})).await;
-    assert_eq!(tells.recv().await, Some("begun"));
+    assert_eq!(receiver.recv().await, Some("begun"));
     assert!(peer.close().await.is_empty());
-    assert_eq!(next_two(&mut tells).await, ["cancelled", "dropped"]);
+    assert_eq!(next_two(&mut receiver).await, ["cancelled", "dropped"]);
 }
 
 #[tokio::test]
@@ -174,9 +174,9 @@ async fn a_panic_is_one_answer_and_no_more() {
 
 #[tokio::test]
 async fn a_timeout_answers_and_stops_the_handler() {
-    let (told, mut tells) = mpsc::unbounded_channel();
+    let (sender, mut receiver) = mpsc::unbounded_channel();
     let tool = move || {
-        let witness = Witness(told.clone());
+        let witness = Witness(sender.clone());
         async move {
             let _held = witness;
             std::future::pending::<()>().await;
@@ -187,7 +187,7 @@ async fn a_timeout_answers_and_stops_the_handler() {
     let result = peer.call("slow", json!({})).await;
     assert_eq!(result["isError"], true);
     assert!(result["content"][0]["text"].as_str().unwrap().contains("longer than its 0.03 s"));
-    assert_eq!(tells.recv().await, Some("dropped"));
+    assert_eq!(receiver.recv().await, Some("dropped"));
 }
 
 #[tokio::test]

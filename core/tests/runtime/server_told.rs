@@ -85,16 +85,16 @@ async fn timing_and_logging_report_each_request_and_its_outcome() {
     let mut peer = Peer::legacy(&server).await;
     peer.call("open", json!({})).await;
     peer.call("fail", json!({})).await;
-    let told = lines.of(Level::INFO);
-    assert_eq!(told[0], r#"tools/call open {"name":"open","arguments":{}}"#);
-    assert_eq!(told[1], "tools/call open is done");
+    let logged = lines.of(Level::INFO);
+    assert_eq!(logged[0], r#"tools/call open {"name":"open","arguments":{}}"#);
+    assert_eq!(logged[1], "tools/call open is done");
     assert!(
-        told[2].starts_with("tools/call open took ") && told[2].ends_with(" ms"),
+        logged[2].starts_with("tools/call open took ") && logged[2].ends_with(" ms"),
         "{}",
-        told[2]
+        logged[2]
     );
-    assert_eq!(told[4], "tools/call fail failed: it is locked");
-    assert_eq!(told.len(), 6, "{told:?}");
+    assert_eq!(logged[4], "tools/call fail failed: it is locked");
+    assert_eq!(logged.len(), 6, "{logged:?}");
 }
 
 #[tokio::test]
@@ -107,8 +107,11 @@ async fn a_handlers_error_is_logged_under_the_callers_reference_id() {
     let text = result["content"][0]["text"].as_str().unwrap().to_owned();
     assert!(!text.contains("a secret"), "{text}");
     let (_, reference) = text.split_once("(reference ").unwrap();
-    let told = lines.of(Level::ERROR).join("\n");
-    assert!(told.contains(reference.trim_end_matches(')')) && told.contains("a secret"), "{told}");
+    let logged = lines.of(Level::ERROR).join("\n");
+    assert!(
+        logged.contains(reference.trim_end_matches(')')) && logged.contains("a secret"),
+        "{logged}"
+    );
     let mut peer = Peer::legacy(&Server::new("shelf").debug(true).tool("crash", crash)).await;
     let result = peer.call("crash", json!({})).await;
     assert!(result["content"][0]["text"].as_str().unwrap().contains("a secret"), "{result}");

@@ -47,7 +47,7 @@ fn served() -> (BufReader<File>, Arc<StreamServer<()>>) {
     (BufReader::new(read.into()), StreamServer::new(components(), write.into()))
 }
 
-fn hear(server: &StreamServer<()>, message: &Value) {
+fn receive(server: &StreamServer<()>, message: &Value) {
     let line = format!("{message}\n");
     drop(server.feed(&mut LineDecoder::new(64 * MIB), line.as_bytes()));
     server.try_flush();
@@ -62,7 +62,7 @@ fn next(reader: &mut BufReader<File>) -> Value {
 #[test]
 fn over_a_pipe_pending_changes_are_merged() {
     let (mut reader, server) = served();
-    hear(&server, &listen(1, &["mem://a".into(), "mem://b".into()]));
+    receive(&server, &listen(1, &["mem://a".into(), "mem://b".into()]));
     for _ in 0..10_000 {
         for uri in ["mem://a", "mem://b"] {
             server.updated(uri);
@@ -71,11 +71,11 @@ fn over_a_pipe_pending_changes_are_merged() {
     }
     // A pipe holds 64 KiB; what waits behind it is one message of each kind.
     assert!(server.unwritten() < MIB, "{} bytes wait", server.unwritten());
-    hear(&server, &json!({"jsonrpc": "2.0", "id": 2, "method": "ping"}));
+    receive(&server, &json!({"jsonrpc": "2.0", "id": 2, "method": "ping"}));
     server.updated("mem://a");
     server.try_flush();
     assert_eq!(next(&mut reader)["method"], "notifications/subscriptions/acknowledged");
-    let mut told = 0;
+    let mut sent = 0;
     let is_last = |it: &Value| it["id"] == 2;
     loop {
         let message = next(&mut reader);
@@ -83,14 +83,14 @@ fn over_a_pipe_pending_changes_are_merged() {
             break;
         }
         assert_eq!(message["method"], "notifications/resources/updated");
-        told += 1;
+        sent += 1;
     }
-    assert!((2..2_000).contains(&told), "{told} messages");
+    assert!((2..2_000).contains(&sent), "{sent} messages");
     // After it was read, another change is notified again.
     while server.unwritten() > 0 {
         std::thread::yield_now();
     }
-    hear(&server, &json!({"jsonrpc": "2.0", "id": 3, "method": "ping"}));
+    receive(&server, &json!({"jsonrpc": "2.0", "id": 3, "method": "ping"}));
     while next(&mut reader)["id"] != 3 {}
     server.updated("mem://b");
     server.try_flush();
@@ -101,7 +101,7 @@ fn over_a_pipe_pending_changes_are_merged() {
 fn over_a_pipe_too_many_pending_changes_end_the_subscription() {
     let (mut reader, server) = served();
     let uris: Vec<String> = (0..8_000).map(uri).collect();
-    hear(&server, &listen(1, &uris));
+    receive(&server, &listen(1, &uris));
     // The acknowledgment repeats what is listened to.
     assert_eq!(next(&mut reader)["method"], "notifications/subscriptions/acknowledged");
     for _ in 0..3 {
@@ -112,22 +112,22 @@ fn over_a_pipe_too_many_pending_changes_end_the_subscription() {
         }
     }
     assert_eq!(server.in_flight(), 0);
-    let mut told = 0;
+    let mut sent = 0;
     let last = loop {
         let message = next(&mut reader);
         if message["method"] == "notifications/cancelled" {
             break message;
         }
-        told += 1;
+        sent += 1;
     };
-    assert!((1_900..3_000).contains(&told), "{told} messages");
+    assert!((1_900..3_000).contains(&sent), "{sent} messages");
     assert_eq!(last["params"]["requestId"], 1);
     assert!(last["params"]["reason"].as_str().unwrap().contains("leaves too much unread"));
     while server.unwritten() > 0 {
         std::thread::yield_now();
     }
     // A new subscription works again.
-    hear(&server, &listen(1, &["mem://a".into()]));
+    receive(&server, &listen(1, &["mem://a".into()]));
     assert_eq!(next(&mut reader)["method"], "notifications/subscriptions/acknowledged");
     server.updated("mem://a");
     server.try_flush();
@@ -139,7 +139,7 @@ fn over_a_pipe_a_long_response_does_not_end_a_subscription() {
     let (mut reader, server) = served();
     let uris: Vec<String> = (0..8_000).map(uri).collect();
     // The acknowledgment repeats what is listened to: 16 MB.
-    hear(&server, &listen(1, &uris));
+    receive(&server, &listen(1, &uris));
     server.updated(&uris[0]);
     server.try_flush();
     assert_eq!(next(&mut reader)["method"], "notifications/subscriptions/acknowledged");
@@ -205,17 +205,17 @@ fn over_http_pending_changes_are_merged_and_too_many_end_the_stream() {
         server.updated(&uris[0]);
         server.updated(&uris[1]);
     }
-    let told = outbox.take();
-    assert_eq!(told.matches("notifications/resources/updated").count(), 2, "each once");
+    let sent = outbox.take();
+    assert_eq!(sent.matches("notifications/resources/updated").count(), 2, "each once");
     server.updated(&uris[0]);
     assert_eq!(outbox.take().matches("notifications/resources/updated").count(), 1);
     for uri in uris.iter().cycle().take(20_000) {
         server.updated(uri);
     }
     assert!(outbox.is_over());
-    let told = outbox.take();
-    assert!(told.len() < MIB + 8 * 1024, "{} bytes", told.len());
-    let last = told.trim_end().rsplit_once("data: ").unwrap().1;
+    let sent = outbox.take();
+    assert!(sent.len() < MIB + 8 * 1024, "{} bytes", sent.len());
+    let last = sent.trim_end().rsplit_once("data: ").unwrap().1;
     let last: Value = serde_json::from_str(last).unwrap();
     assert_eq!(last["method"], "notifications/cancelled");
     assert_eq!(last["params"]["requestId"], 7);
@@ -235,9 +235,9 @@ fn over_a_connection_the_subscriptions_end_and_the_connection_stays() {
     for uri in uris.iter().cycle().take(20_000) {
         server.updated(uri);
     }
-    let told = outbox.take();
-    assert!(told.len() < 5 * MIB, "{} bytes", told.len());
-    assert_eq!(told.matches("notifications/cancelled").count(), 2);
+    let sent = outbox.take();
+    assert!(sent.len() < 5 * MIB, "{} bytes", sent.len());
+    assert_eq!(sent.matches("notifications/cancelled").count(), 2);
     assert!(!outbox.is_over());
     drop(server.message(connection, listen(1, &["mem://a".into()]).to_string().as_bytes()));
     server.updated("mem://a");

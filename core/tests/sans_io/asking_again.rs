@@ -39,14 +39,14 @@ fn retry(id: u64, state: &str, responses: &Value) -> Value {
 }
 
 /// The one answer that the handler heard since the last.
-fn heard(server: &mut Server) -> Result<Value, String> {
+fn received(server: &mut Server) -> Result<Value, String> {
     assert_eq!(server.answered.len(), 1, "{:?}", server.answered);
     server.answered.remove(0)
 }
 
 fn finish(server: &mut Server, run: &Run<Handler>) {
     server.done(run, Ok(Reply::Text("done".into())));
-    assert_eq!(server.said()["result"]["content"][0]["text"], "done");
+    assert_eq!(server.next_sent()["result"]["content"][0]["text"], "done");
     assert_eq!(server.in_flight(), 0);
 }
 
@@ -54,21 +54,21 @@ fn finish(server: &mut Server, run: &Run<Handler>) {
 fn in_a_session_an_invalid_answer_leads_to_another_request() {
     let mut server = Server::new();
     server.open("2025-11-25", &able());
-    server.hear(&legacy(1));
+    server.receive(&legacy(1));
     let run = server.running();
     server.handle(ask(&run, 0, "sure"));
     for number in 1..3 {
-        let asked = server.said();
+        let asked = server.next_sent();
         assert_eq!(asked["params"]["message"], "Sure?");
-        server.hear(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": yes()}));
-        assert_eq!(heard(&mut server), Ok(yes()));
+        server.receive(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": yes()}));
+        assert_eq!(received(&mut server), Ok(yes()));
         server.handle(again(&run, number, "sure"));
     }
-    let asked = server.said();
-    server.hear(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": yes()}));
-    assert_eq!(heard(&mut server), Ok(yes()));
+    let asked = server.next_sent();
+    server.receive(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": yes()}));
+    assert_eq!(received(&mut server), Ok(yes()));
     server.handle(again(&run, 3, "sure"));
-    assert_eq!(heard(&mut server), Err(TOO_OFTEN.into()));
+    assert_eq!(received(&mut server), Err(TOO_OFTEN.into()));
     assert!(server.sent.is_empty(), "nobody is asked a fourth time");
     finish(&mut server, &run);
 }
@@ -76,23 +76,23 @@ fn in_a_session_an_invalid_answer_leads_to_another_request() {
 #[test]
 fn a_suspended_handler_asks_only_the_rejected_question_again() {
     let mut server = Server::new();
-    server.hear(&modern(1, &able(), &json!({})));
+    server.receive(&modern(1, &able(), &json!({})));
     let run = server.running();
     server.handle(ask(&run, 0, "sure"));
     server.handle(ask(&run, 1, "other"));
     server.handle(waits(&run));
     let mut round = state(&mut server, &["sure", "other"]);
-    server.hear(&retry(2, &round, &json!({"sure": yes(), "other": yes()})));
+    server.receive(&retry(2, &round, &json!({"sure": yes(), "other": yes()})));
     assert_eq!(server.answered.drain(..).count(), 2);
     for number in 2..4 {
         server.handle(again(&run, number, "sure"));
         server.handle(waits(&run));
         round = state(&mut server, &["sure"]);
-        server.hear(&retry(number + 1, &round, &json!({"sure": yes()})));
-        assert_eq!(heard(&mut server), Ok(yes()));
+        server.receive(&retry(number + 1, &round, &json!({"sure": yes()})));
+        assert_eq!(received(&mut server), Ok(yes()));
     }
     server.handle(again(&run, 4, "sure"));
-    assert_eq!(heard(&mut server), Err(TOO_OFTEN.into()));
+    assert_eq!(received(&mut server), Err(TOO_OFTEN.into()));
     finish(&mut server, &run);
 }
 
@@ -100,7 +100,7 @@ fn a_suspended_handler_asks_only_the_rejected_question_again() {
 fn rejected_answers_are_not_journaled_but_count_on_another_server() {
     let limits = RoundLimits { park_limit: 0, ..RoundLimits::default() };
     let (mut first, mut second) = (Server::with(limits), Server::with(limits));
-    first.hear(&modern(1, &able(), &json!({})));
+    first.receive(&modern(1, &able(), &json!({})));
     let run = first.running();
     first.handle(ask(&run, 0, "sure"));
     first.handle(ask(&run, 1, "other"));
@@ -109,7 +109,7 @@ fn rejected_answers_are_not_journaled_but_count_on_another_server() {
     let mut responses = json!({"sure": yes(), "other": yes()});
     for turn in 0..3 {
         let server = if turn % 2 == 0 { &mut second } else { &mut first };
-        server.hear(&retry(2 + turn, &round, &responses));
+        server.receive(&retry(2 + turn, &round, &responses));
         let run = server.running();
         server.handle(ask(&run, 0, "sure"));
         server.handle(ask(&run, 1, "other"));
@@ -117,7 +117,7 @@ fn rejected_answers_are_not_journaled_but_count_on_another_server() {
         assert_eq!(server.answered.drain(..).count(), 2, "{turn}");
         server.handle(again(&run, 2, "sure"));
         if turn == 2 {
-            assert_eq!(heard(server), Err(TOO_OFTEN.into()));
+            assert_eq!(received(server), Err(TOO_OFTEN.into()));
             return finish(server, &run);
         }
         server.handle(waits(&run));
@@ -130,25 +130,25 @@ fn rejected_answers_are_not_journaled_but_count_on_another_server() {
 fn a_round_without_the_answer_asks_again_and_does_not_count() {
     let limits = RoundLimits { park_limit: 0, ..RoundLimits::default() };
     let mut server = Server::with(limits);
-    server.hear(&modern(1, &able(), &json!({"inputResponses": {"sure": yes()}})));
+    server.receive(&modern(1, &able(), &json!({"inputResponses": {"sure": yes()}})));
     let mut run = server.running();
     server.handle(ask(&run, 0, "sure"));
-    assert_eq!(heard(&mut server), Ok(yes()));
+    assert_eq!(received(&mut server), Ok(yes()));
     server.handle(again(&run, 1, "sure"));
     server.handle(waits(&run));
     for id in 2..8 {
         let round = state(&mut server, &["sure"]);
-        server.hear(&retry(id, &round, &json!({})));
+        server.receive(&retry(id, &round, &json!({})));
         run = server.running();
         server.handle(ask(&run, 0, "sure"));
         assert!(server.answered.is_empty(), "{id}");
         server.handle(waits(&run));
     }
     let round = state(&mut server, &["sure"]);
-    server.hear(&retry(9, &round, &json!({"sure": yes()})));
+    server.receive(&retry(9, &round, &json!({"sure": yes()})));
     run = server.running();
     server.handle(ask(&run, 0, "sure"));
-    assert_eq!(heard(&mut server), Ok(yes()));
+    assert_eq!(received(&mut server), Ok(yes()));
     finish(&mut server, &run);
 }
 
@@ -160,37 +160,37 @@ fn invalid_form_content_counts_as_an_attempt() {
     let too_often = format!(r#"the client's answer to "Sure?" does not fit, 3 times: {problem}"#);
     let mut server = Server::new();
     server.open("2025-11-25", &able());
-    server.hear(&legacy(1));
+    server.receive(&legacy(1));
     let run = server.running();
     server.handle(ask(&run, 0, "sure"));
     for (said, is_refused) in [(&unfit, false), (&yes(), true), (&unfit, false)] {
-        let asked = server.said();
-        server.hear(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": said}));
+        let asked = server.next_sent();
+        server.receive(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": said}));
         if is_refused {
-            assert_eq!(heard(&mut server), Ok(yes()));
+            assert_eq!(received(&mut server), Ok(yes()));
             server.handle(again(&run, 1, "sure"));
         }
     }
-    assert_eq!(heard(&mut server), Err(too_often.clone()));
+    assert_eq!(received(&mut server), Err(too_often.clone()));
     finish(&mut server, &run);
     for park_limit in [0, 9] {
         let mut server = Server::with(RoundLimits { park_limit, ..RoundLimits::default() });
-        server.hear(&modern(1, &able(), &json!({"inputResponses": {"sure": yes()}})));
+        server.receive(&modern(1, &able(), &json!({"inputResponses": {"sure": yes()}})));
         let mut run = server.running();
         server.handle(ask(&run, 0, "sure"));
-        assert_eq!(heard(&mut server), Ok(yes()));
+        assert_eq!(received(&mut server), Ok(yes()));
         server.handle(again(&run, 1, "sure"));
         server.handle(waits(&run));
         for id in 2..4 {
             let round = state(&mut server, &["sure"]);
-            server.hear(&retry(id, &round, &json!({"sure": unfit})));
+            server.receive(&retry(id, &round, &json!({"sure": unfit})));
             if park_limit == 0 {
                 run = server.running();
                 server.handle(ask(&run, 0, "sure"));
                 server.handle(waits(&run));
             }
         }
-        assert_eq!(heard(&mut server), Err(too_often.clone()), "{park_limit}");
+        assert_eq!(received(&mut server), Err(too_often.clone()), "{park_limit}");
         finish(&mut server, &run);
     }
 }
@@ -201,30 +201,31 @@ fn returned_questions_are_asked_again_in_both_eras() {
         let mut server = Server::new();
         if is_legacy {
             server.open("2025-06-18", &able());
-            server.hear(&legacy(1));
+            server.receive(&legacy(1));
         } else {
-            server.hear(&modern(1, &able(), &json!({})));
+            server.receive(&modern(1, &able(), &json!({})));
         }
         let run = server.running();
         server.done(&run, Ok(questions(&["sure", "other"])));
         let mut keys = vec!["sure", "other"];
         for turn in 0..3 {
             if is_legacy {
-                let asked: Vec<_> = keys.iter().map(|_| server.said()).collect();
+                let asked: Vec<_> = keys.iter().map(|_| server.next_sent()).collect();
                 for (at, mut one) in asked.into_iter().enumerate() {
                     assert_eq!(one["method"], "elicitation/create");
                     if turn == 0 && at == 1 {
                         let unfit = json!({"action": "perhaps"});
-                        server.hear(&json!({"jsonrpc": "2.0", "id": one["id"], "result": unfit}));
-                        one = server.said();
+                        server
+                            .receive(&json!({"jsonrpc": "2.0", "id": one["id"], "result": unfit}));
+                        one = server.next_sent();
                         assert_eq!(one["id"], 3);
                     }
-                    server.hear(&json!({"jsonrpc": "2.0", "id": one["id"], "result": yes()}));
+                    server.receive(&json!({"jsonrpc": "2.0", "id": one["id"], "result": yes()}));
                 }
             } else {
                 let round = state(&mut server, &keys);
                 let answers: Value = keys.iter().map(|it| ((*it).to_owned(), yes())).collect();
-                server.hear(&retry(turn + 2, &round, &answers));
+                server.receive(&retry(turn + 2, &round, &answers));
             }
             let run = server.running();
             let answers = &run.context.answers;
@@ -241,7 +242,7 @@ fn returned_questions_are_asked_again_in_both_eras() {
             server.done(&run, Ok(questions(&["sure", "other"])));
             keys = vec!["sure"];
         }
-        let error = server.said()["error"].clone();
+        let error = server.next_sent()["error"].clone();
         assert_eq!((&error["code"], &error["message"]), (&json!(-32602), &json!(TOO_OFTEN)));
         assert_eq!(server.in_flight(), 0);
     }
@@ -254,21 +255,21 @@ fn handlers_of_notifications_ask_again_up_to_the_limit() {
         components.add_notification("notifications/roots/list_changed", Handler::Plain).unwrap();
     });
     server.open("2025-11-25", &able());
-    server.hear(&json!({"jsonrpc": "2.0", "method": "notifications/roots/list_changed"}));
+    server.receive(&json!({"jsonrpc": "2.0", "method": "notifications/roots/list_changed"}));
     let run = server.running();
     server.handle(ask(&run, 0, "sure"));
     for said in [&unfit, &yes()] {
-        let asked = server.said();
+        let asked = server.next_sent();
         assert_eq!(asked["params"]["message"], "Sure?");
-        server.hear(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": said}));
+        server.receive(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": said}));
     }
-    assert_eq!(heard(&mut server), Ok(yes()));
+    assert_eq!(received(&mut server), Ok(yes()));
     server.handle(again(&run, 1, "sure"));
-    let asked = server.said();
-    server.hear(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": yes()}));
-    assert_eq!(heard(&mut server), Ok(yes()));
+    let asked = server.next_sent();
+    server.receive(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": yes()}));
+    assert_eq!(received(&mut server), Ok(yes()));
     server.handle(again(&run, 2, "sure"));
-    assert_eq!(heard(&mut server), Err(TOO_OFTEN.into()));
+    assert_eq!(received(&mut server), Err(TOO_OFTEN.into()));
     server.done(&run, Ok(Reply::Nothing));
     assert!(server.sent.is_empty(), "nothing is open");
 }
@@ -277,20 +278,20 @@ fn handlers_of_notifications_ask_again_up_to_the_limit() {
 fn sampling_is_not_repeated_for_invalid_results() {
     let mut server = Server::new();
     server.open("2025-11-25", &json!({"roots": {}}));
-    server.hear(&legacy(1));
+    server.receive(&legacy(1));
     let run = server.running();
     let roots =
         || Question { method: Method::ListRoots, params: to_raw(&json!({})), ..question("roots") };
     server.handle(Input::Handler(run.id, HandlerEvent::Ask { ask: AskId(0), question: roots() }));
-    let asked = server.said();
-    server.hear(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"roots": []}}));
-    assert!(heard(&mut server).is_ok());
+    let asked = server.next_sent();
+    server.receive(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"roots": []}}));
+    assert!(received(&mut server).is_ok());
     let (call, problem) = (run.id, "there is none".into());
     server.handle(Input::Handler(
         call,
         HandlerEvent::AskAgain { ask: AskId(1), question: roots(), problem },
     ));
     let error = "the client's answer to roots/list does not fit: there is none";
-    assert_eq!(heard(&mut server), Err(error.into()));
+    assert_eq!(received(&mut server), Err(error.into()));
     finish(&mut server, &run);
 }

@@ -39,22 +39,22 @@ fn a_malformed_response_settles_its_question() {
         };
         let mut server = Server::new();
         server.open("2025-11-25", &json!({"elicitation": {}}));
-        server.hear(&legacy(1));
+        server.receive(&legacy(1));
         let run = server.running();
         server.handle(ask(&run, 0, "k"));
-        let id = server.said()["id"].clone();
-        server.hear(&answer(&json!("nobody's")));
-        server.hear(&answer(&json!(null)));
+        let id = server.next_sent()["id"].clone();
+        server.receive(&answer(&json!("nobody's")));
+        server.receive(&answer(&json!(null)));
         assert!(server.answered.is_empty() && server.sent.is_empty(), "{malformed}");
-        server.hear(&answer(&id));
+        server.receive(&answer(&id));
         let problem = server.answered.pop().unwrap().unwrap_err();
         assert!(problem.starts_with("the client's answer is malformed: "), "{problem}");
         assert!(server.sent.is_empty(), "who answers is not answered");
 
         server.done(&run, Ok(questions(&["k"])));
-        let id = server.said()["id"].clone();
-        server.hear(&answer(&id));
-        let error = server.said()["error"].clone();
+        let id = server.next_sent()["id"].clone();
+        server.receive(&answer(&id));
+        let error = server.next_sent()["error"].clone();
         assert_eq!(error["code"], -32600, "{malformed}");
         assert_eq!(server.in_flight(), 0);
     }
@@ -67,7 +67,7 @@ fn two_questions_with_one_key_are_an_error_on_every_run() {
     let (_, first) = asked(&mut server, 1, "tool", &["k"]);
     for is_answered in [true, false] {
         let responses = if is_answered { json!({"k": yes()}) } else { json!({}) };
-        server.hear(&retry(2, "tool", &first, &responses));
+        server.receive(&retry(2, "tool", &first, &responses));
         let run = server.running();
         server.handle(ask(&run, 0, "k"));
         assert_eq!(server.answered.pop().is_some(), is_answered);
@@ -77,7 +77,7 @@ fn two_questions_with_one_key_are_an_error_on_every_run() {
         server.sent.clear();
     }
     // A question that changed since the last run does not count as a second one.
-    server.hear(&retry(3, "tool", &first, &json!({"k": yes()})));
+    server.receive(&retry(3, "tool", &first, &json!({"k": yes()})));
     let run = server.running();
     server.handle(ask_another(&run, 0, "k"));
     assert!(server.answered.is_empty());
@@ -88,13 +88,13 @@ fn two_questions_with_one_key_are_an_error_on_every_run() {
 #[test]
 fn a_returned_question_with_an_answered_key_is_an_error() {
     let mut server = Server::new();
-    server.hear(&call(1, "tool", &json!({"inputResponses": {"k": yes()}})));
+    server.receive(&call(1, "tool", &json!({"inputResponses": {"k": yes()}})));
     let run = server.running();
     assert!(run.context.answers.get("k", Method::Elicit, &form().to_string()).is_some());
     let mut another = json!([{"key": "k", "method": "elicitation/create", "params": form()}]);
     another[0]["params"]["message"] = json!("Really?");
     server.done(&run, Ok(Reply::Questions(another.to_string())));
-    let said = server.said();
+    let said = server.next_sent();
     assert!(
         text(&said).1.contains("two questions have the key \"k\": give each a key of its own"),
         "{said}"
@@ -110,17 +110,17 @@ fn a_state_over_the_limit_is_logged() {
     assert!(server.reports.is_empty(), "nothing is lost yet");
     let value = to_raw(&json!("x".repeat(1_000)));
     server.handle(Input::Handler(run.id, HandlerEvent::Step { key: "s".into(), value }));
-    server.hear(&retry(2, "tool", &first, &json!({"a": yes()})));
+    server.receive(&retry(2, "tool", &first, &json!({"a": yes()})));
     server.handle(ask(&run, 1, "b"));
     server.handle(waits(&run));
     let second = state(&mut server, &["b"]);
     let report = server.reports.pop().unwrap();
     assert!(report.starts_with(TOLD), "{report}");
-    server.hear(&retry(3, "tool", &second, &json!({"b": yes()})));
+    server.receive(&retry(3, "tool", &second, &json!({"b": yes()})));
     done(&mut server, &run, "it waits all the same");
-    assert_eq!(text(&server.said()), (3, "it waits all the same"));
+    assert_eq!(text(&server.next_sent()), (3, "it waits all the same"));
 
-    server.hear(&retry(4, "tool", &first, &json!({"a": yes(), "long": "x".repeat(1_000)})));
+    server.receive(&retry(4, "tool", &first, &json!({"a": yes(), "long": "x".repeat(1_000)})));
     let run = server.running();
     server.handle(Input::Handler(
         run.id,

@@ -53,7 +53,7 @@ fn visitor(config: EndpointConfig) -> Visitor {
     Visitor::new(components, config)
 }
 
-fn say(visitor: &mut Visitor, connection: ConnectionId, message: &Value) {
+fn send(visitor: &mut Visitor, connection: ConnectionId, message: &Value) {
     visitor
         .handle(EndpointInput::Message(connection, Frame::parse(message.to_string().as_bytes())));
 }
@@ -66,34 +66,34 @@ fn wait(id: u64) -> Value {
 fn open_subscriptions_of_a_client_are_limited() {
     let mut server = server();
     for id in 0..1_000 {
-        server.hear(&listen(id, &[]));
-        assert_eq!(server.said()["method"], "notifications/subscriptions/acknowledged");
+        server.receive(&listen(id, &[]));
+        assert_eq!(server.next_sent()["method"], "notifications/subscriptions/acknowledged");
     }
-    server.hear(&listen(1_000, &[]));
-    let refused = server.said()["error"].clone();
+    server.receive(&listen(1_000, &[]));
+    let refused = server.next_sent()["error"].clone();
     assert_eq!(refused["code"], -32602);
     assert!(refused["message"].as_str().unwrap().contains("cancel some first"), "{refused}");
     assert_eq!(server.in_flight(), 1_000);
     let cancel =
         json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}});
-    server.hear(&cancel);
+    server.receive(&cancel);
     server.sent.clear();
-    server.hear(&listen(1_001, &[]));
-    assert_eq!(server.said()["method"], "notifications/subscriptions/acknowledged");
+    server.receive(&listen(1_001, &[]));
+    assert_eq!(server.next_sent()["method"], "notifications/subscriptions/acknowledged");
 }
 
 #[test]
 fn uris_of_a_clients_subscriptions_are_limited_in_bytes() {
     let mut server = server();
     let uris: Vec<String> = (0..280).map(long).collect();
-    let told = |server: &mut Server| {
-        let uris = server.said()["params"]["notifications"]["resourceSubscriptions"].clone();
+    let accepted = |server: &mut Server| {
+        let uris = server.next_sent()["params"]["notifications"]["resourceSubscriptions"].clone();
         uris.as_array().unwrap().len()
     };
-    server.hear(&listen(1, &uris[..200]));
-    assert_eq!(told(&mut server), 200);
-    server.hear(&listen(2, &uris[200..]));
-    assert_eq!(told(&mut server), 73, "it is told that the others are not listened to");
+    server.receive(&listen(1, &uris[..200]));
+    assert_eq!(accepted(&mut server), 200);
+    server.receive(&listen(2, &uris[200..]));
+    assert_eq!(accepted(&mut server), 73, "it is told that the others are not listened to");
 }
 
 #[test]
@@ -102,8 +102,9 @@ fn uris_subscribed_by_a_session_are_limited_in_bytes() {
     server.open("2025-11-25", &json!({}));
     let mut ask = |method: &str, number: usize| {
         let params = json!({"uri": long(number)});
-        server.hear(&json!({"jsonrpc": "2.0", "id": number, "method": method, "params": params}));
-        server.said()["error"]["message"].clone()
+        server
+            .receive(&json!({"jsonrpc": "2.0", "id": number, "method": method, "params": params}));
+        server.next_sent()["error"]["message"].clone()
     };
     for number in 0..17 {
         assert_eq!(ask("resources/subscribe", number), Value::Null);
@@ -140,8 +141,8 @@ fn an_id_is_short() {
     for (length, code) in [(4_000, Value::Null), (5_000, json!(-32600))] {
         let mut ping = request(1, "tools/list", json!({}));
         ping["id"] = json!("i".repeat(length));
-        server.hear(&ping);
-        let said = server.said();
+        server.receive(&ping);
+        let said = server.next_sent();
         assert_eq!((&said["error"]["code"], &said["id"]), (&code, &ping["id"]));
     }
 }
@@ -169,23 +170,23 @@ fn pending_requests_are_counted_with_all_their_bytes() {
 fn a_flood_of_notifications_is_rejected() {
     let mut visitor = visitor(EndpointConfig::default());
     let session = visitor.open("2025-11-25", json!({}));
-    let mut tell = |method: &str| {
+    let mut feed = |method: &str| {
         let id = visitor.legacy(&session, &json!({"jsonrpc": "2.0", "method": method}));
         visitor.reply(id).status
     };
-    assert!((0..1_001).all(|_| tell("acme/changed") == 202));
+    assert!((0..1_001).all(|_| feed("acme/changed") == 202));
     for method in ["acme/changed", "notifications/roots/list_changed"] {
-        assert_eq!(tell(method), 503);
+        assert_eq!(feed(method), 503);
     }
-    assert_eq!(tell("notifications/cancelled"), 202);
+    assert_eq!(feed("notifications/cancelled"), 202);
     let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"});
     let id = visitor.legacy(&session, &list);
     assert_eq!(visitor.reply(id).status, 200, "requests are not");
-    let mut tell = |method: &str| {
+    let mut feed = |method: &str| {
         let id = visitor.legacy(&session, &json!({"jsonrpc": "2.0", "method": method}));
         visitor.reply(id).status
     };
-    assert_eq!(tell("acme/unheard"), 202, "nothing runs for it");
+    assert_eq!(feed("acme/unheard"), 202, "nothing runs for it");
     visitor.finish(Ok(Reply::Nothing));
     let id = visitor.legacy(&session, &json!({"jsonrpc": "2.0", "method": "acme/changed"}));
     assert_eq!(visitor.reply(id).status, 202);
@@ -196,20 +197,20 @@ fn pending_batch_responses_are_limited_in_bytes() {
     let mut server = server();
     server.open("2025-03-26", &json!({}));
     let call = |id: u64| json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "tool"}});
-    server.hear(&json!([call(0), call(1), call(2), call(3), call(4)]));
+    server.receive(&json!([call(0), call(1), call(2), call(3), call(4)]));
     let runs = std::mem::take(&mut server.runs);
     for run in runs.iter().rev() {
         server.done(run, Ok(Reply::Text("x".repeat(5_000_000))));
     }
-    let said = server.said();
+    let said = server.next_sent();
     let is_whole: Vec<bool> = (0..5).map(|it| said[it]["error"].is_null()).collect();
     let whole = said.as_array().unwrap().iter().filter(|it| it.to_string().len() > 5_000_000);
     assert_eq!(whole.count(), 3, "{is_whole:?}");
     assert!(said[0].to_string().contains("send this request by itself"), "{}", said[0]);
-    server.hear(&json!([call(5)]));
+    server.receive(&json!([call(5)]));
     let run = server.running();
     server.done(&run, Ok(Reply::Text("x".repeat(5_000_000))));
-    assert!(server.said()[0]["error"].is_null());
+    assert!(server.next_sent()[0]["error"].is_null());
 }
 
 #[test]
@@ -220,15 +221,15 @@ fn a_modest_client_is_read_beside_a_greedy_one() {
     }
     let is_full = |it: &Visitor| (it.endpoint.is_full_for(ONE), it.endpoint.is_full_for(OTHER));
     for id in 0..3 {
-        say(&mut visitor, ONE, &wait(id));
+        send(&mut visitor, ONE, &wait(id));
     }
-    say(&mut visitor, OTHER, &listen(9, &[]));
+    send(&mut visitor, OTHER, &listen(9, &[]));
     assert_eq!(is_full(&visitor), (false, false));
-    say(&mut visitor, ONE, &wait(3));
+    send(&mut visitor, ONE, &wait(3));
     assert_eq!(is_full(&visitor), (true, false));
-    say(&mut visitor, OTHER, &wait(1));
+    send(&mut visitor, OTHER, &wait(1));
     assert_eq!(is_full(&visitor), (true, false), "half of all is its share");
-    say(&mut visitor, OTHER, &wait(2));
+    send(&mut visitor, OTHER, &wait(2));
     assert_eq!(is_full(&visitor), (true, true));
     visitor.handle(EndpointInput::ConnectionClosed(ONE));
     assert_eq!(is_full(&visitor), (false, false));
@@ -246,10 +247,10 @@ fn a_client_that_floods_notifications_is_paused_and_others_are_not() {
         changed.as_object_mut().unwrap().remove("id");
         for _ in 0..messages {
             assert!(!visitor.endpoint.is_full_for(ONE));
-            say(&mut visitor, ONE, &changed);
+            send(&mut visitor, ONE, &changed);
         }
         assert!(visitor.endpoint.is_full_for(ONE));
-        say(&mut visitor, OTHER, &wait(1));
+        send(&mut visitor, OTHER, &wait(1));
         assert!(!visitor.endpoint.is_full_for(OTHER));
     }
 }
@@ -265,8 +266,8 @@ fn bytes_are_shared_as_well() {
         request(id, "tools/call", json!({"name": "wait", "arguments": {}, "_meta": meta}))
     };
     for id in 0..5 {
-        say(&mut visitor, ONE, &call(id, 14_000_000));
-        say(&mut visitor, OTHER, &call(id, 0));
+        send(&mut visitor, ONE, &call(id, 14_000_000));
+        send(&mut visitor, OTHER, &call(id, 0));
     }
     assert!(visitor.endpoint.is_full_for(ONE));
     assert!(!visitor.endpoint.is_full_for(OTHER));
@@ -277,14 +278,14 @@ fn at_the_end_of_input_pending_calls_are_answered_and_questions_fail() {
     let mut visitor = visitor(EndpointConfig::default());
     visitor.handle(EndpointInput::Opened(ONE, None));
     let params = json!({"protocolVersion": "2025-11-25", "capabilities": {"roots": {}}});
-    say(
+    send(
         &mut visitor,
         ONE,
         &json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}),
     );
     let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "wait", "arguments": {}}});
-    say(&mut visitor, ONE, &call);
-    say(&mut visitor, ONE, &listen(2, &[]));
+    send(&mut visitor, ONE, &call);
+    send(&mut visitor, ONE, &listen(2, &[]));
     let call = visitor.runs[0].id;
     let ask = |number: u64| {
         let params = to_raw(&json!({}));
@@ -299,8 +300,8 @@ fn at_the_end_of_input_pending_calls_are_answered_and_questions_fail() {
     assert!(!visitor.endpoint.has_answered(ONE));
     visitor.handle(ask(2));
     let gone = "the client disconnected: this question gets no answer";
-    let told = |number: u64| (number, Err(gone.to_owned()));
-    assert_eq!(visitor.answers, [told(1), told(2)]);
+    let refused = |number: u64| (number, Err(gone.to_owned()));
+    assert_eq!(visitor.answers, [refused(1), refused(2)]);
     visitor.finish(Ok(Reply::Nothing));
     assert_eq!(visitor.frames.pop().unwrap().1["id"], 1);
     assert!(visitor.endpoint.has_answered(ONE));
@@ -335,7 +336,7 @@ fn suspended_handlers_are_counted_with_the_bytes_of_their_requests() {
     for id in 0..5 {
         let mut call = rounds::call(id, "tool", &json!({}));
         call["params"]["_meta"]["pad"] = json!("x".repeat(14_000_000));
-        server.hear(&call);
+        server.receive(&call);
         let run = server.running();
         rounds::asks(&mut server, &run, &["a"]);
     }

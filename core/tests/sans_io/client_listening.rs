@@ -46,7 +46,7 @@ fn notifications_are_told_apart_by_the_id_of_their_subscription() {
     client.request(8, Method::Listen, LISTEN, options());
     let other = client.sent()["id"].clone();
     for (id, key) in [(json!(id), 7), (other, 8)] {
-        client.hear(&notification(
+        client.receive(&notification(
             "notifications/subscriptions/acknowledged",
             &json!({"_meta": {ID: id}, "notifications": {"toolsListChanged": true}}),
         ));
@@ -54,12 +54,15 @@ fn notifications_are_told_apart_by_the_id_of_their_subscription() {
             panic!("it was acknowledged")
         };
         assert_eq!((told, kept), (key, SubscriptionFilter::default().tools()));
-        client.hear(&notification("notifications/tools/list_changed", &json!({"_meta": {ID: id}})));
+        client.receive(&notification(
+            "notifications/tools/list_changed",
+            &json!({"_meta": {ID: id}}),
+        ));
         assert!(matches!(
             client.session.poll(),
             Some(Output::Told(Some(RequestKey(it)), Change::List(ListKind::Tools))) if it == key
         ));
-        client.hear(&notification(
+        client.receive(&notification(
             "notifications/resources/updated",
             &json!({"_meta": {ID: id}, "uri": "a:b"}),
         ));
@@ -78,22 +81,24 @@ fn notifications_of_unknown_subscriptions_are_ignored() {
     client.request(8, Method::ListTools, "{}", RequestOptions::default());
     let listing = client.sent()["id"].clone();
     for id in [listing, json!(id + 70), json!(-1), json!("x"), json!({}), json!(null), json!(1.5)] {
-        client.hear(&notification(
+        client.receive(&notification(
             "notifications/subscriptions/acknowledged",
             &json!({"_meta": {ID: id}, "notifications": {}}),
         ));
-        client.hear(&notification("notifications/cancelled", &json!({"requestId": id})));
+        client.receive(&notification("notifications/cancelled", &json!({"requestId": id})));
     }
     for params in
         [json!({"_meta": {ID: id}}), json!({"_meta": {ID: id}, "notifications": 3}), json!({})]
     {
-        client.hear(&notification("notifications/subscriptions/acknowledged", &params));
+        client.receive(&notification("notifications/subscriptions/acknowledged", &params));
     }
-    client.hear(&notification("notifications/resources/updated", &json!({"_meta": {ID: id}})));
-    client
-        .hear(&notification("notifications/tools/list_changed", &json!({"_meta": {ID: id + 70}})));
+    client.receive(&notification("notifications/resources/updated", &json!({"_meta": {ID: id}})));
+    client.receive(&notification(
+        "notifications/tools/list_changed",
+        &json!({"_meta": {ID: id + 70}}),
+    ));
     client.silent();
-    client.hear(&notification("notifications/tools/list_changed", &json!({})));
+    client.receive(&notification("notifications/tools/list_changed", &json!({})));
     assert!(matches!(
         client.session.poll(),
         Some(Output::Told(None, Change::List(ListKind::Tools)))
@@ -109,12 +114,15 @@ fn a_failed_subscription_reports_the_reason() {
     ] {
         let (mut client, id) = listening();
         let params = json!({"requestId": id, "reason": reason});
-        client.hear(&notification("notifications/cancelled", &params));
+        client.receive(&notification("notifications/cancelled", &params));
         let (key, outcome) = client.done();
         let error = outcome.expect_err("it ended");
         assert_eq!((key, error.kind, error.message.as_str()), (7, ErrorKind::Cancelled, message));
-        client.hear(&notification("notifications/cancelled", &params));
-        client.hear(&notification("notifications/tools/list_changed", &json!({"_meta": {ID: id}})));
+        client.receive(&notification("notifications/cancelled", &params));
+        client.receive(&notification(
+            "notifications/tools/list_changed",
+            &json!({"_meta": {ID: id}}),
+        ));
         client.silent();
     }
 }
@@ -123,18 +131,18 @@ fn a_failed_subscription_reports_the_reason() {
 fn a_graceful_end_is_a_result() {
     let (mut client, id) = listening();
     let result = json!({"resultType": "complete", "_meta": {ID: id}});
-    client.hear(&json!({"jsonrpc": "2.0", "id": id, "result": result}));
+    client.receive(&json!({"jsonrpc": "2.0", "id": id, "result": result}));
     assert!(matches!(client.done(), (7, Ok(_))));
 }
 
 #[test]
 fn an_overlong_message_does_not_end_a_subscription() {
     let (mut client, _) = listening();
-    client.tell(Input::TooLong { limit: 10 });
+    client.feed(Input::TooLong { limit: 10 });
     client.silent();
     client.request(8, Method::ListTools, "{}", RequestOptions::default());
     client.sent();
-    client.tell(Input::TooLong { limit: 10 });
+    client.feed(Input::TooLong { limit: 10 });
     let (key, outcome) = client.done();
     assert_eq!((key, outcome.expect_err("too long").kind), (8, ErrorKind::Protocol));
 }
@@ -142,7 +150,7 @@ fn an_overlong_message_does_not_end_a_subscription() {
 #[test]
 fn a_new_session_gets_the_log_level_again() {
     let mut client = Scripted::legacy();
-    client.tell(Input::Renewed);
+    client.feed(Input::Renewed);
     assert!(matches!(client.session.poll(), Some(Output::Renewed)));
     client.silent();
     for level in ["debug", "warning"] {
@@ -150,13 +158,13 @@ fn a_new_session_gets_the_log_level_again() {
         client.request(1, Method::SetLevel, &params, RequestOptions::default());
         client.sent();
     }
-    client.tell(Input::Renewed);
+    client.feed(Input::Renewed);
     let sent = client.sent();
     assert_eq!(
         (&sent["method"], &sent["params"]),
         (&json!("logging/setLevel"), &json!({"level": "warning"}))
     );
     assert!(matches!(client.session.poll(), Some(Output::Renewed)));
-    client.hear(&json!({"jsonrpc": "2.0", "id": sent["id"], "result": {}}));
+    client.receive(&json!({"jsonrpc": "2.0", "id": sent["id"], "result": {}}));
     client.silent();
 }

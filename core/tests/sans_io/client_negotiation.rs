@@ -34,7 +34,7 @@ fn expect_initialize(client: &mut Scripted, version: &str) -> u64 {
 
 fn expect_legacy(client: &mut Scripted, version: &str) {
     let id = expect_initialize(client, version);
-    client.hear(&initialize_result(id, version));
+    client.receive(&initialize_result(id, version));
     assert_eq!(client.sent(), json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
     let server = client.ready();
     assert_eq!((server.revision.as_str(), server.info.name.as_str()), (version, "old"));
@@ -46,7 +46,7 @@ fn expect_legacy(client: &mut Scripted, version: &str) {
 fn modern_client_modern_server() {
     let mut client = Scripted::start(&[MODERN]);
     expect_probe(&mut client);
-    client.hear(&discover_result(1, &["2026-07-28"]));
+    client.receive(&discover_result(1, &["2026-07-28"]));
     let server = client.ready();
     assert_eq!((server.revision, server.info.name.as_str()), (MODERN, "new"));
     assert_eq!(client.session.deadline(), None);
@@ -58,7 +58,7 @@ fn probe_and_handshake_share_one_time_limit() {
         connect_timeout: Some(Duration::from_secs(1)),
         ..config(&[MODERN, NEWEST_LEGACY])
     });
-    client.tell(Input::Start);
+    client.feed(Input::Start);
     expect_probe(&mut client);
     assert!(!client.advance(Duration::from_millis(499)));
     assert!(client.advance(Duration::from_millis(1)), "half of the time is left for initialize");
@@ -79,7 +79,7 @@ fn the_time_to_reach_the_server_counts_too() {
     });
     client.session.connecting_since(client.now);
     client.now += Duration::from_millis(900);
-    client.tell(Input::Start);
+    client.feed(Input::Start);
     expect_initialize(&mut client, "2025-11-25");
     assert!(client.advance(Duration::from_millis(100)));
     assert_eq!(client.failed().message, "no answer to initialize in 1 s");
@@ -90,7 +90,7 @@ fn modern_client_legacy_server_fails_with_the_mend() {
     for code in [-32601, -32602, -32600, -32000, 7] {
         let mut client = Scripted::start(&[MODERN]);
         client.sent();
-        client.hear(&error(1, code, None));
+        client.receive(&error(1, code, None));
         let failure = client.failed();
         assert_eq!(failure.kind, ErrorKind::Unsupported);
         assert!(failure.message.contains("2026-07-28"), "{failure}");
@@ -114,7 +114,7 @@ fn a_modern_client_is_told_what_an_http_server_said() {
     ] {
         let mut client = Scripted::start(&[MODERN]);
         client.sent();
-        client.tell(Input::Failed { id: 1, error: said(status, hint) });
+        client.feed(Input::Failed { id: 1, error: said(status, hint) });
         let failure = client.failed();
         assert_eq!(failure.kind, ErrorKind::Connect);
         assert_eq!(
@@ -124,7 +124,7 @@ fn a_modern_client_is_told_what_an_http_server_said() {
     }
     let mut client = Scripted::start(&[MODERN, Revision::V2025_11_25]);
     client.sent();
-    client.tell(Input::Failed { id: 1, error: said(500, None) });
+    client.feed(Input::Failed { id: 1, error: said(500, None) });
     expect_initialize(&mut client, "2025-11-25");
 }
 
@@ -143,7 +143,7 @@ fn modern_client_silent_server_times_out() {
 fn dual_client_modern_server() {
     let mut client = Scripted::start(&Revision::ALL);
     expect_probe(&mut client);
-    client.hear(&discover_result(1, &["2025-11-25", "2026-07-28", "2099-01-01"]));
+    client.receive(&discover_result(1, &["2025-11-25", "2026-07-28", "2099-01-01"]));
     assert_eq!(client.ready().revision, MODERN);
     client.silent();
 }
@@ -153,7 +153,7 @@ fn dual_client_legacy_server_whatever_its_error() {
     for code in [-32601, -32602, -32600, -32000, -32002, 0] {
         let mut client = Scripted::start(&Revision::ALL);
         expect_probe(&mut client);
-        client.hear(&error(1, code, None));
+        client.receive(&error(1, code, None));
         expect_legacy(&mut client, "2025-11-25");
     }
 }
@@ -162,7 +162,8 @@ fn dual_client_legacy_server_whatever_its_error() {
 fn dual_client_legacy_server_that_answers_without_an_id() {
     let mut client = Scripted::start(&Revision::ALL);
     expect_probe(&mut client);
-    client.hear(&json!({"jsonrpc": "2.0", "id": null, "error": {"code": -32600, "message": "?"}}));
+    client
+        .receive(&json!({"jsonrpc": "2.0", "id": null, "error": {"code": -32600, "message": "?"}}));
     expect_legacy(&mut client, "2025-11-25");
 }
 
@@ -175,7 +176,7 @@ fn dual_client_legacy_server_with_a_malformed_response() {
     ] {
         let mut client = Scripted::start(&Revision::ALL);
         expect_probe(&mut client);
-        client.hear(&nonsense);
+        client.receive(&nonsense);
         expect_legacy(&mut client, "2025-11-25");
     }
 }
@@ -186,12 +187,12 @@ fn dual_client_silent_legacy_server_and_the_late_reply_is_ignored() {
     expect_probe(&mut client);
     assert!(client.advance(Duration::from_secs(5)));
     let id = expect_initialize(&mut client, "2025-11-25");
-    client.hear(&error(1, -32601, None));
+    client.receive(&error(1, -32601, None));
     client.silent();
-    client.hear(&initialize_result(id, "2025-11-25"));
+    client.receive(&initialize_result(id, "2025-11-25"));
     assert_eq!(client.sent()["method"], "notifications/initialized");
     assert_eq!(client.ready().revision, NEWEST_LEGACY);
-    client.hear(&discover_result(1, &["2026-07-28"]));
+    client.receive(&discover_result(1, &["2026-07-28"]));
     client.silent();
 }
 
@@ -201,9 +202,9 @@ fn a_slow_modern_only_server_is_still_reached() {
     expect_probe(&mut client);
     assert!(client.advance(Duration::from_secs(5)));
     let id = expect_initialize(&mut client, "2025-11-25");
-    client.hear(&discover_result(1, &["2026-07-28"]));
+    client.receive(&discover_result(1, &["2026-07-28"]));
     client.silent();
-    client.hear(&error(id, -32601, None));
+    client.receive(&error(id, -32601, None));
     assert_eq!(client.ready().revision, MODERN);
 }
 
@@ -212,14 +213,14 @@ fn legacy_client_modern_server_fails_naming_both_revisions() {
     let mut client = Scripted::start(&[NEWEST_LEGACY]);
     let id = expect_initialize(&mut client, "2025-11-25");
     let data = json!({"supported": ["2026-07-28"], "requested": "2025-11-25"});
-    client.hear(&error(id, -32022, Some(data)));
+    client.receive(&error(id, -32022, Some(data)));
     let failure = client.failed();
     assert_eq!(failure.kind, ErrorKind::Unsupported);
     assert!(failure.message.contains("2026-07-28") && failure.message.contains("2025-11-25"));
 
     let mut client = Scripted::start(&[NEWEST_LEGACY]);
     let id = expect_initialize(&mut client, "2025-11-25");
-    client.hear(&error(id, -32601, None));
+    client.receive(&error(id, -32601, None));
     let failure = client.failed();
     assert_eq!((failure.kind, failure.code), (ErrorKind::Protocol, Some(-32601)));
 }
@@ -235,7 +236,7 @@ fn legacy_client_pinned_to_each_revision() {
 fn expect_legacy_counter_offer(client: &mut Scripted, asked: &str, offered: &str) {
     let sent = client.sent();
     assert_eq!(sent["params"]["protocolVersion"], asked);
-    client.hear(&initialize_result(sent["id"].as_u64().expect("ids count"), offered));
+    client.receive(&initialize_result(sent["id"].as_u64().expect("ids count"), offered));
     assert_eq!(client.sent()["method"], "notifications/initialized");
     assert_eq!(client.ready().revision.as_str(), offered);
 }
@@ -251,7 +252,7 @@ fn an_unsupported_counter_offer_fails_naming_both_sides() {
     for offered in ["2025-03-26", "2026-07-28", "1999-01-01", ""] {
         let mut client = Scripted::start(&[NEWEST_LEGACY]);
         let id = expect_initialize(&mut client, "2025-11-25");
-        client.hear(&initialize_result(id, offered));
+        client.receive(&initialize_result(id, offered));
         let failure = client.failed();
         assert_eq!(failure.kind, ErrorKind::Unsupported);
         assert!(failure.message.contains(offered) && failure.message.contains("2025-11-25"));
@@ -264,7 +265,7 @@ fn unsupported_version_leads_to_what_the_server_supports() {
     let mut client = Scripted::start(&Revision::ALL);
     expect_probe(&mut client);
     let data = json!({"supported": ["2025-06-18", "2025-03-26"], "requested": "2026-07-28"});
-    client.hear(&error(1, -32022, Some(data)));
+    client.receive(&error(1, -32022, Some(data)));
     expect_legacy(&mut client, "2025-06-18");
 }
 
@@ -273,7 +274,7 @@ fn unsupported_version_without_a_common_one_fails_and_does_not_fall_back() {
     let mut client = Scripted::start(&Revision::ALL);
     expect_probe(&mut client);
     let data = json!({"supported": ["2031-01-01"], "requested": "2026-07-28"});
-    client.hear(&error(1, -32022, Some(data)));
+    client.receive(&error(1, -32022, Some(data)));
     let failure = client.failed();
     assert!(failure.message.contains("2031-01-01") && failure.message.contains("2026-07-28"));
     client.silent();
@@ -284,9 +285,9 @@ fn a_server_that_rejects_its_own_revisions_is_given_up() {
     let mut client = Scripted::start(&[MODERN]);
     expect_probe(&mut client);
     let data = json!({"supported": ["2026-07-28"], "requested": "2026-07-28"});
-    client.hear(&error(1, -32022, Some(data.clone())));
+    client.receive(&error(1, -32022, Some(data.clone())));
     assert_eq!(client.sent()["method"], "server/discover", "once more, as it was told");
-    client.hear(&error(2, -32022, Some(data)));
+    client.receive(&error(2, -32022, Some(data)));
     client.failed();
     client.silent();
 }
@@ -296,7 +297,7 @@ fn other_modern_errors_are_no_reason_to_fall_back() {
     for code in [-32020, -32021] {
         let mut client = Scripted::start(&Revision::ALL);
         expect_probe(&mut client);
-        client.hear(&error(1, code, Some(json!({"requiredCapabilities": {}}))));
+        client.receive(&error(1, code, Some(json!({"requiredCapabilities": {}}))));
         let failure = client.failed();
         assert_eq!((failure.kind, failure.code), (ErrorKind::Protocol, Some(code)));
     }
@@ -306,7 +307,7 @@ fn other_modern_errors_are_no_reason_to_fall_back() {
 fn a_discovery_with_legacy_revisions_only_leads_to_initialize() {
     let mut client = Scripted::start(&Revision::ALL);
     expect_probe(&mut client);
-    client.hear(&discover_result(1, &["2025-03-26", "2024-11-05"]));
+    client.receive(&discover_result(1, &["2025-03-26", "2024-11-05"]));
     expect_legacy(&mut client, "2025-03-26");
 }
 
@@ -314,23 +315,23 @@ fn a_discovery_with_legacy_revisions_only_leads_to_initialize() {
 fn a_server_that_exited_at_the_probe_is_restarted_once() {
     let mut client = Scripted::start(&Revision::ALL);
     expect_probe(&mut client);
-    client.tell(Input::Closed("gone"));
+    client.feed(Input::Closed("gone"));
     assert!(matches!(client.session.poll(), Some(Output::Restart)));
     client.silent();
     assert_eq!(client.session.deadline(), None);
-    client.tell(Input::Start);
+    client.feed(Input::Start);
     let id = expect_initialize(&mut client, "2025-11-25");
-    client.hear(&initialize_result(id, "2025-11-25"));
+    client.receive(&initialize_result(id, "2025-11-25"));
     client.sent();
     client.ready();
 
     let mut client = Scripted::start(&Revision::ALL);
     client.sent();
-    client.tell(Input::Closed("gone"));
+    client.feed(Input::Closed("gone"));
     client.drain();
-    client.tell(Input::Start);
+    client.feed(Input::Start);
     client.sent();
-    client.tell(Input::Closed("gone again"));
+    client.feed(Input::Closed("gone again"));
     let failure = client.failed();
     assert_eq!((failure.kind, failure.message.as_str()), (ErrorKind::Connect, "gone again"));
 }
@@ -339,9 +340,9 @@ fn a_server_that_exited_at_the_probe_is_restarted_once() {
 fn a_server_that_exits_late_after_the_probe_is_restarted_too() {
     let mut client = Scripted::start(&Revision::ALL);
     client.sent();
-    client.hear(&error(1, -32601, None));
+    client.receive(&error(1, -32601, None));
     client.sent();
-    client.tell(Input::Closed("gone"));
+    client.feed(Input::Closed("gone"));
     assert!(matches!(client.session.poll(), Some(Output::Restart)));
 }
 
@@ -350,7 +351,7 @@ fn a_pinned_server_is_never_restarted() {
     for revision in [MODERN, NEWEST_LEGACY] {
         let mut client = Scripted::start(&[revision]);
         client.sent();
-        client.tell(Input::Closed("gone"));
+        client.feed(Input::Closed("gone"));
         assert_eq!(client.failed().kind, ErrorKind::Connect);
     }
 }
@@ -370,11 +371,11 @@ fn initialize_times_out_and_is_never_cancelled() {
 fn pings_and_logs_during_the_handshake_are_served() {
     let mut client = Scripted::start(&[NEWEST_LEGACY]);
     let id = expect_initialize(&mut client, "2025-11-25");
-    client.hear(&json!({"jsonrpc": "2.0", "id": "p", "method": "ping"}));
+    client.receive(&json!({"jsonrpc": "2.0", "id": "p", "method": "ping"}));
     assert_eq!(client.sent(), json!({"jsonrpc": "2.0", "id": "p", "result": {}}));
-    client.hear(&json!({"jsonrpc": "2.0", "id": 9, "method": "roots/list"}));
+    client.receive(&json!({"jsonrpc": "2.0", "id": 9, "method": "roots/list"}));
     assert_eq!(client.sent()["error"]["code"], -32600);
-    client.hear(&initialize_result(id, "2025-11-25"));
+    client.receive(&initialize_result(id, "2025-11-25"));
     assert_eq!(client.sent()["method"], "notifications/initialized");
     client.ready();
 }
@@ -383,7 +384,7 @@ fn pings_and_logs_during_the_handshake_are_served() {
 fn a_server_without_a_name_or_with_odd_members_is_accepted() {
     let mut client = Scripted::start(&[NEWEST_LEGACY]);
     client.sent();
-    client.hear(&json!({"jsonrpc": "2.0", "id": 1, "result": {
+    client.receive(&json!({"jsonrpc": "2.0", "id": 1, "result": {
         "protocolVersion": "2025-11-25", "capabilities": null, "serverInfo": "me", "instructions": 4,
     }}));
     client.sent();

@@ -132,9 +132,9 @@ fn a_vendors_notification_is_delivered_in_both_eras() {
             method: MethodName::Vendor("acme/told".into()),
             params: r#"{"x":1}"#,
         });
-        let heard: Vec<_> = pair.running.iter().map(|run| &*run.input).collect();
-        assert_eq!(heard.len(), 1, "{revision}");
-        assert!(heard[0].contains(r#""x":1"#), "{revision}: {}", heard[0]);
+        let received: Vec<_> = pair.running.iter().map(|run| &*run.input).collect();
+        assert_eq!(received.len(), 1, "{revision}");
+        assert!(received[0].contains(r#""x":1"#), "{revision}: {}", received[0]);
     }
 }
 

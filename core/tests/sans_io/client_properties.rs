@@ -105,8 +105,8 @@ proptest! {
         let mut requests = 0;
         for (number, step) in (0u64..).zip(steps) {
             match step {
-                Step::Frame(bytes) => client.tell(Input::Frame(&bytes)),
-                Step::TooLong => client.tell(Input::TooLong { limit: 9 }),
+                Step::Frame(bytes) => client.feed(Input::Frame(&bytes)),
+                Step::TooLong => client.feed(Input::TooLong { limit: 9 }),
                 Step::Request(method) => {
                     requests += 1;
                     let options = RequestOptions { timeout: Some(Duration::from_secs(10)), ..RequestOptions::default() };
@@ -115,8 +115,8 @@ proptest! {
                 Step::Advance(seconds) => {
                     client.advance(Duration::from_secs(seconds));
                 }
-                Step::Closed => client.tell(Input::Closed("gone")),
-                Step::Start => client.tell(Input::Start),
+                Step::Closed => client.feed(Input::Closed("gone")),
+                Step::Start => client.feed(Input::Start),
             }
             client.drain();
             prop_assert!(client.session.in_flight() <= requests);

@@ -63,7 +63,7 @@ fn log_level_in_the_legacy_era_is_a_request() {
 fn requests_unsupported_by_server_or_revision_are_not_sent() {
     let mut client = Scripted::start(&[Revision::V2025_11_25]);
     client.sent();
-    client.hear(&json!({"jsonrpc": "2.0", "id": 1, "result": {
+    client.receive(&json!({"jsonrpc": "2.0", "id": 1, "result": {
         "protocolVersion": "2025-11-25", "capabilities": {"resources": {}}, "serverInfo": {"name": "x", "version": "1"},
     }}));
     client.drain();
@@ -99,17 +99,17 @@ fn responses_are_matched_by_id_in_any_order_and_unknown_ones_are_ignored() {
         json!([]),
         json!("hello"),
     ] {
-        client.hear(&stray);
+        client.receive(&stray);
     }
-    client.tell(Input::Frame(b"{not json"));
-    client.tell(Input::Frame(b"\xff\xfe"));
+    client.feed(Input::Frame(b"{not json"));
+    client.feed(Input::Frame(b"\xff\xfe"));
     client.silent();
-    client.hear(&json!([
+    client.receive(&json!([
         {"jsonrpc": "2.0", "id": 3, "result": {"prompts": []}},
         {"jsonrpc": "2.0", "id": 2, "result": {"tools": []}},
     ]));
     assert_eq!((client.done().0, client.done().0), (11, 10));
-    client.hear(&json!({"jsonrpc": "2.0", "id": 2, "result": {}}));
+    client.receive(&json!({"jsonrpc": "2.0", "id": 2, "result": {}}));
     client.silent();
 }
 
@@ -123,7 +123,7 @@ fn a_malformed_answer_ends_its_request() {
     ] {
         client.request(1, Method::ListTools, "{}", NONE);
         client.sent();
-        client.hear(&answer);
+        client.receive(&answer);
         assert_eq!(client.done().1.expect_err("malformed").kind, ErrorKind::Protocol);
     }
 }
@@ -133,32 +133,32 @@ fn errors_keep_code_and_data() {
     let mut client = Scripted::legacy();
     client.request(1, Method::ListTools, "{}", NONE);
     client.sent();
-    client.hear(&error(2, -32603, Some(json!({"x": 1}))));
+    client.receive(&error(2, -32603, Some(json!({"x": 1}))));
     let failure = client.done().1.expect_err("an error");
     assert_eq!((failure.kind, failure.code), (ErrorKind::Protocol, Some(-32603)));
     assert_eq!(failure.data.expect("kept").get(), r#"{"x":1}"#);
 
     client.request(1, Method::ReadResource, r#"{"uri":"a:b"}"#, NONE);
     client.sent();
-    client.hear(&error(3, -32002, None));
+    client.receive(&error(3, -32002, None));
     assert_eq!(client.done().1.expect_err("an error").kind, ErrorKind::NotFound);
 
     let mut client = Scripted::start(&[Revision::V2025_11_25]);
     client.sent();
-    client.hear(&json!({"jsonrpc": "2.0", "id": 1, "result": {
+    client.receive(&json!({"jsonrpc": "2.0", "id": 1, "result": {
         "protocolVersion": "2025-11-25", "capabilities": {"resources": {"subscribe": true}},
         "serverInfo": {"name": "x", "version": "1"},
     }}));
     client.drain();
     client.request(1, Method::Subscribe, r#"{"uri":"a:b"}"#, NONE);
     client.sent();
-    client.hear(&error(2, -32002, None));
+    client.receive(&error(2, -32002, None));
     assert_eq!(client.done().1.expect_err("an error").kind, ErrorKind::NotFound);
 
     let mut client = Scripted::modern();
     client.request(1, Method::ReadResource, r#"{"uri":"a:b"}"#, NONE);
     client.sent();
-    client.hear(&error(2, -32602, Some(json!({"uri": "a:b"}))));
+    client.receive(&error(2, -32602, Some(json!({"uri": "a:b"}))));
     assert_eq!(client.done().1.expect_err("an error").kind, ErrorKind::NotFound);
 }
 
@@ -174,7 +174,7 @@ fn modern_result_types() {
     ] {
         client.request(1, method, r#"{"name":"a"}"#, NONE);
         let id = client.sent()["id"].clone();
-        client.hear(&json!({"jsonrpc": "2.0", "id": id, "result": {"resultType": result_type}}));
+        client.receive(&json!({"jsonrpc": "2.0", "id": id, "result": {"resultType": result_type}}));
         let outcome = client.done().1;
         assert_eq!(outcome.is_ok(), is_fine, "{method:?} {result_type}");
         if let Err(failure) = outcome {
@@ -183,7 +183,7 @@ fn modern_result_types() {
     }
     client.request(1, Method::CallTool, r#"{"name":"a"}"#, NONE);
     let id = client.sent()["id"].clone();
-    client.hear(&json!({"jsonrpc": "2.0", "id": id, "result": {"content": []}}));
+    client.receive(&json!({"jsonrpc": "2.0", "id": id, "result": {"content": []}}));
     assert!(client.done().1.is_ok(), "an absent resultType means complete");
 }
 
@@ -199,7 +199,7 @@ fn silence_times_out_and_tells_the_server() {
     let failure = client.done().1.expect_err("too late");
     assert_eq!(failure.kind, ErrorKind::Timeout);
     assert!(failure.message.contains("tools/call") && failure.message.contains("10 s"));
-    client.hear(&json!({"jsonrpc": "2.0", "id": 2, "result": {}}));
+    client.receive(&json!({"jsonrpc": "2.0", "id": 2, "result": {}}));
     client.silent();
     assert_eq!(client.session.deadline(), None);
 }
@@ -211,7 +211,7 @@ fn progress_extends_the_timeout_up_to_the_cap() {
     client.sent();
     for step in 1..=2 {
         assert!(!client.advance(Duration::from_secs(9)));
-        client.hear(&json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": {
+        client.receive(&json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": {
             "progressToken": 2, "progress": step, "total": 3, "message": "on it"}}));
         match client.session.poll() {
             Some(Output::Progress(RequestKey(1), it)) => {
@@ -239,8 +239,9 @@ fn progress_of_nothing_is_ignored() {
         json!({"progressToken": 2}),
         json!(null),
     ] {
-        client
-            .hear(&json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params}));
+        client.receive(
+            &json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params}),
+        );
         assert!(client.drain().is_empty(), "{params}");
     }
     client.silent();
@@ -251,13 +252,13 @@ fn cancelling_notifies_the_server_and_ignores_the_response() {
     let mut client = Scripted::modern();
     client.request(1, Method::CallTool, r#"{"name":"a"}"#, seconds(10, 25));
     client.sent();
-    client.tell(Input::Cancel(RequestKey(1), Some("enough")));
+    client.feed(Input::Cancel(RequestKey(1), Some("enough")));
     assert_eq!(
         client.sent(),
         json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 2, "reason": "enough"}})
     );
-    client.tell(Input::Cancel(RequestKey(1), None));
-    client.hear(&json!({"jsonrpc": "2.0", "id": 2, "result": {}}));
+    client.feed(Input::Cancel(RequestKey(1), None));
+    client.receive(&json!({"jsonrpc": "2.0", "id": 2, "result": {}}));
     client.silent();
     assert_eq!((client.session.deadline(), client.session.in_flight()), (None, 0));
 }
@@ -268,7 +269,7 @@ fn a_lost_connection_ends_every_request_and_refuses_new_ones() {
     client.request(1, Method::ListTools, "{}", NONE);
     client.request(2, Method::ListPrompts, "{}", seconds(1, 1));
     client.drain();
-    client.tell(Input::Closed("the server exited"));
+    client.feed(Input::Closed("the server exited"));
     for key in [1, 2] {
         let (done, outcome) = client.done();
         let failure = outcome.expect_err("lost");
@@ -287,7 +288,7 @@ fn closing_cancels_pending_requests() {
             client.request(key, Method::ListTools, "{}", RequestOptions::default());
         }
         let ids = [client.sent(), client.sent()].map(|it| it["id"].clone());
-        client.tell(Input::Leave("closed"));
+        client.feed(Input::Leave("closed"));
         for id in ids {
             let params = json!({"requestId": id, "reason": "closed"});
             let taken_back = client.sent();
@@ -298,12 +299,12 @@ fn closing_cancels_pending_requests() {
             let (ended, outcome) = client.done();
             assert_eq!((ended, outcome.expect_err("closed").kind), (key, ErrorKind::Lost));
         }
-        client.tell(Input::Closed("gone"));
+        client.feed(Input::Closed("gone"));
         client.silent();
     }
     let mut client = Scripted::start(&[Revision::V2025_11_25]);
     client.sent();
-    client.tell(Input::Leave("closed"));
+    client.feed(Input::Leave("closed"));
     assert_eq!(client.failed().kind, ErrorKind::Connect, "initialize is never cancelled");
     client.silent();
 }
@@ -313,7 +314,7 @@ fn a_message_over_the_limit_ends_the_only_request() {
     let mut client = Scripted::legacy();
     client.request(1, Method::ListTools, "{}", NONE);
     client.sent();
-    client.tell(Input::TooLong { limit: 100 });
+    client.feed(Input::TooLong { limit: 100 });
     let failure = client.done().1.expect_err("too long");
     assert!(failure.message.contains("100 bytes") && failure.hint.is_some());
 }
@@ -324,22 +325,22 @@ fn a_server_may_ask_only_what_the_client_declared() {
     for method in
         ["sampling/createMessage", "elicitation/create", "tasks/get", "acme/x", "tools/list"]
     {
-        client.hear(&json!({"jsonrpc": "2.0", "id": "q", "method": method, "params": {}}));
+        client.receive(&json!({"jsonrpc": "2.0", "id": "q", "method": method, "params": {}}));
         assert_eq!(client.sent()["error"]["code"], -32601, "{method}");
     }
-    client.hear(&json!({"jsonrpc": "2.0", "id": "q", "method": "roots/list"}));
+    client.receive(&json!({"jsonrpc": "2.0", "id": "q", "method": "roots/list"}));
     let Some(Output::Ask(ask)) = client.session.poll() else { panic!("expected a question") };
     assert_eq!((ask.method, ask.params.get()), (Method::ListRoots, "{}"));
-    client.hear(&json!({"jsonrpc": "2.0", "id": "q", "method": "roots/list"}));
+    client.receive(&json!({"jsonrpc": "2.0", "id": "q", "method": "roots/list"}));
     assert_eq!(client.sent()["error"]["code"], -32600, "the id is still in flight");
-    client.tell(Input::Answer(ask.id, Ok(raw(&json!({"roots": []})))));
+    client.feed(Input::Answer(ask.id, Ok(raw(&json!({"roots": []})))));
     assert_eq!(client.sent(), json!({"jsonrpc": "2.0", "id": "q", "result": {"roots": []}}));
-    client.tell(Input::Answer(ask.id, Err(ErrorObject::new(1, "twice"))));
+    client.feed(Input::Answer(ask.id, Err(ErrorObject::new(1, "twice"))));
     client.silent();
 
     let mut client = Scripted::modern();
     for method in ["roots/list", "ping", "acme/x"] {
-        client.hear(&json!({"jsonrpc": "2.0", "id": 1, "method": method}));
+        client.receive(&json!({"jsonrpc": "2.0", "id": 1, "method": method}));
         client.silent();
     }
 }
@@ -347,13 +348,13 @@ fn a_server_may_ask_only_what_the_client_declared() {
 #[test]
 fn a_cancelled_question_is_not_answered() {
     let mut client = Scripted::legacy();
-    client.hear(&json!({"jsonrpc": "2.0", "id": 5, "method": "roots/list"}));
+    client.receive(&json!({"jsonrpc": "2.0", "id": 5, "method": "roots/list"}));
     let Some(Output::Ask(ask)) = client.session.poll() else { panic!("expected a question") };
-    client.hear(
+    client.receive(
         &json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 5}}),
     );
     assert!(matches!(client.session.poll(), Some(Output::AskCancelled(id)) if id == ask.id));
-    client.tell(Input::Answer(ask.id, Ok(raw(&json!({})))));
+    client.feed(Input::Answer(ask.id, Ok(raw(&json!({})))));
     client.silent();
 }
 
@@ -363,17 +364,17 @@ fn timeouts_are_suspended_while_the_user_answers() {
     client.request(1, Method::CallTool, r#"{"name":"a"}"#, seconds(5, 60));
     client.sent();
     let ask = |client: &mut Scripted, id: &str| {
-        client.hear(&json!({"jsonrpc": "2.0", "id": id, "method": "roots/list"}));
+        client.receive(&json!({"jsonrpc": "2.0", "id": id, "method": "roots/list"}));
         let Some(Output::Ask(ask)) = client.session.poll() else { panic!("expected a question") };
         ask.id
     };
     let (one, _other) = (ask(&mut client, "q1"), ask(&mut client, "q2"));
     assert!(!client.advance(Duration::from_secs(20)), "the user reads");
-    client.tell(Input::Answer(one, Ok(raw(&json!({"roots": []})))));
+    client.feed(Input::Answer(one, Ok(raw(&json!({"roots": []})))));
     client.sent();
     assert!(!client.advance(Duration::from_secs(20)), "and reads");
     let taken_back = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "q2"}});
-    client.hear(&taken_back);
+    client.receive(&taken_back);
     client.drain();
     assert!(!client.advance(Duration::from_secs(4)));
     assert!(client.advance(Duration::from_secs(1)), "from here on it is silent");
@@ -387,7 +388,7 @@ fn the_total_limit_includes_the_users_time() {
     let mut client = Scripted::legacy();
     client.request(1, Method::CallTool, r#"{"name":"a"}"#, seconds(5, 60));
     client.sent();
-    client.hear(&json!({"jsonrpc": "2.0", "id": "q", "method": "roots/list"}));
+    client.receive(&json!({"jsonrpc": "2.0", "id": "q", "method": "roots/list"}));
     client.drain();
     assert!(!client.advance(Duration::from_secs(59)));
     assert!(client.advance(Duration::from_secs(1)));
@@ -400,7 +401,7 @@ fn the_total_limit_includes_the_users_time() {
 fn questions_are_bounded() {
     let mut client = Scripted::legacy();
     for id in 0..1_000 {
-        client.hear(&json!({"jsonrpc": "2.0", "id": id, "method": "roots/list"}));
+        client.receive(&json!({"jsonrpc": "2.0", "id": id, "method": "roots/list"}));
     }
     let asked = client.drain().into_iter().filter(|it| matches!(it, Output::Ask(_))).count();
     assert_eq!(asked, 64);
@@ -416,7 +417,7 @@ fn notifications_are_told_apart() {
         ("notifications/resources/updated", json!({"uri": "a:b"})),
         ("notifications/acme", json!({"x": 1, "_meta": {"y": 2}})),
     ] {
-        client.hear(&json!({"jsonrpc": "2.0", "method": method, "params": params}));
+        client.receive(&json!({"jsonrpc": "2.0", "method": method, "params": params}));
     }
     let outputs = client.drain();
     let [
@@ -438,9 +439,9 @@ fn notifications_are_told_apart() {
 fn only_notifications_that_the_revision_has_are_sent() {
     let roots = || MethodName::Standard(Method::RootsListChanged);
     let mut client = Scripted::modern();
-    client.tell(Input::Notify { method: roots(), params: "{}" });
+    client.feed(Input::Notify { method: roots(), params: "{}" });
     client.silent();
-    client.tell(Input::Notify {
+    client.feed(Input::Notify {
         method: MethodName::parse("notifications/acme"),
         params: r#"{"a":1}"#,
     });
@@ -449,12 +450,12 @@ fn only_notifications_that_the_revision_has_are_sent() {
     assert_eq!(params["a"], 1);
     assert_eq!(params["_meta"]["io.modelcontextprotocol/protocolVersion"], "2026-07-28");
     let mut client = Scripted::legacy();
-    client.tell(Input::Notify {
+    client.feed(Input::Notify {
         method: MethodName::parse("notifications/acme"),
         params: r#"{"a":1}"#,
     });
     assert_eq!(client.sent()["params"], json!({"a": 1}));
-    client.tell(Input::Notify { method: roots(), params: "{}" });
+    client.feed(Input::Notify { method: roots(), params: "{}" });
     assert_eq!(
         client.sent(),
         json!({"jsonrpc": "2.0", "method": "notifications/roots/list_changed"})

@@ -50,7 +50,7 @@ fn ask(pair: &mut Pair<Handler>, method: &str, params: &Value) -> Value {
     serde_json::from_str(result.get()).unwrap()
 }
 
-fn said(pair: &Pair<Handler>) -> Vec<Value> {
+fn sent(pair: &Pair<Handler>) -> Vec<Value> {
     let ours = pair.wire.iter().filter_map(|it| match it {
         Sent::ByClient(frame) => Some(serde_json::from_str(frame).unwrap()),
         Sent::ByServer(_) => None,
@@ -92,7 +92,7 @@ fn everything_comes_in_the_newest_vocabulary() {
         ask(&mut pair, "prompts/get", &json!({"name": "greet", "arguments": {"name": "Ada"}}));
     assert_eq!(greeting["messages"][0]["content"]["text"], "Greet Ada, warm.");
     assert_eq!(ask(&mut pair, "ping", &json!({})), json!({}));
-    let names: Vec<_> = said(&pair).iter().map(|it| it["method"].clone()).collect();
+    let names: Vec<_> = sent(&pair).iter().map(|it| it["method"].clone()).collect();
     assert_eq!(
         names,
         [
@@ -107,7 +107,7 @@ fn everything_comes_in_the_newest_vocabulary() {
             "ping"
         ]
     );
-    assert_eq!(said(&pair)[0]["params"], json!({"minVersion": "0.1.0", "maxVersion": "0.7.0"}));
+    assert_eq!(sent(&pair)[0]["params"], json!({"minVersion": "0.1.0", "maxVersion": "0.7.0"}));
 }
 
 #[test]
@@ -136,8 +136,8 @@ fn messages_unknown_to_the_dialect_are_not_sent() {
     ));
     pair.advance(Duration::from_secs(2));
     assert_eq!(pair.outcome(key).unwrap().unwrap_err().kind, ErrorKind::Timeout);
-    assert_eq!(said(&pair).len(), 2, "neither a token nor a cancellation: {:?}", pair.wire);
-    assert!(said(&pair)[1]["params"].get("_meta").is_none());
+    assert_eq!(sent(&pair).len(), 2, "neither a token nor a cancellation: {:?}", pair.wire);
+    assert!(sent(&pair)[1]["params"].get("_meta").is_none());
     assert_eq!(pair.wire.len(), 3, "{:?}", pair.wire);
 }
 
@@ -151,24 +151,24 @@ impl Alone {
     fn new(dialect: Dialect, answer: &str) -> (Self, Vec<Output>) {
         let client = ClientSession::new(Arc::new(config(dialect)));
         let mut alone = Self { client, now: Instant::now() };
-        alone.tell(Input::Start);
-        let outputs = alone.hear(answer);
+        alone.feed(Input::Start);
+        let outputs = alone.receive(answer);
         (alone, outputs)
     }
 
-    fn tell(&mut self, input: Input<'_>) -> Vec<Output> {
+    fn feed(&mut self, input: Input<'_>) -> Vec<Output> {
         self.client.handle(self.now, input);
         std::iter::from_fn(|| self.client.poll()).collect()
     }
 
-    fn hear(&mut self, frame: &str) -> Vec<Output> {
-        self.tell(Input::Frame(frame.as_bytes()))
+    fn receive(&mut self, frame: &str) -> Vec<Output> {
+        self.feed(Input::Frame(frame.as_bytes()))
     }
 
     fn request(&mut self, key: u64, method: &str, params: &str) -> Vec<Value> {
         let options = RequestOptions { wants_progress: true, ..Default::default() };
         let (key, method) = (RequestKey(key), MethodName::parse(method));
-        frames(self.tell(Input::Request { key, method, params, options }))
+        frames(self.feed(Input::Request { key, method, params, options }))
     }
 }
 
@@ -190,17 +190,17 @@ fn an_expired_session_is_renewed_without_losing_requests() {
     let expired = |id: u64| {
         format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":1002,"message":"expired"}}}}"#)
     };
-    let again = frames(alone.hear(&expired(2)));
+    let again = frames(alone.receive(&expired(2)));
     assert_eq!((again.len(), &again[0]["method"]), (1, &json!("initialize")));
-    assert!(alone.hear(&expired(3)).is_empty(), "it waits for the same initialize");
+    assert!(alone.receive(&expired(3)).is_empty(), "it waits for the same initialize");
     let repeated = frames(
-        alone.hear(r#"{"jsonrpc":"2.0","id":4,"result":{"version":"0.7.0","capabilities":{}}}"#),
+        alone.receive(r#"{"jsonrpc":"2.0","id":4,"result":{"version":"0.7.0","capabilities":{}}}"#),
     );
     assert_eq!(repeated, [first, second].concat());
-    let done = alone.hear(r#"{"jsonrpc":"2.0","id":2,"result":{"content":[],"isError":false}}"#);
+    let done = alone.receive(r#"{"jsonrpc":"2.0","id":2,"result":{"content":[],"isError":false}}"#);
     assert!(matches!(&done[..], [Output::Done(RequestKey(1), Ok(_))]), "{done:?}");
     // A second expiry for the same request is its result.
-    let failed = alone.hear(&expired(3));
+    let failed = alone.receive(&expired(3));
     assert!(
         matches!(&failed[..], [Output::Done(RequestKey(2), Err(error))] if error.code == Some(1002)),
         "{failed:?}"
@@ -212,8 +212,9 @@ fn a_failed_renewal_fails_the_waiting_requests() {
     let introduction = r#"{"jsonrpc":"2.0","id":1,"result":{"version":"0.7.0"}}"#;
     let (mut alone, _) = Alone::new(Dialect::V0_7, introduction);
     alone.request(1, "tools/call", r#"{"name":"a"}"#);
-    alone.hear(r#"{"jsonrpc":"2.0","id":2,"error":{"code":1002,"message":"expired"}}"#);
-    let failed = alone.hear(r#"{"jsonrpc":"2.0","id":3,"error":{"code":-32603,"message":"no"}}"#);
+    alone.receive(r#"{"jsonrpc":"2.0","id":2,"error":{"code":1002,"message":"expired"}}"#);
+    let failed =
+        alone.receive(r#"{"jsonrpc":"2.0","id":3,"error":{"code":-32603,"message":"no"}}"#);
     let [Output::Done(RequestKey(1), Err(error))] = &failed[..] else { panic!("{failed:?}") };
     assert_eq!(error.kind, ErrorKind::Lost);
     assert!(error.message.contains("no (-32603)"), "{}", error.message);
@@ -235,7 +236,7 @@ fn an_incompatible_server_is_rejected_with_the_fix() {
 #[test]
 fn bare_notifications_go_both_ways() {
     let mut pair = pair(Dialect::Bare);
-    assert_eq!(said(&pair)[1], json!({"jsonrpc": "2.0", "method": "initialized"}));
+    assert_eq!(sent(&pair)[1], json!({"jsonrpc": "2.0", "method": "initialized"}));
     assert_eq!(ask(&mut pair, "ping", &json!({})), json!({"status": "ok"}));
     let options = RequestOptions { wants_progress: true, ..Default::default() };
     let key = pair.send("tools/call", r#"{"name":"wait"}"#, options);
@@ -252,7 +253,7 @@ fn bare_notifications_go_both_ways() {
     assert!(pair.running.is_empty(), "it was cancelled");
     let roots = MethodName::parse("notifications/roots/list_changed");
     pair.handle_client(Input::Notify { method: roots, params: "{}" });
-    let names: Vec<_> = said(&pair).iter().map(|it| it["method"].clone()).collect();
+    let names: Vec<_> = sent(&pair).iter().map(|it| it["method"].clone()).collect();
     assert_eq!(
         names,
         ["initialize", "initialized", "ping", "tools/call", "cancelled", "roots/list_changed"]
@@ -273,17 +274,17 @@ fn a_bare_client_takes_either_spelling_and_progress_without_a_token() {
         r#"{"jsonrpc":"2.0","method":"progress","params":{"progressToken":2,"progress":2}}"#,
         r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":2,"progress":3}}"#,
     ] {
-        let told = alone.hear(frame);
-        assert!(matches!(&told[..], [Output::Progress(RequestKey(1), _)]), "{frame}: {told:?}");
+        let seen = alone.receive(frame);
+        assert!(matches!(&seen[..], [Output::Progress(RequestKey(1), _)]), "{frame}: {seen:?}");
     }
     alone.request(2, "tools/call", r#"{"name":"b"}"#);
-    let told = alone.hear(r#"{"jsonrpc":"2.0","method":"progress","params":{"progress":4}}"#);
-    assert!(told.is_empty(), "of two requests nobody knows which: {told:?}");
-    let log = alone.hear(
+    let seen = alone.receive(r#"{"jsonrpc":"2.0","method":"progress","params":{"progress":4}}"#);
+    assert!(seen.is_empty(), "of two requests nobody knows which: {seen:?}");
+    let log = alone.receive(
         r#"{"jsonrpc":"2.0","method":"logging/message","params":{"level":"info","data":"x"}}"#,
     );
     assert!(matches!(&log[..], [Output::Log(_)]), "{log:?}");
-    let pong = frames(alone.hear(r#"{"jsonrpc":"2.0","id":"p","method":"ping"}"#));
+    let pong = frames(alone.receive(r#"{"jsonrpc":"2.0","id":"p","method":"ping"}"#));
     assert_eq!(pong, [json!({"jsonrpc": "2.0", "id": "p", "result": {"status": "ok"}})]);
 }
 
@@ -295,7 +296,7 @@ fn any_object_answers_a_ping() {
     for (key, answer) in [r#"{"status":"ok"}"#, "{}", r#"{"anything":[1]}"#].iter().enumerate() {
         let id = key as u64 + 2;
         alone.request(id, "ping", "{}");
-        let done = alone.hear(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{answer}}}"#));
+        let done = alone.receive(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{answer}}}"#));
         assert!(matches!(&done[..], [Output::Done(_, Ok(_))]), "{answer}: {done:?}");
     }
 }

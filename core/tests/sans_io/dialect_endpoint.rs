@@ -207,27 +207,27 @@ fn sessions_of_dated_revisions_do_not_expire_this_way() {
 fn an_idle_message_connection_expires_and_can_be_replaced() {
     let mut visitor = with(&[Dialect::V0_7]);
     let connection = ConnectionId(1);
-    let say = |visitor: &mut Visitor, input: EndpointInput<'_, Handler>| -> Vec<Value> {
-        let mut heard = Vec::new();
+    let feed = |visitor: &mut Visitor, input: EndpointInput<'_, Handler>| -> Vec<Value> {
+        let mut received = Vec::new();
         visitor.endpoint.handle(visitor.now, input);
         while let Some(output) = visitor.endpoint.poll() {
             match output {
                 EndpointOutput::Connection(_, Part::Bytes(frame)) => {
-                    heard.push(serde_json::from_slice(&frame).unwrap());
+                    received.push(serde_json::from_slice(&frame).unwrap());
                 }
                 EndpointOutput::Effect(Effect::Run(_)) => panic!("nothing runs here"),
                 _ => (),
             }
         }
-        heard
+        received
     };
     let ask = |visitor: &mut Visitor, body: &Value| -> Value {
         let frame = body.to_string();
-        let heard =
-            say(visitor, EndpointInput::Message(connection, Frame::parse(frame.as_bytes())));
-        heard.into_iter().next().unwrap()
+        let received =
+            feed(visitor, EndpointInput::Message(connection, Frame::parse(frame.as_bytes())));
+        received.into_iter().next().unwrap()
     };
-    say(&mut visitor, EndpointInput::Opened(connection, None));
+    feed(&mut visitor, EndpointInput::Opened(connection, None));
     assert_eq!(
         ask(&mut visitor, &request(1, "initialize", &json!({})))["result"]["version"],
         "0.7.0"
@@ -239,6 +239,6 @@ fn an_idle_message_connection_expires_and_can_be_replaced() {
     assert_eq!(ask(&mut visitor, &list)["error"]["code"], 1002);
     ask(&mut visitor, &request(3, "initialize", &json!({})));
     assert!(ask(&mut visitor, &list).get("result").is_some());
-    let long = say(&mut visitor, EndpointInput::TooLong(connection, 99));
+    let long = feed(&mut visitor, EndpointInput::TooLong(connection, 99));
     assert_eq!(long[0]["error"]["code"], 2002);
 }

@@ -65,10 +65,10 @@ fn ask_for_roots(visitor: &mut Visitor, call: RunId) {
 
 /// The question comes on this stream, and its answer reaches the handler.
 fn is_asked_on(visitor: &mut Visitor, session: &str, stream: u64) {
-    let told = visitor.reply(stream).messages();
-    assert_eq!(told.len(), 1);
-    assert_eq!(told[0]["method"], "roots/list");
-    let answer = json!({"jsonrpc": "2.0", "id": told[0]["id"], "result": {"roots": []}});
+    let sent = visitor.reply(stream).messages();
+    assert_eq!(sent.len(), 1);
+    assert_eq!(sent[0]["method"], "roots/list");
+    let answer = json!({"jsonrpc": "2.0", "id": sent[0]["id"], "result": {"roots": []}});
     visitor.legacy(session, &answer);
     assert_eq!(visitor.answers, [(5, Ok(r#"{"roots":[]}"#.into()))]);
 }

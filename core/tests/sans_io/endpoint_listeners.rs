@@ -38,7 +38,7 @@ fn ask(call: RunId, number: u64) -> EndpointInput<'static, Handler> {
 }
 
 /// The handler of a notification that was told of in this session.
-fn hear(visitor: &mut Visitor, session: &str) -> Run<Handler> {
+fn receive(visitor: &mut Visitor, session: &str) -> Run<Handler> {
     let body = json!({"jsonrpc": "2.0", "method": "notifications/roots/list_changed"});
     let id = visitor.legacy(session, &body);
     assert_eq!(visitor.reply(id).status, 202);
@@ -55,7 +55,7 @@ fn done(visitor: &mut Visitor, run: &Run<Handler>) {
 fn a_handler_of_notifications_asks_on_the_sessions_own_stream() {
     let mut visitor = visitor();
     let session = visitor.open("2025-11-25", json!({"roots": {}}));
-    let run = hear(&mut visitor, &session);
+    let run = receive(&mut visitor, &session);
     visitor.handle(ask(run.id, 1));
     // It waits for a stream.
     let stream = visitor.get(&session, "");
@@ -79,7 +79,7 @@ fn a_handler_of_notifications_asks_on_the_sessions_own_stream() {
 fn a_handler_of_notifications_is_informed_of_the_end_of_its_session() {
     let mut visitor = visitor();
     let session = visitor.open("2025-11-25", json!({"roots": {}}));
-    let run = hear(&mut visitor, &session);
+    let run = receive(&mut visitor, &session);
     visitor.handle(ask(run.id, 1));
     visitor.send("DELETE", "/mcp", &[("mcp-session-id", &session)], "");
     visitor.handle(ask(run.id, 2));
@@ -131,8 +131,8 @@ fn a_modern_notification_has_nothing_that_could_carry_a_question() {
     assert_eq!(visitor.reply(id).status, 202);
     let run = visitor.runs.pop().unwrap();
     visitor.handle(ask(run.id, 1));
-    let (_, told) = visitor.answers.pop().unwrap();
-    assert!(told.unwrap_err().starts_with("a handler of notifications can't ask in 2026-07-28"));
+    let (_, answer) = visitor.answers.pop().unwrap();
+    assert!(answer.unwrap_err().starts_with("a handler of notifications can't ask in 2026-07-28"));
     done(&mut visitor, &run);
 }
 
@@ -179,9 +179,9 @@ fn a_subscription_that_falls_behind_ends_its_stream() {
     }
     let reply = visitor.reply(id);
     assert!(reply.complete);
-    let told: Vec<_> = reply.messages().iter().map(|it| it["method"].clone()).collect();
+    let sent: Vec<_> = reply.messages().iter().map(|it| it["method"].clone()).collect();
     assert_eq!(
-        told,
+        sent,
         [
             "notifications/subscriptions/acknowledged",
             "notifications/resources/updated",
@@ -247,9 +247,9 @@ fn dropped_log_messages_are_reported_later() {
     assert_eq!(visitor.reply(call).messages().len(), 1_000);
     assert!(visitor.reply(stream).messages().is_empty());
     visitor.advance(Duration::from_secs(8));
-    let told = visitor.reply(stream).messages();
-    assert_eq!(told.len(), 1);
-    let text = told[0]["params"]["data"].as_str().unwrap();
+    let sent = visitor.reply(stream).messages();
+    assert_eq!(sent.len(), 1);
+    let text = sent[0]["params"]["data"].as_str().unwrap();
     assert!(text.starts_with("200 log messages were left out"), "{text}");
     visitor.advance(Duration::from_secs(60));
     assert_eq!(visitor.reply(stream).messages().len(), 1, "once");

@@ -163,8 +163,8 @@ fn a_message_goes_on_one_stream_only() {
     change(&mut visitor);
     visitor.handle(EndpointInput::Handler(running, HandlerEvent::Progress(step(1.0))));
     visitor.finish(Ok(Reply::Text("done".into())));
-    let told: usize = [first, second].iter().map(|it| visitor.reply(*it).messages().len()).sum();
-    assert_eq!(told, 1);
+    let sent: usize = [first, second].iter().map(|it| visitor.reply(*it).messages().len()).sum();
+    assert_eq!(sent, 1);
     let methods: Vec<_> =
         visitor.reply(call).messages().iter().map(|it| it["method"].clone()).collect();
     assert_eq!(methods, [json!("notifications/progress"), Value::Null]);
@@ -293,9 +293,9 @@ fn subscribing_brings_updates_until_unsubscribing() {
             &session,
             &json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": {"uri": uri}}),
         );
-        let told = visitor.reply(id).json();
+        let sent = visitor.reply(id).json();
         visitor.handle(EndpointInput::Updated("fixture://about"));
-        (told["error"]["code"].clone(), visitor.reply(stream).messages().len())
+        (sent["error"]["code"].clone(), visitor.reply(stream).messages().len())
     };
     assert_eq!(ask("resources/subscribe", "fixture://nothing"), (json!(-32002), 0));
     assert_eq!(ask("resources/subscribe", "fixture://about"), (Value::Null, 1));

@@ -40,20 +40,22 @@ fn messages(said: &[Value]) -> Vec<&Value> {
 }
 
 fn listen(server: &mut Server, id: u64) {
-    server.hear(&json!({"jsonrpc": "2.0", "id": id, "method": "subscriptions/listen", "params": {
-        "notifications": {"toolsListChanged": true, "resourceSubscriptions": ["mem://a"]},
-        "_meta": {
-            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-            "io.modelcontextprotocol/clientCapabilities": {},
-        },
-    }}));
+    server.receive(
+        &json!({"jsonrpc": "2.0", "id": id, "method": "subscriptions/listen", "params": {
+            "notifications": {"toolsListChanged": true, "resourceSubscriptions": ["mem://a"]},
+            "_meta": {
+                "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                "io.modelcontextprotocol/clientCapabilities": {},
+            },
+        }}),
+    );
 }
 
 #[test]
 fn a_flood_of_log_messages_is_cut_and_its_client_is_told_by_how_many() {
     let mut server = server();
     server.open("2025-11-25", &json!({}));
-    server.hear(&asker::legacy(1));
+    server.receive(&asker::legacy(1));
     let run = server.running();
     for number in 0..1_500 {
         let level = if number == 1_200 { LoggingLevel::Critical } else { LoggingLevel::Info };
@@ -65,24 +67,27 @@ fn a_flood_of_log_messages_is_cut_and_its_client_is_told_by_how_many() {
     assert!(server.deadline().is_some_and(|it| it == server.now + Duration::from_secs(1)));
     server.now += Duration::from_secs(1);
     server.handle(Input::Tick);
-    let told = server.said()["params"].clone();
-    assert_eq!(told["level"], "critical", "as grave as the gravest that was left out");
-    assert!(told["data"].as_str().unwrap().starts_with("500 log messages were left out"), "{told}");
+    let notices = server.next_sent()["params"].clone();
+    assert_eq!(notices["level"], "critical", "as grave as the gravest that was left out");
+    assert!(
+        notices["data"].as_str().unwrap().starts_with("500 log messages were left out"),
+        "{notices}"
+    );
     assert!(server.deadline().is_none());
     for number in 0..200 {
         server.handle(log(&run, LoggingLevel::Info, &number.to_string()));
     }
     let said = std::mem::take(&mut server.sent);
-    let told = messages(&said);
-    assert_eq!((told.len(), &told[0]["data"]), (100, &json!("0")));
+    let notices = messages(&said);
+    assert_eq!((notices.len(), &notices[0]["data"]), (100, &json!("0")));
     // Once nothing is in flight any more, it need not wait for that.
     done(&mut server, &run);
-    assert_eq!(server.said()["id"], 1);
-    let told = server.said()["params"]["data"].clone();
-    assert!(told.as_str().unwrap().starts_with("100 log messages"), "{told}");
+    assert_eq!(server.next_sent()["id"], 1);
+    let notices = server.next_sent()["params"]["data"].clone();
+    assert!(notices.as_str().unwrap().starts_with("100 log messages"), "{notices}");
     // After a pause the full burst is allowed again.
     server.now += Duration::from_secs(3_600);
-    server.hear(&asker::legacy(2));
+    server.receive(&asker::legacy(2));
     let run = server.running();
     for _ in 0..1_000 {
         server.handle(log(&run, LoggingLevel::Info, "again"));
@@ -96,12 +101,12 @@ fn only_log_messages_at_the_clients_level_count() {
     let mut server = server();
     server.open("2025-11-25", &json!({}));
     let set = |server: &mut Server, level: &str| {
-        server.hear(&json!({"jsonrpc": "2.0", "id": 9, "method": "logging/setLevel", "params": {"level": level}}));
-        assert_eq!(server.said()["result"], json!({}));
+        server.receive(&json!({"jsonrpc": "2.0", "id": 9, "method": "logging/setLevel", "params": {"level": level}}));
+        assert_eq!(server.next_sent()["result"], json!({}));
     };
-    server.hear(&asker::legacy(1));
+    server.receive(&asker::legacy(1));
     let run = server.running();
-    for (level, heard) in [
+    for (level, received) in [
         ("debug", 8),
         ("info", 7),
         ("notice", 6),
@@ -116,7 +121,7 @@ fn only_log_messages_at_the_clients_level_count() {
             server.handle(log(&run, level, "x"));
         }
         let said = std::mem::take(&mut server.sent);
-        assert_eq!(messages(&said).len(), heard, "{level}");
+        assert_eq!(messages(&said).len(), received, "{level}");
     }
     // Messages below the level do not count and are not reported as dropped.
     for _ in 0..5_000 {
@@ -128,7 +133,7 @@ fn only_log_messages_at_the_clients_level_count() {
     let said = std::mem::take(&mut server.sent);
     assert_eq!(messages(&said), [&json!({"level": "debug", "data": "y"})]);
     // Dropped messages below the new level are not reported.
-    server.hear(&asker::legacy(2));
+    server.receive(&asker::legacy(2));
     let run = server.running();
     for _ in 0..2_000 {
         server.handle(log(&run, LoggingLevel::Info, "x"));
@@ -136,7 +141,7 @@ fn only_log_messages_at_the_clients_level_count() {
     server.sent.clear();
     set(&mut server, "error");
     done(&mut server, &run);
-    assert_eq!(server.said()["id"], 2);
+    assert_eq!(server.next_sent()["id"], 2);
     server.now += Duration::from_secs(2);
     server.handle(Input::Tick);
     assert!(server.sent.is_empty(), "{:?}", server.sent);
@@ -147,7 +152,7 @@ fn in_the_modern_era_a_call_gets_the_log_level_that_it_requested() {
     let mut server = server();
     let mut call = asker::modern(1, &json!({}), &json!({}));
     call["params"]["_meta"]["io.modelcontextprotocol/logLevel"] = json!("warning");
-    server.hear(&call);
+    server.receive(&call);
     let run = server.running();
     for _ in 0..1_200 {
         server.handle(log(&run, LoggingLevel::Info, "x"));
@@ -155,14 +160,14 @@ fn in_the_modern_era_a_call_gets_the_log_level_that_it_requested() {
     }
     done(&mut server, &run);
     let said = std::mem::take(&mut server.sent);
-    let told = messages(&said);
-    assert_eq!(told.len(), 1_001);
-    assert!(told[1_000]["data"].as_str().unwrap().starts_with("200 log messages"));
-    server.hear(&asker::modern(2, &json!({}), &json!({})));
+    let notices = messages(&said);
+    assert_eq!(notices.len(), 1_001);
+    assert!(notices[1_000]["data"].as_str().unwrap().starts_with("200 log messages"));
+    server.receive(&asker::modern(2, &json!({}), &json!({})));
     let run = server.running();
     server.handle(log(&run, LoggingLevel::Emergency, "nobody asked"));
     done(&mut server, &run);
-    assert_eq!(server.said()["id"], 2);
+    assert_eq!(server.next_sent()["id"], 2);
 }
 
 #[test]
@@ -172,15 +177,15 @@ fn progress_that_steps_back_is_dropped_and_reported_once_a_call() {
     for id in [1, 2] {
         let mut call = asker::legacy(id);
         call["params"]["_meta"] = json!({"progressToken": "t"});
-        server.hear(&call);
+        server.receive(&call);
         let run = server.running();
         for progress in [1.0, 3.0, 2.0, f64::NAN, 3.0, 3.5, f64::INFINITY] {
             let step = Progress { progress, total: None, message: None };
             server.handle(Input::Handler(run.id, HandlerEvent::Progress(step)));
         }
-        let told: Vec<_> =
+        let notices: Vec<_> =
             server.sent.drain(..).map(|it| it["params"]["progress"].clone()).collect();
-        assert_eq!(told, [json!(1), json!(3), json!(3.5)]);
+        assert_eq!(notices, [json!(1), json!(3), json!(3.5)]);
         let report = server.reports.pop().unwrap();
         assert_eq!(
             report,
@@ -201,27 +206,27 @@ fn a_finished_call_sends_neither_progress_nor_logs() {
         let meta = &mut call["params"]["_meta"];
         meta["io.modelcontextprotocol/logLevel"] = json!("debug");
         meta["progressToken"] = json!("t");
-        server.hear(&call);
+        server.receive(&call);
         let run = server.running();
-        let says = |server: &mut Server, progress| {
+        let sent_after = |server: &mut Server, progress| {
             let step = Progress { progress, total: None, message: None };
             server.handle(Input::Handler(run.id, HandlerEvent::Progress(step)));
             server.handle(log(&run, LoggingLevel::Emergency, "still here"));
             std::mem::take(&mut server.sent).len()
         };
-        assert_eq!(says(&mut server, 1.0), 2);
+        assert_eq!(sent_after(&mut server, 1.0), 2);
         if is_cancelled {
             let method = "notifications/cancelled";
             let cancelled = json!({"jsonrpc": "2.0", "method": method, "params": {"requestId": 1}});
-            server.hear(&cancelled);
-            assert_eq!(says(&mut server, 2.0), 0, "its handler has not heard of it yet");
+            server.receive(&cancelled);
+            assert_eq!(sent_after(&mut server, 2.0), 0, "its handler has not heard of it yet");
             done(&mut server, &run);
             assert!(server.sent.is_empty());
         } else {
             done(&mut server, &run);
-            assert_eq!(server.said()["id"], 1);
+            assert_eq!(server.next_sent()["id"], 1);
         }
-        assert_eq!(says(&mut server, 3.0), 0);
+        assert_eq!(sent_after(&mut server, 3.0), 0);
     }
 }
 
@@ -229,12 +234,12 @@ fn a_finished_call_sends_neither_progress_nor_logs() {
 fn a_subscription_of_a_client_that_does_not_read_is_ended_with_a_reason() {
     let mut server = server();
     listen(&mut server, 5);
-    assert_eq!(server.said()["method"], "notifications/subscriptions/acknowledged");
+    assert_eq!(server.next_sent()["method"], "notifications/subscriptions/acknowledged");
     server.handle(Input::Updated("mem://a"));
-    assert_eq!(server.said()["method"], "notifications/resources/updated");
+    assert_eq!(server.next_sent()["method"], "notifications/resources/updated");
     server.handle(Input::CutSubscriptions);
     assert_eq!(
-        server.said(),
+        server.next_sent(),
         json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {
             "_meta": {"io.modelcontextprotocol/subscriptionId": 5},
             "requestId": 5,
@@ -246,9 +251,9 @@ fn a_subscription_of_a_client_that_does_not_read_is_ended_with_a_reason() {
     assert_eq!(server.in_flight(), 0);
     // The id can be reused for a new, independent subscription.
     listen(&mut server, 5);
-    assert_eq!(server.said()["method"], "notifications/subscriptions/acknowledged");
+    assert_eq!(server.next_sent()["method"], "notifications/subscriptions/acknowledged");
     server.handle(Input::Updated("mem://a"));
-    assert_eq!(server.said()["params"]["uri"], "mem://a");
+    assert_eq!(server.next_sent()["params"]["uri"], "mem://a");
 }
 
 #[test]
@@ -257,7 +262,7 @@ fn a_client_that_does_not_read_gets_neither_progress_nor_logs() {
     server.open("2025-11-25", &json!({}));
     let mut call = asker::legacy(1);
     call["params"]["_meta"] = json!({"progressToken": "t"});
-    server.hear(&call);
+    server.receive(&call);
     let run = server.running();
     server.handle(Input::Lagging(true));
     for number in 0..50 {
@@ -271,23 +276,23 @@ fn a_client_that_does_not_read_gets_neither_progress_nor_logs() {
     done(&mut server, &run);
     let said = std::mem::take(&mut server.sent);
     assert_eq!(said[0]["id"], 1);
-    let told = messages(&said)[0]["data"].as_str().unwrap().to_owned();
-    assert!(told.starts_with("50 log messages"), "{told}");
+    let notices = messages(&said)[0]["data"].as_str().unwrap().to_owned();
+    assert!(notices.starts_with("50 log messages"), "{notices}");
 }
 
 #[test]
 fn subscriptions_end_with_their_result_when_the_server_does_and_so_do_later_ones() {
     let mut server = server();
     listen(&mut server, 1);
-    server.said();
+    server.next_sent();
     server.handle(Input::ShutDown);
-    assert_eq!(server.said()["result"]["_meta"]["io.modelcontextprotocol/subscriptionId"], 1);
+    assert_eq!(server.next_sent()["result"]["_meta"]["io.modelcontextprotocol/subscriptionId"], 1);
     listen(&mut server, 2);
-    assert_eq!(server.said()["method"], "notifications/subscriptions/acknowledged");
-    assert_eq!(server.said()["id"], 2);
+    assert_eq!(server.next_sent()["method"], "notifications/subscriptions/acknowledged");
+    assert_eq!(server.next_sent()["id"], 2);
     assert_eq!(server.in_flight(), 0);
-    server.hear(&asker::modern(3, &json!({}), &json!({})));
+    server.receive(&asker::modern(3, &json!({}), &json!({})));
     let run = server.running();
     server.done(&run, Err(Failure::Exposed("no".into())));
-    assert_eq!(server.said()["id"], 3);
+    assert_eq!(server.next_sent()["id"], 3);
 }

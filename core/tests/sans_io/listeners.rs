@@ -52,28 +52,28 @@ fn meta(capabilities: &Value) -> Value {
 fn a_handler_of_notifications_asks_in_a_session() {
     let mut server = server();
     server.open("2025-11-25", &json!({"roots": {"listChanged": true}}));
-    server.hear(&changed());
-    server.hear(&changed());
+    server.receive(&changed());
+    server.receive(&changed());
     let (second, first) = (server.running(), server.running());
     assert!(first.is_notification);
     assert_ne!(first.id, second.id, "each has a number of its own");
     server.handle(roots(&first, 7));
     server.handle(roots(&second, 7));
-    let asked = server.said();
+    let asked = server.next_sent();
     assert_eq!(asked["method"], "roots/list");
-    server.said();
+    server.next_sent();
     let answer = json!({"roots": [{"uri": "file:///a"}]});
-    server.hear(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": answer}));
+    server.receive(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": answer}));
     assert_eq!(server.answered, [Ok(answer)]);
     // It can also send log messages, and its open questions are withdrawn when it ends.
     let data = to_raw(&json!("heard"));
     let (call, level) = (second.id, LoggingLevel::Info);
     server.handle(Input::Handler(call, HandlerEvent::Log(Log { level, logger: None, data })));
-    assert_eq!(server.said()["params"]["data"], "heard");
+    assert_eq!(server.next_sent()["params"]["data"], "heard");
     server.done(&first, Ok(Reply::Nothing));
     assert!(server.sent.is_empty());
     server.done(&second, Ok(Reply::Nothing));
-    let withdrawn = server.said();
+    let withdrawn = server.next_sent();
     assert_eq!(withdrawn["method"], "notifications/cancelled");
     server.handle(roots(&second, 8));
     assert_eq!(
@@ -88,14 +88,14 @@ fn a_handler_of_notifications_asks_in_a_session() {
 fn a_handler_of_notifications_waits_no_longer_than_a_call() {
     let mut server = server();
     server.open("2025-11-25", &json!({"roots": {}}));
-    server.hear(&changed());
+    server.receive(&changed());
     let run = server.running();
     server.handle(roots(&run, 1));
-    let first = server.said();
+    let first = server.next_sent();
     server.handle(roots(&run, 2));
-    server.said();
+    server.next_sent();
     let answer = json!({"roots": []});
-    server.hear(&json!({"jsonrpc": "2.0", "id": first["id"], "result": answer}));
+    server.receive(&json!({"jsonrpc": "2.0", "id": first["id"], "result": answer}));
     assert_eq!(server.answered.pop(), Some(Ok(answer)));
     let limit = RoundLimits::default().park_ttl;
     assert_eq!(server.deadline(), Some(server.now + limit));
@@ -105,7 +105,7 @@ fn a_handler_of_notifications_waits_no_longer_than_a_call() {
     assert_eq!(server.answered, [Err(problem.into())]);
     assert!(server.cancelled.is_empty(), "it may go on without");
     server.done(&run, Ok(Reply::Nothing));
-    assert_eq!(server.said()["method"], "notifications/cancelled");
+    assert_eq!(server.next_sent()["method"], "notifications/cancelled");
     assert_eq!(server.deadline(), None);
 }
 
@@ -113,14 +113,14 @@ fn a_handler_of_notifications_waits_no_longer_than_a_call() {
 fn a_handler_of_notifications_gets_an_error_at_once_if_it_can_not_ask() {
     let mut server = server();
     server.open("2025-11-25", &json!({}));
-    server.hear(&changed());
+    server.receive(&changed());
     let run = server.running();
     server.handle(roots(&run, 1));
-    let told = server.answered.pop().unwrap().unwrap_err();
-    assert!(told.contains("did not declare roots"), "{told}");
+    let error = server.answered.pop().unwrap().unwrap_err();
+    assert!(error.contains("did not declare roots"), "{error}");
     let mut server = self::server();
     server.open("2025-11-25", &json!({"roots": {}}));
-    server.hear(&changed());
+    server.receive(&changed());
     let run = server.running();
     server.handle(roots(&run, 1));
     server.handle(Input::Closed);
@@ -129,11 +129,11 @@ fn a_handler_of_notifications_gets_an_error_at_once_if_it_can_not_ask() {
     server.handle(roots(&run, 2));
     assert_eq!(server.answered.pop(), gone);
     let mut server = self::server();
-    server.hear(&json!({"jsonrpc": "2.0", "method": "acme/changed", "params": {"_meta": meta(&json!({"roots": {}}))}}));
+    server.receive(&json!({"jsonrpc": "2.0", "method": "acme/changed", "params": {"_meta": meta(&json!({"roots": {}}))}}));
     let run = server.running();
     server.handle(roots(&run, 1));
-    let told = server.answered.pop().unwrap().unwrap_err();
-    assert!(told.starts_with("a handler of notifications can't ask in 2026-07-28"), "{told}");
+    let error = server.answered.pop().unwrap().unwrap_err();
+    assert!(error.starts_with("a handler of notifications can't ask in 2026-07-28"), "{error}");
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn a_flood_of_notifications_pauses_reading() {
     let mut server = server();
     server.open("2025-11-25", &json!({}));
     for _ in 0..1_001 {
-        server.hear(&changed());
+        server.receive(&changed());
     }
     assert!(server.is_full());
     let run = server.running();
@@ -164,22 +164,22 @@ fn completions_and_methods_return_no_questions() {
             } else {
                 server.open("2025-11-25", &json!({"roots": {}}));
             }
-            server.hear(&json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}));
+            server.receive(&json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}));
             let run = server.running();
             server.handle(roots(&run, 1));
             if is_modern {
-                let told = server.answered.pop().unwrap().unwrap_err();
+                let error = server.answered.pop().unwrap().unwrap_err();
                 assert_eq!(
-                    told,
+                    error,
                     "only the results of tools, resources and prompts carry questions: ask there"
                 );
             } else {
                 // While it runs, a session can carry a request of its own.
-                assert_eq!(server.said()["method"], "roots/list");
+                assert_eq!(server.next_sent()["method"], "roots/list");
             }
             server.done(&run, Ok(Reply::Questions(asked.clone())));
             server.sent.retain(|it| it["id"] == 1);
-            let reply = server.said();
+            let reply = server.next_sent();
             assert_eq!(
                 reply["error"]["message"],
                 "only the results of tools, resources and prompts carry questions: ask there",
@@ -194,24 +194,27 @@ fn completions_and_methods_return_no_questions() {
 fn a_call_may_ask_a_hundred_questions() {
     let mut server = server();
     server.open("2025-11-25", &json!({"elicitation": {}}));
-    server.hear(&asker::legacy(1));
+    server.receive(&asker::legacy(1));
     let run = server.running();
     for number in 0..100 {
         server.handle(asker::ask(&run, number, &format!("k{number}")));
-        let id = server.said()["id"].clone();
-        server.hear(&json!({"jsonrpc": "2.0", "id": id, "result": asker::yes()}));
+        let id = server.next_sent()["id"].clone();
+        server.receive(&json!({"jsonrpc": "2.0", "id": id, "result": asker::yes()}));
         assert!(server.answered.pop().unwrap().is_ok());
     }
     server.handle(asker::ask(&run, 100, "k100"));
-    let told = server.answered.pop().unwrap().unwrap_err();
-    assert_eq!(told, "a call may ask its client 100 questions, and this one has asked them all");
+    let error = server.answered.pop().unwrap().unwrap_err();
+    assert_eq!(error, "a call may ask its client 100 questions, and this one has asked them all");
     assert!(server.sent.is_empty());
     // An answered question is not withdrawn.
     server.handle(asker::ask(&run, 101, "k5"));
     assert!(server.answered.pop().unwrap().is_ok());
-    server.done(&run, Err(Failure::NotSupported(told)));
+    server.done(&run, Err(Failure::NotSupported(error)));
     assert!(
-        server.said()["result"]["content"][0]["text"].as_str().unwrap().contains("100 questions")
+        server.next_sent()["result"]["content"][0]["text"]
+            .as_str()
+            .unwrap()
+            .contains("100 questions")
     );
 }
 
@@ -219,16 +222,16 @@ fn a_call_may_ask_a_hundred_questions() {
 fn returning_questions_repeatedly_is_limited() {
     let mut server = server();
     server.open("2025-11-25", &json!({"elicitation": {}}));
-    server.hear(&asker::legacy(1));
+    server.receive(&asker::legacy(1));
     for round in 0..100 {
         let run = server.running();
         server.done(&run, Ok(asker::questions(&[&format!("k{round}")])));
-        let id = server.said()["id"].clone();
-        server.hear(&json!({"jsonrpc": "2.0", "id": id, "result": asker::yes()}));
+        let id = server.next_sent()["id"].clone();
+        server.receive(&json!({"jsonrpc": "2.0", "id": id, "result": asker::yes()}));
     }
     let run = server.running();
     server.done(&run, Ok(asker::questions(&["more"])));
-    let reply = server.said();
+    let reply = server.next_sent();
     let text = reply["result"]["content"][0]["text"].as_str().unwrap();
     assert_eq!(text, "a call may ask its client 100 questions, and this one has asked them all");
     assert_eq!(server.in_flight(), 0);
@@ -263,22 +266,22 @@ fn a_form_that_the_revision_can_not_say_is_not_sent() {
     ] {
         let mut server = server();
         if revision == "2026-07-28" {
-            server.hear(&asker::modern(1, &json!({"elicitation": {}}), &json!({})));
+            server.receive(&asker::modern(1, &json!({"elicitation": {}}), &json!({})));
         } else {
             server.open(revision, &json!({"elicitation": {}}));
-            server.hear(&asker::legacy(1));
+            server.receive(&asker::legacy(1));
         }
         let run = server.running();
         let params = to_raw(&form(property.clone()));
         let question = Question { key: "k".into(), method: Method::Elicit, params };
         server.handle(Input::Handler(run.id, HandlerEvent::Ask { ask: AskId(0), question }));
-        let told = server.answered.pop().unwrap().unwrap_err();
-        assert!(told.starts_with(problem), "{revision}: {told}");
+        let error = server.answered.pop().unwrap().unwrap_err();
+        assert!(error.starts_with(problem), "{revision}: {error}");
         assert!(server.sent.is_empty());
         let all =
             json!([{"key": "k", "method": "elicitation/create", "params": form(property.clone())}]);
         server.done(&run, Ok(Reply::Questions(all.to_string())));
-        let reply = server.said();
+        let reply = server.next_sent();
         let text = reply["result"]["content"][0]["text"].as_str().unwrap();
         assert!(text.starts_with(problem), "{revision}: {text}");
     }

@@ -40,7 +40,7 @@ impl Shell {
         shell
     }
 
-    fn tell(&mut self, input: Input<'_, Handler>) {
+    fn feed(&mut self, input: Input<'_, Handler>) {
         self.service.handle(self.now, input);
         while let Some(output) = self.service.poll() {
             match output {
@@ -57,7 +57,7 @@ impl Shell {
     fn ask(&mut self, method: &str, params: &Value) {
         self.next += 1;
         let frame = json!({"jsonrpc": "2.0", "id": self.next, "method": method, "params": params});
-        self.tell(Input::Frame(frame.to_string().as_bytes()));
+        self.feed(Input::Frame(frame.to_string().as_bytes()));
     }
 
     /// A request of 2026-07-28.
@@ -82,7 +82,7 @@ impl Shell {
 
     fn finish(&mut self, outcome: Result<Reply, Failure>) {
         let run = self.runs.pop().expect("nothing runs");
-        self.tell(Input::Handler(run.id, HandlerEvent::Done(outcome)));
+        self.feed(Input::Handler(run.id, HandlerEvent::Done(outcome)));
     }
 
     fn last(&self) -> &Value {
@@ -362,12 +362,12 @@ fn a_session_sees_methods_that_are_replaced_later() {
     let mut shell = Shell::open(components(&[]), "2025-11-25");
     let mut more = bare();
     more.add_method("resources/subscribe", handler()).unwrap();
-    shell.tell(Input::Components(Arc::new(more), vec![ListKind::Resources]));
+    shell.feed(Input::Components(Arc::new(more), vec![ListKind::Resources]));
     shell.ask("resources/subscribe", &json!({"uri": "a://b", "own": 1}));
     assert_eq!(shell.running().1, json!({"uri": "a://b", "own": 1}));
     shell.finish(Ok(Reply::Nothing));
     assert_eq!(shell.last()["result"], json!({}));
-    shell.tell(Input::Updated("a://b"));
+    shell.feed(Input::Updated("a://b"));
     assert_eq!(
         shell.last()["params"],
         json!({"uri": "a://b"}),

@@ -20,7 +20,7 @@ use crate::support::{asker, rounds};
 fn with_a_full_table_a_tool_that_forbids_replay_can_not_ask() {
     let mut server = Server::with(RoundLimits { park_limit: 1, ..RoundLimits::default() });
     let (_, first) = asked(&mut server, 1, "forbids", &["a"]);
-    server.hear(&call(2, "forbids", &json!({})));
+    server.receive(&call(2, "forbids", &json!({})));
     let run = server.running();
     server.handle(ask(&run, 0, "a"));
     let problem = server.answered.pop().unwrap().unwrap_err();
@@ -30,9 +30,9 @@ fn with_a_full_table_a_tool_that_forbids_replay_can_not_ask() {
     // A tool that allows replays asks anyway, and is replayed.
     let (run, state) = asked(&mut server, 3, "tool", &["a"]);
     assert_eq!(server.cancelled, [run.id]);
-    server.hear(&retry(4, "tool", &state, &json!({"a": yes()})));
+    server.receive(&retry(4, "tool", &state, &json!({"a": yes()})));
     assert_eq!(server.runs.len(), 1);
-    server.hear(&retry(5, "forbids", &first, &json!({"a": yes()})));
+    server.receive(&retry(5, "forbids", &first, &json!({"a": yes()})));
     assert_eq!(server.resumed.len(), 1);
 }
 
@@ -40,7 +40,7 @@ fn with_a_full_table_a_tool_that_forbids_replay_can_not_ask() {
 fn threads_of_tools_that_forbid_replay_are_limited() {
     let mut server = Server::with(RoundLimits { park_threads: 1, ..RoundLimits::default() });
     let blocking = |server: &mut Server, id, tool| {
-        server.hear(&call(id, tool, &json!({})));
+        server.receive(&call(id, tool, &json!({})));
         let run = server.running();
         server.handle(ask(&run, 0, "a"));
         server.handle(ask(&run, 1, "b"));
@@ -56,7 +56,7 @@ fn threads_of_tools_that_forbid_replay_are_limited() {
         assert!(problem.contains("too many handlers wait"), "{problem}");
     }
     done(&mut server, &run, "later, then");
-    assert_eq!(text(&server.said()), (2, "later, then"));
+    assert_eq!(text(&server.next_sent()), (2, "later, then"));
     // Others hold no thread, or run again.
     asked(&mut server, 3, "forbids", &["a"]);
     let run = blocking(&mut server, 4, "tool");
@@ -69,10 +69,10 @@ fn overlong_durations_mean_no_limit() {
         RoundLimits { state_ttl: Duration::MAX, park_ttl: Duration::MAX, ..RoundLimits::default() };
     let mut server = Server::with(limits);
     let (run, state) = asked(&mut server, 1, "tool", &["a"]);
-    server.hear(&retry(2, "tool", &state, &json!({"a": yes()})));
+    server.receive(&retry(2, "tool", &state, &json!({"a": yes()})));
     assert_eq!(server.resumed.len(), 1);
     done(&mut server, &run, "at last");
-    assert_eq!(text(&server.said()), (2, "at last"));
+    assert_eq!(text(&server.next_sent()), (2, "at last"));
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn the_oldest_suspended_handler_is_evicted_for_the_newest() {
     assert_eq!(server.cancelled, calls[..1]);
     // The limit includes handlers that hold a thread.
     let mut blocking = |id| {
-        server.hear(&call(id, "tool", &json!({})));
+        server.receive(&call(id, "tool", &json!({})));
         let run = server.running();
         server.handle(ask(&run, 0, "a"));
         server.handle(Input::Handler(run.id, HandlerEvent::Waits { blocks: true }));
@@ -103,7 +103,7 @@ fn handlers_that_hold_threads_are_limited() {
     let mut server = Server::new();
     let mut states = Vec::new();
     for id in 0..1_000 {
-        server.hear(&call(id, "tool", &json!({})));
+        server.receive(&call(id, "tool", &json!({})));
         let run = server.running();
         server.handle(ask(&run, 0, "a"));
         server.handle(Input::Handler(run.id, HandlerEvent::Waits { blocks: true }));
@@ -111,7 +111,7 @@ fn handlers_that_hold_threads_are_limited() {
     }
     assert_eq!(server.cancelled.len(), 1_000 - RoundLimits::default().park_threads);
     for (id, state) in (1_000..).zip(&states) {
-        server.hear(&retry(id, "tool", state, &json!({"a": yes()})));
+        server.receive(&retry(id, "tool", state, &json!({"a": yes()})));
     }
     assert_eq!(server.resumed.len(), RoundLimits::default().park_threads);
     assert_eq!(server.resumed.len() + server.runs.len(), 1_000);
@@ -122,7 +122,7 @@ fn suspended_handlers_are_limited_by_bytes_as_well() {
     let mut server = Server::new();
     let long = "x".repeat(1024 * 1024);
     for id in 1..=40 {
-        server.hear(&call(id, "tool", &json!({"arguments": {"long": long}})));
+        server.receive(&call(id, "tool", &json!({"arguments": {"long": long}})));
         let run = server.running();
         asks(&mut server, &run, &["a"]);
     }
@@ -143,11 +143,11 @@ fn suspension_ends_after_its_time_to_live() {
     // Its later messages are dropped.
     done(&mut server, &run, "too late");
     assert!(server.sent.is_empty());
-    server.hear(&retry(2, "tool", &state, &json!({"a": yes()})));
+    server.receive(&retry(2, "tool", &state, &json!({"a": yes()})));
     assert_eq!(server.runs.len(), 1, "its client may still answer");
     server.now += limits.state_ttl;
-    server.hear(&retry(3, "tool", &state, &json!({"a": yes()})));
-    assert!(refused(&server.said()));
+    server.receive(&retry(3, "tool", &state, &json!({"a": yes()})));
+    assert!(refused(&server.next_sent()));
     assert!(server.reports.pop().unwrap().contains("expired"));
 }
 
@@ -158,23 +158,23 @@ fn waiting_counts_against_neither_the_timeout_nor_the_limit_of_calls_at_once() {
     server.now += Duration::from_secs(60);
     server.handle(Input::Tick);
     assert!(server.cancelled.is_empty());
-    server.hear(&retry(2, "slow", &state, &json!({"a": yes()})));
+    server.receive(&retry(2, "slow", &state, &json!({"a": yes()})));
     server.now += Duration::from_secs(9);
     server.handle(Input::Tick);
     assert!(server.sent.is_empty());
     server.now += Duration::from_secs(1);
     server.handle(Input::Tick);
-    assert_eq!(server.said()["result"]["isError"], true);
+    assert_eq!(server.next_sent()["result"]["isError"], true);
     assert_eq!(server.cancelled, [run.id]);
 
     let (first, state) = asked(&mut server, 3, "alone", &["a"]);
-    server.hear(&call(4, "alone", &json!({})));
+    server.receive(&call(4, "alone", &json!({})));
     let second = server.running();
-    server.hear(&retry(5, "alone", &state, &json!({"a": yes()})));
+    server.receive(&retry(5, "alone", &state, &json!({"a": yes()})));
     assert!(server.resumed.len() == 1, "it waits in line");
     done(&mut server, &second, "second");
-    assert_eq!(text(&server.said()), (4, "second"));
+    assert_eq!(text(&server.next_sent()), (4, "second"));
     assert_eq!(server.resumed.last().unwrap().0, first.id);
     done(&mut server, &first, "first");
-    assert_eq!(text(&server.said()), (5, "first"));
+    assert_eq!(text(&server.next_sent()), (5, "first"));
 }

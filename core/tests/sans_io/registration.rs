@@ -58,16 +58,20 @@ fn reserved_meta_keys_are_reported() {
     let mut components = components();
     let mut noted = tool("noted");
     noted.meta = Some(json::raw(r#"{"com.example/ok":1,"not ok":2}"#.into()));
-    let told = components.tools.add(RegisteredTool::new(noted, handler()).unwrap(), true).unwrap();
-    let [told] = &told[..] else { panic!("one text, not {told:?}") };
-    assert!(told.starts_with(r#"tool "noted": _meta: the key "not ok" is not a name"#), "{told}");
+    let warned =
+        components.tools.add(RegisteredTool::new(noted, handler()).unwrap(), true).unwrap();
+    let [warned] = &warned[..] else { panic!("one text, not {warned:?}") };
+    assert!(
+        warned.starts_with(r#"tool "noted": _meta: the key "not ok" is not a name"#),
+        "{warned}"
+    );
     let mut prompt = Prompt::new("p");
     prompt.meta = Some(json::raw(r#"{"dev.mcp/x":1}"#.into()));
-    let told =
+    let warned =
         components.prompts.add(RegisteredPrompt::new(prompt, handler()).unwrap(), true).unwrap();
     assert!(
-        told[0].starts_with(r#"prompt "p": _meta: the key "dev.mcp/x" has a prefix"#),
-        "{told:?}"
+        warned[0].starts_with(r#"prompt "p": _meta: the key "dev.mcp/x" has a prefix"#),
+        "{warned:?}"
     );
 }
 
@@ -255,7 +259,7 @@ fn features_that_hosts_reject_are_reported_at_registration() {
         schema[key] = value;
         schema
     };
-    let told = [
+    let cases = [
         (warnings("admin.list", object()), "tool \"admin.list\": its name has a \".\""),
         (warnings(&"x".repeat(65), object()), "longer than the 64 characters"),
         (
@@ -291,7 +295,7 @@ fn features_that_hosts_reject_are_reported_at_registration() {
             "\"anyOf\" with null at shelf.a",
         ),
     ];
-    for (texts, expected) in told {
+    for (texts, expected) in cases {
         assert_eq!(texts.len(), 1, "{expected}: {texts:?}");
         assert!(texts[0].contains(expected), "{expected}: {texts:?}");
     }

@@ -27,7 +27,7 @@ struct Shell {
 impl Shell {
     fn new(components: Components<Handler>) -> Self {
         let mut shell = Self::unconfirmed(components);
-        shell.hear(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+        shell.receive(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
         shell
     }
 
@@ -41,17 +41,17 @@ impl Shell {
             cancelled: Vec::new(),
             reports: Vec::new(),
         };
-        shell.hear(r#"{"jsonrpc":"2.0","id":"init","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#);
+        shell.receive(r#"{"jsonrpc":"2.0","id":"init","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#);
         shell.sent.clear();
         shell
     }
 
-    fn hear(&mut self, frame: &str) {
+    fn receive(&mut self, frame: &str) {
         self.handle(Input::Frame(frame.as_bytes()));
     }
 
     fn call(&mut self, id: u64, tool: &str) {
-        self.hear(&format!(
+        self.receive(&format!(
             r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"{tool}","arguments":{{}}}}}}"#
         ));
     }
@@ -147,7 +147,9 @@ fn only_so_many_calls_run_at_once_and_the_others_wait_in_line() {
     assert_eq!(shell.runs.len(), 2);
     shell.call(9, "content");
     assert_eq!(shell.runs.len(), 3, "other tools don't wait");
-    shell.hear(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":3}}"#);
+    shell.receive(
+        r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":3}}"#,
+    );
     shell.finish(0, Ok(Reply::Text("1".into())));
     assert_eq!(shell.runs.len(), 4);
     assert_eq!(
@@ -155,7 +157,9 @@ fn only_so_many_calls_run_at_once_and_the_others_wait_in_line() {
         "4",
         "3 was given up in line"
     );
-    shell.hear(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}"#);
+    shell.receive(
+        r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}"#,
+    );
     shell.finish(3, Ok(Reply::Text("4".into())));
     let answered: Vec<_> = shell.sent.iter().map(|it| it["id"].as_u64().unwrap()).collect();
     assert_eq!(answered, [1, 4]);
@@ -185,9 +189,9 @@ fn a_change_before_the_handshake_is_confirmed_is_told_right_after() {
         shell.handle(Input::Components(Arc::new(fixture::components()), kinds));
     }
     assert!(shell.sent.is_empty());
-    shell.hear(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
-    let told: Vec<_> = shell.sent.iter().map(|it| it["method"].as_str().unwrap()).collect();
-    assert_eq!(told, ["notifications/prompts/list_changed", "notifications/tools/list_changed"]);
+    shell.receive(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+    let methods: Vec<_> = shell.sent.iter().map(|it| it["method"].as_str().unwrap()).collect();
+    assert_eq!(methods, ["notifications/prompts/list_changed", "notifications/tools/list_changed"]);
 }
 
 #[test]
@@ -203,7 +207,9 @@ fn what_a_server_declared_no_capability_for_is_no_method_of_it() {
         ("resources/templates/list", "{}"),
         ("completion/complete", complete),
     ] {
-        shell.hear(&format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#));
+        shell.receive(&format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#
+        ));
         let error = shell.sent.pop().unwrap()["error"].take();
         assert_eq!(error["code"], -32601, "{error}");
         assert_eq!(error["message"], format!("method not found: {method}"));
@@ -218,9 +224,9 @@ fn a_list_whose_last_offer_is_gone_is_an_empty_list() {
     few.tools.remove("alone").unwrap();
     shell.handle(Input::Components(Arc::new(few), vec![ListKind::Tools]));
     assert_eq!(shell.sent[0]["method"], "notifications/tools/list_changed");
-    shell.hear(r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#);
+    shell.receive(r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#);
     assert_eq!(shell.sent[1]["result"]["tools"], serde_json::json!([]));
-    shell.hear(r#"{"jsonrpc":"2.0","id":2,"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#);
+    shell.receive(r#"{"jsonrpc":"2.0","id":2,"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#);
     assert_eq!(shell.sent[2]["result"]["capabilities"]["tools"]["listChanged"], true);
 }
 
@@ -231,9 +237,9 @@ fn only_lists_that_the_handshake_declared_are_told_to_have_changed() {
     let mut shell = Shell::new(few);
     let kinds = vec![ListKind::Resources, ListKind::Prompts, ListKind::Tools];
     shell.handle(Input::Components(Arc::new(fixture::components()), kinds));
-    let told: Vec<_> = shell.sent.iter().map(|it| it["method"].as_str().unwrap()).collect();
-    assert_eq!(told, ["notifications/tools/list_changed"]);
-    shell.hear(r#"{"jsonrpc":"2.0","id":1,"method":"resources/list"}"#);
+    let methods: Vec<_> = shell.sent.iter().map(|it| it["method"].as_str().unwrap()).collect();
+    assert_eq!(methods, ["notifications/tools/list_changed"]);
+    shell.receive(r#"{"jsonrpc":"2.0","id":1,"method":"resources/list"}"#);
     assert_eq!(shell.sent[1]["result"]["resources"].as_array().unwrap().len(), 2);
 }
 
@@ -243,15 +249,18 @@ fn why_a_client_gives_a_request_up_is_told_to_those_who_look_closely() {
     shell.call(1, "wait");
     let long = "x".repeat(1000);
     for (id, reason) in [("7", "nobody asked that"), ("1", &format!("no\nway {long}"))] {
-        shell.hear(&format!(
+        shell.receive(&format!(
             r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id},"reason":{}}}}}"#,
             serde_json::to_string(reason).unwrap()
         ));
     }
     assert_eq!(shell.reports.len(), 1, "{:?}", shell.reports);
-    let told = &shell.reports[0];
-    assert!(told.starts_with(r#"request 1 was cancelled by its client: "no\nway xx"#), "{told}");
-    assert!(told.len() < 300, "it is one line, and none without an end");
+    let report = &shell.reports[0];
+    assert!(
+        report.starts_with(r#"request 1 was cancelled by its client: "no\nway xx"#),
+        "{report}"
+    );
+    assert!(report.len() < 300, "it is one line, and none without an end");
 }
 
 #[test]
@@ -276,19 +285,19 @@ fn an_exception_is_told_by_type_and_reference_and_reported_whole() {
         traceback: "Traceback: token=hunter2".into(),
     };
     shell.finish(0, Err(failure));
-    let told = shell.sent[0]["result"]["content"][0]["text"].as_str().unwrap();
-    assert_eq!(told, "tool \"crash\" failed: KeyError (reference 95075878-1)");
+    let text = shell.sent[0]["result"]["content"][0]["text"].as_str().unwrap();
+    assert_eq!(text, "tool \"crash\" failed: KeyError (reference 95075878-1)");
     assert!(shell.reports[0].contains("95075878-1") && shell.reports[0].contains("hunter2"));
 }
 
 #[test]
 fn a_result_that_breaks_its_own_schema_is_the_servers_fault() {
     let mut shell = Shell::new(fixture::components());
-    shell.hear(r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"add","arguments":{"a":1,"b":2}}}"#);
+    shell.receive(r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"add","arguments":{"a":1,"b":2}}}"#);
     shell.finish(0, Ok(Reply::Text("three".into())));
     assert_eq!(shell.sent[0]["result"]["isError"], true);
-    let told = shell.sent[0]["result"]["content"][0]["text"].as_str().unwrap();
-    assert!(!told.contains("three") && told.contains("reference"), "{told}");
+    let text = shell.sent[0]["result"]["content"][0]["text"].as_str().unwrap();
+    assert!(!text.contains("three") && text.contains("reference"), "{text}");
     assert!(shell.reports[0].contains("output schema"), "{}", shell.reports[0]);
 }
 
@@ -301,7 +310,7 @@ fn what_cannot_be_encoded_is_one_error_reply() {
         (3, Reply::Result("[]".into())),
         (4, Reply::Blob("AA==".into())),
     ] {
-        shell.hear(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"add","arguments":{{"a":1,"b":2}}}}}}"#));
+        shell.receive(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"add","arguments":{{"a":1,"b":2}}}}}}"#));
         shell.finish(id - 1, Ok(reply));
         assert_eq!(shell.sent.len(), id);
         assert_eq!(shell.sent[id - 1]["result"]["isError"], true, "{id}");

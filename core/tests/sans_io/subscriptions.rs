@@ -21,24 +21,24 @@ fn since_2026_07_28_each_subscription_is_one_long_request() {
         r#"{"notifications":{"toolsListChanged":true,"resourceSubscriptions":["a:/b","a:/c"]}}"#
     );
     client.silent();
-    client.tell(Input::Acknowledged(request, everything()));
+    client.feed(Input::Acknowledged(request, everything()));
     assert!(matches!(client.rest.pop_front(), Some(Output::Opened(it)) if it == key));
     assert_eq!(client.machine.deadline(), None, "it may be silent for as long as it likes");
 
     let other = client.open(&SubscriptionFilter::default().tools());
     let theirs = client.asked(Method::Listen).0;
-    client.tell(Input::Changed(Some(request), updated("a:/c")));
-    client.tell(Input::Changed(Some(theirs), Change::List(ListKind::Tools)));
-    let told = [(key, updated("a:/c")), (other, Change::List(ListKind::Tools))];
-    assert_eq!(client.changes(), told);
-    client.tell(Input::Changed(Some(theirs), updated("a:/c")));
-    client.tell(Input::Changed(Some(request), Change::List(ListKind::Prompts)));
-    client.tell(Input::Changed(Some(RequestKey(77)), updated("a:/c")));
+    client.feed(Input::Changed(Some(request), updated("a:/c")));
+    client.feed(Input::Changed(Some(theirs), Change::List(ListKind::Tools)));
+    let notified = [(key, updated("a:/c")), (other, Change::List(ListKind::Tools))];
+    assert_eq!(client.changes(), notified);
+    client.feed(Input::Changed(Some(theirs), updated("a:/c")));
+    client.feed(Input::Changed(Some(request), Change::List(ListKind::Prompts)));
+    client.feed(Input::Changed(Some(RequestKey(77)), updated("a:/c")));
     client.silent();
 
-    client.tell(Input::Close(key));
+    client.feed(Input::Close(key));
     assert!(matches!(client.rest.pop_front(), Some(Output::Cancel(it)) if it == request));
-    client.tell(Input::Changed(Some(request), updated("a:/c")));
+    client.feed(Input::Changed(Some(request), updated("a:/c")));
     client.silent();
 }
 
@@ -48,7 +48,7 @@ fn a_notification_without_an_id_reaches_all_matching_subscriptions() {
     let (key, _) = client.listening(SubscriptionSettings::default());
     client.open(&SubscriptionFilter::default().tools());
     client.requests.clear();
-    client.tell(Input::Changed(None, updated("a:/b")));
+    client.feed(Input::Changed(None, updated("a:/b")));
     assert_eq!(client.changes(), [(key, updated("a:/b"))]);
 }
 
@@ -62,7 +62,7 @@ fn unacknowledged_parts_are_named_in_the_error() {
         let mut client = Scripted::modern();
         let key = client.open(&everything());
         let request = client.asked(Method::Listen).0;
-        client.tell(Input::Acknowledged(request, kept));
+        client.feed(Input::Acknowledged(request, kept));
         assert!(matches!(client.rest.pop_front(), Some(Output::Cancel(it)) if it == request));
         let (ended, why) = client.ended();
         let why = why.unwrap();
@@ -78,7 +78,7 @@ fn many_uris_that_are_not_acknowledged_are_counted() {
     let filter = (0..9).fold(SubscriptionFilter::default(), |it, n| it.uri(format!("a:{n}")));
     client.open(&filter);
     let request = client.asked(Method::Listen).0;
-    client.tell(Input::Acknowledged(request, SubscriptionFilter::default()));
+    client.feed(Input::Acknowledged(request, SubscriptionFilter::default()));
     client.rest.pop_front();
     let why = client.ended().1.unwrap();
     assert!(why.message.contains("a:0, a:1, a:2 is updated (and 6 more)"), "{why}");
@@ -151,7 +151,7 @@ fn a_broken_subscription_is_re_established_and_reports_everything_as_changed() {
     client.silent();
     client.advance(Duration::from_millis(1));
     let request = client.asked(Method::Listen).0;
-    client.tell(Input::Acknowledged(request, everything()));
+    client.feed(Input::Acknowledged(request, everything()));
     let all = [Change::List(ListKind::Tools), updated("a:/b"), updated("a:/c")];
     assert_eq!(client.changes(), all.map(|it| (key, it)));
 }
@@ -185,7 +185,7 @@ fn a_long_lived_subscription_resets_the_attempts() {
         client.answer(request, Err(lost()));
         client.advance(Duration::from_millis(500));
         request = client.asked(Method::Listen).0;
-        client.tell(Input::Acknowledged(request, everything()));
+        client.feed(Input::Acknowledged(request, everything()));
         assert_eq!(client.changes().len(), 3);
     }
 }
@@ -221,7 +221,7 @@ fn a_subscription_that_outlives_its_end_is_always_re_established() {
     client.answer(request, Err(lost()));
     client.advance(Duration::from_secs(1));
     let request = client.asked(Method::Listen).0;
-    client.tell(Input::Acknowledged(request, everything()));
+    client.feed(Input::Acknowledged(request, everything()));
     assert!(matches!(client.rest.pop_front(), Some(Output::Opened(it)) if it == key));
     assert_eq!(client.changes().len(), 3, "the first attempt came to nothing");
 }
@@ -251,15 +251,15 @@ fn before_2026_07_28_a_uri_is_asked_for_once() {
     let third = client.open(&SubscriptionFilter::default().uri("a:/b"));
     assert!(matches!(client.rest.pop_front(), Some(Output::Opened(it)) if it == third));
 
-    client.tell(Input::Changed(None, updated("a:/b")));
+    client.feed(Input::Changed(None, updated("a:/b")));
     let all = [first, second, third].map(|it| (it, updated("a:/b")));
     assert_eq!(client.changes(), all);
-    client.tell(Input::Close(first));
+    client.feed(Input::Close(first));
     let (_, params) = client.asked(Method::Unsubscribe);
     assert_eq!(params, r#"{"uri":"a:/c"}"#, "others still want a:/b");
-    client.tell(Input::Close(second));
+    client.feed(Input::Close(second));
     client.silent();
-    client.tell(Input::Close(third));
+    client.feed(Input::Close(third));
     assert_eq!(client.asked(Method::Unsubscribe).1, r#"{"uri":"a:/b"}"#);
     client.silent();
 }
@@ -270,7 +270,7 @@ fn resubscribing_waits_for_the_unsubscribe_response() {
     let filter = SubscriptionFilter::default().uri("a:/b");
     let key = client.open(&filter);
     let request = client.asked(Method::Subscribe).0;
-    client.tell(Input::Close(key));
+    client.feed(Input::Close(key));
     client.silent();
     client.answer(request, Ok(done()));
     let request = client.asked(Method::Unsubscribe).0;
@@ -307,7 +307,7 @@ fn a_new_session_subscribes_every_uri_again() {
         client.answer(request, Ok(done()));
     }
     client.rest.clear();
-    client.tell(Input::Renewed);
+    client.feed(Input::Renewed);
     assert_eq!(client.changes(), [(key, Change::List(ListKind::Tools))]);
     for uri in ["a:/b", "a:/c"] {
         let request = client.asked(Method::Subscribe).0;
@@ -315,7 +315,7 @@ fn a_new_session_subscribes_every_uri_again() {
         assert_eq!(client.changes(), [(key, updated(uri))]);
     }
     client.silent();
-    client.tell(Input::Renewed);
+    client.feed(Input::Renewed);
     client.rest.clear();
     let request = client.asked(Method::Subscribe).0;
     client.answer(request, Err(Error::new(ErrorKind::NotFound, "gone")));
@@ -327,13 +327,13 @@ fn losing_notifications_ends_all_subscriptions() {
     let mut client = Scripted::legacy();
     let key = client.open(&SubscriptionFilter::default().tools());
     assert!(matches!(client.rest.pop_front(), Some(Output::Opened(it)) if it == key));
-    client.tell(Input::StreamLost("the stream is lost"));
+    client.feed(Input::StreamLost("the stream is lost"));
     let (ended, why) = client.ended();
     assert_eq!((ended, why.unwrap().message.as_str()), (key, "the stream is lost"));
 
     let mut client = Scripted::modern();
     client.listening(SubscriptionSettings::default());
-    client.tell(Input::StreamLost("the stream is lost"));
+    client.feed(Input::StreamLost("the stream is lost"));
     client.silent();
 }
 
@@ -343,7 +343,7 @@ fn closing_the_connection_ends_every_subscription() {
         let key = client.open(&everything());
         let (request, ..) = client.requests.pop_front().unwrap();
         client.requests.clear();
-        client.tell(Input::Closed(Some("the server exited")));
+        client.feed(Input::Closed(Some("the server exited")));
         let (ended, why) = client.ended();
         let why = why.unwrap();
         assert_eq!((ended, why.kind, &*why.message), (key, ErrorKind::Lost, "the server exited"));
@@ -355,7 +355,7 @@ fn closing_the_connection_ends_every_subscription() {
     }
     let mut client = Scripted::modern();
     client.listening(SubscriptionSettings::default());
-    client.tell(Input::Closed(None));
+    client.feed(Input::Closed(None));
     assert!(client.ended().1.is_none(), "this side closed it");
 }
 
@@ -372,13 +372,13 @@ fn a_part_of_a_resource_belongs_to_it() {
         ("a:/", false),
         ("b:/b", false),
     ] {
-        client.tell(Input::Changed(None, updated(uri)));
-        let told = client.changes();
-        assert_eq!(!told.is_empty(), belongs, "{uri}");
-        assert!(told.iter().all(|it| *it == (key, updated(uri))));
+        client.feed(Input::Changed(None, updated(uri)));
+        let notified = client.changes();
+        assert_eq!(!notified.is_empty(), belongs, "{uri}");
+        assert!(notified.iter().all(|it| *it == (key, updated(uri))));
     }
     let mut client = Scripted::modern();
     let (key, request) = client.listening(SubscriptionSettings::default());
-    client.tell(Input::Changed(Some(request), updated("b:/elsewhere")));
+    client.feed(Input::Changed(Some(request), updated("b:/elsewhere")));
     assert_eq!(client.changes(), [(key, updated("b:/elsewhere"))], "the server knows its parts");
 }

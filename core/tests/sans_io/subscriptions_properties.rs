@@ -88,7 +88,7 @@ impl World {
         }
     }
 
-    fn tell(&mut self, input: Input<'_>) {
+    fn feed(&mut self, input: Input<'_>) {
         self.machine.handle(self.now, input);
         while let Some(output) = self.machine.poll() {
             match output {
@@ -129,7 +129,7 @@ impl World {
             Ending::Lost => Err(Error::new(ErrorKind::Lost, "lost")),
             Ending::Refused => Err(Error::new(ErrorKind::Protocol, "refused")),
         };
-        self.tell(Input::Done(key, outcome));
+        self.feed(Input::Done(key, outcome));
     }
 
     fn acknowledge(&mut self, at: usize, in_full: bool) {
@@ -139,7 +139,7 @@ impl World {
             let asked: SubscriptionFilter =
                 serde_json::from_value(asked["notifications"].clone()).unwrap();
             let kept = if in_full { asked } else { SubscriptionFilter::default() };
-            self.tell(Input::Acknowledged(key, kept));
+            self.feed(Input::Acknowledged(key, kept));
         }
     }
 
@@ -156,12 +156,12 @@ impl World {
                 };
                 let interests = Interests::of(&filter).unwrap();
                 let server = self.server.clone();
-                self.tell(Input::Open { key, interests, settings, server: &server });
+                self.feed(Input::Open { key, interests, settings, server: &server });
             }
             Step::Close(at) => {
                 if let Some(key) = self.alive.keys().nth(at).copied() {
                     self.alive.remove(&key);
-                    self.tell(Input::Close(key));
+                    self.feed(Input::Close(key));
                 }
             }
             Step::Answer(at, how) if flying > 0 => self.answer(at % flying, how),
@@ -172,17 +172,17 @@ impl World {
                     n => Change::Updated(uri(n)),
                 };
                 let listen = at.and_then(|it| self.in_flight.get(it)).map(|(key, ..)| *key);
-                self.tell(Input::Changed(listen, change));
+                self.feed(Input::Changed(listen, change));
             }
             Step::Renew if self.server.revision != Revision::V2026_07_28 => {
                 self.watched.clear();
-                self.tell(Input::Renewed);
+                self.feed(Input::Renewed);
             }
             Step::Wait(ms) => {
                 let end = self.now + Duration::from_millis(ms);
                 while let Some(due) = self.machine.deadline().filter(|it| *it <= end) {
                     self.now = self.now.max(due);
-                    self.tell(Input::Tick);
+                    self.feed(Input::Tick);
                 }
                 self.now = end;
             }
@@ -231,7 +231,7 @@ proptest! {
             let uris = world.alive.values().filter_map(|it| it.resource_subscriptions.clone()).flatten();
             prop_assert_eq!(&world.watched, &uris.collect::<BTreeSet<_>>());
         }
-        world.tell(Input::Closed(Some("gone")));
+        world.feed(Input::Closed(Some("gone")));
         prop_assert!(world.alive.is_empty() && world.machine.deadline().is_none());
     }
 }

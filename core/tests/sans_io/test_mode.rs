@@ -39,24 +39,24 @@ fn asked(server: &mut Server, key: &str) -> String {
     let run = server.running();
     server.handle(ask(&run, 0, key));
     server.handle(Input::Handler(run.id, HandlerEvent::Waits { blocks: false }));
-    let said = server.said();
+    let said = server.next_sent();
     said["result"]["requestState"].as_str().unwrap_or_else(|| panic!("{said}")).to_owned()
 }
 
 #[test]
 fn in_test_mode_handlers_are_replayed_instead_of_suspended() {
     let mut server = test_server(1, Some(TestMode { replays: true, ..TestMode::default() }));
-    server.hear(&modern(1, &able(), &json!({})));
+    server.receive(&modern(1, &able(), &json!({})));
     let first = server.runs[0].id;
     let state = asked(&mut server, "a");
     assert_eq!(server.cancelled, [first]);
-    server.hear(&retry(2, &state, "a"));
+    server.receive(&retry(2, &state, "a"));
     assert!(server.resumed.is_empty());
     let again = server.running();
     server.handle(ask(&again, 0, "a"));
     assert_eq!(server.answered, [Ok(yes())], "it knows the answer");
     server.done(&again, Ok(Reply::Text("deleted".into())));
-    assert_eq!(server.said()["result"]["content"][0]["text"], "deleted");
+    assert_eq!(server.next_sent()["result"]["content"][0]["text"], "deleted");
 }
 
 #[test]
@@ -64,11 +64,11 @@ fn in_test_mode_a_restarted_server_opens_earlier_states() {
     let key = Some(TestMode { replays: false, state_key: Some([9; 32]) });
     for (first, next, opens) in [(key, key, true), (key, None, false), (None, None, false)] {
         let mut before = test_server(1, first);
-        before.hear(&modern(1, &able(), &json!({})));
+        before.receive(&modern(1, &able(), &json!({})));
         let state = asked(&mut before, "a");
         assert!(before.cancelled.is_empty(), "it is parked");
         let mut after = test_server(2, next);
-        after.hear(&retry(2, &state, "a"));
+        after.receive(&retry(2, &state, "a"));
         assert_eq!(after.runs.len(), usize::from(opens));
         assert_eq!(after.sent.iter().any(|it| it["error"]["code"] == -32602), !opens);
     }
@@ -81,13 +81,13 @@ fn requests_carry_question_keys_in_test_mode_only() {
     {
         let mut server = test_server(1, test_mode);
         server.open("2025-11-25", &able());
-        server.hear(&legacy(1));
+        server.receive(&legacy(1));
         let run = server.running();
         server.handle(ask(&run, 0, "name"));
-        assert_eq!(server.said()["params"]["_meta"], expected);
-        server.hear(&legacy(2));
+        assert_eq!(server.next_sent()["params"]["_meta"], expected);
+        server.receive(&legacy(2));
         let returns = server.running();
         server.done(&returns, Ok(questions(&["name"])));
-        assert_eq!(server.said()["params"]["_meta"], expected);
+        assert_eq!(server.next_sent()["params"]["_meta"], expected);
     }
 }

@@ -108,10 +108,10 @@ fn every_frame_fits_its_revisions_schema() {
         let mut conversation = conformance::Conversation::default();
         for line in transcript.lines() {
             if let Some(frame) = line.strip_prefix("> ") {
-                conversation.hear(frame);
+                conversation.receive(frame);
             } else if let Some(frame) = line.strip_prefix("< ") {
                 let frame = serde_json::from_str(frame).unwrap();
-                let (count, failures) = conversation.say(&frame);
+                let (count, failures) = conversation.send(&frame);
                 checked += count;
                 wrong.extend(failures.into_iter().map(|it| format!("{}: {it}", path.display())));
             }

@@ -251,17 +251,17 @@ fn updates_of_hidden_resources_are_not_notified() {
     let mut visitor = visitor();
     let filter =
         json!({"notifications": {"resourceSubscriptions": ["staff://pay", "fixture://about"]}});
-    let heard = |visitor: &Visitor, id| {
-        let told = visitor.reply(id).messages();
-        let told = told.iter().filter(|it| it["method"] == "notifications/resources/updated");
-        told.map(|it| it["params"]["uri"].clone()).collect::<Vec<_>>()
+    let received = |visitor: &Visitor, id| {
+        let sent = visitor.reply(id).messages();
+        let sent = sent.iter().filter(|it| it["method"] == "notifications/resources/updated");
+        sent.map(|it| it["params"]["uri"].clone()).collect::<Vec<_>>()
     };
     let stranger = send(&mut visitor, "subscriptions/listen", filter.clone(), false);
     let staff = send(&mut visitor, "subscriptions/listen", filter, true);
     visitor.handle(EndpointInput::Updated("staff://pay"));
     visitor.handle(EndpointInput::Updated("fixture://about"));
-    assert_eq!(heard(&visitor, stranger), ["fixture://about"]);
-    assert_eq!(heard(&visitor, staff), ["staff://pay", "fixture://about"]);
+    assert_eq!(received(&visitor, stranger), ["fixture://about"]);
+    assert_eq!(received(&visitor, staff), ["staff://pay", "fixture://about"]);
     let session = visitor.open("2025-11-25", json!({}));
     let subscribe = json!({
         "jsonrpc": "2.0", "id": 2, "method": "resources/subscribe", "params": {"uri": "staff://pay"},

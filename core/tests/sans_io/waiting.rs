@@ -42,7 +42,7 @@ fn call(server: &mut Server, id: u64, tool: &str) -> Run<Handler> {
 
 fn request(server: &mut Server, id: u64, tool: &str) {
     let params = json!({"name": tool});
-    server.hear(&json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}));
+    server.receive(&json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}));
 }
 
 /// Calls a tool whose handler asks under these keys, and waits: the handler, and the ids of the requests.
@@ -61,18 +61,19 @@ fn asks(server: &mut Server, run: &Run<Handler>, keys: &[&str]) -> Vec<Value> {
 }
 
 fn asked_by(server: &mut Server) -> Value {
-    let said = server.said();
+    let said = server.next_sent();
     assert_eq!(said["method"], "elicitation/create", "{said}");
     said["id"].clone()
 }
 
 fn answer(server: &mut Server, id: &Value) {
-    server.hear(&json!({"jsonrpc": "2.0", "id": id, "result": yes()}));
+    server.receive(&json!({"jsonrpc": "2.0", "id": id, "result": yes()}));
 }
 
 fn cancel(server: &mut Server, id: u64) {
     let params = json!({"requestId": id});
-    server.hear(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}));
+    server
+        .receive(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}));
 }
 
 fn wait(server: &mut Server, seconds: u64) {
@@ -90,7 +91,7 @@ fn is_clean(server: &mut Server) {
     for id in [90, 91] {
         let run = call(server, id, "both");
         done(server, &run, "clean");
-        assert_eq!(text(&server.said()), (id, "clean"));
+        assert_eq!(text(&server.next_sent()), (id, "clean"));
     }
     assert_eq!((server.in_flight(), server.deadline()), (0, None));
     assert!(server.runs.is_empty() && server.sent.is_empty());
@@ -112,7 +113,7 @@ fn a_handlers_timeout_is_suspended_while_it_waits() {
             assert!(server.sent.is_empty(), "{revision}");
         }
         wait(&mut server, 2);
-        assert_eq!(text(&server.said()), (1, "tool \"slow\" took longer than its 10 s"));
+        assert_eq!(text(&server.next_sent()), (1, "tool \"slow\" took longer than its 10 s"));
         assert_eq!(server.cancelled, [run.id]);
         is_clean(&mut server);
     }
@@ -131,21 +132,21 @@ fn a_waiting_handler_releases_its_slot_and_queues_for_it_again() {
     // In line no time passes for it.
     server.now += Duration::from_secs(5);
     done(&mut server, &second, "second");
-    assert_eq!(text(&server.said()), (2, "second"));
+    assert_eq!(text(&server.next_sent()), (2, "second"));
     let third = server.running();
     assert!(server.answered.is_empty(), "others came before it");
     server.now += Duration::from_secs(9);
     done(&mut server, &third, "third");
-    assert_eq!(text(&server.said()), (3, "third"));
+    assert_eq!(text(&server.next_sent()), (3, "third"));
     assert_eq!(server.answered, [Ok(yes())]);
     request(&mut server, 4, "both");
     assert!(server.runs.is_empty(), "its place is taken again");
     wait(&mut server, 9);
     done(&mut server, &first, "first");
-    assert_eq!(text(&server.said()), (1, "first"));
+    assert_eq!(text(&server.next_sent()), (1, "first"));
     let fourth = server.running();
     done(&mut server, &fourth, "fourth");
-    assert_eq!(text(&server.said()), (4, "fourth"));
+    assert_eq!(text(&server.next_sent()), (4, "fourth"));
     is_clean(&mut server);
 }
 
@@ -161,10 +162,10 @@ fn waiting_ends_after_the_time_to_live_of_suspended_handlers() {
         server.handle(Input::Tick);
         assert!(server.sent.is_empty());
         wait(&mut server, 1);
-        let withdrawn = server.said();
+        let withdrawn = server.next_sent();
         assert_eq!(withdrawn["method"], "notifications/cancelled");
         assert_eq!(withdrawn["params"]["requestId"], ids[1]);
-        let said = server.said();
+        let said = server.next_sent();
         let problem = format!(
             "tool {tool:?} waited 300 s for its client's answer, and none came (option park_ttl)"
         );
@@ -191,8 +192,8 @@ fn answers_are_delivered_at_once_and_the_last_one_when_a_slot_is_free() {
     done(&mut server, &second, "second");
     assert_eq!(server.answered.len(), 2);
     done(&mut server, &first, "first");
-    assert_eq!(text(&server.said()), (2, "second"));
-    assert_eq!(text(&server.said()), (1, "first"));
+    assert_eq!(text(&server.next_sent()), (2, "second"));
+    assert_eq!(text(&server.next_sent()), (1, "first"));
     is_clean(&mut server);
 }
 
@@ -208,12 +209,12 @@ fn a_queued_handler_that_asks_again_waits_for_its_client() {
     server.handle(Input::Handler(first.id, HandlerEvent::Waits { blocks: false }));
     assert_eq!(server.answered.len(), 1, "while it waits for another, each answer is told");
     done(&mut server, &second, "second");
-    assert_eq!(text(&server.said()), (2, "second"));
+    assert_eq!(text(&server.next_sent()), (2, "second"));
     wait(&mut server, 60);
     answer(&mut server, &more);
     assert_eq!(server.answered.len(), 2);
     done(&mut server, &first, "first");
-    assert_eq!(text(&server.said()), (1, "first"));
+    assert_eq!(text(&server.next_sent()), (1, "first"));
     is_clean(&mut server);
 }
 
@@ -229,10 +230,10 @@ fn an_early_answer_does_not_suspend_the_timeout() {
     request(&mut server, 2, "both");
     assert!(server.runs.is_empty(), "it runs");
     wait(&mut server, 10);
-    assert_eq!(text(&server.said()), (1, "tool \"both\" took longer than its 10 s"));
+    assert_eq!(text(&server.next_sent()), (1, "tool \"both\" took longer than its 10 s"));
     let run = server.running();
     done(&mut server, &run, "second");
-    server.said();
+    server.next_sent();
     is_clean(&mut server);
 }
 
@@ -261,10 +262,10 @@ fn handlers_that_end_while_waiting_or_queued_leave_no_state() {
             request(&mut server, 3, "both");
             assert!(server.runs.is_empty(), "one runs still");
             done(&mut server, &second, "second");
-            assert_eq!(text(&server.said()), (2, "second"));
+            assert_eq!(text(&server.next_sent()), (2, "second"));
             let third = server.running();
             done(&mut server, &third, "third");
-            assert_eq!(text(&server.said()), (3, "third"));
+            assert_eq!(text(&server.next_sent()), (3, "third"));
             assert!(server.answered.is_empty(), "{ends}");
             is_clean(&mut server);
         }
@@ -298,7 +299,7 @@ fn returned_questions_count_against_neither_timeout_nor_concurrency() {
     let second = call(&mut server, 2, "both");
     wait(&mut server, 9);
     done(&mut server, &second, "second");
-    assert_eq!(text(&server.said()), (2, "second"));
+    assert_eq!(text(&server.next_sent()), (2, "second"));
     wait(&mut server, 200);
     assert!(server.sent.is_empty());
     let third = call(&mut server, 3, "both");
@@ -307,11 +308,11 @@ fn returned_questions_count_against_neither_timeout_nor_concurrency() {
     }
     assert!(server.runs.is_empty(), "it waits in line");
     done(&mut server, &third, "third");
-    assert_eq!(text(&server.said()), (3, "third"));
+    assert_eq!(text(&server.next_sent()), (3, "third"));
     let again = server.running();
     wait(&mut server, 9);
     done(&mut server, &again, "first");
-    assert_eq!(text(&server.said()), (1, "first"));
+    assert_eq!(text(&server.next_sent()), (1, "first"));
     is_clean(&mut server);
 }
 
@@ -325,18 +326,18 @@ fn unanswered_returned_questions_expire() {
         match ends {
             "late" => {
                 wait(&mut server, 300);
-                assert_eq!(server.said()["method"], "notifications/cancelled");
-                let said = server.said();
+                assert_eq!(server.next_sent()["method"], "notifications/cancelled");
+                let said = server.next_sent();
                 assert!(text(&said).1.contains("(option park_ttl)"), "{said}");
             }
             "cancelled" => {
                 cancel(&mut server, 1);
-                assert_eq!(server.said()["method"], "notifications/cancelled");
+                assert_eq!(server.next_sent()["method"], "notifications/cancelled");
             }
             _ => {
                 let error = json!({"code": -1, "message": "no"});
-                server.hear(&json!({"jsonrpc": "2.0", "id": id, "error": error}));
-                assert_eq!(server.said()["error"]["message"], "no");
+                server.receive(&json!({"jsonrpc": "2.0", "id": id, "error": error}));
+                assert_eq!(server.next_sent()["error"]["message"], "no");
             }
         }
         is_clean(&mut server);
@@ -351,28 +352,28 @@ fn a_tool_that_must_not_run_again_can_not_return_questions() {
         let mut server = opened(revision);
         let run = call(&mut server, 1, "forbids");
         server.done(&run, Ok(questions(&["a"])));
-        let said = server.said();
+        let said = server.next_sent();
         assert_eq!(text(&said), (1, problem));
         assert_eq!(said["result"]["isError"], true);
         is_clean(&mut server);
     }
     let mut server = Server::new();
     let able = json!({"elicitation": {}});
-    server.hear(&modern(1, &able, &json!({"name": "forbids"})));
+    server.receive(&modern(1, &able, &json!({"name": "forbids"})));
     let run = server.running();
     server.done(&run, Ok(questions(&["a"])));
-    let said = server.said();
+    let said = server.next_sent();
     assert_eq!((text(&said), &said["result"]["isError"]), ((1, problem), &json!(true)));
     // A suspended handler does not either.
-    server.hear(&modern(2, &able, &json!({"name": "forbids"})));
+    server.receive(&modern(2, &able, &json!({"name": "forbids"})));
     let run = server.running();
     server.handle(ask(&run, 0, "a"));
     server.handle(Input::Handler(run.id, HandlerEvent::Waits { blocks: false }));
-    let state = server.said()["result"]["requestState"].clone();
+    let state = server.next_sent()["result"]["requestState"].clone();
     server.done(&run, Ok(questions(&["b"])));
     let rest = json!({"name": "forbids", "requestState": state, "inputResponses": {"a": yes()}});
-    server.hear(&modern(3, &able, &rest));
-    assert_eq!(text(&server.said()), (3, problem));
+    server.receive(&modern(3, &able, &rest));
+    assert_eq!(text(&server.next_sent()), (3, problem));
     assert!(server.runs.is_empty());
     assert_eq!(server.in_flight(), 0);
 }

@@ -319,6 +319,6 @@ pub(crate) fn tool_list(tools: &[Value]) -> Value {
     serde_json::json!({"resultType": "complete", "tools": tools, "ttlMs": 0, "cacheScope": "private"})
 }
 
-pub(crate) fn said(text: &str) -> Value {
+pub(crate) fn text_result(text: &str) -> Value {
     serde_json::json!({"resultType": "complete", "content": [{"type": "text", "text": text}]})
 }

@@ -8,23 +8,23 @@ use tokio::{
 };
 
 /// Every message of the client's, as the server got it.
-pub(crate) type Heard = mpsc::UnboundedReceiver<Value>;
+pub(crate) type Received = mpsc::UnboundedReceiver<Value>;
 
 /// A server that answers each message with what `script` gives back, after `initialize` and `server/discover` are
 /// dealt with as `revision` wants it.
 pub(crate) fn server(
     revision: &'static str,
     mut script: impl FnMut(&Value) -> Vec<Value> + Send + 'static,
-) -> (Target, Heard) {
+) -> (Target, Received) {
     let (ours, theirs) = tokio::io::duplex(1 << 16);
-    let (told, heard) = mpsc::unbounded_channel();
+    let (sender, received) = mpsc::unbounded_channel();
     tokio::spawn(async move {
         let (input, mut output) = tokio::io::split(ours);
         let mut lines = BufReader::new(input).lines();
         while let Ok(Some(line)) = lines.next_line().await {
             let message: Value = serde_json::from_str(&line).expect("a client speaks JSON");
             let replies = opening(revision, &message).unwrap_or_else(|| script(&message));
-            let _ = told.send(message);
+            let _ = sender.send(message);
             for reply in replies {
                 if reply == "hang up" {
                     return;
@@ -34,7 +34,7 @@ pub(crate) fn server(
         }
     });
     let (input, output) = tokio::io::split(theirs);
-    (Target::stream(input, output), heard)
+    (Target::stream(input, output), received)
 }
 
 fn opening(revision: &str, message: &Value) -> Option<Vec<Value>> {
@@ -66,9 +66,9 @@ pub(crate) fn error(message: &Value, code: i64) -> Value {
 }
 
 /// The first message with this method.
-pub(crate) async fn hear(heard: &mut Heard, method: &str) -> Value {
+pub(crate) async fn receive(received: &mut Received, method: &str) -> Value {
     loop {
-        let message = heard.recv().await.expect("the client says it");
+        let message = received.recv().await.expect("the client says it");
         if message["method"] == method {
             return message;
         }

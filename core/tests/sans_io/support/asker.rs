@@ -96,7 +96,7 @@ impl Server {
         }
     }
 
-    pub(crate) fn hear(&mut self, frame: &Value) {
+    pub(crate) fn receive(&mut self, frame: &Value) {
         self.handle(Input::Frame(frame.to_string().as_bytes()));
     }
 
@@ -112,7 +112,7 @@ impl Server {
         self.service.is_full()
     }
 
-    pub(crate) fn said(&mut self) -> Value {
+    pub(crate) fn next_sent(&mut self) -> Value {
         assert!(!self.sent.is_empty(), "nothing was said");
         self.sent.remove(0)
     }
@@ -126,11 +126,11 @@ impl Server {
     }
 
     pub(crate) fn open(&mut self, revision: &str, capabilities: &Value) {
-        self.hear(&json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+        self.receive(&json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
             "protocolVersion": revision, "capabilities": capabilities, "clientInfo": {"name": "c", "version": "1"},
         }}));
-        self.said();
-        self.hear(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+        self.next_sent();
+        self.receive(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
     }
 }
 

@@ -17,7 +17,7 @@ pub(crate) struct Conversation {
 
 impl Conversation {
     /// A frame of the client's.
-    pub(crate) fn hear(&mut self, frame: &str) {
+    pub(crate) fn receive(&mut self, frame: &str) {
         match serde_json::from_str::<Value>(frame) {
             Ok(Value::Array(members)) => members.iter().for_each(|it| self.hear_one(it)),
             Ok(message) => self.hear_one(&message),
@@ -26,7 +26,7 @@ impl Conversation {
     }
 
     /// A frame of ours: how many messages were checked, and which fail.
-    pub(crate) fn say(&mut self, frame: &Value) -> (usize, Vec<String>) {
+    pub(crate) fn send(&mut self, frame: &Value) -> (usize, Vec<String>) {
         let messages = match frame {
             Value::Array(members) => members.iter().collect(),
             message => vec![message],

@@ -17,13 +17,13 @@ use gudgeon::{
 use serde_json::{Value, json};
 
 /// The result of a fixture handler for its input; `None` means that it never finishes.
-pub(crate) type Act = fn(&Value, &mut Vec<Told>) -> Option<Result<Reply, Failure>>;
+pub(crate) type Act = fn(&Value, &mut Vec<HandlerMessage>) -> Option<Result<Reply, Failure>>;
 
 /// The reply of a handler to the answer that it waits for.
 pub(crate) type Then = fn(&Value) -> Result<Reply, Failure>;
 
 /// A message that a handler sends while it runs.
-pub(crate) enum Told {
+pub(crate) enum HandlerMessage {
     Progress {
         progress: f64,
         total: f64,
@@ -236,24 +236,24 @@ mod act {
     };
     use serde_json::{Value, json};
 
-    use super::Told;
+    use super::HandlerMessage;
 
     type Answer = Option<Result<Reply, Failure>>;
 
-    pub(super) fn add(input: &Value, _: &mut Vec<Told>) -> Answer {
+    pub(super) fn add(input: &Value, _: &mut Vec<HandlerMessage>) -> Answer {
         let sum = input["a"].as_i64().unwrap() + input["b"].as_i64().unwrap();
         Some(Ok(Reply::Json(sum.to_string())))
     }
 
-    pub(super) fn echo(input: &Value, _: &mut Vec<Told>) -> Answer {
+    pub(super) fn echo(input: &Value, _: &mut Vec<HandlerMessage>) -> Answer {
         Some(Ok(Reply::Text(text(input, "text"))))
     }
 
-    pub(super) fn book(input: &Value, _: &mut Vec<Told>) -> Answer {
+    pub(super) fn book(input: &Value, _: &mut Vec<HandlerMessage>) -> Answer {
         Some(Ok(Reply::Json(json!({"id": input["id"], "title": "Dune"}).to_string())))
     }
 
-    pub(super) fn content(_: &Value, _: &mut Vec<Told>) -> Answer {
+    pub(super) fn content(_: &Value, _: &mut Vec<HandlerMessage>) -> Answer {
         let blocks = json!([
             "Here",
             {"type": "image", "data": STANDARD.encode("PNG"), "mimeType": "image/png"},
@@ -264,15 +264,15 @@ mod act {
         Some(Ok(Reply::Parts(blocks.to_string())))
     }
 
-    pub(super) fn custom(_: &Value, _: &mut Vec<Told>) -> Answer {
+    pub(super) fn custom(_: &Value, _: &mut Vec<HandlerMessage>) -> Answer {
         Some(Ok(Reply::Parts(json!([{"type": "acme/thing", "data": [1]}]).to_string())))
     }
 
-    pub(super) fn fail(input: &Value, _: &mut Vec<Told>) -> Answer {
+    pub(super) fn fail(input: &Value, _: &mut Vec<HandlerMessage>) -> Answer {
         Some(Err(Failure::Tool { message: text(input, "message"), meta: None }))
     }
 
-    pub(super) fn crash(_: &Value, _: &mut Vec<Told>) -> Answer {
+    pub(super) fn crash(_: &Value, _: &mut Vec<HandlerMessage>) -> Answer {
         Some(Err(Failure::Exception {
             kind: "Crash".into(),
             message: "a secret".into(),
@@ -280,31 +280,36 @@ mod act {
         }))
     }
 
-    pub(super) fn refuse(_: &Value, _: &mut Vec<Told>) -> Answer {
+    pub(super) fn refuse(_: &Value, _: &mut Vec<HandlerMessage>) -> Answer {
         let data = Some(to_raw(&json!({"why": "because"})));
         Some(Err(Failure::Protocol { code: 1234, message: "Refused.".into(), data }))
     }
 
-    pub(super) fn count(input: &Value, told: &mut Vec<Told>) -> Answer {
+    pub(super) fn count(input: &Value, emitted: &mut Vec<HandlerMessage>) -> Answer {
         let steps = input["steps"].as_u64().unwrap();
         #[expect(clippy::cast_precision_loss, reason = "a handful of steps")]
         for step in 1..=steps {
             let message = format!("step {step}");
-            told.push(Told::Progress { progress: step as f64, total: steps as f64, message });
+            emitted.push(HandlerMessage::Progress {
+                progress: step as f64,
+                total: steps as f64,
+                message,
+            });
         }
         Some(Ok(Reply::Text("done".into())))
     }
 
-    pub(super) fn say(input: &Value, told: &mut Vec<Told>) -> Answer {
-        told.push(Told::Log { level: text(input, "level"), data: input["text"].clone() });
+    pub(super) fn say(input: &Value, emitted: &mut Vec<HandlerMessage>) -> Answer {
+        emitted
+            .push(HandlerMessage::Log { level: text(input, "level"), data: input["text"].clone() });
         Some(Ok(Reply::Text("said".into())))
     }
 
-    pub(super) fn wait(_: &Value, _: &mut Vec<Told>) -> Answer {
+    pub(super) fn wait(_: &Value, _: &mut Vec<HandlerMessage>) -> Answer {
         None
     }
 
-    pub(super) fn confirm(_: &Value, told: &mut Vec<Told>) -> Answer {
+    pub(super) fn confirm(_: &Value, emitted: &mut Vec<HandlerMessage>) -> Answer {
         let params = form("Sure?", "boolean");
         let then = |result: &Value| match result["action"] == "accept" {
             true => Ok(Reply::Text(
@@ -312,31 +317,31 @@ mod act {
             )),
             false => Err(Failure::Declined("Sure?".into())),
         };
-        told.push(Told::Ask { method: Method::Elicit, params, then });
+        emitted.push(HandlerMessage::Ask { method: Method::Elicit, params, then });
         None
     }
 
-    pub(super) fn dream(input: &Value, told: &mut Vec<Told>) -> Answer {
+    pub(super) fn dream(input: &Value, emitted: &mut Vec<HandlerMessage>) -> Answer {
         let said = json!({"role": "user", "content": {"type": "text", "text": input["prompt"]}});
         let params = json!({"messages": [said], "maxTokens": 100});
         let then = |result: &Value| Ok(Reply::Text(text(&result["content"], "text")));
-        told.push(Told::Ask { method: Method::CreateMessage, params, then });
+        emitted.push(HandlerMessage::Ask { method: Method::CreateMessage, params, then });
         None
     }
 
-    pub(super) fn places(_: &Value, told: &mut Vec<Told>) -> Answer {
+    pub(super) fn places(_: &Value, emitted: &mut Vec<HandlerMessage>) -> Answer {
         let then = |result: &Value| {
             let roots: Vec<_> =
                 result["roots"].as_array().unwrap().iter().map(|it| text(it, "uri")).collect();
             Ok(Reply::Text(roots.join(", ")))
         };
-        told.push(Told::Ask { method: Method::ListRoots, params: json!({}), then });
+        emitted.push(HandlerMessage::Ask { method: Method::ListRoots, params: json!({}), then });
         None
     }
 
-    pub(super) fn interview(_: &Value, told: &mut Vec<Told>) -> Answer {
+    pub(super) fn interview(_: &Value, emitted: &mut Vec<HandlerMessage>) -> Answer {
         let questions = [("name", form("Who?", "string")), ("colour", form("Colour?", "string"))];
-        told.push(Told::Interview { questions });
+        emitted.push(HandlerMessage::Interview { questions });
         None
     }
 
@@ -346,15 +351,15 @@ mod act {
         json!({"mode": "form", "message": message, "requestedSchema": schema})
     }
 
-    pub(super) fn about(_: &Value, _: &mut Vec<Told>) -> Answer {
+    pub(super) fn about(_: &Value, _: &mut Vec<HandlerMessage>) -> Answer {
         Some(Ok(Reply::Text("About.".into())))
     }
 
-    pub(super) fn bytes(_: &Value, _: &mut Vec<Told>) -> Answer {
+    pub(super) fn bytes(_: &Value, _: &mut Vec<HandlerMessage>) -> Answer {
         Some(Ok(Reply::Blob(STANDARD.encode([0, 1, 2]))))
     }
 
-    pub(super) fn item(input: &Value, _: &mut Vec<Told>) -> Answer {
+    pub(super) fn item(input: &Value, _: &mut Vec<HandlerMessage>) -> Answer {
         let id: i64 = match text(input, "id").parse() {
             Ok(id) => id,
             Err(_) => return Some(Err(Failure::Invalid("id: expected an integer".into()))),
@@ -365,30 +370,30 @@ mod act {
         })
     }
 
-    pub(super) fn search(input: &Value, _: &mut Vec<Told>) -> Answer {
+    pub(super) fn search(input: &Value, _: &mut Vec<HandlerMessage>) -> Answer {
         let Ok(limit) = input["limit"].as_str().unwrap_or("10").parse::<i64>() else {
             return Some(Err(Failure::Invalid("limit: expected an integer".into())));
         };
         Some(Ok(Reply::Json(json!({"q": input["q"], "limit": limit}).to_string())))
     }
 
-    pub(super) fn greet(input: &Value, _: &mut Vec<Told>) -> Answer {
+    pub(super) fn greet(input: &Value, _: &mut Vec<HandlerMessage>) -> Answer {
         let style = input["style"].as_str().unwrap_or("warm");
         Some(Ok(Reply::Text(format!("Greet {}, {style}.", text(input, "name")))))
     }
 
-    pub(super) fn names(input: &Value, _: &mut Vec<Told>) -> Answer {
+    pub(super) fn names(input: &Value, _: &mut Vec<HandlerMessage>) -> Answer {
         let prefix = text(input, "value");
         let names: Vec<_> =
             ["Ada", "Alan"].into_iter().filter(|it| it.starts_with(&prefix)).collect();
         Some(Ok(Reply::Json(json!(names).to_string())))
     }
 
-    pub(super) fn acme(input: &Value, _: &mut Vec<Told>) -> Answer {
+    pub(super) fn acme(input: &Value, _: &mut Vec<HandlerMessage>) -> Answer {
         Some(Ok(Reply::Json(json!({"echo": input["text"]}).to_string())))
     }
 
-    pub(super) fn signed(_: &Value, _: &mut Vec<Told>) -> Answer {
+    pub(super) fn signed(_: &Value, _: &mut Vec<HandlerMessage>) -> Answer {
         let result = json!({
             "resultType": "complete", "signed": true,
             "_meta": {"acme/by": "us", "io.modelcontextprotocol/serverInfo": {"name": "else", "version": "0"}},
@@ -396,48 +401,48 @@ mod act {
         Some(Ok(Reply::Json(result.to_string())))
     }
 
-    pub(super) fn change(input: &Value, told: &mut Vec<Told>) -> Answer {
-        told.push(Told::Change(text(input, "what")));
+    pub(super) fn change(input: &Value, emitted: &mut Vec<HandlerMessage>) -> Answer {
+        emitted.push(HandlerMessage::Change(text(input, "what")));
         Some(Ok(Reply::Text("changed".into())))
     }
 
-    pub(super) fn talk(_: &Value, _: &mut Vec<Told>) -> Answer {
+    pub(super) fn talk(_: &Value, _: &mut Vec<HandlerMessage>) -> Answer {
         let said = |role: &str, text: &str| json!({"role": role, "content": {"type": "text", "text": text}});
         let messages = json!([said("user", "Hello."), said("assistant", "Hello you.")]);
         Some(Ok(Reply::Parts(messages.to_string())))
     }
 
-    pub(super) fn add_a_hundred(input: &Value, told: &mut Vec<Told>) -> Answer {
-        add(&json!({"a": input["a"], "b": 100}), told)
+    pub(super) fn add_a_hundred(input: &Value, emitted: &mut Vec<HandlerMessage>) -> Answer {
+        add(&json!({"a": input["a"], "b": 100}), emitted)
     }
 
-    pub(super) fn echo_loudly(input: &Value, _: &mut Vec<Told>) -> Answer {
+    pub(super) fn echo_loudly(input: &Value, _: &mut Vec<HandlerMessage>) -> Answer {
         Some(Ok(Reply::Text(format!("{}!", text(input, "text")))))
     }
 
-    pub(super) fn refused(_: &Value, _: &mut Vec<Told>) -> Answer {
+    pub(super) fn refused(_: &Value, _: &mut Vec<HandlerMessage>) -> Answer {
         Some(Err(Failure::Tool { message: "Refused before it ran.".into(), meta: None }))
     }
 
-    pub(super) fn greet_loudly(input: &Value, told: &mut Vec<Told>) -> Answer {
-        greet(&json!({"name": input["name"], "style": "loud"}), told)
+    pub(super) fn greet_loudly(input: &Value, emitted: &mut Vec<HandlerMessage>) -> Answer {
+        greet(&json!({"name": input["name"], "style": "loud"}), emitted)
     }
 
-    pub(super) fn about_that_was_read(_: &Value, _: &mut Vec<Told>) -> Answer {
+    pub(super) fn about_that_was_read(_: &Value, _: &mut Vec<HandlerMessage>) -> Answer {
         Some(Ok(Reply::Text("Read: About.".into())))
     }
 
-    pub(super) fn not_these(_: &Value, _: &mut Vec<Told>) -> Answer {
+    pub(super) fn not_these(_: &Value, _: &mut Vec<HandlerMessage>) -> Answer {
         let data = Some(to_raw(&json!({"uri": "fixture://bytes"})));
         Some(Err(Failure::Protocol { code: 1234, message: "Not these.".into(), data }))
     }
 
-    pub(super) fn not_now(_: &Value, _: &mut Vec<Told>) -> Answer {
+    pub(super) fn not_now(_: &Value, _: &mut Vec<HandlerMessage>) -> Answer {
         Some(Err(Failure::Protocol { code: 1234, message: "Not now.".into(), data: None }))
     }
 
     /// Around what the core answers by itself.
-    pub(super) fn few_tools(input: &Value, _: &mut Vec<Told>) -> Answer {
+    pub(super) fn few_tools(input: &Value, _: &mut Vec<HandlerMessage>) -> Answer {
         if input["method"] != "tools/list" {
             return Some(Ok(Reply::Nothing));
         }

@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 
 use crate::support::{
     Handler,
-    fixture::{Then, Told},
+    fixture::{HandlerMessage, Then},
 };
 
 /// The time limit for the server's next frame.
@@ -117,7 +117,7 @@ impl Player {
 
     /// Sends a frame and returns the received ones; advances the clock if an expected frame is missing.
     pub(crate) fn exchange(&mut self, frame: &str, expected: usize) -> Vec<String> {
-        self.say(frame);
+        self.send(frame);
         let end = self.now + PATIENCE;
         while self.sent.len() < expected && self.tick_before(end) {}
         std::mem::take(&mut self.sent)
@@ -145,7 +145,7 @@ impl Player {
         };
         let Some(deadline) = deadline.filter(|it| *it <= end) else { return false };
         self.now = self.now.max(deadline);
-        self.tell(Deed::Tick);
+        self.feed(Deed::Tick);
         self.drain();
         true
     }
@@ -164,7 +164,7 @@ impl Player {
         }
     }
 
-    fn say(&mut self, frame: &str) {
+    fn send(&mut self, frame: &str) {
         let (bytes, limit, now) = (frame.as_bytes(), self.limit, self.now);
         let is_long = bytes.len() > limit;
         match (self.wire, &mut self.machine) {
@@ -232,7 +232,7 @@ impl Player {
                     None => return,
                     Some(EndpointOutput::Effect(effect)) => effect,
                     Some(EndpointOutput::Change(_, bytes)) => {
-                        self.hear(&bytes);
+                        self.receive(&bytes);
                         continue;
                     }
                     Some(
@@ -254,9 +254,9 @@ impl Player {
                         && let Ok(Reply::Text(text)) = &reply
                     {
                         let event = log(LoggingLevel::Info, &json!(text));
-                        self.tell(Deed::Handler(call, event));
+                        self.feed(Deed::Handler(call, event));
                     }
-                    self.tell(Deed::Handler(call, HandlerEvent::Done(reply)));
+                    self.feed(Deed::Handler(call, HandlerEvent::Done(reply)));
                 }
                 _ => (),
             }
@@ -269,15 +269,15 @@ impl Player {
                 if let Some(session) = headers.get("mcp-session-id") {
                     session.to_str().unwrap().clone_into(&mut self.address);
                 }
-                self.hear(&body);
+                self.receive(&body);
             }
-            Part::Bytes(bytes) => self.hear(&bytes),
+            Part::Bytes(bytes) => self.receive(&bytes),
             Part::End => (),
         }
     }
 
     /// A frame, or events with one each.
-    fn hear(&mut self, bytes: &[u8]) {
+    fn receive(&mut self, bytes: &[u8]) {
         let text = std::str::from_utf8(bytes).unwrap();
         let events: Vec<_> = text
             .lines()
@@ -293,35 +293,41 @@ impl Player {
         let act = run.handler.act();
         let call = run.id;
         self.listener = run.is_notification.then_some(call).or(self.listener);
-        let mut told = Vec::new();
-        let outcome = act(&serde_json::from_str(&run.input).unwrap(), &mut told);
-        for told in told {
-            let event = match told {
-                Told::Progress { progress, total, message } => HandlerEvent::Progress(Progress {
-                    progress,
-                    total: Some(total),
-                    message: Some(message),
-                }),
-                Told::Log { level, data } => log(LoggingLevel::parse(&level).unwrap(), &data),
-                Told::Ask { method, params, then } => {
+        let mut emitted = Vec::new();
+        let outcome = act(&serde_json::from_str(&run.input).unwrap(), &mut emitted);
+        for emitted in emitted {
+            let event = match emitted {
+                HandlerMessage::Progress { progress, total, message } => {
+                    HandlerEvent::Progress(Progress {
+                        progress,
+                        total: Some(total),
+                        message: Some(message),
+                    })
+                }
+                HandlerMessage::Log { level, data } => {
+                    log(LoggingLevel::parse(&level).unwrap(), &data)
+                }
+                HandlerMessage::Ask { method, params, then } => {
                     self.waiting = Some(then);
                     let key = key(method).to_owned();
                     let question = Question { key, method, params: to_raw(&params) };
                     let ask = AskId(0);
-                    self.tell(Deed::Handler(call, HandlerEvent::Ask { ask, question }));
+                    self.feed(Deed::Handler(call, HandlerEvent::Ask { ask, question }));
                     HandlerEvent::Waits { blocks: false }
                 }
-                Told::Interview { questions } => HandlerEvent::Done(interview(run, &questions)),
-                Told::Change(what) => {
+                HandlerMessage::Interview { questions } => {
+                    HandlerEvent::Done(interview(run, &questions))
+                }
+                HandlerMessage::Change(what) => {
                     let deed = self.change(what);
-                    self.tell(deed);
+                    self.feed(deed);
                     continue;
                 }
             };
-            self.tell(Deed::Handler(call, event));
+            self.feed(Deed::Handler(call, event));
         }
         if let Some(outcome) = outcome {
-            self.tell(Deed::Handler(call, HandlerEvent::Done(outcome)));
+            self.feed(Deed::Handler(call, HandlerEvent::Done(outcome)));
         }
     }
 
@@ -344,7 +350,7 @@ impl Player {
         Deed::Components(Arc::new(components.clone()), list)
     }
 
-    fn tell(&mut self, deed: Deed) {
+    fn feed(&mut self, deed: Deed) {
         let now = self.now;
         match &mut self.machine {
             Machine::Stream(service) => match deed {

@@ -38,7 +38,7 @@ pub(crate) fn asked(
     tool: &str,
     keys: &[&str],
 ) -> (Run<Handler>, String) {
-    server.hear(&call(id, tool, &json!({})));
+    server.receive(&call(id, tool, &json!({})));
     let run = server.running();
     let state = asks(server, &run, keys);
     (run, state)
@@ -54,7 +54,7 @@ pub(crate) fn asks(server: &mut Server, run: &Run<Handler>, keys: &[&str]) -> St
 }
 
 pub(crate) fn state(server: &mut Server, keys: &[&str]) -> String {
-    let said = server.said();
+    let said = server.next_sent();
     let result = &said["result"];
     assert_eq!(result["resultType"], "input_required", "{said}");
     let open: Vec<_> = result["inputRequests"].as_object().unwrap().keys().cloned().collect();

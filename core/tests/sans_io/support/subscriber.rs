@@ -88,7 +88,7 @@ impl Scripted {
         let settings = SubscriptionSettings { timeout: Some(TIMEOUT), ..settings };
         let interests = Interests::of(filter).unwrap();
         let server = self.server.clone();
-        self.tell(Input::Open { key, interests, settings, server: &server });
+        self.feed(Input::Open { key, interests, settings, server: &server });
         key
     }
 
@@ -99,12 +99,12 @@ impl Scripted {
     ) -> (SubscriptionKey, RequestKey) {
         let key = self.open_with(&everything(), settings);
         let request = self.asked(Method::Listen).0;
-        self.tell(Input::Acknowledged(request, everything()));
+        self.feed(Input::Acknowledged(request, everything()));
         assert!(matches!(self.rest.pop_front(), Some(Output::Opened(it)) if it == key));
         (key, request)
     }
 
-    pub(crate) fn tell(&mut self, input: Input<'_>) {
+    pub(crate) fn feed(&mut self, input: Input<'_>) {
         self.machine.handle(self.now, input);
         while let Some(output) = self.machine.poll() {
             match output {
@@ -117,7 +117,7 @@ impl Scripted {
     }
 
     pub(crate) fn answer(&mut self, request: RequestKey, outcome: Result<Raw, Error>) {
-        self.tell(Input::Done(request, outcome));
+        self.feed(Input::Done(request, outcome));
     }
 
     /// The oldest request, which must be of this method.
@@ -132,7 +132,7 @@ impl Scripted {
         let end = self.now + by;
         while let Some(due) = self.machine.deadline().filter(|it| *it <= end) {
             self.now = due;
-            self.tell(Input::Tick);
+            self.feed(Input::Tick);
         }
         self.now = end;
     }

@@ -41,7 +41,7 @@ impl Scripted {
 
     pub(crate) fn start(revisions: &[Revision]) -> Self {
         let mut scripted = Self::new(config(revisions));
-        scripted.tell(Input::Start);
+        scripted.feed(Input::Start);
         scripted
     }
 
@@ -49,7 +49,7 @@ impl Scripted {
     pub(crate) fn legacy() -> Self {
         let mut scripted = Self::start(&[Revision::V2025_11_25]);
         scripted.sent();
-        scripted.hear(&initialize_result(1, "2025-11-25"));
+        scripted.receive(&initialize_result(1, "2025-11-25"));
         scripted.drain();
         scripted
     }
@@ -58,17 +58,17 @@ impl Scripted {
     pub(crate) fn modern() -> Self {
         let mut scripted = Self::start(&[Revision::V2026_07_28]);
         scripted.sent();
-        scripted.hear(&discover_result(1, &["2026-07-28"]));
+        scripted.receive(&discover_result(1, &["2026-07-28"]));
         scripted.drain();
         scripted
     }
 
-    pub(crate) fn tell(&mut self, input: Input<'_>) {
+    pub(crate) fn feed(&mut self, input: Input<'_>) {
         self.session.handle(self.now, input);
     }
 
-    pub(crate) fn hear(&mut self, frame: &Value) {
-        self.tell(Input::Frame(frame.to_string().as_bytes()));
+    pub(crate) fn receive(&mut self, frame: &Value) {
+        self.feed(Input::Frame(frame.to_string().as_bytes()));
     }
 
     pub(crate) fn request(
@@ -79,7 +79,7 @@ impl Scripted {
         options: RequestOptions,
     ) {
         let method = MethodName::Standard(method);
-        self.tell(Input::Request { key: RequestKey(key), method, params, options });
+        self.feed(Input::Request { key: RequestKey(key), method, params, options });
     }
 
     /// Moves the clock; true when the session's deadline came on the way.
@@ -87,7 +87,7 @@ impl Scripted {
         self.now += by;
         let due = self.session.deadline().is_some_and(|it| it <= self.now);
         if due {
-            self.tell(Input::Tick);
+            self.feed(Input::Tick);
         }
         due
     }
