@@ -167,7 +167,8 @@ impl Reader {
                 return Err(wrong(format!("restart must be true or false, not {other}")));
             }
         };
-        Ok(Place { server: Server::Command(command), headers: Vec::new(), restarts })
+        let headers = self.headers(member("headers").unwrap_or(&Value::Null))?;
+        Ok(Place { server: Server::Command(command), headers, restarts })
     }
 
     fn address(self, url: &str, headers: Vec<(String, String)>) -> Result<Place, Problem> {
@@ -271,7 +272,7 @@ mod tests {
     #[test]
     fn entries_are_commands_or_addresses() {
         let entry = r#"{"type":"stdio","command":"npx","args":["-y","a b"],"env":{"A":"1","B":null},
-            "cwd":"/srv","restart":true,"url":"http://a/","disabled":false}"#;
+            "cwd":"/srv","restart":true,"url":"http://a/","headers":{},"disabled":false}"#;
         let place = read(Language::Python, entry, None).unwrap();
         assert_eq!((place.name().as_str(), place.restarts), (r#"npx -y "a b""#, true));
         let command = Command::new("npx").args(["-y", "a b"]).env("A", "1").cwd("/srv");
@@ -295,6 +296,7 @@ mod tests {
         let refused = [
             read(Language::Python, r#"{"command":"a"}"#, Some(own)).unwrap_err(),
             read(Language::Python, r#"{"url":"tcp://a:1","headers":{"A":"b"}}"#, None).unwrap_err(),
+            read(Language::Python, r#"{"command":"a","headers":{"A":"b"}}"#, None).unwrap_err(),
             Place::check_headers(Language::Python, own.as_bytes()).unwrap_err(),
         ];
         for problem in refused {
