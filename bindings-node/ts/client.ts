@@ -241,14 +241,7 @@ export class Client implements AsyncDisposable {
   ): Promise<Completion> {
     refuseUnknown(`complete(${JSON.stringify(target)})`, ["arguments"], options, { args: "arguments", context: "arguments" });
     const params = { target, argument, value, arguments: object(options.arguments, "the arguments so far") };
-    const { completion } = (await this.#wire.request("complete", params)).result;
-    const given = isObject(completion) ? completion : {};
-    const { values, total, hasMore } = given;
-    return {
-      values: Array.isArray(values) ? values.filter((one) => typeof one === "string") : [],
-      ...(typeof total === "number" && { total }),
-      ...(typeof hasMore === "boolean" && { hasMore }),
-    };
+    return (await this.#wire.request("complete", params)).result as unknown as Completion;
   }
 
   /**
@@ -389,13 +382,10 @@ function object(value: object | undefined, place: string): object | undefined {
 }
 
 function listed<T>({ result }: Reply, read: (raw: Wire) => T): T[] {
-  return Array.isArray(result) ? result.filter(isObject).map(read) : [];
+  return (result as unknown as readonly Wire[]).map(read);
 }
 
 function page<T>({ result }: Reply, read: (raw: Wire) => T): Page<T> {
-  const { items, nextCursor } = result;
-  return {
-    items: Array.isArray(items) ? items.filter(isObject).map(read) : [],
-    nextCursor: typeof nextCursor === "string" ? nextCursor : undefined,
-  };
+  const { items, nextCursor } = result as { items: readonly Wire[]; nextCursor?: string };
+  return { items: items.map(read), nextCursor };
 }

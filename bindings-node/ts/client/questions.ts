@@ -102,19 +102,17 @@ export function elicitRequestFromWire(params: Wire): ElicitRequest {
 
 /** Returns a result that asks for input, as `callToolRound` returns it. */
 export function inputRequiredFromWire(raw: Wire): InputRequired {
-  const asked = isObject(raw["inputRequests"]) ? raw["inputRequests"] : {};
+  const { inputRequests, requestState } = raw as { inputRequests?: Record<string, { method: string; params?: Wire }> | null; requestState?: string | null };
   const questions: Record<string, InputRequired["questions"][string]> = {};
-  for (const [key, question] of Object.entries(asked)) {
-    if (!isObject(question)) continue;
-    const params = isObject(question["params"]) ? question["params"] : {};
+  for (const [key, { method, params }] of Object.entries(inputRequests ?? {})) {
     questions[key] =
-      question["method"] === "elicitation/create"
-        ? { kind: "elicit", ...elicitRequestFromWire(params) }
-        : question["method"] === "sampling/createMessage"
-          ? { kind: "sample", ...sampleRequestFromWire(params) }
+      method === "elicitation/create"
+        ? { kind: "elicit", ...elicitRequestFromWire(params ?? {}) }
+        : method === "sampling/createMessage"
+          ? { kind: "sample", ...sampleRequestFromWire(params ?? {}) }
           : { kind: "roots" };
   }
-  return { questions, state: typeof raw["requestState"] === "string" ? raw["requestState"] : undefined };
+  return { questions, state: requestState ?? undefined };
 }
 
 /** Returns roots as on the wire. A string is a `file:` URI or a path. */

@@ -53,9 +53,9 @@ use crate::{
     error::{Error, ErrorKind},
     peer::{self, KnownTools},
     protocol::{
-        CallToolResult, CompleteResult, Completion, CompletionTarget, ContentBlock,
-        GetPromptResult, LoggingLevel, Method, MethodName, Prompt, Raw, ReadResourceResult,
-        Resource, ResourceTemplate, Root, Tool, exact, json,
+        CallToolResult, Completion, CompletionTarget, ContentBlock, GetPromptResult, LoggingLevel,
+        Method, MethodName, Prompt, Raw, ReadResourceResult, Resource, ResourceTemplate, Root,
+        Tool, exact, json,
     },
 };
 pub use crate::{
@@ -233,7 +233,7 @@ impl Client {
             value: value.to_owned(),
             given,
         };
-        self.fetch::<CompleteResult>("completion/complete", operation).await.map(|it| it.completion)
+        self.fetch("completion/complete", operation).await
     }
 
     /// Sets the minimum level of log messages. For a modern server it is sent with each further request.

@@ -11,7 +11,9 @@ use super::{
 use crate::{
     error::{Error, ErrorKind},
     peer::{self, KnownTools, ListKind, Page, Pages, Round, with_answers},
-    protocol::{self, CompletionTarget, LoggingLevel, Method, MethodName, Raw, code, json},
+    protocol::{
+        self, CompleteResult, CompletionTarget, LoggingLevel, Method, MethodName, Raw, code, json,
+    },
     router::uri_template::UriTemplate,
 };
 
@@ -183,7 +185,11 @@ impl Client {
             }
             Operation::Complete { target, argument, value, given } => {
                 let params = complete_params(&target, &argument, &value, given.as_ref());
-                self.send(Method::Complete, &params, &options).await.map(Into::into)
+                let result = self.send(Method::Complete, &params, &options).await?;
+                let method = Method::Complete.as_str();
+                let read =
+                    peer::read::<CompleteResult>(method, &result).map_err(|it| self.name(it))?;
+                Ok(json::to_raw(&read.completion).into())
             }
             Operation::SetLogLevel(level) => {
                 let params = format!(r#"{{"level":{:?}}}"#, level.as_str());

@@ -77,7 +77,13 @@ impl Page {
             None => None,
             Some(cursor) => read(method, cursor)?,
         };
-        Ok(Self { items: read(method, items)?, next_cursor })
+        let items: Vec<Raw> = read(method, items)?;
+        match items.iter().all(|it| it.get().starts_with('{')) {
+            true => Ok(Self { items, next_cursor }),
+            false => {
+                Err(broken(format!("{method}: an entry of the server's list is not an object")))
+            }
+        }
     }
 
     fn hash(&self) -> u64 {
@@ -170,7 +176,7 @@ mod tests {
         let mut pages = Pages::new(ListKind::Tools);
         let tool = "x".repeat(1024 * 1024);
         let end = (0..100).find(|it| {
-            let page = format!(r#"{{"tools":["{tool}"],"nextCursor":"{it}"}}"#);
+            let page = format!(r#"{{"tools":[{{"name":"{tool}"}}],"nextCursor":"{it}"}}"#);
             pages.push(&json::raw(page)).is_err()
         });
         assert_eq!(end, Some(63), "64 of them are over it");
@@ -179,5 +185,11 @@ mod tests {
     #[test]
     fn a_page_without_its_list_is_an_error() {
         assert!(Pages::new(ListKind::Prompts).push(&page("")).is_err());
+    }
+
+    #[test]
+    fn an_entry_that_is_not_an_object_is_an_error() {
+        let page = json::raw(r#"{"tools":[{"name":"a"},3]}"#.into());
+        assert!(Pages::new(ListKind::Tools).push(&page).is_err());
     }
 }

@@ -180,7 +180,7 @@ class Core:
             "arguments": _object("arguments", arguments),
         }
         event = yield from self._do("complete", params)
-        return read_page(self, "completion", lambda: Completion.from_dict(decode(event[2])["completion"]))
+        return read_page(self, "completion", lambda: Completion.from_dict(decode(event[2])))
 
     def set_log_level(self, level: str) -> Steps:
         yield from self._do("setLogLevel", {"level": level})
