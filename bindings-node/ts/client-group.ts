@@ -35,6 +35,7 @@ export class ClientGroup implements AsyncDisposable {
   readonly errors: ReadonlyMap<string, McpError>;
 
   private constructor(clients: ReadonlyMap<string, Client>, errors: ReadonlyMap<string, McpError>) {
+    if (!(errors instanceof Map)) throw new TypeError("new ClientGroup(): a group has no public constructor; write await ClientGroup.connect(targets, options)");
     this.clients = clients;
     this.errors = errors;
   }

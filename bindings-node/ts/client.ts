@@ -56,6 +56,7 @@ export class Client implements AsyncDisposable {
   readonly #opened: OpenedTarget;
 
   private constructor(wire: ClientWire, facts: Facts, opened: OpenedTarget) {
+    if (!(wire instanceof ClientWire)) throw new TypeError("new Client(): a client has no public constructor; write await Client.connect(target, options)");
     this.#wire = wire;
     this.#opened = opened;
     this.server = facts.server;

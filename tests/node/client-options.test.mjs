@@ -36,6 +36,11 @@ test("unknown or invalid options of a client are refused before anything is star
   await assert.rejects(Client.connect({ cmd: "node" }), /the target must be a URL, a command \(\{ command, args \}\), .*, not an object with cmd$/);
 });
 
+test("a client or a group without connect() is refused with the fix", () => {
+  assert.throws(() => new Client({ name: "host", version: "1" }), /^TypeError: new Client\(\): .*; write await Client\.connect\(target, options\)$/);
+  assert.throws(() => new ClientGroup({ app }), /^TypeError: new ClientGroup\(\): .*; write await ClientGroup\.connect\(targets, options\)$/);
+});
+
 test("unknown or invalid options of a call are refused before it is sent", () =>
   closing(Client.connect(app), async (client) => {
     const stop = new AbortController();
