@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { runInNewContext } from "node:vm";
 
 import * as gudgeon from "gudgeon";
 
+import { errorOf } from "../../bindings-node/dist/modules/client/errors.js";
 import { failureJson } from "../../bindings-node/dist/modules/call/failures.js";
 import { SchemaMismatch } from "../../bindings-node/dist/modules/schema/compile.js";
 
@@ -23,6 +25,11 @@ test("every error has its kind and name", () => {
   }
   const failed = new ConnectFailed("m", { exitStatus: 3, stderr: "oops" });
   assert.deepEqual([failed.exitStatus, failed.stderr], [3, "oops"]);
+});
+
+test("each error of the core has its class", () => {
+  const table = JSON.parse(readFileSync(new URL("../client_errors.json", import.meta.url), "utf8"));
+  for (const { error, class: expected } of table) assert.equal(errorOf({ message: "m", ...error }).name, expected.typescript ?? expected, JSON.stringify(error));
 });
 
 test("what users construct", () => {

@@ -2,6 +2,7 @@
 
 import asyncio
 import enum
+import json
 import sys
 import threading
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from typing import Any, Literal
 import pytest
 
 from gudgeon import Client, Command, Context, Server, SyncClient, SyncContext, ask
+from gudgeon._client.errors import error_of
 from gudgeon.errors import (
     Cancelled,
     ConnectionLost,
@@ -409,3 +411,13 @@ def test_roots_are_files_and_nothing_else() -> None:
     with SyncClient(app, revision="2026-07-28", roots=lambda: ["http://a"]) as client:
         with pytest.raises(McpError, match="ValueError"):
             client.call_tool("roots_of_client")
+
+
+ERRORS = json.loads(Path(__file__).parents[1].joinpath("client_errors.json").read_text())
+
+
+@pytest.mark.parametrize("row", ERRORS, ids=[json.dumps(row["error"]) for row in ERRORS])
+def test_each_error_of_the_core_has_its_class(row: Any) -> None:
+    expected = row["class"] if isinstance(row["class"], str) else row["class"]["python"]
+    error = error_of({"message": "m", **row["error"]})
+    assert type(error).__name__ == expected

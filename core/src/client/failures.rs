@@ -70,3 +70,31 @@ pub fn refusal(json: &[u8]) -> Error {
     let kind = kind.unwrap_or(ErrorKind::Protocol);
     Error { code: said.code, data: said.data, ..Error::new(kind, said.message) }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::error::ErrorKind;
+
+    /// The bindings' tests compare their classes with the same table.
+    #[test]
+    fn each_kind_of_error_has_a_class_in_the_bindings() {
+        let table = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/client_errors.json");
+        let table = std::fs::read_to_string(table).unwrap();
+        let table: Vec<serde_json::Value> = serde_json::from_str(&table).unwrap();
+        for kind in [
+            ErrorKind::Connect,
+            ErrorKind::Lost,
+            ErrorKind::Timeout,
+            ErrorKind::Auth,
+            ErrorKind::Protocol,
+            ErrorKind::Unsupported,
+            ErrorKind::Tool,
+            ErrorKind::NotFound,
+            ErrorKind::Declined,
+            ErrorKind::Cancelled,
+            ErrorKind::Misuse,
+        ] {
+            assert!(table.iter().any(|it| it["error"]["kind"] == kind.as_str()), "{kind:?}");
+        }
+    }
+}
