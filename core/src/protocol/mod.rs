@@ -22,6 +22,8 @@ pub mod exact;
 #[cfg(not(feature = "bindings"))]
 pub(crate) mod exact;
 mod flow;
+#[cfg(any(feature = "server", feature = "bindings"))]
+pub(crate) mod file_uri;
 mod form;
 mod implementation;
 mod input;

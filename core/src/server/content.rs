@@ -1,13 +1,13 @@
 //! Content types that tools can return: images, audio, files, and JSON values.
 
-use std::{borrow::Cow, fmt::Write as _, io, path::Path, string::FromUtf8Error};
+use std::{borrow::Cow, io, path::Path, string::FromUtf8Error};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 use crate::protocol::{
     AudioContent, BlobResourceContents, ContentBlock, EmbeddedResource, ImageContent, Resource,
-    ResourceContents, TextResourceContents,
+    ResourceContents, TextResourceContents, file_uri::file_uri,
 };
 
 /// An image (Tools, "Image Content").
@@ -228,21 +228,6 @@ fn media_type(suffix: &str) -> Option<&'static str> {
         "zip" => "application/zip",
         _ => return None,
     })
-}
-
-fn file_uri(path: &Path) -> String {
-    let path = path.to_string_lossy().replace('\\', "/");
-    let mut uri = String::from(if path.starts_with('/') { "file://" } else { "file:///" });
-    for byte in path.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' | b':' => {
-                uri.push(char::from(byte));
-            }
-            // Writing to a String never fails.
-            other => drop(write!(uri, "%{other:02X}")),
-        }
-    }
-    uri
 }
 
 #[cfg(test)]
