@@ -25,9 +25,11 @@ export declare class NativeClient {
   unsubscribe(subscription: number): void
   /** `params` is a JSON object. */
   notify(method: string, params: string): void
-  /** Answers a question: its result as JSON, or the reason for none, as `{"kind", "message", "code"?, "data"?}`. */
-  answer(number: number, result?: string | undefined | null, refusal?: string | undefined | null): void
-  /** `roots` is a JSON array. Returns an error as JSON if they can't be set. */
+  /** Answers a question by the value that a callback returned, as JSON. Returns the problem of a value that is no answer. */
+  answer(number: number, given: string): string | null
+  /** Refuses a question; the reason is `{"kind", "message", "code"?, "data"?}` or `{"name"}`. */
+  refuse(number: number, reason: string): void
+  /** Reads roots, JSON, and sets them. Returns an error as JSON if the server does not allow that. */
   setRoots(roots: string): string | null
   /** Closes the connection; the reply to this number arrives when it is closed. */
   close(number: number): void

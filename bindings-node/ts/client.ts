@@ -16,7 +16,7 @@ import type { Meta } from "./model/types/content.js";
 import type { Output, Schema } from "./model/types/schema.js";
 import { isObject } from "./model/values.js";
 import { checkCallOptions, checkClientOptions } from "./client/options.js";
-import { inputRequiredFromWire, rootsToWire } from "./client/questions.js";
+import { inputRequiredFromWire } from "./client/questions.js";
 import { toolResult } from "./client/result.js";
 import { Subscribing } from "./client/subscription.js";
 import { reach, type OpenedTarget } from "./client/target.js";
@@ -251,8 +251,8 @@ export class Client implements AsyncDisposable {
    * @throws NotSupported before 2026-07-28 when the client was connected without the option `roots`; an empty list is
    *   enough. Spec: Client Features › Roots.
    */
-  setRoots(roots: readonly (string | Root)[]): void {
-    this.#wire.setRoots(toJson(rootsToWire(roots), "the roots"));
+  setRoots(roots: readonly (string | URL | Root)[]): void {
+    this.#wire.setRoots(toJson(roots, "the roots"));
   }
 
   /**
@@ -354,21 +354,18 @@ function failureOf({ served, isInMemory }: OpenedTarget): () => Promise<unknown>
 const NONE = {};
 
 function settingsOf(options: ClientOptions, place: string): string {
-  const { revision = "auto", retry = "safe", timeoutMs, maxTimeoutMs, clientInfo, maxMessage, maxRounds, validate, roots } = options;
-  const asked = revision === "auto" ? undefined : typeof revision === "string" ? [revision] : revision;
-  const { onLog: log, onListChanged: changed, onElicit: elicit, onSample: sample } = options;
-  const callbacks = { log, changed, elicit, sample, roots };
+  const { revision, retry, timeoutMs, maxTimeoutMs, clientInfo, maxMessage, maxRounds, validate, roots } = options;
   const settings = {
-    revisions: asked,
-    retry: typeof retry === "string" ? retry : { ...retry, deadlineMs: withoutLimit(retry.deadlineMs) },
+    revision,
+    retry: isObject(retry) ? { ...retry, deadlineMs: withoutLimit(retry.deadlineMs) } : retry,
     timeoutMs: withoutLimit(timeoutMs),
     maxTimeoutMs: withoutLimit(maxTimeoutMs),
     clientInfo,
     maxMessage,
     maxRounds,
     validate,
-    callbacks: Object.entries(callbacks).flatMap(([name, callback]) => (typeof callback === "function" ? [name] : [])),
-    roots: roots === undefined || typeof roots === "function" ? undefined : rootsToWire(roots),
+    callbacks: Object.entries(options).flatMap(([name, value]) => (typeof value === "function" ? [name] : [])),
+    roots: typeof roots === "function" ? undefined : roots,
   };
   return toJson(settings, `${place}, the options`);
 }

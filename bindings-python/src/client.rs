@@ -15,18 +15,20 @@ use std::{
 use gudgeon::{
     bindings::{
         client_operation::{apply_options, operation},
+        client_questions::Questions,
+        client_roots,
         client_settings::ClientSettings,
         client_target::{Place, stream_target},
         options::Problem,
         reconnecting::{BuilderFactory, Notice, ReconnectingClient},
     },
-    client::{Answerer, BoxFuture, ClientBuilder, Question, ServerIdentity, refusal},
+    client::{ClientBuilder, ServerIdentity},
     error::{Error, ErrorKind, Language},
-    protocol::{Raw, Root, SubscriptionFilter, json},
+    protocol::{Raw, SubscriptionFilter, json},
 };
 use pyo3::{exceptions::PyValueError, prelude::*, types::PyBytes};
 use serde::de::DeserializeOwned;
-use tokio::{sync::oneshot, task::AbortHandle};
+use tokio::task::AbortHandle;
 
 use crate::{
     client_error::error_json,
@@ -38,7 +40,7 @@ use crate::{
     stream::lock,
 };
 
-/// One counter for tickets, clients and questions.
+/// One counter for tickets and clients.
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
 /// A client. It performs no IO before `connect`.
@@ -58,7 +60,7 @@ pub(crate) struct Connected {
     /// The mailbox for events that belong to no request.
     home: Mutex<Option<Arc<Letters>>>,
     calls: Mutex<HashMap<u64, AbortHandle>>,
-    questions: Mutex<HashMap<u64, oneshot::Sender<Result<Raw, Error>>>>,
+    questions: Arc<Questions>,
     subscriptions: Held,
 }
 
@@ -72,13 +74,13 @@ impl NativePlace {
     /// Reads a URL, a command, or an entry of a host's configuration, and the headers of the client's options, as JSON.
     #[new]
     fn new(given: &[u8], headers: &[u8]) -> PyResult<Self> {
-        Place::read(Language::Python, given, headers).map(Self).map_err(refused)
+        Place::read(Language::Python, given, headers).map(Self).map_err(|it| refused("Client", it))
     }
 
     /// Checks the headers of the client's options for any other target, which takes none.
     #[staticmethod]
     fn check_headers(headers: &[u8]) -> PyResult<()> {
-        Place::check_headers(Language::Python, headers).map_err(refused)
+        Place::check_headers(Language::Python, headers).map_err(|it| refused("Client", it))
     }
 
     /// The server's name in errors.
@@ -92,13 +94,13 @@ impl NativePlace {
 impl NativeClient {
     #[new]
     fn new(options: &[u8]) -> PyResult<Self> {
-        let options = ClientSettings::parse(options).map_err(|it| raise(&it))?;
+        let options = ClientSettings::parse(options).map_err(|it| refused("Client", it))?;
         let shared = Connected {
             number: next(),
             client: Mutex::default(),
             home: Mutex::default(),
             calls: Mutex::default(),
-            questions: Mutex::default(),
+            questions: Questions::new(Language::Python),
             subscriptions: Held::default(),
         };
         Ok(Self { shared: Arc::new(shared), options, process: std::process::id() })
@@ -227,13 +229,13 @@ impl NativeClient {
         self.client()?.notify(method, params).map_err(|it| raise(&it))
     }
 
-    /// Returns an error as JSON if they can't be set.
+    /// Reads roots, JSON, and sets them. Returns an error as JSON if the server does not allow that.
     fn set_roots<'py>(
         &self,
         py: Python<'py>,
         roots: &[u8],
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        let roots: Vec<Root> = read(roots)?;
+        let roots = client_roots::read(roots).map_err(|it| refused("set_roots()", it))?;
         let refused = self.client()?.set_roots(roots).err();
         Ok(refused.map(|it| PyBytes::new(py, error_json(&it).as_bytes())))
     }
@@ -243,16 +245,15 @@ impl NativeClient {
         *lock(&self.shared.home) = Some(Arc::clone(&mailbox.0));
     }
 
-    /// Answers a question of the server; the result is as on the wire.
-    fn answer(&self, number: u64, result: &[u8]) -> PyResult<()> {
-        let result: Raw = read(result)?;
-        self.shared.answer(number, Ok(result));
-        Ok(())
+    /// Answers a question of the server by the value that a callback returned, as JSON. Returns the problem of a value
+    /// that is no answer.
+    fn answer(&self, number: u32, given: &[u8]) -> Option<String> {
+        self.shared.questions.answer(number, given)
     }
 
     /// Rejects a question of the server with a reason, as JSON.
-    fn refuse(&self, number: u64, why: &[u8]) {
-        self.shared.answer(number, Err(refusal(why)));
+    fn refuse(&self, number: u32, why: &[u8]) {
+        self.shared.questions.refuse(number, why);
     }
 
     /// Closes the connection. Returns the ticket.
@@ -268,9 +269,9 @@ impl NativeClient {
     }
 }
 
-fn refused(problem: Problem) -> PyErr {
+fn refused(place: &str, problem: Problem) -> PyErr {
     let Problem { message, is_range, shows_value } = problem;
-    let message = format!("Client: {message}");
+    let message = format!("{place}: {message}");
     raised(&Problem { message, is_range, shows_value }, String::new)
 }
 
@@ -373,16 +374,13 @@ impl Connected {
         reconnects: bool,
     ) -> ClientBuilder {
         let mut builder = builder;
-        if options.has("elicit") {
-            builder = builder.on_elicit_raw(self.asker("elicit"));
-        }
-        if options.has("sample") {
-            builder = builder.on_sample_raw(self.asker("sample"));
-        }
-        if options.has("roots") {
-            builder = builder.on_roots_raw(self.asker("roots"));
-        }
-        if options.has("log") {
+        let shared = Arc::downgrade(self);
+        builder = self.questions.register(builder, options, move |asked| {
+            if let Some(shared) = shared.upgrade() {
+                shared.push(Content::of(asked));
+            }
+        });
+        if options.has("on_log") {
             let shared = Arc::downgrade(self);
             builder = builder.on_log(move |message| {
                 let Some(shared) = shared.upgrade() else { return };
@@ -392,7 +390,7 @@ impl Connected {
                 shared.push(Content::Log(json::raw(out.finish())));
             });
         }
-        if options.has("changed") {
+        if options.has("on_list_changed") {
             let shared = Arc::downgrade(self);
             builder = builder.on_list_changed(move |list| {
                 if let Some(shared) = shared.upgrade() {
@@ -412,45 +410,6 @@ impl Connected {
     fn push(&self, content: Content) {
         if let Some(home) = &*lock(&self.home) {
             home.push(self.number, content);
-        }
-    }
-
-    /// Passes questions of one kind to Python and waits for the answers.
-    fn asker(self: &Arc<Self>, kind: &'static str) -> Answerer {
-        let shared = Arc::downgrade(self);
-        Arc::new(move |Question { key, params, .. }| -> BoxFuture<Result<Raw, Error>> {
-            let shared = shared.clone();
-            Box::pin(async move {
-                let gone = || Error::new(ErrorKind::Cancelled, "the client was closed");
-                let shared = shared.upgrade().ok_or_else(gone)?;
-                let number = next();
-                let (sender, answer) = oneshot::channel();
-                lock(&shared.questions).insert(number, sender);
-                let asked = Asked { shared, number };
-                asked.shared.push(Content::Question { number, kind, params, key });
-                answer.await.map_err(|_| gone())?
-            })
-        })
-    }
-
-    fn answer(&self, number: u64, answer: Result<Raw, Error>) {
-        if let Some(question) = lock(&self.questions).remove(&number) {
-            // The server may have withdrawn the question in the meantime.
-            let _ = question.send(answer);
-        }
-    }
-}
-
-/// A question that waits for its answer; dropping it withdraws the question.
-struct Asked {
-    shared: Arc<Connected>,
-    number: u64,
-}
-
-impl Drop for Asked {
-    fn drop(&mut self) {
-        if lock(&self.shared.questions).remove(&self.number).is_some() {
-            self.shared.push(Content::Withdrawn(self.number));
         }
     }
 }

@@ -8,8 +8,8 @@ use std::{
 };
 
 use gudgeon::{
-    bindings::reconnecting::Notice,
-    client::{Progress, Reply},
+    bindings::{client_questions::Asked, reconnecting::Notice},
+    client::{Progress, Question, Reply},
     error::Error,
     protocol::Raw,
 };
@@ -44,13 +44,25 @@ pub(crate) enum Content {
     Notice(Notice),
     /// A question that expects an answer with this number.
     Question {
-        number: u64,
-        kind: &'static str,
+        number: u32,
+        kind: String,
         params: Raw,
         key: Option<String>,
     },
     /// The question was withdrawn.
-    Withdrawn(u64),
+    Withdrawn(u32),
+}
+
+impl Content {
+    pub(crate) fn of(asked: Asked<'_>) -> Self {
+        match asked {
+            Asked::Question(number, option, Question { key, params, .. }) => {
+                let (kind, params, key) = (option.to_owned(), params.clone(), key.clone());
+                Self::Question { number, kind, params, key }
+            }
+            Asked::Withdrawn(number) => Self::Withdrawn(number),
+        }
+    }
 }
 
 #[derive(Debug)]

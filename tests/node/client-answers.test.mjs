@@ -1,5 +1,6 @@
 /** How a client answers: the same callbacks in every era. */
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
 import {
@@ -254,3 +255,37 @@ test("the caller gets an error for an invalid answer", async () => {
   const options = { revision: "2026-07-28", onElicit: () => 3 };
   await using(options, (client) => assert.rejects(client.callTool("greet"), (error) => error instanceof McpError && !(error instanceof ProtocolError)));
 });
+
+test("roots are URIs, paths and objects", async () => {
+  const roots = ["file:///a", "/srv/my shelf", new URL("file:///b"), { uri: "/c", name: "C" }];
+  const uris = "file:///a,file:///srv/my%20shelf,file:///b,file:///c";
+  for (const given of [roots, async () => roots]) {
+    await using({ roots: given }, async (client) => {
+      assert.equal((await client.callTool("roots")).text, uris);
+      client.setRoots([new URL("file:///e")]);
+      assert.equal((await client.callTool("roots")).text, "file:///e");
+      assert.throws(() => client.setRoots(["e"]), /^TypeError: setRoots\(\): roots\[0\] must be a file:\/\/ URI/);
+    });
+  }
+});
+
+/** The same cases in both languages. */
+const ANSWERS = JSON.parse(readFileSync(new URL("../client_answers.json", import.meta.url), "utf8"));
+const asker = fake(`
+  if (legacy(message)) return;
+  if (message.method === "tools/call") say({ id: (call = message).id + "q", ...message.params.arguments });
+  else if (message.result || message.error) answer(call, text(JSON.stringify(message.result ?? message.error)));
+`, "let call;");
+
+for (const { case: title, method, form, given, result, error } of ANSWERS) {
+  test(title, async (t) => {
+    t.mock.method(console, "error", () => {});
+    const params = { message: "Well?", requestedSchema: { type: "object", ...form }, messages: [], maxTokens: 5 };
+    const back = () => given;
+    const client = await Client.connect(asker, { revision: "2025-11-25", onElicit: back, onSample: back, roots: back });
+    const answer = JSON.parse((await client.callTool("ask", { method, params })).text);
+    await client.close();
+    if (error === undefined) assert.deepEqual(answer, result);
+    else assert.ok(answer.code === -32603 && answer.message.includes(error), JSON.stringify(answer));
+  });
+}

@@ -25,8 +25,8 @@ test("unknown or invalid options of a client are refused before anything is star
     [{ clientInfo: "me" }, /clientInfo must be an object such as { name: "host", version: "1.0" }, not "me"/],
     [{ retry: "always" }, /retry must be "safe" or "never", or an object { attempts, deadlineMs }, not "always"/],
     [{ retry: { atempts: 3 } }, /^TypeError: Client\.connect\(\): retry: unknown option 'atempts'; did you mean 'attempts'\?$/],
-    [{ retry: { attempts: "3" } }, /Client\.connect\(\): retry: attempts must be a whole number from 1, not "3"$/],
-    [{ retry: { deadlineMs: -1 } }, /Client\.connect\(\): retry: deadlineMs must be a number of milliseconds, not -1$/],
+    [{ retry: { attempts: "3" } }, /Client\.connect\(\): retry: attempts must be an integer from 1, not "3"$/],
+    [{ retry: { deadlineMs: -1 } }, /Client\.connect\(\): retry: deadlineMs must be a number of milliseconds above 0, or Infinity for no limit, not -1$/],
     [null, /Client\.connect\(\): the options must be an object/],
   ];
   for (const [options, wrong] of cases) {

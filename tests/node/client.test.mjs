@@ -237,7 +237,7 @@ test("errors of misuse contain the fix", async () => {
   await assert.rejects(client.callTool("add", {}, { timeoutMs: 0 }), /timeoutMs must be a number of milliseconds above 0, or Infinity for no limit, not 0/);
   await assert.rejects(client.setLogLevel("loud"), /"loud" is not a log level/);
   assert.throws(() => client.subscribe({}), /subscribe\(\): nothing to subscribe to; give/);
-  assert.throws(() => client.subscribe({ uris: [3] }), /uris\[0\] must be a string, not 3/);
+  assert.throws(() => client.subscribe({ uris: [3] }), /^TypeError: subscribe\(\): uris must be a list of strings such as "file:\/\/\/shelf", not \[3\]$/);
   await client.close();
 });
 

@@ -87,7 +87,7 @@ test("options of questions, requests and the context are known", async () => {
     })) {
       await assert.rejects(client.callTool(name), { message });
     }
-    assert.throws(() => client.subscribe({ uri: ["a://b"] }), refused("subscribe(): unknown member 'uri'; did you mean 'uris'?"));
+    assert.throws(() => client.subscribe({ uri: ["a://b"] }), refused("subscribe(): unknown option 'uri'; did you mean 'uris'?"));
     await assert.rejects(client.complete("p", "a", "", { args: {} }), refused(`complete("p"): unknown option 'args'; did you mean 'arguments'?`));
   });
   await closing(ClientGroup.connect({ here: app }), (group) =>

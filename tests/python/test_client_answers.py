@@ -23,7 +23,7 @@ from gudgeon.errors import (
     ToolError,
     UrlElicitationRequired,
 )
-from gudgeon.types import ElicitRequest, SampleRequest, SampleResult, Tool, ToolUse
+from gudgeon.types import ElicitRequest, Root, SampleRequest, SampleResult, Tool, ToolUse
 
 ASKING = ("2025-06-18", "2025-11-25", "2026-07-28")
 WITH_TOOLS = ("2025-11-25", "2026-07-28")
@@ -348,15 +348,15 @@ def test_a_form_without_fields_takes_consent(era: str) -> None:
 
     with SyncClient(server, revision=era, on_elicit=lambda _: answers.pop(0)) as client:
         assert [client.call_tool("agree").text for _ in range(3)] == ["Accepted", "Declined", "Accepted"]
-        with pytest.raises(McpError, match="asks for nothing"):
+        with pytest.raises(McpError, match='on_elicit returned nothing for "Agreed\\?"; return true or false, '):
             client.call_tool("agree")
 
 
 @pytest.mark.parametrize("era", ASKING)
 def test_an_invalid_sampling_answer_is_reported(era: str) -> None:
-    for given in (None, 5):
+    for given, shape in ((None, "nothing"), (5, "a number")):
         with SyncClient(app, revision=era, on_elicit=lambda _: "Eve", on_sample=lambda _, it=given: it) as client:
-            with pytest.raises(McpError, match=f"on_sample must return a str, content, .* not {type(given).__name__}"):
+            with pytest.raises(McpError, match=f"on_sample must return a string, content, .* not {shape}"):
                 client.call_tool("greet")
 
 
@@ -399,18 +399,45 @@ def test_a_blocking_client_says_that_it_can_not_wait() -> None:
 
 
 def test_roots_are_files_and_nothing_else() -> None:
-    refused = "a root must be a file:// URI such as 'file:///srv/shelf', got 'http://a'"
-    for roots in (["http://a"], ["file:///b", "http://a"]):
-        with pytest.raises(ValueError, match=refused):
-            SyncClient(app, roots=roots)
+    refused = 'roots.0. must be a file:// URI such as "file:///srv/shelf", an absolute path, .*, not "http://a"'
+    with pytest.raises(ValueError, match=f"^Client: {refused}"):
+        SyncClient(app, roots=["http://a"])
     with (
         SyncClient(app, revision="2026-07-28", roots=["file:///b"]) as client,
-        pytest.raises(ValueError, match=refused),
+        pytest.raises(ValueError, match=rf"^set_roots\(\): {refused}"),
     ):
         client.set_roots(["http://a"])
     with SyncClient(app, revision="2026-07-28", roots=lambda: ["http://a"]) as client:
-        with pytest.raises(McpError, match="ValueError"):
+        with pytest.raises(McpError, match=refused):
             client.call_tool("roots_of_client")
+
+
+def test_roots_are_uris_paths_and_values() -> None:
+    roots = ["file:///a", "/srv/my shelf", Path("/b"), Root("/c", name="C"), {"uri": "file:///d"}]
+    uris = ["file:///a", "file:///srv/my%20shelf", "file:///b", "file:///c", "file:///d"]
+    for given in (roots, lambda: roots):
+        with SyncClient(app, roots=given) as client:
+            assert client.call_tool("roots_of_client", returns=list[str]).data == uris
+            client.set_roots([Path("/e")])
+            assert client.call_tool("roots_of_client", returns=list[str]).data == ["file:///e"]
+
+
+# The same cases in both languages.
+ANSWERS = json.loads(Path(__file__).parents[1].joinpath("client_answers.json").read_text())
+
+
+@pytest.mark.parametrize("case", ANSWERS, ids=[case["case"] for case in ANSWERS])
+async def test_what_callbacks_return_becomes_the_answer(case: Any) -> None:
+    form = {"type": "object", **case.get("form", {})}
+    params = {"message": "Well?", "requestedSchema": form, "messages": [], "maxTokens": 5}
+    fake = Command(sys.executable, str(Path(__file__).with_name("fake_server.py")), "legacy")
+    given = case["given"]
+    async with Client(fake, on_elicit=lambda _: given, on_sample=lambda _: given, roots=lambda: given) as client:
+        answer = (await client.call_tool("ask", {"method": case["method"], "params": params}, returns=dict)).data
+    if "error" in case:
+        assert answer["code"] == -32603 and case["error"] in answer["message"]
+    else:
+        assert answer == case["result"]
 
 
 ERRORS = json.loads(Path(__file__).parents[1].joinpath("client_errors.json").read_text())

@@ -218,5 +218,5 @@ def test_something_must_be_asked_for():
     client = Client(shelf())
     with pytest.raises(ValueError, match="the subscription is empty"):
         client.subscribe()
-    with pytest.raises(TypeError, match="takes URIs"):
+    with pytest.raises(TypeError, match="uris= must be a list of strings"):
         client.subscribe(3)

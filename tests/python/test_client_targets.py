@@ -76,7 +76,8 @@ def test_an_invalid_target_is_rejected_at_once_with_the_fix(target, error, fix):
         ({"on_log": 3}, TypeError),
         ({"max_rounds": 0}, ValueError),
         ({"roots": "file:///a"}, TypeError),
-        ({"roots": ["/a"]}, ValueError),
+        ({"roots": ["a"]}, ValueError),
+        ({"roots": [3]}, TypeError),
         ({"nonsense": 1}, TypeError),
     ],
 )
@@ -86,8 +87,12 @@ def test_options_are_checked_when_they_are_given(options, error):
 
 
 def test_retry_is_checked():
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="Retry: attempts= must be an integer from 1, not 0"):
         Retry(attempts=0)
+    with pytest.raises(ValueError, match="Retry: deadline= must be a number of seconds above 0, .*, not 0"):
+        Retry(deadline=0)
+    with pytest.raises(TypeError, match="Retry: only_safe= must be True or False, not 'no'"):
+        Retry(only_safe="no")
 
 
 def test_an_async_callback_needs_a_loop():

@@ -196,4 +196,4 @@ def test_no_answer_holds_one(caplog: pytest.LogCaptureFixture) -> None:
 
     with SyncClient(server, on_elicit=lambda it: NAN) as client, pytest.raises(ProtocolError, match="ValueError"):
         client.call_tool("asks")
-    assert "the answer.content.value is nan, which JSON can't represent" in caplog.text
+    assert "the answer is nan, which JSON can't represent" in caplog.text

@@ -1,7 +1,6 @@
 //! The client class of JavaScript: requests come in one by one, their outcomes go out in batches.
 
 mod group;
-mod questions;
 mod queue;
 mod subscriptions;
 
@@ -18,6 +17,8 @@ use std::{
 use gudgeon::{
     bindings::{
         client_operation::{apply_options, operation},
+        client_questions::Questions,
+        client_roots,
         client_settings::ClientSettings,
         client_target::{Place, stream_target},
         options::Problem,
@@ -25,13 +26,13 @@ use gudgeon::{
     },
     client::{self, ClientBuilder, Reply, Target},
     error::{Error, Language},
-    protocol::{Root, SubscriptionFilter, json},
+    protocol::{SubscriptionFilter, json},
 };
 use napi_derive::napi;
 use serde_json::value::RawValue;
 use tokio::{runtime::Runtime, task::AbortHandle};
 
-use self::{questions::Questions, queue::Queue, subscriptions::Held};
+use self::{queue::Queue, subscriptions::Held};
 use crate::{
     error::{io as refused, misuse},
     shared::{Wake, lock},
@@ -216,27 +217,22 @@ impl NativeClient {
         self.client()?.notify(&method, params).map_err(misuse)
     }
 
-    /// Answers a question: its result as JSON, or the reason for none, as `{"kind", "message", "code"?, "data"?}`.
+    /// Answers a question by the value that a callback returned, as JSON. Returns the problem of a value that is no answer.
     #[napi(catch_unwind)]
-    pub fn answer(
-        &self,
-        number: u32,
-        result: Option<String>,
-        refusal: Option<String>,
-    ) -> napi::Result<()> {
-        let answer = match result {
-            Some(result) => Ok(raw(result)?),
-            None => Err(client::refusal(refusal.as_deref().unwrap_or_default().as_bytes())),
-        };
-        self.shared.questions.answer(number, answer);
-        Ok(())
+    pub fn answer(&self, number: u32, given: String) -> Option<String> {
+        self.shared.questions.answer(number, given.as_bytes())
     }
 
-    /// `roots` is a JSON array. Returns an error as JSON if they can't be set.
+    /// Refuses a question; the reason is `{"kind", "message", "code"?, "data"?}` or `{"name"}`.
+    #[napi(catch_unwind)]
+    pub fn refuse(&self, number: u32, reason: String) {
+        self.shared.questions.refuse(number, reason.as_bytes());
+    }
+
+    /// Reads roots, JSON, and sets them. Returns an error as JSON if the server does not allow that.
     #[napi(catch_unwind)]
     pub fn set_roots(&self, roots: String) -> napi::Result<Option<String>> {
-        let roots: Vec<Root> = serde_json::from_str(&roots)
-            .map_err(|it| misuse(Error::misuse(format!("the roots can't be read: {it}"))))?;
+        let roots = client_roots::read(roots.as_bytes()).map_err(refused_value)?;
         Ok(self.client()?.set_roots(roots).err().map(|it| client::describe(&it, &it.message)))
     }
 
@@ -280,10 +276,10 @@ impl NativeClient {
         settings: &str,
         wake: Wake<true>,
     ) -> napi::Result<Self> {
-        let settings = ClientSettings::parse(settings.as_bytes()).map_err(misuse)?;
+        let settings = ClientSettings::parse(settings.as_bytes()).map_err(refused_value)?;
         let builder = builder(&settings).map_err(misuse)?;
         let queue = Arc::new(Queue::new(wake));
-        let questions = Questions::new(Arc::clone(&queue));
+        let questions = Questions::new(Language::TypeScript);
         let place = place.filter(|it| it.restarts).cloned();
         let (reconnects, retry) = (place.is_some(), settings.retry());
         let (events, asked) = (Arc::clone(&queue), Arc::clone(&questions));
@@ -355,24 +351,16 @@ fn hooked(
             events.notice(&notice);
         }
     });
-    if settings.has("log") {
+    if settings.has("onLog") {
         let logs = Arc::clone(queue);
         builder = builder.on_log(move |message| logs.log(&message));
     }
-    if settings.has("changed") {
+    if settings.has("onListChanged") {
         let lists = Arc::clone(queue);
         builder = builder.on_list_changed(move |list| lists.changed(list));
     }
-    if settings.has("elicit") {
-        builder = builder.on_elicit_raw(questions.answerer("elicit"));
-    }
-    if settings.has("sample") {
-        builder = builder.on_sample_raw(questions.answerer("sample"));
-    }
-    if settings.has("roots") {
-        builder = builder.on_roots_raw(questions.answerer("roots"));
-    }
-    builder
+    let asked = Arc::clone(queue);
+    questions.register(builder, settings, move |it| asked.ask(it))
 }
 
 fn connect(

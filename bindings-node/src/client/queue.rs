@@ -7,8 +7,11 @@
 use std::{collections::VecDeque, sync::Mutex};
 
 use gudgeon::{
-    bindings::reconnecting::{Notice, Reconnected},
-    client::{ListKind, LogMessage, Progress, Question, Reply, ServerIdentity, describe},
+    bindings::{
+        client_questions::Asked,
+        reconnecting::{Notice, Reconnected},
+    },
+    client::{ListKind, LogMessage, Progress, Reply, ServerIdentity, describe},
     error::Error,
     protocol::json::{self, ObjectWriter},
 };
@@ -179,13 +182,14 @@ impl Queue {
         }
     }
 
-    /// Queues a question that waits for an answer under this number.
-    pub(super) fn ask(&self, number: u32, what: &str, question: &Question) {
+    /// Queues a question. The answer of a callback whose question was withdrawn is ignored.
+    pub(super) fn ask(&self, asked: Asked<'_>) {
+        let Asked::Question(number, option, question) = asked else { return };
         self.push(|entry| {
             entry.push_str("\"ask\",");
             entry.push_str(&number.to_string());
             entry.push(',');
-            json::push_string(entry, what);
+            json::push_string(entry, option);
             entry.push(',');
             entry.push_str(question.params.get());
             if let Some(key) = &question.key {

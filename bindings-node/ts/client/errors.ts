@@ -80,13 +80,9 @@ function protocolError(message: string, data: unknown, details: Omit<ReportedErr
   return new UrlElicitationRequired(message, { ...details, data, elicitations: asked.map(elicitRequestFromWire) });
 }
 
-/** Returns the error that the server receives for a callback that threw. */
-export function refusalOf(error: unknown, callback: string, logger: Logger): { kind: string; message: string; code?: number | undefined; data?: unknown } {
-  if (error instanceof Declined) return { kind: "declined", message: error.message };
-  if (error instanceof Cancelled) return { kind: "cancelled", message: error.message };
-  if (error instanceof McpError) return { kind: "protocol", message: error.message, code: error.code, data: error.data };
-  // Its text may contain secrets of the client.
+/** Returns the reason that the server receives for a callback that threw. */
+export function refusalOf(error: unknown, callback: string, logger: Logger): object {
+  if (error instanceof McpError) return { kind: error.kind, message: error.message, code: error.code, data: error.data };
   logger.error(`${callback} failed:`, error);
-  const name = error instanceof Error ? error.name : typeof error;
-  return { kind: "protocol", message: `the client could not answer: ${name}`, code: -32603 };
+  return { name: error instanceof Error ? error.name : typeof error };
 }

@@ -1,5 +1,4 @@
-import { refuseUnknown } from "../model/checks.js";
-import { display } from "../model/display.js";
+import { checkOptions } from "../model/checks.js";
 import type { Change, Subscription } from "../model/types/client.js";
 import { errorOf } from "./errors.js";
 import type { Listening, Taken } from "./wire.js";
@@ -26,10 +25,8 @@ export class Subscribing implements Subscription {
 
   /** Begins with `open()` or the first `next()`. */
   constructor(wire: Wire, wanted: Wanted) {
-    refuseUnknown("subscribe()", ["uris", "tools", "resources", "prompts"], wanted, { uri: "uris" }, "member");
+    checkOptions("subscribe", "subscribe()", wanted);
     const { uris = [], tools, prompts, resources } = wanted;
-    const wrong = uris.findIndex((uri) => typeof uri !== "string");
-    if (wrong >= 0) throw new TypeError(`subscribe(): uris[${wrong}] must be a string, not ${display(uris[wrong])}`);
     this.#wire = wire;
     this.#filter = {
       ...(tools === true && { toolsListChanged: true }),

@@ -284,14 +284,13 @@ export class ClientWire {
 
   async #answer(number: number, what: Asked, params: Wire, key: string | undefined): Promise<void> {
     try {
-      this.#native.answer(number, await answer(this.#options, what, params, key));
+      const wrong = this.#native.answer(number, await answer(this.#options, what, params, key));
+      if (wrong != null) this.#logger.error(`${what} failed:`, new TypeError(wrong));
     } catch (error) {
-      this.#native.answer(number, null, stringify(refusalOf(error, CALLBACKS[what], this.#logger)));
+      this.#native.refuse(number, stringify(refusalOf(error, what, this.#logger)) ?? "");
     }
   }
 }
-
-const CALLBACKS: Readonly<Record<Asked, string>> = { elicit: "onElicit", sample: "onSample", roots: "roots()" };
 
 /** Calls a callback; logs what it throws, so that other callbacks still run. */
 export function notifyCallback<T>(logger: Logger, name: string, callback: ((value: T) => unknown) | undefined, value: T): void {

@@ -1,6 +1,6 @@
 import { refuseUnknown } from "./checks.js";
 import { toolFromWire, toolToWire } from "./components.js";
-import { contentListFromWire, contentToWire, isMessage, messageFromWire, text, textOf, user } from "./content.js";
+import { contentListFromWire, contentToWire, isMessage, messageFromWire, textOf, user } from "./content.js";
 import type { SampleRequest } from "./types/client.js";
 import type { Tool } from "./types/components.js";
 import type { Message } from "./types/content.js";
@@ -66,11 +66,8 @@ export function sampleRequestFromWire(raw: Wire): SampleRequest {
   };
 }
 
-/** Writes the result of `onSample`; a string becomes text content of an unnamed model. */
-export function sampleResultToWire(result: string | SampleResult): Wire {
-  if (typeof result === "string") {
-    return { role: "assistant", content: contentToWire(text(result)), model: "unknown", stopReason: "endTurn" };
-  }
+/** Writes the result of `onSample`. */
+export function sampleResultToWire(result: SampleResult): Wire {
   const pieces = result.content.map(contentToWire);
   return defined({
     role: result.role,

@@ -142,9 +142,10 @@ class Client:
     A client. It performs no IO before `connect`.
     """
     def __new__(cls, /, options: bytes) -> Client: ...
-    def answer(self, /, number: SupportsIndex, result: bytes) -> None:
+    def answer(self, /, number: SupportsIndex, given: bytes) -> str | None:
         """
-        Answers a question of the server; the result is as on the wire.
+        Answers a question of the server by the value that a callback returned, as JSON. Returns the problem of a value
+        that is no answer.
         """
     def await_change(self, /, mailbox: Mailbox, subscription: SupportsIndex) -> int:
         """
@@ -190,7 +191,7 @@ class Client:
         """
     def set_roots(self, /, roots: bytes) -> bytes | None:
         """
-        Returns an error as JSON if they can't be set.
+        Reads roots, JSON, and sets them. Returns an error as JSON if the server does not allow that.
         """
     def subscribe(self, /, mailbox: Mailbox, filter: bytes) -> int:
         """

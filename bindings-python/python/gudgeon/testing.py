@@ -1,11 +1,10 @@
 """For tests that users write: a client in memory, pinned to one revision, that answers questions and keeps a record."""
 
-from ._client.options import REVISIONS
 from ._testing.faults import Faults, Recorder
 
 __all__ = ["ERAS", "Faults", "Recorder", "connect", "connect_sync"]
 
-ERAS = REVISIONS
+ERAS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28")
 
 
 def connect(

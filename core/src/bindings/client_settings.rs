@@ -3,8 +3,12 @@
 use std::time::Duration;
 
 use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 
-use super::{client_operation::parse, reconnecting::Retry};
+use super::{
+    client_operation::parse, client_roots, client_target::refused, options::Problem,
+    reconnecting::Retry,
+};
 use crate::{
     client::{Client, ClientBuilder, Target},
     error::Error,
@@ -14,16 +18,27 @@ use crate::{
 /// A time limit in milliseconds: absent, no limit (null), or a number.
 pub(super) type Limit = Option<Option<f64>>;
 
+/// The revisions that a client speaks; "auto" for all of them.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+enum Revisions {
+    One(String),
+    Several(Vec<String>),
+}
+
 /// The settings of a client.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ClientSettings {
-    revisions: Option<Vec<String>>,
+    revision: Option<Revisions>,
     #[serde(default, deserialize_with = "limit")]
     timeout_ms: Limit,
     #[serde(default, deserialize_with = "limit")]
     max_timeout_ms: Limit,
     client_info: Option<Implementation>,
+    #[serde(rename = "roots")]
+    given_roots: Option<Value>,
+    #[serde(skip)]
     roots: Option<Vec<Root>>,
     max_message: Option<usize>,
     max_rounds: Option<usize>,
@@ -31,23 +46,27 @@ pub struct ClientSettings {
     validate: bool,
     #[serde(default)]
     retry: Retry,
-    /// The registered callbacks.
+    /// The registered callbacks: the names of their options.
     #[serde(default)]
     callbacks: Vec<String>,
 }
 
 impl ClientSettings {
     /// Reads the settings.
-    pub fn parse(json: &[u8]) -> Result<Self, Error> {
-        parse("the client's options", json)
+    pub fn parse(json: &[u8]) -> Result<Self, Problem> {
+        let mut read: Self = parse("the client's options", json).map_err(refused)?;
+        read.roots = read.given_roots.take().as_ref().map(client_roots::read_all).transpose()?;
+        Ok(read)
     }
 
     /// Returns a builder with these settings, without callbacks.
     pub fn builder(&self, target: Target) -> Result<ClientBuilder, Error> {
         let mut builder = Client::builder(target).validate(self.validate);
-        if let Some(names) = &self.revisions {
-            builder = builder.speaks(names)?;
-        }
+        builder = match &self.revision {
+            Some(Revisions::One(name)) if name != "auto" => builder.speaks(&[name])?,
+            Some(Revisions::Several(names)) => builder.speaks(names)?,
+            _ => builder,
+        };
         if let Some(timeout) = self.timeout_ms {
             builder = builder.timeout(time_limit(timeout));
         }
@@ -105,9 +124,9 @@ mod tests {
     fn unknown_revisions_and_members_are_refused() {
         assert!(ClientSettings::parse(br#"{"fly":1}"#).is_err());
         let settings =
-            ClientSettings::parse(br#"{"revisions":["2020-01-01"],"callbacks":["log"]}"#);
+            ClientSettings::parse(br#"{"revision":["2020-01-01"],"callbacks":["on_log"]}"#);
         let settings = settings.unwrap();
-        assert!(settings.has("log") && !settings.has("elicit"));
+        assert!(settings.has("on_log") && !settings.has("on_elicit"));
         let target = Target::url("http://a/mcp").unwrap();
         assert!(settings.builder(target).is_err());
     }

@@ -235,12 +235,12 @@ fn word(word: &str) -> Result<&str, Problem> {
 }
 
 /// A value of a wrong type.
-fn wrong(problem: impl std::fmt::Display) -> Problem {
+pub(super) fn wrong(problem: impl std::fmt::Display) -> Problem {
     Problem { message: problem.to_string(), is_range: false, shows_value: false }
 }
 
 /// A value of the right type that is not allowed.
-fn refused(problem: impl std::fmt::Display) -> Problem {
+pub(super) fn refused(problem: impl std::fmt::Display) -> Problem {
     Problem { is_range: true, ..wrong(problem) }
 }
 

@@ -1,8 +1,11 @@
 //! Logic that the Python and TypeScript packages share and that Rust programs have no use for. Not a public interface:
 //! it changes with the packages.
 
+pub(crate) mod client_answers;
 pub mod client_group;
 pub mod client_operation;
+pub mod client_questions;
+pub mod client_roots;
 pub mod client_settings;
 pub mod client_target;
 pub mod faulty_link;

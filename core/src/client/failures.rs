@@ -1,11 +1,6 @@
-//! Conversion between errors and JSON: errors for the bindings, and failures of the bindings' callbacks.
+//! Errors as JSON, for the bindings.
 
-use serde::Deserialize;
-
-use crate::{
-    error::{Error, ErrorKind},
-    protocol::{Raw, json::ObjectWriter},
-};
+use crate::{error::Error, protocol::json::ObjectWriter};
 
 /// Describes an error, with this message, as JSON: `{"kind", "message"}` and those of `hint`, `target`, `phase`,
 /// `code`, `data`, `status`, `wwwAuthenticate`, `errno`, `exitStatus` and `stderr` that are known.
@@ -50,25 +45,6 @@ fn errno(error: &Error) -> Option<i32> {
         cause = error.source();
     }
     None
-}
-
-/// Reads the failure of a callback from `{"kind", "message", "code"?, "data"?}`. Kinds other than `declined` and
-/// `cancelled` become JSON-RPC errors.
-pub fn refusal(json: &[u8]) -> Error {
-    #[derive(Deserialize)]
-    struct Refusal {
-        kind: String,
-        message: String,
-        code: Option<i64>,
-        data: Option<Raw>,
-    }
-    let Ok(said) = serde_json::from_slice::<Refusal>(json) else {
-        return Error::new(ErrorKind::Protocol, "the question could not be answered");
-    };
-    let kinds = [ErrorKind::Declined, ErrorKind::Cancelled];
-    let kind = kinds.into_iter().find(|it| it.as_str() == said.kind);
-    let kind = kind.unwrap_or(ErrorKind::Protocol);
-    Error { code: said.code, data: said.data, ..Error::new(kind, said.message) }
 }
 
 #[cfg(test)]

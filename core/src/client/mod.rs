@@ -44,7 +44,7 @@ use self::{connection::Connection, questions::Questions};
 #[doc(hidden)]
 pub use self::{
     connection::{BoxFuture, Question},
-    failures::{describe, refusal},
+    failures::describe,
     operation::{Operation, Reply},
     questions::Answerer,
 };

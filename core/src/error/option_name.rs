@@ -15,8 +15,9 @@ pub enum Language {
 }
 
 /// Options that are durations: TypeScript's names for them end in `Ms`.
-const DURATIONS: [&str; 12] = [
+const DURATIONS: [&str; 13] = [
     "cache",
+    "deadline",
     "header_timeout",
     "idle_timeout",
     "keep_alive",

@@ -44,8 +44,8 @@ export interface ClientOptions {
   /** Sent with every HTTP request and with the WebSocket handshake, to the URL's own origin only; never logged. */
   headers?: Readonly<Record<string, string>> | undefined;
   clientInfo?: Implementation | undefined;
-  /** `file:` URIs or paths. Before 2026-07-28 `setRoots` works only if this option is given. */
-  roots?: readonly (string | Root)[] | (() => Maybe<readonly (string | Root)[]>) | undefined;
+  /** `file:` URIs or absolute paths. Before 2026-07-28 `setRoots` works only if this option is given. */
+  roots?: readonly (string | URL | Root)[] | (() => Maybe<readonly (string | URL | Root)[]>) | undefined;
   /**
    * Answers the server's questions to the user: an object with the form's values, `declined` or `cancelled`. For a form with
    * one property the bare value is enough, and for one without properties true or false. Missing properties get their

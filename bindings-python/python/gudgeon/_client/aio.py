@@ -30,8 +30,8 @@ class Client(Peer):
         retry: "safe" (default) repeats reads, lists and repeatable tools after a `Command` with `restart=True` ended;
             "never", or a `Retry`.
         client_info: An `Implementation` that describes this program to the server.
-        roots: URIs or `Root` values that the server may ask for, or a function that returns them. Before 2026-07-28,
-            `set_roots` works only if some are given here, if only an empty list.
+        roots: file:// URIs, absolute paths or `Root` values that the server may ask for, or a function of them.
+            Before 2026-07-28, `set_roots` works only if some are given here, if only an empty list.
         on_elicit, on_sample: Answer the server's questions, in every era; without them the capability is not declared.
             A form's answer is a mapping, an object of the type, `Declined()`, `Cancelled()`, or the bare value where
             the form has one property, and True or False where it has none; what it leaves open gets its default. With

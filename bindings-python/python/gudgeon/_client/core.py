@@ -15,7 +15,7 @@ from .._native import Place
 from ..errors import ConnectionLost, McpError
 from ..types import Completion, InputRequired, ListChanged, LogMessage, Page, Progress
 from .errors import error_of
-from .options import Options, how, roots_of
+from .options import Options, how
 from .read import read_page, read_prompt, read_resource, read_tool, reader, typed
 from .targets import InMemory, Wire, place_of
 
@@ -186,9 +186,8 @@ class Core:
         yield from self._do("setLogLevel", {"level": level})
 
     def set_roots(self, roots: Sequence[Any]) -> None:
-        wire = roots_of(roots)
         self._check_open()
-        refused = self.native.set_roots(encode(wire))
+        refused = self.native.set_roots(encode(roots, "the roots"))
         if refused is not None:
             raise error_of(decode(refused))
 
@@ -221,7 +220,7 @@ class Core:
     def _do(self, what: str, params: Mapping[str, Any], options: dict[str, Any] | None = None) -> Steps:
         self._check_open()
         special = how(options or {})
-        on_progress = (options or {}).get("on_progress") or self.options.callbacks.get("progress")
+        on_progress = (options or {}).get("on_progress") or self.options.callbacks.get("on_progress")
         text = encode(params, "the request")
         return (
             yield Ask(
@@ -237,16 +236,16 @@ class Core:
         if what == "lost":
             self.lost = event[2]
         elif what == "changed":
-            return Notify(callbacks["changed"], ListChanged(kind=event[2]))
-        elif what == "log" and "log" in callbacks:
-            return Notify(callbacks["log"], LogMessage.from_dict(decode(event[2])))
-        elif what == "url_done" and "url_done" in callbacks:
-            return Notify(callbacks["url_done"], event[2])
+            return Notify(callbacks["on_list_changed"], ListChanged(kind=event[2]))
+        elif what == "log":
+            return Notify(callbacks["on_log"], LogMessage.from_dict(decode(event[2])))
+        elif what == "url_done" and "on_url_done" in callbacks:
+            return Notify(callbacks["on_url_done"], event[2])
         elif what == "reconnected" and self.identity is not None:
             if event[2] is not None:
                 self.identity = decode(event[2])
-            if "reconnect" in callbacks:
-                return Notify(callbacks["reconnect"], self.declared("info"))
+            if "on_reconnect" in callbacks:
+                return Notify(callbacks["on_reconnect"], self.declared("info"))
         return None
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from .. import errors
 from ..types import ElicitRequest, ToolResult
+from .exit import log_failure
 
 _CLASSES: dict[str, type[errors.McpError]] = {
     "auth": errors.AuthError,
@@ -96,13 +97,12 @@ def _url_required(message: str, data: dict[str, Any], where: dict[str, Any]) -> 
     return errors.UrlElicitationRequired(elicitations, message, data=data, **where)
 
 
-def refusal_of(error: BaseException) -> dict[str, Any]:
-    """Returns the error that the server gets for a callback that raised."""
-    if isinstance(error, errors.Declined):
-        return {"kind": "declined", "message": error.message or "the user declined"}
-    if isinstance(error, errors.Cancelled):
-        return {"kind": "cancelled", "message": error.message or "the user cancelled"}
+def refusal_of(error: BaseException, callback: Callable[..., Any]) -> dict[str, Any]:
+    """Returns the error that the server gets for a callback that raised, and logs it unless the user refused."""
+    refusals = {"declined": errors.Declined, "cancelled": errors.Cancelled}
+    kind = next((name for name, cls in refusals.items() if isinstance(error, cls)), "")
+    if not kind:
+        log_failure(callback, error)
     if isinstance(error, errors.McpError):
-        return {"kind": "protocol", "message": error.message, "code": error.code, "data": error.data}
-    # The text may hold secrets that the server must not see.
-    return {"kind": "protocol", "message": f"the client could not answer: {type(error).__name__}", "code": -32603}
+        return {"kind": kind, "message": error.message, "code": error.code, "data": error.data}
+    return {"name": type(error).__name__}

@@ -152,15 +152,14 @@ class LoopQueue:
                 while True:
                     value = steps.send(await value if hasattr(value, "__await__") else value)
             except StopIteration as end:
-                core.native.answer(number, end.value)
+                wrong = core.native.answer(number, end.value)
+                if wrong is not None:
+                    log_failure(callback, TypeError(wrong))
         except asyncio.CancelledError:
-            core.native.refuse(number, encode({"kind": "cancelled", "message": "the question was cancelled"}))
+            core.native.refuse(number, encode({"kind": "cancelled"}))
             raise
         except Exception as error:
-            refusal = refusal_of(error)
-            if refusal["kind"] == "protocol":
-                log_failure(callback, error)
-            core.native.refuse(number, encode(refusal))
+            core.native.refuse(number, encode(refusal_of(error, callback)))
 
     def _spawn(self, coroutine: Any) -> asyncio.Task[Any]:
         task = self.loop.create_task(coroutine)

@@ -53,12 +53,12 @@ class Peer:
         """Replaces the roots. Servers before 2026-07-28 are notified; later ones ask for them in each call.
 
         Args:
-            roots: URIs, or `Root` values.
+            roots: file:// URIs, absolute paths, or `Root` values.
 
         Raises:
             NotSupported: The server speaks a revision before 2026-07-28 and the client was made without `roots=`; an
                 empty list is enough.
-            ValueError: A root is not a file:// URI.
+            ValueError: A root is neither a file:// URI nor an absolute path.
 
         Spec: Client Features › Roots.
         """

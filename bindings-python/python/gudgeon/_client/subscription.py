@@ -9,6 +9,7 @@ from typing import Any
 from msgspec.json import decode
 
 from .._model.json import encode
+from .._native import check_options
 from ..types import Change
 from .core import Ask, Core, Steps
 from .errors import error_of
@@ -20,9 +21,7 @@ class Subscribing:
     """The common part of both kinds of subscription; the native half queues the changes."""
 
     def __init__(self, core: Core, uris: Sequence[str], lists: dict[str, bool]) -> None:
-        for uri in uris:
-            if not isinstance(uri, str):
-                raise TypeError(f"subscribe takes URIs, not {uri!r}")
+        check_options("subscribe", "subscribe()", {"uris": uris, **lists})
         if not uris and not any(lists.values()):
             raise ValueError(
                 "the subscription is empty; name URIs of resources, tools=True, prompts=True or resources=True"

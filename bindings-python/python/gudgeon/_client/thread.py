@@ -21,10 +21,10 @@ class ThreadQueue:
     def __init__(self, core: Core) -> None:
         from .._native import Mailbox
 
-        for event, callback in core.options.callbacks.items():
+        for name, callback in core.options.callbacks.items():
             if getattr(getattr(callback, "__code__", None), "co_flags", 0) & _COROUTINE:
                 raise TypeError(
-                    f"a SyncClient has no event loop: its callback for {event!r} must be a def, not an async def"
+                    f"a SyncClient has no event loop: its callback {name!r} must be a def, not an async def"
                 )
         self.core = core
         self.mailbox = Mailbox()
@@ -97,16 +97,15 @@ class ThreadQueue:
                         raise _awaitable(kind, value)
                     value = steps.send(value)
             except StopIteration as end:
-                self.core.native.answer(number, end.value)
+                wrong = self.core.native.answer(number, end.value)
+                if wrong is not None:
+                    log_failure(callback, TypeError(wrong))
         except Exception as error:
-            refusal = refusal_of(error)
-            if refusal["kind"] == "protocol":
-                log_failure(callback, error)
-            self.core.native.refuse(number, encode(refusal))
+            self.core.native.refuse(number, encode(refusal_of(error, callback)))
 
 
 def _awaitable(kind: str, value: Any) -> ProtocolError:
     """Returns the error for a callback that returned an awaitable."""
     if hasattr(value, "close"):
         value.close()
-    return ProtocolError(-32603, f"a SyncClient has no event loop: the callback for {kind!r} returned an awaitable")
+    return ProtocolError(-32603, f"a SyncClient has no event loop: the callback {kind!r} returned an awaitable")

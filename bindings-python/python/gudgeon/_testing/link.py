@@ -7,11 +7,10 @@ from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
-from .._client.options import REVISIONS
 from .._client.questions import Keyed
 from .._client.targets import InMemory, is_server
 from .._model.unknown import unknown_name
-from .._native import TestServing
+from .._native import TestServing, check_options
 from .._serving.principals import native_principal
 from ..errors import Cancelled, Declined, ProtocolError
 from ..types import Principal, RootsRequest, SampleRequest
@@ -42,8 +41,7 @@ class TestLink:
             raise TypeError(f"connect() takes a Server, not {server!r}: Client connects to anything else")
         for name in unknown:
             raise unknown_name("connect()", "option", name, _OPTIONS, {"era": "revision"})
-        if revision is not None and revision not in REVISIONS:
-            raise ValueError(f"connect(): revision= is one of {', '.join(REVISIONS)}, not {revision!r}")
+        check_options("client", "connect()", {"revision": revision})
         if answers is not None and not isinstance(answers, Mapping):
             raise TypeError(f"connect(): answers= is a mapping of questions to answers, not {answers!r}")
         if on_log is not None and not callable(on_log):

@@ -15,6 +15,8 @@ pub(super) fn of(taker: Taker) -> &'static [Hints] {
         Taker::Resource | Taker::Prompt => &[COMPONENT],
         Taker::Client => &[CLIENT],
         Taker::Call | Taker::CallRound | Taker::ReadResource => &[CALL],
+        Taker::Subscribe => &[SUBSCRIBE],
+        Taker::Retry => &[],
         Taker::Http => &[HTTP_OPTIONS],
     }
 }
@@ -86,6 +88,8 @@ const CLIENT: Hints = &[
     ("read_timeout_seconds", "timeout"),
     ("store", "a client keeps nothing; leave it out"),
 ];
+
+const SUBSCRIBE: Hints = &[("uri", "uris")];
 
 const CALL: Hints = &[
     ("progress_handler", "on_progress"),

@@ -15,6 +15,8 @@ pub(super) fn of(taker: Taker) -> &'static [Hints] {
         Taker::Prompt => &[COMPONENT, PROMPT],
         Taker::Client => &[CLIENT],
         Taker::Call | Taker::CallRound | Taker::ReadResource => &[CALL],
+        Taker::Subscribe => &[SUBSCRIBE],
+        Taker::Retry => &[],
         Taker::Http => &[HTTP],
     }
 }
@@ -65,6 +67,8 @@ const CLIENT: Hints = &[
     ("elicitation", "onElicit"),
     ("versionNegotiation", "revision"),
 ];
+
+const SUBSCRIBE: Hints = &[("uri", "uris")];
 
 const CALL: Hints = &[
     ("_meta", "meta"),

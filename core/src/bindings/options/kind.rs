@@ -1,7 +1,10 @@
 //! The kinds of options: the values that each can have, and how errors describe them.
 
 use super::{Given, Value};
-use crate::error::Language;
+use crate::{
+    error::Language,
+    protocol::{Dialect, Revision},
+};
 
 /// The values that an option can have.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -26,6 +29,10 @@ pub enum Kind {
     /// A number of bytes from this one on.
     Bytes(u8),
     Duration(Least),
+    /// "auto", one or more revisions, or a dialect.
+    Revisions,
+    /// The limits for repeating requests.
+    Retry,
     /// A list of origins, or a boolean.
     Origins,
     /// The paths of a certificate chain and of its key.
@@ -58,6 +65,10 @@ impl Kind {
                 value.as_integer().is_some_and(|it| it >= f64::from(least))
             }
             Self::Duration(least) => value.as_number().is_some_and(|it| least.allows(it)),
+            Self::Revisions => are_revisions(given, &value),
+            Self::Retry => {
+                value == Value::Object || matches!(value.as_text(), Some("safe" | "never"))
+            }
             Self::Origins => matches!(value, Value::Boolean(_)) || are_texts(given, &value),
             Self::KeyPair => is_key_pair(language, given, &value),
         }
@@ -94,6 +105,15 @@ impl Kind {
                 };
                 format!("must be a number of {unit}{bound}")
             }
+            Self::Revisions => format!(
+                "must be \"auto\", one or more of {}, or one of {} by itself",
+                Revision::ALL.map(Revision::as_str).join(", "),
+                Dialect::ALL.map(Dialect::as_str).join(" and ")
+            ),
+            Self::Retry if is_python => "must be \"safe\", \"never\" or a Retry".into(),
+            Self::Retry => {
+                "must be \"safe\" or \"never\", or an object { attempts, deadlineMs }".into()
+            }
             Self::Origins => {
                 format!("must be a list of strings such as \"https://example.org\", or {yes_or_no}")
             }
@@ -108,7 +128,13 @@ impl Kind {
     pub(super) fn is_range(self) -> bool {
         matches!(
             self,
-            Self::Choice(_) | Self::Url(..) | Self::Count(_) | Self::Bytes(_) | Self::Duration(_)
+            Self::Choice(_)
+                | Self::Url(..)
+                | Self::Count(_)
+                | Self::Bytes(_)
+                | Self::Duration(_)
+                | Self::Revisions
+                | Self::Retry
         )
     }
 }
@@ -125,6 +151,19 @@ impl Least {
 
 fn are_texts(given: &impl Given, value: &Value) -> bool {
     *value == Value::List && given.items().iter().all(|it| it.value().as_text().is_some())
+}
+
+fn are_revisions(given: &impl Given, value: &Value) -> bool {
+    let is_revision = |it: &str| it.parse::<Revision>().is_ok();
+    match value {
+        Value::Text(name) => name == "auto" || is_revision(name) || name.parse::<Dialect>().is_ok(),
+        Value::List => {
+            let names = given.items();
+            !names.is_empty()
+                && names.iter().all(|it| it.value().as_text().is_some_and(is_revision))
+        }
+        _ => false,
+    }
 }
 
 fn is_url(text: &str, is_http: bool) -> bool {

@@ -30,6 +30,10 @@ pub enum Taker {
     /// One round of a call.
     CallRound,
     ReadResource,
+    /// Changes to subscribe to.
+    Subscribe,
+    /// The limits for repeating requests.
+    Retry,
     /// An endpoint, or an address to listen at.
     Http,
 }
@@ -92,6 +96,8 @@ impl FromStr for Taker {
             "call" => Self::Call,
             "callRound" => Self::CallRound,
             "readResource" => Self::ReadResource,
+            "subscribe" => Self::Subscribe,
+            "retry" => Self::Retry,
             "http" => Self::Http,
             _ => return Err(Error::misuse(format!("nothing named {name:?} takes options"))),
         })

@@ -84,6 +84,8 @@ const PROMPT: &[Taker] = &[Taker::Prompt];
 const COMPONENT: &[Taker] = &[Taker::Tool, Taker::Resource, Taker::Prompt];
 const CLIENT: &[Taker] = &[Taker::Client];
 const CALL: &[Taker] = &[Taker::Call, Taker::CallRound, Taker::ReadResource];
+const SUBSCRIBE: &[Taker] = &[Taker::Subscribe];
+const RETRY: &[Taker] = &[Taker::Retry];
 const HTTP: &[Taker] = &[Taker::Http];
 
 const DURATION: Kind = Kind::Duration(Least::Zero);
@@ -143,9 +145,9 @@ const ROWS: &[Row] = &[
         .typescript(),
     row("enabled", Kind::Boolean, COMPONENT),
     row("expose_errors", Kind::Checked, &[Taker::Server, Taker::Tool]),
-    row("revision", Kind::Checked, CLIENT),
+    row("revision", Kind::Revisions, CLIENT),
     row("validate", Kind::Boolean, CLIENT),
-    row("retry", Kind::Checked, CLIENT),
+    row("retry", Kind::Retry, CLIENT),
     row("timeout", TIME_LIMIT, CLIENT),
     row("max_timeout", TIME_LIMIT, CLIENT),
     row("headers", Kind::Checked, CLIENT),
@@ -174,6 +176,13 @@ const ROWS: &[Row] = &[
     row("answers", Kind::Checked, &[Taker::CallRound]).typescript(),
     row("state", Kind::Checked, &[Taker::CallRound]).typescript(),
     row("variables", Kind::Checked, &[Taker::ReadResource]).typescript(),
+    row("uris", Kind::Texts("\"file:///shelf\""), SUBSCRIBE),
+    row("tools", Kind::Boolean, SUBSCRIBE),
+    row("prompts", Kind::Boolean, SUBSCRIBE),
+    row("resources", Kind::Boolean, SUBSCRIBE),
+    row("attempts", Kind::Count(1), RETRY),
+    row("deadline", TIME_LIMIT, RETRY),
+    row("only_safe", Kind::Boolean, RETRY).python(),
     row("public_url", Kind::Url("https://example.org/mcp", true), HTTP),
     row("allowed_origins", Kind::Texts("\"https://example.org\""), HTTP),
     row("allowed_hosts", Kind::Texts("\"example.org\" or \"example.org:8443\""), HTTP),

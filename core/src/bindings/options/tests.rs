@@ -67,6 +67,12 @@ server park_ttl 0 | must be a number of seconds above 0 | must be a number of mi
 server website_url "x" | must be a URL such as "https://example.org"
 client timeout 0 | must be a number of seconds above 0, or None for no limit | must be a number of milliseconds above 0, or Infinity for no limit
 client on_log 1 | must be a function
+client revision "2024-01-01" | must be "auto", one or more of 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25, 2026-07-28, or one of 0.7 and bare by itself
+client revision [] | must be "auto", one or more of 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25, 2026-07-28, or one of 0.7 and bare by itself
+client revision ["bare"] | must be "auto", one or more of 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25, 2026-07-28, or one of 0.7 and bare by itself
+client retry "always" | must be "safe", "never" or a Retry | must be "safe" or "never", or an object { attempts, deadlineMs }
+retry attempts 0 | must be an integer from 1
+subscribe uris [3] | must be a list of strings such as "file:///shelf"
 http max_body "4MiB" | must be a number of bytes, an integer from 1
 http public_url "ftp://a" | must be a URL such as "https://example.org/mcp"
 http cors "a" | must be a list of strings such as "https://example.org", or True or False | must be a list of strings such as "https://example.org", or true or false
@@ -151,7 +157,8 @@ fn only_values_out_of_range_are_range_errors() {
 
 #[test]
 fn durations_end_in_ms_in_typescript_and_in_declarations() {
-    let takers = ["server", "tool", "resource", "prompt", "client", "call", "http"];
+    let takers =
+        ["server", "tool", "resource", "prompt", "client", "call", "subscribe", "retry", "http"];
     for taker in takers.map(|it| it.parse().unwrap()) {
         for row in Row::all(TypeScript, taker) {
             let is_duration = matches!(row.kind, Kind::Duration(_));
@@ -164,7 +171,8 @@ fn durations_end_in_ms_in_typescript_and_in_declarations() {
 
 #[test]
 fn every_hint_is_for_a_name_that_does_not_exist() {
-    let takers = ["server", "tool", "resource", "prompt", "client", "call", "http"];
+    let takers =
+        ["server", "tool", "resource", "prompt", "client", "call", "subscribe", "retry", "http"];
     for (language, taker) in takers.iter().flat_map(|it| [(Python, it), (TypeScript, it)]) {
         let taker: Taker = taker.parse().unwrap();
         let hints =

@@ -1,0 +1,204 @@
+//! Answers to questions of a server: values that callbacks returned, as results of the protocol.
+
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::{client_roots, client_target::wrong};
+use crate::{
+    client::Question,
+    error::{Error, ErrorKind, Language},
+    protocol::{Method, Raw, code, json::to_raw},
+};
+
+/// Returns the result for a question. `given` is the value that the callback returned, as JSON, or null for none.
+///
+/// Errors are for the server and for the log, and so do not show the value.
+pub(super) fn result(language: Language, question: &Question, given: &[u8]) -> Result<Raw, Error> {
+    let result = serde_json::from_slice(given).map_err(wrong).map_err(|it| it.message);
+    let result = result.and_then(|given| match question.method {
+        Method::ListRoots => {
+            let roots = client_roots::read_all(&given).map_err(|it| it.message)?;
+            Ok(json!({ "roots": roots }))
+        }
+        Method::CreateMessage => sampled(language, given),
+        _ => {
+            let asked = serde_json::from_str(question.params.get()).unwrap_or_default();
+            elicited(language, &asked, given)
+        }
+    });
+    result.map(|it| to_raw(&it)).map_err(failed)
+}
+
+/// Reads the reason that a callback gave no answer: `{"kind", "message", "code"?, "data"?}` of an error of this library, or
+/// `{"name"}` of another one, whose message may hold secrets. Kinds other than `declined` and `cancelled` become
+/// JSON-RPC errors.
+pub(super) fn refusal(json: &[u8]) -> Error {
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Refusal {
+        name: Option<String>,
+        kind: String,
+        message: String,
+        code: Option<i64>,
+        data: Option<Raw>,
+    }
+    let said: Refusal = serde_json::from_slice(json).unwrap_or_default();
+    if let Some(name) = said.name {
+        return failed(format!("the client could not answer: {name}"));
+    }
+    let (kind, default) = match said.kind.as_str() {
+        "declined" => (ErrorKind::Declined, "the user declined"),
+        "cancelled" => (ErrorKind::Cancelled, "the user cancelled"),
+        _ => (ErrorKind::Protocol, "the question could not be answered"),
+    };
+    let message = if said.message.is_empty() { default.to_owned() } else { said.message };
+    Error { code: said.code, data: said.data, ..Error::new(kind, message) }
+}
+
+fn failed(message: String) -> Error {
+    Error { code: Some(code::INTERNAL_ERROR), ..Error::new(ErrorKind::Protocol, message) }
+}
+
+/// Returns the result of an elicitation. A form with one property may be answered by the bare value, and one without
+/// properties by a boolean.
+fn elicited(language: Language, asked: &Value, given: Value) -> Result<Value, String> {
+    let (accept, decline) = ("accept", json!({ "action": "decline" }));
+    if asked["mode"] == "url" {
+        return Ok(if given == false { decline } else { json!({ "action": accept }) });
+    }
+    let (schema, none) = (&asked["requestedSchema"], Map::new());
+    let fields = schema["properties"].as_object().unwrap_or(&none);
+    let only = fields.iter().next().filter(|_| fields.len() == 1);
+    let mut content = match (given, only) {
+        // Forms have no null: such a property is left open.
+        (Value::Object(it), _) => it.into_iter().filter(|(_, value)| !value.is_null()).collect(),
+        (Value::Bool(true), None) if fields.is_empty() => Map::new(),
+        (Value::Bool(false), None) if fields.is_empty() => return Ok(decline),
+        // A callback that returns nothing may have forgotten to answer: a default must not answer for it.
+        (Value::Null, Some((name, field)))
+            if field.get("default").is_none() && !is_required(schema, name) =>
+        {
+            Map::new()
+        }
+        (given, Some((name, _))) if !given.is_null() => Map::from_iter([(name.clone(), given)]),
+        (given, _) => return Err(no_form_answer(language, asked, fields, &given)),
+    };
+    for (name, value) in &mut content {
+        choose(value, &fields.get(name).cloned().unwrap_or_default());
+    }
+    Ok(json!({ "action": accept, "content": content }))
+}
+
+fn is_required(schema: &Value, name: &str) -> bool {
+    schema["required"].as_array().is_some_and(|it| it.iter().any(|it| it == name))
+}
+
+fn no_form_answer(
+    language: Language,
+    asked: &Value,
+    fields: &Map<String, Value>,
+    given: &Value,
+) -> String {
+    let names: Vec<_> = fields.keys().map(String::as_str).collect();
+    let (callback, given, message) =
+        (language.option("on_elicit"), shape(given), &asked["message"]);
+    let (object, refusals) = match language {
+        Language::TypeScript => ("an object", "declined, or cancelled"),
+        _ => ("a mapping", "Declined(), or Cancelled()"),
+    };
+    let wanted = match names.is_empty() {
+        true => "true or false".to_owned(),
+        false => format!("{object} with {}", names.join(", ")),
+    };
+    format!("{callback} returned {given} for {message}; return {wanted}, {refusals}")
+}
+
+/// Replaces the numbers of an enumeration by their strings: forms choose among strings.
+fn choose(value: &mut Value, field: &Value) {
+    if let Value::Array(list) = value {
+        for it in list {
+            choose(it, &field["items"]);
+        }
+        return;
+    }
+    let Value::Number(number) = value else { return };
+    let titled = field["oneOf"].as_array().or(field["anyOf"].as_array());
+    let titled = titled.into_iter().flatten().map(|it| &it["const"]);
+    let choices: Vec<_> = field["enum"].as_array().into_iter().flatten().chain(titled).collect();
+    let text = Value::String(number.to_string());
+    if choices.contains(&&text) && !choices.contains(&&*value) {
+        *value = text;
+    }
+}
+
+/// Returns the result of sampling: a string or content is that of an unnamed model.
+fn sampled(language: Language, given: Value) -> Result<Value, String> {
+    let blocks = match given {
+        Value::Object(it) if !is_content(&it) => return Ok(Value::Object(it)),
+        Value::Array(list) => list,
+        other => vec![other],
+    };
+    let mut content: Vec<_> =
+        blocks.into_iter().map(|it| block(language, it)).collect::<Result<_, _>>()?;
+    // One block is valid in every revision.
+    let content = if content.len() == 1 { content.remove(0) } else { content.into() };
+    Ok(
+        json!({ "role": "assistant", "content": content, "model": "unknown", "stopReason": "endTurn" }),
+    )
+}
+
+fn block(language: Language, given: Value) -> Result<Value, String> {
+    match given {
+        Value::String(text) => Ok(json!({ "type": "text", "text": text })),
+        Value::Object(it) if is_content(&it) => Ok(Value::Object(it)),
+        other => Err(format!(
+            "{} must return a string, content, or a SampleResult, not {}",
+            language.option("on_sample"),
+            shape(&other)
+        )),
+    }
+}
+
+fn is_content(given: &Map<String, Value>) -> bool {
+    given.contains_key("type") && !given.contains_key("role")
+}
+
+fn shape(given: &Value) -> &'static str {
+    match given {
+        Value::Null => "nothing",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refusals_have_a_kind_and_a_message() {
+        for (json, kind, code, message) in [
+            (r#"{"kind":"declined","message":"no"}"#, ErrorKind::Declined, None, "no"),
+            (
+                r#"{"kind":"cancelled","message":""}"#,
+                ErrorKind::Cancelled,
+                None,
+                "the user cancelled",
+            ),
+            (r#"{"kind":"tool","message":"m","code":-1}"#, ErrorKind::Protocol, Some(-1), "m"),
+            (
+                r#"{"name":"E"}"#,
+                ErrorKind::Protocol,
+                Some(-32603),
+                "the client could not answer: E",
+            ),
+            ("?", ErrorKind::Protocol, None, "the question could not be answered"),
+        ] {
+            let error = refusal(json.as_bytes());
+            assert_eq!((error.kind, error.code, error.message.as_str()), (kind, code, message));
+        }
+    }
+}
