@@ -3,8 +3,8 @@
 use std::{collections::HashMap, future, time::Duration};
 
 use gudgeon::{
-    Audio, Context, HttpOptions, Image, Json, List, Prompt, Resource, ResourceNotFound, Server,
-    Tool, ToolError, ask,
+    Audio, Context, Image, Json, List, Prompt, Resource, ResourceNotFound, Server, Tool, ToolError,
+    ask,
     error::Error,
     protocol::{
         ContentBlock, CreateMessageRequestParams, Dialect, LoggingLevel, PromptMessage,
@@ -233,7 +233,7 @@ async fn main() -> Result<(), Error> {
         ["Ada", "Alan"].into_iter().filter(|it| it.starts_with(&typed)).collect::<Vec<_>>()
     };
     let server = with_tools(
-        Server::new("fixture").version("1.0").instructions("Ask the fixture.").page_size(100),
+        Server::new("fixture").version("1.0").instructions("Ask the fixture."),
     )
     .add(about)
     .add(bytes)
@@ -264,11 +264,12 @@ fn given() -> HashMap<String, String> {
 
 async fn serve(mut server: Server, given: HashMap<String, String>) -> Result<(), Error> {
     if let Some(limit) = given.get("--limit").and_then(|it| it.parse().ok()) {
-        server = server.max_message(limit);
+        server = server.options(|it| it.max_message = limit);
     }
     if let Some(names) = given.get("--dialects") {
         let dialects: Result<Vec<Dialect>, Error> = names.split(',').map(str::parse).collect();
-        server = in_dialects(server.dialects(dialects?));
+        let dialects = dialects?;
+        server = in_dialects(server.options(|it| it.dialects = dialects));
     }
     if given.contains_key("--around") {
         server = with_middleware(server);
@@ -276,14 +277,13 @@ async fn serve(mut server: Server, given: HashMap<String, String>) -> Result<(),
     let Some(url) = given.get("--listen") else { return server.run_stdio().await };
     let idle = given.get("--idle").and_then(|it| it.parse().ok());
     eprintln!("{url}");
-    let options = HttpOptions {
-        legacy_sse: true,
-        keep_alive: Duration::from_millis(200),
-        session_idle: Duration::from_secs_f64(idle.unwrap_or(1800.0)),
-        shutdown_grace: Duration::from_millis(500),
-        ..HttpOptions::default()
-    };
-    server.http(options).run(url).await
+    let server = server.options(|it| {
+        it.http.legacy_sse = true;
+        it.http.keep_alive = Duration::from_millis(200);
+        it.http.session_idle = Duration::from_secs_f64(idle.unwrap_or(1800.0));
+        it.http.shutdown_grace = Duration::from_millis(500);
+    });
+    server.run(url).await
 }
 
 fn in_dialects(server: Server) -> Server {

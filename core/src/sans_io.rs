@@ -92,18 +92,6 @@ pub mod server {
     };
 }
 
-/// A server at one HTTP address: requests without a session, sessions, their streams, and message connections.
-pub mod http {
-    pub use crate::{
-        http::{
-            Admission, AdmittedHead, AdmittedRequest, Arrival, ConnectionId, Endpoint,
-            EndpointConfig, EndpointInput, EndpointOutput, ExchangeId, GuardConfig, Part, Reader,
-            Refused,
-        },
-        protocol::messages::Frame,
-    };
-}
-
 /// Streams of bytes to messages, one on each line.
 pub mod lines {
     pub use crate::framing::{Frame, LineDecoder, encode_line};

@@ -65,7 +65,7 @@ struct Nap {
 fn serve() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let server = Server::new("stdio")
-        .grace(Duration::from_millis(500))
+        .options(|it| it.grace = Duration::from_millis(500))
         .tool("print", || async {
             println!("this is no message");
             "printed"

@@ -33,12 +33,12 @@ static CHANGES: AtomicU32 = AtomicU32::new(0);
 #[tokio::main]
 async fn main() -> Result<(), Error> {
     let options = Options::read(std::env::args().skip(1))?;
-    let server = Server::new("conformance")
-        .version("1.0.0")
+    let server = Server::new("conformance").version("1.0.0").options(|it| {
         // Keeps the schema of json_schema_2020_12_tool unchanged.
-        .schema_profile(SchemaProfile::Full)
-        .page_size(options.page_size)
-        .dialects(options.dialects.clone());
+        it.schema_profile = SchemaProfile::Full;
+        it.page_size = options.page_size;
+        it.dialects.clone_from(&options.dialects);
+    });
     let server = content(server);
     let server = running(server);
     let server = changes(server);

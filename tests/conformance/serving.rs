@@ -102,8 +102,7 @@ impl Options {
 }
 
 impl Given {
-    fn http(self) -> HttpOptions {
-        let (usual, mut options) = (HttpOptions::default(), HttpOptions::default());
+    fn set(self, options: &mut HttpOptions) {
         let time = |given: Option<f64>, usual| given.map_or(usual, Duration::from_secs_f64);
         options.public_url = self.public_url;
         options.allowed_origins = self.allowed_origins.unwrap_or_default();
@@ -114,25 +113,24 @@ impl Given {
             Some(GivenCors::Origins(origins)) => Cors::Origins(origins),
         };
         options.legacy_sse = self.legacy_sse.unwrap_or(true);
-        options.max_body = self.max_body.unwrap_or(usual.max_body);
-        options.max_sessions = self.max_sessions.unwrap_or(usual.max_sessions);
-        options.max_streams = self.max_streams.unwrap_or(usual.max_streams);
-        options.max_in_flight = self.max_in_flight.unwrap_or(usual.max_in_flight);
-        options.max_headers = self.max_headers.unwrap_or(usual.max_headers);
-        options.header_timeout = time(self.header_timeout, usual.header_timeout);
-        options.idle_timeout = time(self.idle_timeout, usual.idle_timeout);
-        options.session_idle = time(self.session_idle, usual.session_idle);
-        options.keep_alive = time(self.keep_alive, usual.keep_alive);
-        options.event_store = self.event_store.unwrap_or(usual.event_store);
+        options.max_body = self.max_body.unwrap_or(options.max_body);
+        options.max_sessions = self.max_sessions.unwrap_or(options.max_sessions);
+        options.max_streams = self.max_streams.unwrap_or(options.max_streams);
+        options.max_in_flight = self.max_in_flight.unwrap_or(options.max_in_flight);
+        options.max_headers = self.max_headers.unwrap_or(options.max_headers);
+        options.header_timeout = time(self.header_timeout, options.header_timeout);
+        options.idle_timeout = time(self.idle_timeout, options.idle_timeout);
+        options.session_idle = time(self.session_idle, options.session_idle);
+        options.keep_alive = time(self.keep_alive, options.keep_alive);
+        options.event_store = self.event_store.unwrap_or(options.event_store);
         options.tls = self.tls;
-        options.shutdown_grace = time(self.shutdown_grace, usual.shutdown_grace);
-        options
+        options.shutdown_grace = time(self.shutdown_grace, options.shutdown_grace);
     }
 }
 
 pub(crate) async fn serve(server: Server, options: Options) -> Result<(), Error> {
     let Some(address) = options.http else { return server.run_stdio().await };
-    let server = server.http(options.given.http());
+    let server = server.options(|it| options.given.set(&mut it.http));
     match options.is_mounted {
         true => mounted(server, &address).await,
         false => server.run(&format!("http://{address}/mcp")).await,

@@ -42,8 +42,23 @@ impl Implementation {
     }
 }
 
-impl Icon {
-    pub fn new(src: impl Into<String>) -> Self {
+/// A name, without a version.
+impl From<&str> for Implementation {
+    fn from(name: &str) -> Self {
+        Self::new(name, "")
+    }
+}
+
+/// A name, without a version.
+impl From<String> for Implementation {
+    fn from(name: String) -> Self {
+        Self::new(name, "")
+    }
+}
+
+/// An icon at this URL.
+impl From<&str> for Icon {
+    fn from(src: &str) -> Self {
         Self { src: src.into(), ..Self::default() }
     }
 }

@@ -52,8 +52,8 @@ impl<Parts> Entry<Parts> {
     }
 
     /// Sets icons that a host may display.
-    pub fn icons(mut self, icons: impl IntoIterator<Item = Icon>) -> Self {
-        self.icons = Some(icons.into_iter().collect());
+    pub fn icons<I: Into<Icon>>(mut self, icons: impl IntoIterator<Item = I>) -> Self {
+        self.icons = Some(icons.into_iter().map(Into::into).collect());
         self
     }
 
@@ -68,7 +68,7 @@ impl<Parts> Entry<Parts> {
     }
 
     /// Sets the time limit of the handler, after which the request fails. Time in which the handler waits for its
-    /// client's answer does not count ([`Server::park`](super::Server::park) limits it). Default: no limit.
+    /// client's answer does not count ([`ServerOptions::park_ttl`](super::ServerOptions::park_ttl) limits it). Default: no limit.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.options.timeout = Some(timeout);
         self

@@ -26,15 +26,14 @@ use crate::{
     },
 };
 
-/// The HTTP options of a server, for [`Server::http`](super::Server::http).
+/// The HTTP options of a server, in [`ServerOptions::http`](super::ServerOptions::http).
 ///
 /// ```
-/// use gudgeon::{HttpOptions, Server};
-///
-/// let mut options = HttpOptions::default();
-/// options.public_url = Some("https://shelf.example.org/mcp".into());
-/// options.legacy_sse = true;
-/// let server = Server::new("shelf").http(options);
+/// # use gudgeon::Server;
+/// let server = Server::new("shelf").options(|it| {
+///     it.http.public_url = Some("https://shelf.example.org/mcp".into());
+///     it.http.legacy_sse = true;
+/// });
 /// ```
 #[derive(Clone, Debug)]
 #[cfg_attr(not(feature = "bindings"), non_exhaustive)]

@@ -39,9 +39,10 @@ impl Server {
         } else {
             at.parse()?
         };
-        let config = self.http.endpoint(at.endpoint_config());
+        let config = self.options.http.endpoint(at.endpoint_config());
         let endpoint = endpoint(&self.hub, config, None);
-        let listening = listen::open(&at, endpoint, self.http.listen(self.limits.line)).await?;
+        let listening =
+            listen::open(&at, endpoint, self.options.http.listen(self.options.max_message)).await?;
         if let Some(warning) = listening.warning() {
             tracing::warn!("{warning}");
         }
@@ -67,7 +68,7 @@ impl Server {
     /// # }
     /// ```
     pub fn into_service(self) -> HttpService {
-        HttpService::new(&self.hub, &self.http)
+        HttpService::new(&self.hub, &self.options.http)
     }
 
     /// Serves at an address until a termination signal.

@@ -17,6 +17,7 @@ mod http;
 mod listen;
 mod kind;
 pub mod middleware;
+mod options;
 mod pace;
 mod prompt;
 mod registry;
@@ -25,14 +26,13 @@ mod run;
 mod schema;
 mod serve;
 mod session;
-mod settings;
 mod stdio;
 mod tool;
 mod visible;
 mod wire;
 mod workers;
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{fmt, sync::Arc};
 
 use serde_json::Value;
 
@@ -45,6 +45,7 @@ pub use self::{
     entry::Entry,
     error::{ResourceNotFound, ToolError},
     handler::{Arguments, CompletionInput, Handler},
+    options::ServerOptions,
     prompt::Prompt,
     registry::{Component, Registry},
     resource::Resource,
@@ -56,12 +57,9 @@ use self::{
     kind::{CompletionKind, MethodKind, NotificationKind, ToolKind},
     middleware::{Next, Request, Stack},
     registry::Hub,
-    serve::{Hook, Limits},
+    serve::Hook,
 };
-use crate::{
-    driver::state_keys, error::Error, framing::DEFAULT_LINE_LIMIT, protocol::Implementation,
-    router::ServerFacts,
-};
+use crate::{error::Error, protocol::Implementation, router::ServerFacts};
 #[cfg(feature = "http")]
 pub use crate::{
     http::Cors,
@@ -71,9 +69,6 @@ pub use crate::{
     },
 };
 pub use crate::{router::List, schema::SchemaProfile, transport::Transport};
-
-/// The default time for pending calls to finish at shutdown.
-const GRACE: Duration = Duration::from_secs(2);
 
 /// A Model Context Protocol server that speaks all revisions at the same time.
 ///
@@ -102,9 +97,7 @@ const GRACE: Duration = Duration::from_secs(2);
 #[must_use = "a server does nothing until it is run"]
 pub struct Server {
     hub: Arc<Hub>,
-    limits: Limits,
-    #[cfg(feature = "http")]
-    http: HttpOptions,
+    options: ServerOptions,
     at_start: Vec<Hook<Result<(), ToolError>>>,
     at_shutdown: Vec<Hook<()>>,
     stack: Stack,
@@ -113,23 +106,36 @@ pub struct Server {
 }
 
 impl Server {
-    /// Creates a server with this name for programs; [`Server::title`] sets a name to display.
-    pub fn new(name: impl Into<String>) -> Self {
-        let components = handler::Components::new(ServerFacts {
-            // An empty list of keys is always valid.
-            request_state_keys: state_keys(Vec::new()).unwrap_or_default(),
-            ..ServerFacts::new(Implementation::new(name, ""))
-        });
-        Self {
+    /// Creates a server with this name, or with an [`Implementation`], which also has a title, a description, a web page
+    /// and icons to display.
+    ///
+    /// ```
+    /// # use gudgeon::{Server, protocol::Implementation};
+    /// let mut shelf = Implementation::new("shelf", "1.0.0");
+    /// shelf.title = Some("Ada's shelf".into());
+    /// let server = Server::new(shelf);
+    /// ```
+    pub fn new(info: impl Into<Implementation>) -> Self {
+        let components = handler::Components::new(ServerFacts::new(info.into()));
+        let server = Self {
             hub: Arc::new(Hub::new(components)),
-            limits: Limits { line: DEFAULT_LINE_LIMIT, grace: GRACE },
-            #[cfg(feature = "http")]
-            http: HttpOptions::default(),
+            options: ServerOptions::default(),
             at_start: Vec::new(),
             at_shutdown: Vec::new(),
             stack: Stack::default(),
             wanted_below: Vec::new(),
-        }
+        };
+        server.options(|_| ())
+    }
+
+    /// Sets the server's version. Default: empty.
+    pub fn version(self, version: impl Into<String>) -> Self {
+        self.facts(|it| it.info.version = version.into())
+    }
+
+    /// Sets instructions for models on how to use the server as a whole.
+    pub fn instructions(self, instructions: impl Into<String>) -> Self {
+        self.facts(|it| it.instructions = Some(instructions.into()))
     }
 
     /// Adds a tool. [`Server::add`] takes a [`Tool`] with more options.
@@ -312,6 +318,6 @@ impl Server {
 
 impl fmt::Debug for Server {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Server").field("limits", &self.limits).finish_non_exhaustive()
+        f.debug_struct("Server").field("options", &self.options).finish_non_exhaustive()
     }
 }

@@ -45,7 +45,7 @@ pub(super) fn shown(schema: Raw, profile: SchemaProfile, place: &str) -> Result<
         Ok(written) => Ok(to_raw(&written)),
         Err(error) => Err(Error::misuse(format!(
             "{place} can't be published: {error}. Hosts can't read such schemas; limit the depth, make the inner type opaque, or make \
-             the server with schema_profile(SchemaProfile::Full)"
+             the server with schema_profile = SchemaProfile::Full"
         ))),
     }
 }

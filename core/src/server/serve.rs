@@ -90,7 +90,7 @@ impl Server {
         }
         if served.is_ok() {
             served = match at {
-                "stdio" => stdio::serve(&self.hub, self.limits).await,
+                "stdio" => stdio::serve(&self.hub, self.limits()).await,
                 _ => self.serve_at(at).await,
             };
         }
@@ -126,7 +126,7 @@ impl Server {
         R: AsyncRead + Send + Unpin + 'static,
         W: AsyncWrite + Send + Unpin + 'static,
     {
-        wire::streams(Arc::clone(&self.hub), self.limits, None, reader, writer)
+        wire::streams(Arc::clone(&self.hub), self.limits(), None, reader, writer)
     }
 
     /// Serves a client over a user-defined transport, until the transport ends. Can be called several times, also
@@ -171,7 +171,7 @@ impl Server {
         &self,
         transport: T,
     ) -> impl Future<Output = Result<(), Error>> + Send + use<T> {
-        wire::transport(Arc::clone(&self.hub), self.limits, transport)
+        wire::transport(Arc::clone(&self.hub), self.limits(), transport)
     }
 
     #[cfg(not(feature = "http"))]
@@ -193,7 +193,7 @@ impl Server {
         R: AsyncRead + Send + Unpin + 'static,
         W: AsyncWrite + Send + Unpin + 'static,
     {
-        wire::streams(Arc::clone(&self.hub), self.limits, Some(test), reader, writer)
+        wire::streams(Arc::clone(&self.hub), self.limits(), Some(test), reader, writer)
     }
 }
 

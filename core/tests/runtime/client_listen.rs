@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use gudgeon::{Client, Context, HttpOptions, Revision, Server, client::Target, error::ErrorKind};
+use gudgeon::{Client, Context, Revision, Server, client::Target, error::ErrorKind};
 use serde_json::json;
 
 #[derive(serde::Deserialize, schemars::JsonSchema)]
@@ -24,7 +24,7 @@ fn server() -> Server {
             tokio::time::sleep(Duration::from_secs(30)).await;
             Ok("awake")
         })
-        .http(HttpOptions { legacy_sse: true, ..HttpOptions::default() })
+        .options(|it| it.http.legacy_sse = true)
 }
 
 /// Everything that a client does, over one connection.

@@ -2,7 +2,7 @@
 
 use std::{env, fs, path::Path, process::Command};
 
-use gudgeon::{Client, HttpOptions, Revision, Server, client::Target, error::ErrorKind};
+use gudgeon::{Client, Revision, Server, client::Target, error::ErrorKind};
 
 const CHILD: &str = "GUDGEON_TLS_FOLDER";
 
@@ -48,9 +48,7 @@ fn serving(name: &str) -> Server {
     let folder = env::var_os(CHILD).unwrap();
     let file = |ending: &str| Path::new(&folder).join(format!("{name}.{ending}"));
     let tls = Some((file("pem"), file("key")));
-    Server::new("safe")
-        .tool("one", || async { 1 })
-        .http(HttpOptions { tls, ..HttpOptions::default() })
+    Server::new("safe").tool("one", || async { 1 }).options(|it| it.http.tls = tls)
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::{
 };
 
 use gudgeon::{
-    Client, Context, HttpOptions, Json, Prompt, Resource, Server,
+    Client, Context, Json, Prompt, Resource, Server,
     client::Target,
     error::ErrorKind,
     protocol::{ContentBlock, Dialect, ResourceContents},
@@ -37,8 +37,12 @@ struct Item {
 fn server() -> Server {
     let item = |Item { id, lang }: Item| async move { Json(json!({"id": id, "lang": lang})) };
     Server::new("shelf")
-        .dialects(Dialect::ALL)
-        .page_size(1)
+        .options(|it| {
+            it.dialects = Dialect::ALL.to_vec();
+            it.page_size = 1;
+            it.http.legacy_sse = true;
+            it.http.session_idle = Duration::from_millis(200);
+        })
         .tool("add", |Args { a, b }: Args| async move { Ok(Json(a + b)) })
         .tool("spoken", |ctx: Context| async move {
             Ok(ctx.request().dialect.map_or("none", Dialect::as_str))
@@ -49,11 +53,6 @@ fn server() -> Server {
             "greet",
             |Greet { who, how }: Greet| async move { format!("{who} {how}") },
         ))
-        .http(HttpOptions {
-            legacy_sse: true,
-            session_idle: Duration::from_millis(200),
-            ..HttpOptions::default()
-        })
 }
 
 async fn connect(target: Target, dialect: Dialect) -> Client {

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use gudgeon::{Context, HttpOptions, Server, server::Listening};
+use gudgeon::{Context, Server, server::Listening};
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader},
@@ -107,16 +107,16 @@ async fn a_half_closed_client_still_gets_its_answers() {
 async fn calls_are_cancelled_after_the_grace_period() {
     for address in addresses() {
         let (sender, mut receiver) = mpsc::unbounded_channel();
-        let options =
-            HttpOptions { shutdown_grace: Duration::from_millis(10), ..HttpOptions::default() };
-        let server = Server::new("s").http(options).tool("wait", move || {
-            let dropped = Dropped(sender.clone());
-            async move {
-                std::future::pending::<()>().await;
-                drop(dropped);
-                "never"
-            }
-        });
+        let server = Server::new("s")
+            .options(|it| it.http.shutdown_grace = Duration::from_millis(10))
+            .tool("wait", move || {
+                let dropped = Dropped(sender.clone());
+                async move {
+                    std::future::pending::<()>().await;
+                    drop(dropped);
+                    "never"
+                }
+            });
         let listening = server.listen(&address).await.unwrap();
         let mut stream = connect(&listening).await;
         stream.write_all(call(1, "wait").as_bytes()).await.unwrap();
@@ -130,23 +130,23 @@ async fn calls_are_cancelled_after_the_grace_period() {
 async fn a_disconnected_client_is_detected_by_a_failed_write() {
     for address in addresses() {
         let (sender, mut receiver) = mpsc::unbounded_channel();
-        let options =
-            HttpOptions { shutdown_grace: Duration::from_secs(3600), ..HttpOptions::default() };
-        let server = Server::new("s").http(options).tool("talk", move |ctx: Context| {
-            let dropped = Dropped(sender.clone());
-            async move {
-                let mut step = 0.0;
-                loop {
-                    step += 1.0;
-                    ctx.progress(step, None, "talking");
-                    tokio::time::sleep(Duration::from_millis(1)).await;
-                    if step < 0.0 {
-                        drop(dropped);
-                        return "never";
+        let server = Server::new("s")
+            .options(|it| it.http.shutdown_grace = Duration::from_secs(3600))
+            .tool("talk", move |ctx: Context| {
+                let dropped = Dropped(sender.clone());
+                async move {
+                    let mut step = 0.0;
+                    loop {
+                        step += 1.0;
+                        ctx.progress(step, None, "talking");
+                        tokio::time::sleep(Duration::from_millis(1)).await;
+                        if step < 0.0 {
+                            drop(dropped);
+                            return "never";
+                        }
                     }
                 }
-            }
-        });
+            });
         let listening = server.listen(&address).await.unwrap();
         let mut stream = connect(&listening).await;
         stream.write_all(call(1, "talk").as_bytes()).await.unwrap();

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use gudgeon::{Context, HttpOptions, Listening, Server, error::ErrorKind};
+use gudgeon::{Context, Listening, Server, error::ErrorKind};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
@@ -63,9 +63,11 @@ async fn read_all(stream: &mut TcpStream) -> String {
     String::from_utf8(all).unwrap()
 }
 
-fn impatient() -> HttpOptions {
-    let short = Duration::from_millis(60);
-    HttpOptions { header_timeout: short, idle_timeout: short, ..HttpOptions::default() }
+fn impatient() -> Server {
+    Server::new("s").options(|it| {
+        let short = Duration::from_millis(60);
+        (it.http.header_timeout, it.http.idle_timeout) = (short, short);
+    })
 }
 
 #[tokio::test]
@@ -132,7 +134,7 @@ async fn a_disconnected_client_cancels_its_call() {
 
 #[tokio::test]
 async fn slow_heads_slow_bodies_and_idle_connections_are_cut_off() {
-    let listening = listen(Server::new("s").http(impatient())).await;
+    let listening = listen(impatient()).await;
     let request = post("server/discover", "", &message("server/discover", "", 1));
     for sent in [0, 10, request.len() - 5] {
         let mut stream = connect(&listening).await;
@@ -144,7 +146,7 @@ async fn slow_heads_slow_bodies_and_idle_connections_are_cut_off() {
 
 #[tokio::test]
 async fn a_connection_that_waits_for_its_answer_is_not_idle() {
-    let server = Server::new("s").http(impatient()).tool("slow", || async {
+    let server = impatient().tool("slow", || async {
         tokio::time::sleep(Duration::from_millis(100)).await;
         "done"
     });
@@ -220,13 +222,15 @@ async fn calls_in_flight_are_answered_before_the_end() {
 
 #[tokio::test]
 async fn calls_are_cut_off_after_the_grace_period() {
-    let options = HttpOptions { shutdown_grace: Duration::ZERO, ..HttpOptions::default() };
     let sender = Arc::new(Notify::new());
     let receiver = Arc::clone(&sender);
-    let server = Server::new("s").http(options).tool("endless", move || {
-        receiver.notify_one();
-        std::future::pending::<()>()
-    });
+    let server = Server::new("s").options(|it| it.http.shutdown_grace = Duration::ZERO).tool(
+        "endless",
+        move || {
+            receiver.notify_one();
+            std::future::pending::<()>()
+        },
+    );
     let listening = listen(server).await;
     let mut stream = connect(&listening).await;
     stream.write_all(call("endless", 1).as_bytes()).await.unwrap();

@@ -161,8 +161,10 @@ fn ordering() -> (Server, [Arc<AtomicUsize>; 3]) {
         }
     };
     let server = Server::new("orders")
-        .request_state_keys(["shared"])
-        .park(1, PATIENCE)
+        .options(|it| {
+            it.request_state_keys = vec!["shared".into()];
+            (it.park_limit, it.park_ttl) = (1, PATIENCE);
+        })
         .tool("order", order.clone())
         .add(Tool::new("once", order).forbid_replay());
     (server, counts)

@@ -71,7 +71,7 @@ fn shop() -> Server {
         }
     };
     Server::new("shop")
-        .request_state_keys(["a secret of all"])
+        .options(|it| it.request_state_keys = vec!["a secret of all".into()])
         .tool("buy", buy)
         .tool("tries", tries)
         .tool("several", several)

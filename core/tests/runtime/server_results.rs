@@ -238,7 +238,9 @@ async fn references_in_schemas_are_expanded_unless_the_profile_is_full() {
     let shown = schema(Server::new("shelf").tool("order", order)).await;
     assert!(!shown.to_string().contains("$ref"), "{shown}");
     assert_eq!(shown["properties"]["gift"]["type"], json!(["object", "null"]));
-    let full = Server::new("shelf").schema_profile(SchemaProfile::Full).tool("order", order);
+    let full = Server::new("shelf")
+        .options(|it| it.schema_profile = SchemaProfile::Full)
+        .tool("order", order);
     assert!(schema(full).await.to_string().contains("#/$defs/Book"));
     let own = json!({
         "type": "object", "properties": {"book": {"$ref": "#/$defs/book"}},
@@ -248,7 +250,8 @@ async fn references_in_schemas_are_expanded_unless_the_profile_is_full() {
         |server: Server| server.add(Tool::new("order", || async { "ok" }).input_schema(&own));
     let shown = schema(handwritten(Server::new("shelf"))).await;
     assert_eq!(shown, json!({"type": "object", "properties": {"book": {"type": "object"}}}));
-    let full = handwritten(Server::new("shelf").schema_profile(SchemaProfile::Full));
+    let full =
+        handwritten(Server::new("shelf").options(|it| it.schema_profile = SchemaProfile::Full));
     assert_eq!(schema(full).await, own);
 }
 
@@ -275,7 +278,7 @@ async fn headers_repeat_argument_fields_except_nullable_ones() {
     let shown = schema(Server::new("shelf").tool("restock", restock)).await;
     let region = &shown["properties"]["place"]["properties"]["region"];
     assert_eq!(region["x-mcp-header"], "Region", "{shown}");
-    let full = Server::new("shelf").schema_profile(SchemaProfile::Full);
+    let full = Server::new("shelf").options(|it| it.schema_profile = SchemaProfile::Full);
     let refused = full.registry().add(Tool::new("restock", restock)).unwrap_err().to_string();
     assert!(refused.contains("write out what a \"$ref\" on the way points at"), "{refused}");
     let find = |it: Anywhere| async move { it.region.unwrap_or_default() };
@@ -294,8 +297,10 @@ async fn a_recursive_type_needs_the_full_profile() {
         ),
         "{message}"
     );
-    assert!(message.contains("schema_profile(SchemaProfile::Full)"), "{message}");
-    let server = Server::new("garden").schema_profile(SchemaProfile::Full).tool("plant", plant);
+    assert!(message.contains("schema_profile = SchemaProfile::Full"), "{message}");
+    let server = Server::new("garden")
+        .options(|it| it.schema_profile = SchemaProfile::Full)
+        .tool("plant", plant);
     let arguments = json!({"name": "oak", "children": [{"name": "acorn", "children": []}]});
     let call = json!({"name": "plant", "arguments": arguments});
     let planted = ask(&server.into_service(), None, "tools/call", call).await.unwrap();
@@ -303,9 +308,13 @@ async fn a_recursive_type_needs_the_full_profile() {
 }
 
 #[test]
-#[should_panic(expected = "must be called before tools are added")]
+#[should_panic(expected = "must be set before tools are added")]
 fn the_profile_must_be_set_before_the_tools() {
-    drop(Server::new("t").tool("a", || async { "ok" }).schema_profile(SchemaProfile::Full));
+    drop(
+        Server::new("t")
+            .tool("a", || async { "ok" })
+            .options(|it| it.schema_profile = SchemaProfile::Full),
+    );
 }
 
 #[test]

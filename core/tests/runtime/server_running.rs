@@ -39,7 +39,12 @@ fn endless() -> (Server, mpsc::UnboundedReceiver<&'static str>) {
             std::future::pending::<()>().await;
         }
     };
-    (Server::new("endless").add(Tool::new("endless", tool)).grace(Duration::ZERO), receiver)
+    (
+        Server::new("endless")
+            .add(Tool::new("endless", tool))
+            .options(|it| it.grace = Duration::ZERO),
+        receiver,
+    )
 }
 
 async fn next_two(receiver: &mut mpsc::UnboundedReceiver<&'static str>) -> [&'static str; 2] {
@@ -115,7 +120,7 @@ async fn a_client_that_leaves_stops_its_calls() {
 
 #[tokio::test]
 async fn a_subscription_ends_with_its_result_and_does_not_delay_shutdown() {
-    let server = Server::new("s").tool("t", || async {}).grace(Duration::MAX);
+    let server = Server::new("s").tool("t", || async {}).options(|it| it.grace = Duration::MAX);
     let mut peer = Peer::of(&server);
     let params = json!({"notifications": {"toolsListChanged": true}, "_meta": {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",

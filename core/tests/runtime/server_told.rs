@@ -112,7 +112,9 @@ async fn a_handlers_error_is_logged_under_the_callers_reference_id() {
         logged.contains(reference.trim_end_matches(')')) && logged.contains("a secret"),
         "{logged}"
     );
-    let mut peer = Peer::legacy(&Server::new("shelf").debug(true).tool("crash", crash)).await;
+    let mut peer =
+        Peer::legacy(&Server::new("shelf").options(|it| it.debug = true).tool("crash", crash))
+            .await;
     let result = peer.call("crash", json!({})).await;
     assert!(result["content"][0]["text"].as_str().unwrap().contains("a secret"), "{result}");
 }

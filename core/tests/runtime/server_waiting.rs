@@ -81,7 +81,7 @@ async fn waiting_counts_against_neither_timeout_nor_concurrency() {
 
 #[tokio::test]
 async fn waiting_for_a_client_is_limited() {
-    let server = server().park(10, Duration::from_millis(200));
+    let server = server().options(|it| it.park_ttl = Duration::from_millis(200));
     for revision in &ERAS[..2] {
         for name in ["waits", "returns"] {
             let client = Client::builder(&server).revision(*revision).on_elicit(|_| pending());

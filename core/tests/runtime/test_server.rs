@@ -77,7 +77,8 @@ async fn the_newest_revision_that_the_server_speaks_is_spoken() {
     let (server, _) = counting();
     let client = TestServer::of(&server).connect().await.expect("connects");
     assert_eq!(client.server().revision, Revision::V2026_07_28);
-    let server = Server::new("old").revisions([Revision::V2025_06_18, Revision::V2025_03_26]);
+    let server = Server::new("old")
+        .options(|it| it.revisions = vec![Revision::V2025_06_18, Revision::V2025_03_26]);
     let client = TestServer::of(&server).connect().await.expect("connects");
     assert_eq!(client.server().revision, Revision::V2025_06_18);
 }

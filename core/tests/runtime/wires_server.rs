@@ -11,7 +11,7 @@ use std::{
 };
 
 use gudgeon::{
-    Client, HttpOptions, HttpService, Server,
+    Client, HttpService, Server,
     client::Target,
     error::{Error, ErrorKind},
 };
@@ -69,8 +69,8 @@ async fn tls() {
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     let chain = folder.file("chain.pem", &made.cert.pem());
     let key = folder.file("key.pem", &made.signing_key.serialize_pem());
-    let options = HttpOptions { tls: Some((chain, key)), ..HttpOptions::default() };
-    let listening = server().http(options).listen("https://127.0.0.1:0/mcp").await.unwrap();
+    let server = server().options(|it| it.http.tls = Some((chain, key)));
+    let listening = server.listen("https://127.0.0.1:0/mcp").await.unwrap();
     let address = listening.url().strip_prefix("https://").unwrap().strip_suffix("/mcp").unwrap();
 
     let mut roots = RootCertStore::empty();
@@ -94,9 +94,8 @@ async fn certificates_that_cannot_be_used_are_named() {
     let folder = Folder::new("no-tls");
     let (empty, missing) = (folder.file("empty.pem", ""), folder.0.join("missing.pem"));
     for (chain, named) in [(&missing, "missing.pem"), (&empty, "empty.pem")] {
-        let tls = Some((chain.clone(), empty.clone()));
-        let options = HttpOptions { tls, ..HttpOptions::default() };
-        let error = server().http(options).listen("https://127.0.0.1:0/mcp").await.unwrap_err();
+        let server = server().options(|it| it.http.tls = Some((chain.clone(), empty.clone())));
+        let error = server.listen("https://127.0.0.1:0/mcp").await.unwrap_err();
         assert_eq!(error.kind, ErrorKind::Misuse);
         assert!(error.to_string().contains(named), "{error}");
     }
@@ -145,7 +144,8 @@ async fn unix_sockets() {
 
 #[tokio::test]
 async fn a_message_over_the_limit_is_refused_and_the_connection_goes_on() {
-    let listening = server().max_message(1000).listen("tcp://127.0.0.1:0").await.unwrap();
+    let listening =
+        server().options(|it| it.max_message = 1000).listen("tcp://127.0.0.1:0").await.unwrap();
     let stream = TcpStream::connect(&listening.url()["tcp://".len()..]).await.unwrap();
     let mut stream = BufReader::new(stream);
     for line in ["x".repeat(2000), "{}".to_owned()] {

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use gudgeon::{HttpOptions, Server, error::Error};
+use gudgeon::{Server, error::Error};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -31,17 +31,17 @@ async fn main() -> Result<(), Error> {
     let port = words.next().ok_or_else(|| Error::misuse("bench-server PORT [OPTIONS]"))?;
     let given: Given = serde_json::from_str(words.next().as_deref().unwrap_or("{}"))
         .map_err(|error| Error::misuse(error.to_string()))?;
-    let (usual, mut options) = (HttpOptions::default(), HttpOptions::default());
     let time = |given: Option<f64>, usual| given.map_or(usual, Duration::from_secs_f64);
-    options.max_sessions = given.max_sessions.unwrap_or(usual.max_sessions);
-    options.session_idle = time(given.session_idle, usual.session_idle);
-    options.idle_timeout = time(given.idle_timeout, usual.idle_timeout);
-    options.keep_alive = time(given.keep_alive, usual.keep_alive);
     Server::new("bench")
         .tool("echo", |Echo { text }: Echo| async move { text })
         // There is nothing to collect.
         .tool("collect", || async { "collected" })
-        .http(options)
+        .options(|it| {
+            it.http.max_sessions = given.max_sessions.unwrap_or(it.http.max_sessions);
+            it.http.session_idle = time(given.session_idle, it.http.session_idle);
+            it.http.idle_timeout = time(given.idle_timeout, it.http.idle_timeout);
+            it.http.keep_alive = time(given.keep_alive, it.http.keep_alive);
+        })
         .run(&format!("http://127.0.0.1:{port}/mcp"))
         .await
 }

@@ -9,8 +9,8 @@ use std::{
 };
 
 use gudgeon::{
-    Context, HttpOptions, Image, List, LoggingLevel, Prompt, Resource, Server, Tool, ToolError,
-    error::Error, protocol::Resource as ResourceLink,
+    Context, Image, List, LoggingLevel, Prompt, Resource, Server, Tool, ToolError, error::Error,
+    protocol::Resource as ResourceLink,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -109,13 +109,13 @@ fn changing(server: Server) -> Server {
 
 #[tokio::main]
 async fn main() -> Result<(), Error> {
-    let mut http = HttpOptions::default();
-    http.legacy_sse = true;
     let server = Server::new("interop")
-        .http(http)
         .version("1.0.0")
-        .page_size(7)
-        .list_ttl(Duration::from_secs(7))
+        .options(|it| {
+            it.http.legacy_sse = true;
+            it.page_size = 7;
+            it.list_ttl = Duration::from_secs(7);
+        })
         .tool("add", |Add { a, b }: Add| async move { Ok(a + b) })
         .tool("echo", |Echo { text }: Echo| async move { text })
         .tool("fail", || async { Err::<String, _>(ToolError::new("failed on purpose")) })

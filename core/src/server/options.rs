@@ -1,0 +1,157 @@
+//! The options of a server.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+#[cfg(feature = "http")]
+use super::HttpOptions;
+use super::{Server, handler::Components, serve::Limits};
+use crate::{
+    driver::state_keys,
+    error::Error,
+    framing::DEFAULT_LINE_LIMIT,
+    protocol::{Dialect, Implementation, Revision},
+    router::{RoundLimits, ServerFacts},
+    schema::SchemaProfile,
+};
+
+/// The options of a server, for [`Server::options`].
+#[derive(Clone)]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
+pub struct ServerOptions {
+    /// The supported revisions, in any order. Default: all.
+    pub revisions: Vec<Revision>,
+    /// The supported dialects, older descriptions of the protocol. Default: none.
+    pub dialects: Vec<Dialect>,
+    /// The number of entries per page of a list. Default: 100.
+    pub page_size: usize,
+    /// The time for which a client may cache lists. Default: none (Caching, from revision 2026-07-28).
+    pub list_ttl: Duration,
+    /// The form in which schemas are published; it must be set before the first tool is added.
+    /// [`SchemaProfile::Portable`], the default, expands `$ref`, which many hosts misread, and rejects recursive types;
+    /// [`SchemaProfile::Full`] leaves schemas unchanged.
+    pub schema_profile: SchemaProfile,
+    /// If true, callers see the text of panics and hidden errors, which are otherwise only logged. Default: false.
+    pub debug: bool,
+    /// The maximum size of a received message in bytes; a longer one is rejected, and the connection stays open.
+    /// Default: 16 MiB.
+    pub max_message: usize,
+    /// The time for pending calls to finish after the client has disconnected or the process was told to end.
+    /// Default: 2 s.
+    pub grace: Duration,
+    /// The keys that seal the state which clients return between the rounds of a call (Multi Round-Trip Requests,
+    /// "Server Requirements"). The first key seals; every key can open, so that keys can be rotated while calls are
+    /// pending. Servers behind one address need the same keys.
+    ///
+    /// Default: the keys in the environment variable `GUDGEON_STATE_KEYS`, separated by commas, or else a random key
+    /// of this process, whose states no other process can open.
+    pub request_state_keys: Vec<Vec<u8>>,
+    /// The maximum size of a sealed state in bytes. From a larger one earlier answers are left out, and a handler that
+    /// is not suspended any more asks again. Default: 256 KiB.
+    pub max_request_state: usize,
+    /// The time for a client to answer questions. Default: 15 min.
+    pub state_ttl: Duration,
+    /// The maximum number of handlers suspended until a later request (2026-07-28); others are replayed when the
+    /// answers arrive. Default: 1,000.
+    pub park_limit: usize,
+    /// The maximum time that a handler waits for answers in any revision: then it is stopped, and its call fails before
+    /// 2026-07-28 or is replayed when the answer arrives. Default: 5 min.
+    pub park_ttl: Duration,
+    /// The options of HTTP.
+    #[cfg(feature = "http")]
+    pub http: HttpOptions,
+}
+
+impl Default for ServerOptions {
+    fn default() -> Self {
+        let facts = ServerFacts::new(Implementation::default());
+        Self {
+            revisions: facts.revisions,
+            dialects: facts.dialects,
+            page_size: facts.page_size,
+            list_ttl: facts.list_ttl,
+            schema_profile: SchemaProfile::default(),
+            debug: facts.debug,
+            max_message: DEFAULT_LINE_LIMIT,
+            grace: Duration::from_secs(2),
+            request_state_keys: Vec::new(),
+            max_request_state: facts.rounds.max_state,
+            state_ttl: facts.rounds.state_ttl,
+            park_limit: facts.rounds.park_limit,
+            park_ttl: facts.rounds.park_ttl,
+            #[cfg(feature = "http")]
+            http: HttpOptions::default(),
+        }
+    }
+}
+
+impl Server {
+    /// Changes the server's options.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use gudgeon::{SchemaProfile, Server};
+    /// #[derive(serde::Deserialize, schemars::JsonSchema)]
+    /// struct Tree {
+    ///     name: String,
+    ///     children: Vec<Tree>,
+    /// }
+    ///
+    /// let server = Server::new("garden")
+    ///     .options(|it| {
+    ///         it.schema_profile = SchemaProfile::Full;
+    ///         it.list_ttl = Duration::from_secs(60);
+    ///     })
+    ///     .tool("plant", |tree: Tree| async move { tree.name });
+    /// ```
+    ///
+    /// # Panics
+    /// Panics if there is no revision, if a key is empty, if `schema_profile` changes after tools were added, or if an
+    /// entry of `allowed_hosts`, `allowed_origins`, `cors` or `public_url` can match nothing.
+    #[track_caller]
+    pub fn options(mut self, change: impl FnOnce(&mut ServerOptions)) -> Self {
+        change(&mut self.options);
+        let applied = self.hub.edit(|components| self.options.apply(components));
+        self.registered(applied)
+    }
+
+    pub(super) fn limits(&self) -> Limits {
+        Limits { line: self.options.max_message, grace: self.options.grace }
+    }
+}
+
+impl ServerOptions {
+    /// Sets the options that the core's layers below read.
+    pub(super) fn apply(&self, components: &mut Components) -> Result<(), Error> {
+        #[cfg(feature = "http")]
+        self.http.check()?;
+        if components.schemas != self.schema_profile && !components.tools.is_empty() {
+            return Err(Error::misuse("schema_profile must be set before tools are added"));
+        }
+        components.schemas = self.schema_profile;
+        let facts = Arc::make_mut(&mut components.server);
+        facts.set_revisions(self.revisions.iter().copied())?;
+        facts.dialects.clone_from(&self.dialects);
+        facts.page_size = self.page_size.max(1);
+        facts.list_ttl = self.list_ttl;
+        facts.debug = self.debug;
+        facts.request_state_keys = state_keys(self.request_state_keys.clone())?;
+        facts.rounds = RoundLimits {
+            max_state: self.max_request_state,
+            state_ttl: self.state_ttl,
+            park_limit: self.park_limit,
+            park_ttl: self.park_ttl,
+            ..RoundLimits::default()
+        };
+        Ok(())
+    }
+}
+
+impl fmt::Debug for ServerOptions {
+    /// Leaves out the keys, which are secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServerOptions")
+            .field("revisions", &self.revisions)
+            .field("dialects", &self.dialects)
+            .finish_non_exhaustive()
+    }
+}
