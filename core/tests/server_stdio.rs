@@ -251,7 +251,11 @@ fn a_handler_that_hangs_does_not_keep_the_process() {
 fn our_client_hears_of_changes_in_every_revision() {
     let received = async |revision| {
         let command = transport::Command::new(env::current_exe().unwrap()).arg("serve");
-        let client = Client::builder(command).revision(revision).connect().await.unwrap();
+        let client = Client::builder(command)
+            .options(|it| it.revisions = vec![revision])
+            .connect()
+            .await
+            .unwrap();
         let mut changes = client.subscribe(SubscriptionFilter::default().uri(ABOUT)).await.unwrap();
         client.call_tool("touch", ()).await.unwrap();
         let change = tokio::time::timeout(PATIENCE, changes.next()).await.unwrap();

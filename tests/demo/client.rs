@@ -52,8 +52,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let known = Revision::parse(revision).ok_or("--revision takes the date of a revision")?;
     let start = Instant::now();
     let client = Client::builder(Command::new(program).args(rest))
-        .revision(known)
-        .timeout(Duration::from_secs(30))
+        .options(|it| {
+            it.revisions = vec![known];
+            it.timeout = Some(Duration::from_secs(30));
+        })
         .connect()
         .await?;
     let facts = json!({ "revision": client.server().revision.as_str(), "server": client.server().info.name });
@@ -84,9 +86,8 @@ async fn run(client: &Client) -> Result<(), Box<dyn Error>> {
         let note = move |report: gudgeon::client::Progress| {
             seen.lock().unwrap_or_else(PoisonError::into_inner).push(report.progress);
         };
-        let mut options = client.options();
-        options.on_progress = Some(Arc::new(note));
-        let result = client.with_options(options).call_tool("reindex", json!({})).await?;
+        let client = client.with_options(|it| it.on_progress = Some(Arc::new(note)));
+        let result = client.call_tool("reindex", json!({})).await?;
         let progress = progress.lock().unwrap_or_else(PoisonError::into_inner).clone();
         Ok(with(result.data()?, json!({ "progress": progress })))
     })
@@ -107,12 +108,8 @@ async fn run(client: &Client) -> Result<(), Box<dyn Error>> {
     .await;
 
     step("unknown", 1, async {
-        let mut options = client.options();
-        options.raise_on_error = false;
-        let result = client
-            .with_options(options)
-            .call_tool("outline", json!({ "path": "nowhere.md" }))
-            .await?;
+        let client = client.with_options(|it| it.raise_on_error = false);
+        let result = client.call_tool("outline", json!({ "path": "nowhere.md" })).await?;
         Ok(json!({ "is_error": result.is_error(), "text": result.text() }))
     })
     .await;

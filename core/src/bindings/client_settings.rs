@@ -10,9 +10,9 @@ use super::{
     reconnecting::Retry,
 };
 use crate::{
-    client::{Client, ClientBuilder, Target},
+    client::{Client, ClientBuilder, ClientOptions, Target},
     error::Error,
-    protocol::{Implementation, Root},
+    protocol::{Implementation, Revision, Root},
 };
 
 /// A time limit in milliseconds: absent, no limit (null), or a number.
@@ -61,31 +61,27 @@ impl ClientSettings {
 
     /// Returns a builder with these settings, without callbacks.
     pub fn builder(&self, target: Target) -> Result<ClientBuilder, Error> {
-        let mut builder = Client::builder(target).validate(self.validate);
-        builder = match &self.revision {
-            Some(Revisions::One(name)) if name != "auto" => builder.speaks(&[name])?,
-            Some(Revisions::Several(names)) => builder.speaks(names)?,
-            _ => builder,
-        };
+        let mut options = ClientOptions { validate: self.validate, ..ClientOptions::default() };
+        match &self.revision {
+            Some(Revisions::One(name)) if name == "auto" => (),
+            Some(Revisions::One(name)) => match name.parse() {
+                Ok(dialect) => options.dialect = Some(dialect),
+                Err(_) => options.revisions = Revision::named(&[name])?,
+            },
+            Some(Revisions::Several(names)) => options.revisions = Revision::named(names)?,
+            None => (),
+        }
         if let Some(timeout) = self.timeout_ms {
-            builder = builder.timeout(time_limit(timeout));
+            options.timeout = time_limit(timeout);
         }
         if let Some(timeout) = self.max_timeout_ms {
-            builder = builder.max_timeout(time_limit(timeout));
+            options.max_timeout = time_limit(timeout);
         }
-        if let Some(info) = &self.client_info {
-            builder = builder.client_info(info.clone());
-        }
-        if let Some(roots) = &self.roots {
-            builder = builder.roots(roots.iter().cloned());
-        }
-        if let Some(bytes) = self.max_message {
-            builder = builder.max_message(bytes);
-        }
-        if let Some(rounds) = self.max_rounds {
-            builder = builder.max_rounds(rounds);
-        }
-        Ok(builder)
+        options.info = self.client_info.clone().unwrap_or_default();
+        options.roots.clone_from(&self.roots);
+        options.max_message = self.max_message.unwrap_or(options.max_message);
+        options.max_rounds = self.max_rounds.unwrap_or(options.max_rounds);
+        Ok(Client::builder(target).options(|it| *it = options))
     }
 
     /// Returns the limits for repeating requests.

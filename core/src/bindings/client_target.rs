@@ -70,7 +70,7 @@ impl Place {
 
     /// Returns a builder for a client of this server, without callbacks.
     pub fn builder(&self, settings: &ClientSettings) -> Result<ClientBuilder, Error> {
-        Ok(settings.builder(self.target())?.headers(self.headers.iter().cloned()))
+        Ok(settings.builder(self.target())?.options(|it| it.headers.clone_from(&self.headers)))
     }
 
     fn target(&self) -> Target {

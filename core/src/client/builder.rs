@@ -8,7 +8,7 @@ use std::{
 };
 
 use super::{
-    CallOptions, Client, Inner, Target,
+    CallOptions, Client, ClientOptions, Inner, Target,
     connection::{Connection, ConnectionConfig, Event, OnProgress},
     listeners::SubscriptionEvent,
     operation::Operation,
@@ -16,17 +16,15 @@ use super::{
 };
 use crate::{
     error::{Error, ErrorKind},
-    framing::DEFAULT_LINE_LIMIT,
     peer::{
         self, KnownTools,
         subscriptions::{Interests, SubscriptionSettings},
     },
     protocol::{
-        ClientCapabilities, CreateMessageRequestParams, CreateMessageResult, Dialect,
-        ElicitRequestParams, ElicitResult, Implementation, LoggingLevel, Revision, Root,
-        SubscriptionFilter, json,
+        CreateMessageRequestParams, CreateMessageResult, ElicitRequestParams, ElicitResult,
+        LoggingLevel, SubscriptionFilter, json,
     },
-    session::client::{Change, ClientConfig, ListKind, LogMessage, Progress},
+    session::client::{Change, ListKind, LogMessage, Progress},
 };
 
 /// The time for which `connect` waits for the server to acknowledge the subscription to its lists.
@@ -37,13 +35,8 @@ type Hook<T> = Box<dyn Fn(T) + Send + Sync>;
 /// A client that is not connected yet: its target and options.
 pub struct ClientBuilder {
     target: Target,
-    session: ClientConfig,
-    options: CallOptions,
-    headers: Vec<(String, String)>,
-    max_message: usize,
-    max_rounds: usize,
-    validate: bool,
-    log_level: Option<LoggingLevel>,
+    options: ClientOptions,
+    on_progress: Option<OnProgress>,
     hooks: Hooks,
     questions: Questions,
 }
@@ -63,142 +56,37 @@ impl fmt::Debug for ClientBuilder {
 }
 
 impl ClientBuilder {
-    pub(super) fn new(target: Target) -> Self {
-        Self {
-            target,
-            session: ClientConfig {
-                info: Implementation::default(),
-                capabilities: ClientCapabilities::default(),
-                revisions: Revision::ALL.to_vec(),
-                dialect: None,
-                probe_timeout: Duration::from_secs(5),
-                connect_timeout: Some(Duration::from_secs(60)),
-                log_level: None,
-            },
-            options: CallOptions {
-                timeout: Some(Duration::from_secs(60)),
-                max_timeout: None,
-                on_progress: None,
-                meta: None,
-                raise_on_error: true,
-            },
-            headers: Vec::new(),
-            max_message: DEFAULT_LINE_LIMIT,
-            max_rounds: 10,
-            validate: false,
-            log_level: None,
-            hooks: Hooks::default(),
-            questions: Questions::default(),
+    pub(super) fn new(mut target: Target) -> Self {
+        let mut questions = Questions::default();
+        if let Some(answerer) = target.take_answerer() {
+            questions.elicit = Some(Arc::clone(&answerer));
+            questions.sample = Some(Arc::clone(&answerer));
+            questions.roots = RwLock::new(Some(Roots::Callback(answerer)));
         }
+        let (options, hooks) = (ClientOptions::default(), Hooks::default());
+        Self { target, options, on_progress: None, hooks, questions }
     }
 
-    /// Speaks this revision only.
-    #[must_use]
-    pub fn revision(self, revision: Revision) -> Self {
-        self.revisions([revision])
-    }
-
-    /// Speaks the newest of these revisions that the server speaks as well. Default: all revisions.
-    #[must_use]
-    pub fn revisions(mut self, revisions: impl IntoIterator<Item = Revision>) -> Self {
-        self.session.revisions = revisions.into_iter().collect();
-        self
-    }
-
-    /// Speaks a dialect, given as the only name, or the revisions with the given dates. Errors if a name is unknown.
-    #[doc(hidden)] // For the language bindings.
-    pub fn speaks<N: AsRef<str>>(self, names: &[N]) -> Result<Self, Error> {
-        if let [name] = names
-            && let Ok(dialect) = name.as_ref().parse()
-        {
-            return Ok(self.dialect(dialect));
-        }
-        Ok(self.revisions(Revision::named(names)?))
-    }
-
-    /// Speaks this dialect, an older description of the protocol, instead of a revision.
-    #[must_use]
-    pub fn dialect(mut self, dialect: Dialect) -> Self {
-        self.session.dialect = Some(dialect);
-        self
-    }
-
-    /// The time limit of a request without a response or progress, and of [`connect`](Self::connect) as a whole; `None`
-    /// means no limit. It is suspended while a callback answers the server. Default: 60 s.
-    #[must_use]
-    pub fn timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
-        self.options.timeout = timeout.into();
-        self.session.connect_timeout = self.options.timeout;
-        self
-    }
-
-    /// The total time limit of a request, regardless of progress. Default: none.
-    #[must_use]
-    pub fn max_timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
-        self.options.max_timeout = timeout.into();
-        self
-    }
-
-    /// The time limit for the response to `server/discover`, after which a server counts as legacy. At most half of the
-    /// time left to connect is used. Default: 5 s.
-    #[must_use]
-    pub fn probe_timeout(mut self, timeout: Duration) -> Self {
-        self.session.probe_timeout = timeout;
-        self
-    }
-
-    /// The name and version of this program. Default: empty.
-    #[must_use]
-    pub fn client_info(mut self, info: Implementation) -> Self {
-        self.session.info = info;
-        self
-    }
-
-    /// Declares capabilities in addition to those of the registered callbacks.
-    #[must_use]
-    pub fn capabilities(mut self, capabilities: ClientCapabilities) -> Self {
-        self.session.capabilities = capabilities;
-        self
-    }
-
-    /// Headers for every HTTP request and for the WebSocket handshake, such as `Authorization`.
+    /// Changes the client's options.
     ///
-    /// They are sent to the origin of the URL only, and are never logged.
+    /// ```
+    /// # use std::time::Duration;
+    /// # use gudgeon::{Client, Revision, Server};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), gudgeon::Error> {
+    /// # let server = Server::new("shelf");
+    /// let builder = Client::builder(&server).options(|it| {
+    ///     it.revisions = vec![Revision::V2025_11_25];
+    ///     it.timeout = Some(Duration::from_secs(10));
+    /// });
+    /// let client = builder.connect().await?;
+    /// assert_eq!(client.server().revision, Revision::V2025_11_25);
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
-    pub fn headers<N: Into<String>, V: Into<String>>(
-        mut self,
-        headers: impl IntoIterator<Item = (N, V)>,
-    ) -> Self {
-        self.headers.extend(headers.into_iter().map(|(name, value)| (name.into(), value.into())));
-        self
-    }
-
-    /// The maximum size of a message from the server in bytes; longer ones are discarded. Default: 16 MiB.
-    #[must_use]
-    pub fn max_message(mut self, bytes: usize) -> Self {
-        self.max_message = bytes;
-        self
-    }
-
-    /// The maximum number of rounds of questions in a call. Default: 10.
-    #[must_use]
-    pub fn max_rounds(mut self, rounds: usize) -> Self {
-        self.max_rounds = rounds;
-        self
-    }
-
-    /// If true, arguments are checked against the tool's schema before they are sent. Default: false.
-    #[must_use]
-    pub fn validate(mut self, validate: bool) -> Self {
-        self.validate = validate;
-        self
-    }
-
-    /// The minimum level of log messages. With [`Self::on_log`] and without this option, modern servers send `info`
-    /// and above.
-    #[must_use]
-    pub fn log_level(mut self, level: LoggingLevel) -> Self {
-        self.log_level = Some(level);
+    pub fn options(mut self, change: impl FnOnce(&mut ClientOptions)) -> Self {
+        change(&mut self.options);
         self
     }
 
@@ -241,8 +129,7 @@ impl ClientBuilder {
     /// Registers a callback for the progress of all requests. It must not block.
     #[must_use]
     pub fn on_progress(mut self, hook: impl Fn(Progress) + Send + Sync + 'static) -> Self {
-        let hook: OnProgress = Arc::new(hook);
-        self.options.on_progress = Some(hook);
+        self.on_progress = Some(Arc::new(hook));
         self
     }
 
@@ -269,29 +156,16 @@ impl ClientBuilder {
         self
     }
 
-    /// The roots of the client. They must be `file://` URIs, otherwise `connect` fails.
-    #[must_use]
-    pub fn roots(mut self, roots: impl IntoIterator<Item = Root>) -> Self {
-        let roots = Roots::List(roots.into_iter().collect());
-        self.questions.roots = RwLock::new(Some(roots));
-        self
-    }
-
-    /// Registers a callback for all kinds of questions.
-    pub(super) fn on_question(mut self, callback: Answerer) -> Self {
-        self.questions.elicit = Some(Arc::clone(&callback));
-        self.questions.sample = Some(Arc::clone(&callback));
-        self.questions.roots = RwLock::new(Some(Roots::Callback(callback)));
-        self
-    }
-
     /// Connects to the server, starting its process if necessary, and negotiates the revision. Errors if the server
     /// can't be reached or started, or shares no revision with the client.
     pub async fn connect(self) -> Result<Client, Error> {
-        let Self { target, mut session, options, mut questions, hooks, log_level, .. } = self;
-        questions.check()?;
+        let Self { target, options, on_progress, hooks, mut questions } = self;
+        let mut session = options.session(hooks.log.as_ref().map(|_| LoggingLevel::Info));
+        let calls = CallOptions { on_progress, ..options.calls() };
+        if let Some(roots) = options.roots {
+            questions.set_roots(roots)?;
+        }
         questions.declare(&mut session.capabilities);
-        session.log_level = log_level.or(hooks.log.as_ref().map(|_| LoggingLevel::Info));
         let has_roots = session.capabilities.roots.is_some();
         let questions = Arc::new(questions);
         let tools = Arc::new(Mutex::new(KnownTools::default()));
@@ -301,8 +175,8 @@ impl ClientBuilder {
         let callbacks = Arc::clone(&hooks);
         let config = ConnectionConfig {
             session,
-            max_message: self.max_message,
-            headers: self.headers,
+            max_message: options.max_message,
+            headers: options.headers,
             mirror: Arc::new(move |name, arguments| {
                 mirrored.lock().unwrap_or_else(PoisonError::into_inner).mirror(name, arguments)
             }),
@@ -317,16 +191,16 @@ impl ClientBuilder {
             connection,
             questions,
             tools,
-            max_rounds: self.max_rounds,
-            validate: self.validate,
+            max_rounds: options.max_rounds,
+            validate: options.validate,
             has_roots,
         };
-        let client = Client { inner: Arc::new(inner), options };
+        let client = Client { inner: Arc::new(inner), options: calls };
         if hooks.list_changed.is_some() {
             client.listen_to_lists(hooks).await;
         }
-        if let Some(level) = log_level {
-            match client.call(Operation::SetLogLevel(level), client.options()).await {
+        if let Some(level) = options.log_level {
+            match client.call(Operation::SetLogLevel(level), client.options.clone()).await {
                 // A server without logging needs no level.
                 Err(error) if error.kind != ErrorKind::Unsupported => {
                     client.close().await;
@@ -356,7 +230,7 @@ impl ClientBuilder {
         self
     }
 
-    /// Like [`Self::roots`], with a callback that returns the result as raw JSON for each request.
+    /// Sets a callback that returns the result of `roots/list` as raw JSON for each request.
     #[must_use]
     pub fn on_roots_raw(mut self, callback: Answerer) -> Self {
         self.questions.roots = RwLock::new(Some(Roots::Callback(callback)));

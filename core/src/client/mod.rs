@@ -18,6 +18,7 @@ mod connection;
 mod failures;
 mod listeners;
 mod operation;
+mod options;
 mod questions;
 mod test_server;
 mod round;
@@ -36,8 +37,8 @@ use serde::Serialize;
 #[cfg(not(feature = "bindings"))]
 use self::operation::Operation;
 pub use self::{
-    builder::ClientBuilder, connection::Event, operation::CallOptions, round::ToolRound,
-    subscription::Subscription, target::Target, test_server::TestServer,
+    builder::ClientBuilder, connection::Event, operation::CallOptions, options::ClientOptions,
+    round::ToolRound, subscription::Subscription, target::Target, test_server::TestServer,
 };
 use self::{connection::Connection, questions::Questions};
 #[cfg(feature = "bindings")]
@@ -128,14 +129,29 @@ impl Client {
     }
 
     /// Returns the options of this client's requests.
+    #[cfg(feature = "bindings")]
     pub fn options(&self) -> CallOptions {
         self.options.clone()
     }
 
-    /// Returns a client of the same connection whose requests have these options: timeouts, progress, `_meta`.
+    /// Returns a client of the same connection whose requests have other options: timeouts, progress, `_meta`.
+    ///
+    /// ```
+    /// # use gudgeon::{Client, Server};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), gudgeon::Error> {
+    /// # let server = Server::new("greeter").tool("greet", || async { "hello" });
+    /// # let client = Client::connect(&server).await?;
+    /// let hurried = client.with_options(|it| it.timeout = Some(std::time::Duration::from_secs(5)));
+    /// let greeting = hurried.call_tool("greet", ()).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
-    pub fn with_options(&self, options: CallOptions) -> Self {
-        Self { inner: Arc::clone(&self.inner), options }
+    pub fn with_options(&self, change: impl FnOnce(&mut CallOptions)) -> Self {
+        let mut client = self.clone();
+        change(&mut client.options);
+        client
     }
 
     /// Lists all tools, fetching all pages. Spec: Server Features › Tools.
@@ -185,7 +201,7 @@ impl Client {
     ) -> Result<ToolResult, Error> {
         let arguments = object("arguments", &arguments)?;
         let operation = Operation::CallTool { name: name.to_owned(), arguments };
-        let reply = self.call(operation, self.options()).await?;
+        let reply = self.call(operation, self.options.clone()).await?;
         Ok(ToolResult { result: peer::read("tools/call", &reply.result)?, data: reply.data })
     }
 
@@ -238,13 +254,13 @@ impl Client {
 
     /// Sets the minimum level of log messages. For a modern server it is sent with each further request.
     pub async fn set_log_level(&self, level: LoggingLevel) -> Result<(), Error> {
-        self.call(Operation::SetLogLevel(level), self.options()).await.map(drop)
+        self.call(Operation::SetLogLevel(level), self.options.clone()).await.map(drop)
     }
 
     /// Measures the time of a round trip: `ping`, or `server/discover` for a modern server.
     pub async fn ping(&self) -> Result<Duration, Error> {
         let start = Instant::now();
-        self.call(Operation::Ping, self.options()).await?;
+        self.call(Operation::Ping, self.options.clone()).await?;
         Ok(start.elapsed())
     }
 
@@ -252,7 +268,7 @@ impl Client {
     ///
     /// # Errors
     /// [`ErrorKind::Unsupported`] if the client declared no roots in a legacy handshake; declare them by
-    /// [`ClientBuilder::roots`], if necessary with an empty list. [`ErrorKind::Misuse`] for a URI other than
+    /// [`ClientOptions::roots`], if necessary with an empty list. [`ErrorKind::Misuse`] for a URI other than
     /// `file://`. Spec: Client Features › Roots.
     pub fn set_roots(&self, roots: impl IntoIterator<Item = Root>) -> Result<(), Error> {
         let Inner { connection, questions, has_roots, .. } = &*self.inner;
@@ -278,7 +294,7 @@ impl Client {
     pub async fn request(&self, method: &str, params: impl Serialize) -> Result<Raw, Error> {
         let params = object("params", &params)?;
         let operation = Operation::Request { method: method.to_owned(), params };
-        self.call(operation, self.options()).await.map(|it| it.result)
+        self.call(operation, self.options.clone()).await.map(|it| it.result)
     }
 
     /// Sends a notification with any method. One that the specification defines but the negotiated revision lacks is
@@ -305,7 +321,7 @@ impl Client {
         method: &str,
         operation: Operation,
     ) -> Result<T, Error> {
-        peer::read(method, &self.call(operation, self.options()).await?.result)
+        peer::read(method, &self.call(operation, self.options.clone()).await?.result)
     }
 }
 

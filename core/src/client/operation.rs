@@ -63,20 +63,7 @@ pub enum Operation {
     },
 }
 
-/// Options of requests, for [`Client::with_options`]; [`Client::options`] returns those of a client.
-///
-/// ```
-/// # use gudgeon::{Client, Server};
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), gudgeon::Error> {
-/// # let server = Server::new("greeter").tool("greet", || async { "hello" });
-/// # let client = Client::connect(&server).await?;
-/// let mut options = client.options();
-/// options.timeout = Some(std::time::Duration::from_secs(5));
-/// let greeting = client.with_options(options).call_tool("greet", ()).await?;
-/// # Ok(())
-/// # }
-/// ```
+/// The options of requests, for [`Client::with_options`].
 #[derive(Clone)]
 #[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub struct CallOptions {

@@ -95,14 +95,6 @@ impl Questions {
         Ok(())
     }
 
-    /// Errors if the configured roots are invalid.
-    pub(super) fn check(&self) -> Result<(), Error> {
-        match self.roots() {
-            Some(Roots::List(roots)) => check_roots(&roots),
-            Some(Roots::Callback(_)) | None => Ok(()),
-        }
-    }
-
     /// Answers all questions of a round, in their order. The first failure cancels the others.
     pub(super) async fn answer_all(
         self: &Arc<Self>,

@@ -35,7 +35,7 @@ impl Client {
     /// let mut capabilities = gudgeon::protocol::ClientCapabilities::default();
     /// capabilities.elicitation = Some(Default::default());
     /// let server = Server::new("greeter").tool("greet", greet);
-    /// let client = Client::builder(&server).capabilities(capabilities).connect().await?;
+    /// let client = Client::builder(&server).options(|it| it.capabilities = capabilities).connect().await?;
     /// let first = client.call_tool_round("greet", (), (), None).await?;
     /// let ToolRound::InputRequired(asked) = first else { panic!("it asks first") };
     /// let answers = json!({"elicit-1": {"action": "accept", "content": {"value": "Eve"}}});
@@ -63,7 +63,7 @@ impl Client {
             answers: object("answers", &answers)?,
             state: state.map(ToOwned::to_owned),
         };
-        let reply = self.call(operation, self.options()).await?;
+        let reply = self.call(operation, self.options.clone()).await?;
         if reply.is_input_required {
             return peer::read("tools/call", &reply.result).map(ToolRound::InputRequired);
         }

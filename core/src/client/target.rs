@@ -2,8 +2,11 @@
 
 use std::{ffi::OsString, fmt, str::FromStr};
 
+use http::HeaderMap;
+
 use super::{
     connection::BoxFuture,
+    questions::Answerer,
     wire::{Wire, WireOptions},
 };
 #[cfg(feature = "websocket")]
@@ -32,10 +35,20 @@ pub enum Target {
     Custom(CustomWire),
     /// A link whose other end is served by this future.
     Served(Link, BoxFuture<()>),
+    /// A server under test.
+    Tested(TestTarget),
 }
 
 /// A [`Transport`] that is not in use yet.
 pub struct CustomWire(Box<dyn FnOnce(usize) -> Messages + Send>);
+
+/// A server under test that is not connected yet.
+pub struct TestTarget {
+    /// The prepared answers.
+    pub(super) answerer: Option<Answerer>,
+    /// Opens a connection whose calls have these headers.
+    pub(super) open: Box<dyn FnOnce(HeaderMap) -> (Link, BoxFuture<()>) + Send>,
+}
 
 /// An opened connection to a target.
 pub(super) struct OpenedTarget {
@@ -75,6 +88,7 @@ impl Target {
     pub(crate) fn takes_headers(&self) -> bool {
         match self {
             Self::Url(url) => !matches!(url.scheme(), Scheme::Tcp | Scheme::Unix),
+            Self::Tested(_) => true,
             _ => false,
         }
     }
@@ -86,6 +100,14 @@ impl Target {
         }
     }
 
+    /// Removes the prepared answers of a server under test.
+    pub(super) fn take_answerer(&mut self) -> Option<Answerer> {
+        match self {
+            Self::Tested(test) => test.answerer.take(),
+            _ => None,
+        }
+    }
+
     pub(super) async fn reach(self, options: &WireOptions) -> Result<OpenedTarget, Error> {
         let wire = match self {
             Self::Command(command) => return Reconnect::Command(command).reach(options).await,
@@ -93,6 +115,11 @@ impl Target {
             Self::Stream(link, _) => Wire::lines(link, options.limit),
             Self::Custom(CustomWire(open)) => Wire::Messages(open(options.limit)),
             Self::Served(link, serving) => {
+                tokio::spawn(serving);
+                Wire::lines(link, options.limit)
+            }
+            Self::Tested(test) => {
+                let (link, serving) = (test.open)(options.headers.clone());
                 tokio::spawn(serving);
                 Wire::lines(link, options.limit)
             }
@@ -202,6 +229,12 @@ impl fmt::Debug for CustomWire {
     }
 }
 
+impl fmt::Debug for TestTarget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TestTarget").finish_non_exhaustive()
+    }
+}
+
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -209,7 +242,7 @@ impl fmt::Display for Target {
             Self::Url(url) => url.fmt(f),
             Self::Stream(_, name) => f.write_str(name),
             Self::Custom(_) => f.write_str("transport"),
-            Self::Served(..) => f.write_str("the in-memory server"),
+            Self::Served(..) | Self::Tested(_) => f.write_str("the in-memory server"),
         }
     }
 }

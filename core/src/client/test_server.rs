@@ -1,4 +1,4 @@
-//! A client for users' tests: connected in memory, with prepared answers to the server's questions.
+//! A target for users' tests: a server in memory, with prepared answers to its questions.
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
@@ -7,23 +7,27 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{
-    Client, ClientBuilder, Target,
+    Target,
     connection::{BoxFuture, Question},
     questions::Answerer,
+    target::TestTarget,
 };
 use crate::{
     engine,
     error::{Error, ErrorKind},
-    protocol::{Method, Principal, Raw, Revision, json as raw_json},
+    protocol::{Method, Principal, Raw, json as raw_json},
     server::Server,
-    session::{client::LogMessage, server::HttpFacts},
-    transport::memory,
+    session::server::HttpFacts,
 };
 
-/// A client of a server in this process, not connected yet.
+/// A server in this process with prepared answers to its questions, as the target of a client.
+///
+/// [`ClientOptions::revisions`](super::ClientOptions) chooses the revision, and
+/// [`ClientOptions::headers`](super::ClientOptions) sets the headers that [`Context::headers`](crate::Context::headers)
+/// returns.
 ///
 /// ```
-/// use gudgeon::{Context, Revision, Server, ToolError, client::TestServer};
+/// use gudgeon::{Client, Context, Revision, Server, ToolError, client::TestServer};
 ///
 /// async fn remove(ctx: Context) -> Result<&'static str, ToolError> {
 ///     Ok(if ctx.elicit::<bool>("Delete it?").await? { "gone" } else { "kept" })
@@ -33,23 +37,20 @@ use crate::{
 /// # async fn main() -> Result<(), gudgeon::error::Error> {
 /// let server = Server::new("shelf").tool("remove", remove);
 /// for revision in [Revision::V2025_11_25, Revision::V2026_07_28] {
-///     let client = TestServer::of(&server).revision(revision).answer("Delete it?", false).replay().connect().await?;
+///     let tested = TestServer::of(&server).answer("Delete it?", false).replay();
+///     let client = Client::builder(tested).options(|it| it.revisions = vec![revision]).connect().await?;
 ///     assert_eq!(client.call_tool("remove", ()).await?.text(), "kept");
 /// }
 /// # Ok(())
 /// # }
 /// ```
-#[must_use = "a test client does nothing until it is connected"]
+#[must_use = "a test server does nothing until a client connects to it"]
 pub struct TestServer<'a> {
     server: &'a Server,
-    revision: Option<Revision>,
-    facts: Option<HttpFacts>,
-    on_log: Option<OnLog>,
+    principal: Option<Arc<Principal>>,
     replays: bool,
     answers: BTreeMap<String, Reaction>,
 }
-
-type OnLog = Box<dyn Fn(LogMessage) + Send + Sync>;
 
 /// The user's reaction to a question.
 enum Reaction {
@@ -59,40 +60,14 @@ enum Reaction {
 }
 
 impl<'a> TestServer<'a> {
-    /// Creates a test client of this server, without answers.
+    /// Creates a target for tests of this server, without answers.
     pub fn of(server: &'a Server) -> Self {
-        Self {
-            server,
-            revision: None,
-            facts: None,
-            on_log: None,
-            replays: false,
-            answers: BTreeMap::new(),
-        }
-    }
-
-    /// Sets the revision to speak. Default: the newest one that the server speaks.
-    #[doc(alias = "era")]
-    pub fn revision(mut self, revision: Revision) -> Self {
-        self.revision = Some(revision);
-        self
+        Self { server, principal: None, replays: false, answers: BTreeMap::new() }
     }
 
     /// Sets the principal of every call, as [`Context::principal`](crate::Context::principal) returns it. Default: none.
     pub fn principal(mut self, principal: Principal) -> Self {
-        self.facts.get_or_insert_default().principal = Some(Arc::new(principal));
-        self
-    }
-
-    /// Sets the HTTP headers of every call, as [`Context::headers`](crate::Context::headers) returns them. Default: none.
-    pub fn headers(mut self, headers: HeaderMap) -> Self {
-        self.facts.get_or_insert_default().headers = headers;
-        self
-    }
-
-    /// Registers a callback for the server's log messages. It must not block.
-    pub fn on_log(mut self, hook: impl Fn(LogMessage) + Send + Sync + 'static) -> Self {
-        self.on_log = Some(Box::new(hook));
+        self.principal = Some(Arc::new(principal));
         self
     }
 
@@ -126,43 +101,29 @@ impl<'a> TestServer<'a> {
         self.replays = true;
         self
     }
+}
 
-    /// Connects.
-    ///
-    /// # Errors
-    /// Errors if the server does not support the revision.
-    pub async fn connect(self) -> Result<Client, Error> {
-        self.into_builder().connect().await
-    }
-
-    /// Returns the client's builder, for further options.
-    pub fn into_builder(self) -> ClientBuilder {
-        let (ours, theirs) = memory::pair();
-        let (input, output) = theirs.into_halves();
-        let test_mode = engine::TestMode { replays: self.replays, state_key: None };
-        let serving = self.server.serve_test((test_mode, self.facts), input, output);
-        let mut builder = Client::builder(Target::Served(ours, Box::pin(serving)));
-        if let Some(revision) = self.revision {
-            builder = builder.revision(revision);
-        }
-        if let Some(on_log) = self.on_log {
-            builder = builder.on_log(on_log);
-        }
-        if self.answers.is_empty() {
-            return builder;
-        }
-        let answers = Arc::new(self.answers);
-        let answerer: Answerer = Arc::new(move |question| -> BoxFuture<Result<Raw, Error>> {
-            let answers = Arc::clone(&answers);
-            Box::pin(async move { answer(&answers, &question) })
+impl From<TestServer<'_>> for Target {
+    fn from(TestServer { server, principal, replays, answers }: TestServer<'_>) -> Self {
+        let open = server.for_test(engine::TestMode { replays, state_key: None });
+        let answers = Arc::new(answers);
+        let answerer = (!answers.is_empty()).then(|| -> Answerer {
+            Arc::new(move |question| -> BoxFuture<Result<Raw, Error>> {
+                let answers = Arc::clone(&answers);
+                Box::pin(async move { answer(&answers, &question) })
+            })
         });
-        builder.on_question(answerer)
+        let open = |headers: HeaderMap| {
+            let has_facts = principal.is_some() || !headers.is_empty();
+            open(has_facts.then(|| HttpFacts { principal, headers, ..HttpFacts::default() }))
+        };
+        Self::Tested(TestTarget { answerer, open: Box::new(open) })
     }
 }
 
 impl fmt::Debug for TestServer<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TestServer").field("revision", &self.revision).finish_non_exhaustive()
+        f.debug_struct("TestServer").field("principal", &self.principal).finish_non_exhaustive()
     }
 }
 

@@ -6,6 +6,12 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::{Server, ToolError, Transport, handler::BoxFuture, stdio, wire};
 use crate::error::Error;
+#[cfg(feature = "client")]
+use crate::{
+    engine::TestMode,
+    session::server::HttpFacts,
+    transport::{Link, memory},
+};
 
 /// The time for a peer to read what is queued when the server ends.
 pub(super) const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
@@ -181,19 +187,18 @@ impl Server {
         )))
     }
 
-    /// Like [`Server::serve`], for tests.
+    /// Returns a function that serves an in-memory connection for a test; it returns the client's end.
     #[cfg(feature = "client")]
-    pub(crate) fn serve_test<R, W>(
+    pub(crate) fn for_test(
         &self,
-        test: (crate::engine::TestMode, Option<crate::session::server::HttpFacts>),
-        reader: R,
-        writer: W,
-    ) -> impl Future<Output = ()> + Send + use<R, W>
-    where
-        R: AsyncRead + Send + Unpin + 'static,
-        W: AsyncWrite + Send + Unpin + 'static,
-    {
-        wire::streams(Arc::clone(&self.hub), self.limits(), Some(test), reader, writer)
+        mode: TestMode,
+    ) -> impl FnOnce(Option<HttpFacts>) -> (Link, BoxFuture<()>) + Send + use<> {
+        let (hub, limits) = (Arc::clone(&self.hub), self.limits());
+        move |facts| {
+            let (ours, theirs) = memory::pair();
+            let (reader, writer) = theirs.into_halves();
+            (ours, Box::pin(wire::streams(hub, limits, Some((mode, facts)), reader, writer)))
+        }
     }
 }
 

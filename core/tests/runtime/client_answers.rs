@@ -137,8 +137,8 @@ async fn the_same_callbacks_answer_requests_and_rounds() {
         (Revision::V2026_07_28, "Eve, true, look, file:///a"),
     ] {
         let builder = Client::builder(curious())
-            .revision(revision)
-            .roots([Root::new("file:///a")])
+            .options(|it| it.revisions = vec![revision])
+            .options(|it| it.roots = Some(vec![Root::new("file:///a")]))
             .on_elicit(|it| async move {
                 Ok(match it {
                     ElicitRequestParams::Form(form) => {
@@ -207,7 +207,7 @@ async fn a_mode_that_was_not_declared_is_refused() {
         let mut builder = Client::builder(asking("2025-11-25", questions.to_vec()))
             .on_elicit(|_| async { Ok(accept(None)) });
         if let Some(capabilities) = declared {
-            builder = builder.capabilities(capabilities);
+            builder = builder.options(|it| it.capabilities = capabilities);
         }
         let client = builder.connect().await.expect("connects");
         let answers = answers(&client).await;
@@ -234,7 +234,7 @@ async fn undeclared_tools_in_sampling_are_rejected() {
             ..ClientCapabilities::default()
         };
         let builder = Client::builder(asking("2025-11-25", questions.to_vec()))
-            .capabilities(capabilities)
+            .options(|it| it.capabilities = capabilities)
             .on_sample(|_| async {
                 Ok(CreateMessageResult {
                     role: Role::Assistant,
@@ -294,7 +294,7 @@ async fn a_finished_url_elicitation_is_reported_to_its_client() {
     });
     let (sender, mut done) = mpsc::unbounded_channel();
     let builder = Client::builder(&server)
-        .revision(Revision::V2025_11_25)
+        .options(|it| it.revisions = vec![Revision::V2025_11_25])
         .on_elicit(|_| async { Ok(accept(None)) })
         .on_url_done(move |it| drop(sender.send(it)));
     let client = builder.connect().await.expect("connects");
@@ -377,10 +377,17 @@ async fn roots_must_be_file_uris() {
         error.message
     };
     let expected = "a root must be a file:// URI such as \"file:///srv/shelf\", got \"http://a\"";
-    let refused = Client::builder(curious()).roots([Root::new("http://a")]).connect().await;
+    let refused = Client::builder(curious())
+        .options(|it| it.roots = Some(vec![Root::new("http://a")]))
+        .connect()
+        .await;
     assert_eq!(message_of(refused.map(drop).expect_err("no root")), expected);
     let roots = [Root::new("file:///a"), Root::new("FILE:///b")];
-    let client = Client::builder(curious()).roots(roots).connect().await.expect("connects");
+    let client = Client::builder(curious())
+        .options(|it| it.roots = Some(roots.to_vec()))
+        .connect()
+        .await
+        .expect("connects");
     let refused = client.set_roots([Root::new("file:///c"), Root::new("http://a")]);
     assert_eq!(message_of(refused.expect_err("no root")), expected);
 }

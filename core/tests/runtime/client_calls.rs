@@ -87,7 +87,8 @@ async fn data_is_unwrapped_and_the_list_is_fetched_once_for_it() {
 #[tokio::test]
 async fn arguments_are_checked_before_sending_if_enabled() {
     let target = wrapping(Arc::default());
-    let client = Client::builder(target).validate(true).connect().await.expect("connects");
+    let client =
+        Client::builder(target).options(|it| it.validate = true).connect().await.expect("connects");
     let refused = client.call_tool("add", json!({"b": 1})).await.expect_err("a is missing");
     assert_eq!(refused.kind, ErrorKind::Misuse);
     client.call_tool("add", json!({"a": 1})).await.expect("answers");
@@ -131,9 +132,8 @@ async fn a_failed_tool_is_an_error_unless_told_not_to() {
     let failure = client.call_tool("t", ()).await.expect_err("failed");
     assert_eq!((failure.kind, failure.message.as_str()), (ErrorKind::Tool, "no luck"));
     assert!(failure.data.is_some_and(|it| it.get().contains("isError")));
-    let mut options = client.options();
-    options.raise_on_error = false;
-    let result = client.with_options(options).call_tool("t", ()).await.expect("a result");
+    let client = client.with_options(|it| it.raise_on_error = false);
+    let result = client.call_tool("t", ()).await.expect("a result");
     assert!(result.is_error() && result.text() == "no luck");
 }
 
@@ -235,7 +235,8 @@ async fn the_number_of_rounds_is_limited() {
     let (target, mut received) = server("2026-07-28", |it| {
         vec![result(it, &json!({"resultType": "input_required", "requestState": "x"}))]
     });
-    let client = Client::builder(target).max_rounds(3).connect().await.expect("connects");
+    let client =
+        Client::builder(target).options(|it| it.max_rounds = 3).connect().await.expect("connects");
     let failure = client.get_prompt("p", ()).await.expect_err("for ever");
     assert!(failure.message.contains("3 rounds") && failure.hint.is_some(), "{failure}");
     for _ in 0..4 {
@@ -273,7 +274,8 @@ async fn roots_are_sent_and_changes_notified() {
         }
         _ => vec![],
     });
-    let builder = Client::builder(target).roots([Root::new("file:///a")]);
+    let builder =
+        Client::builder(target).options(|it| it.roots = Some(vec![Root::new("file:///a")]));
     let client = builder.connect().await.expect("connects");
     let roots = client.call_tool("t", ()).await.expect("answers").text();
     assert_eq!(roots, r#"[{"uri":"file:///a"}]"#);
@@ -286,7 +288,8 @@ async fn roots_are_sent_and_changes_notified() {
 #[tokio::test]
 async fn a_call_without_an_answer_names_method_target_and_limit() {
     let (target, mut received) = server("2026-07-28", |_| vec![]);
-    let client = Client::builder(target).timeout(Duration::from_millis(300));
+    let client =
+        Client::builder(target).options(|it| it.timeout = Some(Duration::from_millis(300)));
     let client = client.connect().await.expect("connects");
     let failure = client.call_tool("t", ()).await.expect_err("silence");
     assert_eq!(failure.kind, ErrorKind::Timeout);
@@ -375,7 +378,7 @@ async fn progress_and_logs_and_changes_reach_their_callbacks_in_order() {
 #[tokio::test]
 async fn the_log_level_is_set_in_both_eras() {
     let (target, mut received) = server("2025-11-25", |it| vec![result(it, &json!({}))]);
-    let builder = Client::builder(target).log_level(LoggingLevel::Warning);
+    let builder = Client::builder(target).options(|it| it.log_level = Some(LoggingLevel::Warning));
     let client = builder.connect().await.expect("connects");
     assert_eq!(receive(&mut received, "logging/setLevel").await["params"]["level"], "warning");
     client.ping().await.expect("answers");
@@ -439,7 +442,11 @@ async fn a_message_over_the_limit_fails_its_call_and_the_stream_goes_on() {
         let size = it["params"]["arguments"]["size"].as_u64().unwrap_or_default();
         vec![text(it, &"x".repeat(usize::try_from(size).unwrap_or_default()))]
     });
-    let client = Client::builder(target).max_message(10_000).connect().await.expect("connects");
+    let client = Client::builder(target)
+        .options(|it| it.max_message = 10_000)
+        .connect()
+        .await
+        .expect("connects");
     let failure = client.call_tool("t", json!({"size": 20_000})).await.expect_err("too long");
     assert!(failure.message.contains("10000 bytes"), "{failure}");
     client.call_tool("t", json!({"size": 9_000})).await.expect("answers");
@@ -448,7 +455,7 @@ async fn a_message_over_the_limit_fails_its_call_and_the_stream_goes_on() {
 #[tokio::test]
 async fn pinned_revisions_are_kept() {
     let (target, _) = server("2025-11-25", |_| vec![]);
-    let builder = Client::builder(target).revision(Revision::V2026_07_28);
+    let builder = Client::builder(target).options(|it| it.revisions = vec![Revision::V2026_07_28]);
     let failure = builder.connect().await.expect_err("legacy");
     assert_eq!((failure.kind, failure.phase), (ErrorKind::Unsupported, Some("negotiate")));
     assert!(failure.message.starts_with("stream: "), "{failure}");

@@ -80,7 +80,8 @@ async fn a_server_that_exits_at_the_probe_is_restarted() {
 #[tokio::test]
 async fn a_server_that_ignores_the_probe_is_initialized() {
     let silent = r#"    if method == "server/discover": continue"#;
-    let builder = Client::builder(server("", silent)).probe_timeout(Duration::from_millis(200));
+    let builder = Client::builder(server("", silent))
+        .options(|it| it.probe_timeout = Duration::from_millis(200));
     let client = builder.connect().await.expect("connects");
     assert_eq!(client.server().revision, Revision::V2025_11_25);
     client.close().await;
@@ -168,7 +169,8 @@ child = os.fork()
 with open({pids:?}, "a") as pids: pids.write(str(os.getpid()) + "\n")
 time.sleep(600)"#
     );
-    let builder = Client::builder(server(&deaf, "")).timeout(Duration::from_secs(1));
+    let builder =
+        Client::builder(server(&deaf, "")).options(|it| it.timeout = Some(Duration::from_secs(1)));
     let failure = builder.connect().await.expect_err("no answer");
     assert_eq!((failure.kind, failure.phase), (ErrorKind::Timeout, Some("negotiate")));
     assert!(

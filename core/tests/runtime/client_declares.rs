@@ -33,7 +33,7 @@ async fn answerable_questions_are_declared_as_the_revision_defines() {
     ] {
         let (target, mut received) = server(era, |_| vec![]);
         let builder = Client::builder(target)
-            .revision(Revision::parse(era).expect("published"))
+            .options(|it| it.revisions = vec![Revision::parse(era).expect("published")])
             .on_elicit(|_| async { Err(Error::new(ErrorKind::Declined, "no")) })
             .on_sample(|_| async { Err(Error::new(ErrorKind::Declined, "no")) });
         builder.connect().await.expect("connects");

@@ -224,7 +224,10 @@ async fn a_timeout_closes_the_response_stream_too() {
     })
     .await;
     let target = Target::url(&mock.url).unwrap();
-    let client = Client::builder(target).timeout(Duration::from_millis(200)).connect().await;
+    let client = Client::builder(target)
+        .options(|it| it.timeout = Some(Duration::from_millis(200)))
+        .connect()
+        .await;
     let error = client.unwrap().call_tool("echo", json!({})).await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::Timeout);
     eventually(|| mock.dropped() == 1).await;
@@ -306,7 +309,8 @@ async fn an_answer_over_the_limit_fails_its_call_and_nothing_else() {
     })
     .await;
     let target = Target::url(&mock.url).unwrap();
-    let client = Client::builder(target).max_message(10_000).connect().await.unwrap();
+    let client =
+        Client::builder(target).options(|it| it.max_message = 10_000).connect().await.unwrap();
     for arguments in [json!({"events": true}), json!({})] {
         let error = client.call_tool("echo", arguments).await.unwrap_err();
         assert_eq!(error.kind, ErrorKind::Protocol);
@@ -326,7 +330,12 @@ async fn headers_of_the_user_go_with_every_request_and_to_no_other_origin() {
     })
     .await;
     let client = Client::builder(Target::url(&mock.url).unwrap())
-        .headers([("Authorization", "Bearer secret"), ("X-Tenant", "a")])
+        .options(|it| {
+            it.headers = vec![
+                ("Authorization".into(), "Bearer secret".into()),
+                ("X-Tenant".into(), "a".into()),
+            ]
+        })
         .connect()
         .await
         .unwrap();
@@ -351,13 +360,21 @@ async fn headers_that_can_not_be_sent_are_refused_without_showing_their_value() 
         ("Content-Length", "secret", "leave it out"),
     ] {
         let target = Target::url("http://127.0.0.1:9/mcp").unwrap();
-        let error = Client::builder(target).headers([(name, value)]).connect().await.unwrap_err();
+        let error = Client::builder(target)
+            .options(|it| it.headers = vec![(name.into(), value.into())])
+            .connect()
+            .await
+            .unwrap_err();
         assert_eq!(error.kind, ErrorKind::Misuse);
         assert!(error.to_string().contains(problem), "{error}");
         assert!(!format!("{error:?}").contains("secret"), "{error:?}");
     }
     let target = Target::url("tcp://127.0.0.1:9").unwrap();
-    let error = Client::builder(target).headers([("a", "b")]).connect().await.unwrap_err();
+    let error = Client::builder(target)
+        .options(|it| it.headers = vec![("a".into(), "b".into())])
+        .connect()
+        .await
+        .unwrap_err();
     assert!(error.to_string().contains("takes no headers"), "{error}");
 }
 

@@ -32,7 +32,7 @@ async fn exercise(url: &str, revision: Revision) {
     let steps = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
     let count = std::sync::Arc::clone(&steps);
     let client = Client::builder(Target::url(url).unwrap())
-        .revision(revision)
+        .options(|it| it.revisions = vec![revision])
         .on_progress(move |_| {
             count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         })
@@ -74,7 +74,8 @@ async fn http_and_websocket_serve_every_revision_at_one_address() {
     let client = Client::connect(Target::url(&url).unwrap()).await.unwrap();
     assert_eq!(client.server().revision, Revision::V2026_07_28);
     assert_eq!(client.session_id(), None);
-    let client = Client::builder(Target::url(&url).unwrap()).revision(Revision::V2025_11_25);
+    let client = Client::builder(Target::url(&url).unwrap())
+        .options(|it| it.revisions = vec![Revision::V2025_11_25]);
     assert!(client.connect().await.unwrap().session_id().is_some());
     listening.shut_down().await;
 }
@@ -107,7 +108,11 @@ async fn a_client_outlives_a_server_that_is_started_again() {
     let listening = server().listen("http://127.0.0.1:0/mcp").await.unwrap();
     let url = listening.url().to_owned();
     let connect = async |revision| {
-        Client::builder(Target::url(&url).unwrap()).revision(revision).connect().await.unwrap()
+        Client::builder(Target::url(&url).unwrap())
+            .options(|it| it.revisions = vec![revision])
+            .connect()
+            .await
+            .unwrap()
     };
     let modern = connect(Revision::V2026_07_28).await;
     let legacy = connect(Revision::V2025_11_25).await;

@@ -11,7 +11,7 @@ fn shelf() -> Server {
 #[tokio::test]
 async fn a_server_in_memory_is_called_in_every_revision() {
     for revision in Revision::ALL {
-        let builder = Client::builder(shelf()).revision(revision);
+        let builder = Client::builder(shelf()).options(|it| it.revisions = vec![revision]);
         let client = builder.connect().await.expect("connects");
         assert_eq!(client.server().info.name, "shelf");
         let books = client.call_tool("books", ()).await.expect("answers");

@@ -49,7 +49,7 @@ async fn eventually(condition: impl Fn() -> bool) {
 }
 
 async fn connect(target: impl Into<Target>, revision: Revision) -> Client {
-    Client::builder(target).revision(revision).connect().await.unwrap()
+    Client::builder(target).options(|it| it.revisions = vec![revision]).connect().await.unwrap()
 }
 
 /// Everything about a subscription, over one connection.
@@ -112,7 +112,7 @@ async fn the_callback_for_lists_serves_every_revision() {
             let notified = Arc::new(Mutex::new(Vec::new()));
             let all = Arc::clone(&notified);
             let client = Client::builder(target)
-                .revision(revision)
+                .options(|it| it.revisions = vec![revision])
                 .on_list_changed(move |kind| all.lock().unwrap().push(kind))
                 .connect()
                 .await
@@ -341,7 +341,7 @@ async fn with_a_new_session_every_list_counts_as_changed() {
     let notified = Arc::new(Mutex::new(Vec::new()));
     let all = Arc::clone(&notified);
     let client = Client::builder(Target::url(&server.mock.url).unwrap())
-        .revision(Revision::V2025_11_25)
+        .options(|it| it.revisions = vec![Revision::V2025_11_25])
         .on_list_changed(move |kind| all.lock().unwrap().push(kind))
         .connect()
         .await

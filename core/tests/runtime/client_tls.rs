@@ -62,7 +62,11 @@ fn https_and_wss_in_both_eras() {
             let url = listening.url().replacen("https", scheme, 1);
             for revision in [Revision::LATEST_LEGACY, Revision::LATEST] {
                 let target = Target::url(&url).unwrap();
-                let client = Client::builder(target).revision(revision).connect().await.unwrap();
+                let client = Client::builder(target)
+                    .options(|it| it.revisions = vec![revision])
+                    .connect()
+                    .await
+                    .unwrap();
                 assert_eq!(client.server().revision, revision);
                 assert_eq!(client.list_tools().await.unwrap().len(), 1);
                 client.close().await;

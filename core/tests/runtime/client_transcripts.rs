@@ -4,7 +4,7 @@ use std::{collections::VecDeque, fs, io, path::Path, sync::Arc, time::Duration};
 
 use gudgeon::{
     Client,
-    client::{CallOptions, Change, Target},
+    client::{Change, Progress, Target},
     error::Error,
     protocol::{
         CreateMessageResult, Implementation, ResourceContents, Revision, Root, SamplingMessage,
@@ -168,12 +168,14 @@ async fn connect(
     let changes = events.clone();
     let builder = Client::builder(Target::transport(wire));
     let builder = match Revision::parse(spoken) {
-        Some(revision) => builder.revision(revision),
-        None => builder.dialect(spoken.parse().unwrap()),
+        Some(revision) => builder.options(|it| it.revisions = vec![revision]),
+        None => builder.options(|it| it.dialect = Some(spoken.parse().unwrap())),
     };
     builder
-        .client_info(Implementation::new("c", "1"))
-        .roots([Root::new("file:///a")])
+        .options(|it| {
+            it.info = Implementation::new("c", "1");
+            it.roots = Some(vec![Root::new("file:///a")]);
+        })
         .on_sample(|_| async {
             let sampled = SamplingMessage::assistant("Sheep.");
             Ok(CreateMessageResult {
@@ -213,16 +215,16 @@ async fn act(
             json!([it.name, pairs(arguments, |it| json!([it.name, it.required]))])
         }),
         "call_tool" => {
-            let options = CallOptions {
-                raise_on_error: false,
-                on_progress: Some(Arc::new(move |step| {
-                    let numbers = [Some(step.progress), step.total].map(|it| it.map(whole));
-                    let _ = events.send(json!(["progress", numbers]));
-                })),
-                ..client.options()
-            };
+            let on_progress = Arc::new(move |step: Progress| {
+                let numbers = [Some(step.progress), step.total].map(|it| it.map(whole));
+                let _ = events.send(json!(["progress", numbers]));
+            });
+            let client = client.with_options(|it| {
+                it.raise_on_error = false;
+                it.on_progress = Some(on_progress);
+            });
             let tool = given["name"].as_str().unwrap();
-            let called = client.with_options(options).call_tool(tool, &given["arguments"]).await?;
+            let called = client.call_tool(tool, &given["arguments"]).await?;
             let data = called.raw_data().map_or_else(|| json!(called.text()), |it| json!(it));
             json!([data, called.is_error.unwrap_or_default()])
         }

@@ -149,7 +149,7 @@ async fn a_websocket_carries_one_message_a_frame() {
             }
         });
         let client = Client::builder(Target::url(&url).unwrap())
-            .headers([("Authorization", "Bearer secret")])
+            .options(|it| it.headers = vec![("Authorization".into(), "Bearer secret".into())])
             .connect()
             .await
             .unwrap();
@@ -206,7 +206,8 @@ async fn a_websocket_message_over_the_limit_ends_the_connection() {
         let _ = socket.next().await;
     });
     let target = Target::url(&url).unwrap();
-    let client = Client::builder(target).max_message(10_000).connect().await.unwrap();
+    let client =
+        Client::builder(target).options(|it| it.max_message = 10_000).connect().await.unwrap();
     let error = client.list_tools().await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::Lost);
     assert!(error.to_string().contains("10000 bytes (max_message)"), "{error}");
@@ -274,7 +275,11 @@ async fn a_custom_transport_serves_both_eras_and_is_closed() {
         carry(answers, answer);
         let serving = tokio::spawn(server().serve_transport(wire));
         let target = Target::transport(other);
-        let client = Client::builder(target).revision(revision).connect().await.unwrap();
+        let client = Client::builder(target)
+            .options(|it| it.revisions = vec![revision])
+            .connect()
+            .await
+            .unwrap();
         assert_eq!(add(&client).await, 3);
         client.close().await;
         serving.await.unwrap().unwrap();

@@ -56,7 +56,8 @@ fn server() -> Server {
 }
 
 async fn connect(target: Target, dialect: Dialect) -> Client {
-    let client = Client::builder(target).dialect(dialect).connect().await.unwrap();
+    let client =
+        Client::builder(target).options(|it| it.dialect = Some(dialect)).connect().await.unwrap();
     assert_eq!(client.server().spoken().name(), dialect.as_str());
     client
 }
@@ -149,7 +150,11 @@ async fn a_server_without_the_dialect_is_recognised() {
     let server = Server::new("plain").tool("t", || async { Ok(ContentBlock::text("x")) });
     let listening = server.listen("http://127.0.0.1:0/mcp").await.unwrap();
     for target in [Target::url(listening.url()).unwrap(), Target::from(&server)] {
-        let error = Client::builder(target).dialect(Dialect::V0_7).connect().await.unwrap_err();
+        let error = Client::builder(target)
+            .options(|it| it.dialect = Some(Dialect::V0_7))
+            .connect()
+            .await
+            .unwrap_err();
         assert!(error.message.contains("protocolVersion"), "{error}");
     }
     // A server without the dialect ignores the client's bare notifications.

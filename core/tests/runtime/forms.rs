@@ -72,17 +72,18 @@ fn asks() -> Server {
 async fn visitor(revision: Revision) -> (Client, Arc<AtomicUsize>) {
     let asked = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&asked);
-    let builder = Client::builder(asks()).revision(revision).on_elicit(move |_| {
-        counted.fetch_add(1, Ordering::SeqCst);
-        async {
-            Ok(ElicitResult {
-                action: ElicitAction::Accept,
-                content: Some(to_raw(&json!({"toppings": ["olives"]}))),
-                result_type: None,
-                meta: None,
-            })
-        }
-    });
+    let builder =
+        Client::builder(asks()).options(|it| it.revisions = vec![revision]).on_elicit(move |_| {
+            counted.fetch_add(1, Ordering::SeqCst);
+            async {
+                Ok(ElicitResult {
+                    action: ElicitAction::Accept,
+                    content: Some(to_raw(&json!({"toppings": ["olives"]}))),
+                    result_type: None,
+                    meta: None,
+                })
+            }
+        });
     (builder.connect().await.expect("connects"), asked)
 }
 

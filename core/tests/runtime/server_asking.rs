@@ -35,7 +35,7 @@ async fn connect(server: &Server) -> Client {
         elicitation: Some(ElicitationCapability::default()),
         ..ClientCapabilities::default()
     };
-    Client::builder(server).capabilities(capabilities).connect().await.unwrap()
+    Client::builder(server).options(|it| it.capabilities = capabilities).connect().await.unwrap()
 }
 
 fn asked(round: ToolRound, keys: &[&str]) -> InputRequiredResult {
@@ -243,8 +243,8 @@ async fn talkative(server: &Server, revision: Revision) -> Client {
         serde_json::from_value::<ElicitResult>(answer).unwrap()
     };
     Client::builder(server)
-        .revision(revision)
-        .roots([Root::new("file:///a")])
+        .options(|it| it.revisions = vec![revision])
+        .options(|it| it.roots = Some(vec![Root::new("file:///a")]))
         .on_elicit(move |it| async move {
             match it {
                 ElicitRequestParams::Form(form) => Ok(accepted(&form.message)),
@@ -357,7 +357,7 @@ async fn a_task_that_outlives_its_call_gets_an_error_at_once() {
                     Some(url) => Client::builder(Target::url(url).unwrap()),
                     None => Client::builder(&server),
                 };
-                let builder = builder.revision(revision);
+                let builder = builder.options(|it| it.revisions = vec![revision]);
                 let builder = builder.on_elicit(|_| async { panic!("nobody is to be asked") });
                 let client = builder.connect().await.unwrap();
                 let call = client.call_tool("leave", json!({ "at_once": at_once }));
@@ -400,12 +400,13 @@ async fn a_step_may_ask_and_the_handler_run_again() {
     });
     for (era, replays) in ERAS.map(|it| (it, false)).into_iter().chain([(Revision::LATEST, true)]) {
         done.store(0, Ordering::SeqCst);
-        let mut test_mode = TestServer::of(&server).revision(era).answer("lend/elicit-1", "Ada");
+        let mut test_mode = TestServer::of(&server).answer("lend/elicit-1", "Ada");
         test_mode = test_mode.answer("lend/elicit-2", true).answer("elicit-1", "Dune");
         if replays {
             test_mode = test_mode.replay();
         }
-        let client = test_mode.connect().await.unwrap();
+        let builder = Client::builder(test_mode).options(|it| it.revisions = vec![era]);
+        let client = builder.connect().await.unwrap();
         assert_eq!(client.call_tool("lends", ()).await.unwrap().text(), "Ada true Dune");
         assert_eq!(done.load(Ordering::SeqCst), 1, "{era:?} {replays}");
     }
@@ -425,7 +426,7 @@ async fn no_question_is_asked_if_one_of_them_can_not_be() {
     assert_eq!(data, json!({"requiredCapabilities": {"roots": {}, "sampling": {}}}));
     // In a session: whoever is asked panics.
     let client = Client::builder(&server)
-        .revision(Revision::V2025_11_25)
+        .options(|it| it.revisions = vec![Revision::V2025_11_25])
         .on_elicit(|_| async { panic!("nobody is asked") })
         .connect()
         .await

@@ -85,14 +85,15 @@ async fn call(
     counts: impl IntoIterator<Item = Value>,
 ) -> (Result<String, Error>, Vec<String>) {
     let server = shop();
-    let mut test_mode = TestServer::of(&server).revision(era);
+    let mut test_mode = TestServer::of(&server);
     if replays {
         test_mode = test_mode.replay();
     }
     let counts = Arc::new(Mutex::new(counts.into_iter().collect::<VecDeque<_>>()));
     let asked = Arc::new(Mutex::new(Vec::new()));
     let received = Arc::clone(&asked);
-    let client = test_mode.into_builder().on_elicit(move |question| {
+    let builder = Client::builder(test_mode).options(|it| it.revisions = vec![era]);
+    let client = builder.on_elicit(move |question| {
         let ElicitRequestParams::Form(form) = question else { panic!("nobody is sent to a page") };
         let answer = match &*form.message {
             "Who?" => json!({"action": "accept", "content": {"value": "Ada"}}),
@@ -157,7 +158,11 @@ async fn another_server_asks_again_and_keeps_the_other_answers() {
             elicitation: Some(ElicitationCapability::default()),
             ..ClientCapabilities::default()
         };
-        Client::builder(shop()).capabilities(capabilities).connect().await.unwrap()
+        Client::builder(shop())
+            .options(|it| it.capabilities = capabilities)
+            .connect()
+            .await
+            .unwrap()
     };
     let round =
         async |client: &Client, tool: &str, answers: Value, state: Option<&str>, keys: &[&str]| {

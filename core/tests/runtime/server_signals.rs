@@ -54,8 +54,11 @@ async fn call_and_end(
     said: &mut impl std::io::BufRead,
     signal: &str,
 ) {
-    let client =
-        Client::builder(Target::url(url).unwrap()).revision(revision).connect().await.unwrap();
+    let client = Client::builder(Target::url(url).unwrap())
+        .options(|it| it.revisions = vec![revision])
+        .connect()
+        .await
+        .unwrap();
     let calls: Vec<_> = (0..IN_FLIGHT)
         .map(|_| {
             let client = client.clone();

@@ -69,7 +69,12 @@ async fn waiting_counts_against_neither_timeout_nor_concurrency() {
                         Ok(yes())
                     }
                 };
-                let client = builder.revision(revision).on_elicit(answer).connect().await.unwrap();
+                let client = builder
+                    .options(|it| it.revisions = vec![revision])
+                    .on_elicit(answer)
+                    .connect()
+                    .await
+                    .unwrap();
                 itself.set(client.clone()).unwrap();
                 let called = timeout(PATIENCE, client.call_tool(name, asks(true))).await;
                 let place = format!("{revision:?} {name} {is_http}");
@@ -84,7 +89,9 @@ async fn waiting_for_a_client_is_limited() {
     let server = server().options(|it| it.park_ttl = Duration::from_millis(200));
     for revision in &ERAS[..2] {
         for name in ["waits", "returns"] {
-            let client = Client::builder(&server).revision(*revision).on_elicit(|_| pending());
+            let client = Client::builder(&server)
+                .options(|it| it.revisions = vec![*revision])
+                .on_elicit(|_| pending());
             let client = client.connect().await.unwrap();
             let called = timeout(PATIENCE, client.call_tool(name, asks(true))).await.unwrap();
             let problem = format!(
@@ -102,7 +109,9 @@ async fn a_tool_that_must_not_run_again_returns_no_question() {
     let forbids = async || Err::<String, _>(ToolError::from(ask::elicit::<bool>("Sure?")));
     let server = Server::new("forbids").add(Tool::new("forbids", forbids).forbid_replay());
     for revision in ERAS {
-        let client = Client::builder(&server).revision(revision).on_elicit(async |_| Ok(yes()));
+        let client = Client::builder(&server)
+            .options(|it| it.revisions = vec![revision])
+            .on_elicit(async |_| Ok(yes()));
         let client = client.connect().await.unwrap();
         assert_eq!(
             client.call_tool("forbids", ()).await.unwrap_err().message,

@@ -11,7 +11,6 @@ use gudgeon::{
     error::ErrorKind,
     protocol::{CreateMessageRequestParams, LoggingLevel, Principal, SamplingMessage},
 };
-use http::HeaderMap;
 use serde_json::json;
 
 const ASKING: [Revision; 3] = [Revision::V2025_06_18, Revision::V2025_11_25, Revision::V2026_07_28];
@@ -50,11 +49,16 @@ fn test_server(server: &Server) -> TestServer<'_> {
         .answer("roots", ["file:///a"])
 }
 
+async fn connect(server: TestServer<'_>, revision: Revision) -> Client {
+    let builder = Client::builder(server).options(|it| it.revisions = vec![revision]);
+    builder.connect().await.expect("connects")
+}
+
 #[tokio::test]
 async fn questions_are_answered_by_key_or_message_in_every_era() {
     for era in ASKING {
         let (server, runs) = counting();
-        let client = test_server(&server).revision(era).connect().await.expect("connects");
+        let client = connect(test_server(&server), era).await;
         let said = client.call_tool("remove", ()).await.expect("answers").text();
         assert_eq!(said, "true tidy false unknown file:///a", "{era:?}");
         assert_eq!(runs.load(Ordering::SeqCst), 1, "{era:?}");
@@ -65,7 +69,7 @@ async fn questions_are_answered_by_key_or_message_in_every_era() {
 async fn replay_runs_the_handler_anew_for_every_round() {
     for (era, expected) in ASKING.into_iter().zip([1, 1, 5]) {
         let (server, runs) = counting();
-        let client = test_server(&server).revision(era).replay().connect().await.expect("connects");
+        let client = connect(test_server(&server).replay(), era).await;
         let said = client.call_tool("remove", ()).await.expect("answers").text();
         assert_eq!(said, "true tidy false unknown file:///a", "{era:?}");
         assert_eq!(runs.load(Ordering::SeqCst), expected, "{era:?}");
@@ -75,18 +79,19 @@ async fn replay_runs_the_handler_anew_for_every_round() {
 #[tokio::test]
 async fn the_newest_revision_that_the_server_speaks_is_spoken() {
     let (server, _) = counting();
-    let client = TestServer::of(&server).connect().await.expect("connects");
+    let client = Client::connect(TestServer::of(&server)).await.expect("connects");
     assert_eq!(client.server().revision, Revision::V2026_07_28);
     let server = Server::new("old")
         .options(|it| it.revisions = vec![Revision::V2025_06_18, Revision::V2025_03_26]);
-    let client = TestServer::of(&server).connect().await.expect("connects");
+    let client = Client::connect(TestServer::of(&server)).await.expect("connects");
     assert_eq!(client.server().revision, Revision::V2025_06_18);
 }
 
 #[tokio::test]
 async fn a_question_without_an_answer_says_which() {
     let (server, _) = counting();
-    let client = TestServer::of(&server).answer("Sure?", true).connect().await.expect("connects");
+    let server = TestServer::of(&server).answer("Sure?", true);
+    let client = Client::connect(server).await.expect("connects");
     let failure = client.call_tool("remove", ()).await.expect_err("one is missing");
     assert_eq!(failure.kind, ErrorKind::Misuse);
     for part in ["\"Why?\"", "key \"why\"", "\"Sure?\""] {
@@ -98,8 +103,7 @@ async fn a_question_without_an_answer_says_which() {
 async fn declining_is_an_answer() {
     let (server, _) = counting();
     for era in ASKING {
-        let rehearsal = test_server(&server).decline("elicit-1").revision(era);
-        let client = rehearsal.connect().await.expect("connects");
+        let client = connect(test_server(&server).decline("elicit-1"), era).await;
         let failure = client.call_tool("remove", ()).await.expect_err("declined");
         assert_eq!(failure.kind, ErrorKind::Tool);
         assert!(failure.message.contains("Sure?"), "{failure}");
@@ -112,12 +116,12 @@ async fn closing_a_question_is_another_answer_than_declining_it() {
         Ok::<_, ToolError>(format!("{:?}", ctx.try_elicit::<String>("What?").await?))
     });
     for era in ASKING {
-        for (rehearsal, expected) in [
+        for (tested, expected) in [
             (TestServer::of(&server).cancel("What?"), "Cancelled"),
             (TestServer::of(&server).decline("What?"), "Declined"),
             (TestServer::of(&server).answer("What?", "decline"), "Accepted(\"decline\")"),
         ] {
-            let client = rehearsal.revision(era).connect().await.expect("connects");
+            let client = connect(tested, era).await;
             let said = client.call_tool("remove", ()).await.expect("an outcome").text();
             assert_eq!(said, expected, "{era:?}");
         }
@@ -128,8 +132,7 @@ async fn closing_a_question_is_another_answer_than_declining_it() {
 async fn a_declined_sampling_request_is_reported_as_declined() {
     let (server, _) = counting();
     for era in ASKING {
-        let rehearsal = test_server(&server).decline("Say it nicely.").revision(era);
-        let client = rehearsal.connect().await.expect("connects");
+        let client = connect(test_server(&server).decline("Say it nicely."), era).await;
         let failure = client.call_tool("remove", ()).await.expect_err("declined");
         let (kind, message) = match era {
             // No result has words for it: who called hears of it at once.
@@ -143,15 +146,15 @@ async fn a_declined_sampling_request_is_reported_as_declined() {
 #[tokio::test]
 async fn users_never_see_the_keys_of_requests() {
     let (server, _) = counting();
-    let builder = Client::builder(&server).revision(Revision::V2025_11_25).on_elicit_raw(Arc::new(
-        |question| {
+    let builder = Client::builder(&server)
+        .options(|it| it.revisions = vec![Revision::V2025_11_25])
+        .on_elicit_raw(Arc::new(|question| {
             Box::pin(async move {
                 assert_eq!(question.key, None);
                 assert!(!question.params.get().contains("gudgeon"));
                 Err(gudgeon::error::Error::new(ErrorKind::Declined, "no"))
             })
-        },
-    ));
+        }));
     let client = builder.connect().await.expect("connects");
     let failure = client.call_tool("remove", ()).await.expect_err("declined");
     assert!(failure.message.contains("declined"), "{failure}");
@@ -167,12 +170,11 @@ async fn calls_have_the_principal_and_headers_of_the_test_and_logs_reach_it() {
     });
     for revision in Revision::ALL {
         let (logged, logs) = std::sync::mpsc::channel();
-        let mut headers = HeaderMap::new();
-        headers.insert("x-region", "eu".parse().unwrap());
-        let client = TestServer::of(&server)
-            .revision(revision)
-            .principal(Principal::new("ada"))
-            .headers(headers)
+        let client = Client::builder(TestServer::of(&server).principal(Principal::new("ada")))
+            .options(|it| {
+                it.revisions = vec![revision];
+                it.headers = vec![("x-region".into(), "eu".into())];
+            })
             .on_log(move |it| logged.send(it.data).unwrap())
             .connect()
             .await
@@ -180,7 +182,7 @@ async fn calls_have_the_principal_and_headers_of_the_test_and_logs_reach_it() {
         assert_eq!(client.call_tool("who", ()).await.unwrap().text(), "ada eu", "{revision}");
         client.close().await;
         assert_eq!(logs.try_iter().count(), 1, "{revision}");
-        let nobody = TestServer::of(&server).revision(revision).connect().await.unwrap();
+        let nobody = connect(TestServer::of(&server), revision).await;
         assert_eq!(nobody.call_tool("who", ()).await.unwrap().text(), "nobody -", "{revision}");
     }
 }

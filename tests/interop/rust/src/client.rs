@@ -41,10 +41,12 @@ async fn main() -> Result<(), Box<dyn StdError>> {
     let mut builder = Client::builder(target).on_log(move |message| {
         note(&seen, json!([message.level, message.data]));
     });
-    match Revision::parse(era) {
-        Some(revision) => builder = builder.revision(revision),
-        None if era == "legacy" => builder = builder.revision(Revision::LATEST_LEGACY),
-        None => (),
+    let revision = match Revision::parse(era) {
+        None if era == "legacy" => Some(Revision::LATEST_LEGACY),
+        known => known,
+    };
+    if let Some(revision) = revision {
+        builder = builder.options(|it| it.revisions = vec![revision]);
     }
     builder = answering(builder);
     let client = builder.connect().await?;
@@ -81,10 +83,7 @@ fn answering(builder: ClientBuilder) -> ClientBuilder {
             let answer = serde_json::from_value(sample[kind].clone());
             async move { answer.map_err(unknown) }
         })
-        .roots(
-            serde_json::from_value::<Vec<Root>>(answers["roots"]["roots"].clone())
-                .unwrap_or_default(),
-        )
+        .options(|it| it.roots = serde_json::from_value(answers["roots"]["roots"].clone()).ok())
 }
 
 async fn perform(client: &Client, step: &Value, logs: &Notes) -> Result<Value, Error> {
@@ -139,11 +138,11 @@ async fn call(client: &Client, step: &Value, logs: &Notes) -> Result<Value, Erro
     }
     let progress = Notes::default();
     let seen = Arc::clone(&progress);
-    let mut options = client.options();
-    options.raise_on_error = false;
-    options.on_progress = Some(Arc::new(move |at| note(&seen, json!([at.progress, at.total]))));
-    let result =
-        client.with_options(options).call_tool(text(step, "name"), arguments(step)).await?;
+    let client = client.with_options(|it| {
+        it.raise_on_error = false;
+        it.on_progress = Some(Arc::new(move |at| note(&seen, json!([at.progress, at.total]))));
+    });
+    let result = client.call_tool(text(step, "name"), arguments(step)).await?;
     let mut got = described(&result);
     got["progress"] = Value::Array(take(&progress));
     got["logs"] = Value::Array(take(logs));

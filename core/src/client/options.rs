@@ -1,0 +1,106 @@
+//! The options of a client.
+
+use std::{fmt, time::Duration};
+
+use super::CallOptions;
+use crate::{
+    framing::DEFAULT_LINE_LIMIT,
+    protocol::{ClientCapabilities, Dialect, Implementation, LoggingLevel, Revision, Root},
+    session::client::ClientConfig,
+};
+
+/// The options of a client, for [`ClientBuilder::options`](super::ClientBuilder::options).
+#[derive(Clone)]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
+pub struct ClientOptions {
+    /// The revisions to choose from: the newest that the server speaks as well is used. Default: all.
+    pub revisions: Vec<Revision>,
+    /// A dialect, an older description of the protocol, to speak instead of a revision. Default: none.
+    pub dialect: Option<Dialect>,
+    /// The time limit of a request without a response or progress, and of
+    /// [`connect`](super::ClientBuilder::connect) as a whole; `None` means no limit. It is suspended while a callback
+    /// answers the server. Default: 60 s.
+    pub timeout: Option<Duration>,
+    /// The total time limit of a request, regardless of progress. Default: none.
+    pub max_timeout: Option<Duration>,
+    /// The time limit for the response to `server/discover`, after which a server counts as legacy. At most half of the
+    /// time left to connect is used. Default: 5 s.
+    pub probe_timeout: Duration,
+    /// The name and version of this program. Default: empty.
+    pub info: Implementation,
+    /// Capabilities to declare in addition to those of the registered callbacks.
+    pub capabilities: ClientCapabilities,
+    /// The directories that the client lets the server work in, as `file://` URIs. Default: none, and the client does
+    /// not declare roots. To set them later by [`Client::set_roots`](super::Client::set_roots), begin with an empty
+    /// list.
+    pub roots: Option<Vec<Root>>,
+    /// Names and values of headers for every HTTP request and for the WebSocket handshake, such as `Authorization`.
+    /// They are sent to the origin of the URL only, and are never logged.
+    pub headers: Vec<(String, String)>,
+    /// The maximum size of a message from the server in bytes; longer ones are discarded. Default: 16 MiB.
+    pub max_message: usize,
+    /// The maximum number of rounds of questions in a call. Default: 10.
+    pub max_rounds: usize,
+    /// If true, arguments are checked against the tool's schema before they are sent. Default: false.
+    pub validate: bool,
+    /// The minimum level of log messages. Default: the server's; with
+    /// [`on_log`](super::ClientBuilder::on_log), modern servers send `info` and above.
+    pub log_level: Option<LoggingLevel>,
+}
+
+impl Default for ClientOptions {
+    fn default() -> Self {
+        Self {
+            revisions: Revision::ALL.to_vec(),
+            dialect: None,
+            timeout: Some(Duration::from_secs(60)),
+            max_timeout: None,
+            probe_timeout: Duration::from_secs(5),
+            info: Implementation::default(),
+            capabilities: ClientCapabilities::default(),
+            roots: None,
+            headers: Vec::new(),
+            max_message: DEFAULT_LINE_LIMIT,
+            max_rounds: 10,
+            validate: false,
+            log_level: None,
+        }
+    }
+}
+
+impl ClientOptions {
+    /// Returns the options of the session; without a `log_level` it is `log_level`.
+    pub(super) fn session(&self, log_level: Option<LoggingLevel>) -> ClientConfig {
+        ClientConfig {
+            info: self.info.clone(),
+            capabilities: self.capabilities.clone(),
+            revisions: self.revisions.clone(),
+            dialect: self.dialect,
+            probe_timeout: self.probe_timeout,
+            connect_timeout: self.timeout,
+            log_level: self.log_level.or(log_level),
+        }
+    }
+
+    /// Returns the options of requests.
+    pub(super) fn calls(&self) -> CallOptions {
+        CallOptions {
+            timeout: self.timeout,
+            max_timeout: self.max_timeout,
+            on_progress: None,
+            meta: None,
+            raise_on_error: true,
+        }
+    }
+}
+
+impl fmt::Debug for ClientOptions {
+    /// Leaves out the values of headers, which may be secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClientOptions")
+            .field("revisions", &self.revisions)
+            .field("dialect", &self.dialect)
+            .field("timeout", &self.timeout)
+            .finish_non_exhaustive()
+    }
+}
