@@ -53,8 +53,9 @@ impl Listener {
         });
         let runtime =
             builder.worker_threads(threads).thread_name("gudgeon-io").enable_all().build();
-        let runtime = runtime.map_err(|it| {
-            Error::new(ErrorKind::Connect, "the threads that listen can't be started").caused_by(it)
+        let runtime = runtime.map_err(|it| Error {
+            source: Some(it.into()),
+            ..Error::new(ErrorKind::Connect, "the threads that listen can't be started")
         })?;
         let shell = Arc::new(Feed(Arc::clone(stream)));
         let listening = Arc::new(runtime.block_on(listen(at, server, shell, options))?);

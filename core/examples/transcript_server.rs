@@ -94,8 +94,8 @@ async fn content() -> Vec<ContentBlock> {
     };
     vec![
         ContentBlock::text("Here"),
-        Image::png("PNG").into(),
-        Audio::wav("WAV").into(),
+        Image::new("PNG", "image/png").into(),
+        Audio::new("WAV", "audio/wav").into(),
         ContentBlock::resource(ResourceContents::Text(about)),
         ContentBlock::ResourceLink(Link::new("fixture://about", "about")),
     ]
@@ -199,7 +199,7 @@ fn with_tools(server: Server) -> Server {
         .add(
             Tool::new("echo", |it: Text| async move { it.text })
                 .description("Say it again.")
-                .output(false),
+                .output_schema(None),
         )
         .add(Tool::new("book", book).description("Find a book."))
         .add(Tool::new("content", content).description("Every kind of content."))
@@ -207,13 +207,13 @@ fn with_tools(server: Server) -> Server {
         .add(Tool::new("fail", fail).description("Fail."))
         .add(Tool::new("crash", crash).description("Crash."))
         .add(Tool::new("refuse", refuse).description("Refuse."))
-        .add(Tool::new("count", count).description("Count.").output(false))
-        .add(Tool::new("say", say).description("Log.").output(false))
+        .add(Tool::new("count", count).description("Count.").output_schema(None))
+        .add(Tool::new("say", say).description("Log.").output_schema(None))
         .add(Tool::new("wait", future::pending::<()>).description("Wait."))
-        .add(Tool::new("confirm", confirm).description("Ask first.").output(false))
-        .add(Tool::new("dream", dream).description("Ask the model.").output(false))
-        .add(Tool::new("places", places).description("Ask for the roots.").output(false))
-        .add(Tool::new("interview", interview).description("Ask twice.").output(false))
+        .add(Tool::new("confirm", confirm).description("Ask first.").output_schema(None))
+        .add(Tool::new("dream", dream).description("Ask the model.").output_schema(None))
+        .add(Tool::new("places", places).description("Ask for the roots.").output_schema(None))
+        .add(Tool::new("interview", interview).description("Ask twice.").output_schema(None))
         .add(Tool::new("hidden", || async {}).description("Hidden.").enabled(false))
 }
 
@@ -308,7 +308,7 @@ fn in_dialects(server: Server) -> Server {
                 .description("Too slow.")
                 .timeout(Duration::from_millis(10)),
         )
-        .add(Tool::new("change", change).description("Change something.").output(false))
+        .add(Tool::new("change", change).description("Change something.").output_schema(None))
         .add(Resource::new("fixture://broken", broken).name("broken").description("Broken."))
         .add(
             Resource::template("fixture://search{?q,limit}", search)

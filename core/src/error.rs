@@ -48,7 +48,25 @@ pub struct Error {
     pub source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
 
-/// The cause of an [`Error`].
+/// Makes the names of an enum's values, which `as_str` returns, its text.
+macro_rules! impl_names {
+    ($type:ty) => {
+        impl AsRef<str> for $type {
+            fn as_ref(&self) -> &str {
+                self.as_str()
+            }
+        }
+
+        impl std::fmt::Display for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+    };
+}
+pub(crate) use impl_names;
+
+/// The cause of an [`Error`]. Its text is the name in JSON and in the other languages, in camelCase.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -77,8 +95,7 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
-    /// Returns the kind's name in JSON and in the other languages, in camelCase.
-    pub fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Connect => "connect",
             Self::Lost => "lost",
@@ -94,6 +111,8 @@ impl ErrorKind {
         }
     }
 }
+
+impl_names!(ErrorKind);
 
 impl Error {
     /// Creates an error without hint, target or cause.
@@ -128,7 +147,7 @@ impl Error {
 
     /// Sets the hint at how to fix the error.
     #[must_use]
-    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
+    pub(crate) fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
@@ -155,7 +174,7 @@ impl Error {
 
     /// Sets the error that caused this one.
     #[must_use]
-    pub fn caused_by(
+    pub(crate) fn caused_by(
         mut self,
         source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
     ) -> Self {

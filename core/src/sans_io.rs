@@ -1,9 +1,9 @@
-//! The protocol as state machines without IO, for programs that bring their own runtime or transport.
+//! A server as a state machine without IO, for programs that bring their own runtime or transport.
 //!
-//! [`Server`](crate::Server) and [`Client`](crate::Client) are built on these machines, and most programs should use
-//! them instead. A machine never reads a clock, a socket or random bytes: the caller passes them in.
+//! [`Server`](crate::Server) is built on this machine, and most programs should use it instead. The machine never reads
+//! a clock, a socket or random bytes: the caller passes them in.
 //!
-//! Every machine is driven in the same way. Pass one input to `handle`, with the current time; call `poll` until it
+//! Pass one input to `handle`, with the current time; call `poll` until it
 //! returns `None` and carry out each output; pass `Input::Tick` when the time that `deadline` returns has come.
 //!
 //! A server of one stream, from received bytes to bytes to send:
@@ -60,18 +60,6 @@
 //! # Ok(())
 //! # }
 //! ```
-
-/// The client of one connection, from the negotiation of the revision to the end.
-pub mod client {
-    #[cfg(feature = "client")]
-    #[doc(no_inline)]
-    pub use crate::client::{Change, ListKind, LogMessage, Progress, ServerIdentity};
-    pub use crate::session::client::{
-        Ask, ClientConfig, ClientSession, Input, Output, RequestKey, RequestOptions,
-    };
-    #[cfg(not(feature = "client"))]
-    pub use crate::session::client::{Change, ListKind, LogMessage, Progress, ServerIdentity};
-}
 
 /// A server of one stream of messages: its components, the calls in progress and the work for the caller.
 pub mod server {

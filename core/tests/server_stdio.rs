@@ -10,10 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use gudgeon::{
-    Client, Context, Resource, Revision, Server, Tool, client::Change,
-    protocol::SubscriptionFilter, transport,
-};
+use gudgeon::{Client, Context, Resource, Revision, Server, Tool, client::Change, transport};
 use serde_json::{Value, json};
 
 const ABOUT: &str = "shelf://about";
@@ -256,7 +253,7 @@ fn our_client_hears_of_changes_in_every_revision() {
             .connect()
             .await
             .unwrap();
-        let mut changes = client.subscribe(SubscriptionFilter::default().uri(ABOUT)).await.unwrap();
+        let mut changes = client.subscribe([Change::Updated(ABOUT.into())]).await.unwrap();
         client.call_tool("touch", ()).await.unwrap();
         let change = tokio::time::timeout(PATIENCE, changes.next()).await.unwrap();
         assert_eq!(change.unwrap().unwrap(), Change::Updated(ABOUT.into()), "{revision}");

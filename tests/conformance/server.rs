@@ -13,7 +13,7 @@ use gudgeon::{
     Audio, Context, Image, List, LoggingLevel, Prompt, Registry, Resource, SchemaProfile, Server,
     Tool, ToolError,
     error::Error,
-    protocol::{ContentBlock, PromptMessage, ResourceContents, Role, TextResourceContents},
+    protocol::{ContentBlock, PromptMessage, ResourceContents, TextResourceContents},
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -63,7 +63,7 @@ fn content(server: Server) -> Server {
             Tool::new("test_image_content", || async { pixel() }).description("Returns a picture."),
         )
         .add(
-            Tool::new("test_audio_content", || async { Audio::wav(bytes(SILENCE)) })
+            Tool::new("test_audio_content", || async { Audio::new(bytes(SILENCE), "audio/wav") })
                 .description("Returns a sound."),
         )
         .add(
@@ -93,7 +93,7 @@ async fn fail() -> Result<String, ToolError> {
 }
 
 fn pixel() -> Image {
-    Image::png(bytes(PIXEL))
+    Image::new(bytes(PIXEL), "image/png")
 }
 
 fn bytes(base64: &str) -> Vec<u8> {
@@ -101,7 +101,8 @@ fn bytes(base64: &str) -> Vec<u8> {
 }
 
 fn embedded(uri: impl Into<String>, mime_type: &str, text: &str) -> ContentBlock {
-    let mut contents = TextResourceContents::new(uri, text);
+    let mut contents = TextResourceContents::default();
+    (contents.uri, contents.text) = (uri.into(), text.into());
     contents.mime_type = Some(mime_type.into());
     ContentBlock::resource(ResourceContents::Text(contents))
 }
@@ -345,5 +346,5 @@ async fn embed(Embedding { resource_uri }: Embedding) -> Vec<PromptMessage> {
 }
 
 fn said(content: impl Into<ContentBlock>) -> PromptMessage {
-    PromptMessage::new(Role::User, content)
+    PromptMessage::user(content)
 }

@@ -58,7 +58,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         })
         .connect()
         .await?;
-    let facts = json!({ "revision": client.server().revision.as_str(), "server": client.server().info.name });
+    let facts = json!({ "revision": client.server().revision.to_string(), "server": client.server().info.name });
     println!(
         "{}",
         with(json!({ "step": "connect", "calls": 0, "ms": milliseconds(start) }), facts)

@@ -46,7 +46,6 @@ struct Hooks {
     event: Option<Hook<Event>>,
     log: Option<Hook<LogMessage>>,
     list_changed: Option<Hook<ListKind>>,
-    url_done: Option<Hook<String>>,
 }
 
 impl fmt::Debug for ClientBuilder {
@@ -90,7 +89,8 @@ impl ClientBuilder {
         self
     }
 
-    /// Registers a callback for all unsolicited notifications of a legacy server, in order. It must not block.
+    /// Registers a callback for all unsolicited notifications of a legacy server, in order, such as the end of a URL
+    /// elicitation ([`Event::UrlDone`]). It must not block.
     ///
     /// Notifications of a modern server belong to a subscription: see [`Client::subscribe`] and
     /// [`Self::on_list_changed`].
@@ -114,15 +114,6 @@ impl ClientBuilder {
     #[must_use]
     pub fn on_list_changed(mut self, hook: impl Fn(ListKind) + Send + Sync + 'static) -> Self {
         self.hooks.list_changed = Some(Box::new(hook));
-        self
-    }
-
-    /// Registers a callback for finished URL elicitations; it gets the elicitation's id. It must not block.
-    ///
-    /// Only 2025-11-25 has this notification. Spec: Client Features › Elicitation › Completion Notifications.
-    #[must_use]
-    pub fn on_url_done(mut self, hook: impl Fn(String) + Send + Sync + 'static) -> Self {
-        self.hooks.url_done = Some(Box::new(hook));
         self
     }
 
@@ -291,11 +282,6 @@ impl Hooks {
                 }
                 if let Some(hook) = &self.list_changed {
                     hook(*kind);
-                }
-            }
-            Event::UrlDone(elicitation) => {
-                if let Some(hook) = &self.url_done {
-                    hook(elicitation.clone());
                 }
             }
             _ => (),

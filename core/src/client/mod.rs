@@ -50,6 +50,7 @@ pub use self::{
     questions::Answerer,
 };
 use crate::peer::ListKind as ListName;
+pub use crate::session::client::{Change, ListKind, LogMessage, Progress, ServerIdentity};
 use crate::{
     error::{Error, ErrorKind},
     peer::{self, KnownTools},
@@ -58,10 +59,6 @@ use crate::{
         Method, MethodName, Prompt, Raw, ReadResourceResult, Resource, ResourceTemplate, Root,
         Tool, exact, json,
     },
-};
-pub use crate::{
-    peer::subscriptions::SubscriptionSettings,
-    session::client::{Change, ListKind, LogMessage, Progress, ServerIdentity},
 };
 
 /// A connected client. Clones share the connection, which closes with the last clone or by [`Self::close`].
@@ -270,7 +267,10 @@ impl Client {
     /// [`ErrorKind::Unsupported`] if the client declared no roots in a legacy handshake; declare them by
     /// [`ClientOptions::roots`], if necessary with an empty list. [`ErrorKind::Misuse`] for a URI other than
     /// `file://`. Spec: Client Features › Roots.
-    pub fn set_roots(&self, roots: impl IntoIterator<Item = Root>) -> Result<(), Error> {
+    pub fn set_roots<R: Into<Root>>(
+        &self,
+        roots: impl IntoIterator<Item = R>,
+    ) -> Result<(), Error> {
         let Inner { connection, questions, has_roots, .. } = &*self.inner;
         let spoken = self.server().spoken();
         if !has_roots && !spoken.is_stateless {
@@ -283,7 +283,7 @@ impl Client {
                 .with_target(&**connection.target())
                 .in_phase("call"));
         }
-        questions.set_roots(roots.into_iter().collect())?;
+        questions.set_roots(roots.into_iter().map(Into::into).collect())?;
         if spoken.is_stateless {
             return connection.declare_roots();
         }

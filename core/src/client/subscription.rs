@@ -41,43 +41,48 @@ struct Unread {
 }
 
 impl Client {
-    /// Subscribes to changes of the resources and lists in the filter.
+    /// Subscribes to changes of these lists and resources.
     ///
     /// The stream ends if the server ends the subscription regularly, and yields an error if it fails. In the modern
     /// era a broken subscription is re-established; before, it ends with the connection.
     ///
     /// # Errors
-    /// [`Misuse`](crate::error::ErrorKind::Misuse) if the filter is empty.
-    /// [`Unsupported`](crate::error::ErrorKind::Unsupported) if the server does not declare or acknowledge all of the
-    /// filter. [`Timeout`](crate::error::ErrorKind::Timeout) if it does not respond within the client's `timeout`.
+    /// [`Misuse`](crate::error::ErrorKind::Misuse) if there are none.
+    /// [`Unsupported`](crate::error::ErrorKind::Unsupported) if the server does not declare or acknowledge all of
+    /// them. [`Timeout`](crate::error::ErrorKind::Timeout) if it does not respond within the client's `timeout`.
     ///
     /// Spec: Base Protocol › Patterns › Subscriptions (2026-07-28); Server Features › Resources › Subscriptions (before).
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), gudgeon::error::Error> {
-    /// use gudgeon::{Client, Resource, Server, client::Change, protocol::SubscriptionFilter};
+    /// use gudgeon::{Client, Resource, Server, client::Change};
     ///
     /// let shelf = Server::new("shelf").add(Resource::new("shelf://about", || async { Ok("two books") }));
     /// let client = Client::connect(&shelf).await?;
-    /// let mut changes = client.subscribe(SubscriptionFilter::default().uri("shelf://about")).await?;
+    /// let about = Change::Updated("shelf://about".into());
+    /// let mut changes = client.subscribe([about.clone()]).await?;
     /// shelf.registry().notify_updated("shelf://about");
-    /// let change = changes.next().await.expect("one change")?;
-    /// assert_eq!(change, Change::Updated("shelf://about".into()));
+    /// assert_eq!(changes.next().await.expect("one change")?, about);
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn subscribe(&self, filter: SubscriptionFilter) -> Result<Subscription, Error> {
-        let timeout = self.options.timeout;
-        self.subscribe_with(filter, SubscriptionSettings { timeout, ..Default::default() }).await
+    pub async fn subscribe(
+        &self,
+        changes: impl IntoIterator<Item = Change>,
+    ) -> Result<Subscription, Error> {
+        let settings = SubscriptionSettings {
+            timeout: self.options.timeout,
+            ..SubscriptionSettings::default()
+        };
+        self.subscribe_with(&changes.into_iter().collect(), settings).await
     }
 
-    /// Like [`Self::subscribe`], with settings for this subscription.
-    pub async fn subscribe_with(
+    pub(crate) async fn subscribe_with(
         &self,
-        filter: SubscriptionFilter,
+        filter: &SubscriptionFilter,
         settings: SubscriptionSettings,
     ) -> Result<Subscription, Error> {
-        let interests = Interests::of(&filter).map_err(|it| it.in_phase("subscribe"))?;
+        let interests = Interests::of(filter).map_err(|it| it.in_phase("subscribe"))?;
         let shared = Arc::new(Shared::new(interests.clone()));
         let (events, tools) = (Arc::clone(&shared), Arc::clone(&self.inner.tools));
         let (key, opened) = self.listen(interests, settings, move |it| {

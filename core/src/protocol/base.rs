@@ -8,6 +8,7 @@ use serde::{
 };
 
 use super::Raw;
+use crate::error::impl_names;
 
 /// Params of a request that defines none of its own: `ping`, `server/discover`, `roots/list` (spec: Common Types).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
@@ -60,7 +61,7 @@ pub enum Role {
 pub struct Members<T>(pub Vec<(String, T)>);
 
 impl ResultType {
-    pub fn as_str(&self) -> &str {
+    pub(crate) fn as_str(&self) -> &str {
         match self {
             Self::Complete => "complete",
             Self::InputRequired => "input_required",
@@ -68,6 +69,8 @@ impl ResultType {
         }
     }
 }
+
+impl_names!(ResultType);
 
 impl From<String> for ResultType {
     fn from(name: String) -> Self {

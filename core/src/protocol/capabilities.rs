@@ -25,7 +25,6 @@ pub struct ClientCapabilities {
 
 /// Capabilities of a server (spec: Capabilities).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
-#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub struct ServerCapabilities {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub experimental: Option<Members<Raw>>,
@@ -78,7 +77,6 @@ pub struct ElicitationCapability {
 /// Declares that a server has tools or prompts, and whether it notifies of changes to them (spec: Tools, Prompts).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub struct ListCapability {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub list_changed: Option<bool>,
@@ -87,7 +85,6 @@ pub struct ListCapability {
 /// Declares that a server has resources, and of which changes it notifies (spec: Resources).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub struct ResourcesCapability {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subscribe: Option<bool>,

@@ -77,9 +77,9 @@ pub struct Completion {
     pub has_more: Option<bool>,
 }
 
-impl Completion {
-    /// Creates a completion with these values, best first; set fields for more.
-    pub fn new(values: Vec<String>) -> Self {
+/// A completion with these values, best first.
+impl From<Vec<String>> for Completion {
+    fn from(values: Vec<String>) -> Self {
         Self { values, ..Self::default() }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use crate::error::Error;
+use crate::error::{Error, impl_names};
 
 /// A description of the protocol that is not a dated revision.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -18,7 +18,7 @@ impl Dialect {
     #[doc(hidden)] // For the language bindings and the tests.
     pub const ALL: [Self; 2] = [Self::V0_7, Self::Bare];
 
-    pub fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::V0_7 => "0.7",
             Self::Bare => "bare",
@@ -39,8 +39,4 @@ impl FromStr for Dialect {
     }
 }
 
-impl std::fmt::Display for Dialect {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
+impl_names!(Dialect);

@@ -20,7 +20,7 @@ pub enum ElicitRequestParams {
 #[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub struct ElicitRequestFormParams {
     pub message: String,
-    /// A JSON Schema that [`FormSchema`](super::FormSchema) can represent.
+    /// The JSON Schema of the form: an object whose properties are strings, numbers, booleans and choices.
     pub requested_schema: Raw,
     /// Defined in 2025-11-25 only.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -97,15 +97,8 @@ pub struct ElicitationCompleteNotificationParams {
 /// The data of error -32042: the URLs to visit before the request is repeated, in 2025-11-25 only (spec:
 /// Elicitation).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
-#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub struct UrlElicitationRequiredData {
     pub elicitations: Vec<ElicitRequestParams>,
-}
-
-impl UrlElicitationRequiredData {
-    pub fn new(elicitations: Vec<ElicitRequestParams>) -> Self {
-        Self { elicitations }
-    }
 }
 
 impl Error {

@@ -1,11 +1,11 @@
 //! Log messages from a server to its client.
 
-use std::{fmt, str::FromStr};
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
 use super::Raw;
-use crate::error::Error;
+use crate::error::{Error, impl_names};
 
 /// The severity of a log message as in RFC 5424, ordered by increasing severity (spec: Logging).
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize, Deserialize)]
@@ -61,7 +61,7 @@ impl LoggingLevel {
         Self::ALL.into_iter().find(|it| it.as_str() == name)
     }
 
-    pub fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Debug => "debug",
             Self::Info => "info",
@@ -86,8 +86,4 @@ impl FromStr for LoggingLevel {
     }
 }
 
-impl fmt::Display for LoggingLevel {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
+impl_names!(LoggingLevel);

@@ -1,6 +1,8 @@
 //! The table of all requests and notifications of all revisions.
 
-use std::{borrow::Cow, fmt};
+use std::borrow::Cow;
+
+use crate::error::impl_names;
 
 macro_rules! methods {
     ($($name:ident = $wire:literal, $kind:ident from $from:ident;)*) => {
@@ -101,7 +103,7 @@ impl MethodName {
         Method::parse(wire).map_or_else(|| Self::Vendor(wire.into()), Self::Standard)
     }
 
-    pub fn as_str(&self) -> &str {
+    pub(crate) fn as_str(&self) -> &str {
         match self {
             Self::Standard(method) => method.as_str(),
             Self::Vendor(name) => name,
@@ -115,11 +117,7 @@ impl From<Method> for MethodName {
     }
 }
 
-impl fmt::Display for MethodName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
+impl_names!(MethodName);
 
 impl From<&str> for MethodName {
     fn from(wire: &str) -> Self {

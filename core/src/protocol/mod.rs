@@ -24,7 +24,6 @@ pub(crate) mod exact;
 mod flow;
 #[cfg(any(feature = "server", feature = "bindings"))]
 pub(crate) mod file_uri;
-mod form;
 mod implementation;
 mod input;
 #[cfg(feature = "bindings")]
@@ -56,8 +55,7 @@ mod tool;
 
 pub use base::{Members, ResultType, Role};
 pub use capabilities::{
-    ClientCapabilities, ElicitationCapability, ListCapability, ResourcesCapability,
-    RootsCapability, SamplingCapability, ServerCapabilities,
+    ClientCapabilities, ElicitationCapability, RootsCapability, SamplingCapability,
 };
 pub use code::ErrorCode;
 pub use completion::Completion;
@@ -68,11 +66,7 @@ pub use content::{
 pub use dialect::Dialect;
 pub use elicitation::{
     ElicitAction, ElicitRequestFormParams, ElicitRequestParams, ElicitRequestUrlParams,
-    ElicitResult, UrlElicitationRequiredData,
-};
-pub use form::{
-    BooleanSchema, Choice, Choices, FieldSchema, FormSchema, MultiSelectSchema, NumberSchema,
-    SingleSelectSchema, StringSchema,
+    ElicitResult,
 };
 pub use implementation::{Icon, Implementation};
 pub use input::{InputRequest, InputRequiredResult};
@@ -98,7 +92,6 @@ pub use sampling::{
     CreateMessageRequestParams, CreateMessageResult, IncludeContext, ModelHint, ModelPreferences,
     SamplingContent, SamplingMessage, ToolChoice, ToolChoiceMode,
 };
-pub use subscription::SubscriptionFilter;
 pub use task::{TaskSupport, ToolExecution};
 pub use tool::{CallToolResult, Tool, ToolAnnotations};
 
@@ -106,14 +99,17 @@ pub use tool::{CallToolResult, Tool, ToolAnnotations};
 pub(crate) mod messages {
     pub use super::base::{EmptyResult, NotificationParams, RequestParams};
     pub use super::capabilities::{
-        MissingRequiredClientCapabilityData, TaskElicitationCapability, TaskRequestsCapability,
+        ListCapability, MissingRequiredClientCapabilityData, ResourcesCapability,
+        ServerCapabilities, TaskElicitationCapability, TaskRequestsCapability,
         TaskSamplingCapability, TaskToolsCapability, TasksCapability,
     };
     pub use super::completion::{
         CompleteRequestParams, CompleteResult, CompletionArgument, CompletionContext,
         CompletionReference, PromptReference, ResourceTemplateReference,
     };
-    pub use super::elicitation::ElicitationCompleteNotificationParams;
+    pub use super::elicitation::{
+        ElicitationCompleteNotificationParams, UrlElicitationRequiredData,
+    };
     pub use super::flow::{CancelledNotificationParams, ProgressNotificationParams};
     pub use super::input::{InputResponses, Question};
     pub use super::jsonrpc::{ErrorObject, Frame, Id, Malformed, Message, Params};
@@ -136,8 +132,8 @@ pub(crate) mod messages {
     pub use super::revision::Era;
     pub use super::roots::ListRootsResult;
     pub use super::subscription::{
-        SubscriptionsAcknowledgedNotificationParams, SubscriptionsListenRequestParams,
-        SubscriptionsListenResult,
+        SubscriptionFilter, SubscriptionsAcknowledgedNotificationParams,
+        SubscriptionsListenRequestParams, SubscriptionsListenResult,
     };
     pub use super::task::{
         CancelTaskResult, CreateTaskResult, GetTaskPayloadResult, GetTaskResult, ListTasksResult,

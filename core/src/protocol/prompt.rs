@@ -88,28 +88,28 @@ pub struct PromptMessage {
     pub content: ContentBlock,
 }
 
-impl Prompt {
-    pub fn new(name: impl Into<String>) -> Self {
+/// A prompt with this name.
+impl From<&str> for Prompt {
+    fn from(name: &str) -> Self {
         Self { name: name.into(), ..Self::default() }
     }
 }
 
-impl PromptArgument {
-    pub fn new(name: impl Into<String>) -> Self {
+/// An argument with this name.
+impl From<&str> for PromptArgument {
+    fn from(name: &str) -> Self {
         Self { name: name.into(), ..Self::default() }
     }
 }
 
 impl PromptMessage {
-    pub fn new(role: Role, content: impl Into<ContentBlock>) -> Self {
-        Self { role, content: content.into() }
+    /// Creates a message of the user: text, or other content.
+    pub fn user(content: impl Into<ContentBlock>) -> Self {
+        Self { role: Role::User, content: content.into() }
     }
 
-    pub fn user(text: impl Into<String>) -> Self {
-        Self { role: Role::User, content: ContentBlock::text(text) }
-    }
-
-    pub fn assistant(text: impl Into<String>) -> Self {
-        Self { role: Role::Assistant, content: ContentBlock::text(text) }
+    /// Creates a message of the model: text, or other content.
+    pub fn assistant(content: impl Into<ContentBlock>) -> Self {
+        Self { role: Role::Assistant, content: content.into() }
     }
 }

@@ -184,16 +184,10 @@ impl ResourceTemplate {
     }
 }
 
-impl TextResourceContents {
-    /// Creates contents; set fields for more.
-    pub fn new(uri: impl Into<String>, text: impl Into<String>) -> Self {
-        Self { uri: uri.into(), text: text.into(), ..Self::default() }
-    }
-}
-
 impl ResourceContents {
     pub fn text(uri: impl Into<String>, text: impl Into<String>) -> Self {
-        Self::Text(TextResourceContents::new(uri, text))
+        let (uri, text) = (uri.into(), text.into());
+        Self::Text(TextResourceContents { uri, text, ..TextResourceContents::default() })
     }
 
     /// Creates binary contents; `blob` is base64.

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use crate::error::Error;
+use crate::error::{Error, impl_names};
 
 /// A dated MCP revision. Ordering follows publication.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -56,8 +56,7 @@ impl Revision {
         dates.iter().map(|it| it.as_ref().parse()).collect()
     }
 
-    /// Returns the date as written on the wire.
-    pub fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::V2024_11_05 => "2024-11-05",
             Self::V2025_03_26 => "2025-03-26",
@@ -88,8 +87,4 @@ impl FromStr for Revision {
     }
 }
 
-impl std::fmt::Display for Revision {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
+impl_names!(Revision);

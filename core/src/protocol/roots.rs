@@ -27,8 +27,14 @@ pub struct Root {
     pub meta: Option<Raw>,
 }
 
-impl Root {
-    pub fn new(uri: impl Into<String>) -> Self {
-        Self { uri: uri.into(), ..Self::default() }
+impl From<&str> for Root {
+    fn from(uri: &str) -> Self {
+        uri.to_owned().into()
+    }
+}
+
+impl From<String> for Root {
+    fn from(uri: String) -> Self {
+        Self { uri, ..Self::default() }
     }
 }

@@ -147,8 +147,8 @@ impl CreateMessageResult {
     }
 }
 
-impl ModelHint {
-    pub fn new(name: impl Into<String>) -> Self {
+impl From<&str> for ModelHint {
+    fn from(name: &str) -> Self {
         Self { name: Some(name.into()) }
     }
 }

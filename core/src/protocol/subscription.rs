@@ -7,7 +7,6 @@ use super::{EmptyResult, Raw};
 /// The notifications that a client subscribes to; the server sends no others (spec: Subscriptions).
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub struct SubscriptionFilter {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools_list_changed: Option<bool>,

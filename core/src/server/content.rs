@@ -14,7 +14,7 @@ use crate::protocol::{
 ///
 /// ```
 /// # use gudgeon::{Image, Server};
-/// let server = Server::new("camera").tool("photo", || async { Image::png([0x89, b'P', b'N', b'G']) });
+/// let server = Server::new("camera").tool("photo", || async { Image::new([0x89, b'P', b'N', b'G'], "image/png") });
 /// ```
 #[derive(Clone, Debug)]
 pub struct Image {
@@ -66,27 +66,12 @@ impl Image {
     pub fn new(bytes: impl Into<Vec<u8>>, mime_type: impl Into<String>) -> Self {
         Self { bytes: bytes.into(), mime_type: mime_type.into() }
     }
-
-    /// Creates a PNG image.
-    pub fn png(bytes: impl Into<Vec<u8>>) -> Self {
-        Self::new(bytes, "image/png")
-    }
-
-    /// Creates a JPEG image.
-    pub fn jpeg(bytes: impl Into<Vec<u8>>) -> Self {
-        Self::new(bytes, "image/jpeg")
-    }
 }
 
 impl Audio {
     /// Creates audio from bytes and their media type.
     pub fn new(bytes: impl Into<Vec<u8>>, mime_type: impl Into<String>) -> Self {
         Self { bytes: bytes.into(), mime_type: mime_type.into() }
-    }
-
-    /// Creates WAV audio.
-    pub fn wav(bytes: impl Into<Vec<u8>>) -> Self {
-        Self::new(bytes, "audio/wav")
     }
 }
 
@@ -188,18 +173,6 @@ impl JsonSchema for ContentBlock {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({"type": "object", "properties": {"type": {"type": "string"}}, "required": ["type"]})
-    }
-}
-
-impl From<String> for ContentBlock {
-    fn from(text: String) -> Self {
-        Self::text(text)
-    }
-}
-
-impl From<&str> for ContentBlock {
-    fn from(text: &str) -> Self {
-        Self::text(text)
     }
 }
 

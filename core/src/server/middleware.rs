@@ -6,9 +6,7 @@ use std::{collections::HashSet, fmt, sync::Arc};
 
 use serde_json::{Map, Value};
 
-pub use self::ready::{
-    CountedBy, Ready, logging, rate_limit, rate_limit_by, response_limit, timing,
-};
+pub use self::ready::{CountedBy, logging, rate_limit, response_limit, timing};
 use super::{
     Context, ToolError,
     handler::{BoxFuture, Erased, Outcome},

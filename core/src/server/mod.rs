@@ -63,10 +63,7 @@ use crate::{error::Error, protocol::Implementation, router::ServerFacts};
 #[cfg(feature = "http")]
 pub use crate::{
     http::Cors,
-    transport::{
-        http::server::{AnswerBody, GivenUp},
-        listen::Listening,
-    },
+    transport::{http::server::AnswerBody, listen::Listening},
 };
 pub use crate::{router::List, schema::SchemaProfile, transport::Transport};
 

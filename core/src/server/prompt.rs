@@ -50,9 +50,10 @@ impl Prompt {
         let decoder = H::arguments().map(schema::written_out);
         let arguments = decoder.as_ref().map(schema::properties).unwrap_or_default();
         let arguments = arguments.into_iter().map(|(name, description, required)| PromptArgument {
+            name,
             description,
             required: Some(required),
-            ..PromptArgument::new(name)
+            ..PromptArgument::default()
         });
         let parts = Parts { name: name.into(), arguments: arguments.collect(), decoder };
         Self::of(parts, handler.erase())
@@ -66,9 +67,10 @@ impl Prompt {
         required: bool,
     ) -> Self {
         let argument = PromptArgument {
+            name: name.into(),
             description: Some(description.into()),
             required: Some(required),
-            ..PromptArgument::new(name)
+            ..PromptArgument::default()
         };
         match self.parts.arguments.iter_mut().find(|it| it.name == argument.name) {
             Some(known) => *known = argument,
@@ -97,7 +99,7 @@ impl Component for Prompt {
             icons: self.icons,
             arguments: (!arguments.is_empty()).then_some(arguments),
             meta: self.meta,
-            ..protocol::Prompt::new(&*name)
+            ..(&*name).into()
         };
         let warnings = components.register(prompt.into(), Arc::new(handler), options, enabled)?;
         Ok(Registered { list: List::Prompts, key: name, warnings })

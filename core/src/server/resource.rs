@@ -95,9 +95,9 @@ impl Resource {
         self
     }
 
-    /// Sets the audience and priority.
-    pub fn annotations(mut self, annotations: Annotations) -> Self {
-        self.parts.annotations = Some(annotations);
+    /// Sets the audience, priority and age.
+    pub fn annotations(mut self, change: impl FnOnce(&mut Annotations)) -> Self {
+        change(self.parts.annotations.get_or_insert_default());
         self
     }
 
@@ -113,17 +113,10 @@ impl Resource {
         self
     }
 
-    /// Prevents caches from sharing the contents between users. Default: as [`public`](Self::public), unless the
-    /// caller is known by a principal or an `Authorization` header.
-    pub fn private(mut self) -> Self {
-        self.options.cache_scope = Some(CacheScope::Private);
-        self
-    }
-
-    /// Lets caches serve the contents to everybody, whoever requested it. A resource that is not visible to everybody
-    /// stays private.
-    pub fn public(mut self) -> Self {
-        self.options.cache_scope = Some(CacheScope::Public);
+    /// Sets whether caches may share the contents between users. Default: public, unless the caller is known by a
+    /// principal or an `Authorization` header. A resource that is not visible to everybody stays private.
+    pub fn cache_scope(mut self, scope: CacheScope) -> Self {
+        self.options.cache_scope = Some(scope);
         self
     }
 

@@ -40,7 +40,7 @@ use crate::{
 /// let server = Server::new("calculator").add(
 ///     Tool::new("divide", divide)
 ///         .description("Divide two numbers.")
-///         .read_only()
+///         .annotations(|it| it.read_only_hint = Some(true))
 ///         .timeout(Duration::from_secs(5)),
 /// );
 /// ```
@@ -71,27 +71,9 @@ impl Tool {
         Self::of(parts, handler.erase())
     }
 
-    /// Marks the tool as read-only. Hosts may then call it without asking the user.
-    pub fn read_only(mut self) -> Self {
-        self.parts.annotations.read_only_hint = Some(true);
-        self
-    }
-
-    /// Marks the tool as idempotent: calling it twice with the same arguments has the same effect as calling it once.
-    pub fn idempotent(mut self) -> Self {
-        self.parts.annotations.idempotent_hint = Some(true);
-        self
-    }
-
-    /// Declares whether a tool that is not read-only may destroy data.
-    pub fn destructive(mut self, destructive: bool) -> Self {
-        self.parts.annotations.destructive_hint = Some(destructive);
-        self
-    }
-
-    /// Declares whether the tool interacts with external systems, as a web search does.
-    pub fn open_world(mut self, open_world: bool) -> Self {
-        self.parts.annotations.open_world_hint = Some(open_world);
+    /// Sets hints for hosts: a tool with `read_only_hint`, for example, may be called without asking the user.
+    pub fn annotations(mut self, change: impl FnOnce(&mut ToolAnnotations)) -> Self {
+        change(&mut self.parts.annotations);
         self
     }
 
@@ -107,14 +89,6 @@ impl Tool {
     /// handler is run again with the answers so far and the results of [`Context::step`](super::Context::step).
     pub fn forbid_replay(mut self) -> Self {
         self.options.forbids_replay = true;
-        self
-    }
-
-    /// If false, the tool has no output schema and its results are not checked. Default: true.
-    pub fn output(mut self, output: bool) -> Self {
-        if !output {
-            self.parts.output_schema = None;
-        }
         self
     }
 
@@ -152,9 +126,10 @@ impl Tool {
         self
     }
 
-    /// Sets the output schema as a JSON Schema, instead of that of the return type.
-    pub fn output_schema(mut self, schema: &Value) -> Self {
-        self.parts.output_schema = Some(to_raw(schema));
+    /// Sets the output schema as a JSON Schema, instead of that of the return type. With `None` the tool has no output
+    /// schema, and its results are not checked.
+    pub fn output_schema(mut self, schema: impl Into<Option<Value>>) -> Self {
+        self.parts.output_schema = schema.into().as_ref().map(to_raw);
         self
     }
 

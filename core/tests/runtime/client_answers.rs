@@ -138,7 +138,7 @@ async fn the_same_callbacks_answer_requests_and_rounds() {
     ] {
         let builder = Client::builder(curious())
             .options(|it| it.revisions = vec![revision])
-            .options(|it| it.roots = Some(vec![Root::new("file:///a")]))
+            .options(|it| it.roots = Some(vec!["file:///a".into()]))
             .on_elicit(|it| async move {
                 Ok(match it {
                     ElicitRequestParams::Form(form) => {
@@ -296,7 +296,11 @@ async fn a_finished_url_elicitation_is_reported_to_its_client() {
     let builder = Client::builder(&server)
         .options(|it| it.revisions = vec![Revision::V2025_11_25])
         .on_elicit(|_| async { Ok(accept(None)) })
-        .on_url_done(move |it| drop(sender.send(it)));
+        .on_event(move |it| {
+            if let gudgeon::client::Event::UrlDone(id) = it {
+                drop(sender.send(id))
+            }
+        });
     let client = builder.connect().await.expect("connects");
     client.call_tool("sign_in", ()).await.expect("answers");
     let page = pages.recv().await.expect("its id");
@@ -331,9 +335,12 @@ async fn a_finished_url_elicitation_is_reported_once_and_only_if_known() {
         ]
     });
     let (sender, mut receiver) = mpsc::unbounded_channel();
-    let builder = Client::builder(target)
-        .on_elicit(|_| async { Ok(accept(None)) })
-        .on_url_done(move |it| drop(sender.send(it)));
+    let builder =
+        Client::builder(target).on_elicit(|_| async { Ok(accept(None)) }).on_event(move |it| {
+            if let gudgeon::client::Event::UrlDone(id) = it {
+                drop(sender.send(id))
+            }
+        });
     let client = builder.connect().await.expect("connects");
     client.call_tool("t", ()).await.expect_err("not yet");
     client.ping().await.expect("everything before was heard");
@@ -378,16 +385,16 @@ async fn roots_must_be_file_uris() {
     };
     let expected = "a root must be a file:// URI such as \"file:///srv/shelf\", got \"http://a\"";
     let refused = Client::builder(curious())
-        .options(|it| it.roots = Some(vec![Root::new("http://a")]))
+        .options(|it| it.roots = Some(vec!["http://a".into()]))
         .connect()
         .await;
     assert_eq!(message_of(refused.map(drop).expect_err("no root")), expected);
-    let roots = [Root::new("file:///a"), Root::new("FILE:///b")];
+    let roots = ["file:///a", "FILE:///b"].map(Root::from);
     let client = Client::builder(curious())
         .options(|it| it.roots = Some(roots.to_vec()))
         .connect()
         .await
         .expect("connects");
-    let refused = client.set_roots([Root::new("file:///c"), Root::new("http://a")]);
+    let refused = client.set_roots(["file:///c", "http://a"]);
     assert_eq!(message_of(refused.expect_err("no root")), expected);
 }

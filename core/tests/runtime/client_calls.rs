@@ -10,7 +10,7 @@ use gudgeon::{
     error::{Error, ErrorKind},
     protocol::{
         CompletionTarget, ElicitAction, ElicitRequestParams, ElicitResult, LoggingLevel, Prompt,
-        Revision, Root, json as raw_json,
+        Revision, json as raw_json,
     },
 };
 use serde_json::{Value, json};
@@ -274,12 +274,11 @@ async fn roots_are_sent_and_changes_notified() {
         }
         _ => vec![],
     });
-    let builder =
-        Client::builder(target).options(|it| it.roots = Some(vec![Root::new("file:///a")]));
+    let builder = Client::builder(target).options(|it| it.roots = Some(vec!["file:///a".into()]));
     let client = builder.connect().await.expect("connects");
     let roots = client.call_tool("t", ()).await.expect("answers").text();
     assert_eq!(roots, r#"[{"uri":"file:///a"}]"#);
-    client.set_roots([Root::new("file:///b")]).expect("connected");
+    client.set_roots(["file:///b"]).expect("connected");
     receive(&mut received, "notifications/roots/list_changed").await;
     let roots = client.call_tool("t", ()).await.expect("answers").text();
     assert_eq!(roots, r#"[{"uri":"file:///b"}]"#);

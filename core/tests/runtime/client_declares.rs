@@ -3,7 +3,6 @@
 use gudgeon::{
     Client, Revision,
     error::{Error, ErrorKind},
-    protocol::Root,
 };
 use serde_json::{Value, json};
 
@@ -46,7 +45,7 @@ async fn later_roots_are_declared_in_subsequent_modern_requests() {
     let (target, mut received) = server("2026-07-28", |it| vec![nothing(it)]);
     let client = Client::connect(target).await.expect("connects");
     assert_eq!(declared(&mut received, "2026-07-28").await, json!({}));
-    client.set_roots([Root::new("file:///a")]).expect("modern");
+    client.set_roots(["file:///a"]).expect("modern");
     client.call_tool("t", ()).await.expect("answers");
     let said = received.recv().await.expect("the call");
     assert_eq!(said["method"], "tools/call", "nothing is announced");
@@ -58,7 +57,7 @@ async fn later_roots_are_declared_in_subsequent_modern_requests() {
 async fn later_roots_are_rejected_in_the_legacy_era() {
     let (target, mut received) = server("2025-11-25", |it| vec![nothing(it)]);
     let client = Client::connect(target).await.expect("connects");
-    let refused = client.set_roots([Root::new("file:///a")]).expect_err("too late");
+    let refused = client.set_roots(["file:///a"]).expect_err("too late");
     assert_eq!(refused.kind, ErrorKind::Unsupported);
     assert!(refused.message.contains("2025-11-25"), "{refused}");
     assert!(refused.hint.is_some_and(|it| it.contains("when creating the client")));

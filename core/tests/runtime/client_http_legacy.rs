@@ -199,7 +199,7 @@ async fn the_standalone_stream_is_open_before_the_first_call_and_carries_questio
     })
     .await;
     let client = Client::builder(Target::url(&mock.url).unwrap())
-        .options(|it| it.roots = Some(vec![gudgeon::protocol::Root::new("file:///tmp")]))
+        .options(|it| it.roots = Some(vec!["file:///tmp".into()]))
         .connect()
         .await
         .unwrap();

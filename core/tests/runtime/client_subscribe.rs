@@ -13,7 +13,6 @@ use gudgeon::{
     Client, Resource, Revision, Server, Tool,
     client::{Change, ListKind, Target},
     error::ErrorKind,
-    protocol::SubscriptionFilter,
 };
 use serde_json::{Value, json};
 
@@ -31,8 +30,14 @@ fn server() -> Server {
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Args {}
 
-fn about() -> SubscriptionFilter {
-    SubscriptionFilter::default().uri(ABOUT)
+const TOOLS: Change = Change::List(ListKind::Tools);
+
+fn about() -> [Change; 1] {
+    [Change::Updated(ABOUT.into())]
+}
+
+fn about_and_tools() -> [Change; 2] {
+    [Change::Updated(ABOUT.into()), TOOLS]
 }
 
 async fn soon<T>(what: impl Future<Output = T>) -> T {
@@ -56,7 +61,7 @@ async fn connect(target: impl Into<Target>, revision: Revision) -> Client {
 async fn exercise(client: &Client, server: &Server) {
     let registry = server.registry();
     let mut resource = client.subscribe(about()).await.unwrap();
-    let mut both = client.subscribe(about().tools()).await.unwrap();
+    let mut both = client.subscribe(about_and_tools()).await.unwrap();
     registry.notify_updated("shelf://other");
     registry.notify_updated(ABOUT);
     let updated = Change::Updated(ABOUT.into());
@@ -74,9 +79,9 @@ async fn exercise(client: &Client, server: &Server) {
     assert!(matches!(resource.try_next(), Poll::Ready(None)));
     registry.remove(gudgeon::List::Tools, "more").unwrap();
 
-    let empty = client.subscribe(SubscriptionFilter::default()).await.unwrap_err();
+    let empty = client.subscribe([]).await.unwrap_err();
     assert_eq!(empty.kind, ErrorKind::Misuse);
-    let prompts = client.subscribe(SubscriptionFilter::default().prompts()).await.unwrap_err();
+    let prompts = client.subscribe([Change::List(ListKind::Prompts)]).await.unwrap_err();
     assert_eq!((prompts.kind, prompts.phase), (ErrorKind::Unsupported, Some("subscribe")));
 }
 
@@ -118,7 +123,7 @@ async fn the_callback_for_lists_serves_every_revision() {
                 .await
                 .unwrap();
             // A subscription of its own is told apart: the callback is called once.
-            let mut changes = client.subscribe(about().tools()).await.unwrap();
+            let mut changes = client.subscribe(about_and_tools()).await.unwrap();
             assert_eq!(client.list_tools().await.unwrap().len(), 1);
             server.registry().add(Tool::new("more", |_: Args| async { Ok("more") })).unwrap();
             soon(changes.next()).await.unwrap().unwrap();
@@ -162,7 +167,10 @@ async fn unread_changes_are_merged_and_none_is_lost() {
     use futures_util::StreamExt;
     let server = server();
     let client = connect(&server, Revision::V2026_07_28).await;
-    let changes = client.subscribe(about().tools().uri("shelf://other")).await.unwrap();
+    let changes = client
+        .subscribe([TOOLS, Change::Updated(ABOUT.into()), Change::Updated("shelf://other".into())])
+        .await
+        .unwrap();
     let registry = server.registry();
     for _ in 0..20_000 {
         registry.notify_updated(ABOUT);
@@ -258,7 +266,7 @@ async fn a_partially_acknowledged_subscription_fails() {
     })
     .await;
     let client = connect(Target::url(&mock.url).unwrap(), Revision::V2026_07_28).await;
-    let error = client.subscribe(about().tools()).await.unwrap_err();
+    let error = client.subscribe(about_and_tools()).await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::Unsupported);
     assert!(error.message.contains(ABOUT) && !error.message.contains("tools"), "{error}");
     eventually(|| mock.dropped() == 1).await;
@@ -346,8 +354,7 @@ async fn with_a_new_session_every_list_counts_as_changed() {
         .connect()
         .await
         .unwrap();
-    let tools = SubscriptionFilter::default().tools();
-    let mut changes = client.subscribe(tools).await.unwrap();
+    let mut changes = client.subscribe([TOOLS]).await.unwrap();
     server.session.store(2, Ordering::Relaxed);
     client.list_tools().await.unwrap();
     assert_eq!(soon(changes.next()).await.unwrap().unwrap(), Change::List(ListKind::Tools));
@@ -392,8 +399,7 @@ async fn renewing_sessions_is_bounded() {
     })
     .await;
     let client = connect(Target::url(&mock.url).unwrap(), Revision::V2025_11_25).await;
-    let tools = SubscriptionFilter::default().tools();
-    let mut changes = client.subscribe(tools).await.unwrap();
+    let mut changes = client.subscribe([TOOLS]).await.unwrap();
     let end = soon(async {
         loop {
             if let Err(end) = changes.next().await.unwrap() {

@@ -6,10 +6,7 @@ use gudgeon::{
     Client,
     client::{Change, Progress, Target},
     error::Error,
-    protocol::{
-        CreateMessageResult, Implementation, ResourceContents, Revision, Root, SamplingMessage,
-        SubscriptionFilter,
-    },
+    protocol::{CreateMessageResult, Implementation, ResourceContents, Revision, SamplingMessage},
     transport::Transport,
 };
 use serde_json::{Value, json};
@@ -174,7 +171,7 @@ async fn connect(
     builder
         .options(|it| {
             it.info = Implementation::new("c", "1");
-            it.roots = Some(vec![Root::new("file:///a")]);
+            it.roots = Some(vec!["file:///a".into()]);
         })
         .on_sample(|_| async {
             let sampled = SamplingMessage::assistant("Sheep.");
@@ -243,12 +240,12 @@ async fn act(
         "ping" => json!(client.ping().await? >= Duration::ZERO),
         "set_roots" => {
             let uris = given.as_array().unwrap().iter();
-            client.set_roots(uris.map(|it| Root::new(it.as_str().unwrap())))?;
+            client.set_roots(uris.map(|it| it.as_str().unwrap()))?;
             Value::Null
         }
         "subscribe" => {
-            let filter = SubscriptionFilter::default().uri(given.as_str().unwrap());
-            let mut changes = client.subscribe(filter).await?;
+            let updated = Change::Updated(given.as_str().unwrap().into());
+            let mut changes = client.subscribe([updated]).await?;
             tokio::spawn(async move {
                 while let Some(Ok(Change::Updated(uri))) = changes.next().await {
                     let _ = events.send(json!(["updated", uri]));

@@ -45,7 +45,7 @@ fn server() -> Server {
         })
         .tool("add", |Args { a, b }: Args| async move { Ok(Json(a + b)) })
         .tool("spoken", |ctx: Context| async move {
-            Ok(ctx.request().dialect.map_or("none", Dialect::as_str))
+            Ok(ctx.request().dialect.map_or("none".to_owned(), |it| it.to_string()))
         })
         .add(Resource::new("shelf://about", || async { "A shelf." }))
         .add(Resource::template("shelf://items/{id}{?lang}", item))
@@ -58,7 +58,7 @@ fn server() -> Server {
 async fn connect(target: Target, dialect: Dialect) -> Client {
     let client =
         Client::builder(target).options(|it| it.dialect = Some(dialect)).connect().await.unwrap();
-    assert_eq!(client.server().spoken().name(), dialect.as_str());
+    assert_eq!(client.server().spoken().name(), dialect.as_ref());
     client
 }
 
@@ -73,7 +73,7 @@ async fn exercise(target: Target, dialect: Dialect) -> Client {
     let sum = client.call_tool("add", json!({"a": 1, "b": 2})).await.unwrap();
     assert_eq!(sum.text(), "3");
     let spoken = client.call_tool("spoken", ()).await.unwrap();
-    assert_eq!(spoken.text(), dialect.as_str());
+    assert_eq!(spoken.text(), dialect.as_ref());
     let item = client.read_resource("shelf://items/7?lang=en").await.unwrap();
     let ResourceContents::Text(item) = &item.contents[0] else { panic!("no text") };
     let item: Value = serde_json::from_str(&item.text).unwrap();

@@ -17,7 +17,7 @@ use gudgeon::{
     error::{Error, ErrorKind},
     protocol::{
         ClientCapabilities, CreateMessageRequestParams, ElicitRequestParams, ElicitResult,
-        ElicitationCapability, InputRequiredResult, Root,
+        ElicitationCapability, InputRequiredResult,
     },
 };
 use serde_json::{Value, json};
@@ -244,7 +244,7 @@ async fn talkative(server: &Server, revision: Revision) -> Client {
     };
     Client::builder(server)
         .options(|it| it.revisions = vec![revision])
-        .options(|it| it.roots = Some(vec![Root::new("file:///a")]))
+        .options(|it| it.roots = Some(vec!["file:///a".into()]))
         .on_elicit(move |it| async move {
             match it {
                 ElicitRequestParams::Form(form) => Ok(accepted(&form.message)),
@@ -308,7 +308,7 @@ async fn the_roots_are_asked_for_when_they_change() {
     );
     for revision in [Revision::V2024_11_05, Revision::V2025_11_25] {
         let client = talkative(&server, revision).await;
-        client.set_roots([Root::new("file:///b")]).unwrap();
+        client.set_roots(["file:///b"]).unwrap();
         let uri = timeout(PATIENCE, receiver.recv()).await.expect("in time").unwrap();
         assert_eq!(uri, "file:///b", "{revision:?}");
     }

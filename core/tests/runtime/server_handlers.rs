@@ -117,8 +117,10 @@ async fn unknown_arguments_are_refused_unless_a_tool_ignores_them() {
 #[tokio::test]
 async fn schemas_are_portable() {
     let server = Server::new("schemas")
-        .add(Tool::new("book", |_: Pair| async { Json(dune()) }).read_only().destructive(false))
-        .add(Tool::new("silent", || async { Json(dune()) }).output(false));
+        .add(Tool::new("book", |_: Pair| async { Json(dune()) }).annotations(|it| {
+            (it.read_only_hint, it.destructive_hint) = (Some(true), Some(false));
+        }))
+        .add(Tool::new("silent", || async { Json(dune()) }).output_schema(None));
     let mut peer = Peer::legacy(&server).await;
     let book = peer.listed("book").await;
     assert_eq!(
@@ -151,12 +153,14 @@ async fn every_value_of_a_tool() {
         .tool("text", || async { Ok(String::from("a \"b\"")) })
         .tool("list", || async { vec![1, 2] })
         .tool("none", || async {})
-        .tool("image", || async { Image::png([1, 2, 3]) })
-        .tool("audio", || async { Ok(Audio::wav([1])) })
+        .tool("image", || async { Image::new([1, 2, 3], "image/png") })
+        .tool("audio", || async { Ok(Audio::new([1], "audio/wav")) })
         .tool("link", || async {
             protocol::Resource { uri: "a://b".into(), name: "b".into(), ..Default::default() }
         })
-        .tool("content", || async { Ok(vec![ContentBlock::text("x"), Image::jpeg([1]).into()]) })
+        .tool("content", || async {
+            Ok(vec![ContentBlock::text("x"), Image::new([1], "image/jpeg").into()])
+        })
         .tool("whole", || async {
             Ok(CallToolResult {
                 is_error: Some(true),
@@ -332,7 +336,7 @@ async fn a_complete_result_uses_the_given_output_schema() {
     let server = Server::new("shelf")
         .add(Tool::new("plain", whole))
         .add(Tool::new("typed", whole).output_of::<Book>())
-        .add(Tool::new("given", whole).output_schema(&schema));
+        .add(Tool::new("given", whole).output_schema(schema.clone()));
     let mut peer = Peer::legacy(&server).await;
     assert_eq!(peer.listed("plain").await["outputSchema"], Value::Null);
     assert_eq!(peer.listed("typed").await["outputSchema"]["required"], json!(["title", "shelf"]));

@@ -178,7 +178,8 @@ async fn questions_pass_middleware() {
 
 #[tokio::test]
 async fn rates_are_limited_and_the_handshake_is_not_counted() {
-    let server = shelf().middleware(["*"], middleware::rate_limit(0.01, 2));
+    let server = shelf()
+        .middleware(["*"], middleware::rate_limit(middleware::CountedBy::Principal, 0.01, 2));
     let mut peer = Peer::legacy(&server).await;
     for _ in 0..3 {
         assert_eq!(peer.request("ping", json!({})).await["result"], json!({}));
@@ -203,7 +204,7 @@ async fn notifications_of_vendors_pass_middleware_and_are_not_counted() {
             listener.lock().unwrap().push(said["x"].clone());
             async {}
         })
-        .middleware(["*"], middleware::rate_limit(0.01, 1))
+        .middleware(["*"], middleware::rate_limit(middleware::CountedBy::Principal, 0.01, 1))
         .middleware(["acme/poke"], |mut request, next| async move {
             request.params["x"] = json!(request.params["x"].as_i64().unwrap() * 10);
             next.run(request).await
@@ -218,7 +219,7 @@ async fn notifications_of_vendors_pass_middleware_and_are_not_counted() {
 
 #[tokio::test]
 async fn rates_can_be_limited_for_all_callers_together() {
-    let limit = middleware::rate_limit_by(middleware::CountedBy::Server, 0.001, 1);
+    let limit = middleware::rate_limit(middleware::CountedBy::Server, 0.001, 1);
     let server = shelf().middleware(["tools/call"], limit);
     let (mut first, mut second) = (Peer::legacy(&server).await, Peer::legacy(&server).await);
     first.call("open", json!({"title": "dune"})).await;

@@ -37,7 +37,7 @@ fn expect_legacy(client: &mut Scripted, version: &str) {
     client.receive(&initialize_result(id, version));
     assert_eq!(client.sent(), json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
     let server = client.ready();
-    assert_eq!((server.revision.as_str(), server.info.name.as_str()), (version, "old"));
+    assert_eq!((server.revision.as_ref(), server.info.name.as_str()), (version, "old"));
     assert_eq!(server.instructions.as_deref(), Some("be kind"));
     client.silent();
 }
@@ -229,7 +229,7 @@ fn legacy_client_modern_server_fails_naming_both_revisions() {
 fn legacy_client_pinned_to_each_revision() {
     for revision in Revision::ALL.into_iter().filter(|it| *it != MODERN) {
         let mut client = Scripted::start(&[revision]);
-        expect_legacy_counter_offer(&mut client, revision.as_str(), revision.as_str());
+        expect_legacy_counter_offer(&mut client, revision.as_ref(), revision.as_ref());
     }
 }
 
@@ -238,7 +238,7 @@ fn expect_legacy_counter_offer(client: &mut Scripted, asked: &str, offered: &str
     assert_eq!(sent["params"]["protocolVersion"], asked);
     client.receive(&initialize_result(sent["id"].as_u64().expect("ids count"), offered));
     assert_eq!(client.sent()["method"], "notifications/initialized");
-    assert_eq!(client.ready().revision.as_str(), offered);
+    assert_eq!(client.ready().revision.as_ref(), offered);
 }
 
 #[test]

@@ -41,7 +41,7 @@ fn pair(dialect: Dialect) -> Pair<Handler> {
         act(&serde_json::from_str(&run.input).unwrap(), &mut Vec::new())
     });
     let server = pair.connect().unwrap();
-    assert_eq!((server.dialect, server.spoken().name()), (Some(dialect), dialect.as_str()));
+    assert_eq!((server.dialect, server.spoken().name()), (Some(dialect), dialect.as_ref()));
     pair
 }
 

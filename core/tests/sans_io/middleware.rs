@@ -215,7 +215,7 @@ fn a_shell_that_wants_it_gets_a_passage_around_handlers() {
     shell.ask("tools/call", &json!({"name": "open", "arguments": {"a": 1}}));
     assert_eq!(shell.running().0, Who::Handler);
     let middleware_frame = shell.runs[0].middleware_frame.clone().expect("a middleware frame");
-    assert_eq!(middleware_frame.method.as_str(), "tools/call");
+    assert_eq!(middleware_frame.method.as_ref(), "tools/call");
     let params: Value = serde_json::from_str(&middleware_frame.params).unwrap();
     assert_eq!(params, json!({"name": "open", "arguments": {"a": 1}}));
     let said: Value =

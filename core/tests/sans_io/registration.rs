@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Instant};
 use crate::support::Handler;
 use gudgeon::{
     engine::{Input, Output, Service},
-    protocol::{Implementation, Prompt, PromptArgument, ResourceTemplate, Revision, Tool, json},
+    protocol::{Implementation, Prompt, ResourceTemplate, Revision, Tool, json},
     router::{
         Components, RegisteredPrompt, RegisteredTemplate, RegisteredTool, ServerFacts, Visibility,
     },
@@ -65,7 +65,7 @@ fn reserved_meta_keys_are_reported() {
         warned.starts_with(r#"tool "noted": _meta: the key "not ok" is not a name"#),
         "{warned}"
     );
-    let mut prompt = Prompt::new("p");
+    let mut prompt = Prompt::from("p");
     prompt.meta = Some(json::raw(r#"{"dev.mcp/x":1}"#.into()));
     let warned =
         components.prompts.add(RegisteredPrompt::new(prompt, handler()).unwrap(), true).unwrap();
@@ -112,8 +112,8 @@ fn uris_templates_and_completions_are_checked() {
     assert!(refusal(template("shelf://{id")).contains("at position"));
     let mut components = components();
     components.templates.add(template("shelf://{id}").unwrap(), true).unwrap();
-    let mut prompt = Prompt::new("greet");
-    prompt.arguments = Some(vec![PromptArgument::new("name")]);
+    let mut prompt = Prompt::from("greet");
+    prompt.arguments = Some(vec!["name".into()]);
     components.prompts.add(RegisteredPrompt::new(prompt, handler()).unwrap(), true).unwrap();
     components.add_completion("greet", "name", handler()).unwrap();
     components.add_completion("shelf://{id}", "id", handler()).unwrap();
@@ -192,8 +192,8 @@ fn a_page_is_serialized_once_per_change() {
 #[test]
 fn a_completion_goes_with_what_it_completes() {
     let mut components = components();
-    let mut greet = Prompt::new("greet");
-    greet.arguments = Some(vec![PromptArgument::new("name")]);
+    let mut greet = Prompt::from("greet");
+    greet.arguments = Some(vec!["name".into()]);
     let component = RegisteredPrompt::new(greet, handler()).unwrap();
     for _ in 0..2 {
         components.prompts.add(component.clone(), true).unwrap();

@@ -5,9 +5,7 @@ use std::{sync::Arc, time::Duration};
 use gudgeon::{
     engine::{HostReply, HostRequest, Ticket},
     http::{ConnectionId, EndpointConfig, EndpointInput, ExchangeId, Part, Refused},
-    protocol::{
-        Frame, Principal, Prompt, PromptArgument, Resource, ResourceTemplate, Tool, json as text,
-    },
+    protocol::{Frame, Principal, Prompt, Resource, ResourceTemplate, Tool, json as text},
     router::{
         Components, Failure, RegisteredPrompt, RegisteredResource, RegisteredTemplate,
         RegisteredTool, Reply,
@@ -41,8 +39,8 @@ fn unjudged() -> Components<Handler> {
     let mut template = RegisteredTemplate::new(template, handler()).unwrap();
     template.options.is_guarded = true;
     components.templates.add(template, true).unwrap();
-    let mut prompt = Prompt::new("fire");
-    prompt.arguments = Some(vec![PromptArgument::new("who")]);
+    let mut prompt = Prompt::from("fire");
+    prompt.arguments = Some(vec!["who".into()]);
     let mut prompt = RegisteredPrompt::new(prompt, handler()).unwrap();
     prompt.options.is_guarded = true;
     components.prompts.add(prompt, true).unwrap();

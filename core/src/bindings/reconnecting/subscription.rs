@@ -8,8 +8,9 @@ use std::{
 
 use super::{ReconnectingClient, lock};
 use crate::{
-    client::{Change, Client, Subscription, SubscriptionSettings},
+    client::{Change, Client, Subscription},
     error::{Error, ErrorKind},
+    peer::subscriptions::SubscriptionSettings,
     protocol::SubscriptionFilter,
 };
 
@@ -117,7 +118,7 @@ async fn subscribe(
     let subscribe = |client: Client| async move {
         let timeout = client.options().timeout;
         let settings = SubscriptionSettings { timeout, may_have_missed, ..Default::default() };
-        client.subscribe_with(filter.clone(), settings).await
+        client.subscribe_with(filter, settings).await
     };
     client.repeat(true, subscribe).await
 }

@@ -1,4 +1,4 @@
-//! Ready-made middleware: `server.middleware(["tools/call"], rate_limit(100.0, 20))`.
+//! Ready-made middleware: `server.middleware(["tools/call"], rate_limit(CountedBy::Principal, 100.0, 20))`.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -14,11 +14,6 @@ use crate::{
     server::{ToolError, handler::BoxFuture},
 };
 
-/// The type of a middleware function.
-pub trait Ready: Fn(Request, Next) -> Answering + Send + Sync + 'static {}
-
-impl<F: Fn(Request, Next) -> Answering + Send + Sync + 'static> Ready for F {}
-
 type Answering = BoxFuture<Result<Value, ToolError>>;
 
 /// Logs the duration of each request in milliseconds with `tracing`.
@@ -27,7 +22,7 @@ type Answering = BoxFuture<Result<Value, ToolError>>;
 /// # use gudgeon::{Server, server::middleware};
 /// let server = Server::new("shelf").middleware(["*"], middleware::timing());
 /// ```
-pub fn timing() -> impl Ready {
+pub fn timing() -> impl Fn(Request, Next) -> Answering + Send + Sync + 'static {
     |request: Request, next: Next| -> Answering {
         Box::pin(async move {
             let (subject, start) = (subject(&request), Instant::now());
@@ -44,7 +39,7 @@ pub fn timing() -> impl Ready {
 /// # use gudgeon::{Server, server::middleware};
 /// let server = Server::new("shelf").middleware(["tools/call"], middleware::logging(true));
 /// ```
-pub fn logging(params: bool) -> impl Ready {
+pub fn logging(params: bool) -> impl Fn(Request, Next) -> Answering + Send + Sync + 'static {
     move |request: Request, next: Next| -> Answering {
         Box::pin(async move {
             let subject = subject(&request);
@@ -63,20 +58,6 @@ pub fn logging(params: bool) -> impl Ready {
     }
 }
 
-/// Like [`rate_limit_by`], by principal.
-///
-/// ```
-/// # use gudgeon::{Server, server::middleware};
-/// let server = Server::new("shelf").middleware(["tools/call"], middleware::rate_limit(100.0, 20));
-/// ```
-///
-/// # Panics
-/// Panics if `per_second` or `burst` is not positive.
-#[track_caller]
-pub fn rate_limit(per_second: f64, burst: u32) -> impl Ready {
-    rate_limit_by(CountedBy::Principal, per_second, burst)
-}
-
 /// Rejects requests beyond `per_second` on average, with up to `burst` at once. `initialize`, `server/discover`,
 /// `ping` and notifications are never rejected. A rejected tool call gets a result that the model can read; other
 /// requests get error 429.
@@ -84,13 +65,17 @@ pub fn rate_limit(per_second: f64, burst: u32) -> impl Ready {
 /// ```
 /// # use gudgeon::{Server, server::middleware::{self, CountedBy}};
 /// let server =
-///     Server::new("shelf").middleware(["*"], middleware::rate_limit_by(CountedBy::Server, 100.0, 20));
+///     Server::new("shelf").middleware(["*"], middleware::rate_limit(CountedBy::Principal, 100.0, 20));
 /// ```
 ///
 /// # Panics
 /// Panics if `per_second` or `burst` is not positive.
 #[track_caller]
-pub fn rate_limit_by(by: CountedBy, per_second: f64, burst: u32) -> impl Ready {
+pub fn rate_limit(
+    by: CountedBy,
+    per_second: f64,
+    burst: u32,
+) -> impl Fn(Request, Next) -> Answering + Send + Sync + 'static {
     let limit = RateLimit::new(per_second, burst.into(), by);
     let limit = Arc::new(Mutex::new(limit.unwrap_or_else(|it| panic!("rate_limit: {it}"))));
     let start = Instant::now();
@@ -123,7 +108,9 @@ pub fn rate_limit_by(by: CountedBy, per_second: f64, burst: u32) -> impl Ready {
 /// # Panics
 /// Panics if `max_bytes` is 0.
 #[track_caller]
-pub fn response_limit(max_bytes: usize) -> impl Ready {
+pub fn response_limit(
+    max_bytes: usize,
+) -> impl Fn(Request, Next) -> Answering + Send + Sync + 'static {
     let limit = ResponseLimit::new(max_bytes).unwrap_or_else(|it| panic!("response_limit: {it}"));
     move |request: Request, next: Next| -> Answering {
         Box::pin(async move {

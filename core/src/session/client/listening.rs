@@ -24,6 +24,17 @@ pub enum Change {
     Updated(String),
 }
 
+impl FromIterator<Change> for SubscriptionFilter {
+    fn from_iter<I: IntoIterator<Item = Change>>(changes: I) -> Self {
+        changes.into_iter().fold(Self::default(), |it, change| match change {
+            Change::List(ListKind::Tools) => it.tools(),
+            Change::List(ListKind::Prompts) => it.prompts(),
+            Change::List(ListKind::Resources) => it.resources(),
+            Change::Updated(uri) => it.uri(uri),
+        })
+    }
+}
+
 impl ClientSession {
     /// Handles `notifications/…/list_changed` and `notifications/resources/updated`.
     pub(super) fn read_change(&self, method: Method, params: &Params<'_>) -> Option<Output> {

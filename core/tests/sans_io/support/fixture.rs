@@ -60,7 +60,7 @@ fn build(behind: fn(&str, Act) -> Act) -> Components<Handler> {
     });
     add_tools(&mut components, behind);
     add_resources(&mut components, behind);
-    let mut greet = Prompt::new("greet");
+    let mut greet = Prompt::from("greet");
     greet.description = Some("Greet somebody.".into());
     greet.arguments = Some(vec![argument("name", true), argument("style", false)]);
     components
@@ -102,7 +102,7 @@ pub(crate) fn components_in(dialects: Vec<Dialect>) -> Components<Handler> {
         let prompts: [(&str, &str, Act); 2] =
             [("talk", "Two messages.", act::talk), ("lost", "Lost.", act::crash)];
         for (name, description, act) in prompts {
-            let mut prompt = Prompt::new(name);
+            let mut prompt = Prompt::from(name);
             prompt.description = Some(description.into());
             components
                 .prompts
@@ -220,7 +220,7 @@ fn resource(listed: &Value) -> Resource {
 }
 
 fn argument(name: &str, required: bool) -> PromptArgument {
-    PromptArgument { required: Some(required), ..PromptArgument::new(name) }
+    PromptArgument { required: Some(required), ..name.into() }
 }
 
 fn handler(act: Act) -> Handler {

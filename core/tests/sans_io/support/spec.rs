@@ -58,7 +58,7 @@ fn folder() -> PathBuf {
 fn schema(revision: Revision) -> Arc<Value> {
     let mut schemas = SCHEMAS.lock().expect("no test panics while it reads a schema");
     Arc::clone(schemas.entry(revision).or_insert_with(|| {
-        let path = folder().join(revision.as_str()).join("schema.json");
+        let path = folder().join(revision.to_string()).join("schema.json");
         let text = fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         Arc::new(serde_json::from_slice(&text).expect("a published schema is JSON"))
     }))

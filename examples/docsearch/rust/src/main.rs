@@ -103,7 +103,7 @@ async fn summarize(PathArgs { path }: PathArgs, ctx: Context) -> Result<String, 
 }
 
 async fn paths(typed: String, ctx: Context) -> Result<Completion, ToolError> {
-    let mut completion = Completion::new(index(&ctx)?.complete(&typed));
+    let mut completion = Completion::from(index(&ctx)?.complete(&typed));
     let total = completion.values.len();
     completion.values.truncate(100);
     completion.has_more = Some(total > completion.values.len());
@@ -126,17 +126,17 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .add(
             Tool::new("search", search)
                 .description("Search the documents. Hits are sections, best first.")
-                .read_only(),
+                .annotations(|it| it.read_only_hint = Some(true)),
         )
         .add(
             Tool::new("outline", outline)
                 .description("List a document's headings with their levels and lines.")
-                .read_only(),
+                .annotations(|it| it.read_only_hint = Some(true)),
         )
         .add(
             Tool::new("reindex", reindex)
                 .description("Read the folder again, after its files have changed.")
-                .read_only(),
+                .annotations(|it| it.read_only_hint = Some(true)),
         )
         .add(
             Resource::template("docs://{+path}", document)

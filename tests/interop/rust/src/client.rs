@@ -12,11 +12,10 @@ use std::{
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use gudgeon::{
     Client, Revision,
-    client::{Change, ClientBuilder, Target, ToolResult},
+    client::{Change, ClientBuilder, ListKind, Target, ToolResult},
     error::Error,
     protocol::{
-        CompletionTarget, ContentBlock, ElicitRequestParams, LoggingLevel, ResourceContents, Root,
-        SubscriptionFilter,
+        CompletionTarget, ContentBlock, ElicitRequestParams, LoggingLevel, ResourceContents,
     },
     transport::Command,
 };
@@ -90,7 +89,7 @@ async fn perform(client: &Client, step: &Value, logs: &Notes) -> Result<Value, E
     match text(step, "do") {
         "connect" => {
             let server = client.server();
-            Ok(json!({"revision": server.revision.as_str(), "server": server.info.name}))
+            Ok(json!({"revision": server.revision.to_string(), "server": server.info.name}))
         }
         "list_tools" => Ok(sorted(client.list_tools().await?, |it| it.name)),
         "list_prompts" => Ok(sorted(client.list_prompts().await?, |it| it.name)),
@@ -179,8 +178,9 @@ fn described(result: &ToolResult) -> Value {
 }
 
 async fn changes(client: &Client, step: &Value) -> Result<Value, Error> {
-    let filter = SubscriptionFilter::default().tools().resources().prompts();
-    let mut told = client.subscribe(filter.uri(text(step, "uri"))).await?;
+    let lists = [ListKind::Tools, ListKind::Resources, ListKind::Prompts].map(Change::List);
+    let updated = Change::Updated(text(step, "uri").into());
+    let mut told = client.subscribe(lists.into_iter().chain([updated])).await?;
     for name in ["touch", "grow"] {
         client.call_tool(name, json!({})).await?;
     }

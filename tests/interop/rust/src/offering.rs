@@ -12,8 +12,8 @@ use std::{
 use gudgeon::{
     Audio, Context, File, Json, Resource, ResourceNotFound, Server, Tool, ToolError, ask,
     protocol::{
-        ContentBlock, CreateMessageRequestParams, ElicitRequestParams, ModelHint, ModelPreferences,
-        SamplingMessage, Tool as ModelsTool, UrlElicitationRequiredData,
+        CacheScope, ContentBlock, CreateMessageRequestParams, ErrorCode, ModelPreferences,
+        SamplingMessage, Tool as ModelsTool,
     },
     server::middleware::{Next, Request},
 };
@@ -97,14 +97,18 @@ pub(crate) fn add_to(server: Server) -> Server {
         .tool("gate", gate)
         .tool("marks", || async { vec!["new", "gift"] })
         .tool("nothing", || async { None::<u32> })
-        .tool("sound", || async { Audio::wav("RIFF") })
+        .tool("sound", || async { Audio::new("RIFF", "audio/wav") })
         .tool("leaflet", || async {
             let file = File::read(concat!(env!("CARGO_MANIFEST_DIR"), "/src/offering.rs"))?;
             Ok(file.mime_type("text/plain"))
         })
         .tool("pictures", || async {
-            [ContentBlock::text("two sounds"), Audio::wav(PIXEL).into(), Audio::wav(PIXEL).into()]
-                .to_vec()
+            [
+                ContentBlock::text("two sounds"),
+                Audio::new(PIXEL, "audio/wav").into(),
+                Audio::new(PIXEL, "audio/wav").into(),
+            ]
+            .to_vec()
         })
         .tool("region", |Region { name }: Region| async move { name })
         .tool("visits", visits)
@@ -150,7 +154,7 @@ fn told(server: Server) -> Server {
             Resource::new("interop://counted", counted)
                 .cache(Duration::from_secs(60))
                 .ttl(Duration::from_secs(5))
-                .private(),
+                .cache_scope(CacheScope::Private),
         )
         .tool("recount", move || {
             again.store(0, Ordering::SeqCst);
@@ -202,7 +206,7 @@ fn more(answer: bool) -> Result<&'static str, ToolError> {
 async fn delegate(ctx: Context) -> Result<String, ToolError> {
     let add = ModelsTool::new("add", to_raw_value(&json!({"type": "object"}))?);
     let mut preferences = ModelPreferences::default();
-    preferences.hints = Some(vec![ModelHint::new("small")]);
+    preferences.hints = Some(vec!["small".into()]);
     preferences.cost_priority = Some(1.into());
     let messages = vec![SamplingMessage::user("Add 2 and 3.")];
     let mut request = CreateMessageRequestParams::new(messages, 10);
@@ -217,9 +221,8 @@ async fn gate() -> Result<String, ToolError> {
     let page = json!({
         "mode": "url", "elicitationId": "gate", "message": "Please sign in", "url": "https://example.com/in",
     });
-    let elicitations = vec![serde_json::from_value::<ElicitRequestParams>(page)?];
-    let data = UrlElicitationRequiredData::new(elicitations);
-    Err(ToolError::protocol(-32042, "sign in first", Some(data)))
+    let data = json!({"elicitations": [page]});
+    Err(ToolError::protocol(ErrorCode::UrlElicitationRequired, "sign in first", Some(data)))
 }
 
 async fn visits(ctx: Context) -> Result<String, ToolError> {

@@ -1,7 +1,7 @@
 //! An HTTP response on its way from the endpoint to hyper.
 
 use std::{
-    fmt,
+    fmt, io,
     pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::{Context, Poll, Waker},
@@ -73,10 +73,13 @@ impl ResponseQueue {
     }
 
     /// Takes all queued bytes at once, so that they are sent in one piece.
-    fn poll_bytes(&self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, GivenUp>>> {
+    fn poll_bytes(&self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, io::Error>>> {
         let mut queued = self.lock();
         if queued.is_given_up {
-            Poll::Ready(Some(Err(GivenUp)))
+            Poll::Ready(Some(Err(io::Error::new(
+                io::ErrorKind::ConnectionAborted,
+                "the client left too much of the response unread",
+            ))))
         } else if !queued.bytes.is_empty() {
             Poll::Ready(Some(Ok(std::mem::take(&mut queued.bytes).into())))
         } else if queued.is_complete {
@@ -211,12 +214,12 @@ fn response(status: StatusCode, headers: HeaderMap, body: AnswerBody) -> Respons
 
 impl Body for AnswerBody {
     type Data = Bytes;
-    type Error = GivenUp;
+    type Error = io::Error;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, GivenUp>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
         if !self.first.is_empty() {
             let first = std::mem::take(&mut self.first);
             return Poll::Ready(Some(Ok(Frame::data(first))));
@@ -246,15 +249,3 @@ impl fmt::Debug for AnswerBody {
             .finish_non_exhaustive()
     }
 }
-
-/// The error of a response that was aborted because the client left too much unread.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct GivenUp;
-
-impl fmt::Display for GivenUp {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the client left too much of the response unread")
-    }
-}
-
-impl std::error::Error for GivenUp {}

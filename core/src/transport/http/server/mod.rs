@@ -24,7 +24,7 @@ use tokio::{
     sync::{Notify, watch::Receiver},
 };
 
-pub use self::answer::{AnswerBody, GivenUp};
+pub use self::answer::AnswerBody;
 use self::{
     answer::{Awaited, ResponseQueue},
     watch::{Watch, Watched},
