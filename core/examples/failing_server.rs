@@ -100,15 +100,15 @@ async fn dream(ctx: Context) -> Result<String, ToolError> {
         max_tokens: 10,
         ..CreateMessageRequestParams::default()
     };
-    Ok(ctx.sample(request).await?.model)
+    Ok(ctx.ask(ask::sample(request)).await?.model)
 }
 
 async fn places(ctx: Context) -> Result<String, ToolError> {
-    Ok(ctx.roots().await?.len().to_string())
+    Ok(ctx.ask(ask::roots()).await?.len().to_string())
 }
 
 async fn page(ctx: Context) -> Result<String, ToolError> {
-    ctx.elicit_url("Sign in", "https://example.com/in").await
+    ctx.ask(ask::elicit_url("Sign in", "https://example.com/in")).await
 }
 
 async fn forbids() -> Result<String, ToolError> {

@@ -96,7 +96,7 @@ async fn content() -> Vec<ContentBlock> {
         ContentBlock::text("Here"),
         Image::new("PNG", "image/png").into(),
         Audio::new("WAV", "audio/wav").into(),
-        ContentBlock::resource(ResourceContents::Text(about)),
+        ContentBlock::from(ResourceContents::Text(about)),
         ContentBlock::ResourceLink(Link::new("fixture://about", "about")),
     ]
 }
@@ -134,7 +134,7 @@ async fn dream(Dream { prompt }: Dream, context: Context) -> Result<String, Tool
         max_tokens: 100,
         ..CreateMessageRequestParams::default()
     };
-    let said = context.sample(request).await?;
+    let said = context.ask(ask::sample(request)).await?;
     match &*said.content {
         [ContentBlock::Text(said), ..] => Ok(said.text.clone()),
         _ => Err(ToolError::new("the model said nothing")),
@@ -142,7 +142,7 @@ async fn dream(Dream { prompt }: Dream, context: Context) -> Result<String, Tool
 }
 
 async fn places(context: Context) -> Result<String, ToolError> {
-    let roots = context.roots().await?;
+    let roots = context.ask(ask::roots()).await?;
     Ok(roots.into_iter().map(|it| it.uri).collect::<Vec<_>>().join(", "))
 }
 
@@ -292,9 +292,9 @@ fn in_dialects(server: Server) -> Server {
         let registry = registry.clone();
         async move {
             match what.as_str() {
-                "tools" => registry.enable(List::Tools, ["hidden"])?,
-                "resources" => registry.disable(List::Resources, ["fixture://bytes"])?,
-                "prompts" => registry.disable(List::Prompts, ["greet"])?,
+                "tools" => registry.set_enabled(List::Tools, ["hidden"], true)?,
+                "resources" => registry.set_enabled(List::Resources, ["fixture://bytes"], false)?,
+                "prompts" => registry.set_enabled(List::Prompts, ["greet"], false)?,
                 uri => registry.notify_updated(uri),
             }
             Ok::<_, ToolError>("changed")

@@ -25,7 +25,7 @@
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! // The second argument is a handler: any type that can be cloned. The machine only hands it back.
 //! let schema = to_raw_value(&serde_json::json!({ "type": "object" }))?;
-//! let mut components = Components::new(ServerFacts::new(Implementation::new("shelf", "1.0")));
+//! let mut components = Components::new(ServerFacts::from(Implementation::new("shelf", "1.0")));
 //! components.add(Tool::new("greet", schema), "the greeter", ComponentOptions::default())?;
 //!
 //! let now = Instant::now();

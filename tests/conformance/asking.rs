@@ -43,7 +43,7 @@ struct Sampled {
 }
 
 async fn sample(Sampled { prompt }: Sampled, ctx: Context) -> Result<String, ToolError> {
-    Ok(format!("LLM response: {}", text(&ctx.sample(request(&prompt, 100)).await?)))
+    Ok(format!("LLM response: {}", text(&ctx.ask(ask::sample(request(&prompt, 100))).await?)))
 }
 
 #[derive(Deserialize, JsonSchema)]

@@ -104,7 +104,7 @@ fn embedded(uri: impl Into<String>, mime_type: &str, text: &str) -> ContentBlock
     let mut contents = TextResourceContents::default();
     (contents.uri, contents.text) = (uri.into(), text.into());
     contents.mime_type = Some(mime_type.into());
-    ContentBlock::resource(ResourceContents::Text(contents))
+    ContentBlock::from(ResourceContents::Text(contents))
 }
 
 // ── what a call tells while it runs ──────────────────────────────────────────────────────────────

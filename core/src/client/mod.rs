@@ -383,10 +383,12 @@ impl ToolResult {
         });
         texts.collect::<Vec<_>>().join("\n")
     }
+}
 
-    /// Returns the result as defined by the protocol.
-    pub fn into_inner(self) -> CallToolResult {
-        self.result
+/// The result as defined by the protocol.
+impl From<ToolResult> for CallToolResult {
+    fn from(result: ToolResult) -> Self {
+        result.result
     }
 }
 

@@ -13,8 +13,8 @@ use super::{Raw, Resource, ResourceContents, Role, base::even_null};
 #[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub enum ContentBlock {
     Text(TextContent),
-    Image(ImageContent),
-    Audio(AudioContent),
+    Image(MediaContent),
+    Audio(MediaContent),
     ResourceLink(Resource),
     Resource(EmbeddedResource),
     /// Allowed in sampling only.
@@ -37,24 +37,11 @@ pub struct TextContent {
     pub meta: Option<Raw>,
 }
 
-/// An image in base64 (spec: Content).
+/// An image or audio, in base64 (spec: Content).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(not(feature = "bindings"), non_exhaustive)]
-pub struct ImageContent {
-    pub data: String,
-    pub mime_type: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub annotations: Option<Annotations>,
-    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
-    pub meta: Option<Raw>,
-}
-
-/// Audio in base64 (spec: Content).
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
-pub struct AudioContent {
+pub struct MediaContent {
     pub data: String,
     pub mime_type: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -123,17 +110,13 @@ impl ContentBlock {
     /// `data` is base64.
     pub fn image(data: impl Into<String>, mime_type: impl Into<String>) -> Self {
         let (data, mime_type) = (data.into(), mime_type.into());
-        Self::Image(ImageContent { data, mime_type, ..ImageContent::default() })
+        Self::Image(MediaContent { data, mime_type, ..MediaContent::default() })
     }
 
     /// `data` is base64.
     pub fn audio(data: impl Into<String>, mime_type: impl Into<String>) -> Self {
         let (data, mime_type) = (data.into(), mime_type.into());
-        Self::Audio(AudioContent { data, mime_type, ..AudioContent::default() })
-    }
-
-    pub fn resource(resource: ResourceContents) -> Self {
-        Self::Resource(EmbeddedResource { resource, annotations: None, meta: None })
+        Self::Audio(MediaContent { data, mime_type, ..MediaContent::default() })
     }
 
     /// Returns the text of a text block, `None` for other blocks.
@@ -161,6 +144,13 @@ impl ContentBlock {
             "tool_result" if !nested => Self::ToolResult(serde_json::from_str(json)?),
             _ => Self::Unknown(raw),
         })
+    }
+}
+
+/// A resource with its contents.
+impl From<ResourceContents> for ContentBlock {
+    fn from(resource: ResourceContents) -> Self {
+        Self::Resource(EmbeddedResource { resource, annotations: None, meta: None })
     }
 }
 

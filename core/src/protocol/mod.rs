@@ -60,8 +60,8 @@ pub use capabilities::{
 pub use code::ErrorCode;
 pub use completion::Completion;
 pub use content::{
-    Annotations, AudioContent, ContentBlock, EmbeddedResource, ImageContent, TextContent,
-    ToolResultContent, ToolUseContent,
+    Annotations, ContentBlock, EmbeddedResource, MediaContent, TextContent, ToolResultContent,
+    ToolUseContent,
 };
 pub use dialect::Dialect;
 pub use elicitation::{

@@ -66,7 +66,7 @@ struct Options {
 impl ServerFacts {
     /// Reads a server declaration. Keys that seal request states are passed separately.
     pub fn declared(declaration: &[u8]) -> Result<Self, Error> {
-        let usual = Self::new(parse::<Implementation>("server", declaration)?);
+        let usual = Self::from(parse::<Implementation>("server", declaration)?);
         let server: Server = parse("server", declaration)?;
         let mut facts = Self {
             rounds: server.rounds(),

@@ -117,9 +117,9 @@ pub struct RoundLimits {
     pub park_ttl: Duration,
 }
 
-impl ServerFacts {
-    /// Creates the default settings: all revisions, no dialects.
-    pub fn new(info: Implementation) -> Self {
+/// The default settings: all revisions, no dialects.
+impl From<Implementation> for ServerFacts {
+    fn from(info: Implementation) -> Self {
         Self {
             info,
             instructions: None,
@@ -132,7 +132,9 @@ impl ServerFacts {
             rounds: RoundLimits::default(),
         }
     }
+}
 
+impl ServerFacts {
     /// Sets the supported revisions, in any order. Errors if there are none.
     #[doc(hidden)] // For the drivers and the language bindings.
     pub fn set_revisions(

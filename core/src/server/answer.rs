@@ -18,8 +18,8 @@ use super::{
 };
 use crate::{
     protocol::{
-        AudioContent, CallToolResult, Completion, ContentBlock, EmbeddedResource, GetPromptResult,
-        ImageContent, PromptMessage, ReadResourceResult, Resource, ResourceContents, json,
+        CallToolResult, Completion, ContentBlock, EmbeddedResource, GetPromptResult, PromptMessage,
+        ReadResourceResult, Resource, ResourceContents, json,
     },
     router::{Failure, Reply},
 };
@@ -91,7 +91,7 @@ macro_rules! plain {
 
 plain!(ToolKind: (), String, &'static str, bool, char, u8, u16, u32, u64, usize, i8, i16, i32, i64, isize, f32, f64);
 plain!(ToolKind: Value, {T} Json<T>, {T} Vec<T>, {T} Option<T>, {T} BTreeMap<String, T>, {T} HashMap<String, T>);
-plain!(ToolKind: Image, Audio, File, ImageContent, AudioContent, EmbeddedResource, Resource, ContentBlock, CallToolResult);
+plain!(ToolKind: Image, Audio, File, EmbeddedResource, Resource, ContentBlock, CallToolResult);
 plain!(ResourceKind: (), String, &'static str, Vec<u8>, Value, {T} Json<T>);
 plain!(ResourceKind: ResourceContents, Vec<ResourceContents>, ReadResourceResult);
 plain!(PromptKind: String, &'static str, PromptMessage, Vec<PromptMessage>, GetPromptResult);
@@ -154,7 +154,7 @@ macro_rules! content {
     )*};
 }
 
-content!(Image, Audio, File, ImageContent, AudioContent, EmbeddedResource, Resource);
+content!(Image, Audio, File, EmbeddedResource, Resource);
 
 /// Returns whether the items of a `Vec` are content. A trait can't tell, because `Vec` is a foreign type.
 fn is_content<T: 'static>() -> bool {

@@ -6,8 +6,8 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 use crate::protocol::{
-    AudioContent, BlobResourceContents, ContentBlock, EmbeddedResource, ImageContent, Resource,
-    ResourceContents, TextResourceContents, file_uri::file_uri,
+    BlobResourceContents, ContentBlock, EmbeddedResource, Resource, ResourceContents,
+    TextResourceContents, file_uri::file_uri,
 };
 
 /// An image (Tools, "Image Content").
@@ -137,18 +137,6 @@ impl From<Image> for ContentBlock {
 impl From<Audio> for ContentBlock {
     fn from(audio: Audio) -> Self {
         Self::audio(STANDARD.encode(audio.bytes), audio.mime_type)
-    }
-}
-
-impl From<ImageContent> for ContentBlock {
-    fn from(content: ImageContent) -> Self {
-        Self::Image(content)
-    }
-}
-
-impl From<AudioContent> for ContentBlock {
-    fn from(content: AudioContent) -> Self {
-        Self::Audio(content)
     }
 }
 

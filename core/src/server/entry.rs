@@ -92,7 +92,7 @@ impl<Parts> Entry<Parts> {
         self
     }
 
-    /// If false, the entry is hidden until [`Registry::enable`](super::Registry::enable) is called. Default: true.
+    /// If false, the entry is hidden until [`Registry::set_enabled`](super::Registry::set_enabled) shows it. Default: true.
     pub fn enabled(mut self, enabled: bool) -> Self {
         self.enabled = enabled;
         self

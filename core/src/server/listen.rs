@@ -43,7 +43,7 @@ impl Server {
         let endpoint = endpoint(&self.hub, config, None);
         let listening =
             listen::open(&at, endpoint, self.options.http.listen(self.options.max_message)).await?;
-        if let Some(warning) = listening.warning() {
+        if let Some(warning) = &listening.warning {
             tracing::warn!("{warning}");
         }
         Ok(listening)
@@ -89,7 +89,7 @@ async fn listening(
     // Installed before the server can be reached.
     let told = termination_signal().map_err(unheard)?;
     let listening = begun.await?;
-    if let Some(warning) = listening.warning() {
+    if let Some(warning) = &listening.warning {
         // A closed standard error must not prevent serving.
         let _ = writeln!(std::io::stderr(), "{warning}");
     }

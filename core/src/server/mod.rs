@@ -113,7 +113,7 @@ impl Server {
     /// let server = Server::new(shelf);
     /// ```
     pub fn new(info: impl Into<Implementation>) -> Self {
-        let components = handler::Components::new(ServerFacts::new(info.into()));
+        let components = handler::Components::new(ServerFacts::from(info.into()));
         let server = Self {
             hub: Arc::new(Hub::new(components)),
             options: ServerOptions::default(),

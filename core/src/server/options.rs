@@ -63,7 +63,7 @@ pub struct ServerOptions {
 
 impl Default for ServerOptions {
     fn default() -> Self {
-        let facts = ServerFacts::new(Implementation::default());
+        let facts = ServerFacts::from(Implementation::default());
         Self {
             revisions: facts.revisions,
             dialects: facts.dialects,

@@ -44,7 +44,7 @@ pub(super) mod sealed {
 /// let server = Server::new("shelf").tool("open", || async { "open" });
 /// let registry: Registry = server.registry();
 /// registry.add(Tool::new("close", || async { "closed" }))?;
-/// registry.disable(List::Tools, ["open"])?;
+/// registry.set_enabled(List::Tools, ["open"], false)?;
 /// assert!(registry.remove(List::Tools, "nowhere").is_err());
 /// # Ok(())
 /// # }
@@ -87,27 +87,21 @@ impl Registry {
         self.hub.apply(&Change::Update(list, key.to_owned(), changes))
     }
 
-    /// Shows hidden items.
-    pub fn enable<K: Into<String>>(
+    /// Shows or hides items. Hidden ones are not listed, and using them fails as if they did not exist.
+    pub fn set_enabled<K: Into<String>>(
         &self,
         list: List,
         keys: impl IntoIterator<Item = K>,
+        enabled: bool,
     ) -> Result<(), Error> {
-        self.set_enabled(list, keys.into_iter().map(Into::into).collect(), Vec::new(), true)
-    }
-
-    /// Hides items: they are not listed, and using them fails as if they did not exist.
-    pub fn disable<K: Into<String>>(
-        &self,
-        list: List,
-        keys: impl IntoIterator<Item = K>,
-    ) -> Result<(), Error> {
-        self.set_enabled(list, keys.into_iter().map(Into::into).collect(), Vec::new(), false)
+        let keys = keys.into_iter().map(Into::into).collect();
+        self.hub.apply(&Change::Enable { list, keys, tags: Vec::new(), enabled })
     }
 
     /// Shows or hides all items with the tag.
     pub fn set_tag_enabled(&self, list: List, tag: &str, enabled: bool) -> Result<(), Error> {
-        self.set_enabled(list, Vec::new(), vec![tag.to_owned()], enabled)
+        let tags = vec![tag.to_owned()];
+        self.hub.apply(&Change::Enable { list, keys: Vec::new(), tags, enabled })
     }
 
     /// Notifies all subscribers that this resource was updated (Resources, "Subscriptions").
@@ -116,7 +110,7 @@ impl Registry {
     }
 
     /// Notifies the client that a URL elicitation is finished; `elicitation` is the id that
-    /// [`Context::elicit_url`](super::Context::elicit_url) returned (2025-11-25, Elicitation, "Completion
+    /// [`ask::elicit_url`](super::ask::elicit_url) is answered with (2025-11-25, Elicitation, "Completion
     /// Notifications").
     ///
     /// Other revisions have no such notification, and an unknown id has no effect.
@@ -128,16 +122,6 @@ impl Registry {
     /// ```
     pub fn notify_url_done(&self, elicitation: &str) {
         self.hub.notify(|connection| connection.page_done(elicitation));
-    }
-
-    fn set_enabled(
-        &self,
-        list: List,
-        keys: Vec<String>,
-        tags: Vec<String>,
-        enabled: bool,
-    ) -> Result<(), Error> {
-        self.hub.apply(&Change::Enable { list, keys, tags, enabled })
     }
 }
 

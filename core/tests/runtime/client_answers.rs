@@ -113,7 +113,7 @@ async fn an_unreadable_form_field_does_not_prevent_an_answer() {
 fn curious() -> Server {
     async fn ask(ctx: Context) -> Result<String, ToolError> {
         let name = ctx.elicit::<String>("Your name?").await?;
-        let page = ctx.elicit_url("Sign in", "https://a.example/in").await;
+        let page = ctx.ask(gudgeon::ask::elicit_url("Sign in", "https://a.example/in")).await;
         let tool: Tool =
             serde_json::from_value(json!({"name": "look", "inputSchema": {"type": "object"}}))?;
         let request = CreateMessageRequestParams {
@@ -122,8 +122,8 @@ fn curious() -> Server {
             tools: (ctx.request().revision >= Revision::V2025_11_25).then(|| vec![tool]),
             ..CreateMessageRequestParams::default()
         };
-        let sampled = ctx.sample(request).await?;
-        let roots = ctx.roots().await?;
+        let sampled = ctx.ask(gudgeon::ask::sample(request)).await?;
+        let roots = ctx.ask(gudgeon::ask::roots()).await?;
         Ok(format!("{name}, {}, {}, {}", page.is_ok(), sampled.model, roots[0].uri))
     }
     Server::new("curious").tool("ask", ask)
@@ -287,7 +287,7 @@ async fn a_finished_url_elicitation_is_reported_to_its_client() {
     let server = Server::new("pages").tool("sign_in", move |ctx: Context| {
         let sent = sent.clone();
         async move {
-            let page = ctx.elicit_url("Sign in", "https://a.example/in").await?;
+            let page = ctx.ask(gudgeon::ask::elicit_url("Sign in", "https://a.example/in")).await?;
             let _ = sent.send(page.clone());
             Ok::<_, ToolError>(page)
         }

@@ -30,7 +30,7 @@ fn slow_value() -> Value {
 }
 
 fn components() -> Arc<Components<()>> {
-    let mut components = Components::new(ServerFacts::new(Implementation::new("checker", "1")));
+    let mut components = Components::new(ServerFacts::from(Implementation::new("checker", "1")));
     let checks = Tool::new("checks", to_raw(&slow_schema()));
     components.tools.add(RegisteredTool::new(checks, ()).unwrap(), true).unwrap();
     let mut answers = Tool::new("answers", to_raw(&json!({"type": "object"})));

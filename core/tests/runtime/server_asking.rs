@@ -302,7 +302,7 @@ async fn the_roots_are_asked_for_when_they_change() {
         move |ctx: Context| {
             let sender = sender.clone();
             async move {
-                let _ = sender.send(ctx.roots().await.unwrap()[0].uri.clone());
+                let _ = sender.send(ctx.ask(ask::roots()).await.unwrap()[0].uri.clone());
             }
         },
     );

@@ -73,7 +73,7 @@ async fn removals_hiding_and_updates_reach_all_outer_servers() {
         ["house_open", "house_shelf_read"],
         "its tags choose its own things"
     );
-    shelf.enable(List::Tools, ["tidy"]).unwrap();
+    shelf.set_enabled(List::Tools, ["tidy"], true).unwrap();
     shelf.update(List::Tools, "tidy", json!({"description": "Tidy up."})).unwrap();
     assert_eq!(peer.listed("house_shelf_tidy").await["description"], "Tidy up.");
     shelf.remove(List::Tools, "read").unwrap();

@@ -261,9 +261,9 @@ async fn changes_at_run_time_are_notified_and_visible() {
     assert_eq!(peer.listed("old").await["description"], "Old.");
     registry.set_tag_enabled(List::Tools, "more", true).unwrap();
     assert_eq!(peer.call("extra", json!({})).await["content"][0]["text"], "extra");
-    registry.disable(List::Tools, ["extra"]).unwrap();
+    registry.set_enabled(List::Tools, ["extra"], false).unwrap();
     assert_eq!(peer.listed("extra").await, Value::Null);
-    registry.enable(List::Tools, ["extra"]).unwrap();
+    registry.set_enabled(List::Tools, ["extra"], true).unwrap();
     registry.remove(List::Tools, "old").unwrap();
     assert!(registry.remove(List::Tools, "old").is_err());
     let gone = peer.request("tools/call", json!({"name": "old"})).await;

@@ -32,8 +32,8 @@ fn counting() -> (Server, Arc<AtomicUsize>) {
                 max_tokens: 10,
                 ..CreateMessageRequestParams::default()
             };
-            let said = ctx.sample(request).await?;
-            let roots = ctx.roots().await?;
+            let said = ctx.ask(ask::sample(request)).await?;
+            let roots = ctx.ask(ask::roots()).await?;
             Ok::<_, ToolError>(format!("{sure} {why} {again} {} {}", said.model, roots[0].uri))
         }
     });

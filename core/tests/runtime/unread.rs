@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 const MIB: usize = 1024 * 1024;
 
 fn components() -> Arc<Components<()>> {
-    let mut components = Components::new(ServerFacts::new(Implementation::new("teller", "1")));
+    let mut components = Components::new(ServerFacts::from(Implementation::new("teller", "1")));
     let component = RegisteredResource::new(Resource::new("mem://a", "a"), ()).unwrap();
     components.resources.add(component, true).unwrap();
     Arc::new(components)

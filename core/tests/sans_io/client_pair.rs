@@ -24,7 +24,7 @@ fn components(revisions: &[Revision]) -> Arc<Components<Handler>> {
     let mut components = Components::new(ServerFacts {
         instructions: Some("be kind".into()),
         revisions: revisions.iter().rev().copied().collect(),
-        ..ServerFacts::new(Implementation::new("pair", "1"))
+        ..ServerFacts::from(Implementation::new("pair", "1"))
     });
     for name in ["quick", "slow"] {
         let schema = json::raw(r#"{"type":"object"}"#.into());

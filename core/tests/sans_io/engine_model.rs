@@ -431,7 +431,7 @@ fn components(rounds: RoundLimits) -> Components<Handler> {
     let mut components = Components::new(ServerFacts {
         request_state_keys: vec![b"one".to_vec()],
         rounds,
-        ..ServerFacts::new(Implementation::new("model", "1"))
+        ..ServerFacts::from(Implementation::new("model", "1"))
     });
     for name in &TARGETS[..5] {
         let tool = Tool::new(*name, to_raw(&json!({"type": "object"})));

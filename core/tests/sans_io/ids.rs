@@ -11,7 +11,7 @@ use gudgeon::{
 use proptest::prelude::*;
 
 fn service() -> Service<Handler> {
-    let facts = ServerFacts::new(Implementation::new("test", "1"));
+    let facts = ServerFacts::from(Implementation::new("test", "1"));
     Service::new(Arc::new(Components::new(facts)), &gudgeon::testing::start(Instant::now()))
 }
 

@@ -29,7 +29,7 @@ impl Host {
     fn new() -> Self {
         let schema = r#"{"type":"object","properties":{"text":{"type":"string"}}}"#;
         let tool = Tool::new("count", json::raw(schema.into()));
-        let mut components = Components::new(ServerFacts::new(Implementation::new("host", "1")));
+        let mut components = Components::new(ServerFacts::from(Implementation::new("host", "1")));
         components.tools.add(RegisteredTool::new(tool, "count").unwrap(), true).unwrap();
         let now = Instant::now();
         let mut host = Self {

@@ -101,7 +101,7 @@ fn handler() -> Handler {
 fn bare() -> Components<Handler> {
     Components::new(ServerFacts {
         instructions: Some("Ask.".into()),
-        ..ServerFacts::new(Implementation::new("t", "1"))
+        ..ServerFacts::from(Implementation::new("t", "1"))
     })
 }
 

@@ -15,7 +15,7 @@ use serde_json::json;
 fn components() -> Components<Handler> {
     Components::new(ServerFacts {
         page_size: 2,
-        ..ServerFacts::new(Implementation::new("test", "1"))
+        ..ServerFacts::from(Implementation::new("test", "1"))
     })
 }
 
@@ -318,7 +318,7 @@ fn features_that_hosts_reject_are_reported_at_registration() {
 
 #[test]
 fn revisions_are_named_by_their_dates_and_spoken_newest_first() {
-    let mut facts = ServerFacts::new(Implementation::new("test", "1"));
+    let mut facts = ServerFacts::from(Implementation::new("test", "1"));
     let dates = ["2025-06-18", "2026-07-28", "2025-06-18"];
     facts.set_revisions(Revision::named(&dates).unwrap()).unwrap();
     assert_eq!(facts.revisions, [Revision::V2026_07_28, Revision::V2025_06_18]);

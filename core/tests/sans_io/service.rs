@@ -196,7 +196,7 @@ fn a_change_before_the_handshake_is_confirmed_is_told_right_after() {
 
 #[test]
 fn what_a_server_declared_no_capability_for_is_no_method_of_it() {
-    let mut few = Components::new(ServerFacts::new(Implementation::new("few", "1")));
+    let mut few = Components::new(ServerFacts::from(Implementation::new("few", "1")));
     few.tools.add(tool("alone"), true).unwrap();
     let mut shell = Shell::new(few);
     let complete =
@@ -218,7 +218,7 @@ fn what_a_server_declared_no_capability_for_is_no_method_of_it() {
 
 #[test]
 fn a_list_whose_last_offer_is_gone_is_an_empty_list() {
-    let mut few = Components::new(ServerFacts::new(Implementation::new("few", "1")));
+    let mut few = Components::new(ServerFacts::from(Implementation::new("few", "1")));
     few.tools.add(tool("alone"), true).unwrap();
     let mut shell = Shell::new(few.clone());
     few.tools.remove("alone").unwrap();
@@ -232,7 +232,7 @@ fn a_list_whose_last_offer_is_gone_is_an_empty_list() {
 
 #[test]
 fn only_lists_that_the_handshake_declared_are_told_to_have_changed() {
-    let mut few = Components::new(ServerFacts::new(Implementation::new("few", "1")));
+    let mut few = Components::new(ServerFacts::from(Implementation::new("few", "1")));
     few.tools.add(tool("alone"), true).unwrap();
     let mut shell = Shell::new(few);
     let kinds = vec![ListKind::Resources, ListKind::Prompts, ListKind::Tools];

@@ -17,7 +17,7 @@ use crate::support::{
 
 /// A server without keys; `seed` is what no other process has.
 fn test_server(seed: u8, test_mode: Option<TestMode>) -> Server {
-    let mut components = Components::new(ServerFacts::new(Implementation::new("asker", "1")));
+    let mut components = Components::new(ServerFacts::from(Implementation::new("asker", "1")));
     let tool = Tool::new("tool", to_raw(&json!({"type": "object"})));
     components.tools.add(RegisteredTool::new(tool, Handler::Plain).unwrap(), true).unwrap();
     let mut server = Server::new();

@@ -13,9 +13,7 @@ use super::Context;
 use crate::{
     driver::Work,
     error::Fault,
-    protocol::{
-        CreateMessageRequestParams, CreateMessageResult, Question as Asked, Raw, Root, exact, json,
-    },
+    protocol::{Question as Asked, Raw, exact, json},
     router::Failure,
     server::{
         ToolError,
@@ -97,31 +95,16 @@ impl Context {
         }
     }
 
-    /// Asks the user to visit a URL (Elicitation, "URL Mode") and returns the elicitation's id. Errors as
-    /// [`Context::elicit`] does.
-    pub async fn elicit_url(
-        &self,
-        message: impl Into<String>,
-        url: impl Into<String>,
-    ) -> Result<String, ToolError> {
-        self.ask(ask::elicit_url(message, url)).await
-    }
-
-    /// Sends a request to the client's model (Sampling). Errors as [`Context::elicit`] does.
-    pub async fn sample(
-        &self,
-        request: CreateMessageRequestParams,
-    ) -> Result<CreateMessageResult, ToolError> {
-        self.ask(ask::sample(request)).await
-    }
-
-    /// Asks for the directories that the client lets a server work in (Roots). Errors as [`Context::elicit`] does.
-    pub async fn roots(&self) -> Result<Vec<Root>, ToolError> {
-        self.ask(ask::roots()).await
-    }
-
-    /// Asks one or several questions at once and waits for all answers. Questions with an invalid answer are asked
-    /// again, as by [`Context::elicit`].
+    /// Asks one or several [questions](crate::server::ask) at once and waits for all answers. Questions with an invalid answer
+    /// are asked again, as by [`Context::elicit`].
+    ///
+    /// ```
+    /// # use gudgeon::{Context, ToolError, ask};
+    /// async fn tidy(ctx: Context) -> Result<usize, ToolError> {
+    ///     let (sure, roots) = ctx.ask((ask::elicit::<bool>("Tidy up?"), ask::roots())).await?;
+    ///     Ok(if sure { roots.len() } else { 0 })
+    /// }
+    /// ```
     pub async fn ask<Q: Questions>(&self, questions: Q) -> Result<Q::Answers, ToolError> {
         let mut asked = self.asked(&questions.requests());
         loop {

@@ -66,7 +66,7 @@ enum Protocol {
 /// A listening server. Dropping it stops it at once; [`Listening::shut_down`] stops it gracefully.
 pub struct Listening {
     url: String,
-    warning: Option<String>,
+    pub(crate) warning: Option<String>,
     endpoint: Arc<dyn HostedEndpoint>,
     grace: Duration,
     stage: watch::Sender<Stage>,
@@ -133,6 +133,7 @@ impl Listening {
     }
 
     /// Returns a warning for the operator about the address, for example that other machines can reach it.
+    #[cfg(feature = "bindings")]
     pub fn warning(&self) -> Option<&str> {
         self.warning.as_deref()
     }

@@ -42,7 +42,7 @@ impl Server {
         let mut components = Components::new(ServerFacts {
             request_state_keys: vec![b"one".to_vec()],
             rounds,
-            ..ServerFacts::new(Implementation::new("asker", "1"))
+            ..ServerFacts::from(Implementation::new("asker", "1"))
         });
         for name in ["tool", "other", "forbids", "slow", "alone"] {
             let tool = Tool::new(name, to_raw(&json!({"type": "object"})));

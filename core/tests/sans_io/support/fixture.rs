@@ -56,7 +56,7 @@ fn build(behind: fn(&str, Act) -> Act) -> Components<Handler> {
     let mut components = Components::new(ServerFacts {
         instructions: Some("Ask the fixture.".into()),
         request_state_keys: vec![b"the key of every fixture".to_vec()],
-        ..ServerFacts::new(Implementation::new("fixture", "1.0"))
+        ..ServerFacts::from(Implementation::new("fixture", "1.0"))
     });
     add_tools(&mut components, behind);
     add_resources(&mut components, behind);

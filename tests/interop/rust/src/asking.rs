@@ -42,12 +42,14 @@ pub(crate) fn add_to(server: Server) -> Server {
         .add(Tool::new("once", once).forbid_replay())
         .tool("deliver", deliver)
         .tool("sign_in", |ctx: Context| async move {
-            ctx.elicit_url("Please sign in", "https://example.com/in").await?;
+            ctx.ask(ask::elicit_url("Please sign in", "https://example.com/in")).await?;
             Ok("on the way")
         })
-        .tool("capital", |ctx: Context| async move { Ok(text(&ctx.sample(question()).await?)) })
+        .tool("capital", |ctx: Context| async move {
+            Ok(text(&ctx.ask(ask::sample(question())).await?))
+        })
         .tool("where", |ctx: Context| async move {
-            let uris: Vec<_> = ctx.roots().await?.into_iter().map(|it| it.uri).collect();
+            let uris: Vec<_> = ctx.ask(ask::roots()).await?.into_iter().map(|it| it.uri).collect();
             Ok(uris.join(", "))
         })
         .tool("at_once", at_once)

@@ -164,7 +164,8 @@ fn told(server: Server) -> Server {
         .tool("send", move |ctx: Context| {
             let sent = Arc::clone(&sent);
             async move {
-                let id = ctx.elicit_url("Please sign in", "https://example.com/in").await?;
+                let id =
+                    ctx.ask(ask::elicit_url("Please sign in", "https://example.com/in")).await?;
                 *sent.lock().unwrap_or_else(PoisonError::into_inner) = id;
                 Ok::<_, ToolError>("sent")
             }
@@ -212,7 +213,7 @@ async fn delegate(ctx: Context) -> Result<String, ToolError> {
     let mut request = CreateMessageRequestParams::new(messages, 10);
     request.tools = Some(vec![add]);
     request.model_preferences = Some(preferences);
-    let result = ctx.sample(request).await?;
+    let result = ctx.ask(ask::sample(request)).await?;
     let types = result.content.iter().map(|it| json!(it)["type"].clone());
     Ok(types.filter_map(|it| it.as_str().map(ToOwned::to_owned)).collect::<Vec<_>>().join(" "))
 }

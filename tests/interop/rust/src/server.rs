@@ -100,8 +100,8 @@ fn changing(server: Server) -> Server {
             ]
             .into_iter()
             .try_for_each(|(list, name)| {
-                grown.enable(list, [name])?;
-                grown.disable(list, [name])
+                grown.set_enabled(list, [name], true)?;
+                grown.set_enabled(list, [name], false)
             });
             async { changed.map(|()| "grown").map_err(ToolError::from) }
         })
