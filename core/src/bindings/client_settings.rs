@@ -12,7 +12,7 @@ use super::{
 use crate::{
     client::{Client, ClientBuilder, ClientOptions, Target},
     error::Error,
-    protocol::{Implementation, Revision, Root},
+    protocol::{Dialect, Implementation, Revision, Root},
 };
 
 /// A time limit in milliseconds: absent, no limit (null), or a number.
@@ -62,13 +62,18 @@ impl ClientSettings {
     /// Returns a builder with these settings, without callbacks.
     pub fn builder(&self, target: Target) -> Result<ClientBuilder, Error> {
         let mut options = ClientOptions { validate: self.validate, ..ClientOptions::default() };
-        match &self.revision {
-            Some(Revisions::One(name)) if name == "auto" => (),
-            Some(Revisions::One(name)) => match name.parse() {
-                Ok(dialect) => options.dialect = Some(dialect),
-                Err(_) => options.revisions = Revision::named(&[name])?,
-            },
-            Some(Revisions::Several(names)) => options.revisions = Revision::named(names)?,
+        let names = match &self.revision {
+            Some(Revisions::One(name)) if name == "auto" => None,
+            Some(Revisions::One(name)) => Some(std::slice::from_ref(name)),
+            Some(Revisions::Several(names)) => Some(&names[..]),
+            None => None,
+        };
+        // A dialect is given as the only name.
+        match names {
+            Some([name]) if name.parse::<Dialect>().is_ok() => {
+                options.dialect = Some(name.parse()?)
+            }
+            Some(names) => options.revisions = Revision::named(names)?,
             None => (),
         }
         if let Some(timeout) = self.timeout_ms {
