@@ -84,10 +84,10 @@ pub enum Effect<H> {
     Resume { run: RunId, context: CallContext },
     /// The client's answer to a running handler.
     Answered { run: RunId, ask: AskId, outcome: Result<Raw, Fault> },
-    /// Answer this request with [`Input::Host`] or [`EndpointInput::Host`](crate::http::EndpointInput::Host).
+    /// Answer this request with [`Input::Host`].
     Host(Ticket, HostRequest),
-    /// Run this job, outside every lock, and answer with [`Input::Dispatched`] or
-    /// [`EndpointInput::Dispatched`](crate::http::EndpointInput::Dispatched). Only large messages are dispatched this way.
+    /// Run this job, outside every lock, and answer with [`Input::Dispatched`].
+    /// Only large messages are dispatched this way.
     Dispatch(Ticket, Box<DispatchJob<H>>),
     /// The reply to this request is not needed any more.
     CancelHost(Ticket),
