@@ -115,7 +115,7 @@ impl From<TestServer<'_>> for Target {
         });
         let open = |headers: HeaderMap| {
             let has_facts = principal.is_some() || !headers.is_empty();
-            open(has_facts.then(|| HttpFacts { principal, headers, ..HttpFacts::default() }))
+            open(has_facts.then(|| HttpFacts { headers, principal, ..HttpFacts::default() }))
         };
         Self::Tested(TestTarget { answerer, open: Box::new(open) })
     }
