@@ -71,7 +71,7 @@ impl ClientSettings {
         // A dialect is given as the only name.
         match names {
             Some([name]) if name.parse::<Dialect>().is_ok() => {
-                options.dialect = Some(name.parse()?)
+                options.dialect = Some(name.parse()?);
             }
             Some(names) => options.revisions = Revision::named(names)?,
             None => (),

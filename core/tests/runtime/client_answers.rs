@@ -298,7 +298,7 @@ async fn a_finished_url_elicitation_is_reported_to_its_client() {
         .on_elicit(|_| async { Ok(accept(None)) })
         .on_event(move |it| {
             if let gudgeon::client::Event::UrlDone(id) = it {
-                drop(sender.send(id))
+                drop(sender.send(id));
             }
         });
     let client = builder.connect().await.expect("connects");
@@ -338,7 +338,7 @@ async fn a_finished_url_elicitation_is_reported_once_and_only_if_known() {
     let builder =
         Client::builder(target).on_elicit(|_| async { Ok(accept(None)) }).on_event(move |it| {
             if let gudgeon::client::Event::UrlDone(id) = it {
-                drop(sender.send(id))
+                drop(sender.send(id));
             }
         });
     let client = builder.connect().await.expect("connects");

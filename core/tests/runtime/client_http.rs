@@ -334,7 +334,7 @@ async fn headers_of_the_user_go_with_every_request_and_to_no_other_origin() {
             it.headers = vec![
                 ("Authorization".into(), "Bearer secret".into()),
                 ("X-Tenant".into(), "a".into()),
-            ]
+            ];
         })
         .connect()
         .await
