@@ -273,7 +273,7 @@ test("roots are URIs, paths and objects", async () => {
 const ANSWERS = JSON.parse(readFileSync(new URL("../client_answers.json", import.meta.url), "utf8"));
 const asker = fake(`
   if (legacy(message)) return;
-  if (message.method === "tools/call") say({ id: (call = message).id + "q", ...message.params.arguments });
+  if (message.method === "tools/call") send({ id: (call = message).id + "q", ...message.params.arguments });
   else if (message.result || message.error) answer(call, text(JSON.stringify(message.result ?? message.error)));
 `, "let call;");
 
