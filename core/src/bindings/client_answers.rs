@@ -42,17 +42,17 @@ pub(super) fn refusal(json: &[u8]) -> Error {
         code: Option<i64>,
         data: Option<Raw>,
     }
-    let said: Refusal = serde_json::from_slice(json).unwrap_or_default();
-    if let Some(name) = said.name {
+    let refusal: Refusal = serde_json::from_slice(json).unwrap_or_default();
+    if let Some(name) = refusal.name {
         return failed(format!("the client could not answer: {name}"));
     }
-    let (kind, default) = match said.kind.as_str() {
+    let (kind, default) = match refusal.kind.as_str() {
         "declined" => (ErrorKind::Declined, "the user declined"),
         "cancelled" => (ErrorKind::Cancelled, "the user cancelled"),
         _ => (ErrorKind::Protocol, "the question could not be answered"),
     };
-    let message = if said.message.is_empty() { default.to_owned() } else { said.message };
-    Error { code: said.code, data: said.data, ..Error::new(kind, message) }
+    let message = if refusal.message.is_empty() { default.to_owned() } else { refusal.message };
+    Error { code: refusal.code, data: refusal.data, ..Error::new(kind, message) }
 }
 
 fn failed(message: String) -> Error {

@@ -43,12 +43,12 @@ impl Questions {
         Arc::new(Self { language, open: Mutex::default() })
     }
 
-    /// Registers the callbacks that the settings name; questions for them are passed to `tell`.
+    /// Registers the callbacks that the settings name; questions for them are passed to `report`.
     pub fn register(
         self: &Arc<Self>,
         builder: ClientBuilder,
         settings: &ClientSettings,
-        tell: impl Fn(Asked<'_>) + Clone + Send + Sync + 'static,
+        report: impl Fn(Asked<'_>) + Clone + Send + Sync + 'static,
     ) -> ClientBuilder {
         type Register = fn(ClientBuilder, Answerer) -> ClientBuilder;
         let registers: [(&str, Register); 3] = [
@@ -59,7 +59,7 @@ impl Questions {
         let named = registers.map(|(option, register)| (self.language.option(option), register));
         let given = named.into_iter().filter(|(option, _)| settings.has(option));
         given.fold(builder, |builder, (option, register)| {
-            register(builder, self.answerer(option, tell.clone()))
+            register(builder, self.answerer(option, report.clone()))
         })
     }
 
@@ -84,15 +84,15 @@ impl Questions {
     fn answerer(
         self: &Arc<Self>,
         option: String,
-        tell: impl Fn(Asked<'_>) + Clone + Send + Sync + 'static,
+        report: impl Fn(Asked<'_>) + Clone + Send + Sync + 'static,
     ) -> Answerer {
         let questions = Arc::clone(self);
         Arc::new(move |question| {
             let number = NEXT.fetch_add(1, Ordering::Relaxed);
             let (sender, answer) = oneshot::channel();
-            let open = Open { questions: Arc::clone(&questions), number, tell: tell.clone() };
+            let open = Open { questions: Arc::clone(&questions), number, report: report.clone() };
             questions.lock().insert(number, (question.clone(), sender));
-            tell(Asked::Question(number, &option, &question));
+            report(Asked::Question(number, &option, &question));
             Box::pin(async move {
                 let answer = answer.await;
                 drop(open);
@@ -112,13 +112,13 @@ impl Questions {
 struct Open<T: Fn(Asked<'_>)> {
     questions: Arc<Questions>,
     number: u32,
-    tell: T,
+    report: T,
 }
 
 impl<T: Fn(Asked<'_>)> Drop for Open<T> {
     fn drop(&mut self) {
         if self.questions.lock().remove(&self.number).is_some() {
-            (self.tell)(Asked::Withdrawn(self.number));
+            (self.report)(Asked::Withdrawn(self.number));
         }
     }
 }
