@@ -78,6 +78,13 @@ impl<H> Work<H> {
 
     /// Adds the work of another input.
     pub fn extend(&mut self, other: Self) {
+        if other.is_empty() {
+            return;
+        }
+        if self.is_empty() {
+            *self = other;
+            return;
+        }
         self.runs.extend(other.runs);
         self.cancels.extend(other.cancels);
         self.resumes.extend(other.resumes);
