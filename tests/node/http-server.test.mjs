@@ -182,6 +182,33 @@ test("TCP and Unix sockets carry one message a line", async () => {
   }
 });
 
+test("an HTTP request to a TCP address runs no tool, as a web page can make a browser send one", async () => {
+  let runs = 0;
+  const app = new Server("t");
+  app.tool("delete", {}, () => ((runs += 1), "deleted"));
+  const initialize = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "page", version: "1" } };
+  const messages = [
+    { jsonrpc: "2.0", id: 1, method: "initialize", params: initialize },
+    { jsonrpc: "2.0", id: 2, method: "tools/call", params: { name: "delete", arguments: {} } },
+  ];
+  const lines = messages.map((it) => `${JSON.stringify(it)}\n`).join("");
+  const head = `POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\nContent-Length: ${lines.length}\r\n\r\n`;
+  await withListening(app, async (url) => {
+    for (const [sent, expected] of [[head + lines, 0], [lines, 1]]) {
+      const socket = connect(Number(new URL(url).port), "127.0.0.1");
+      socket.write(sent);
+      let text = "";
+      try {
+        for await (const chunk of socket.setEncoding("utf8")) if ((text += chunk).split("\n").length > 2) break;
+      } catch (error) {
+        assert.equal(error.code, "ECONNRESET"); // it was closed before everything was read
+      }
+      assert.equal(text.includes("deleted"), expected === 1);
+      assert.equal(runs, expected);
+    }
+  }, { at: "tcp://127.0.0.1:0" });
+});
+
 test("the lifespan is entered before it listens and left after it has closed; closing twice is fine", async () => {
   const events = [];
   const app = new Server("t", { lifespan: () => (events.push("enter"), { value: 5, close: () => void events.push("leave") }) });

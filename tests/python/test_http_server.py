@@ -157,6 +157,35 @@ async def test_every_address_serves_every_era(kind: str, era: str, tmp_path: Pat
             assert (await client.call_tool("sleep_async", {"seconds": 0.01})).text == "slept 0.01"
 
 
+async def test_an_http_request_to_a_tcp_address_runs_no_tool() -> None:
+    """A web page can make a browser send one, with messages as the lines of its body."""
+    app: Server[Any] = Server("s")
+    runs = []
+
+    @app.tool
+    def delete() -> str:
+        runs.append(1)
+        return "deleted"
+
+    meta = {f"io.modelcontextprotocol/{name}": value for name, value in META.items()}
+    meta["io.modelcontextprotocol/clientInfo"] = {"name": "page", "version": "1"}
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "delete", "_meta": meta}}
+    line = json.dumps(call).encode() + b"\n"
+    head = f"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\nContent-Length: {len(line)}\r\n\r\n"
+    async with app.listen("tcp://127.0.0.1:0") as here:
+        host, port = here.url.removeprefix("tcp://").split(":")
+        for sent, answer in (head.encode() + line, b""), (line, b"deleted"):
+            reader, writer = await asyncio.open_connection(host, int(port))
+            writer.write(sent)
+            try:
+                received = await asyncio.wait_for(reader.readline(), 5)
+            except ConnectionError:  # the server closed the connection before it read everything
+                received = b""
+            assert (answer in received) if answer else received == b""
+            assert len(runs) == (1 if answer else 0)
+            writer.close()
+
+
 class Wire:
     """One end of a pair of queues."""
 

@@ -21,6 +21,8 @@ pub(crate) struct Lines<T> {
     pub(crate) write_timeout: T,
     /// The time after the end of input for pending calls to be answered and for the peer to read the answers.
     pub(crate) grace: Duration,
+    /// If true, clients of other protocols are disconnected.
+    pub(crate) is_listening: bool,
 }
 
 impl<T: Fn(usize) -> Duration> Lines<T> {
@@ -54,11 +56,22 @@ impl<T: Fn(usize) -> Duration> Lines<T> {
     ) -> io::Result<()> {
         let mut decoder = LineDecoder::new(self.limit);
         let mut chunk = vec![0; CHUNK];
+        let mut has_begun = !self.is_listening;
         loop {
             let count = match reader.read(&mut chunk).await? {
                 0 => break,
                 count => count,
             };
+            if !has_begun && let Some(first) = first_byte(&chunk[..count]) {
+                has_begun = true;
+                if let Some(protocol) = other_protocol(first) {
+                    tracing::warn!(
+                        "closing a connection whose client speaks {protocol}; this address takes one JSON-RPC message \
+                         per line"
+                    );
+                    return Err(io::ErrorKind::InvalidData.into());
+                }
+            }
             connected.take_lines(&mut decoder, &chunk[..count]);
             connected.has_room().await;
         }
@@ -88,5 +101,20 @@ impl<T: Fn(usize) -> Duration> Lines<T> {
             bytes.shrink_to(KEPT_CAPACITY);
         }
         let _ = writer.shutdown().await;
+    }
+}
+
+fn first_byte(chunk: &[u8]) -> Option<u8> {
+    chunk.iter().copied().find(|it| !it.is_ascii_whitespace())
+}
+
+/// Returns the name of another protocol that begins with this byte. A web page can make a browser send an HTTP request
+/// to any local port, and the lines of its body would be read as messages.
+fn other_protocol(first: u8) -> Option<&'static str> {
+    match first {
+        b'A'..=b'Z' => Some("HTTP"),
+        // The type of a handshake record (RFC 8446, section 5.1).
+        0x16 => Some("TLS"),
+        _ => None,
     }
 }

@@ -125,6 +125,45 @@ async fn tcp() {
     assert_eq!(stream.read(&mut [0; 8]).await.unwrap(), 0);
 }
 
+/// A browser sends a cross-site POST with a `text/plain` body without asking the server first (Fetch standard, "CORS
+/// protocol"); its lines must not be read as messages.
+#[tokio::test]
+async fn a_client_that_speaks_another_protocol_is_disconnected() {
+    let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
+    let server = Server::new("s").tool("delete", move || {
+        let _ = sender.send(());
+        async { "deleted" }
+    });
+    let listening = server.listen("tcp://127.0.0.1:0").await.unwrap();
+    let call = concat!(
+        r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"delete","_meta":{"#,
+        r#""io.modelcontextprotocol/protocolVersion":"2026-07-28","#,
+        r#""io.modelcontextprotocol/clientInfo":{"name":"page","version":"1"},"#,
+        r#""io.modelcontextprotocol/clientCapabilities":{}}}}"#,
+    );
+    let head = "POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: text/plain";
+    let length = call.len() + 1;
+    let posted = format!("{head}\r\nContent-Length: {length}\r\n\r\n{call}\n");
+    let (begin, rest) = posted.split_at(1);
+    for parts in [vec![&*posted], vec![begin, rest], vec!["\r\n", &*posted], vec!["\x16\x03\x01"]] {
+        let mut stream = TcpStream::connect(&listening.url()["tcp://".len()..]).await.unwrap();
+        for part in parts {
+            // The server may have closed the connection already.
+            if stream.write_all(part.as_bytes()).await.is_err() {
+                break;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+        let read = stream.read(&mut [0; 64]).await;
+        assert!(matches!(read, Ok(0) | Err(_)), "{read:?}");
+    }
+    assert!(receiver.try_recv().is_err(), "the tool ran");
+    has_one_tool(listening.url()).await;
+    let mut stream = TcpStream::connect(&listening.url()["tcp://".len()..]).await.unwrap();
+    stream.write_all(format!("{call}\n").as_bytes()).await.unwrap();
+    receiver.recv().await.expect("the same call by itself runs the tool");
+}
+
 #[tokio::test]
 async fn unix_sockets() {
     let folder = Folder::new("unix");

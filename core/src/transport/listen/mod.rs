@@ -234,7 +234,8 @@ where
         Protocol::Lines => drop(tokio::spawn(async move {
             let (reader, writer) = split(stream);
             let write_timeout = |bytes| peers.timeouts.for_bytes(bytes);
-            let lines = Lines { limit: peers.max_message, write_timeout, grace: peers.grace };
+            let (limit, grace) = (peers.max_message, peers.grace);
+            let lines = Lines { limit, write_timeout, grace, is_listening: true };
             let connected = Connected::open(Arc::clone(&peers.endpoint));
             tokio::select! {
                 () = lines.serve(connected, reader, writer) => (),
