@@ -112,6 +112,11 @@ impl Batches {
         Some(batch)
     }
 
+    /// Returns the bytes of the queued batches.
+    pub(crate) fn queued_bytes(&self) -> usize {
+        self.waiting.iter().map(String::len).sum()
+    }
+
     pub(crate) fn context(&self, slot: u64) -> Option<&CallContext> {
         self.calls.get(&slot)
     }

@@ -38,7 +38,7 @@ pub(crate) fn read(
     let mut is_open = true;
     while !stream.is_stopped() {
         let was_open = is_open;
-        let is_full = server.is_full();
+        let is_full = server.is_full() || shared.has_long_queue();
         let listens = is_open && !is_full && !stream.is_paused();
         let timeout = until(server).into_iter().chain(is_full.then_some(FULL)).min();
         let ready = wait(listens.then_some(input), wake_ups, timeout);

@@ -24,6 +24,9 @@ use crate::{
     session_numbers::SessionNumbers,
 };
 
+/// The maximum size of the batches that wait for the event loop, in bytes, before a stream pauses reading.
+const MAX_QUEUED: usize = 4 * 1024 * 1024;
+
 /// Wakes the event loop; holding it keeps the process alive, unless it is weak.
 pub(crate) type Wake<const WEAK: bool = false> =
     ThreadsafeFunction<(), (), (), Status, false, WEAK>;
@@ -35,6 +38,8 @@ pub(crate) trait ServerIo: fmt::Debug + Send + Sync {
     fn flush(&self);
     /// Called when handlers have started or wait: the next deadline may be earlier.
     fn rescheduled(&self);
+    /// Called when the event loop has taken a batch and the queue is short again.
+    fn queue_shortened(&self) {}
     /// Called with the latest time at which the server must be ticked.
     fn wake_at(&self, deadline: Instant);
     /// Returns `true` if a handler may send more.
@@ -150,12 +155,22 @@ impl Shared {
         self.fill(Batches::push_end);
     }
 
+    /// Returns `true` if so much waits for the event loop that no more should be read.
+    pub(crate) fn has_long_queue(&self) -> bool {
+        lock(&self.batches).queued_bytes() > MAX_QUEUED
+    }
+
     /// Returns the next batch; wakes the event loop again if there are more.
     pub(crate) fn take_batch(&self) -> Option<String> {
         let mut batches = lock(&self.batches);
+        let was_long = batches.queued_bytes() > MAX_QUEUED;
         let batch = batches.take();
+        let is_shortened = was_long && batches.queued_bytes() <= MAX_QUEUED;
         let more = !batches.is_empty();
         drop(batches);
+        if is_shortened && let Some(io) = self.io() {
+            io.queue_shortened();
+        }
         if more {
             self.wake();
         }

@@ -94,6 +94,10 @@ impl ServerIo for Stream {
         }
     }
 
+    fn queue_shortened(&self) {
+        self.wake_reader();
+    }
+
     /// The reader checks the deadline after every event.
     fn wake_at(&self, _: Instant) {}
 
