@@ -88,7 +88,7 @@ def test_notifications_of_vendors_pass_middleware_and_are_not_counted(app: Serve
         for x in range(3):
             client.notify("acme/poke", {"x": x})
         assert client.call_tool("open", {"title": "x"}).text == "open x"
-    assert heard == [0, 10, 20]
+    assert sorted(heard) == [0, 10, 20]  # each runs on a thread of its own
 
 
 def test_rates_come_back_with_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,13 @@ def test_a_server_says_in_a_terminal_that_it_waits_for_a_client(code: str, tmp_p
     program.write_text(code)
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
-        [sys.executable, str(program)], stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, str(program)],
+        stdin=theirs,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # Programs that a shell started in the background ignore Ctrl-C, and their children as well.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     try:
         assert process.stderr is not None
@@ -28,7 +34,7 @@ def test_a_server_says_in_a_terminal_that_it_waits_for_a_client(code: str, tmp_p
         assert f"`npx @modelcontextprotocol/inspector {os.path.basename(sys.executable)} '{program}'`" in line
         assert line.endswith("; Ctrl-C ends it\n")
         process.send_signal(signal.SIGINT)
-        said, more = process.communicate()
+        said, more = process.communicate(timeout=30)
         assert said == "" and "serving over stdio" not in more
     finally:
         process.kill()
