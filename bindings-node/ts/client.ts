@@ -354,7 +354,7 @@ function failureOf({ served, isInMemory }: OpenedTarget): () => Promise<unknown>
 const NONE = {};
 
 function settingsOf(options: ClientOptions, place: string): string {
-  const { revision, retry, timeoutMs, maxTimeoutMs, clientInfo, maxMessage, maxRounds, validate, roots } = options;
+  const { revision, retry, timeoutMs, maxTimeoutMs, clientInfo, maxMessage, maxRounds, allowedUrlSchemes, validate, roots } = options;
   const settings = {
     revision,
     retry: isObject(retry) ? { ...retry, deadlineMs: withoutLimit(retry.deadlineMs) } : retry,
@@ -363,6 +363,7 @@ function settingsOf(options: ClientOptions, place: string): string {
     clientInfo,
     maxMessage,
     maxRounds,
+    allowedUrlSchemes,
     validate,
     callbacks: Object.entries(options).flatMap(([name, value]) => (typeof value === "function" ? [name] : [])),
     roots: typeof roots === "function" ? undefined : roots,

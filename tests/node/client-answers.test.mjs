@@ -277,15 +277,17 @@ const asker = fake(`
   else if (message.result || message.error) answer(call, text(JSON.stringify(message.result ?? message.error)));
 `, "let call;");
 
-for (const { case: title, method, form, given, result, error } of ANSWERS) {
+for (const { case: title, method, form, url, schemes, given, result, code = -32603, error } of ANSWERS) {
   test(title, async (t) => {
     t.mock.method(console, "error", () => {});
-    const params = { message: "Well?", requestedSchema: { type: "object", ...form }, messages: [], maxTokens: 5 };
+    const asked = { message: "Well?", requestedSchema: { type: "object", ...form }, messages: [], maxTokens: 5 };
+    const params = url === undefined ? asked : { mode: "url", message: "Well?", url, elicitationId: "e" };
     const back = () => given;
-    const client = await Client.connect(asker, { revision: "2025-11-25", onElicit: back, onSample: back, roots: back });
+    const options = { revision: "2025-11-25", allowedUrlSchemes: schemes, onElicit: back, onSample: back, roots: back };
+    const client = await Client.connect(asker, options);
     const answer = JSON.parse((await client.callTool("ask", { method, params })).text);
     await client.close();
     if (error === undefined) assert.deepEqual(answer, result);
-    else assert.ok(answer.code === -32603 && answer.message.includes(error), JSON.stringify(answer));
+    else assert.ok(answer.code === code && answer.message.includes(error), JSON.stringify(answer));
   });
 }

@@ -430,12 +430,16 @@ ANSWERS = json.loads(Path(__file__).parents[1].joinpath("client_answers.json").r
 async def test_what_callbacks_return_becomes_the_answer(case: Any) -> None:
     form = {"type": "object", **case.get("form", {})}
     params = {"message": "Well?", "requestedSchema": form, "messages": [], "maxTokens": 5}
+    if "url" in case:
+        params = {"mode": "url", "message": "Well?", "url": case["url"], "elicitationId": "e"}
     fake = Command(sys.executable, str(Path(__file__).with_name("fake_server.py")), "legacy")
     given = case["given"]
-    async with Client(fake, on_elicit=lambda _: given, on_sample=lambda _: given, roots=lambda: given) as client:
+    callbacks: Any = {"on_elicit": lambda _: given, "on_sample": lambda _: given, "roots": lambda: given}
+    schemes = case.get("schemes", ("http", "https"))
+    async with Client(fake, allowed_url_schemes=schemes, **callbacks) as client:
         answer = (await client.call_tool("ask", {"method": case["method"], "params": params}, returns=dict)).data
     if "error" in case:
-        assert answer["code"] == -32603 and case["error"] in answer["message"]
+        assert answer["code"] == case.get("code", -32603) and case["error"] in answer["message"]
     else:
         assert answer == case["result"]
 

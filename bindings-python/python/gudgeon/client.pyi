@@ -69,7 +69,7 @@ class Retry:
 
 class ClientOptions(TypedDict, total=False):
     """Options of clients: `timeout` (60) and `max_timeout` (None) in seconds, `max_message` in bytes (16 MiB),
-    `max_rounds` (10), `retry` ("safe"), `validate` (False).
+    `max_rounds` (10), `allowed_url_schemes` (http, https), `retry` ("safe"), `validate` (False).
     """
 
     revision: Literal["auto", "0.7", "bare"] | Revision | Sequence[Revision]
@@ -88,6 +88,7 @@ class ClientOptions(TypedDict, total=False):
     on_list_changed: Callable[[ListChanged], Any]
     on_reconnect: Callable[[Any], Any]
     max_rounds: int
+    allowed_url_schemes: Sequence[str]
     max_message: int
 
 class CallOptions(TypedDict, total=False):

@@ -1,5 +1,7 @@
 //! Answers to questions of a server: values that callbacks returned, as results of the protocol.
 
+use std::sync::Once;
+
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -9,6 +11,9 @@ use crate::{
     error::{Error, ErrorKind, Language},
     protocol::{Method, Raw, code, json::to_raw},
 };
+
+/// Logs once in a process that a callback returned nothing for a URL.
+static NOTHING_RETURNED: Once = Once::new();
 
 /// Returns the result for a question. `given` is the value that the callback returned, as JSON, or null for none.
 ///
@@ -64,7 +69,16 @@ fn failed(message: String) -> Error {
 fn elicited(language: Language, asked: &Value, given: Value) -> Result<Value, String> {
     let (accept, decline) = ("accept", json!({ "action": "decline" }));
     if asked["mode"] == "url" {
-        return Ok(if given == false { decline } else { json!({ "action": accept }) });
+        if given.is_null() {
+            NOTHING_RETURNED.call_once(|| {
+                let callback = language.option("on_elicit");
+                tracing::warn!(
+                    "{callback} returned nothing for a URL, which declines it; return true once the user has agreed"
+                );
+            });
+        }
+        let is_declined = given.is_null() || given == false;
+        return Ok(if is_declined { decline } else { json!({ "action": accept }) });
     }
     let (schema, none) = (&asked["requestedSchema"], Map::new());
     let fields = schema["properties"].as_object().unwrap_or(&none);

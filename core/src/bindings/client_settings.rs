@@ -42,6 +42,7 @@ pub struct ClientSettings {
     roots: Option<Vec<Root>>,
     max_message: Option<usize>,
     max_rounds: Option<usize>,
+    allowed_url_schemes: Option<Vec<String>>,
     #[serde(default)]
     validate: bool,
     #[serde(default)]
@@ -86,6 +87,9 @@ impl ClientSettings {
         options.roots.clone_from(&self.roots);
         options.max_message = self.max_message.unwrap_or(options.max_message);
         options.max_rounds = self.max_rounds.unwrap_or(options.max_rounds);
+        if let Some(schemes) = &self.allowed_url_schemes {
+            options.allowed_url_schemes.clone_from(schemes);
+        }
         Ok(Client::builder(target).options(|it| *it = options))
     }
 

@@ -156,6 +156,7 @@ impl ClientBuilder {
         if let Some(roots) = options.roots {
             questions.set_roots(roots)?;
         }
+        questions.url_schemes = options.allowed_url_schemes;
         questions.declare(&mut session.capabilities);
         let has_roots = session.capabilities.roots.is_some();
         let questions = Arc::new(questions);

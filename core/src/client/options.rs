@@ -34,6 +34,9 @@ pub struct ClientOptions {
     /// not declare roots. To set them later by [`Client::set_roots`](super::Client::set_roots), begin with an empty
     /// list.
     pub roots: Option<Vec<Root>>,
+    /// The schemes of the URLs that a server may ask the user to visit. Questions with another URL are refused and
+    /// logged. Default: `http` and `https`.
+    pub allowed_url_schemes: Vec<String>,
     /// Names and values of headers for every HTTP request and for the WebSocket handshake, such as `Authorization`.
     /// They are sent to the origin of the URL only, and are never logged.
     pub headers: Vec<(String, String)>,
@@ -59,6 +62,7 @@ impl Default for ClientOptions {
             info: Implementation::default(),
             capabilities: ClientCapabilities::default(),
             roots: None,
+            allowed_url_schemes: vec!["http".into(), "https".into()],
             headers: Vec::new(),
             max_message: DEFAULT_LINE_LIMIT,
             max_rounds: 10,

@@ -30,6 +30,8 @@ pub(super) struct Questions {
     pub(super) elicit: Option<Answerer>,
     pub(super) sample: Option<Answerer>,
     pub(super) roots: RwLock<Option<Roots>>,
+    /// The schemes of URLs that a user may be asked to visit.
+    pub(super) url_schemes: Vec<String>,
     /// The declared modes of elicitation.
     modes: Vec<&'static str>,
     /// True if tools in sampling were declared.
@@ -79,14 +81,24 @@ impl Questions {
         Err(invalid(message))
     }
 
-    /// Rejects an undeclared mode with -32602 (Elicitation, "Error Handling").
-    fn check_mode(&self, params: &Raw) -> Result<(), Error> {
+    /// Rejects an undeclared mode, and a URL that must not be opened, with -32602 (Elicitation, "Error Handling" and
+    /// "Safe URL Handling").
+    fn check_elicitation(&self, params: &Raw) -> Result<(), Error> {
         let params: Value = serde_json::from_str(params.get()).unwrap_or_default();
         let mode = params.get("mode").map_or("form", |it| it.as_str().unwrap_or_default());
-        if self.modes.contains(&mode) {
+        if !self.modes.contains(&mode) {
+            return Err(invalid(format!(
+                "this client did not declare elicitation with mode {mode:?}"
+            )));
+        }
+        if mode != "url" {
             return Ok(());
         }
-        Err(invalid(format!("this client did not declare elicitation with mode {mode:?}")))
+        let url = params.get("url").and_then(Value::as_str).unwrap_or_default();
+        check_url(url, &self.url_schemes).map_err(|problem| {
+            tracing::warn!("refused a URL that the server asks the user to visit: {problem}");
+            invalid(problem)
+        })
     }
 
     pub(super) fn set_roots(&self, roots: Vec<Root>) -> Result<(), Error> {
@@ -141,7 +153,7 @@ impl Questions {
             return Err(Error::new(ErrorKind::Protocol, message));
         };
         match method {
-            Method::Elicit => self.check_mode(&params)?,
+            Method::Elicit => self.check_elicitation(&params)?,
             Method::CreateMessage => self.check_sampling(&params)?,
             _ => (),
         }
@@ -183,6 +195,20 @@ fn check_roots(roots: &[Root]) -> Result<(), Error> {
             "a root must be a file:// URI such as \"file:///srv/shelf\", got {uri:?}"
         ))),
     }
+}
+
+/// Errors unless a URL has one of these schemes, and no character that a program might take for the end of the URL.
+fn check_url(url: &str, schemes: &[String]) -> Result<(), String> {
+    if let Some(odd) = url.chars().find(|it| it.is_whitespace() || it.is_control()) {
+        return Err(format!("the URL {url:?} contains {odd:?}"));
+    }
+    let (scheme, rest) = url.split_once(':').unwrap_or_default();
+    let is_allowed = schemes.iter().any(|it| it.eq_ignore_ascii_case(scheme));
+    let is_web = ["http", "https"].iter().any(|it| it.eq_ignore_ascii_case(scheme));
+    if is_allowed && (!is_web || rest.starts_with("//")) {
+        return Ok(());
+    }
+    Err(format!("the URL {url:?} is none that this client opens; it takes {}", schemes.join(", ")))
 }
 
 fn invalid(message: String) -> Error {

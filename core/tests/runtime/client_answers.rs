@@ -281,6 +281,45 @@ async fn a_sampling_result_is_converted_for_the_servers_revision_or_rejected() {
     }
 }
 
+/// Clients must open no URL that could run or read something on the user's machine (Elicitation, "Safe URL Handling").
+#[tokio::test]
+async fn urls_of_other_schemes_do_not_reach_the_callback() {
+    for era in ERAS {
+        for (url, schemes, is_allowed) in [
+            ("https://a.example/in", None, true),
+            ("javascript:alert(1)", None, false),
+            ("https://a.example/\n", None, false),
+            ("app:sign-in", Some("app"), true),
+            ("https://a.example/in", Some("app"), false),
+        ] {
+            let page = json!({"mode": "url", "message": "In?", "url": url, "elicitationId": "1"});
+            let (sender, mut receiver) = mpsc::unbounded_channel();
+            let builder = Client::builder(asking(era, vec![("q", "elicitation/create", page)]))
+                .options(|it| {
+                    if let Some(scheme) = schemes {
+                        it.allowed_url_schemes = vec![scheme.to_owned()];
+                    }
+                })
+                .on_elicit(move |_| {
+                    let _ = sender.send(());
+                    async { Ok(accept(None)) }
+                });
+            let client = builder.connect().await.expect("connects");
+            let called = tokio::time::timeout(PATIENCE, client.call_tool("t", ())).await;
+            let outcome = match called.expect("in time") {
+                Ok(answers) => answers.text(),
+                Err(error) => error.to_string(),
+            };
+            assert_eq!(receiver.try_recv().is_ok(), is_allowed, "{era} {url}");
+            assert_eq!(
+                outcome.contains("none that this client opens") || outcome.contains("contains"),
+                !is_allowed,
+                "{outcome}"
+            );
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_finished_url_elicitation_is_reported_to_its_client() {
     let (sent, mut pages) = mpsc::unbounded_channel();

@@ -49,7 +49,7 @@ export interface ClientOptions {
   /**
    * Answers the server's questions to the user: an object with the form's values, `declined` or `cancelled`. For a form with
    * one property the bare value is enough, and for one without properties true or false. Missing properties get their
-   * defaults.
+   * defaults. A question to visit a URL is answered by true or false; `undefined` declines.
    */
   onElicit?: ((request: ElicitRequest) => Maybe<unknown>) | undefined;
   /** Answers the server's questions to the model. Tools may be offered to it. */
@@ -69,6 +69,11 @@ export interface ClientOptions {
    * errors go to stderr; the rest as well if the environment variable `NODE_DEBUG` contains `gudgeon`.
    */
   logger?: Logger | undefined;
+  /**
+   * The schemes of the URLs that a server may ask the user to visit. Questions with another URL are refused and logged.
+   * Default: `["http", "https"]`.
+   */
+  allowedUrlSchemes?: readonly string[] | undefined;
   /** The number of rounds of questions within one call. Default: 10. */
   maxRounds?: number | undefined;
   /** The maximum size of a message in bytes. Default: 16 MiB. */

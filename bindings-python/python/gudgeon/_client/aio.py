@@ -34,12 +34,15 @@ class Client(Peer):
             Before 2026-07-28, `set_roots` works only if some are given here, if only an empty list.
         on_elicit, on_sample: Answer the server's questions, in every era; without them the capability is not declared.
             A form's answer is a mapping, an object of the type, `Declined()`, `Cancelled()`, or the bare value where
-            the form has one property, and True or False where it has none; what it leaves open gets its default. With
-            `on_sample` the model may be given tools.
+            the form has one property, and True or False where it has none; what it leaves open gets its default. A
+            question to visit a URL is answered by True or False; None declines. With `on_sample` the model may be
+            given tools.
         on_url_done: Called with the id of an `elicit_url` whose interaction is complete (2025-11-25).
         on_log, on_progress, on_list_changed: Called with each `LogMessage`, `Progress` and `ListChanged`.
         on_reconnect: Called with the server's information after state on the server was lost: a command with
             `restart=True` was started again, or an HTTP session that the server had ended was replaced by a new one.
+        allowed_url_schemes: Schemes of the URLs that the server may ask the user to visit. Questions with another URL
+            are refused and logged. Default "http" and "https".
         max_rounds: Rounds of questions in one call. Default 10.
         max_message: Bytes of a message. Default 16 MiB.
 

@@ -164,6 +164,7 @@ const ROWS: &[Row] = &[
     row("on_reconnect", Kind::Function(""), CLIENT),
     row("logger", Kind::Checked, CLIENT).typescript(),
     row("max_rounds", Kind::Count(1), CLIENT),
+    row("allowed_url_schemes", Kind::Texts("\"https\""), CLIENT),
     row("max_message", Kind::Bytes(1), CLIENT),
     row("returns", Kind::Checked, CALL).python(),
     row("output", Kind::Checked, CALL).typescript(),
