@@ -22,7 +22,7 @@ pub(crate) struct Lines<T> {
     /// The time after the end of input for pending calls to be answered and for the peer to read the answers.
     pub(crate) grace: Duration,
     /// If true, clients of other protocols are disconnected.
-    pub(crate) is_listening: bool,
+    pub(crate) refuses_other_protocols: bool,
 }
 
 impl<T: Fn(usize) -> Duration> Lines<T> {
@@ -56,7 +56,7 @@ impl<T: Fn(usize) -> Duration> Lines<T> {
     ) -> io::Result<()> {
         let mut decoder = LineDecoder::new(self.limit);
         let mut chunk = vec![0; CHUNK];
-        let mut has_begun = !self.is_listening;
+        let mut has_begun = !self.refuses_other_protocols;
         loop {
             let count = match reader.read(&mut chunk).await? {
                 0 => break,

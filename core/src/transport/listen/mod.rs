@@ -235,7 +235,7 @@ where
             let (reader, writer) = split(stream);
             let write_timeout = |bytes| peers.timeouts.for_bytes(bytes);
             let (limit, grace) = (peers.max_message, peers.grace);
-            let lines = Lines { limit, write_timeout, grace, is_listening: true };
+            let lines = Lines { limit, write_timeout, grace, refuses_other_protocols: true };
             let connected = Connected::open(Arc::clone(&peers.endpoint));
             tokio::select! {
                 () = lines.serve(connected, reader, writer) => (),
