@@ -145,6 +145,20 @@ impl ServerSession {
         }
     }
 
+    pub fn poll(&mut self) -> Option<Output> {
+        self.outputs.pop_front()
+    }
+
+    /// Returns the time when [`Input::Tick`] is due.
+    pub fn deadline(&self) -> Option<Instant> {
+        self.logs.due
+    }
+
+    /// Returns the number of unanswered requests; a shell stops reading when there are too many.
+    pub fn in_flight(&self) -> usize {
+        self.pending.len()
+    }
+
     fn handle_event(&mut self, call: InboundKey, event: CallEvent) {
         match event {
             CallEvent::Answered(outcome) => self.handle_done(call, outcome),
@@ -159,20 +173,6 @@ impl ServerSession {
             CallEvent::NotificationDone => self.end_listener(call),
             CallEvent::Nothing => (),
         }
-    }
-
-    pub fn poll(&mut self) -> Option<Output> {
-        self.outputs.pop_front()
-    }
-
-    /// Returns the time when [`Input::Tick`] is due.
-    pub fn deadline(&self) -> Option<Instant> {
-        self.logs.due
-    }
-
-    /// Returns the number of unanswered requests; a shell stops reading when there are too many.
-    pub fn in_flight(&self) -> usize {
-        self.pending.len()
     }
 
     fn handle_frame(&mut self, frame: Frame<'_>) {
