@@ -8,7 +8,11 @@ use super::{
     client_target::{refused, wrong},
     options::Problem,
 };
-use crate::protocol::{Root, file_uri::file_uri, json::to_raw};
+use crate::protocol::{
+    Root,
+    file_uri::{file_uri, is_file_uri},
+    json::to_raw,
+};
 
 const WANTED: &str = "must be a file:// URI such as \"file:///srv/shelf\", an absolute path, or an object with \"uri\" and \"name\"";
 
@@ -40,7 +44,7 @@ fn root(at: usize, given: &Value) -> Result<Root, Problem> {
 
 /// Returns the `file:` URI of an absolute path; a `file:` URI as it is.
 fn uri_of(given: String) -> Option<String> {
-    if given.get(..7).is_some_and(|it| it.eq_ignore_ascii_case("file://")) {
+    if is_file_uri(&given) {
         return Some(given);
     }
     let path = Path::new(&given);

@@ -2,6 +2,11 @@
 
 use std::{fmt::Write as _, path::Path};
 
+/// Returns `true` for a `file://` URI.
+pub(crate) fn is_file_uri(uri: &str) -> bool {
+    uri.get(..7).is_some_and(|it| it.eq_ignore_ascii_case("file://"))
+}
+
 /// Returns the `file://` URI of an absolute path.
 pub(crate) fn file_uri(path: &Path) -> String {
     let path = path.to_string_lossy().replace('\\', "/");

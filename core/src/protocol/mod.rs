@@ -22,7 +22,6 @@ pub mod exact;
 #[cfg(not(feature = "bindings"))]
 pub(crate) mod exact;
 mod flow;
-#[cfg(any(feature = "server", feature = "bindings"))]
 pub(crate) mod file_uri;
 mod implementation;
 mod input;
