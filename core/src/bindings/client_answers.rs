@@ -12,7 +12,7 @@ use crate::{
     protocol::{Method, Raw, code, json::to_raw},
 };
 
-/// Logs once in a process that a callback returned nothing for a URL.
+/// The log line about callbacks that return nothing for a URL, which is written once in a process.
 static NOTHING_RETURNED: Once = Once::new();
 
 /// Returns the result for a question. `given` is the value that the callback returned, as JSON, or null for none.

@@ -13,7 +13,7 @@ use crate::{
     error::{Error, ErrorKind},
     protocol::{
         ClientCapabilities, ElicitationCapability, ListRootsResult, Method, Raw, Root,
-        RootsCapability, SamplingCapability, code, json,
+        RootsCapability, SamplingCapability, code, file_uri::is_file_uri, json,
     },
     session::asking,
 };
@@ -188,8 +188,7 @@ impl Questions {
 
 /// Errors unless all roots are `file://` URIs (Roots, "Data Types").
 fn check_roots(roots: &[Root]) -> Result<(), Error> {
-    let is_file = |uri: &str| uri.get(..7).is_some_and(|it| it.eq_ignore_ascii_case("file://"));
-    match roots.iter().find(|it| !is_file(&it.uri)) {
+    match roots.iter().find(|it| !is_file_uri(&it.uri)) {
         None => Ok(()),
         Some(Root { uri, .. }) => Err(Error::misuse(format!(
             "a root must be a file:// URI such as \"file:///srv/shelf\", got {uri:?}"
@@ -203,12 +202,17 @@ fn check_url(url: &str, schemes: &[String]) -> Result<(), String> {
         return Err(format!("the URL {url:?} contains {odd:?}"));
     }
     let (scheme, rest) = url.split_once(':').unwrap_or_default();
-    let is_allowed = schemes.iter().any(|it| it.eq_ignore_ascii_case(scheme));
-    let is_web = ["http", "https"].iter().any(|it| it.eq_ignore_ascii_case(scheme));
-    if is_allowed && (!is_web || rest.starts_with("//")) {
-        return Ok(());
+    if !schemes.iter().any(|it| it.eq_ignore_ascii_case(scheme)) {
+        let allowed = schemes.join(", ");
+        return Err(format!(
+            "this client does not open the URL {url:?}; allowed schemes: {allowed}"
+        ));
     }
-    Err(format!("the URL {url:?} is none that this client opens; it takes {}", schemes.join(", ")))
+    let is_web = ["http", "https"].iter().any(|it| it.eq_ignore_ascii_case(scheme));
+    if is_web && !rest.starts_with("//") {
+        return Err(format!("the URL {url:?} has no host; write {scheme}://host/path"));
+    }
+    Ok(())
 }
 
 fn invalid(message: String) -> Error {
