@@ -85,7 +85,7 @@ mod _native {
             return Ok(());
         }
         let py = module.py();
-        super::logs::install();
+        super::logs::install(py)?;
         py.import("atexit")?.call_method1("register", (module.getattr("flush_logs")?,))?;
         let os = py.import("os")?;
         if os.hasattr("register_at_fork")? {

@@ -1,13 +1,19 @@
 //! Log events of the core, passed to Python's `logging`.
 
 use gudgeon::bindings::logs::{self, LogEvent};
-use pyo3::{prelude::*, types::PyDict};
+use pyo3::{prelude::*, sync::PyOnceLock, types::PyDict};
 
 use crate::calling;
 
+/// The function `gudgeon._call.log.log_event`. It is imported with the package: if the thread imported it, a process
+/// forked meanwhile would inherit the locked import lock of the module, and would wait for it for ever.
+static LOG_EVENT: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+
 /// Queues the events of the core from now on. The thread that passes them on is started by the first one.
-pub(crate) fn install() {
+pub(crate) fn install(py: Python<'_>) -> PyResult<()> {
+    LOG_EVENT.import(py, "gudgeon._call.log", "log_event")?;
     logs::install(start_thread);
+    Ok(())
 }
 
 /// Passes the events that wait to `logging`; called when the interpreter exits.
@@ -31,8 +37,8 @@ fn start_thread() {
 }
 
 fn log(py: Python<'_>, events: Vec<LogEvent>) {
-    let logged = py.import("gudgeon._call.log").and_then(|module| {
-        let log_event = module.getattr("log_event")?;
+    let Some(log_event) = LOG_EVENT.get(py) else { return };
+    let log_events = || {
         for event in events {
             let fields = PyDict::new(py);
             for (name, value) in &event.fields {
@@ -47,11 +53,11 @@ fn log(py: Python<'_>, events: Vec<LogEvent>) {
                 }
             }
             let level = event.level.as_str();
-            calling::call(&log_event, (level, &event.logger, event.line(), fields))?;
+            calling::call(log_event.bind(py), (level, &event.logger, event.line(), fields))?;
         }
         Ok(())
-    });
-    if let Err(error) = logged {
+    };
+    if let Err::<_, PyErr>(error) = log_events() {
         error.write_unraisable(py, None);
     }
 }

@@ -99,3 +99,24 @@ def test_a_forked_process_logs_its_own_events():
     lines = [line for line in stderr.splitlines() if "dropped a malformed frame" in line]
     assert len(lines) == 4, stderr
     assert len([line for line in lines if line.startswith(f"{child} ")]) == 2
+
+
+def test_a_process_forked_during_the_first_event_of_its_parent_ends():
+    stderr = run("""
+        import logging, os, time
+
+        class Slow:
+            def find_spec(self, name, path, target=None):
+                if name == "gudgeon._call.log":
+                    time.sleep(1)
+
+        sys.meta_path.insert(0, Slow())
+        logging.basicConfig(format="%(process)d %(message)s")
+        connect()
+        child = os.fork()
+        if child:
+            assert os.waitpid(child, 0)[1] == 0
+        else:
+            connect()
+    """)
+    assert stderr.count("dropped a malformed frame") == 4, stderr
