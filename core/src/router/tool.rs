@@ -219,10 +219,9 @@ fn unsaid(output: Option<&Output>, parts: &str) -> Result<Option<Structured>, Fa
 /// Checks structured content, which MUST conform to the output schema (Tools, "Output Schema").
 fn check_output(output: Option<&Output>, value: &str) -> Result<Option<bool>, Failure> {
     let Some(output) = output else { return Ok(None) };
-    let parsed: Value = serde_json::from_str(value).map_err(|it| bad_result(it.to_string()))?;
     output
         .schema
-        .check(&parsed)
+        .check_json(value)
         .map_err(|it| bad_result(format!("the result does not fit the output schema: {it}")))?;
     Ok(Some(output.is_object))
 }

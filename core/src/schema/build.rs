@@ -36,6 +36,8 @@ pub(super) struct Builder<'a> {
     pub(super) nodes: Vec<Node>,
     pub(super) patterns: usize,
     pub(super) backtracking: Backtracking,
+    /// `true` if an array's items are compared with each other.
+    pub(super) has_unique_items: bool,
     /// Keyed by address, since a schema can be reached in several ways.
     seen: HashMap<*const Value, usize>,
     references: Vec<Reference<'a>>,
@@ -181,6 +183,7 @@ impl<'a> Builder<'a> {
             ("$defs" | "definitions", Value::Object(_)) => {
                 self.visit_all(value, place, resource)?;
             }
+            ("uniqueItems", Value::Bool(true)) => self.has_unique_items = true,
             ("pattern", Value::String(text)) => {
                 self.patterns += 1;
                 if pattern::backtracks(text) {

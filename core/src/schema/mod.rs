@@ -8,6 +8,7 @@ mod closed;
 mod dialect;
 mod explain;
 mod graph;
+mod instance;
 mod limits;
 mod nearest;
 mod object;
@@ -16,14 +17,15 @@ mod place;
 mod portable;
 mod violation;
 
-use std::fmt;
+use std::{fmt, sync::OnceLock};
 
-use jsonschema::{PatternOptions, Validator};
+use jsonschema::{Draft, PatternOptions, Validator, json::Json};
 use serde_json::Value;
 
 pub use arguments::Checked;
 pub use closed::closed;
 use graph::Graph;
+use instance::{Borrowing, Instance};
 pub use limits::{MAX_IN_PLACE, MAX_PATTERNS, MAX_SUBSCHEMAS, MAX_TEXT};
 pub use nearest::nearest;
 pub use object::of_object;
@@ -34,7 +36,11 @@ pub use violation::{Subject, Violation};
 #[derive(Debug)]
 pub struct Schema {
     text: Box<str>,
-    validator: Validator,
+    compiler: Compiler,
+    /// Answers quickly whether a value is valid. `None` if a check must be bounded first, or would copy the value.
+    quick: Option<Validator<Borrowing>>,
+    /// Says what is wrong with a value. Compiled when it is needed first, if there is a quick one.
+    thorough: OnceLock<Validator>,
     graph: Graph,
     /// `true` if the cost of a check must be bounded per value first.
     multiplies: bool,
@@ -87,22 +93,24 @@ impl Schema {
         let document = limits::read(text)?;
         let draft = dialect::of(&document)?;
         let graph = Graph::build(&document)?;
-        let size = limits::pattern_size(graph.patterns());
-        let names =
-            PatternOptions::fancy_regex().backtrack_limit(limits::NAME_BACKTRACKS).size_limit(size);
-        let options = jsonschema::options()
-            .with_draft(draft)
-            .offline()
-            .with_pattern_options(names)
-            .with_keyword("pattern", move |_, pattern, _| pattern::keyword(pattern, size));
-        let validator = options.build(&document).map_err(|error| {
-            SchemaError::at(error.instance_path().as_str(), explain::describe(&error))
-        })?;
+        let backtracks = !graph.backtracking().is_empty();
+        let multiplies = graph.expansion() > limits::CHECKED_STEPS;
+        let compiler = Compiler { draft, pattern_size: limits::pattern_size(graph.patterns()) };
+        let quick = match backtracks || multiplies || graph.has_unique_items() {
+            true => None,
+            false => Some(compiler.compile(&document)?),
+        };
+        let thorough = match quick {
+            None => OnceLock::from(compiler.compile(&document)?),
+            Some(_) => OnceLock::new(),
+        };
         Ok(Self {
             text: text.into(),
-            backtracks: !graph.backtracking().is_empty(),
-            multiplies: graph.expansion() > limits::CHECKED_STEPS,
-            validator,
+            compiler,
+            quick,
+            thorough,
+            backtracks,
+            multiplies,
             textless: graph.textless_properties().into(),
             graph,
         })
@@ -125,6 +133,28 @@ impl Schema {
         if self.fits(value)? { Ok(()) } else { Err(self.violation(value)) }
     }
 
+    /// Validates a value given as JSON.
+    pub fn check_json(&self, json: &str) -> Result<(), Violation> {
+        if self.fits_quickly(json) {
+            return Ok(());
+        }
+        self.check(&read_value(json)?)
+    }
+
+    /// Returns `true` if the quick check accepts a value. If not, it may still be valid.
+    fn fits_quickly(&self, json: &str) -> bool {
+        let Some(quick) = &self.quick else { return false };
+        serde_json::from_str::<Instance<'_>>(json).is_ok_and(|it| quick.is_valid(&it))
+    }
+
+    fn thorough(&self) -> &Validator {
+        self.thorough.get_or_init(|| {
+            let document = limits::read(&self.text).ok();
+            let compiled = document.and_then(|it| self.compiler.compile(&it).ok());
+            compiled.expect("the same text was compiled before")
+        })
+    }
+
     /// Errors if the check needs more steps than its budget.
     fn fits(&self, value: &Value) -> Result<bool, Violation> {
         if !self.backtracks {
@@ -136,7 +166,7 @@ impl Schema {
 
     fn is_valid(&self, value: &Value) -> bool {
         (!self.multiplies || self.graph.can_afford(value, limits::CHECKED_STEPS))
-            && self.validator.is_valid(value)
+            && self.thorough().is_valid(value)
     }
 
     /// Refuses names of members that are too long, in sum, for the backtracking patterns of `patternProperties`.
@@ -160,11 +190,41 @@ impl Schema {
         // Collecting errors does not memoize: for some schemas it is exponential in the depth of the value, unlike the
         // check itself.
         if self.graph.can_afford(value, limits::EXPLAINED_STEPS) {
-            Violation::explain(self.validator.iter_errors(value), value, &self.text)
+            Violation::explain(self.thorough().iter_errors(value), value, &self.text)
         } else {
             Violation::unexplained()
         }
     }
+}
+
+/// The settings with which a schema is compiled.
+#[derive(Clone, Copy, Debug)]
+struct Compiler {
+    draft: Draft,
+    /// The most bytes of a compiled pattern.
+    pattern_size: usize,
+}
+
+impl Compiler {
+    fn compile<F: Json>(self, document: &Value) -> Result<Validator<F>, SchemaError> {
+        let Self { draft, pattern_size } = self;
+        let names = PatternOptions::fancy_regex()
+            .backtrack_limit(limits::NAME_BACKTRACKS)
+            .size_limit(pattern_size);
+        jsonschema::options_for::<F>()
+            .with_draft(draft)
+            .offline()
+            .with_pattern_options(names)
+            .with_keyword("pattern", move |_, pattern, _| pattern::keyword(pattern, pattern_size))
+            .build(document)
+            .map_err(|error| {
+                SchemaError::at(error.instance_path().as_str(), explain::describe(&error))
+            })
+    }
+}
+
+fn read_value(json: &str) -> Result<Value, Violation> {
+    serde_json::from_str(json).map_err(|it| Violation::new(format!("can't be read: {it}")))
 }
 
 /// The bytes of the names of all members, at every depth.

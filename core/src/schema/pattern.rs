@@ -7,7 +7,10 @@ use std::{
 };
 
 use fancy_regex::{Error, RegexBuilder, RuntimeError};
-use jsonschema::{Keyword, ValidationError};
+use jsonschema::{
+    Keyword, ValidationError,
+    json::{Json, Node},
+};
 use serde_json::Value;
 
 use super::limits;
@@ -35,10 +38,10 @@ pub(super) fn within_budget<R>(check: impl FnOnce() -> R) -> Result<R, String> {
 }
 
 /// Compiles the keyword's value. `size` is the most bytes of a compiled pattern.
-pub(super) fn keyword(
+pub(super) fn keyword<F: Json>(
     pattern: &Value,
     size: usize,
-) -> Result<Box<dyn for<'i> Keyword<'i>>, ValidationError<'static>> {
+) -> Result<Box<dyn for<'i> Keyword<'i, F>>, ValidationError<'static>> {
     let pattern = Pattern::compile(pattern.as_str().unwrap_or_default(), size);
     let pattern = pattern.ok_or_else(|| {
         ValidationError::schema("this is not a regular expression of ECMA-262, or it is too large")
@@ -129,13 +132,14 @@ impl Backtracking {
     }
 }
 
-impl<'i> Keyword<'i> for Pattern {
-    fn validate(&self, instance: &'i Value) -> Result<(), ValidationError<'i>> {
-        if self.is_valid(instance) { Ok(()) } else { Err(ValidationError::custom(&*self.text)) }
+impl<'i, F: Json> Keyword<'i, F> for Pattern {
+    fn validate(&self, instance: F::Node<'i>) -> Result<(), ValidationError<'i>> {
+        let is_valid = Keyword::<F>::is_valid(self, instance);
+        if is_valid { Ok(()) } else { Err(ValidationError::custom(&*self.text)) }
     }
 
-    fn is_valid(&self, instance: &'i Value) -> bool {
-        instance.as_str().is_none_or(|text| self.matches(text))
+    fn is_valid(&self, instance: F::Node<'i>) -> bool {
+        instance.as_string().is_none_or(|text| self.matches(&text))
     }
 }
 
