@@ -66,6 +66,8 @@ export declare class NativeListening {
 export declare class NativeLogs {
   /** Calls `wake` when there are events to take. It does not keep the process alive. */
   static listen(wake: () => void): void
+  /** Returns a text in which control characters are escaped, so that it stays on its line of a log. */
+  static singleLine(text: string): string
   /** Returns the events since the last call, as a JSON array; `null` if there are none. */
   static take(): string | null
 }

@@ -32,6 +32,12 @@ impl NativeLogs {
         Ok(())
     }
 
+    /// Returns a text in which control characters are escaped, so that it stays on its line of a log.
+    #[napi(catch_unwind)]
+    pub fn single_line(text: String) -> String {
+        logs::single_line(&text).into_owned()
+    }
+
     /// Returns the events since the last call, as a JSON array; `null` if there are none.
     #[napi(catch_unwind)]
     pub fn take() -> Option<String> {

@@ -65,7 +65,7 @@ mod _native {
         forks::forked,
         handler::Registered,
         limits::{RateLimit, ResponseLimit},
-        logs::flush_logs,
+        logs::{flush_logs, single_line},
         middleware::{
             middleware_input, middleware_params, middleware_result, nothing_returned,
             params_changed,

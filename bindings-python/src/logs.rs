@@ -1,5 +1,7 @@
 //! Log events of the core, passed to Python's `logging`.
 
+use std::borrow::Cow;
+
 use gudgeon::bindings::logs::{self, LogEvent};
 use pyo3::{prelude::*, sync::PyOnceLock, types::PyDict};
 
@@ -20,6 +22,12 @@ pub(crate) fn install(py: Python<'_>) -> PyResult<()> {
 #[pyfunction]
 pub(crate) fn flush_logs(py: Python<'_>) {
     py.detach(|| logs::close(|events| Python::attach(|py| log(py, events))));
+}
+
+/// Returns a text in which control characters are escaped, so that it stays on its line of a log.
+#[pyfunction]
+pub(crate) fn single_line(text: &str) -> Cow<'_, str> {
+    logs::single_line(text)
 }
 
 fn start_thread() {

@@ -17,6 +17,7 @@
 // From the lowest layer to the highest: a module uses only modules above it. Most are public only with the feature
 // `bindings`.
 pub mod error;
+mod log_text;
 pub mod protocol;
 #[cfg(feature = "bindings")]
 #[doc(hidden)]

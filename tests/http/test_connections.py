@@ -1,12 +1,14 @@
 """What is about the connection itself: slow peers, many peers, pipelines, chunks, vast heads."""
 
 import json
+import os
+import resource
 import time
 
 import pytest
 import speak
 import wire
-from servers import eventually
+from servers import Server, eventually
 
 pytestmark = pytest.mark.native
 
@@ -358,3 +360,24 @@ def test_connection_close_is_kept_to(server):
         answer = speak.ask_modern(server, "tools/list", connection=connection, headers={"Connection": "close"})
         assert answer.status == 200 and answer.header("connection") == "close"
         assert connection.ends(2)
+
+
+# ── no descriptors left ─────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_server_without_free_descriptors_logs_it_once_and_recovers(kind):
+    with Server(kind) as server:
+        serves_at_once(server)
+        pid = server.process.pid
+        used = len(os.listdir(f"/proc/{pid}/fd"))
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (used + 8, used + 8))
+        connections = [server.connect() for _ in range(40)]
+        # A Rust program chooses where its events go.
+        problems = lambda: server.said().count("connections can't be accepted at the moment")  # noqa: E731
+        if kind != "rust":
+            eventually(lambda: problems() == 1, within=5)
+        time.sleep(0.5)
+        assert problems() == (kind != "rust"), server.said()
+        for connection in connections:
+            connection.close()
+        eventually(lambda: speak.ask_modern(server, "tools/list").status == 200, within=5)

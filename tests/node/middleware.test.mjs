@@ -267,6 +267,22 @@ test("logging writes the request and its outcome", async () => {
   ]);
 });
 
+test("a text of a client stays on its line", async () => {
+  const app = shelf();
+  app.middleware(middleware.timing(), { on: "tools/call" });
+  app.middleware(middleware.logging({ params: true }), { on: "tools/call" });
+  const lines = await linesOf(() =>
+    using(app, {}, async (client) => {
+      await assert.rejects(client.callTool("open\nERROR \x1b[2J\u2028", { title: "\x1b\x9b" }));
+    }),
+  );
+  assert.ok(lines.length >= 3, lines.join());
+  for (const line of lines) {
+    assert.match(line, /^[ -~]+$/);
+    assert.ok(line.startsWith("tools/call open\\nERROR \\u{1b}[2J\\u{2028} "), line);
+  }
+});
+
 test("rates are limited and the handshake is not counted", async () => {
   for (const era of eras) {
     const app = shelf();

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gudgeon import Server, SyncClient, ToolError
-from gudgeon.errors import ProtocolError
+from gudgeon.errors import McpError, ProtocolError
 from gudgeon.middleware import Logging, RateLimit, ResponseLimit, Timing
 from gudgeon.testing import ERAS, connect_sync
 from gudgeon.types import Implementation
@@ -53,6 +53,15 @@ def test_logging_tells_what_and_how_it_ended(app: Server[Any], lines: Any) -> No
     assert lines()[0].startswith("tools/call open {") and "'title': 'x'" in lines()[0]
     assert lines()[1] == "tools/call open is done"
     assert lines()[3] == "tools/call fails failed: ToolError: no"
+
+
+def test_a_text_of_a_client_stays_on_its_line(app: Server[Any], lines: Any) -> None:
+    app.middleware(Timing(), on="tools/call")
+    app.middleware(Logging(params=True), on="tools/call")
+    with connect_sync(app) as client, pytest.raises(McpError):
+        client.call_tool("open\nERROR \x1b[2J\u2028", {"title": "\x1b"})
+    assert lines() and all(re.fullmatch(r"[ -~]+", line) for line in lines()), lines()
+    assert all(line.startswith(r"tools/call open\nERROR \u{1b}[2J\u{2028} ") for line in lines()), lines()
 
 
 def test_rates_are_limited_by_client_and_the_handshake_is_not_counted(app: Server[Any]) -> None:

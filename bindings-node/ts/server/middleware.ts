@@ -23,13 +23,14 @@ export const middleware = {
   /** Writes each request and its outcome to stderr; with `params: true` (default: false) its params as well. */
   logging({ params = false }: { params?: boolean | undefined } = {}): Middleware {
     return async (request, next) => {
-      console.error(params ? `${subjectOf(request)} ${JSON.stringify(request.params)}` : subjectOf(request));
+      console.error(params ? `${subjectOf(request)} ${singleLine(JSON.stringify(request.params))}` : subjectOf(request));
       try {
         const result = await next();
         console.error(`${subjectOf(request)} is done`);
         return result;
       } catch (error) {
-        console.error(`${subjectOf(request)} failed: ${error instanceof Error ? `${error.name}: ${error.message}` : String(error)}`);
+        const reason = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+        console.error(`${subjectOf(request)} failed: ${singleLine(reason)}`);
         throw error;
       }
     };
@@ -93,7 +94,12 @@ function nameIn({ params }: Request): string | undefined {
 
 function subjectOf(request: Request): string {
   const name = nameIn(request);
-  return name === undefined ? request.method : `${request.method} ${name}`;
+  return name === undefined ? request.method : singleLine(`${request.method} ${name}`);
+}
+
+/** Returns a text in which control characters are escaped, so that it stays on its line of a log. */
+function singleLine(text: string): string {
+  return native().NativeLogs.singleLine(text);
 }
 
 /** Returns the error of a rejected request: one that the model reads for a tool, else a JSON-RPC error. */

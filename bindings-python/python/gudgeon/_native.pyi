@@ -780,6 +780,11 @@ def shut_down_clients(timeout: SupportsFloat | SupportsIndex) -> None:
     Closes all open clients and ends the thread, within about this many seconds.
     """
 
+def single_line(text: str) -> str:
+    """
+    Returns a text in which control characters are escaped, so that it stays on its line of a log.
+    """
+
 def take_stdio() -> tuple[int, int]:
     """
     Reserves standard input and output for the protocol: prints go to standard error from now on. Returns the

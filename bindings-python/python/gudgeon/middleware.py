@@ -28,7 +28,7 @@ def _name(request: Request) -> str | None:
 
 def _subject(request: Request) -> str:
     name = _name(request)
-    return f"{request.method} {name}" if name else request.method
+    return _native.single_line(f"{request.method} {name}") if name else request.method
 
 
 def _error(code: int | None, message: str) -> ToolError | ProtocolError:
@@ -66,7 +66,7 @@ class Logging:
         try:
             result = await next(request)
         except BaseException as error:
-            log.info("%s failed: %s: %s", _subject(request), type(error).__name__, error)
+            log.info("%s failed: %s: %s", _subject(request), type(error).__name__, _native.single_line(str(error)))
             raise
         log.info("%s is done", _subject(request))
         return result

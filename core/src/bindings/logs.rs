@@ -20,6 +20,8 @@ use tracing::{
     span,
 };
 
+pub use crate::log_text::single_line;
+
 /// The number of events that wait at most; the newest are dropped and counted.
 const MAX_WAITING: usize = 1_000;
 /// The length in bytes to which a message or a field is cut, because peers choose part of some.
@@ -277,11 +279,11 @@ impl Visit for Values {
     }
 
     fn record_str(&mut self, field: &Field, value: &str) {
-        self.add(field, cut(value.to_owned()).into());
+        self.add(field, cut(value).into());
     }
 
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        let text = cut(format!("{value:?}"));
+        let text = cut(&format!("{value:?}"));
         if field.name() == "message" {
             self.message = text;
         } else {
@@ -290,7 +292,9 @@ impl Visit for Values {
     }
 }
 
-fn cut(mut text: String) -> String {
+/// Returns a text on one line, of a limited length.
+fn cut(text: &str) -> String {
+    let mut text = single_line(text).into_owned();
     if text.len() > MAX_TEXT {
         let end = (0..=MAX_TEXT).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
         text.truncate(end);
@@ -358,6 +362,14 @@ mod tests {
         let events = recorded(|| tracing::warn!(target: "gudgeon::http", %long, "x{long}"));
         assert!(events[0].message.len() <= MAX_TEXT + '…'.len_utf8());
         assert!(events[0].line().ends_with("…)"));
+    }
+
+    #[test]
+    fn a_text_of_a_peer_stays_on_its_line() {
+        let events = recorded(|| {
+            tracing::warn!(target: "gudgeon::http", name = "a\nb", path = %"\x1b[2J", "no {}", "\r");
+        });
+        assert_eq!(events[0].line(), r"no \r (name=a\nb, path=\u{1b}[2J)");
     }
 
     #[test]

@@ -6,7 +6,10 @@ use std::{
 };
 
 use super::{Failure, HandlerKind, Reply};
-use crate::error::{Error, option_name};
+use crate::{
+    error::{Error, option_name},
+    log_text::single_line,
+};
 
 /// HTTP statuses as error codes, because negative codes are reserved (2026-07-28, "Error Codes").
 const TOO_MANY: i64 = 429;
@@ -186,9 +189,10 @@ impl ResponseLimit {
     }
 }
 
-/// Returns the method with the name or URI in the request.
+/// Returns the method with the name or URI in the request, on one line.
 pub fn describe(method: &str, subject: Option<&str>) -> String {
-    subject.map_or_else(|| method.to_owned(), |subject| format!("{method} {subject}"))
+    let text = subject.map_or_else(|| method.to_owned(), |subject| format!("{method} {subject}"));
+    single_line(&text).into_owned()
 }
 
 impl Rejection {

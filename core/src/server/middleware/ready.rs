@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::{Next, Request};
 pub use crate::router::limits::CountedBy;
 use crate::{
+    log_text::single_line,
     router::limits::{Caller, RateLimit, ResponseLimit, describe},
     server::{ToolError, handler::BoxFuture},
 };
@@ -44,14 +45,16 @@ pub fn logging(params: bool) -> impl Fn(Request, Next) -> Answering + Send + Syn
         Box::pin(async move {
             let subject = subject(&request);
             if params {
-                tracing::info!("{subject} {}", request.params);
+                tracing::info!("{subject} {}", single_line(&request.params.to_string()));
             } else {
                 tracing::info!("{subject}");
             }
             let result = next.run(request).await;
             match &result {
                 Ok(_) => tracing::info!("{subject} is done"),
-                Err(error) => tracing::info!("{subject} failed: {error}"),
+                Err(error) => {
+                    tracing::info!("{subject} failed: {}", single_line(&error.to_string()));
+                }
             }
             result
         })

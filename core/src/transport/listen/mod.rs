@@ -10,7 +10,7 @@ use std::{
     fmt, io,
     path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use tokio::{
@@ -35,6 +35,8 @@ use crate::{
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 /// The delay before accepting again when the process has no free file descriptor.
 const NO_ROOM: Duration = Duration::from_millis(50);
+/// The time until the same problem of accepting is logged again.
+const BETWEEN_LOGS: Duration = Duration::from_mins(1);
 
 /// The state of the shutdown.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -181,6 +183,7 @@ async fn accept(
     held: mpsc::Sender<()>,
 ) {
     let mut closing = stages.clone();
+    let mut logged: Option<Instant> = None;
     loop {
         let accepted = tokio::select! {
             _ = closing.changed() => return,
@@ -198,7 +201,10 @@ async fn accept(
             // The connection was closed before it was accepted.
             Err(error) if is_of_one_peer(&error) => (),
             Err(error) => {
-                tracing::error!(%error, "connections can't be accepted at the moment");
+                if logged.is_none_or(|it| it.elapsed() >= BETWEEN_LOGS) {
+                    tracing::error!(%error, "connections can't be accepted at the moment");
+                    logged = Some(Instant::now());
+                }
                 tokio::time::sleep(NO_ROOM).await;
             }
         }
