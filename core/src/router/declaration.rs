@@ -208,7 +208,7 @@ mod tests {
         let usual = RoundLimits::default();
         assert_eq!((given.park_limit, given.park_threads), (0, usual.park_threads));
         assert_eq!(given.park_ttl, Duration::from_millis(1500));
-        assert_eq!((given.state_ttl, given.max_state), (Duration::from_mins(1), usual.max_state));
+        assert_eq!((given.state_ttl, given.max_state), (Duration::from_secs(60), usual.max_state));
     }
 
     #[test]

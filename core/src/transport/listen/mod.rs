@@ -36,7 +36,7 @@ const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 /// The delay before accepting again when the process has no free file descriptor.
 const NO_ROOM: Duration = Duration::from_millis(50);
 /// The time until the same problem of accepting is logged again.
-const BETWEEN_LOGS: Duration = Duration::from_mins(1);
+const BETWEEN_LOGS: Duration = Duration::from_secs(60);
 
 /// The state of the shutdown.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
