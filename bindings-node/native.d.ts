@@ -51,6 +51,10 @@ export declare class NativeFaultyLink {
 export declare class NativeGroup {
   /** Answers a question about a group of clients, both JSON. */
   static answer(question: string): string
+  /** Returns the targets by name in what a group was given, or the path of the file that holds them. */
+  static targets(given: unknown): string | unknown
+  /** Returns the targets by name in the text of a JSON file, as JSON. */
+  static fileTargets(path: string, text: string): string
 }
 
 export declare class NativeListening {

@@ -58,7 +58,7 @@ impl NativeOptions {
     }
 }
 
-struct Js<'a>(Unknown<'a>);
+pub(crate) struct Js<'a>(pub Unknown<'a>);
 
 impl Given for Js<'_> {
     fn value(&self) -> Value {

@@ -9,7 +9,7 @@ import { isObject } from "./model/values.js";
 import { errorOf, type ReportedError } from "./client/errors.js";
 import { type ToolCall, toolCall, type ToolCallArguments } from "./client/tool-call.js";
 import { Client } from "./client.js";
-import { native } from "./native.js";
+import { checked, native } from "./native.js";
 
 type Targets = Readonly<Record<string, Target>>;
 
@@ -43,12 +43,14 @@ export class ClientGroup implements AsyncDisposable {
   /**
    * Connects to all servers in parallel. Those that fail are in `errors`.
    *
-   * @param targets - Targets by name, or a host's whole configuration `{ mcpServers }`.
+   * @param targets - Targets by name, a host's whole configuration `{ mcpServers }`, or the path of a JSON file with such a
+   *   configuration.
    * @param options - The options of `Client.connect`, for each server; requests to `onElicit` and `onSample` name the `server`.
-   * @throws TypeError when a target or an option is invalid.
+   * @throws TypeError when a target or an option is invalid, or the file is not valid JSON; the error of node:fs when the file
+   *   can't be read.
    */
-  static async connect(targets: Targets | { mcpServers: Targets }, options: ClientOptions = {}): Promise<ClientGroup> {
-    const entries = Object.entries(targetsOf(targets));
+  static async connect(targets: Targets | { mcpServers: Targets } | string, options: ClientOptions = {}): Promise<ClientGroup> {
+    const entries = Object.entries(await targetsOf(targets));
     const clients = new Map<string, Client>();
     const errors = new Map<string, McpError>();
     const settled = await Promise.allSettled(entries.map(([name, target]) => Client.connect(target, optionsOf(name, options))));
@@ -193,10 +195,14 @@ export class ClientGroup implements AsyncDisposable {
 }
 brandClass("ClientGroup", ClientGroup as never);
 
-function targetsOf(given: Targets | { mcpServers: Targets }): Targets {
-  const targets = isObject(given) && isObject(given["mcpServers"]) ? (given["mcpServers"] as Targets) : (given as Targets);
-  if (isObject(targets) && typeof (targets as { command?: unknown }).command !== "string") return targets;
-  throw new TypeError("ClientGroup.connect(): the targets must be an object of targets by name, as in { shelf: app, time: { command: \"uvx\", args: [\"mcp-server-time\"] } }");
+async function targetsOf(given: unknown): Promise<Targets> {
+  const place = "ClientGroup.connect()";
+  const { NativeGroup } = native();
+  const targets = checked(place, () => NativeGroup.targets(given)) as Targets | string;
+  if (typeof targets !== "string") return targets;
+  const { readFile } = await import("node:fs/promises");
+  const text = await readFile(targets, "utf8");
+  return JSON.parse(checked(place, () => NativeGroup.fileTargets(targets, text))) as Targets;
 }
 
 /** Returns the options with callbacks whose requests name the server. */

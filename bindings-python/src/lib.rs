@@ -56,7 +56,7 @@ mod _native {
         asking::Questions,
         call::{Call, Slot},
         client::{NativeClient, NativePlace},
-        client_group::answer_of_group,
+        client_group::{answer_of_group, group_file, group_targets},
         client_mailbox::Mailbox,
         client_runtime::shut_down_clients,
         endpoint::{Connection, Endpoint, NativePrincipal},

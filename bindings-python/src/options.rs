@@ -113,7 +113,7 @@ fn file_path<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     }
 }
 
-struct Python<'py>(Bound<'py, PyAny>);
+pub(crate) struct Python<'py>(pub Bound<'py, PyAny>);
 
 impl Given for Python<'_> {
     fn value(&self) -> Value {

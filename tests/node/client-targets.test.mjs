@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -156,7 +156,6 @@ test("a group takes a host's configuration", async () => {
 
 test("a target that is none fails the whole group, and closes the others", async () => {
   await assert.rejects(ClientGroup.connect({ a: named("a"), b: "npx thing" }), (error) => error instanceof TypeError && /must be a URL/.test(error.message));
-  await assert.rejects(ClientGroup.connect({ command: "npx" }), /the targets must be an object of targets by name/);
 });
 
 test("what one server of a group refuses another may have", async () => {
@@ -175,7 +174,24 @@ test("what one server of a group refuses another may have", async () => {
   await group.close();
 });
 
-// ── the table of cases that Python runs as well ─────────────────────────────────────────────────────
+// ── the tables of cases that Python runs as well ────────────────────────────────────────────────────
+
+for (const { case: title, given, file, servers, error } of JSON.parse(readFileSync(new URL("../client_group_targets.json", import.meta.url), "utf8"))) {
+  test(`the targets of a group: ${title}`, async (t) => {
+    const folder = mkdtempSync(join(tmpdir(), "gudgeon-"));
+    t.after(() => rmSync(folder, { recursive: true }));
+    const path = join(folder, "mcp.json");
+    if (file !== undefined) writeFileSync(path, file);
+    const group = ClientGroup.connect(file === undefined ? given : path);
+    if (error !== undefined) return assert.rejects(group, (thrown) => thrown instanceof TypeError && thrown.message.includes(error));
+    assert.deepEqual([...(await group).errors.keys()], servers);
+    await (await group).close();
+  });
+}
+
+test("a file of targets that can't be read fails with the error of the system", async () => {
+  await assert.rejects(ClientGroup.connect("no-such-folder/mcp.json"), { code: "ENOENT" });
+});
 
 const CASES = JSON.parse(readFileSync(new URL("../client_groups.json", import.meta.url), "utf8"));
 

@@ -188,14 +188,32 @@ async def test_an_error_in_a_configuration_file_is_reported(tmp_path, text, erro
             raise AssertionError("it was entered")
 
 
-def test_a_url_is_no_group():
-    with pytest.raises(ValueError, match=r"not a URL; write Client\('http://127.0.0.1/mcp'\) for one server"):
+def test_what_is_no_group_is_refused_at_once():
+    with pytest.raises(ValueError, match="not a URL"):
         ClientGroup("http://127.0.0.1/mcp")
     with pytest.raises(TypeError, match="a group takes a mapping of names to targets.*not 5"):
         ClientGroup(5)
+    with pytest.raises(TypeError, match="the name of a server in a group must be a string"):
+        ClientGroup({1: shelf("a")})
 
 
-# The table of cases that Node runs as well.
+# The tables of cases that Node runs as well.
+TARGETS_GIVEN = json.loads(Path(__file__).parents[1].joinpath("client_group_targets.json").read_text())
+
+
+@pytest.mark.parametrize("case", TARGETS_GIVEN, ids=[case["case"] for case in TARGETS_GIVEN])
+async def test_the_targets_in_what_a_group_is_given(tmp_path, case):
+    given = written(tmp_path, case["file"]) if "file" in case else case["given"]
+    if "error" in case:
+        with pytest.raises((ValueError, TypeError)) as caught:
+            async with ClientGroup(given):
+                raise AssertionError("it was entered")
+        assert case["error"] in str(caught.value)
+        return
+    async with ClientGroup(given) as group:
+        assert list(group.errors) == case["servers"]
+
+
 CASES = json.loads(Path(__file__).parents[1].joinpath("client_groups.json").read_text())
 
 

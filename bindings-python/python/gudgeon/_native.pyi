@@ -721,6 +721,16 @@ def invalid_arguments(schema: str, arguments: bytes) -> str | None:
     Returns the problem of arguments, as JSON, in the words of errors about tools; `None` if they are valid.
     """
 
+def group_file(path: str, text: bytes) -> str:
+    """
+    Returns the targets by name in the text of a JSON file, as JSON.
+    """
+
+def group_targets(given: Any) -> Any:
+    """
+    Returns the mapping of names to targets in what a group was given, or the path of the file that holds it.
+    """
+
 def is_data(text: str, blocks: SupportsIndex, is_error: bool) -> bool:
     """
     Returns whether the data of a result without structured content is the JSON value in its text. `blocks` is the number

@@ -10,6 +10,7 @@ pub mod client_settings;
 pub mod client_target;
 pub mod faulty_link;
 pub mod http_options;
+pub mod group_targets;
 pub mod logs;
 pub mod options;
 pub mod reconnecting;

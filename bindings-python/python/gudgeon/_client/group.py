@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Mapping
 from functools import partial
-from os import PathLike, fspath
+from os import PathLike
 from typing import Any
 
 from msgspec.json import decode
 
 from .._model.json import encode
-from .._native import answer_of_group
+from .._native import answer_of_group, group_file, group_targets
 from ..errors import McpError, ProtocolError, ResourceNotFound
 from .aio import Client
 from .blocks import Blocks
@@ -29,24 +29,16 @@ class _Group:
         self._options = options
         self._blocks = Blocks()
         self._file: str | None = None
-        if isinstance(targets, (str, PathLike)):
-            self._file = _file(targets)
+        given = group_targets(targets)
+        if isinstance(given, str):
+            self._file = given
         else:
-            self._name(targets)
+            self._name(given)
         self._all = dict(self.clients)
 
-    def _name(self, targets: Any) -> None:
+    def _name(self, targets: Mapping[str, Any]) -> None:
         """Makes the clients, unconnected."""
-        servers = targets.get("mcpServers", targets) if isinstance(targets, Mapping) else targets
-        if not isinstance(servers, Mapping):
-            where = f"{self._file}: " if self._file else ""
-            raise TypeError(
-                f'{where}a group takes a mapping of names to targets, {{"mcpServers": …}}, or the path of a JSON file '
-                f"that holds one, not {servers!r}"
-            )
-        for name, target in servers.items():
-            if not isinstance(name, str) or not name:
-                raise TypeError(f"the name of a server in a group must be a string, not {name!r}")
+        for name, target in targets.items():
             self.clients[name] = self._client(target, self._options)
             self.clients[name]._core.group_name = name
 
@@ -55,7 +47,8 @@ class _Group:
 
     def _begin(self) -> dict[str, Any]:
         if self._file is not None and not self._all:
-            self._name(_read(self._file))
+            with open(self._file, "rb") as file:
+                self._name(decode(group_file(self._file, file.read())))
             self._all = dict(self.clients)
         self.errors = {}
         self.clients = dict(self._all)
@@ -141,30 +134,6 @@ class _Group:
                 if not isinstance(outcome, McpError):
                     return outcome
                 errors.append(outcome)
-
-
-def _file(path: str | PathLike[str]) -> str:
-    """Returns a path as a string. Raises ValueError for a string that is the target of one client."""
-    name = fspath(path)
-    if "://" in name:
-        raise ValueError(
-            f"a group takes targets by name, or the path of a JSON file, not a URL; write Client({name!r}) for one "
-            f"server, or ClientGroup({{'name': {name!r}}})"
-        )
-    return name
-
-
-def _read(path: str) -> Any:
-    """Reads the configuration in a JSON file."""
-    from msgspec import DecodeError
-    from msgspec.json import decode
-
-    with open(path, "rb") as file:
-        text = file.read()
-    try:
-        return decode(text)
-    except DecodeError as error:
-        raise ValueError(f"{path} is not valid JSON: {error}") from None
 
 
 def _answer(**question: Any) -> dict[str, Any]:

@@ -3,29 +3,6 @@ use serde_json::{Value as Json, json};
 use super::*;
 use crate::error::Language::{Python, TypeScript};
 
-impl Given for Json {
-    fn value(&self) -> Value {
-        match self {
-            Self::Null => Value::Absent,
-            Self::Bool(it) => Value::Boolean(*it),
-            Self::Number(it) if it.is_f64() => Value::Fraction(it.as_f64().unwrap()),
-            Self::Number(it) => Value::Integer(it.as_f64().unwrap()),
-            Self::String(it) => Value::Text(it.clone()),
-            Self::Array(_) => Value::List,
-            Self::Object(_) => Value::Object,
-        }
-    }
-
-    fn items(&self) -> Vec<Self> {
-        self.as_array().cloned().unwrap_or_default()
-    }
-
-    fn entries(&self) -> Vec<(Self, Self)> {
-        let entries = self.as_object().into_iter().flatten();
-        entries.map(|(key, value)| (key.as_str().into(), value.clone())).collect()
-    }
-}
-
 struct Number(f64);
 
 impl Given for Number {

@@ -1,5 +1,7 @@
 //! Values of options as the languages give them.
 
+use serde_json::Value as Json;
+
 /// A value that a language gives for an option.
 pub trait Given: Sized {
     /// Returns the value itself; lists and objects without their contents.
@@ -50,5 +52,29 @@ impl Value {
             Self::Text(text) => Some(text),
             _ => None,
         }
+    }
+}
+
+impl Given for Json {
+    fn value(&self) -> Value {
+        let number = |it: &serde_json::Number| it.as_f64().unwrap_or(f64::INFINITY);
+        match self {
+            Self::Null => Value::Absent,
+            Self::Bool(it) => Value::Boolean(*it),
+            Self::Number(it) if it.is_f64() => Value::Fraction(number(it)),
+            Self::Number(it) => Value::Integer(number(it)),
+            Self::String(it) => Value::Text(it.clone()),
+            Self::Array(_) => Value::List,
+            Self::Object(_) => Value::Object,
+        }
+    }
+
+    fn items(&self) -> Vec<Self> {
+        self.as_array().cloned().unwrap_or_default()
+    }
+
+    fn entries(&self) -> Vec<(Self, Self)> {
+        let entries = self.as_object().into_iter().flatten();
+        entries.map(|(key, value)| (key.as_str().into(), value.clone())).collect()
     }
 }
