@@ -128,6 +128,8 @@ export declare class NativeOptions {
   static problem(taker: string, place: string, name: string, value: unknown): [string, boolean] | null
   /** Errors if the values of HTTP options, as JSON, don't fit their purpose, such as a host that matches no request. */
   static checkHttp(options: string): void
+  /** Returns the problem of a member of a component that is to be changed; null if it may be. */
+  static changeProblem(kind: string, name: string): string | null
   /** Returns the problem of a name that is not one of the known names, with the fix. */
   static unknownName(kind: string, name: string, known: Array<string>, hint?: string | undefined | null): string
 }

@@ -2,6 +2,7 @@
 
 use gudgeon::{
     bindings::{
+        component_changes,
         http_options::HttpOptions,
         options::{self, Given, Taker, Value},
         unknown_name::unknown_name,
@@ -43,6 +44,12 @@ impl NativeOptions {
     #[napi(catch_unwind)]
     pub fn check_http(options: String) -> napi::Result<()> {
         HttpOptions::parse(options.as_bytes()).map(drop).map_err(misuse)
+    }
+
+    /// Returns the problem of a member of a component that is to be changed; null if it may be.
+    #[napi(catch_unwind)]
+    pub fn change_problem(kind: String, name: String) -> Option<String> {
+        component_changes::problem(Language::TypeScript, &kind, &name)
     }
 
     /// Returns the problem of a name that is not one of the known names, with the fix.

@@ -70,7 +70,7 @@ mod _native {
             middleware_input, middleware_params, middleware_result, nothing_returned,
             params_changed,
         },
-        options::{check_http, check_options, declared_options, name_problem},
+        options::{change_problem, check_http, check_options, declared_options, name_problem},
         results::is_data,
         schema::{form_problem, form_schema, invalid_arguments, portable},
         server::{NativeServer, Read, check_prefix, expand, mounted_key, variables},

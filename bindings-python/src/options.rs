@@ -2,6 +2,7 @@
 
 use gudgeon::{
     bindings::{
+        component_changes,
         http_options::HttpOptions,
         options::{self, Given, Kind, Problem, Row, Taker, Value},
         unknown_name::unknown_name,
@@ -35,6 +36,12 @@ pub(crate) fn check_options(taker: &str, place: &str, options: &Bound<'_, PyDict
         }
     }
     Ok(())
+}
+
+/// Returns the problem of a member of a component that is to be changed; None if it may be.
+#[pyfunction]
+pub(crate) fn change_problem(kind: &str, name: &str) -> Option<String> {
+    component_changes::problem(Language::Python, kind, name)
 }
 
 /// Raises `ValueError` if the values of HTTP options, as JSON, don't fit their purpose, such as a host that matches no

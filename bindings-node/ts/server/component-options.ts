@@ -1,5 +1,7 @@
 import { native } from "../native.js";
-import { checkOptions, type Checks, classes, icons, refuseUnknown } from "../model/checks.js";
+import { checkOptions, type Checks, classes, icons } from "../model/checks.js";
+import { display } from "../model/display.js";
+import { isObject } from "../model/values.js";
 
 const CHECKS: Checks = { icons, exposeErrors: classes };
 
@@ -8,25 +10,13 @@ export function checkComponentOptions(kind: "tool" | "resource" | "prompt", plac
   checkOptions(kind, place, options, CHECKS);
 }
 
-/** Each kind's members that `update` can change. */
-const CHANGES = {
-  tool: ["title", "description", "icons", "meta", "annotations"],
-  resource: ["name", "title", "description", "icons", "meta", "annotations", "mimeType", "size"],
-  resourceTemplate: ["name", "title", "description", "icons", "meta", "annotations", "mimeType"],
-  prompt: ["title", "description", "icons", "meta"],
-} as const;
-
 /** Refuses changes of members that do not exist or can't change; null and undefined take a member away. */
-export function checkChanges(kind: keyof typeof CHANGES, place: string, changes: object): void {
-  const known: readonly string[] = CHANGES[kind];
-  const component = kind === "resourceTemplate" ? "resource" : kind;
-  const isOption = (name: string): boolean => native().NativeOptions.problem(component, place, name, undefined) === null;
-  const fixed = Object.keys(changes).find((name) => !known.includes(name) && (FIXED.has(name) || isOption(name)));
-  if (fixed === "enabled") throw new TypeError(`${place}: enabled can't be changed here; call enable(name) or disable(name)`);
-  if (fixed !== undefined) throw new TypeError(`${place}: ${fixed} can't be changed; remove this ${component} and register it again`);
-  refuseUnknown(place, known, changes, { _meta: "meta" }, "member");
+export function checkChanges(kind: "tool" | "resource" | "resourceTemplate" | "prompt", place: string, changes: object): void {
+  if (!isObject(changes)) throw new TypeError(`${place}: the members must be an object, not ${display(changes)}`);
+  for (const name of Object.keys(changes)) {
+    const problem = native().NativeOptions.changeProblem(kind, name);
+    if (problem !== null) throw new TypeError(`${place}: ${problem}`);
+  }
   const given = Object.entries(changes).filter(([, value]) => value !== null);
-  checkComponentOptions(component, place, Object.fromEntries(given));
+  checkComponentOptions(kind === "resourceTemplate" ? "resource" : kind, place, Object.fromEntries(given));
 }
-
-const FIXED: ReadonlySet<string> = new Set(["name", "uri", "uriTemplate", "outputSchema", "arguments"]);

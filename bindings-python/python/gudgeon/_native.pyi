@@ -666,6 +666,11 @@ def answer_of_group(question: bytes) -> bytes:
     Answers a question about a group of clients, both JSON.
     """
 
+def change_problem(kind: str, name: str) -> str | None:
+    """
+    Returns the problem of a member of a component that is to be changed; None if it may be.
+    """
+
 def check_http(options: bytes) -> None:
     """
     Raises `ValueError` if the values of HTTP options, as JSON, don't fit their purpose, such as a host that matches no
@@ -716,11 +721,6 @@ def form_schema(schema: bytes, reading: str, value: bool | None) -> str:
     whether an answer to a single value is required, and is None where the schema is that of the whole form.
     """
 
-def invalid_arguments(schema: str, arguments: bytes) -> str | None:
-    """
-    Returns the problem of arguments, as JSON, in the words of errors about tools; `None` if they are valid.
-    """
-
 def group_file(path: str, text: bytes) -> str:
     """
     Returns the targets by name in the text of a JSON file, as JSON.
@@ -729,6 +729,11 @@ def group_file(path: str, text: bytes) -> str:
 def group_targets(given: Any) -> Any:
     """
     Returns the mapping of names to targets in what a group was given, or the path of the file that holds it.
+    """
+
+def invalid_arguments(schema: str, arguments: bytes) -> str | None:
+    """
+    Returns the problem of arguments, as JSON, in the words of errors about tools; `None` if they are valid.
     """
 
 def is_data(text: str, blocks: SupportsIndex, is_error: bool) -> bool:

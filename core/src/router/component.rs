@@ -52,15 +52,26 @@ pub struct ComponentOptions {
 /// New values of members, by their names in the JSON of the newest revision.
 pub type Changes = serde_json::Map<String, Value>;
 
-/// Returns a copy of a listed entry with some members changed.
-pub(super) fn updated<T>(listed: &T, changes: &Changes, fixed: &[&str]) -> Result<T, Error>
+/// The members that can change, by their names in the JSON of the newest revision. The others decide how calls are
+/// answered.
+pub(crate) mod changeable {
+    pub(crate) const TOOL: &[&str] = &["title", "description", "icons", "_meta", "annotations"];
+    pub(crate) const RESOURCE: &[&str] =
+        &["name", "title", "description", "icons", "_meta", "annotations", "mimeType", "size"];
+    pub(crate) const RESOURCE_TEMPLATE: &[&str] =
+        &["name", "title", "description", "icons", "_meta", "annotations", "mimeType"];
+    pub(crate) const PROMPT: &[&str] = &["title", "description", "icons", "_meta"];
+}
+
+/// Returns a copy of a listed entry with some members changed. Errors if one is not in `changeable`.
+pub(super) fn updated<T>(listed: &T, changes: &Changes, changeable: &[&str]) -> Result<T, Error>
 where
     T: serde::Serialize + serde::de::DeserializeOwned,
 {
     let mut text = serde_json::from_str::<Changes>(json::to_raw(listed).get())
         .map_err(|it| Error::misuse(it.to_string()))?;
     for (name, value) in changes {
-        if fixed.contains(&name.as_str()) {
+        if !changeable.contains(&name.as_str()) {
             return Err(Error::misuse(format!(
                 "{name:?} can't be changed: remove the old one and register the new one"
             )));

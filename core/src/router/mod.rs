@@ -27,6 +27,7 @@ pub mod uri_template;
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
+pub(crate) use self::component::changeable;
 pub use self::{
     component::{Changes, Component, ComponentOptions},
     definition::Definition,

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use super::{
     Changes, Component, ComponentOptions,
     completion::Completions,
-    component::updated,
+    component::{changeable, updated},
     content,
     handler::{Failure, Reply, bad_result, cannot_ask, own_meta},
     names,
@@ -82,7 +82,7 @@ impl<H> Component for RegisteredPrompt<H> {
     }
 
     fn update(&mut self, changes: &Changes) -> Result<(), Error> {
-        self.prompt = Arc::new(updated(&*self.prompt, changes, &["name", "arguments"])?);
+        self.prompt = Arc::new(updated(&*self.prompt, changes, changeable::PROMPT)?);
         Ok(())
     }
 }

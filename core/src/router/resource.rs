@@ -7,7 +7,7 @@ use serde_json::{Value, value::RawValue};
 use super::{
     Changes, Component, ComponentOptions, Components, Visibility,
     completion::Completions,
-    component::updated,
+    component::{changeable, updated},
     handler::{Failure, Reply, bad_result, cannot_ask, own_meta},
     names,
     uri_template::{UriTemplate, expand_template},
@@ -88,7 +88,7 @@ impl<H> Component for RegisteredResource<H> {
     }
 
     fn update(&mut self, changes: &Changes) -> Result<(), Error> {
-        self.resource = Arc::new(updated(&*self.resource, changes, &["uri"])?);
+        self.resource = Arc::new(updated(&*self.resource, changes, changeable::RESOURCE)?);
         Ok(())
     }
 }
@@ -113,7 +113,7 @@ impl<H> Component for RegisteredTemplate<H> {
     }
 
     fn update(&mut self, changes: &Changes) -> Result<(), Error> {
-        self.template = Arc::new(updated(&*self.template, changes, &["uriTemplate"])?);
+        self.template = Arc::new(updated(&*self.template, changes, changeable::RESOURCE_TEMPLATE)?);
         Ok(())
     }
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, value::RawValue};
 
 use super::{
     Changes, Component, ComponentOptions,
-    component::updated,
+    component::{changeable, updated},
     handler::{Failure, Reply, bad_result, cannot_ask, own_meta},
     lint, names,
 };
@@ -115,8 +115,7 @@ impl<H> Component for RegisteredTool<H> {
     }
 
     fn update(&mut self, changes: &Changes) -> Result<(), Error> {
-        let fixed = ["name", "inputSchema", "outputSchema"];
-        self.tool = Arc::new(updated(&*self.tool, changes, &fixed)?);
+        self.tool = Arc::new(updated(&*self.tool, changes, changeable::TOOL)?);
         Ok(())
     }
 }

@@ -7,8 +7,8 @@ from typing import Any, Generic, TypeVar
 
 from .. import types
 from .._model.json import encode
-from .._model.unknown import unknown_name
 from .._model.value import camel
+from .._native import change_problem, check_options
 from .options import values
 
 _T = TypeVar("_T")
@@ -85,11 +85,13 @@ class Registry(Generic[_T]):
             ValueError: `name` is not registered.
         """
         where = f"{self._server.name!r}: update({name!r})"
-        known = self._members()
         for member in changes:
-            if member not in known:
-                raise unknown_name(where, "member", member, known)
-        changes = values(_KINDS[self._kind], changes, where)
+            problem = change_problem(self._kind, member)
+            if problem is not None:
+                raise TypeError(f"{where}: {problem}")
+        kind = _KINDS[self._kind]
+        changes = values(kind, changes, where)
+        check_options(kind, where, changes)
         encoded = encode({camel(member): value for member, value in changes.items()})
         self._change(lambda server, prefix: server._native.update(self._kind, prefix + name, encoded))
 
@@ -120,13 +122,6 @@ class Registry(Generic[_T]):
             known = f": {self._known()}" if "registered" in str(error) else ""
             raise ValueError(f"{error}{known}") from None
 
-    def _members(self) -> set[str]:
-        """The members that `update` changes."""
-        fields: set[str] = set(getattr(types, self._type_name)._fields)
-        if self._kind in ("tools", "prompts"):
-            fields.discard("name")
-        return fields - _FIXED
-
     def _keys(self) -> list[str]:
         keys: list[str] = self._server._native.keys(self._kind)
         return keys
@@ -136,5 +131,3 @@ class Registry(Generic[_T]):
 
 
 _KINDS = {"tools": "tool", "resources": "resource", "templates": "resource", "prompts": "prompt"}
-# Members that decide how calls are answered: another one is another registration.
-_FIXED = {"uri", "uri_template", "arguments", "input_schema", "output_schema"}
