@@ -4,13 +4,13 @@ use std::env;
 
 use crate::error::Error;
 
-/// The environment variable that holds the keys where the program names none, separated by commas.
+/// The environment variable with the keys, separated by commas, if the program gives none.
 pub const STATE_KEYS: &str = "GUDGEON_STATE_KEYS";
 
-/// The keys of [`ServerFacts::request_state_keys`](crate::router::ServerFacts): those given, else those of the variable
-/// [`STATE_KEYS`]. The first seals, every one opens.
+/// Returns the keys of [`ServerFacts::request_state_keys`](crate::router::ServerFacts): those given, else those of the
+/// variable [`STATE_KEYS`]. The first key seals, all of them open.
 ///
-/// A given key that is empty is an error: it would be a secret that everybody knows.
+/// Errors if a given key is empty, since anyone could guess it.
 pub fn state_keys(given: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, Error> {
     if given.iter().any(Vec::is_empty) {
         return Err(Error::misuse(
@@ -20,13 +20,13 @@ pub fn state_keys(given: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, Error> {
     if !given.is_empty() {
         return Ok(given);
     }
-    let said = env::var_os(STATE_KEYS).unwrap_or_default();
-    Ok(split(&said.into_encoded_bytes()))
+    let list = env::var_os(STATE_KEYS).unwrap_or_default();
+    Ok(split(&list.into_encoded_bytes()))
 }
 
-/// Spaces around a key do not belong to it; two commas in a row hold none.
-fn split(said: &[u8]) -> Vec<Vec<u8>> {
-    let keys = said.split(|it| *it == b',').map(<[u8]>::trim_ascii);
+/// Splits a list at its commas. Spaces around keys and empty keys are left out.
+fn split(list: &[u8]) -> Vec<Vec<u8>> {
+    let keys = list.split(|it| *it == b',').map(<[u8]>::trim_ascii);
     keys.filter(|it| !it.is_empty()).map(<[u8]>::to_vec).collect()
 }
 
