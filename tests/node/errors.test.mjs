@@ -29,7 +29,12 @@ test("every error has its kind and name", () => {
 
 test("each error of the core has its class", () => {
   const table = JSON.parse(readFileSync(new URL("../client_errors.json", import.meta.url), "utf8"));
-  for (const { error, class: expected } of table) assert.equal(errorOf({ message: "m", ...error }).name, expected.typescript ?? expected, JSON.stringify(error));
+  for (const { error, class: expected, also = [] } of table) {
+    const thrown = errorOf({ message: "m", ...error });
+    assert.equal(thrown.name, expected.typescript ?? expected, JSON.stringify(error));
+    for (const name of also) assert.ok(thrown instanceof gudgeon[name], name);
+    assert.equal(thrown.code, error.code);
+  }
 });
 
 test("what users construct", () => {

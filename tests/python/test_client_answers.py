@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import pytest
 
-from gudgeon import Client, Command, Context, Server, SyncClient, SyncContext, ask
+from gudgeon import Client, Command, Context, Server, SyncClient, SyncContext, ask, errors
 from gudgeon._client.errors import error_of
 from gudgeon.errors import (
     Cancelled,
@@ -452,3 +452,5 @@ def test_each_error_of_the_core_has_its_class(row: Any) -> None:
     expected = row["class"] if isinstance(row["class"], str) else row["class"]["python"]
     error = error_of({"message": "m", **row["error"]})
     assert type(error).__name__ == expected
+    assert all(isinstance(error, getattr(errors, name)) for name in row.get("also", ()))
+    assert getattr(error, "code", None) == row["error"].get("code")

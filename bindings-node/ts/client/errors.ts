@@ -2,8 +2,8 @@ import { constants } from "node:os";
 import { getSystemErrorName } from "node:util";
 
 import {
-  AuthError, CallTimeout, Cancelled, ConnectFailed, ConnectionLost, Declined, type ErrorKind, McpError, NotSupported,
-  ProtocolError, ResourceNotFound, ToolError, UrlElicitationRequired,
+  AuthError, CallTimeout, Cancelled, ConnectFailed, ConnectionLost, ConnectTimeout, Declined, type ErrorKind, McpError,
+  NotSupported, ProtocolError, ResourceNotFound, ToolError, UrlElicitationRequired,
 } from "../model/errors.js";
 import { toolResultFromWire } from "../model/results.js";
 import type { Logger } from "../model/types/logging.js";
@@ -12,7 +12,7 @@ import { elicitRequestFromWire } from "./questions.js";
 
 /** An error as the native half reports it. */
 export interface ReportedError {
-  readonly kind: ErrorKind | "misuse";
+  readonly kind: ErrorKind | "connectTimeout" | "misuse";
   readonly message: string;
   readonly hint?: string;
   readonly target?: string;
@@ -37,6 +37,8 @@ export function errorOf(reported: ReportedError): Error {
       return new TypeError(details.hint === undefined ? message : `${message}: ${details.hint}`);
     case "connect":
       return new ConnectFailed(message, { ...details, ...connectionDetails(reported), data });
+    case "connectTimeout":
+      return new ConnectTimeout(message, { ...details, ...connectionDetails(reported), data });
     case "lost":
       return new ConnectionLost(message, { ...details, ...connectionDetails(reported), data });
     case "timeout":

@@ -14,10 +14,15 @@ export function isMarked(value: unknown, brand: symbol): boolean {
 
 type Class = abstract new (...args: never[]) => object;
 
+/** Makes instances of a class pass `instanceof` of another one, which is not its base. */
+export function brandAs(name: string, made: Class): void {
+  mark(made.prototype as object, Symbol.for(`gudgeon.${name}`));
+}
+
 /** Makes `instanceof` of a class check its brand; subclasses of the user keep the ordinary meaning. */
 export function brandClass(name: string, made: Class): void {
   const brand = Symbol.for(`gudgeon.${name}`);
-  mark(made.prototype as object, brand);
+  brandAs(name, made);
   Object.defineProperty(made, Symbol.hasInstance, {
     value(this: unknown, value: unknown): boolean {
       return this === made

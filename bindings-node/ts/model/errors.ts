@@ -1,4 +1,4 @@
-import { brandClass } from "./brand.js";
+import { brandAs, brandClass } from "./brand.js";
 import { ToolResult } from "./results.js";
 import type { ElicitRequest } from "./types/client.js";
 import type { Meta } from "./types/content.js";
@@ -63,7 +63,7 @@ export class McpError extends Error {
   }
 }
 
-/** No server could be reached or started. */
+/** No connection could be made: the server was not reached, did not start, or failed before its first answer. */
 export class ConnectFailed extends McpError {
   /** The exit status of the command, if it has exited; after a signal, the negative number of the signal. */
   readonly exitStatus: number | undefined;
@@ -75,7 +75,7 @@ export class ConnectFailed extends McpError {
   readonly systemCode: string | undefined;
 
   constructor(message?: string, details: ConnectionDetails = {}) {
-    super(message, { ...details, kind: "connect" });
+    super(message, { kind: "connect", ...details });
     this.exitStatus = details.exitStatus;
     this.signal = details.signal;
     this.stderr = details.stderr ?? "";
@@ -103,6 +103,13 @@ export class ConnectionLost extends McpError {
 /** No answer arrived in time; `timeoutMs` of the client or the call sets the limit. */
 export class CallTimeout extends McpError {
   constructor(message?: string, details?: ErrorDetails) {
+    super(message, { ...details, kind: "timeout" });
+  }
+}
+
+/** No answer while connecting: an instance of both `ConnectFailed` and `CallTimeout`; `kind` is `"timeout"`. */
+export class ConnectTimeout extends ConnectFailed {
+  constructor(message?: string, details: ConnectionDetails = {}) {
     super(message, { ...details, kind: "timeout" });
   }
 }
@@ -200,6 +207,7 @@ const CLASSES = {
   ConnectFailed,
   ConnectionLost,
   CallTimeout,
+  ConnectTimeout,
   AuthError,
   NotSupported,
   ProtocolError,
@@ -214,3 +222,4 @@ for (const [name, made] of Object.entries(CLASSES)) {
   brandClass(name, made);
   Object.defineProperty(made.prototype, "name", { value: name, writable: true, configurable: true });
 }
+brandAs("CallTimeout", ConnectTimeout);

@@ -1,12 +1,15 @@
 //! Errors as JSON, for the bindings.
 
-use crate::{error::Error, protocol::json::ObjectWriter};
+use crate::{
+    error::{Error, ErrorKind},
+    protocol::json::ObjectWriter,
+};
 
 /// Describes an error, with this message, as JSON: `{"kind", "message"}` and those of `hint`, `target`, `phase`,
-/// `code`, `data`, `status`, `wwwAuthenticate`, `errno`, `exitStatus` and `stderr` that are known.
+/// `code`, `data`, `status`, `wwwAuthenticate`, `errno`, `exitStatus` and `stderr` that are known. `kind` names the class.
 pub fn describe(error: &Error, message: &str) -> String {
     let mut told = ObjectWriter::with_capacity(message.len() + 64);
-    told.member("kind", error.kind.as_str()).member("message", message);
+    told.member("kind", class(error)).member("message", message);
     for (name, text) in [
         ("hint", error.hint.as_deref()),
         ("target", error.target.as_deref()),
@@ -35,6 +38,15 @@ pub fn describe(error: &Error, message: &str) -> String {
     told.finish()
 }
 
+/// Returns the name of the error's class in the bindings: a failure before the first answer is a failed connect.
+fn class(error: &Error) -> &'static str {
+    match (error.phase, error.kind) {
+        (Some("connect" | "negotiate"), ErrorKind::Timeout) => "connectTimeout",
+        (Some("connect" | "negotiate"), ErrorKind::Lost | ErrorKind::Protocol) => "connect",
+        (_, kind) => kind.as_str(),
+    }
+}
+
 /// Returns the operating system's error number, if a system call failed.
 fn errno(error: &Error) -> Option<i32> {
     let mut cause = std::error::Error::source(error);
@@ -49,7 +61,7 @@ fn errno(error: &Error) -> Option<i32> {
 
 #[cfg(test)]
 mod tests {
-    use crate::error::ErrorKind;
+    use super::*;
 
     /// The bindings' tests compare their classes with the same table.
     #[test]
@@ -71,6 +83,23 @@ mod tests {
             ErrorKind::Misuse,
         ] {
             assert!(table.iter().any(|it| it["error"]["kind"] == kind.as_str()), "{kind:?}");
+        }
+    }
+    #[test]
+    fn a_failure_before_the_first_answer_is_a_failed_connect() {
+        for (kind, phase, class) in [
+            (ErrorKind::Timeout, "connect", "connectTimeout"),
+            (ErrorKind::Timeout, "negotiate", "connectTimeout"),
+            (ErrorKind::Timeout, "call", "timeout"),
+            (ErrorKind::Lost, "negotiate", "connect"),
+            (ErrorKind::Lost, "call", "lost"),
+            (ErrorKind::Protocol, "negotiate", "connect"),
+            (ErrorKind::Protocol, "call", "protocol"),
+            (ErrorKind::Auth, "negotiate", "auth"),
+        ] {
+            let error = Error { phase: Some(phase), ..Error::new(kind, "m") };
+            let described = describe(&error, "m");
+            assert!(described.starts_with(&format!(r#"{{"kind":"{class}""#)), "{described}");
         }
     }
 }

@@ -39,15 +39,13 @@ def _error_of(described: Mapping[str, Any]) -> Exception:
         return ValueError(f"{message} (hint: {where['hint']})" if where["hint"] else message)
     if kind == "tool":
         return _tool_error(message, data, where)
-    if kind in ("connect", "lost", "timeout"):
+    if kind in ("connect", "connectTimeout", "lost", "timeout"):
         return _broken(kind, message, described, where)
     if kind == "notFound":
         uri = data.get("uri") if isinstance(data, dict) else None
         return errors.ResourceNotFound(uri or "", message, code=code, data=data, **where)
     if code == errors.UrlElicitationRequired.code and isinstance(data, dict):
         return _url_required(message, data, where)
-    if kind == "protocol" and where["phase"] == "negotiate":
-        return errors.ConnectFailed(message, code=code, data=data, **where)
     if kind in ("declined", "cancelled"):
         return _refused(errors.Declined if kind == "declined" else errors.Cancelled, message, {"data": data, **where})
     if kind == "protocol" and code is not None:
@@ -67,10 +65,10 @@ def _refused(cls: Any, message: str, where: dict[str, Any]) -> Exception:
 
 def _broken(kind: str, message: str, described: Mapping[str, Any], where: dict[str, Any]) -> Exception:
     status, stderr = described.get("exitStatus"), described.get("stderr") or ""
-    if kind == "connect" or where["phase"] in ("connect", "negotiate"):
-        # Any failure before the first answer is a failed connect.
-        cls = ConnectTimeout if kind == "timeout" else errors.ConnectFailed
-        return cls(message, exit_status=status, stderr=stderr, **where)
+    if kind in ("connect", "connectTimeout"):
+        cls = ConnectTimeout if kind == "connectTimeout" else errors.ConnectFailed
+        details = {name: described.get(name) for name in ("code", "data")}
+        return cls(message, exit_status=status, stderr=stderr, **details, **where)
     lost = errors.CallTimeout if kind == "timeout" else errors.ConnectionLost
     if stderr:
         message = f"{message}; its last lines on stderr: {' | '.join(stderr.strip().splitlines())}"
