@@ -60,7 +60,7 @@ function here(path: string): string {
 /** Starts a server on a free port; returns the URL that it writes to stderr. */
 async function serve({ command, args = [], env }: Command, started: ChildProcess[]): Promise<string> {
   const child = spawn(command, [...args, "http://127.0.0.1:0/mcp"], {
-    env: { ...process.env, ...env },
+    env: env === "inherit" ? process.env : { ...process.env, ...env },
     stdio: ["ignore", "inherit", "pipe"],
   });
   started.push(child);

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { test } from "node:test";
 
-import { Client, ConnectFailed, ConnectionLost, McpError, ProtocolError, UrlElicitationRequired } from "gudgeon";
+import { Client, ClientGroup, ConnectFailed, ConnectionLost, McpError, ProtocolError, UrlElicitationRequired } from "gudgeon";
 import { eras } from "gudgeon/testing";
 
 import { fake, own } from "./fake-server.mjs";
@@ -51,6 +51,29 @@ test("what is given with the command reaches the server", async () => {
   assert.ok(cwd.endsWith(folder.split("/").at(-1)));
   await client.close();
   rmSync(folder, { recursive: true });
+});
+
+test("a server inherits few variables", async (t) => {
+  process.env.GUDGEON_SECRET = "1";
+  process.env.TERM = "dumb";
+  t.after(() => delete process.env.GUDGEON_SECRET);
+  const server = fake("if (!legacy(message) && message.id) answer(message, text(...Object.keys(process.env)));");
+  const connect = (env) => Client.connect({ ...server, env }, { revision: "2025-11-25" });
+  const namesIn = async (client) => {
+    const names = (await client.callTool("any")).content.map((one) => one.text);
+    await client.close();
+    return names;
+  };
+  const byDefault = await namesIn(await connect());
+  assert.ok(byDefault.includes("PATH") && byDefault.includes("TERM"));
+  assert.deepEqual(byDefault.filter((name) => !["HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER"].includes(name)), []);
+  const withOne = await namesIn(await connect({ SHELF: "oak" }));
+  assert.deepEqual(withOne.filter((name) => !byDefault.includes(name)), ["SHELF"]);
+  assert.ok((await namesIn(await connect("inherit"))).includes("GUDGEON_SECRET"));
+  const group = await ClientGroup.connect({ mcpServers: { a: server } }, { revision: "2025-11-25" });
+  assert.ok(!(await namesIn(group.clients.get("a"))).includes("GUDGEON_SECRET"));
+  await group.close();
+  await assert.rejects(Client.connect({ command: "a", env: "PATH" }), /env must be an object of strings, or "inherit"/);
 });
 
 test("a server that refuses the probe is spoken to in its own revision", async () => {

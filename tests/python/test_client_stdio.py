@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from gudgeon import Client, Command, McpError, SyncClient, UrlElicitationRequired
+from gudgeon import Client, Command, McpError, SyncClient, SyncClientGroup, UrlElicitationRequired
 from gudgeon.errors import CallTimeout, ConnectFailed, ConnectionLost, Declined, NotSupported, ProtocolError
 from gudgeon.types import ElicitRequest, SampleResult
 
@@ -34,6 +34,47 @@ def test_a_server_that_dies_of_the_probe_is_started_afresh():
     with SyncClient(fake("dies_of_probe")) as client:
         assert client.revision == "2025-11-25"
         assert client.call_tool("echo", {}).text == "{}"
+
+
+PRINTS_ENV = """
+import os
+from gudgeon import Server
+app = Server("env")
+app.tool(lambda: sorted(os.environ), name="names")
+app.run()
+"""
+
+
+@pytest.mark.parametrize("form", ["words", "command", "entry", "group"])
+def test_a_server_inherits_few_variables(form, monkeypatch):
+    monkeypatch.setenv("GUDGEON_SECRET", "1")
+    monkeypatch.setenv("TERM", "dumb")
+    words = [sys.executable, "-c", PRINTS_ENV]
+    entry = {"command": words[0], "args": words[1:]}
+
+    def names(env):
+        if form == "group":
+            servers = {"a": entry if env is None else {**entry, "env": env}}
+            with SyncClientGroup({"mcpServers": servers}) as group:
+                return group.call_tool("a_names").data
+        target = {"words": words, "command": Command(*words, env=env), "entry": {**entry, "env": env}}[form]
+        with SyncClient(target) as client:
+            return client.call_tool("names").data
+
+    names_of_default = names(None)
+    assert {"PATH", "TERM"} <= set(names_of_default)
+    # Python itself may set the locale.
+    assert set(names_of_default) <= {"HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LC_CTYPE"}
+    if form != "words":
+        assert set(names({"SHELF": "oak"})) - set(names_of_default) == {"SHELF"}
+        assert "GUDGEON_SECRET" in names("inherit")
+
+
+def test_an_environment_is_a_mapping_or_inherited():
+    with pytest.raises(TypeError, match='must be a mapping of strings, or "inherit"'):
+        Command("a", env="PATH")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match='must be a mapping of strings, or "inherit"'):
+        SyncClient({"command": "a", "env": "PATH"})
 
 
 def test_a_revision_can_be_pinned():

@@ -50,7 +50,7 @@ class Command:
     def __init__(
         self,
         *argv: str,
-        env: Mapping[str, str] | None = None,
+        env: Mapping[str, str] | Literal["inherit"] | None = None,
         cwd: str | PathLike[str] | None = None,
         restart: bool = False,
     ) -> None: ...

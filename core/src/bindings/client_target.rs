@@ -39,9 +39,9 @@ struct Reader(Language);
 impl Place {
     /// Reads a URL or an entry of `mcpServers`, and the headers of the client's options, given as JSON.
     ///
-    /// An entry with `command` is a command, with `args`, `env` (null leaves a variable out), `cwd` and `restart`; else
-    /// `url` is an address, with `headers`. The client's headers replace those of the entry. Other members are for the
-    /// host and ignored.
+    /// An entry with `command` is a command, with `args`, `env` (null leaves a variable out; `"inherit"` passes all
+    /// variables of this process), `cwd` and `restart`; else `url` is an address, with `headers`. The client's headers
+    /// replace those of the entry. Other members are for the host and ignored.
     pub fn read(language: Language, given: &[u8], headers: &[u8]) -> Result<Self, Problem> {
         let reader = Reader(language);
         let own = reader.headers(&parse(headers)?)?;
@@ -145,6 +145,7 @@ impl Reader {
         // The values may be secrets, so errors do not show them.
         match member("env") {
             None => (),
+            Some(Value::String(it)) if it == "inherit" => command.extend(std::env::vars_os()),
             Some(Value::Object(env)) => {
                 for (name, value) in env.iter().filter(|(_, it)| !it.is_null()) {
                     let value = value.as_str();
@@ -153,7 +154,10 @@ impl Reader {
                     command = command.env(name, value);
                 }
             }
-            Some(_) => return Err(wrong(format!("env must be {} of strings", self.object()))),
+            Some(_) => {
+                let object = self.object();
+                return Err(wrong(format!("env must be {object} of strings, or \"inherit\"")));
+            }
         }
         match member("cwd") {
             None => (),
@@ -319,6 +323,7 @@ mod tests {
             ),
             (r#"{"command":"a","args":"b c"}"#, false, "; write ["),
             (r#"{"command":"a","env":{"B":3}}"#, false, "env.B must be a string"),
+            (r#"{"command":"a","env":"secret"}"#, false, r#"of strings, or "inherit""#),
             (r#"{"command":"a","type":"http"}"#, true, r#"must be "stdio", not "http""#),
             (r#"{"command":"a\u0000"}"#, true, "NUL"),
             (r#"{"url":1}"#, false, r#""url" must be a string, not 1"#),

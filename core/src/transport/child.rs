@@ -16,7 +16,7 @@ use tokio::{
     task::JoinHandle,
 };
 
-use super::Link;
+use super::{Link, environment::inherited};
 use crate::error::{Error, ErrorKind};
 
 /// The time for a server to exit by itself, and again after SIGTERM.
@@ -64,7 +64,9 @@ impl Command {
         self
     }
 
-    /// Sets an environment variable; the others are inherited from this process.
+    /// Sets an environment variable. Of this process's own variables the server inherits only `HOME`, `LOGNAME`, `PATH`,
+    /// `SHELL`, `TERM` and `USER`, on Windows the corresponding ones, because others may be secrets;
+    /// `command.extend(std::env::vars_os())` passes all of them.
     #[must_use]
     pub fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
         self.environment.push((name.into(), value.into()));
@@ -89,6 +91,8 @@ impl Command {
         let mut command = tokio::process::Command::new(&self.program);
         command
             .args(&self.arguments)
+            .env_clear()
+            .envs(inherited())
             .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -139,6 +143,14 @@ impl Command {
             true => error,
             false => error.with_hint(hint),
         }
+    }
+}
+
+/// Adds environment variables.
+impl<N: Into<OsString>, V: Into<OsString>> Extend<(N, V)> for Command {
+    fn extend<I: IntoIterator<Item = (N, V)>>(&mut self, variables: I) {
+        let variables = variables.into_iter().map(|(name, value)| (name.into(), value.into()));
+        self.environment.extend(variables);
     }
 }
 

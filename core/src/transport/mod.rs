@@ -5,6 +5,7 @@ pub(crate) mod child;
 mod custom;
 #[cfg(feature = "client")]
 pub(crate) mod dial;
+mod environment;
 #[cfg(feature = "http")]
 pub(crate) mod http;
 pub(crate) mod send_queue;

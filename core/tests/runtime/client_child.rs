@@ -215,3 +215,28 @@ async fn environment_and_folder_reach_the_server() {
     assert_eq!(client.call_tool("x", json!({})).await.expect("answers").text(), "top /");
     client.close().await;
 }
+
+#[tokio::test]
+async fn a_server_inherits_few_variables() {
+    // Cargo sets this variable for tests.
+    assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some());
+    let names = async |command: Command| {
+        let client = Client::connect(command).await.expect("connects");
+        let names = client.call_tool("names", ()).await.expect("answers").text();
+        client.close().await;
+        names.split(' ').map(str::to_owned).collect::<Vec<_>>()
+    };
+    let odd = r#"
+    if method == "tools/call":
+        say(id, result=dict(content=[dict(type="text", text=" ".join(sorted(os.environ)))]))
+        continue"#;
+    let by_default = names(server("", odd)).await;
+    assert!(by_default.iter().any(|it| it == "PATH"));
+    // A wrapper of Python may set variables of its own.
+    assert!(!by_default.iter().any(|it| it.starts_with("CARGO")), "{by_default:?}");
+    assert!(names(server("", odd).env("SHELF", "oak")).await.iter().any(|it| it == "SHELF"));
+    let mut heir = server("", odd);
+    heir.extend(std::env::vars_os());
+    let all = names(heir).await;
+    assert!(all.iter().any(|it| it == "CARGO_MANIFEST_DIR"));
+}

@@ -15,7 +15,11 @@ export interface Command {
   type?: "stdio" | undefined;
   command: string;
   args?: readonly string[] | undefined;
-  env?: Readonly<Record<string, string>> | undefined;
+  /**
+   * Environment variables beside HOME, LOGNAME, PATH, SHELL, TERM and USER (on Windows the corresponding ones), which are
+   * inherited; or `"inherit"` for all variables of this process, secrets included. Default: none.
+   */
+  env?: Readonly<Record<string, string>> | "inherit" | undefined;
   cwd?: string | undefined;
   restart?: boolean | undefined;
 }

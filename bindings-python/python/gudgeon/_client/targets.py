@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from .._model.article import with_article
 from .._native import Place
@@ -19,12 +19,13 @@ class Command:
 
     Args:
         argv: The program and its arguments, as separate strings; no shell is involved.
-        env: Environment variables beside those inherited from this program. Default: none.
+        env: Environment variables beside HOME, LOGNAME, PATH, SHELL, TERM and USER (on Windows the corresponding ones),
+            which are inherited; or "inherit" for all variables of this program, secrets included. Default: none.
         cwd: The working directory. Default: that of this program.
         restart: Starts it again before the next call if it has ended. Default False.
 
     Raises:
-        TypeError: An argument is not a string or path.
+        TypeError: An argument is not a string or path, or `env` neither a mapping of strings nor "inherit".
         ValueError: There is no program, or an argument holds a NUL character.
 
     Spec: Base Protocol › Transports › stdio.
@@ -38,14 +39,14 @@ class Command:
     def __init__(
         self,
         *argv: str,
-        env: Mapping[str, str] | None = None,
+        env: Mapping[str, str] | Literal["inherit"] | None = None,
         cwd: str | os.PathLike[str] | None = None,
         restart: bool = False,
     ) -> None:
         if len(argv) == 1 and isinstance(argv[0], (list, tuple)):
             raise TypeError(f"Command takes words, not one {type(argv[0]).__name__}: write Command(*words)")
         self.argv = _words(argv, "Command")
-        self.env = _texts(env or {}, "env= of a Command")
+        self.env = env if env == "inherit" else _texts(env or {}, "env= of a Command")
         self.cwd = None if cwd is None else os.fspath(cwd)
         self.restart = bool(restart)
 
@@ -141,6 +142,8 @@ def _words(words: Sequence[Any], what: str) -> tuple[str, ...]:
 
 
 def _texts(mapping: Mapping[str, Any], what: str) -> dict[str, str]:
+    if not isinstance(mapping, Mapping):
+        raise TypeError(f'{what} must be a mapping of strings, or "inherit"')
     for name, value in mapping.items():
         if not isinstance(name, str) or not isinstance(value, str):
             raise TypeError(f"{what} must have strings: {name!r} is {value!r}")
