@@ -67,12 +67,12 @@ export function registerResource(core: ServerCore, uri: string, options: Resourc
   checkComponentOptions("resource", place, options);
   const hasVariables = isTemplate(uri);
   const annotations = options.annotations && checkedAnnotations(place, options.annotations);
-  const { name = uri, mimeType, size, ttlMs, cacheScope, cacheMs } = options;
+  const { name = uri, mimeType, size, ttlMs, cacheScope, cacheMs, paths, uncheckedPaths } = options;
   register(core, hasVariables ? "resourceTemplate" : "resource", place, uri, {
     visible: options.visible,
     declaration: {
       ...common(options), [hasVariables ? "uriTemplate" : "uri"]: uri, name, mimeType, annotations, size, ttlMs, cacheScope,
-      cacheMs,
+      cacheMs, paths, uncheckedPaths,
     },
     spec: {
       kind: "resource",

@@ -150,6 +150,8 @@ class ResourceOptions(TypedDict, total=False):
     ttl: float
     cache_scope: Literal["public", "private"]
     cache: float
+    paths: Sequence[str]
+    unchecked_paths: Sequence[str]
     timeout: float
     thread: bool
     visible: Callable[[Principal | None], bool]

@@ -170,6 +170,9 @@ class Server(ComponentHost, Running):
             cache: Seconds for which the server itself caches the function's result, by URI and principal, until
                 `notify_updated` or a change of the resources. Calls at the same time share one run. Results that depend
                 on a user's answer are not cached, and none are if middleware runs around "resources/read". Default: 0.
+            paths: Variables of a template that are paths, besides `{+path}` and those whose parameter is a `Path`. With
+                an absolute path, a drive letter, a backslash, NUL or ".." in one of them the URI is not found.
+            unchecked_paths: Variables that take absolute paths too, such as a URL in `{+url}`.
             timeout, thread, visible, enabled: As for `tool`.
 
         Raises:

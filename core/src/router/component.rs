@@ -45,6 +45,10 @@ pub struct ComponentOptions {
     pub cache_ttl: Duration,
     /// The scope of such caches; `None`: public, or private if the caller can be identified.
     pub cache_scope: Option<CacheScope>,
+    /// The variables of a template that are paths, besides `{+x}`. No value leads out of a folder.
+    pub paths: Vec<String>,
+    /// The variables of a template that take any value, although they are paths.
+    pub unchecked_paths: Vec<String>,
     /// The time that the server caches what is read from a resource, per URI and principal.
     pub keep: Option<Duration>,
 }

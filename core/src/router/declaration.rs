@@ -50,6 +50,10 @@ struct Options {
     replay: Option<String>,
     ttl_ms: Option<f64>,
     cache_scope: Option<CacheScope>,
+    #[serde(default)]
+    paths: Vec<String>,
+    #[serde(default)]
+    unchecked_paths: Vec<String>,
     /// `true` if a tool rejects arguments that its input schema does not name.
     #[serde(default)]
     closed: bool,
@@ -114,6 +118,8 @@ impl<H: Clone> Components<H> {
             forbids_replay: options.replay.as_deref() == Some("forbid"),
             cache_ttl: options.ttl_ms.map(duration).unwrap_or_default(),
             cache_scope: options.cache_scope,
+            paths: options.paths,
+            unchecked_paths: options.unchecked_paths,
             keep: options.cache_ms.map(duration).filter(|it| !it.is_zero()),
         };
         let definition: Definition = match list {

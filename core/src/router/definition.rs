@@ -69,13 +69,11 @@ impl<H> Components<H> {
                 self.tools.add(component, enabled)
             }
             Definition::Resource(resource) => {
-                let mut component = RegisteredResource::new(resource, handler)?;
-                component.options = options;
+                let component = RegisteredResource::new(resource, handler)?.with(options)?;
                 self.resources.add(component, enabled)
             }
             Definition::Template(template) => {
-                let mut component = RegisteredTemplate::new(template, handler)?;
-                component.options = options;
+                let component = RegisteredTemplate::new(template, handler)?.with(options)?;
                 self.templates.add(component, enabled)
             }
             Definition::Prompt(prompt) => {

@@ -305,7 +305,7 @@ fn read_resource<H: Clone>(
         return Ok(job.within(component.options.timeout));
     }
     let mut templates = components.templates.visible(visibility);
-    let found = templates.find_map(|it| it.uri.match_uri(&uri).map(|values| (it, values)));
+    let found = templates.find_map(|it| it.match_uri(&uri).map(|values| (it, values)));
     let Some((component, variables)) = found else { return Err(resource::not_found(&uri, None)) };
     let variables: serde_json::Map<String, Value> = variables.into_iter().collect();
     let mime_type = component.template.mime_type.clone();

@@ -17,6 +17,7 @@ mod middleware_params;
 mod middleware_results;
 mod mount;
 mod names;
+mod paths;
 mod component;
 mod prompt;
 mod registry;

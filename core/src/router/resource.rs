@@ -9,7 +9,7 @@ use super::{
     completion::Completions,
     component::{changeable, updated},
     handler::{Failure, Reply, bad_result, cannot_ask, own_meta},
-    names,
+    names, paths,
     uri_template::{UriTemplate, expand_template},
 };
 use crate::{
@@ -41,6 +41,12 @@ impl<H> RegisteredResource<H> {
         names::check_uri(&resource.uri)?;
         Ok(Self { resource: Arc::new(resource), handler, options: ComponentOptions::default() })
     }
+
+    /// Sets the options. Errors if one of them is for templates only.
+    pub(crate) fn with(self, options: ComponentOptions) -> Result<Self, Error> {
+        paths::check_names(&self.resource.uri, &[], &options)?;
+        Ok(Self { options, ..self })
+    }
 }
 
 impl<H> RegisteredTemplate<H> {
@@ -60,6 +66,21 @@ impl<H> RegisteredTemplate<H> {
             completions: Completions::new(),
             uri: Arc::new(uri),
         })
+    }
+
+    /// Sets the options. Errors if one of them names a variable that the template does not have.
+    pub(crate) fn with(self, options: ComponentOptions) -> Result<Self, Error> {
+        paths::check_names(self.uri.text(), &self.variables(), &options)?;
+        Ok(Self { options, ..self })
+    }
+
+    /// Returns the values of the variables in a URI; `None` if it does not match, or a path leads out of its folder.
+    pub(super) fn match_uri(&self, uri: &str) -> Option<Vec<(String, Value)>> {
+        let values = self.uri.match_uri(uri)?;
+        let mut checked = self.uri.kinds().filter(|it| paths::is_checked(it, &self.options));
+        let leaves =
+            |name: &str| values.iter().any(|(it, value)| it == name && !paths::stays_inside(value));
+        (!checked.any(|it| leaves(&it.name))).then_some(values)
     }
 
     /// Returns the names of the template's variables.
@@ -149,7 +170,7 @@ pub(super) fn filled<H>(
     let found = components
         .templates
         .visible(visibility)
-        .find_map(|it| it.uri.match_uri(&uri).map(|values| (it, values)));
+        .find_map(|it| it.match_uri(&uri).map(|values| (it, values)));
     let Some((component, mut values)) = found else { return Ok(uri) };
     let bound = values.len();
     for (name, value) in given {

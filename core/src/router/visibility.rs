@@ -102,7 +102,7 @@ impl<H> Components<H> {
     fn at(&self, uri: &str, found: &mut Vec<(&'static str, String)>) {
         one(&self.resources, uri, found);
         let concerns =
-            |it: &super::RegisteredTemplate<H>| it.key() == uri || it.uri.match_uri(uri).is_some();
+            |it: &super::RegisteredTemplate<H>| it.key() == uri || it.match_uri(uri).is_some();
         self.templates.guarded(concerns, found);
     }
 }

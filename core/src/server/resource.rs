@@ -58,7 +58,7 @@ impl Resource {
     }
 
     /// Creates resources behind a template, whose variables are the fields of the handler's arguments. `{+path}`
-    /// matches slashes too.
+    /// matches slashes too, but no absolute path, drive letter, backslash, NUL or `..`.
     pub fn template<H: Handler<ResourceKind, Form>, Form>(
         template: impl Into<String>,
         handler: H,
@@ -120,6 +120,15 @@ impl Resource {
         self
     }
 
+    /// Sets whether values of a variable of the template are checked as paths: an absolute path, a drive letter, a
+    /// backslash, NUL or `..` is not found. Default: only those of `{+path}`. Call it once for a variable.
+    pub fn check_path(mut self, variable: impl Into<String>, is_checked: bool) -> Self {
+        let options = &mut self.options;
+        let names = if is_checked { &mut options.paths } else { &mut options.unchecked_paths };
+        names.push(variable.into());
+        self
+    }
+
     /// Sets the time for which the server itself caches the handler's results, by URI and caller.
     /// [`Registry::notify_updated`] and any change of the resources clear the cache. Concurrent reads of the same URI
     /// share one run. Results that depend on a client's answers are never cached, nor any results if middleware runs
@@ -144,7 +153,7 @@ impl Resource {
             annotations: self.parts.annotations,
             meta: self.meta,
         };
-        let mut component = RegisteredTemplate::new(template, Arc::new(self.handler))?;
+        let component = RegisteredTemplate::new(template, Arc::new(self.handler))?;
         let variables = component.variables();
         if let Some((name, ..)) = taken.iter().find(|it| it.2 && !variables.contains(&it.0)) {
             return Err(Error::misuse(format!(
@@ -153,8 +162,7 @@ impl Resource {
                 component.template.uri_template
             )));
         }
-        component.options = self.options;
-        components.templates.add(component, self.enabled)
+        components.templates.add(component.with(self.options)?, self.enabled)
     }
 
     fn register_resource(self, components: &mut Components) -> Result<Vec<String>, Error> {

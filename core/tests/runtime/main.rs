@@ -27,6 +27,7 @@ mod http_server;
 mod test_server;
 #[cfg(unix)]
 mod large_messages;
+mod resource_paths;
 mod server_asking;
 mod server_asking_again;
 mod server_handlers;

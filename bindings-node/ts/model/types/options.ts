@@ -180,6 +180,13 @@ export interface ResourceOptions extends Options {
    * middleware runs around `resources/read`. Default: no caching.
    */
   cacheMs?: number | undefined;
+  /**
+   * Variables of a template that are paths, besides `{+path}`. For them an absolute path, a drive letter, a backslash, NUL or
+   * ".." is not found. Default: none.
+   */
+  paths?: readonly string[] | undefined;
+  /** Variables that take absolute paths too, such as a URL in `{+url}`. Default: none. */
+  uncheckedPaths?: readonly string[] | undefined;
 }
 
 /** Options of `server.prompt()`. Spec: Server Features › Prompts › Prompt. */

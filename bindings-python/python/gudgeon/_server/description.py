@@ -6,6 +6,7 @@ from typing import Any
 
 from .._native import declared_options
 from .registration import Registration
+from .templates import path_parameters
 
 
 def described(registration: Registration, key: Any) -> dict[str, Any]:
@@ -28,6 +29,8 @@ def described(registration: Registration, key: Any) -> dict[str, Any]:
         declaration |= {"name": key, "arguments": plan.arguments}
     else:
         declaration |= {"name": plan.name, "uri" if kind == "resources" else "uriTemplate": key}
+        if kind == "templates":
+            declaration["paths"] = [*declaration.get("paths", ()), *path_parameters(plan)]
     return declaration
 
 

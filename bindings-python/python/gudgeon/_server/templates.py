@@ -47,6 +47,18 @@ def _check_lists(plan: Plan, uri: str) -> None:
                 )
 
 
+def path_parameters(plan: Plan) -> list[str]:
+    """Returns the names of the parameters that are paths of the file system, by their type."""
+    from msgspec.json import decode
+
+    return [name for name, schema in decode(plan.input_schema)["properties"].items() if _is_path(schema)]
+
+
+def _is_path(schema: Any) -> bool:
+    parts = [*schema.get("anyOf", ()), schema.get("items")]
+    return str(schema.get("format", "")).endswith("path") or any(_is_path(part) for part in parts if part)
+
+
 def _takes_list(schema: Any) -> bool:
     if "anyOf" in schema:
         return any(_takes_list(part) for part in schema["anyOf"])

@@ -137,6 +137,8 @@ const ROWS: &[Row] = &[
     row("ttl", DURATION, RESOURCE),
     row("cache_scope", Kind::Choice(&["public", "private"]), RESOURCE),
     row("cache", DURATION, RESOURCE),
+    row("paths", Kind::Texts("[\"path\"]"), RESOURCE),
+    row("unchecked_paths", Kind::Texts("[\"path\"]"), RESOURCE),
     row("timeout", DURATION, COMPONENT),
     row("thread", Kind::Boolean, COMPONENT).python().local(),
     row("visible", Kind::Function(" of the principal (None for an unknown caller)"), COMPONENT)

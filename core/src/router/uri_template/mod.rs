@@ -133,7 +133,8 @@ impl UriTemplate {
     /// - `{x}` takes one or more characters of one path segment, `{+x}` spans segments; both take as much as they can.
     /// - Query variables come in any order and may be absent; query parameters the template doesn't know are ignored.
     /// - Against path traversal, nothing matches where a decoded value of the path has a `..` segment, a backslash or a
-    ///   NUL, or, anywhere but in `{+x}`, a `/`. A value of `{+x}` may still begin with a `/`.
+    ///   NUL, or, anywhere but in `{+x}`, a `/`. A value of `{+x}` may still begin with a `/`;
+    ///   [`RegisteredTemplate`](crate::router::RegisteredTemplate) refuses that.
     /// - Nothing matches where a value has a broken percent escape or is not UTF-8.
     ///
     /// The time is linear in the length of `uri` times the number of the template's parts.

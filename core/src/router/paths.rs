@@ -1,0 +1,44 @@
+//! Variables of URI templates that are paths: no value leads out of the folder that a handler serves.
+
+use serde_json::Value;
+
+use super::{
+    ComponentOptions,
+    uri_template::{Operator, Variable},
+};
+use crate::error::Error;
+
+/// Returns `true` if the variable's values are checked: `{+x}` and the variables that the options name.
+pub(super) fn is_checked(variable: &Variable, options: &ComponentOptions) -> bool {
+    let is_in = |names: &[String]| names.contains(&variable.name);
+    (variable.operator == Operator::Reserved || is_in(&options.paths))
+        && !is_in(&options.unchecked_paths)
+}
+
+/// Returns `true` if a value is a relative path that stays inside its folder, on every operating system.
+pub(super) fn stays_inside(value: &Value) -> bool {
+    match value {
+        Value::Array(values) => values.iter().all(stays_inside),
+        Value::String(path) => {
+            let has_drive =
+                matches!(path.as_bytes(), [drive, b':', ..] if drive.is_ascii_alphabetic());
+            let leaves = path.starts_with('/') || path.split('/').any(|it| it == "..");
+            !leaves && !has_drive && !path.contains(['\\', '\0'])
+        }
+        _ => true,
+    }
+}
+
+/// Errors if the options name a variable that the URI or template does not have.
+pub(super) fn check_names(
+    uri: &str,
+    variables: &[String],
+    options: &ComponentOptions,
+) -> Result<(), Error> {
+    let mut names = options.paths.iter().chain(&options.unchecked_paths);
+    let Some(name) = names.find(|it| !variables.contains(it)) else { return Ok(()) };
+    let known = if variables.is_empty() { "none".to_owned() } else { variables.join(", ") };
+    Err(Error::misuse(format!(
+        "{uri:?} has no variable {name:?}, which is to be a path; its variables: {known}"
+    )))
+}
