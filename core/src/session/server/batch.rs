@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{Answer, ServerSession, modern};
+use super::{Answer, ServerSession};
 use crate::{
     error::{Fault, FaultKind},
     framing::DEFAULT_LINE_LIMIT,
@@ -86,7 +86,7 @@ impl ServerSession {
                     wire.name()
                 )));
             }
-            None if self.mcp_headers.is_some() => return Err(modern::refuse_batch()),
+            None if self.mcp_headers.is_some() => return Err(modern_batch()),
             None => return Err(Fault::invalid_request("a batch before initialize")),
         }
         if members.is_empty() {
@@ -133,6 +133,11 @@ impl ServerSession {
         });
         self.close_frame(call, answer);
     }
+}
+
+/// Returns the error for a batch of the stateless lifecycle.
+pub(super) fn modern_batch() -> Fault {
+    Fault::invalid_request("2026-07-28 does not support batches: send each request by itself")
 }
 
 fn expects_reply(member: &Result<Message<'_>, Malformed>) -> bool {

@@ -49,7 +49,7 @@ impl ServerSession {
     }
 
     /// Opens the session, unless the request is stateless.
-    pub(super) fn open_dialect(&mut self, wire: &'static Wire, initialize: &mut InitializeRequest) {
+    pub(super) fn open_dialect(&mut self, wire: &'static Wire, initialize: &InitializeRequest) {
         if !self.stands_alone {
             let (info, capabilities) =
                 (initialize.client_info.clone(), initialize.capabilities.clone());

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::{Admitted, ClientIdentity, LogPolicy, token};
+use super::{Admitted, ClientIdentity, LogPolicy, ServerSession, token};
 use crate::{
     error::{Fault, FaultKind},
     protocol::{
@@ -19,6 +19,9 @@ use crate::{
 
 /// The log level until the client sets one.
 const DEFAULT_LEVEL: LoggingLevel = LoggingLevel::Info;
+
+/// The maximum size of a client's identity and capabilities in a session, in bytes.
+const MAX_IDENTITY: usize = 64 * 1024;
 
 #[derive(Debug)]
 pub(super) enum Handshake {
@@ -33,6 +36,24 @@ pub(super) enum Handshake {
     },
     /// Expired; only a dialect ends idle sessions.
     Expired,
+}
+
+impl ServerSession {
+    /// Opens the session that `initialize` requests. Returns its tables.
+    pub(super) fn open(
+        &mut self,
+        dialect: Option<&'static Wire>,
+        initialize: &InitializeRequest,
+    ) -> Result<&'static Wire, Fault> {
+        check_identity(initialize)?;
+        match dialect {
+            None => self.handshake.open(initialize, &self.config.revisions),
+            Some(wire) => {
+                self.open_dialect(wire, initialize);
+                Ok(wire)
+            }
+        }
+    }
 }
 
 impl Handshake {
@@ -175,4 +196,16 @@ impl Handshake {
             Self::Open { wire, .. } => Some(wire),
         }
     }
+}
+
+/// Errors if the identity and capabilities of the client exceed the limit.
+fn check_identity(initialize: &InitializeRequest) -> Result<(), Fault> {
+    let said = [&initialize.client_info, &initialize.capabilities];
+    let bytes: usize = said.into_iter().flatten().map(|it| it.get().len()).sum();
+    if bytes <= MAX_IDENTITY {
+        return Ok(());
+    }
+    Err(Fault::invalid_params(format!(
+        "clientInfo and capabilities are {bytes} bytes long, and a session takes {MAX_IDENTITY}: shorten them"
+    )))
 }

@@ -9,7 +9,6 @@ mod call;
 mod dialects;
 mod legacy;
 mod logging;
-mod modern;
 mod notifications;
 mod outgoing;
 mod questions;

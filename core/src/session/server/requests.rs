@@ -3,23 +3,19 @@
 use std::sync::Arc;
 
 use super::{
-    About, Call, CallContext, ClientIdentity, Handshake, Output, ServerSession, batch::Slot,
-    logging::Suppressed, modern,
+    About, Call, CallContext, ClientIdentity, Handshake, Output, ServerSession,
+    batch::{self, Slot},
+    logging::Suppressed,
 };
 use crate::{
     error::Fault,
-    protocol::{
-        Dialect, Id, InitializeRequest, LoggingLevel, Method, MethodName, Params, Raw, Request,
-        Response,
-    },
+    protocol::{Dialect, Id, LoggingLevel, Method, MethodName, Params, Raw, Request, Response},
     session::InboundKey,
-    wire::{self, Wire},
+    wire::{self, Envelope, Wire},
 };
 
 /// The maximum length of a request id, in bytes; it is repeated in every message about the request.
 const MAX_ID: usize = 4 * 1024;
-/// The maximum size of a client's identity and capabilities in a session, in bytes.
-const MAX_IDENTITY: usize = 64 * 1024;
 
 /// A request in flight.
 #[derive(Debug)]
@@ -79,7 +75,10 @@ impl ServerSession {
             let message = format!("the id is longer than {MAX_ID} bytes");
             return self.refuse(Some(&id), None, slot, Fault::invalid_request(message));
         }
-        let dialect = self.dialect_of(name, params);
+        let dialect = match self.config.dialects.is_empty() {
+            true => None,
+            false => self.dialect_of(name, params),
+        };
         self.spoken = dialect.unwrap_or(self.spoken);
         let admitted = match dialect {
             Some(wire) => self.admit_dialect(wire, name),
@@ -96,7 +95,7 @@ impl ServerSession {
                 Fault::invalid_request(format!("a request with the id {id} is still in flight"));
             return self.refuse(Some(&id), None, slot, fault);
         }
-        let mut request = match wire::lift_request(admitted.wire, name, params) {
+        let request = match wire::lift_request(admitted.wire, name, params) {
             Ok(request) => request,
             Err(fault) => {
                 let method = admitted.wire.method(name).map(MethodName::Standard);
@@ -108,21 +107,13 @@ impl ServerSession {
         {
             return self.refuse(Some(&id), None, slot, fault);
         }
-        if let Request::Initialize(initialize) = &mut request {
-            if let Err(fault) = check_identity(initialize) {
-                return self.refuse(Some(&id), None, slot, fault);
-            }
-            if let Some(wire) = dialect {
-                self.open_dialect(wire, initialize);
-                return self.call((id, weight), request, None, admitted, slot);
-            }
-            match self.handshake.open(initialize, &self.config.revisions) {
+        if let Request::Initialize(initialize) = &request {
+            return match self.open(dialect, initialize) {
                 Ok(wire) => {
-                    let admitted = Admitted { wire, ..admitted };
-                    return self.call((id, weight), request, None, admitted, slot);
+                    self.call((id, weight), request, None, Admitted { wire, ..admitted }, slot);
                 }
-                Err(fault) => return self.refuse(Some(&id), None, slot, fault),
-            }
+                Err(fault) => self.refuse(Some(&id), None, slot, fault),
+            };
         }
         if !matches!(request.method(), MethodName::Standard(it) if self.config.routed.contains(&it))
             && let Some(response) = self.answered_at_once(admitted.wire, &request)
@@ -155,12 +146,16 @@ impl ServerSession {
         params: &Params<'_>,
         in_batch: bool,
     ) -> Result<Admitted, Fault> {
+        let supported = &self.config.revisions;
         if let Some(mcp_headers) = &self.mcp_headers {
-            return modern::admit_exchange(mcp_headers, params, &self.config.revisions);
+            // The envelope must be complete, then match the headers, and then name a supported revision.
+            let envelope = wire::whole_envelope(params)?;
+            wire::check_version(mcp_headers, &envelope)?;
+            return Ok(Admitted::modern(&envelope.supported_by(supported)?));
         }
-        match wire::claim(params, &self.config.revisions)? {
-            wire::Claim::Modern(_) if in_batch => Err(modern::refuse_batch()),
-            wire::Claim::Modern(envelope) => Ok(modern::admit(&envelope)),
+        match wire::claim(params, supported)? {
+            wire::Claim::Modern(_) if in_batch => Err(batch::modern_batch()),
+            wire::Claim::Modern(envelope) => Ok(Admitted::modern(&envelope)),
             wire::Claim::None(meta) | wire::Claim::Partial(meta) => {
                 self.handshake.admit(name, &meta)
             }
@@ -268,6 +263,22 @@ impl ServerSession {
     }
 }
 
+impl Admitted {
+    /// Admits a request of the stateless lifecycle (from 2026-07-28).
+    fn modern(envelope: &Envelope<'_>) -> Self {
+        Self {
+            wire: Wire::of(envelope.revision),
+            client: Arc::new(ClientIdentity {
+                info: envelope.client_info.map(ToOwned::to_owned),
+                capabilities: Some(envelope.capabilities.to_owned()),
+            }),
+            log: LogPolicy::Request(envelope.log_level),
+            progress_token: token(envelope.meta.progress_token),
+            meta: envelope.meta.raw.map(ToOwned::to_owned),
+        }
+    }
+}
+
 impl Inbound {
     /// Returns `true` if progress can be reported: there is a token, or the dialect needs none.
     pub(super) fn may_report(&self) -> bool {
@@ -286,18 +297,6 @@ impl Inbound {
             (_, response) => response,
         }
     }
-}
-
-/// Errors if the identity and capabilities of the client exceed the limit.
-fn check_identity(initialize: &InitializeRequest) -> Result<(), Fault> {
-    let said = [&initialize.client_info, &initialize.capabilities];
-    let bytes: usize = said.into_iter().flatten().map(|it| it.get().len()).sum();
-    if bytes <= MAX_IDENTITY {
-        return Ok(());
-    }
-    Err(Fault::invalid_params(format!(
-        "clientInfo and capabilities are {bytes} bytes long, and a session takes {MAX_IDENTITY}: shorten them"
-    )))
 }
 
 /// Returns a progress token or id from raw JSON; `None` if it is neither a string nor an integer.
