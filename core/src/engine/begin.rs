@@ -4,21 +4,33 @@ use std::time::Instant;
 
 use super::{
     CallEvent, Effect, Engine, Run,
-    dispatch::Opening,
+    dispatch::MAX_UNDER_LOCK,
     host::HostRequest,
     id::{CallId, Origin, PeerId},
-    request_state::{Binding, Opened, Refused},
+    request_state::{Binding, KeyRing, Opened, Refused, RoundId},
     state::{Continuation, Queued, ReplayState, Running, Start, State},
 };
 use crate::{
     error::Fault,
-    protocol::{Inputs, Principal, Request},
-    router::{Dispatch, Job, Visibility},
+    protocol::{Inputs, Principal, Raw, Request},
+    router::{self, Dispatch, Job, RequestScope, Visibility},
     session::{
         asking::{Answers, Journal},
         server::{Call, CallContext},
     },
 };
+
+/// The part of a request that its dispatch does not change.
+#[derive(Debug)]
+pub(super) struct Opening {
+    pub(super) context: CallContext,
+    /// The round that the request continues.
+    pub(super) round: Option<RoundId>,
+    /// The request as it is replayed when its handler asks the client.
+    pub(super) replayed: Option<Request>,
+    /// `true` for reads whose result may be shared with others: the request contains no answers of the user.
+    pub(super) may_share: bool,
+}
 
 impl<H: Clone> Engine<H> {
     /// Begins a request. If it concerns components with restricted visibility, the host is asked first.
@@ -48,7 +60,8 @@ impl<H: Clone> Engine<H> {
             Request::ReadResource { inputs: Inputs { responses: None, state: None }, .. }
         );
         let round = match self.opened(now, &request, context.principal.as_deref()) {
-            Ok(Opened { answers, round }) => {
+            Ok(None) => None,
+            Ok(Some(Opened { answers, round })) => {
                 context.answers = answers;
                 round
             }
@@ -56,7 +69,12 @@ impl<H: Clone> Engine<H> {
         };
         let replayed = can_be_asked(&context).then(|| request.clone());
         let opening = Opening { context, round, replayed, may_share };
-        self.dispatch(now, origin, request, raw_params, visibility, opening)
+        if opening.context.weight > MAX_UNDER_LOCK {
+            return self.dispatch_outside(now, origin, request, raw_params, visibility, opening);
+        }
+        let scope = opening.scope(&visibility, self.sealing.keys(), raw_params.as_ref());
+        let dispatch = router::dispatch(&self.components, request, scope);
+        self.begin_dispatched(now, origin, opening, dispatch)
     }
 
     /// Continues a request that was dispatched.
@@ -148,26 +166,46 @@ impl<H: Clone> Engine<H> {
         }
     }
 
-    /// Opens the client's state: answers of earlier rounds, and those of this request.
+    /// Opens the client's state, if there is any: answers of earlier rounds, and those of this request.
     fn opened(
         &mut self,
         now: Instant,
         request: &Request,
         principal: Option<&Principal>,
-    ) -> Result<Opened, Fault> {
-        let Some(inputs) = request.inputs() else { return Ok(Opened::default()) };
+    ) -> Result<Option<Opened>, Fault> {
+        let Some(inputs) = request.inputs() else { return Ok(None) };
         if let Inputs { responses: None, state: None } = inputs {
-            return Ok(Opened::default());
+            return Ok(None);
         }
-        let Some(binding) = Binding::of(request, principal) else { return Ok(Opened::default()) };
+        let Some(binding) = Binding::of(request, principal) else { return Ok(None) };
         let limits = &self.limits();
         let opened = self.sealing.open(now, &binding, inputs, limits);
-        opened.map_err(|refused| self.refused(refused))
+        opened.map(Some).map_err(|refused| self.refused(refused))
     }
 
     pub(super) fn refused(&mut self, refused: Refused) -> Fault {
         self.report(refused.report);
         refused.fault
+    }
+}
+
+impl Opening {
+    /// Returns the context that the request is dispatched in.
+    pub(super) fn scope<'a>(
+        &'a self,
+        visibility: &'a Visibility,
+        cursors: &'a KeyRing,
+        raw_params: Option<&'a Raw>,
+    ) -> RequestScope<'a> {
+        let context = &self.context;
+        RequestScope {
+            visibility,
+            principal: context.principal.as_deref(),
+            headers: context.http.as_deref().map(|it| &it.headers),
+            checks_headers: context.checks_headers,
+            cursors,
+            raw_params,
+        }
     }
 }
 

@@ -74,10 +74,6 @@ impl<H: Clone> Engine<H> {
         None
     }
 
-    pub(crate) fn deadline(&self) -> Option<Instant> {
-        self.calls.deadline()
-    }
-
     /// Stops handlers that wait for a later request, because none will be accepted.
     pub(crate) fn stop_suspended(&mut self) {
         for call in self.rounds.waiting() {

@@ -4,15 +4,12 @@
 use std::{sync::Arc, time::Instant};
 
 use super::{
-    CallEvent, Effect, Engine,
-    id::Origin,
-    request_state::{KeyRing, RoundId},
+    CallEvent, Effect, Engine, begin::Opening, id::Origin, request_state::KeyRing,
     state::Continuation,
 };
 use crate::{
     protocol::{Raw, Request},
-    router::{self, Components, Dispatch, RequestScope, Visibility},
-    session::server::CallContext,
+    router::{self, Components, Dispatch, Visibility},
 };
 
 /// Bytes of a message or reply up to which the driver handles it under its lock, because taking the lock again costs more.
@@ -36,30 +33,18 @@ pub struct Dispatched<H> {
     pub(super) opening: Box<Opening>,
 }
 
-/// The part of a request that its dispatch does not change.
-#[derive(Debug)]
-pub(super) struct Opening {
-    pub(super) context: CallContext,
-    /// The round that the request continues.
-    pub(super) round: Option<RoundId>,
-    /// The request as it is replayed when its handler asks the client.
-    pub(super) replayed: Option<Request>,
-    /// `true` for reads whose result may be shared with others: the request contains no answers of the user.
-    pub(super) may_share: bool,
-}
-
 impl<H: Clone> DispatchJob<H> {
     /// Returns the answer to the request, or the handler run that computes it.
     pub fn run(self) -> Dispatched<H> {
         let Self { components, request, raw_params, visibility, cursors, opening } = self;
-        let scope = scope(&opening.context, &visibility, &cursors, raw_params.as_ref());
+        let scope = opening.scope(&visibility, &cursors, raw_params.as_ref());
         Dispatched { dispatch: router::dispatch(&components, request, scope), opening }
     }
 }
 
 impl<H: Clone> Engine<H> {
-    /// Dispatches a request: at once, or outside the lock where it is large.
-    pub(super) fn dispatch(
+    /// Dispatches a large request, outside the lock.
+    pub(super) fn dispatch_outside(
         &mut self,
         now: Instant,
         origin: Origin,
@@ -69,12 +54,6 @@ impl<H: Clone> Engine<H> {
         opening: Opening,
     ) -> CallEvent {
         let weight = opening.context.weight;
-        if weight <= MAX_UNDER_LOCK {
-            let cursors = self.sealing.keys();
-            let scope = scope(&opening.context, &visibility, cursors, raw_params.as_ref());
-            let dispatch = router::dispatch(&self.components, request, scope);
-            return self.begin_dispatched(now, origin, opening, dispatch);
-        }
         let job = DispatchJob {
             components: Arc::clone(&self.components),
             request,
@@ -86,21 +65,5 @@ impl<H: Clone> Engine<H> {
         self.await_reply(now, origin, weight, Continuation::Dispatch, |ticket| {
             Effect::Dispatch(ticket, Box::new(job))
         })
-    }
-}
-
-fn scope<'a>(
-    context: &'a CallContext,
-    visibility: &'a Visibility,
-    cursors: &'a KeyRing,
-    raw_params: Option<&'a Raw>,
-) -> RequestScope<'a> {
-    RequestScope {
-        visibility,
-        principal: context.principal.as_deref(),
-        headers: context.http.as_deref().map(|it| &it.headers),
-        checks_headers: context.checks_headers,
-        cursors,
-        raw_params,
     }
 }

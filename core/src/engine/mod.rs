@@ -28,6 +28,7 @@ mod test_mode;
 use std::{
     collections::{HashSet, VecDeque},
     sync::Arc,
+    time::Instant,
 };
 
 pub use self::call::Load;
@@ -195,6 +196,11 @@ impl<H: Clone> Engine<H> {
     /// The number and bytes of all calls.
     pub(crate) fn load(&self) -> Load {
         self.calls.load()
+    }
+
+    /// Returns the time at which [`expire`](Self::expire) is due.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.calls.deadline()
     }
 
     /// Returns whether nothing of any call is kept.

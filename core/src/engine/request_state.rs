@@ -65,7 +65,7 @@ pub struct Sealed {
 pub struct RoundId(pub [u8; 16]);
 
 /// The content of a state that a client sent back.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Opened {
     pub answers: Answers,
     pub round: Option<RoundId>,
