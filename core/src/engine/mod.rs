@@ -8,7 +8,6 @@ mod cancel;
 mod concurrency;
 mod cursors;
 mod dispatch;
-mod finish;
 mod handler_event;
 mod host;
 mod id;
