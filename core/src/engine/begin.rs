@@ -37,7 +37,9 @@ impl<H: Clone> Engine<H> {
     pub(crate) fn begin(&mut self, now: Instant, peer: PeerId, call: Call) -> (CallId, CallEvent) {
         let id = self.calls.number();
         let origin = Origin { call: id, peer, key: call.key };
-        let Some(components) = self.components.unresolved(&call.request) else {
+        let components = &self.components;
+        let touched = components.is_guarded().then(|| components.unresolved(&call.request));
+        let Some(Some(components)) = touched else {
             return (id, self.begin_visible(now, origin, call, Visibility::public()));
         };
         let (weight, context) = (call.context.weight, call.context.clone());

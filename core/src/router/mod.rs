@@ -242,6 +242,14 @@ impl<H> Components<H> {
         methods.iter().any(|it| self.methods.contains_key(it.as_str()))
     }
 
+    /// Returns `true` if at least one component has a predicate that restricts its visibility.
+    pub(crate) fn is_guarded(&self) -> bool {
+        self.tools.is_guarded()
+            || self.resources.is_guarded()
+            || self.templates.is_guarded()
+            || self.prompts.is_guarded()
+    }
+
     fn method(&self, name: &str) -> Option<&H> {
         self.methods.get(name)
     }

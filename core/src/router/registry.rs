@@ -130,7 +130,7 @@ impl<T: Component> Registry<T> {
 
     /// Returns the component with this key if it is enabled and visible.
     pub(crate) fn get_visible(&self, key: &str, visibility: &Visibility) -> Option<&Arc<T>> {
-        self.get(key).filter(|it| visibility.sees(self.kind, &***it))
+        self.get(key).filter(|it| self.is_visible(it, visibility))
     }
 
     /// Returns the enabled, visible components in order.
@@ -138,7 +138,7 @@ impl<T: Component> Registry<T> {
         &'a self,
         visibility: &'a Visibility,
     ) -> impl Iterator<Item = &'a Arc<T>> {
-        self.iter().filter(|it| visibility.sees(self.kind, &***it))
+        self.iter().filter(|it| self.is_visible(it, visibility))
     }
 
     /// Returns `true` if at least one component has restricted visibility.
@@ -157,6 +157,10 @@ impl<T: Component> Registry<T> {
             let components = self.iter().filter(|it| it.options().is_guarded && chosen(it));
             found.extend(components.map(|it| (self.kind, it.key().to_owned())));
         }
+    }
+
+    fn is_visible(&self, component: &T, visibility: &Visibility) -> bool {
+        !component.options().is_guarded || visibility.shows(self.kind, component.key())
     }
 
     /// Returns the component with this key if it is enabled.
@@ -254,7 +258,7 @@ impl<T: Component> Registry<T> {
         let rest = self.entries.list.get(start..).unwrap_or_default();
         let mut rest = rest
             .iter()
-            .filter(|it| it.enabled && visibility.sees(self.kind, &*it.component))
+            .filter(|it| it.enabled && self.is_visible(&it.component, visibility))
             .peekable();
         let (mut items, mut last) = (Vec::new(), None);
         while items.len() < size

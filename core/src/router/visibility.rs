@@ -27,9 +27,10 @@ impl Visibility {
         Self(Some(HashSet::new()))
     }
 
-    pub(super) fn sees<T: Component>(&self, kind: &'static str, component: &T) -> bool {
+    /// Returns whether the caller sees this component, which has a predicate.
+    pub(super) fn shows(&self, kind: &'static str, key: &str) -> bool {
         let Self(Some(shown)) = self else { return true };
-        !component.options().is_guarded || shown.contains(&(kind, component.key().to_owned()))
+        shown.contains(&(kind, key.to_owned()))
     }
 }
 
@@ -58,13 +59,6 @@ impl<H> Components<H> {
     /// Returns the components with a predicate that a request touches; `None` if there are none.
     #[doc(hidden)] // For the drivers and the language bindings.
     pub fn unresolved(&self, request: &Request) -> Option<UnresolvedComponents> {
-        let guarded = self.tools.is_guarded()
-            || self.resources.is_guarded()
-            || self.templates.is_guarded()
-            || self.prompts.is_guarded();
-        if !guarded {
-            return None;
-        }
         let mut found = Vec::new();
         match request {
             Request::ListTools { .. } | Request::ListWhole { list: Method::ListTools } => {
