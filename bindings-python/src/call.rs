@@ -9,7 +9,6 @@ use std::{
 };
 
 use gudgeon::{
-    engine::RunId,
     protocol::{LoggingLevel, Method, Question, Raw},
     router::Failure,
     session::{
@@ -237,6 +236,7 @@ impl Call {
         let questions = questions.into_iter().map(read).collect::<PyResult<Vec<_>>>()?;
         let (call, this) = (slf.clone().unbind(), slf.get());
         let run = this.binding.handler();
+        this.binding.begin_asking();
         let asked = this.binding.look(|it| this.stream.waiting.ask(run, questions, it));
         Ok(Questions { call, stream: Arc::clone(&this.stream), asked })
     }
@@ -359,7 +359,7 @@ fn question(method: &str) -> PyResult<Method> {
 pub(crate) struct Slot {
     stream: Arc<Stream>,
     handler: Handler,
-    call: RunId,
+    binding: Arc<HandlerBinding>,
     key: Key,
     answered: AtomicBool,
 }
@@ -369,7 +369,7 @@ impl Slot {
         Self {
             stream: Arc::clone(stream),
             handler: Arc::clone(&job.handler),
-            call: job.binding.handler(),
+            binding: Arc::clone(&job.binding),
             key,
             answered: AtomicBool::new(false),
         }
@@ -386,7 +386,7 @@ impl Slot {
             }
             let outcome = convert::outcome(py, result, &self.handler.expose);
             self.stream.asyncio_queue.finished(self.key);
-            self.stream.done(self.call, matches!(self.key, Key::Notification(_)), outcome);
+            self.stream.done(&self.binding, matches!(self.key, Key::Notification(_)), outcome);
             self.stream.asyncio_queue.flush_soon(py, &self.stream);
         }
     }
@@ -411,7 +411,7 @@ impl Slot {
         if !self.answered.swap(true, Ordering::AcqRel) && !self.stream.is_another_processes() {
             self.stream.asyncio_queue.finished(self.key);
             self.stream.done(
-                self.call,
+                &self.binding,
                 matches!(self.key, Key::Notification(_)),
                 Failure::Cancelled.into(),
             );

@@ -20,6 +20,7 @@ pub(crate) struct HandlerBinding {
     /// The number of later requests.
     turn: AtomicU32,
     is_cancelled: AtomicBool,
+    has_asked: AtomicBool,
 }
 
 impl HandlerBinding {
@@ -30,6 +31,7 @@ impl HandlerBinding {
             later: Mutex::default(),
             turn: AtomicU32::new(0),
             is_cancelled: AtomicBool::new(false),
+            has_asked: AtomicBool::new(false),
         })
     }
 
@@ -55,6 +57,15 @@ impl HandlerBinding {
     /// Returns a number that changes with the request; values derived from the request are valid while it is the same.
     pub(crate) fn turn(&self) -> u32 {
         self.turn.load(Ordering::Acquire)
+    }
+
+    /// Marks the handler as one that asks its client; its waiters are released when it ends.
+    pub(crate) fn begin_asking(&self) {
+        self.has_asked.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn has_asked(&self) -> bool {
+        self.has_asked.load(Ordering::Acquire)
     }
 
     /// Marks the handler as cancelled: its request was cancelled or its connection closed.

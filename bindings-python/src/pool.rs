@@ -367,7 +367,7 @@ impl Stream {
         }
         job.handler.took(start.elapsed());
         let outcome = convert::outcome(py, result, &job.handler.expose);
-        self.done(job.binding.handler(), job.is_notification, outcome);
+        self.done(&job.binding, job.is_notification, outcome);
     }
 
     fn enter<'py>(self: &Arc<Self>, py: Python<'py>, job: &Job) -> PyResult<Bound<'py, PyAny>> {

@@ -402,8 +402,13 @@ impl Stream {
     }
 
     /// Reports a handler's outcome. The reply is queued, not yet written.
-    pub(crate) fn done(self: &Arc<Self>, call: RunId, is_notification: bool, outcome: Outcome) {
-        let Outcome { result, thrown } = outcome;
+    pub(crate) fn done(
+        self: &Arc<Self>,
+        binding: &HandlerBinding,
+        is_notification: bool,
+        outcome: Outcome,
+    ) {
+        let (call, Outcome { result, thrown }) = (binding.handler(), outcome);
         if is_notification && let Err(Failure::Exception { kind, message, .. }) = &result {
             let text = format!("the handler of a notification failed: {kind}: {message}");
             Python::attach(|py| match &thrown {
@@ -412,7 +417,9 @@ impl Stream {
             });
         }
         lock(&self.active_calls).remove(&call);
-        self.waiting.forget(call);
+        if binding.has_asked() {
+            self.waiting.forget(call);
+        }
         self.hand_out(self.server.done(call, result), thrown);
     }
 
