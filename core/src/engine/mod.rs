@@ -31,7 +31,7 @@ use std::{
 };
 
 pub use self::call::Load;
-pub(crate) use self::peer::{OutgoingFrame, PeerLoad, PeerSession, Pump};
+pub(crate) use self::peer::{PeerLoad, PeerSession, Pump};
 use self::{
     call::CallTable, concurrency::Lines, read_cache::ReadCache, rounds::Rounds, sealing::Sealing,
 };

@@ -16,7 +16,8 @@ use crate::{
     session::{
         InboundKey,
         server::{
-            self as session, About, CallContext, CallEvent, HttpFacts, Output, ServerSession,
+            self as session, About, CallContext, CallEvent, HttpFacts, OutgoingFrame, Output,
+            ServerSession,
         },
     },
 };
@@ -27,22 +28,6 @@ pub(crate) struct Pump<'a, H> {
     pub(crate) engine: &'a mut Engine<H>,
     /// The HTTP request that is being handled.
     pub(crate) facts: Option<&'a Arc<HttpFacts>>,
-}
-
-/// A frame to be written, or the notice that a stream gets none.
-#[derive(Debug)]
-pub(crate) struct OutgoingFrame {
-    /// The stream to write to; `None` for the peer as a whole.
-    pub(crate) stream: Option<u64>,
-    /// The frame; `None` if the message on this stream gets no answer.
-    pub(crate) frame: Option<Vec<u8>>,
-    /// `true` for the answer to the stream's request.
-    pub(crate) is_reply: bool,
-    pub(crate) error: Option<i64>,
-    /// `true` if the frame reports a change and need not be sent while an equal one waits.
-    pub(crate) is_change: bool,
-    /// `true` for a question, which another stream must carry if its own can't.
-    pub(crate) is_asking: bool,
 }
 
 #[derive(Debug)]
@@ -123,14 +108,14 @@ impl PeerSession {
         self.requests.get(&key).map(|it| it.stream)
     }
 
-    /// Passes an input to the session and the resulting calls to the engine. Messages that belong to no request go to
-    /// `stream`.
+    /// Passes an input to the session, the resulting calls to the engine, and frames to `send`, with the stream to write
+    /// to or `None` for the peer as a whole. Messages that belong to no request go to `stream`.
     pub(crate) fn handle<H: Clone>(
         &mut self,
         pump: &mut Pump<'_, H>,
         stream: u64,
         input: session::Input<'_>,
-        mut send: impl FnMut(OutgoingFrame),
+        mut send: impl FnMut(Option<u64>, OutgoingFrame),
     ) {
         let done = match &input {
             session::Input::Call(key, CallEvent::Answered(_)) => self.forget(*key),
@@ -154,43 +139,23 @@ impl PeerSession {
         &mut self,
         pump: &mut Pump<'_, H>,
         current: u64,
-        emit: &mut impl FnMut(OutgoingFrame),
+        emit: &mut impl FnMut(Option<u64>, OutgoingFrame),
     ) {
         let mut cancelled = None;
         while let Some(output) = self.machine.poll() {
             match output {
                 Output::Send(sent) => {
-                    let (stream, is_reply) = match sent.about {
-                        About::Peer => (None, false),
-                        About::Call(key) => {
-                            let ended = cancelled.unwrap_or(current);
-                            (Some(self.stream_of(key).unwrap_or(ended)), false)
-                        }
+                    let ended = cancelled.unwrap_or(current);
+                    let stream = match sent.about {
+                        About::Peer => None,
+                        About::Call(key) => Some(self.stream_of(key).unwrap_or(ended)),
                         About::Reply(key) => {
                             // Subscriptions end in the session alone.
                             key.and_then(|it| self.forget(it));
-                            (Some(cancelled.unwrap_or(current)), true)
+                            Some(ended)
                         }
                     };
-                    emit(OutgoingFrame {
-                        stream,
-                        frame: Some(sent.frame),
-                        is_reply,
-                        error: sent.error,
-                        is_change: sent.is_change,
-                        is_asking: sent.is_asking,
-                    });
-                }
-                Output::Silent(key) => {
-                    self.forget(key);
-                    emit(OutgoingFrame {
-                        stream: Some(cancelled.unwrap_or(current)),
-                        frame: None,
-                        is_reply: true,
-                        error: None,
-                        is_change: false,
-                        is_asking: false,
-                    });
+                    emit(stream, sent);
                 }
                 Output::Call(call) => self.begin(pump, current, call),
                 Output::Cancel(key) => {

@@ -207,7 +207,7 @@ impl<H: Clone> Service<H> {
     fn pass_to_session(&mut self, now: Instant, input: session::Input<'_>) {
         let Self { engine, peer, outputs, facts, .. } = self;
         let mut pump = Pump { now, engine, facts: facts.as_ref() };
-        peer.handle(&mut pump, 0, input, |sent| {
+        peer.handle(&mut pump, 0, input, |_, sent| {
             // One stream carries everything: a frame that nothing answers needs no word.
             let Some(frame) = sent.frame else { return };
             outputs.push_back(match sent.is_change {

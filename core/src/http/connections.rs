@@ -32,7 +32,7 @@ impl<H: Clone> Endpoint<H> {
         let mut pump =
             Pump { now, engine: &mut self.engine, facts: self.connection_facts.as_ref() };
         let outputs = &mut self.outputs;
-        peer.handle(&mut pump, 0, input, |sent| {
+        peer.handle(&mut pump, 0, input, |_, sent| {
             let Some(frame) = sent.frame else { return };
             outputs.push_back(match sent.is_change {
                 true => EndpointOutput::Change(Reader::Connection(id), frame),

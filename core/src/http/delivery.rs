@@ -8,13 +8,16 @@ use std::{
 use http::{HeaderMap, HeaderValue, StatusCode};
 
 use super::{
-    Endpoint, EndpointOutput, Exchange, ExchangeId, OutgoingFrame, Part, Reader, reply,
+    Endpoint, EndpointOutput, Exchange, ExchangeId, Part, Reader, reply,
     sessions::{Session, is_standalone},
 };
 use crate::{
     error::{Fault, FaultKind},
     framing::sse,
-    session::{InboundKey, server::disconnected},
+    session::{
+        InboundKey,
+        server::{OutgoingFrame, disconnected},
+    },
     wire,
 };
 
@@ -30,7 +33,9 @@ impl<H: Clone> Endpoint<H> {
         exchange: &mut Exchange,
         sent: Vec<OutgoingFrame>,
     ) -> bool {
-        for OutgoingFrame { frame, is_reply, error, is_change, .. } in sent {
+        for sent in sent {
+            let is_reply = sent.is_reply();
+            let OutgoingFrame { frame, error, is_change, .. } = sent;
             let Some(frame) = frame else {
                 // A subscription that was cut has sent its end.
                 if is_reply && exchange.is_streaming {
@@ -82,14 +87,16 @@ impl<H: Clone> Endpoint<H> {
         Ok(())
     }
 
-    /// Delivers one frame of a session on the stream that it belongs to.
+    /// Delivers one frame of a session on the stream that it belongs to; `None`: on the standalone one.
     pub(super) fn deliver_in_session(
         &mut self,
         now: Instant,
         session: &mut Session,
+        stream: Option<u64>,
         sent: OutgoingFrame,
     ) {
-        let OutgoingFrame { stream, frame, is_reply, error, is_change, is_asking } = sent;
+        let is_reply = sent.is_reply();
+        let OutgoingFrame { frame, about, error, is_change, is_asking } = sent;
         if let Some(only) = session.legacy_sse {
             let Some(frame) = frame else { return };
             let mut bytes = Vec::with_capacity(frame.len() + 32);
@@ -120,9 +127,8 @@ impl<H: Clone> Endpoint<H> {
         };
         let is_stream = self.begin_stream(now, session, number, None);
         if is_asking && !(is_stream && is_heard) {
-            let (stream, frame) = (None, Some(frame));
-            let sent = OutgoingFrame { stream, frame, is_reply, error, is_change, is_asking };
-            return self.deliver_in_session(now, session, sent);
+            let sent = OutgoingFrame { frame: Some(frame), about, error, is_change, is_asking };
+            return self.deliver_in_session(now, session, None, sent);
         }
         if !is_stream {
             return;

@@ -32,16 +32,15 @@ use self::{reply::Accepts, sessions::Sessions};
 pub use crate::engine::{ConnectionId, ExchangeId};
 use crate::{
     engine::{
-        CallEvent, Delivery, Dispatched, Effect, Engine, HandlerEvent, HostReply, Load,
-        OutgoingFrame, PeerId, PeerSession, Pump, RunId, Start, TOO_SLOW, Ticket, changed_config,
-        session_config,
+        CallEvent, Delivery, Dispatched, Effect, Engine, HandlerEvent, HostReply, Load, PeerId,
+        PeerSession, Pump, RunId, Start, TOO_SLOW, Ticket, changed_config, session_config,
     },
     error::Fault,
     protocol::{Frame, Id, Principal},
     router::{Components, ResultBuilder},
     session::{
         InboundKey,
-        server::{self as session, HttpFacts, ListKind, SessionConfig},
+        server::{self as session, HttpFacts, ListKind, OutgoingFrame, SessionConfig},
     },
 };
 
@@ -394,7 +393,7 @@ impl<H: Clone> Endpoint<H> {
         };
         let mut pump = Pump { now, engine: &mut self.engine, facts: None };
         let mut sent = Vec::new();
-        peer.handle(&mut pump, 0, input, |it| sent.push(it));
+        peer.handle(&mut pump, 0, input, |_, it| sent.push(it));
         if !self.deliver(now, id, &mut exchange, sent) {
             self.exchanges.insert(id, exchange);
         }
@@ -415,10 +414,10 @@ impl<H: Clone> Endpoint<H> {
     ) {
         let Some(mut session) = self.sessions.take(number) else { return };
         let mut pump = Pump { now, engine: &mut self.engine, facts };
-        let mut sent: Vec<OutgoingFrame> = Vec::new();
-        session.peer.handle(&mut pump, stream, input, |it| sent.push(it));
-        for frame in sent {
-            self.deliver_in_session(now, &mut session, frame);
+        let mut sent: Vec<(Option<u64>, OutgoingFrame)> = Vec::new();
+        session.peer.handle(&mut pump, stream, input, |to, it| sent.push((to, it)));
+        for (to, frame) in sent {
+            self.deliver_in_session(now, &mut session, to, frame);
         }
         session.touched = now;
         self.sessions.put(session);

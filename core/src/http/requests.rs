@@ -155,7 +155,7 @@ impl<H: Clone> Endpoint<H> {
         let mut peer = Box::new(PeerSession::new(PeerId::Exchange(id), machine));
         let mut pump = Pump { now, engine: &mut self.engine, facts: Some(&facts) };
         let mut sent = Vec::new();
-        peer.handle(&mut pump, 0, session::Input::Parsed(frame), |it| sent.push(it));
+        peer.handle(&mut pump, 0, session::Input::Parsed(frame), |_, it| sent.push(it));
         let is_silent = sent.is_empty() && peer.is_idle();
         let mut exchange = Exchange {
             owner: ExchangeOwner::Modern(peer),

@@ -85,14 +85,12 @@ pub enum CallEvent {
 /// An output of the session.
 #[derive(Debug)]
 pub enum Output {
-    /// A frame to write.
-    Send(Sent),
+    /// A frame to write, or none where the peer expects one.
+    Send(OutgoingFrame),
     /// A request to answer with [`CallEvent::Answered`].
     Call(Call),
     /// The peer cancelled this call.
     Cancel(InboundKey),
-    /// The frame that contained this call gets no reply.
-    Silent(InboundKey),
     /// The outcome of a question.
     Answered { call: InboundKey, ask: AskId, outcome: Result<Raw, Fault> },
     /// The client's answer to a question is not valid, with the problem.
@@ -107,8 +105,9 @@ pub enum Output {
 
 /// A frame to write, and its topic, which selects the stream if a peer has several.
 #[derive(Debug)]
-pub struct Sent {
-    pub frame: Vec<u8>,
+pub struct OutgoingFrame {
+    /// The frame; `None` if the frame with this call gets no reply.
+    pub frame: Option<Vec<u8>>,
     pub about: About,
     /// The error code, if the frame is a single error response.
     pub error: Option<i64>,
@@ -118,9 +117,14 @@ pub struct Sent {
     pub is_asking: bool,
 }
 
-impl Sent {
+impl OutgoingFrame {
     pub(super) fn new(frame: Vec<u8>, about: About) -> Self {
-        Self { frame, about, error: None, is_change: false, is_asking: false }
+        Self { frame: Some(frame), about, error: None, is_change: false, is_asking: false }
+    }
+
+    /// Returns `true` for the answer to a request.
+    pub(crate) fn is_reply(&self) -> bool {
+        matches!(self.about, About::Reply(_))
     }
 }
 

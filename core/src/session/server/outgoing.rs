@@ -1,6 +1,6 @@
 //! Messages of the server: replies, and notifications of a call or of the connection.
 
-use super::{About, Answer, ListKind, Output, Progress, Sent, ServerSession, batch::Slot};
+use super::{About, Answer, ListKind, OutgoingFrame, Output, Progress, ServerSession, batch::Slot};
 use crate::{
     error::Fault,
     protocol::{Dialect, Id, Method, MethodName, Response, ServerCapabilities, json::ObjectWriter},
@@ -38,14 +38,13 @@ impl ServerSession {
 
     /// Sends the reply to a whole frame.
     pub(super) fn close_frame(&mut self, call: Option<InboundKey>, reply: Option<Answer>) {
-        match (reply, call) {
-            (Some(Answer { frame, error }), call) => {
-                let about = About::Reply(call);
-                self.outputs.push_back(Output::Send(Sent { error, ..Sent::new(frame, about) }));
-            }
-            (None, Some(call)) => self.outputs.push_back(Output::Silent(call)),
-            (None, None) => (),
+        if reply.is_none() && call.is_none() {
+            return;
         }
+        let (frame, error) = reply.map_or((None, None), |it| (Some(it.frame), it.error));
+        let about = About::Reply(call);
+        let sent = OutgoingFrame { frame, about, error, is_change: false, is_asking: false };
+        self.outputs.push_back(Output::Send(sent));
     }
 
     pub(super) fn result(&self, wire: &'static Wire, id: &Id, response: &Response) -> Answer {
@@ -153,14 +152,14 @@ impl ServerSession {
     /// Sends a notification, unless the peer's revision does not define it.
     pub(super) fn notify(&mut self, about: About, method: Method, params: Option<&str>) {
         if let Some(frame) = self.notification(about, method, params) {
-            self.outputs.push_back(Output::Send(Sent::new(frame, about)));
+            self.outputs.push_back(Output::Send(OutgoingFrame::new(frame, about)));
         }
     }
 
     /// Sends a change notification, which is redundant while an equal one is queued.
     pub(super) fn notify_change(&mut self, about: About, method: Method, params: Option<&str>) {
         if let Some(frame) = self.notification(about, method, params) {
-            let sent = Sent { is_change: true, ..Sent::new(frame, about) };
+            let sent = OutgoingFrame { is_change: true, ..OutgoingFrame::new(frame, about) };
             self.outputs.push_back(Output::Send(sent));
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::value::RawValue;
 
 use super::{
-    About, Asked, ClientIdentity, Output, Sent, ServerSession,
+    About, Asked, ClientIdentity, OutgoingFrame, Output, ServerSession,
     asked::{Answered, Asking},
 };
 use crate::{
@@ -158,7 +158,7 @@ impl ServerSession {
     }
 
     fn send_question(&mut self, about: About, frame: Vec<u8>) {
-        let sent = Sent { is_asking: true, ..Sent::new(frame, about) };
+        let sent = OutgoingFrame { is_asking: true, ..OutgoingFrame::new(frame, about) };
         self.outputs.push_back(Output::Send(sent));
     }
 }
