@@ -1,8 +1,6 @@
-//! An endpoint behind a lock, with one outbox for each exchange and each message connection. Shells pass it inputs from any
-//! thread and run the handlers that it returns.
+//! An endpoint behind a lock. Shells pass it inputs from any thread and run the handlers that it returns.
 
 use std::{
-    collections::{HashMap, HashSet},
     fmt,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
@@ -14,31 +12,21 @@ use std::{
 use http::request::Parts;
 use tokio::sync::Notify;
 
-use super::{Backend, SharedHandler, Work, start, work::Step};
+use super::{
+    Backend, Outbox, SharedHandler, Work,
+    shard::{Sending, Shard},
+    start,
+};
 use crate::{
     engine::{HandlerEvent, HostReply, RunId, Start, TestMode, Ticket},
     http::{
-        Admission, AdmittedHead, ConnectionId, Endpoint, EndpointConfig, EndpointInput,
-        EndpointOutput, ExchangeId, Part, Reader,
+        Admission, AdmittedHead, ConnectionId, Endpoint, EndpointConfig, EndpointInput, ExchangeId,
+        Part, Reader,
     },
     protocol::{Frame, Principal},
     router::{Components, ResultBuilder},
     session::server::{HttpFacts, ListKind},
 };
-
-/// Bytes of unread changes above which the subscription of a stream ends.
-const MAX_CHANGES_ON_STREAM: usize = 1024 * 1024;
-/// Bytes of unread changes above which the subscriptions of a connection end. It is higher because changes wait behind
-/// answers there.
-const MAX_CHANGES_ON_CONNECTION: usize = 4 * 1024 * 1024;
-
-/// A receiver of the pieces of one response, in order. It is called under a lock, so it only stores the piece and wakes its
-/// reader.
-pub trait Outbox: Send {
-    fn deliver(&mut self, part: Part);
-    /// Returns the bytes that were delivered and not yet taken to be written.
-    fn unread(&self) -> usize;
-}
 
 /// Starts and stops handlers, and runs the timer.
 pub trait Shell<H>: Send + Sync {
@@ -49,22 +37,12 @@ pub trait Shell<H>: Send + Sync {
 pub struct EndpointServer<H> {
     /// The checks of a request that need no lock.
     admission: Admission,
-    state: Mutex<State<H>>,
+    state: Mutex<Shard<H>>,
     next: AtomicU64,
     /// Notified when the deadline is earlier than before.
     rescheduled: Notify,
     /// Notified when calls may have ended or wait for their clients.
     ended: Notify,
-}
-
-struct State<H> {
-    endpoint: Endpoint<H>,
-    exchanges: HashMap<ExchangeId, Sending>,
-    connections: HashMap<ConnectionId, Sending>,
-    /// Lines for the log that no caller could take yet.
-    reports: Vec<String>,
-    /// The time for which the shell's timer is set.
-    armed: Option<Instant>,
 }
 
 impl<H: Clone> EndpointServer<H> {
@@ -90,16 +68,9 @@ impl<H: Clone> EndpointServer<H> {
 
     fn started(endpoint: Endpoint<H>) -> Arc<Self> {
         let admission = endpoint.admission().clone();
-        let state = State {
-            endpoint,
-            exchanges: HashMap::new(),
-            connections: HashMap::new(),
-            reports: Vec::new(),
-            armed: None,
-        };
         Arc::new(Self {
             admission,
-            state: Mutex::new(state),
+            state: Mutex::new(Shard::new(endpoint)),
             next: AtomicU64::new(0),
             rescheduled: Notify::new(),
             ended: Notify::new(),
@@ -128,13 +99,13 @@ impl<H: Clone> EndpointServer<H> {
         };
         let input = EndpointInput::Request(exchange, request);
         let insert =
-            |state: &mut State<H>| drop(state.exchanges.insert(exchange, Sending::to(outbox)));
+            |state: &mut Shard<H>| drop(state.exchanges.insert(exchange, Sending::to(outbox)));
         (exchange, self.handle_after(insert, input))
     }
 
     /// Ends an exchange whose peer left before the answer was complete.
     pub fn disconnected(&self, exchange: ExchangeId) -> Work<H> {
-        let remove = |state: &mut State<H>| drop(state.exchanges.remove(&exchange));
+        let remove = |state: &mut Shard<H>| drop(state.exchanges.remove(&exchange));
         self.handle_after(remove, EndpointInput::Disconnected(exchange))
     }
 
@@ -178,7 +149,7 @@ impl<H: Clone> EndpointServer<H> {
 
     /// Ends a message connection that was closed.
     pub fn connection_closed(&self, connection: ConnectionId) -> Work<H> {
-        let remove = |state: &mut State<H>| drop(state.connections.remove(&connection));
+        let remove = |state: &mut Shard<H>| drop(state.connections.remove(&connection));
         self.handle_after(remove, EndpointInput::ConnectionClosed(connection))
     }
 
@@ -254,7 +225,7 @@ impl<H: Clone> EndpointServer<H> {
     /// Changes the state and handles an input under one lock, and then runs the dispatches of large requests without it.
     fn handle_after(
         &self,
-        change: impl FnOnce(&mut State<H>),
+        change: impl FnOnce(&mut Shard<H>),
         input: EndpointInput<'_, H>,
     ) -> Work<H> {
         let mut state = self.lock();
@@ -271,109 +242,9 @@ impl<H: Clone> EndpointServer<H> {
         work
     }
 
-    fn lock(&self) -> MutexGuard<'_, State<H>> {
+    fn lock(&self) -> MutexGuard<'_, Shard<H>> {
         // A panic under the lock is a bug of Gudgeon's. It must not fail every other call.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// The output for one reader.
-struct Sending {
-    outbox: Box<dyn Outbox>,
-    /// Changes that were delivered and not yet taken.
-    changes: Option<Box<Changes>>,
-}
-
-#[derive(Default)]
-struct Changes {
-    delivered: HashSet<Vec<u8>>,
-    bytes: usize,
-}
-
-impl Sending {
-    fn to(outbox: Box<dyn Outbox>) -> Self {
-        Self { outbox, changes: None }
-    }
-
-    fn deliver(&mut self, part: Part) {
-        self.forget_taken();
-        self.outbox.deliver(part);
-    }
-
-    /// Delivers a change, unless an equal one waits. Returns whether the waiting changes exceed `limit` bytes with it.
-    fn change(&mut self, bytes: Vec<u8>, limit: usize) -> bool {
-        self.forget_taken();
-        let changes = self.changes.get_or_insert_default();
-        if !changes.delivered.insert(bytes.clone()) {
-            return false;
-        }
-        let before = changes.bytes;
-        changes.bytes += bytes.len();
-        let is_lagging = before <= limit && changes.bytes > limit;
-        self.outbox.deliver(Part::Bytes(bytes));
-        is_lagging
-    }
-
-    /// Forgets the changes once the reader has taken everything.
-    fn forget_taken(&mut self) {
-        if self.outbox.unread() == 0 {
-            self.changes = None;
-        }
-    }
-}
-
-impl<H: Clone> State<H> {
-    fn handle(&mut self, input: EndpointInput<'_, H>) -> Step<H> {
-        let now = Instant::now();
-        self.endpoint.handle(now, input);
-        let reports = std::mem::take(&mut self.reports);
-        let mut step = Step::new(Work { reports, ..Work::default() });
-        while let Some(output) = self.endpoint.poll() {
-            let lagging = match output {
-                EndpointOutput::Exchange(id, part) => {
-                    let is_last = matches!(part, Part::End | Part::Head { more: false, .. });
-                    if is_last {
-                        if let Some(mut sending) = self.exchanges.remove(&id) {
-                            sending.outbox.deliver(part);
-                        }
-                    } else if let Some(sending) = self.exchanges.get_mut(&id) {
-                        sending.deliver(part);
-                    }
-                    None
-                }
-                EndpointOutput::Connection(id, part) => {
-                    if let Some(sending) = self.connections.get_mut(&id) {
-                        sending.deliver(part);
-                    }
-                    None
-                }
-                EndpointOutput::Change(reader, bytes) => {
-                    let (sending, limit) = match reader {
-                        Reader::Exchange(id) => {
-                            (self.exchanges.get_mut(&id), MAX_CHANGES_ON_STREAM)
-                        }
-                        Reader::Connection(id) => {
-                            (self.connections.get_mut(&id), MAX_CHANGES_ON_CONNECTION)
-                        }
-                    };
-                    let is_lagging = sending.is_some_and(|it| it.change(bytes, limit));
-                    is_lagging.then_some(reader)
-                }
-                EndpointOutput::Effect(effect) => {
-                    step.add(effect);
-                    None
-                }
-            };
-            if let Some(reader) = lagging {
-                self.endpoint.handle(now, EndpointInput::Lagging(reader));
-            }
-        }
-        let deadline = self.endpoint.deadline();
-        if deadline.is_some_and(|it| self.armed.is_none_or(|armed| it < armed)) {
-            self.armed = deadline;
-            step.work.wake = deadline;
-        }
-        step
     }
 }
 
