@@ -3,7 +3,7 @@
 use std::{
     fmt,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError, RwLock,
         atomic::{AtomicU64, Ordering},
     },
     time::{Duration, Instant},
@@ -25,7 +25,7 @@ use crate::{
     },
     protocol::{Frame, Principal},
     router::{Components, ResultBuilder},
-    session::server::{HttpFacts, ListKind},
+    session::server::{HttpFacts, ListKind, SessionConfig},
 };
 
 /// Starts and stops handlers, and runs the timer.
@@ -37,6 +37,8 @@ pub trait Shell<H>: Send + Sync {
 pub struct EndpointServer<H> {
     /// The checks of a request that need no lock.
     admission: Admission,
+    /// The configuration of the sessions of stateless requests, which read them before the lock is taken.
+    sessions: RwLock<Arc<SessionConfig>>,
     state: Mutex<Shard<H>>,
     next: AtomicU64,
     /// Notified when the deadline is earlier than before.
@@ -70,6 +72,7 @@ impl<H: Clone> EndpointServer<H> {
         let admission = endpoint.admission().clone();
         Arc::new(Self {
             admission,
+            sessions: RwLock::new(Arc::clone(endpoint.session_config())),
             state: Mutex::new(Shard::new(endpoint)),
             next: AtomicU64::new(0),
             rescheduled: Notify::new(),
@@ -90,13 +93,15 @@ impl<H: Clone> EndpointServer<H> {
         mut outbox: Box<dyn Outbox>,
     ) -> (ExchangeId, Work<H>) {
         let exchange = ExchangeId(self.next.fetch_add(1, Ordering::Relaxed));
-        let request = match head.body(body) {
+        let mut request = match head.body(body) {
             Ok(request) => request,
             Err(refusal) => {
                 outbox.deliver(refusal);
                 return (exchange, Work::default());
             }
         };
+        let sessions = Arc::clone(&self.sessions.read().unwrap_or_else(PoisonError::into_inner));
+        request.lift(&sessions);
         let input = EndpointInput::Request(exchange, request);
         let insert =
             |state: &mut Shard<H>| drop(state.exchanges.insert(exchange, Sending::to(outbox)));
@@ -270,7 +275,9 @@ impl<H: SharedHandler> Backend<H> for EndpointServer<H> {
     }
 
     fn set_components(&self, components: Arc<Components<H>>, changed: Vec<ListKind>) {
+        let mut sessions = self.sessions.write().unwrap_or_else(PoisonError::into_inner);
         self.update(EndpointInput::Components(components, changed));
+        sessions.clone_from(self.lock().endpoint.session_config());
     }
 
     fn updated(&self, uri: &str) {

@@ -135,7 +135,8 @@ impl PeerSession {
         self.drain(pump, done.map_or(stream, |it| it.stream), &mut send);
     }
 
-    fn drain<H: Clone>(
+    /// Passes the calls of what the session has handled to the engine. Messages that belong to no request go to `current`.
+    pub(crate) fn drain<H: Clone>(
         &mut self,
         pump: &mut Pump<'_, H>,
         current: u64,

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use http::{HeaderMap, HeaderValue, Method as HttpMethod, StatusCode, Uri, header, request::Parts};
 
 use super::{
-    EndpointConfig, Part, Refused, challenge,
+    EndpointConfig, Part, PeerSession, Refused, challenge,
     config::Place,
     guard::{Guard, Refusal},
     reply::{self, Accepts},
 };
 use crate::{
     error::{Fault, option_name},
-    protocol::{Dialect, Frame, Message, Principal, Revision},
+    protocol::{Dialect, Frame, Id, Message, Principal, Revision},
     session::server::{HttpFacts, SessionConfig},
     wire::{self, McpHeaders, RequestEra, Wire},
 };
@@ -64,10 +64,17 @@ pub(super) struct RequestHead {
 #[derive(Debug)]
 pub(super) enum Content<'a> {
     Post(Frame<'a>, RequestEra),
+    /// A stateless request, with its id, that its session has read.
+    Lifted(Box<PeerSession>, Id),
     Get,
     Delete,
-    OpenLegacySse { path: String },
-    PostLegacySse { session: Option<String>, frame: Frame<'a> },
+    OpenLegacySse {
+        path: String,
+    },
+    PostLegacySse {
+        session: Option<String>,
+        frame: Frame<'a>,
+    },
 }
 
 #[derive(Debug)]
@@ -337,11 +344,13 @@ impl RequestHead {
 }
 
 impl Content<'_> {
-    /// The message in the body.
-    pub(super) fn frame(&self) -> Option<&Frame<'_>> {
+    /// Returns the id if the body is a single request.
+    pub(super) fn request_id(&self) -> Option<Id> {
         match self {
-            Self::Post(frame, _) | Self::PostLegacySse { frame, .. } => Some(frame),
-            Self::Get | Self::Delete | Self::OpenLegacySse { .. } => None,
+            Self::Post(Frame::One(Ok(Message::Request { id, .. })), _)
+            | Self::PostLegacySse { frame: Frame::One(Ok(Message::Request { id, .. })), .. }
+            | Self::Lifted(_, id) => Some(id.clone()),
+            _ => None,
         }
     }
 }

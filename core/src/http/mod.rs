@@ -11,6 +11,7 @@ mod connections;
 mod delivery;
 mod events;
 mod guard;
+mod lifted;
 mod reply;
 mod requests;
 mod sessions;
@@ -300,6 +301,11 @@ impl<H: Clone> Endpoint<H> {
         // Calls that wait for a client's answer would never end if the answer were not read.
         let is_crowded = || self.in_flight() >= limit + self.engine.load().asking;
         self.in_flight() >= limit && is_crowded() || self.engine.is_full()
+    }
+
+    /// Returns the configuration of sessions, which [`AdmittedRequest::lift`] takes.
+    pub(crate) fn session_config(&self) -> &Arc<SessionConfig> {
+        &self.session
     }
 
     /// Returns the checks that every HTTP request has to pass first.

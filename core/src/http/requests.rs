@@ -54,19 +54,19 @@ impl<H: Clone> Endpoint<H> {
         &mut self,
         now: Instant,
         exchange: ExchangeId,
-        request: AdmittedRequest<'_>,
+        mut request: AdmittedRequest<'_>,
     ) {
+        request.lift(&self.session);
         let AdmittedRequest { head, content } = request;
         let RequestHead { facts, mcp_headers, accepts, cors } = head;
-        let facts = Arc::new(facts);
-        let mut request =
-            HttpRequest { exchange, facts, mcp_headers, accepts, cors, request_id: None };
+        let (facts, request_id) = (Arc::new(facts), content.request_id());
+        let request = HttpRequest { exchange, facts, mcp_headers, accepts, cors, request_id };
         if self.is_closing {
             return self.refuse_for_now(request, CLOSING);
         }
-        request.request_id = content.frame().and_then(id_of);
         match content {
             Content::Post(frame, era) => self.post(now, request, frame, era),
+            Content::Lifted(peer, _) => self.post_lifted(now, request, peer),
             Content::Get => self.get(now, request),
             Content::Delete => self.delete(now, request),
             Content::OpenLegacySse { path } => self.open_legacy_sse(now, request, &path),
@@ -104,10 +104,7 @@ impl<H: Clone> Endpoint<H> {
             return None;
         }
         let of_one = |it: &Result<Message<'_>, _>| match it {
-            Ok(Message::Request { .. }) if self.engine.is_heavy() => Some(TOO_HEAVY.to_owned()),
-            Ok(Message::Request { .. }) if self.in_flight() >= self.config.max_in_flight => {
-                Some(too_many("requests in flight", "max_in_flight"))
-            }
+            Ok(Message::Request { .. }) => self.too_many_requests(),
             Ok(Message::Notification { method, .. }) if self.engine.listens_to(method) => {
                 Some(TOO_MANY_TOLD.to_owned())
             }
@@ -117,6 +114,15 @@ impl<H: Clone> Endpoint<H> {
             Frame::One(message) => of_one(message),
             Frame::Batch(messages) => messages.iter().find_map(of_one),
         }
+    }
+
+    /// Returns the reason why a request is refused while too much is in flight.
+    fn too_many_requests(&self) -> Option<String> {
+        if self.engine.is_heavy() {
+            return Some(TOO_HEAVY.to_owned());
+        }
+        let is_full = self.in_flight() >= self.config.max_in_flight;
+        is_full.then(|| too_many("requests in flight", "max_in_flight"))
     }
 
     fn post_modern(&mut self, now: Instant, mut request: HttpRequest, frame: Frame<'_>) {
@@ -143,19 +149,32 @@ impl<H: Clone> Endpoint<H> {
         self.post_alone(now, request, frame, machine);
     }
 
-    /// Serves a stateless request; its session machine exists until the answer is complete.
+    fn post_lifted(&mut self, now: Instant, request: HttpRequest, peer: Box<PeerSession>) {
+        match self.too_many_requests() {
+            Some(why) => self.refuse_for_now(request, &why),
+            None => self.serve_alone(now, request, peer),
+        }
+    }
+
     fn post_alone(
         &mut self,
         now: Instant,
         request: HttpRequest,
         frame: Frame<'_>,
-        machine: ServerSession,
+        mut machine: ServerSession,
     ) {
+        machine.handle(session::Input::Parsed(frame));
+        let peer = Box::new(PeerSession::new(PeerId::Stream, machine));
+        self.serve_alone(now, request, peer);
+    }
+
+    /// Serves a stateless request that its session has read; the session exists until the answer is complete.
+    fn serve_alone(&mut self, now: Instant, request: HttpRequest, mut peer: Box<PeerSession>) {
         let HttpRequest { exchange: id, facts, accepts, cors, request_id, .. } = request;
-        let mut peer = Box::new(PeerSession::new(PeerId::Exchange(id), machine));
+        peer.id = PeerId::Exchange(id);
         let mut pump = Pump { now, engine: &mut self.engine, facts: Some(&facts) };
         let mut sent = Vec::new();
-        peer.handle(&mut pump, 0, session::Input::Parsed(frame), |_, it| sent.push(it));
+        peer.drain(&mut pump, 0, &mut |_, it| sent.push(it));
         let is_silent = sent.is_empty() && peer.is_idle();
         let mut exchange = Exchange {
             owner: ExchangeOwner::Modern(peer),
@@ -325,14 +344,6 @@ impl<H: Clone> Endpoint<H> {
 
     fn answer(&mut self, exchange: ExchangeId, part: Part) {
         self.outputs.push_back(EndpointOutput::Exchange(exchange, part));
-    }
-}
-
-/// Returns the id if the frame is a single request.
-pub(super) fn id_of(frame: &Frame<'_>) -> Option<Id> {
-    match frame {
-        Frame::One(Ok(Message::Request { id, .. })) => Some(id.clone()),
-        _ => None,
     }
 }
 
