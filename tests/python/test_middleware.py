@@ -9,17 +9,7 @@ from gudgeon.errors import McpError, ProtocolError, ResourceNotFound
 from gudgeon.middleware import ResponseLimit, Timing
 from gudgeon.testing import ERAS, connect, connect_sync
 from gudgeon.types import Completion, Page, PromptResult, ResourceResult, Tool, ToolResult
-
-
-def shelf(**options: Any) -> Server[Any]:
-    app = Server("shelf", **options)
-
-    @app.tool
-    def open(title: str) -> str:
-        """Opens a book."""
-        return f"open {title}"
-
-    return app
+from middleware_server import shelf
 
 
 @pytest.fixture

@@ -11,17 +11,7 @@ from gudgeon import Server
 from gudgeon.errors import McpError
 from gudgeon.testing import ERAS, connect_sync
 from gudgeon.types import Completion, Image, Message, Page, Text, Tool, ToolResult
-
-
-def shelf(**options: Any) -> Server[Any]:
-    app = Server("shelf", **options)
-
-    @app.tool
-    def open(title: str) -> str:
-        """Opens a book."""
-        return f"open {title}"
-
-    return app
+from middleware_server import shelf
 
 
 def test_lists_are_changed_and_written_in_the_clients_revision() -> None:
