@@ -85,6 +85,7 @@ mod tests {
             assert!(table.iter().any(|it| it["error"]["kind"] == kind.as_str()), "{kind:?}");
         }
     }
+
     #[test]
     fn a_failure_before_the_first_answer_is_a_failed_connect() {
         for (kind, phase, class) in [
