@@ -14,7 +14,7 @@ use tokio::sync::Notify;
 
 use super::{
     Backend, Outbox, SharedHandler, Work,
-    shard::{Sending, Shard},
+    endpoint_state::{EndpointState, Sending},
     start,
 };
 use crate::{
@@ -39,7 +39,7 @@ pub struct EndpointServer<H> {
     admission: Admission,
     /// The configuration of the sessions of stateless requests, which read them before the lock is taken.
     sessions: RwLock<Arc<SessionConfig>>,
-    state: Mutex<Shard<H>>,
+    state: Mutex<EndpointState<H>>,
     next: AtomicU64,
     /// Notified when the deadline is earlier than before.
     rescheduled: Notify,
@@ -73,7 +73,7 @@ impl<H: Clone> EndpointServer<H> {
         Arc::new(Self {
             admission,
             sessions: RwLock::new(Arc::clone(endpoint.session_config())),
-            state: Mutex::new(Shard::new(endpoint)),
+            state: Mutex::new(EndpointState::new(endpoint)),
             next: AtomicU64::new(0),
             rescheduled: Notify::new(),
             ended: Notify::new(),
@@ -103,14 +103,15 @@ impl<H: Clone> EndpointServer<H> {
         let sessions = Arc::clone(&self.sessions.read().unwrap_or_else(PoisonError::into_inner));
         request.lift(&sessions);
         let input = EndpointInput::Request(exchange, request);
-        let insert =
-            |state: &mut Shard<H>| drop(state.exchanges.insert(exchange, Sending::to(outbox)));
+        let insert = |state: &mut EndpointState<H>| {
+            drop(state.exchanges.insert(exchange, Sending::to(outbox)));
+        };
         (exchange, self.handle_after(insert, input))
     }
 
     /// Ends an exchange whose peer left before the answer was complete.
     pub fn disconnected(&self, exchange: ExchangeId) -> Work<H> {
-        let remove = |state: &mut Shard<H>| drop(state.exchanges.remove(&exchange));
+        let remove = |state: &mut EndpointState<H>| drop(state.exchanges.remove(&exchange));
         self.handle_after(remove, EndpointInput::Disconnected(exchange))
     }
 
@@ -154,7 +155,7 @@ impl<H: Clone> EndpointServer<H> {
 
     /// Ends a message connection that was closed.
     pub fn connection_closed(&self, connection: ConnectionId) -> Work<H> {
-        let remove = |state: &mut Shard<H>| drop(state.connections.remove(&connection));
+        let remove = |state: &mut EndpointState<H>| drop(state.connections.remove(&connection));
         self.handle_after(remove, EndpointInput::ConnectionClosed(connection))
     }
 
@@ -230,7 +231,7 @@ impl<H: Clone> EndpointServer<H> {
     /// Changes the state and handles an input under one lock, and then runs the dispatches of large requests without it.
     fn handle_after(
         &self,
-        change: impl FnOnce(&mut Shard<H>),
+        change: impl FnOnce(&mut EndpointState<H>),
         input: EndpointInput<'_, H>,
     ) -> Work<H> {
         let mut state = self.lock();
@@ -247,7 +248,7 @@ impl<H: Clone> EndpointServer<H> {
         work
     }
 
-    fn lock(&self) -> MutexGuard<'_, Shard<H>> {
+    fn lock(&self) -> MutexGuard<'_, EndpointState<H>> {
         // A panic under the lock is a bug of Gudgeon's. It must not fail every other call.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

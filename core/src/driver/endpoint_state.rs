@@ -25,7 +25,7 @@ pub trait Outbox: Send {
 }
 
 /// One endpoint and the outboxes of its readers.
-pub(super) struct Shard<H> {
+pub(super) struct EndpointState<H> {
     pub(super) endpoint: Endpoint<H>,
     pub(super) exchanges: HashMap<ExchangeId, Sending>,
     pub(super) connections: HashMap<ConnectionId, Sending>,
@@ -35,7 +35,7 @@ pub(super) struct Shard<H> {
     pub(super) armed: Option<Instant>,
 }
 
-impl<H: Clone> Shard<H> {
+impl<H: Clone> EndpointState<H> {
     pub(super) fn new(endpoint: Endpoint<H>) -> Self {
         Self {
             endpoint,

@@ -2,15 +2,15 @@
 
 mod endpoint;
 mod hosted;
-mod shard;
+mod endpoint_state;
 mod state_keys;
 mod stream;
 mod work;
 mod writer;
 
 pub use endpoint::{EndpointServer, Shell};
+pub use endpoint_state::Outbox;
 pub(crate) use hosted::{HostedEndpoint, hosted, keep_time};
-pub use shard::Outbox;
 pub use state_keys::{STATE_KEYS, state_keys};
 pub use stream::StreamServer;
 pub use work::{Backend, SharedHandler, Work};
