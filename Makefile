@@ -89,7 +89,7 @@ bench-http: build-bench ## calls a second over HTTP in each era, against the off
 bench-clients: build-bench ## calls a second of clients over HTTP in each era, against the official SDKs'
 	@$(PY) tests/bench/client_speed.py
 
-bench-sessions: build-bench ## what 10,000 legacy sessions cost, and whether all of it is given back
+bench-sessions: build-bench ## what 10,000 legacy sessions and 10,000 modern subscriptions cost, and whether all of it is given back
 	@$(PY) tests/bench/sessions.py
 
 bench-memory: build-bench ## whether memory stays flat over 200,000 calls

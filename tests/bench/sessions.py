@@ -1,4 +1,6 @@
-"""Measures legacy sessions: 10,000 at once, each with a GET stream on its own connection, closed abruptly, twice.
+"""Measures streams: 10,000 at once, each on its own connection, closed abruptly, twice.
+
+They are GET streams of legacy sessions, then modern subscriptions.
 
 python3 tests/bench/sessions.py [--count 10000] [--idle 5] [SERVER…]
 """
@@ -12,7 +14,10 @@ from http_speed import available
 from listening import DRIVER, OURS, Listening, allow_many_files
 
 KILOBYTE = 1000
-PER_SESSION = 25 * KILOBYTE
+KINDS = {
+    "legacy": ("legacy sessions, each with a GET stream", 25 * KILOBYTE),
+    "modern": ("modern subscriptions", 18 * KILOBYTE),
+}
 WARM_UP = 200
 
 
@@ -28,14 +33,20 @@ def bench():
     if most < options.count + 200:
         raise Broken(f"{options.count} connections need as many file descriptors; this machine allows {most}")
     names = [name for name in available(set_up()) if name in options.servers]
+    for era in KINDS:
+        bench_era(era, names, options)
+
+
+def bench_era(era, names, options):
+    kind, most = KINDS[era]
     runs = {}
     for name in names:
         try:
-            runs[name] = once(name, options.count, options.idle)
+            runs[name] = once(name, era, options.count, options.idle)
         except Broken as why:
             broken[name] = str(why)
 
-    print(f"{options.count:,} legacy sessions, each with a GET stream; memory in MB, after a collection")
+    print(f"{options.count:,} {kind}; memory in MB, after a collection")
     head = [
         "server",
         "before",
@@ -51,7 +62,10 @@ def bench():
     for name in names:
         run = runs.get(name, {})
         print_goal(
-            f"{name}: a session costs at most 25 kB", run.get("each"), lambda x: x * KILOBYTE <= PER_SESSION, " kB"
+            f"{name}: one costs at most {most // KILOBYTE} kB",
+            run.get("each"),
+            lambda x: x * KILOBYTE <= most,
+            " kB",
         )
         print_goal(f"{name}: file descriptors are given back", run.get("left"), lambda x: x <= 2)
         print_goal(
@@ -62,20 +76,20 @@ def bench():
         )
 
 
-def once(name, count, idle):
+def once(name, era, count, idle):
     # The limit hardly exceeds one lot, so the second is accepted only after the first has ended.
     options = {"max_sessions": count + WARM_UP, "session_idle": idle, "idle_timeout": 3600.0, "keep_alive": 3600.0}
     with Listening(name, **options) as server:
-        with Held(server, WARM_UP):
+        with Held(server, era, WARM_UP):
             pass
         time.sleep(idle * 1.5)
         files, before = server.descriptors(), server.resident()
-        with Held(server, count) as first:
+        with Held(server, era, count) as first:
             full = server.resident()
         left = wait_for_files(server, files)
         time.sleep(idle * 1.5)
         empty = server.resident()
-        with Held(server, count):
+        with Held(server, era, count):
             again = server.resident()
     return {
         "before": before / 1e6,
@@ -91,11 +105,12 @@ def once(name, count, idle):
 
 
 class Held:
-    """Opens sessions with a driver process, which is killed at the end."""
+    """Opens streams with a driver process, which is killed at the end."""
 
-    def __init__(self, server, count):
+    def __init__(self, server, era, count):
         start = time.monotonic()
-        command = [str(DRIVER), "sessions", "--at", f"127.0.0.1:{server.port}", "--count", str(count)]
+        at = f"127.0.0.1:{server.port}"
+        command = [str(DRIVER), "sessions", "--at", at, "--era", era, "--count", str(count)]
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )

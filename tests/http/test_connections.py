@@ -126,6 +126,46 @@ def test_a_connection_at_work_is_not_idle(brisk):
         assert stream.message()["method"] == "notifications/tools/list_changed"
 
 
+def test_a_subscription_costs_at_most_18_kB(start):
+    server = start()
+
+    def open_streams(count):
+        return [speak.listen(server, {"toolsListChanged": True}) for _ in range(count)]
+
+    opened = open_streams(200)
+    try:
+        before = server.resident()
+        opened += open_streams(1000)
+        assert server.resident() < before + 1000 * 18_000
+    finally:
+        for stream in opened:
+            stream.close()
+
+
+def test_a_subscription_after_other_requests_on_its_connection_is_kept(server):
+    with server.connect() as connection:
+        for _ in range(2):
+            assert speak.reply(speak.ask_modern(server, "tools/list", connection=connection))["result"]["tools"]
+        speak.listen(server, {"toolsListChanged": True}, connection=connection)
+        assert connection.message()["method"] == "notifications/subscriptions/acknowledged"
+        speak.call_modern(server, "test_trigger_tool_change", {})
+        assert connection.message()["method"] == "notifications/tools/list_changed"
+
+
+def test_a_subscription_whose_body_waits_for_100_continue_is_kept(server):
+    params = {"notifications": {"toolsListChanged": True}}
+    whole = request(server, "subscriptions/listen", params, headers={"Expect": "100-continue"})
+    at = whole.index(b"\r\n\r\n") + 4
+    with server.connect() as connection:
+        connection.send(whole[:at])
+        assert connection.head(interim=True).status == 100
+        connection.send(whole[at:])
+        assert connection.head().status == 200
+        assert connection.message()["method"] == "notifications/subscriptions/acknowledged"
+        speak.call_modern(server, "test_trigger_tool_change", {})
+        assert connection.message()["method"] == "notifications/tools/list_changed"
+
+
 # ── heads ───────────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     error::{Fault, option_name},
-    protocol::{Dialect, Frame, Id, Message, Principal, Revision},
+    protocol::{Dialect, Frame, Id, Message, Method, Principal, Revision},
     session::server::{HttpFacts, SessionConfig},
     wire::{self, McpHeaders, RequestEra, Wire},
 };
@@ -255,6 +255,15 @@ impl AdmittedHead {
     #[doc(hidden)] // For the drivers and the language bindings.
     pub fn max_body(&self) -> usize {
         self.admission.max_body()
+    }
+
+    /// Returns whether the request asks for a stream that lasts until the client leaves: a GET, or `subscriptions/listen`.
+    pub(crate) fn is_subscription(&self) -> bool {
+        match self.target {
+            Target::Get | Target::OpenLegacySse { .. } => true,
+            Target::Post => self.head.mcp_headers.is_for(Method::Listen),
+            _ => false,
+        }
     }
 
     /// Sets the authenticated sender of the request.

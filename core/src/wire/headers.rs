@@ -7,7 +7,7 @@ use http::{HeaderMap, HeaderValue};
 
 use crate::{
     error::{Fault, FaultKind},
-    protocol::Params,
+    protocol::{Method, Params},
 };
 
 pub const PROTOCOL_VERSION: &str = "mcp-protocol-version";
@@ -41,6 +41,11 @@ impl McpHeaders {
     /// Returns the value; `Some("")` if it is not plain text.
     pub fn protocol_version(&self) -> Option<&str> {
         self.protocol_version.as_ref().map(plain)
+    }
+
+    /// Returns whether `Mcp-Method` names this method.
+    pub fn is_for(&self, method: Method) -> bool {
+        self.method.as_ref().is_some_and(|it| it == method.as_str())
     }
 
     /// Returns the value; `Some("")` if it is not plain text.

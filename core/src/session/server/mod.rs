@@ -48,7 +48,7 @@ use crate::{
 pub struct ServerSession {
     config: Arc<SessionConfig>,
     handshake: Handshake,
-    /// The MCP headers, if the session serves a single HTTP request.
+    /// The MCP headers, if the session serves a single HTTP request; empty once its message was read.
     mcp_headers: Option<McpHeaders>,
     /// `true` if the session serves a single HTTP request in a dialect without HTTP sessions.
     stands_alone: bool,
@@ -179,6 +179,10 @@ impl ServerSession {
             Frame::One(Ok(message)) => self.handle_message(message, None),
             Frame::One(Err(malformed)) => self.refuse_malformed(malformed, None),
             Frame::Batch(members) => self.handle_batch(members),
+        }
+        // There is no second frame, and each value keeps the buffer that the head was read into.
+        if let Some(headers) = &mut self.mcp_headers {
+            *headers = McpHeaders::default();
         }
     }
 

@@ -16,15 +16,15 @@ bench-driver [--era legacy|modern] [--in-flight 32] [--seconds 2] [--warmup 0.5]
 bench-driver --coldstart TIMES [--stderr] -- COMMAND…
 bench-driver http --at HOST:PORT [--era legacy|modern] [--in-flight 16] [--seconds 2 | --calls N] [--warmup 0.5]
              --tool NAME [--arguments JSON] [--pid PID] [--lots N]
-bench-driver sessions --at HOST:PORT --count N
+bench-driver sessions --at HOST:PORT [--era legacy|modern] --count N
 
 --mix       keeps one call of that tool in flight beside the others, and measures the others without it and with it
 --coldstart measures spawn to first reply, TIMES times
 --stderr    shows what the server writes there
 http        calls a server that listens, on as many connections as are in flight; --pid is the server's, for its costs;
             between lots it says `paused` and waits for a line on its standard input
-sessions    opens so many legacy sessions, each with a GET stream on its own connection, says `open`, and holds them
-            until its standard input ends";
+sessions    opens so many streams, each on its own connection, says `open`, and holds them until its standard input ends:
+            GET streams of legacy sessions, or modern subscriptions";
 
 const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"bench","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}"#;
 

@@ -138,6 +138,8 @@ pub(super) struct Awaited {
     endpoint: Arc<dyn HostedEndpoint>,
     exchange: ExchangeId,
     queue: Arc<ResponseQueue>,
+    /// `true` if the response, should it be a stream, lasts until the client leaves.
+    is_subscription: bool,
 }
 
 impl Awaited {
@@ -145,8 +147,9 @@ impl Awaited {
         endpoint: Arc<dyn HostedEndpoint>,
         exchange: ExchangeId,
         queue: Arc<ResponseQueue>,
+        is_subscription: bool,
     ) -> Self {
-        Self { endpoint, exchange, queue }
+        Self { endpoint, exchange, queue, is_subscription }
     }
 
     /// Waits for the head of the response.
@@ -186,9 +189,9 @@ impl AnswerBody {
         response(StatusCode::SWITCHING_PROTOCOLS, headers, body)
     }
 
-    /// Returns whether the body is a stream, which may last indefinitely.
-    pub(super) fn is_stream(&self) -> bool {
-        self.rest.is_some()
+    /// Returns whether the body is a stream that lasts until the client leaves.
+    pub(super) fn is_subscription(&self) -> bool {
+        self.rest.as_ref().is_some_and(|it| it.is_subscription)
     }
 
     /// Creates a response from a single part.

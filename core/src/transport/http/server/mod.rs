@@ -95,7 +95,11 @@ where
         StatusCode::SWITCHING_PROTOCOLS => {
             Box::pin(switch(peers, io, answer, read_buf, stage)).await;
         }
-        _ => Box::pin(stream::write(io, answer, &line.watch, &mut stage)).await,
+        _ => {
+            #[cfg(feature = "websocket")]
+            drop(read_buf);
+            Box::pin(stream::write(io, answer, &line.watch, &mut stage)).await;
+        }
     }
 }
 
@@ -122,29 +126,30 @@ impl Line {
 
 async fn exchange(peers: &Peers, line: &Line, request: Request<Incoming>) -> Response<AnswerBody> {
     line.watch.busy();
-    // Then hyper holds no part of an earlier response.
-    let is_alone = request.version() == Version::HTTP_11
-        && request.method() == Method::GET
-        && request.body().is_end_stream()
+    // Otherwise hyper holds a part of an earlier response, or of `100 Continue`.
+    let may_keep = request.version() == Version::HTTP_11
+        && !request.headers().contains_key(header::EXPECT)
         && !line.watch.is_stuck();
-    if !is_alone {
-        return answer(&peers.endpoint, Some(&line.watch), peers.timeouts, request).await;
-    }
-    let (head, body) = request.into_parts();
     #[cfg(feature = "websocket")]
-    if websocket::is_asked_for(&head) {
-        let admitted = peers.endpoint.admit_upgrade(&head);
-        match admitted.and_then(|()| websocket::shake_hands(&head)) {
-            Ok(headers) => line.keep(AnswerBody::switching(headers)).await,
-            Err(refusal) => {
-                line.watch.idle();
-                return AnswerBody::of(refusal);
+    let request = match may_keep && request.method() == Method::GET {
+        true => {
+            let (head, body) = request.into_parts();
+            if websocket::is_asked_for(&head) && body.is_end_stream() {
+                let admitted = peers.endpoint.admit_upgrade(&head);
+                match admitted.and_then(|()| websocket::shake_hands(&head)) {
+                    Ok(headers) => line.keep(AnswerBody::switching(headers)).await,
+                    Err(refusal) => {
+                        line.watch.idle();
+                        return AnswerBody::of(refusal);
+                    }
+                }
             }
+            Request::from_parts(head, body)
         }
-    }
-    let request = Request::from_parts(head, body);
+        false => request,
+    };
     let answer = answer(&peers.endpoint, Some(&line.watch), peers.timeouts, request).await;
-    match answer.body().is_stream() {
+    match may_keep && answer.body().is_subscription() {
         true => line.keep(answer).await,
         false => answer,
     }
@@ -194,7 +199,9 @@ pub(crate) async fn answer<B: Body>(
             return AnswerBody::of(refusal);
         }
     };
+    let is_subscription = head.is_subscription();
     let queue = ResponseQueue::new(watch.cloned());
     let exchange = endpoint.request(head, &body, Box::new(Arc::clone(&queue)));
-    Awaited::new(Arc::clone(endpoint), exchange, queue).response().await
+    drop(body);
+    Awaited::new(Arc::clone(endpoint), exchange, queue, is_subscription).response().await
 }
