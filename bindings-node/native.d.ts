@@ -101,10 +101,11 @@ export declare class NativeMounted {
   /** The maximum length of a request body, in bytes. */
   maxBody(): number
   /**
-   * Checks the head of a request, before its body is read. Each line of `headers` is a name or a value; `principal` is JSON.
+   * Checks the head of a request, before its body is read. Each line of `headers` is a name or a value; `principal` is JSON;
+   * `remote` is the client's address.
    * Returns the response if the request is refused. Otherwise call `request` or `refuse` with the same number.
    */
-  head(number: number, method: string, target: string, headers: string, principal?: string | undefined | null): NativePart | null
+  head(number: number, method: string, target: string, headers: string, principal?: string | undefined | null, remote?: string | undefined | null): NativePart | null
   /** Handles a request whose head was admitted. Returns the number of the exchange, which `disconnected` takes. */
   request(number: number, body: Uint8Array): number
   /** Returns the response to a request whose head was admitted and whose body is too long or did not come. */
@@ -170,8 +171,8 @@ export declare class NativeRateLimit {
   constructor(perSecond: number, burst: number, by: string)
   /** Returns true if requests of this method are counted. */
   static counts(method: string): boolean
-  /** Counts a request of a client, `now` in seconds. Returns the reason if it is rejected; null otherwise. */
-  admit(now: number, method: string, principal: string | undefined | null, client: string): Rejected | null
+  /** Counts a request of a client at the address `remote`, `now` in seconds. Returns the reason if it is rejected; null otherwise. */
+  admit(now: number, method: string, principal: string | undefined | null, client: string, remote?: string | undefined | null): Rejected | null
 }
 
 /** A limit for the size of results. */

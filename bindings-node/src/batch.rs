@@ -318,6 +318,7 @@ mod tests {
             wants_progress: false,
             answers: Answers::default(),
             principal: None,
+            remote: None,
             checks_headers: false,
             http: None,
         }

@@ -32,7 +32,7 @@ impl NativeRateLimit {
         RateLimit::counts(&method)
     }
 
-    /// Counts a request of a client, `now` in seconds. Returns the reason if it is rejected; null otherwise.
+    /// Counts a request of a client at the address `remote`, `now` in seconds. Returns the reason if it is rejected; null otherwise.
     #[napi(catch_unwind)]
     pub fn admit(
         &mut self,
@@ -40,8 +40,10 @@ impl NativeRateLimit {
         method: String,
         principal: Option<String>,
         client: String,
+        remote: Option<String>,
     ) -> Option<Rejected> {
-        let caller = Caller { principal: principal.as_deref(), client: &client };
+        let remote = remote.and_then(|it| it.parse().ok());
+        let caller = Caller { principal: principal.as_deref(), remote, client: &client };
         self.0.admit(now, &method, caller).err().map(Rejected::from)
     }
 }

@@ -69,7 +69,8 @@ impl NativeMounted {
         f64::from(u32::try_from(self.server.admission().max_body()).unwrap_or(u32::MAX))
     }
 
-    /// Checks the head of a request, before its body is read. Each line of `headers` is a name or a value; `principal` is JSON.
+    /// Checks the head of a request, before its body is read. Each line of `headers` is a name or a value; `principal` is JSON;
+    /// `remote` is the client's address.
     /// Returns the response if the request is refused. Otherwise call `request` or `refuse` with the same number.
     #[napi(catch_unwind)]
     pub fn head(
@@ -79,6 +80,7 @@ impl NativeMounted {
         target: String,
         headers: String,
         principal: Option<String>,
+        remote: Option<String>,
     ) -> napi::Result<Option<NativePart>> {
         let mut head = head(&method, &target, &headers);
         head.headers.insert(REQUEST, integer(number).into());
@@ -86,7 +88,10 @@ impl NativeMounted {
             head.extensions.insert(Arc::new(principal_from(&principal)?));
         }
         Ok(match self.server.admission().head(head) {
-            Ok(head) => {
+            Ok(mut head) => {
+                if let Some(remote) = remote.and_then(|it| it.parse().ok()) {
+                    head.set_remote(remote);
+                }
                 lock(&self.admitted).insert(integer(number), head);
                 None
             }

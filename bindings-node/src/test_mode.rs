@@ -29,7 +29,7 @@ impl NativeTestMode {
         let mode = TestMode { replays: self.replays, state_key: Some(state_key) };
         let principal = self.principal.as_deref().map(principal_from).transpose()?.map(Arc::new);
         let headers = headers(&self.headers).map_err(misuse)?;
-        Ok((mode, HttpFacts { headers, principal, session_id: None }))
+        Ok((mode, HttpFacts { headers, principal, ..HttpFacts::default() }))
     }
 }
 

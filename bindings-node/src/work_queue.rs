@@ -253,6 +253,9 @@ impl Drop for NativeWorkQueue {
 fn facts(context: &CallContext, session: u32) -> String {
     let mut facts = ObjectWriter::with_capacity(256);
     facts.member("hasSession", &context.has_session());
+    if let Some(remote) = context.remote {
+        facts.member("remote", &remote);
+    }
     facts.member("session", &session);
     if let Some(meta) = &context.meta {
         facts.raw("meta", meta.get());

@@ -105,6 +105,12 @@ impl Call {
         self.binding.look(|it| text(it.meta.as_deref()))
     }
 
+    /// The address that the client calls from, if known.
+    #[getter]
+    fn remote(&self) -> Option<String> {
+        self.binding.look(|it| it.remote.map(|it| it.to_string()))
+    }
+
     /// The client's `Implementation`, as JSON.
     #[getter]
     fn client_info(&self) -> Option<String> {

@@ -134,8 +134,8 @@ impl Endpoint {
         *lock(&self.stream) = None;
     }
 
-    /// Checks the head of a request, before its body is read. `via_loopback`: it arrived on the loopback interface. Returns the
-    /// first part of the response instead if the request is refused.
+    /// Checks the head of a request, before its body is read. `via_loopback`: it arrived on the loopback interface; `remote`: the
+    /// client's address. Returns the first part of the response instead if the request is refused.
     fn head<'py>(
         this: &Bound<'py, Self>,
         method: &str,
@@ -143,10 +143,16 @@ impl Endpoint {
         query: &[u8],
         headers: &Bound<'py, PyAny>,
         via_loopback: bool,
+        remote: Option<&str>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let head = head(method, path, query, headers, via_loopback)?;
         match this.get().server.admission().head(head) {
-            Ok(head) => RequestHead::of_request(this, head),
+            Ok(mut head) => {
+                if let Some(remote) = remote.and_then(|it| it.parse().ok()) {
+                    head.set_remote(remote);
+                }
+                RequestHead::of_request(this, head)
+            }
             Err(refusal) => piece(this.py(), refusal),
         }
     }
@@ -166,13 +172,19 @@ impl Endpoint {
         }
     }
 
-    /// Opens a connection that carries messages in both directions.
-    #[pyo3(signature = (principal = None))]
-    fn connect(this: &Bound<'_, Self>, principal: Option<&NativePrincipal>) -> Connection {
+    /// Opens a connection that carries messages in both directions, for a client at the address `remote`.
+    #[pyo3(signature = (principal = None, remote = None))]
+    fn connect(
+        this: &Bound<'_, Self>,
+        principal: Option<&NativePrincipal>,
+        remote: Option<&str>,
+    ) -> Connection {
         let endpoint = this.get();
         let queue = endpoint.notifier.queue(MAX_QUEUED);
         let principal = principal.map(|it| Arc::clone(&it.0));
-        let id = endpoint.server.connect(principal, Box::new(ResponseSender(Arc::clone(&queue))));
+        let remote = remote.and_then(|it| it.parse().ok());
+        let sender = Box::new(ResponseSender(Arc::clone(&queue)));
+        let id = endpoint.server.connect(principal, remote, sender);
         let (is_over, has_room) = (AtomicBool::new(false), Mutex::default());
         Connection { endpoint: this.clone().unbind(), id, queue, is_over, has_room }
     }

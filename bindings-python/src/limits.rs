@@ -30,10 +30,18 @@ impl RateLimit {
         limits::RateLimit::counts(method)
     }
 
-    /// Counts a request of a client, `now` in seconds. Returns the code and the message of its rejection, or None.
-    #[pyo3(signature = (now, method, principal, client))]
-    fn admit(&self, now: f64, method: &str, principal: Option<&str>, client: &str) -> Rejected {
-        rejected(lock(&self.0).admit(now, method, Caller { principal, client }))
+    /// Counts a request of a client at the address `remote`, `now` in seconds. Returns the code and the message of its rejection, or None.
+    #[pyo3(signature = (now, method, principal, client, remote))]
+    fn admit(
+        &self,
+        now: f64,
+        method: &str,
+        principal: Option<&str>,
+        client: &str,
+        remote: Option<&str>,
+    ) -> Rejected {
+        let remote = remote.and_then(|it| it.parse().ok());
+        rejected(lock(&self.0).admit(now, method, Caller { principal, remote, client }))
     }
 }
 

@@ -13,9 +13,9 @@ def too_much(answer, *settings):
     assert any(setting in text for setting in settings), text
 
 
-def initialize(server):
+def initialize(server, **options):
     params = {"protocolVersion": speak.LATEST_LEGACY, "capabilities": {}, "clientInfo": speak.CLIENT}
-    with server.connect() as connection:
+    with server.connect(**options) as connection:
         speak.post(connection, server.path, speak.message("initialize", params))
         return connection.response()
 
@@ -23,6 +23,7 @@ def initialize(server):
 def test_sessions(start):
     server = start(max_sessions=2)
     with Session(server) as one, Session(server) as other:
+        assert one.ask("ping")["result"] == other.ask("ping")["result"] == {}
         answer = initialize(server)
         too_much(answer, "max_sessions", "maxSessions")
         assert answer.header("mcp-session-id") is None
@@ -31,7 +32,47 @@ def test_sessions(start):
         assert speak.call_modern(server, "test_simple_text").status == 200
         one.delete()
         assert initialize(server).status == 200
-        too_much(initialize(server), "max_sessions", "maxSessions")
+
+
+def test_sessions_that_nobody_uses_lock_nobody_out(start):
+    server = start(max_sessions=20)
+    with Session(server) as used:
+        assert used.ask("ping")["result"] == {}
+        for _ in range(100):
+            assert initialize(server).status == 200
+        with Session(server) as late:
+            assert late.ask("ping")["result"] == used.ask("ping")["result"] == {}
+
+
+# Through `fetch` and tower the server does not learn who calls, so there all callers count as one.
+KNOWS_ADDRESSES = {"python", "node", "rust", "asgi", "node-http"}
+
+
+def test_sessions_of_one_address_leave_room_to_others(start, kind):
+    server = start(max_sessions=4)
+    sessions = [Session(server) for _ in range(4)]
+    for session in sessions:
+        assert session.ask("ping")["result"] == {}
+        session.connection.close()
+    too_much(initialize(server), "max_sessions", "maxSessions")
+    other = initialize(server, source="127.0.0.2")
+    assert other.status == (200 if kind in KNOWS_ADDRESSES else 503)
+
+
+def test_calls_of_one_address_leave_room_to_others(start, kind):
+    server = start(max_in_flight=4)
+    call = {"name": "test_slow", "arguments": {"ms": 1500}}
+    busy = [server.connect() for _ in range(4)]
+    for connection in busy:
+        speak.send_modern(connection, server, "tools/call", call)
+    time.sleep(0.2)
+    too_much(speak.call_modern(server, "test_simple_text"), "max_in_flight", "maxInFlight")
+    with server.connect(source="127.0.0.2") as other:
+        answer = speak.call_modern(server, "test_simple_text", connection=other)
+        assert answer.status == (200 if kind in KNOWS_ADDRESSES else 503)
+    for connection in busy:
+        with connection:
+            assert speak.text_of(speak.reply(connection.response())) == "Took 1500 ms"
 
 
 def test_streams_of_a_session(start):

@@ -75,7 +75,7 @@ def request_bytes(method, path, headers=None, body=None, *, host="127.0.0.1"):
 
 
 class Connection:
-    def __init__(self, address, *, tls=None, name=None, timeout=TIMEOUT, receive_buffer=None):
+    def __init__(self, address, *, tls=None, name=None, timeout=TIMEOUT, receive_buffer=None, source=None):
         self.address = address
         self.timeout = timeout
         family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
@@ -83,6 +83,8 @@ class Connection:
         if receive_buffer:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         self.socket.settimeout(timeout)
+        if source:
+            self.socket.bind((source, 0))
         self.socket.connect(address)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if tls:

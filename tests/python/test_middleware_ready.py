@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from asgi_host import answer
 from gudgeon import Server, SyncClient, ToolError
 from gudgeon.errors import McpError, ProtocolError
 from gudgeon.middleware import Logging, RateLimit, ResponseLimit, Timing
@@ -64,20 +65,25 @@ def test_a_text_of_a_client_stays_on_its_line(app: Server[Any], lines: Any) -> N
     assert all(line.startswith(r"tools/call open\nERROR \u{1b}[2J\u{2028} ") for line in lines()), lines()
 
 
-def test_rates_are_limited_by_client_and_the_handshake_is_not_counted(app: Server[Any]) -> None:
+@pytest.mark.parametrize("era", ERAS)
+def test_rates_are_limited_and_the_handshake_is_not_counted(app: Server[Any], era: str) -> None:
     app.middleware(RateLimit(0.01, burst=3))
-    for era in ERAS:
-        with SyncClient(app, revision=era, client_info=Implementation(era, "1")) as client:
-            for _ in range(3):
-                client.ping()
-            client.list_tools()
-            assert client.call_tool("open", {"title": "x"}).text == "open x"
-            assert client.request("tools/list")["tools"]
-            refused = client.call_tool("open", {"title": "x"}, raise_on_error=False)
-            assert refused.text == "too many requests: at most 0.01 per second are allowed; try again in 100.0 s"
-            with pytest.raises(ProtocolError) as caught:
-                client.request("tools/list")
-            assert caught.value.code == 429
+    with SyncClient(app, revision=era) as client:
+        for _ in range(3):
+            client.ping()
+        client.list_tools()
+        assert client.call_tool("open", {"title": "x"}).text == "open x"
+        assert client.request("tools/list")["tools"]
+        refused = client.call_tool("open", {"title": "x"}, raise_on_error=False)
+        assert refused.text == "too many requests: at most 0.01 per second are allowed; try again in 100.0 s"
+        with pytest.raises(ProtocolError) as caught:
+            client.request("tools/list")
+        assert caught.value.code == 429
+    with (
+        SyncClient(app, revision=era, client_info=Implementation("another name", "1")) as client,
+        pytest.raises(ProtocolError, match="too many requests"),
+    ):
+        client.request("tools/list")
 
 
 def test_notifications_of_vendors_pass_middleware_and_are_not_counted(app: Server[Any]) -> None:
@@ -106,7 +112,8 @@ def test_rates_come_back_with_time(monkeypatch: pytest.MonkeyPatch) -> None:
 
     now = [100.0]
     monkeypatch.setattr("gudgeon.middleware.time.monotonic", lambda: now[0])
-    ctx: Any = SimpleNamespace(principal=None, client=SimpleNamespace(name="c"), request_id=1)
+    call = SimpleNamespace(remote=None)
+    ctx: Any = SimpleNamespace(principal=None, client=SimpleNamespace(name="c"), request_id=1, _call=call)
     request: Any = SimpleNamespace(method="tools/list", params={}, ctx=ctx)
     limit = RateLimit(2, burst=1)
 
@@ -167,3 +174,14 @@ def test_a_string_that_other_middleware_returns_is_measured_as_the_whole_result(
 def test_invalid_numbers_are_rejected(make: Any, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         make()
+
+
+async def test_rates_are_limited_by_address_where_there_is_no_principal(app: Server[Any]) -> None:
+    app.middleware(RateLimit(0.01), on="tools/call")
+    asgi = app.asgi()
+    texts = []
+    for address in ("192.0.2.1", "192.0.2.1", "192.0.2.2"):
+        _, said = await answer(asgi, "open", {"title": "x"}, client=(address, 40_000))
+        texts.append(said["result"]["content"][0]["text"])
+    assert texts[0] == texts[2] == "open x"
+    assert texts[1].startswith("too many requests")

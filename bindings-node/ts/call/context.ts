@@ -62,6 +62,11 @@ export class CallContext implements Context {
     return (this.#headers ??= new Headers(this.facts.headers as [string, string][] | undefined));
   }
 
+  /** The address that the client calls from, if the host knows it. */
+  get remote(): string | undefined {
+    return this.facts.remote;
+  }
+
   get sessionId(): string | undefined {
     return this.facts.sessionId;
   }

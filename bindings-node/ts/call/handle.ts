@@ -11,6 +11,8 @@ export interface Facts {
   /** The number of the session, unique in its connection or endpoint. */
   readonly session: number;
   readonly sessionId?: string;
+  /** The address that the client calls from. */
+  readonly remote?: string;
   /** The number of the host's HTTP request. */
   readonly request?: string;
   readonly headers?: readonly (readonly [name: string, value: string])[];

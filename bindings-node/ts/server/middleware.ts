@@ -1,3 +1,4 @@
+import { CallContext } from "../call/context.js";
 import { ProtocolError, ToolError } from "../model/errors.js";
 import { isQuestion } from "../model/questions.js";
 import type { Middleware } from "../model/types/context.js";
@@ -42,7 +43,8 @@ export const middleware = {
    *
    * @param perSecond - The number of requests a second; above 0.
    * @param options - `burst`: the number of requests that may come at once; default: 1. `by`: the unit that is limited:
-   *   `"principal"` (default; the client's name if there is none), `"client"` or `"server"`.
+   *   `"principal"` (default; without one the address that requests come from, and where that is unknown all callers together),
+   *   `"client"` (its name, which it chooses itself) or `"server"`.
    * @throws TypeError if an argument is invalid.
    */
   rateLimit(
@@ -54,7 +56,8 @@ export const middleware = {
     return async (request, next) => {
       const { method, ctx } = request;
       if (ctx.requestId !== "" && NativeRateLimit.counts(method)) {
-        const rejected = limit.admit(performance.now() / 1000, method, ctx.principal?.subject, ctx.client.name);
+        const remote = ctx instanceof CallContext ? ctx.remote : undefined;
+        const rejected = limit.admit(performance.now() / 1000, method, ctx.principal?.subject, ctx.client.name, remote);
         if (rejected) throw errorOf(rejected);
       }
       return next();

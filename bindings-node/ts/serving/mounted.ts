@@ -28,6 +28,8 @@ export interface Head {
   readonly headers: readonly string[];
   /** The caller, as the host authenticated it. */
   readonly principal?: Principal | undefined;
+  /** The client's address, if the host knows it. */
+  readonly remote?: string | undefined;
 }
 
 /** A request whose head was admitted. `request` or `refuse` must be called for each. */
@@ -81,10 +83,10 @@ export class Mounted {
   }
 
   /** Checks the head of a request, before its body is read. Returns its response if it is refused. */
-  admit({ method, target, headers, principal }: Head): Admitted | NativePart {
+  admit({ method, target, headers, principal, remote }: Head): Admitted | NativePart {
     const number = ++this.#numbers;
     const who = principal && principalToJson(principal);
-    return this.#native.head(number, method, target, headers.join("\n"), who) ?? { number, principal };
+    return this.#native.head(number, method, target, headers.join("\n"), who, remote) ?? { number, principal };
   }
 
   /** Handles a request that was admitted. Returns a function to call if the client disconnects before the end. */

@@ -62,7 +62,7 @@ function write(response: ServerResponse, { status, headers, body, more }: Native
 
 function headOf(request: HostRequest): Head {
   const { method = "", originalUrl, url = "/", rawHeaders: headers, principal } = request;
-  return { method, target: originalUrl ?? url, headers, principal };
+  return { method, target: originalUrl ?? url, headers, principal, remote: request.socket?.remoteAddress };
 }
 
 /** Returns the whole body, or the reason why there is none. */

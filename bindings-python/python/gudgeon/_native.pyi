@@ -90,6 +90,11 @@ class Call:
         asked again; None otherwise.
         """
     @property
+    def remote(self, /) -> str | None:
+        """
+        The address that the client calls from, if known.
+        """
+    @property
     def request_id(self, /) -> Any | None:
         """
         The request id; `None` for a notification.
@@ -255,9 +260,9 @@ class Endpoint:
         """
         Returns the futures to resolve.
         """
-    def connect(self, /, principal: Principal | None = None) -> Connection:
+    def connect(self, /, principal: Principal | None = None, remote: str | None = None) -> Connection:
         """
-        Opens a connection that carries messages in both directions.
+        Opens a connection that carries messages in both directions, for a client at the address `remote`.
         """
     def end_streams(self, /) -> None:
         """
@@ -267,10 +272,10 @@ class Endpoint:
         """
         Readable when `collect` or `tick` has something to do.
         """
-    def head(self, /, method: str, path: bytes, query: bytes, headers: Any, via_loopback: bool) -> Any:
+    def head(self, /, method: str, path: bytes, query: bytes, headers: Any, via_loopback: bool, remote: str | None) -> Any:
         """
-        Checks the head of a request, before its body is read. `via_loopback`: it arrived on the loopback interface. Returns the
-        first part of the response instead if the request is refused.
+        Checks the head of a request, before its body is read. `via_loopback`: it arrived on the loopback interface; `remote`: the
+        client's address. Returns the first part of the response instead if the request is refused.
         """
     @property
     def max_body(self, /) -> int:
@@ -417,9 +422,9 @@ class RateLimit:
     A limit for the rate of requests.
     """
     def __new__(cls, /, per_second: SupportsFloat | SupportsIndex, burst: SupportsFloat | SupportsIndex, by: str) -> RateLimit: ...
-    def admit(self, /, now: SupportsFloat | SupportsIndex, method: str, principal: str | None, client: str) -> tuple[int | None, str] | None:
+    def admit(self, /, now: SupportsFloat | SupportsIndex, method: str, principal: str | None, client: str, remote: str | None) -> tuple[int | None, str] | None:
         """
-        Counts a request of a client, `now` in seconds. Returns the code and the message of its rejection, or None.
+        Counts a request of a client at the address `remote`, `now` in seconds. Returns the code and the message of its rejection, or None.
         """
     @staticmethod
     def counts(method: str) -> bool:

@@ -78,7 +78,8 @@ class RateLimit:
     Args:
         per_second: Requests a second.
         burst: Requests at once. Default 1.
-        by: The unit that has a rate of its own: "principal" (default; without one the client's name), "client" or
+        by: The unit that has a rate of its own: "principal" (default; without one the address that requests come
+            from, and where that is unknown all callers together), "client" (its name, which it chooses itself) or
             "server".
 
     Raises:
@@ -104,7 +105,8 @@ class RateLimit:
         ctx = request.ctx
         if ctx.request_id is not None and self._limit.counts(request.method):
             principal = None if ctx.principal is None else str(ctx.principal.subject)
-            rejected = self._limit.admit(time.monotonic(), request.method, principal, ctx.client.name)
+            remote = ctx._call.remote
+            rejected = self._limit.admit(time.monotonic(), request.method, principal, ctx.client.name, remote)
             if rejected is not None:
                 raise _error(*rejected)
         return await next(request)

@@ -2,6 +2,7 @@
 
 use std::{
     fmt,
+    net::IpAddr,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, RwLock,
         atomic::{AtomicU64, Ordering},
@@ -125,15 +126,16 @@ impl<H: Clone> EndpointServer<H> {
         self.lock().endpoint.admit_upgrade(head)
     }
 
-    /// Opens a message connection of this principal, if the shell identified one.
+    /// Opens a message connection of this principal and from this address, if the shell knows them.
     pub fn connect(
         &self,
         principal: Option<Arc<Principal>>,
+        remote: Option<IpAddr>,
         outbox: Box<dyn Outbox>,
     ) -> ConnectionId {
         let connection = ConnectionId(self.next.fetch_add(1, Ordering::Relaxed));
         self.lock().connections.insert(connection, Sending::to(outbox));
-        self.update(EndpointInput::Opened(connection, principal));
+        self.update(EndpointInput::Opened(connection, principal, remote));
         connection
     }
 

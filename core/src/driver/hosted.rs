@@ -1,6 +1,6 @@
 //! An endpoint together with the shell that runs its handlers, as transports see it.
 
-use std::{pin::Pin, sync::Arc, time::Instant};
+use std::{net::IpAddr, pin::Pin, sync::Arc, time::Instant};
 
 use http::request::Parts;
 
@@ -29,8 +29,8 @@ pub(crate) trait HostedEndpoint: Send + Sync {
     /// Errors with the answer to a request that may not become a message connection.
     fn admit_upgrade(&self, head: &Parts) -> Result<(), Part>;
 
-    /// Opens a message connection.
-    fn connect(&self, outbox: Box<dyn Outbox>) -> ConnectionId;
+    /// Opens a message connection from this address, if it is known.
+    fn connect(&self, remote: Option<IpAddr>, outbox: Box<dyn Outbox>) -> ConnectionId;
     /// Handles one frame of a message connection.
     fn frame(&self, connection: ConnectionId, frame: &Frame<'_>);
     /// Handles the lines in a chunk. Their work is run together, so that a call that the next line cancels is not
@@ -117,8 +117,8 @@ impl<H: SharedHandler> HostedEndpoint for Hosted<H> {
         self.server.admit_upgrade(head)
     }
 
-    fn connect(&self, outbox: Box<dyn Outbox>) -> ConnectionId {
-        self.server.connect(None, outbox)
+    fn connect(&self, remote: Option<IpAddr>, outbox: Box<dyn Outbox>) -> ConnectionId {
+        self.server.connect(None, remote, outbox)
     }
 
     fn frame(&self, connection: ConnectionId, frame: &Frame<'_>) {

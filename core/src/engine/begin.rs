@@ -36,7 +36,7 @@ impl<H: Clone> Engine<H> {
     /// Begins a request. If it concerns components with restricted visibility, the host is asked first.
     pub(crate) fn begin(&mut self, now: Instant, peer: PeerId, call: Call) -> (CallId, CallEvent) {
         let id = self.calls.number();
-        let origin = Origin { call: id, peer, key: call.key };
+        let origin = Origin { call: id, peer, key: call.key, client: call.context.client_key() };
         let components = &self.components;
         let touched = components.is_guarded().then(|| components.unresolved(&call.request));
         let Some(Some(components)) = touched else {
@@ -153,7 +153,7 @@ impl<H: Clone> Engine<H> {
         let Some(tool) = turn else { return };
         let Some(next) = self.lines.leave(&tool) else { return };
         let Some(call) = self.calls.get(next) else { return self.leave(now, Some(tool)) };
-        let origin = Origin { call: next, peer: call.peer, key: call.key };
+        let origin = call.origin(next);
         match self.calls.remove(next).map(|it| (it.weight, it.state)) {
             Some((weight, State::Queued(queued))) => match *queued {
                 Queued::Start(start) => self.start(now, origin, start, Some(tool)),

@@ -13,7 +13,7 @@ use super::{
     id::{CallId, Origin, PeerId, RunId, Ticket},
     state::{Running, State},
 };
-use crate::session::InboundKey;
+use crate::{protocol::ClientKey, session::InboundKey};
 
 /// The number of deadlines of ended calls above which they are removed.
 const MAX_STALE_DEADLINES: usize = 1_024;
@@ -24,6 +24,7 @@ pub(super) struct Call<H> {
     pub(super) peer: PeerId,
     /// The request's number in its session. The request of a suspended handler may be answered already.
     pub(super) key: InboundKey,
+    client: Option<ClientKey>,
     /// Bytes of input.
     pub(super) weight: usize,
     /// The time at which the state ends by itself.
@@ -58,6 +59,7 @@ pub(super) struct CallTable<H> {
     tickets: FxHashMap<Ticket, CallId>,
     deadlines: BinaryHeap<Reverse<(Instant, CallId)>>,
     load: Load,
+    by_client: FxHashMap<ClientKey, Load>,
     next_call: u64,
     next_run: u64,
     next_ticket: u64,
@@ -71,6 +73,7 @@ impl<H> Default for CallTable<H> {
             tickets: FxHashMap::default(),
             deadlines: BinaryHeap::new(),
             load: Load::default(),
+            by_client: FxHashMap::default(),
             next_call: 0,
             next_run: 0,
             next_ticket: 0,
@@ -94,13 +97,12 @@ impl<H> CallTable<H> {
         deadline: Option<Instant>,
         state: State<H>,
     ) {
-        let Origin { call: id, peer, key } = origin;
-        let call = Call { peer, key, weight, deadline, state };
-        self.load += call.load();
+        let Origin { call: id, peer, key, client } = origin;
+        let call = Call { peer, key, client, weight, deadline, state };
+        let after = call.load();
         self.deadlines.extend(deadline.map(|it| Reverse((it, id))));
-        if let Some(before) = self.calls.insert(id, call) {
-            self.load -= before.load();
-        }
+        let before = self.calls.insert(id, call).map(|it| it.load());
+        self.count(client, before.unwrap_or_default(), after);
     }
 
     pub(super) fn get(&self, id: CallId) -> Option<&Call<H>> {
@@ -121,9 +123,8 @@ impl<H> CallTable<H> {
         let call = self.calls.get_mut(&id)?;
         let (before, until) = (call.load(), call.deadline);
         let result = change(call);
-        let (after, deadline) = (call.load(), call.deadline);
-        self.load -= before;
-        self.load += after;
+        let (after, deadline, client) = (call.load(), call.deadline, call.client);
+        self.count(client, before, after);
         if deadline != until {
             self.deadlines.extend(deadline.map(|it| Reverse((it, id))));
             self.remove_stale_deadlines();
@@ -142,7 +143,7 @@ impl<H> CallTable<H> {
 
     pub(super) fn remove(&mut self, id: CallId) -> Option<Call<H>> {
         let call = self.calls.remove(&id)?;
-        self.load -= call.load();
+        self.count(call.client, call.load(), Load::default());
         self.remove_stale_deadlines();
         Some(call)
     }
@@ -194,9 +195,38 @@ impl<H> CallTable<H> {
         self.load
     }
 
+    /// Returns what is kept for one client.
+    pub(super) fn load_of(&self, client: ClientKey) -> Load {
+        self.by_client.get(&client).copied().unwrap_or_default()
+    }
+
+    /// Returns the number of clients that have calls.
+    pub(super) fn clients(&self) -> usize {
+        self.by_client.len()
+    }
+
+    /// Replaces what a call counts in the totals.
+    fn count(&mut self, client: Option<ClientKey>, before: Load, after: Load) {
+        self.load -= before;
+        self.load += after;
+        if let Some(client) = client
+            && before != after
+        {
+            let load = self.by_client.entry(client).or_default();
+            *load -= before;
+            *load += after;
+            if *load == Load::default() {
+                self.by_client.remove(&client);
+            }
+        }
+    }
+
     /// Returns whether nothing of any call is kept.
     pub(super) fn is_empty(&self) -> bool {
-        self.calls.is_empty() && self.runs.is_empty() && self.tickets.is_empty()
+        self.calls.is_empty()
+            && self.runs.is_empty()
+            && self.tickets.is_empty()
+            && self.by_client.is_empty()
     }
 
     pub(super) fn deadline(&self) -> Option<Instant> {
@@ -234,6 +264,11 @@ fn is_current<H>(calls: &FxHashMap<CallId, Call<H>>, at: Instant, call: CallId) 
 }
 
 impl<H> Call<H> {
+    /// Returns the call with this number and the request that it answers.
+    pub(super) fn origin(&self, id: CallId) -> Origin {
+        Origin { call: id, peer: self.peer, key: self.key, client: self.client }
+    }
+
     fn load(&self) -> Load {
         let bytes = self.weight;
         match &self.state {

@@ -132,10 +132,11 @@ impl<H: Clone> Engine<H> {
         let (next, context) = loop {
             let id = running.joined.pop()?;
             let Some(entry) = self.calls.remove(id) else { continue };
+            let origin = entry.origin(id);
             if let State::Joined(joined) = entry.state
                 && let JoinedKind::Round(context) = joined.kind
             {
-                break (Origin { call: id, peer: entry.peer, key: entry.key }, context);
+                break (origin, context);
             }
         };
         for other in &running.joined {

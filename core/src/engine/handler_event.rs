@@ -175,7 +175,7 @@ impl<H: Clone> Engine<H> {
     /// Removes a call from the table whose handler runs, waits for requests or is queued with answers.
     pub(super) fn take_running(&mut self, call: CallId) -> Option<(Origin, Running<H>)> {
         let entry = self.calls.remove(call)?;
-        let origin = Origin { call, peer: entry.peer, key: entry.key };
+        let origin = entry.origin(call);
         let mut running = match entry.state {
             State::Running(running) => return Some((origin, running)),
             State::Suspended(suspended) => suspended.running,

@@ -110,7 +110,7 @@ impl<H: Clone> Engine<H> {
     ) -> Option<Delivery> {
         let id = self.calls.take_ticket(ticket)?;
         let entry = self.calls.remove(id)?;
-        let origin = Origin { call: id, peer: entry.peer, key: entry.key };
+        let origin = entry.origin(id);
         let State::AwaitingHost(_, continuation) = entry.state else { return None };
         let event = match continuation {
             Continuation::Dispatch => {
@@ -144,8 +144,8 @@ impl<H: Clone> Engine<H> {
 
     fn host_replied(&mut self, now: Instant, id: CallId, reply: HostReply) -> Option<Delivery> {
         let entry = self.calls.remove(id)?;
+        let origin = entry.origin(id);
         let State::AwaitingHost(_, continuation) = entry.state else { return None };
-        let origin = Origin { call: id, peer: entry.peer, key: entry.key };
         let event = self.continue_with(now, origin, continuation, reply);
         origin.deliver_some(event)
     }

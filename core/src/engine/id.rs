@@ -1,5 +1,7 @@
 //! Identifiers of what the engine keeps. Each kind is a type of its own, so that none is taken for another.
 
+use crate::protocol::ClientKey;
+
 /// One HTTP request and its answer. The shell chooses the number, and never uses one twice.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct ExchangeId(pub u64);
@@ -42,4 +44,6 @@ pub(super) struct Origin {
     pub(super) call: CallId,
     pub(super) peer: PeerId,
     pub(super) key: crate::session::InboundKey,
+    /// The client that the call is counted for; `None` if it is not known, or there is only one.
+    pub(super) client: Option<ClientKey>,
 }

@@ -47,7 +47,7 @@ pub use self::{
 pub(crate) use crate::session::server::CallEvent;
 use crate::{
     error::Fault,
-    protocol::{Implementation, Method, Question, Raw, Response, json},
+    protocol::{ClientKey, Implementation, Method, Question, Raw, Response, json},
     router::{Components, Failure, MiddlewareFrame, RoundLimits},
     session::{
         InboundKey,
@@ -215,6 +215,18 @@ impl<H: Clone> Engine<H> {
     /// Returns whether unanswered requests and notifications hold too many bytes.
     pub(crate) fn is_heavy(&self) -> bool {
         self.load().bytes > MAX_IN_FLIGHT_BYTES
+    }
+
+    /// Returns whether a client has less than its share of what may be unanswered, so that it is served although others
+    /// hold more. Their requests and bytes together stay below twice the limits.
+    pub(crate) fn leaves_room_to(&self, client: Option<ClientKey>, max_requests: usize) -> bool {
+        let Some(client) = client else { return false };
+        let (all, own) = (self.load(), self.calls.load_of(client));
+        let clients = self.calls.clients() + usize::from(own == Load::default());
+        own.requests < max_requests / clients
+            && own.bytes < MAX_IN_FLIGHT_BYTES / clients
+            && all.requests < 2 * max_requests
+            && all.bytes < 2 * MAX_IN_FLIGHT_BYTES
     }
 
     fn limits(&self) -> RoundLimits {

@@ -39,7 +39,7 @@ impl<H: Clone> Engine<H> {
         let run = self.calls.begin_run(call);
         let (rejected, asked) = (Journal::default(), Vec::new());
         let notified = Notified { run, wire: context.wire(), rejected, asked };
-        let origin = Origin { call, peer, key };
+        let origin = Origin { call, peer, key, client: context.client_key() };
         self.calls.put(origin, context.weight, None, State::Notified(Box::new(notified)));
         self.effects.push_back(Effect::Run(Run {
             id: run,
@@ -55,7 +55,7 @@ impl<H: Clone> Engine<H> {
     pub(super) fn end_notification(&mut self, call: CallId, run: RunId) -> Option<Delivery> {
         self.calls.end_run(run);
         let entry = self.calls.remove(call)?;
-        let origin = Origin { call, peer: entry.peer, key: entry.key };
+        let origin = entry.origin(call);
         Some(origin.deliver(CallEvent::NotificationDone))
     }
 

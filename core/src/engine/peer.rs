@@ -1,6 +1,7 @@
 //! One peer of the engine: its session, and the streams of its requests. All frames of the peer pass through here.
 
 use std::{
+    net::IpAddr,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -36,6 +37,8 @@ pub(crate) struct PeerSession {
     pub(crate) machine: ServerSession,
     /// The principal of all messages of this peer; over HTTP each request has its own instead.
     pub(crate) principal: Option<Arc<Principal>>,
+    /// The address that all messages of this peer come from.
+    pub(crate) remote: Option<IpAddr>,
     /// The time of the peer's last message.
     last_seen: Option<Instant>,
     requests: FxHashMap<InboundKey, Place>,
@@ -70,6 +73,7 @@ impl PeerSession {
             id,
             machine,
             principal: None,
+            remote: None,
             last_seen: None,
             requests: FxHashMap::default(),
             notifications: FxHashMap::default(),
@@ -196,8 +200,12 @@ impl PeerSession {
     /// Adds the parts of the context that the message does not contain.
     fn introduce<H>(&self, pump: &Pump<'_, H>, context: &mut CallContext) {
         context.http = pump.facts.cloned();
-        let principal = pump.facts.map_or(&self.principal, |it| &it.principal);
+        let (principal, remote) = match pump.facts {
+            Some(facts) => (&facts.principal, facts.remote),
+            None => (&self.principal, self.remote),
+        };
         context.principal.clone_from(principal);
+        context.remote = remote;
     }
 
     fn begin<H: Clone>(&mut self, pump: &mut Pump<'_, H>, stream: u64, mut call: session::Call) {

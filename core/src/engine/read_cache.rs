@@ -138,7 +138,7 @@ impl<H: Clone> Engine<H> {
 
     fn take_joined_read(&mut self, call: CallId) -> Option<(Origin, Start<H>)> {
         let entry = self.calls.remove(call)?;
-        let origin = Origin { call, peer: entry.peer, key: entry.key };
+        let origin = entry.origin(call);
         match entry.state {
             State::Joined(joined) => match joined.kind {
                 JoinedKind::Read(start) => Some((origin, start)),

@@ -23,7 +23,7 @@ impl<H: Clone> Engine<H> {
             return;
         }
         let Some(entry) = self.calls.remove(call) else { return };
-        let (origin, weight) = (Origin { call, peer: entry.peer, key: entry.key }, entry.weight);
+        let (origin, weight) = (entry.origin(call), entry.weight);
         let mut suspended = match entry.state {
             State::Running(running) => {
                 let left = entry.deadline.map(|it| it.saturating_duration_since(now));
@@ -81,7 +81,7 @@ impl<H: Clone> Engine<H> {
     pub(super) fn line_up(&mut self, now: Instant, call: CallId) {
         let Some(State::Suspended(_)) = self.calls.get(call).map(|it| &it.state) else { return };
         let Some(entry) = self.calls.remove(call) else { return };
-        let (origin, weight) = (Origin { call, peer: entry.peer, key: entry.key }, entry.weight);
+        let (origin, weight) = (entry.origin(call), entry.weight);
         let State::Suspended(suspended) = entry.state else { return };
         let Some((tool, limit)) = suspended.running.result_builder.concurrency() else {
             return self.go_on(now, origin, weight, *suspended, None);

@@ -1,7 +1,7 @@
 //! The checks of an HTTP request that need the configuration only, in this order: caller, path, method; then the body. They have two steps, so that a client learns that it may not call before it sends the body, and they run before any lock
 //! is taken.
 
-use std::sync::Arc;
+use std::{net::IpAddr, sync::Arc};
 
 use http::{HeaderMap, HeaderValue, Method as HttpMethod, StatusCode, Uri, header, request::Parts};
 
@@ -119,6 +119,7 @@ impl Admission {
                 principal: head.extensions.get::<Arc<Principal>>().cloned(),
                 session_id: mcp_headers.as_ref().ok().and_then(|it| it.session()).map(Arc::from),
                 headers: head.headers,
+                remote: None,
             },
             mcp_headers: McpHeaders::default(),
             cors: (!cors.is_empty()).then(|| Box::new(cors)),
@@ -269,6 +270,11 @@ impl AdmittedHead {
     /// Sets the authenticated sender of the request.
     pub fn set_principal(&mut self, principal: Arc<Principal>) {
         self.head.facts.principal = Some(principal);
+    }
+
+    /// Sets the address that the request came from. What clients may hold is shared by principal, or else by address.
+    pub fn set_remote(&mut self, remote: IpAddr) {
+        self.head.facts.remote = Some(remote);
     }
 
     /// Returns the answer to a request that can't be served after all.

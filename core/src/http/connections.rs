@@ -1,6 +1,6 @@
 //! Message connections. Each is a peer, and all its frames are written to it.
 
-use std::{sync::Arc, time::Instant};
+use std::{net::IpAddr, sync::Arc, time::Instant};
 
 use super::{
     ConnectionId, Endpoint, EndpointOutput, Part, PeerId, PeerSession, Pump, Reader, session,
@@ -12,10 +12,16 @@ use crate::{
 };
 
 impl<H: Clone> Endpoint<H> {
-    pub(super) fn open_connection(&mut self, id: ConnectionId, principal: Option<Arc<Principal>>) {
+    pub(super) fn open_connection(
+        &mut self,
+        id: ConnectionId,
+        principal: Option<Arc<Principal>>,
+        remote: Option<IpAddr>,
+    ) {
         let machine = ServerSession::new(Arc::clone(&self.session));
         let mut peer = Box::new(PeerSession::new(PeerId::Connection(id), machine));
         peer.principal = principal;
+        peer.remote = remote;
         self.connections.insert(id, peer);
         if self.is_closing {
             self.outputs.push_back(EndpointOutput::Connection(id, Part::End));

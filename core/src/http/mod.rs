@@ -14,12 +14,14 @@ mod guard;
 mod lifted;
 mod reply;
 mod requests;
+mod session_shares;
 mod sessions;
 mod streams;
 mod sweep;
 
 use std::{
     collections::{HashMap, VecDeque},
+    net::IpAddr,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -61,8 +63,8 @@ pub enum EndpointInput<'a, H> {
     Disconnected(ExchangeId),
     /// It leaves so much unread that its subscriptions end.
     Lagging(Reader),
-    /// A message connection was opened, by this principal if it is known.
-    Opened(ConnectionId, Option<Arc<Principal>>),
+    /// A message connection was opened, by this principal and from this address if they are known.
+    Opened(ConnectionId, Option<Arc<Principal>>, Option<IpAddr>),
     /// One frame came on a message connection.
     Message(ConnectionId, Frame<'a>),
     /// A frame over the limit, in bytes, was discarded.
@@ -215,8 +217,8 @@ impl<H: Clone> Endpoint<H> {
                     Reader::Connection(id) => self.pass_to_connection(now, id, input),
                 }
             }
-            EndpointInput::Opened(connection, principal) => {
-                self.open_connection(connection, principal);
+            EndpointInput::Opened(connection, principal, remote) => {
+                self.open_connection(connection, principal, remote);
             }
             EndpointInput::Message(connection, frame) => {
                 self.pass_to_connection(now, connection, session::Input::Parsed(frame));

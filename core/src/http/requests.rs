@@ -77,7 +77,7 @@ impl<H: Clone> Endpoint<H> {
     }
 
     fn post(&mut self, now: Instant, request: HttpRequest, frame: Frame<'_>, era: RequestEra) {
-        if let Some(why) = self.too_much(&frame) {
+        if let Some(why) = self.too_much(&frame, &request.facts) {
             return self.refuse_for_now(request, &why);
         }
         match era {
@@ -99,12 +99,12 @@ impl<H: Clone> Endpoint<H> {
 
     /// Returns the reason why a message that starts handlers is refused while too much is in flight. Answers and
     /// cancellations are always accepted, because they end calls.
-    pub(super) fn too_much(&self, frame: &Frame<'_>) -> Option<String> {
+    pub(super) fn too_much(&self, frame: &Frame<'_>, facts: &HttpFacts) -> Option<String> {
         if self.in_flight() < self.config.max_in_flight && !self.engine.is_full() {
             return None;
         }
         let of_one = |it: &Result<Message<'_>, _>| match it {
-            Ok(Message::Request { .. }) => self.too_many_requests(),
+            Ok(Message::Request { .. }) => self.too_many_requests(facts),
             Ok(Message::Notification { method, .. }) if self.engine.listens_to(method) => {
                 Some(TOO_MANY_TOLD.to_owned())
             }
@@ -116,13 +116,16 @@ impl<H: Clone> Endpoint<H> {
         }
     }
 
-    /// Returns the reason why a request is refused while too much is in flight.
-    fn too_many_requests(&self) -> Option<String> {
-        if self.engine.is_heavy() {
-            return Some(TOO_HEAVY.to_owned());
-        }
+    /// Returns the reason why a request is refused while too much is in flight and its client holds its share of that.
+    fn too_many_requests(&self, facts: &HttpFacts) -> Option<String> {
         let is_full = self.in_flight() >= self.config.max_in_flight;
-        is_full.then(|| too_many("requests in flight", "max_in_flight"))
+        let why = match self.engine.is_heavy() {
+            true => TOO_HEAVY.to_owned(),
+            false if is_full => too_many("requests in flight", "max_in_flight"),
+            false => return None,
+        };
+        let client = facts.client_key();
+        (!self.engine.leaves_room_to(client, self.config.max_in_flight)).then_some(why)
     }
 
     fn post_modern(&mut self, now: Instant, mut request: HttpRequest, frame: Frame<'_>) {
@@ -150,7 +153,7 @@ impl<H: Clone> Endpoint<H> {
     }
 
     fn post_lifted(&mut self, now: Instant, request: HttpRequest, peer: Box<PeerSession>) {
-        match self.too_many_requests() {
+        match self.too_many_requests(&request.facts) {
             Some(why) => self.refuse_for_now(request, &why),
             None => self.serve_alone(now, request, peer),
         }
@@ -214,19 +217,32 @@ impl<H: Clone> Endpoint<H> {
         {
             return self.refuse_request(request, StatusCode::BAD_REQUEST, &message);
         }
+        if !is_initialize && !is_initialized(&frame) {
+            self.sessions.mark_used(number);
+        }
         self.post_to_session(now, request, number, frame);
     }
 
+    /// Ends sessions until there is room for another one. Returns whether there is.
+    pub(super) fn make_room_for_session(&mut self, now: Instant, request: &HttpRequest) -> bool {
+        let client = request.facts.client_key();
+        while self.sessions.is_full(self.config.max_sessions) {
+            let Some(number) = self.sessions.expendable(client) else { return false };
+            self.end_session(now, number);
+        }
+        true
+    }
+
     fn initialize(&mut self, now: Instant, request: HttpRequest, frame: Frame<'_>) {
-        if self.sessions.len() >= self.config.max_sessions {
+        if !self.make_room_for_session(now, &request) {
             return self.refuse_for_now(request, &too_many("sessions", "max_sessions"));
         }
         let machine = ServerSession::new(Arc::clone(&self.session));
-        let owner = request.facts.principal.as_deref();
-        let session = self.sessions.create(now, machine, owner);
+        let session = self.sessions.create(now, machine, &request.facts);
         let number = session.number;
         self.sessions.put(session);
         self.post_to_session(now, request, number, frame);
+        self.sessions.weigh(number);
         let opened = |it: &mut super::sessions::Session| it.peer.machine.agreed().is_some();
         if !self.sessions.get_mut(number).is_some_and(opened) {
             self.end_session(now, number);
@@ -249,6 +265,7 @@ impl<H: Clone> Endpoint<H> {
                 headers: facts.headers.clone(),
                 session_id: Some(Arc::clone(&session.id)),
                 principal: facts.principal.clone(),
+                remote: facts.remote,
             }),
         };
         let exchange = Exchange {
@@ -355,6 +372,11 @@ pub(super) fn too_many(what: &str, option: &str) -> String {
 fn is_initialize(frame: &Frame<'_>) -> bool {
     let Frame::One(Ok(Message::Request { method, .. })) = frame else { return false };
     *method == Method::Initialize.as_str()
+}
+
+fn is_initialized(frame: &Frame<'_>) -> bool {
+    let Frame::One(Ok(Message::Notification { method, .. })) = frame else { return false };
+    *method == Method::Initialized.as_str()
 }
 
 fn wait_head() -> HeaderMap {

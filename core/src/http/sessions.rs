@@ -9,13 +9,18 @@ use std::{
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use sha2::{Digest as _, Sha256};
 
-use super::{ExchangeId, PeerId, PeerSession, events::EventLog};
-use crate::{protocol::Principal, session::server::ServerSession};
+use super::{ExchangeId, PeerId, PeerSession, events::EventLog, session_shares::SessionShares};
+use crate::{
+    protocol::{ClientKey, Principal},
+    session::server::{HttpFacts, ServerSession},
+};
 
 /// The maximum number of messages that wait for a stream.
 const MAX_UNDELIVERED: usize = 256;
 /// The maximum size of these messages in bytes, if there are several.
 const MAX_UNDELIVERED_BYTES: usize = 1024 * 1024;
+/// What the clients of all sessions say about themselves, in bytes, above which sessions have to end for new ones.
+const MAX_IDENTITIES: usize = 64 * 1024 * 1024;
 /// The maximum number of stored events of one stream.
 const MAX_EVENTS: usize = 256;
 /// The maximum size of the stored events of one session, in bytes.
@@ -26,6 +31,9 @@ const MAX_EVENT_BYTES: usize = 1024 * 1024;
 pub(super) struct Sessions {
     by_number: HashMap<u64, Box<Session>>,
     numbers: HashMap<Arc<str>, u64>,
+    shares: SessionShares,
+    /// The size of what the clients say about themselves, in bytes.
+    bytes: usize,
     /// The secret from which unguessable ids are derived.
     seed: [u8; 32],
     next: u64,
@@ -37,6 +45,12 @@ pub(super) struct Session {
     pub(super) id: Arc<str>,
     /// The identity that opened it; for any other it does not exist (Security Best Practices, "Session Hijacking").
     owner: Option<String>,
+    /// The client that it is counted for.
+    client: Option<ClientKey>,
+    /// True once the client has used it after `initialize`.
+    is_used: bool,
+    /// The size of what the client says about itself, in bytes.
+    weight: usize,
     pub(super) peer: PeerSession,
     /// The time of the client's last request, or of the end of its last stream.
     pub(super) touched: Instant,
@@ -70,11 +84,36 @@ pub(super) fn is_standalone(stream: u64) -> bool {
 
 impl Sessions {
     pub(super) fn new(seed: [u8; 32]) -> Self {
-        Self { by_number: HashMap::new(), numbers: HashMap::new(), seed, next: 0 }
+        Self {
+            by_number: HashMap::new(),
+            numbers: HashMap::new(),
+            shares: SessionShares::default(),
+            bytes: 0,
+            seed,
+            next: 0,
+        }
     }
 
     pub(super) fn len(&self) -> usize {
         self.by_number.len()
+    }
+
+    /// Returns whether no other session fits in.
+    pub(super) fn is_full(&self, max: usize) -> bool {
+        self.by_number.len() >= max || self.bytes > MAX_IDENTITIES
+    }
+
+    /// Returns the session that should end when there is no room for another one of this client: the oldest one that was
+    /// never used after `initialize`, or one that has been idle for longest and belongs to a client with more sessions.
+    pub(super) fn expendable(&self, newcomer: Option<ClientKey>) -> Option<u64> {
+        let (client, may_be_used) = self.shares.payer(newcomer);
+        let is_idle = |it: &u64| self.by_number.get(it).is_some_and(|it| it.is_idle());
+        let unused = self.shares.unused(client).find(is_idle);
+        unused.or_else(|| {
+            let all = self.by_number.values().filter(|_| may_be_used);
+            let idle = all.filter(|it| it.client == client && it.is_idle());
+            idle.min_by_key(|it| it.touched).map(|it| it.number)
+        })
     }
 
     /// Creates a session, which is not in the table until it is put there.
@@ -82,16 +121,21 @@ impl Sessions {
         &mut self,
         now: Instant,
         machine: ServerSession,
-        owner: Option<&Principal>,
+        facts: &HttpFacts,
     ) -> Box<Session> {
         let number = self.next;
         self.next += 1;
+        let client = facts.client_key();
+        self.shares.add(client, number);
         let secret = Sha256::new().chain_update(self.seed).chain_update(number.to_le_bytes());
         let id: Arc<str> = BASE64_URL_SAFE_NO_PAD.encode(secret.finalize()).into();
         Box::new(Session {
             number,
             id,
-            owner: owner.map(Principal::identity),
+            owner: facts.principal.as_deref().map(Principal::identity),
+            client,
+            is_used: false,
+            weight: 0,
             peer: PeerSession::new(PeerId::Session(number), machine),
             touched: now,
             legacy_sse: None,
@@ -130,8 +174,28 @@ impl Sessions {
         self.by_number.insert(session.number, session);
     }
 
+    /// Records that a client uses its session after `initialize`.
+    pub(super) fn mark_used(&mut self, number: u64) {
+        if let Some(session) = self.by_number.get_mut(&number)
+            && !std::mem::replace(&mut session.is_used, true)
+        {
+            self.shares.mark_used(session.client, number);
+        }
+    }
+
+    /// Counts what the client of a new session says about itself.
+    pub(super) fn weigh(&mut self, number: u64) {
+        if let Some(session) = self.by_number.get_mut(&number) {
+            self.bytes -= session.weight;
+            session.weight = session.peer.machine.identity_size();
+            self.bytes += session.weight;
+        }
+    }
+
     /// Ends a session that was taken out.
     pub(super) fn forget(&mut self, session: &Session) {
+        self.shares.remove(session.client, session.number);
+        self.bytes -= session.weight;
         self.numbers.remove(&session.id);
         if self.numbers.capacity() > 1024 && self.numbers.len() * 4 < self.numbers.capacity() {
             self.numbers.shrink_to_fit();
@@ -149,7 +213,7 @@ impl Sessions {
 
     /// Returns the sessions that have been idle for this time.
     pub(super) fn idle(&self, now: Instant, for_: Duration) -> Vec<u64> {
-        let is_idle = |it: &Session| it.is_unused() && now.duration_since(it.touched) >= for_;
+        let is_idle = |it: &Session| it.is_idle() && now.duration_since(it.touched) >= for_;
         self.by_number.values().filter(|it| is_idle(it)).map(|it| it.number).collect()
     }
 }
@@ -254,7 +318,8 @@ impl Session {
         std::mem::take(&mut self.undelivered)
     }
 
-    fn is_unused(&self) -> bool {
+    /// Returns whether nothing is connected and no request is under way.
+    fn is_idle(&self) -> bool {
         let is_connected = self.streams.iter().any(|it| it.exchange.is_some());
         self.legacy_sse.is_none() && !is_connected && self.peer.is_idle()
     }

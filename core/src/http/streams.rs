@@ -29,6 +29,7 @@ impl<H: Clone> Endpoint<H> {
         if let Err(message) = self.check_version(&request.mcp_headers) {
             return self.refuse_request(request, StatusCode::BAD_REQUEST, &message);
         }
+        self.sessions.mark_used(number);
         let Some(mut session) = self.sessions.take(number) else { return };
         session.touched = now;
         match request.facts.headers.get(LAST_EVENT_ID).map(|it| it.to_str().unwrap_or_default()) {
@@ -96,12 +97,11 @@ impl<H: Clone> Endpoint<H> {
             let message = "GET opens a stream of events: Accept must list text/event-stream";
             return self.refuse_request(request, StatusCode::NOT_ACCEPTABLE, message);
         }
-        if self.sessions.len() >= self.config.max_sessions {
+        if !self.make_room_for_session(now, &request) {
             return self.refuse_for_now(request, &too_many("sessions", "max_sessions"));
         }
         let machine = ServerSession::new(Arc::clone(&self.session));
-        let owner = request.facts.principal.as_deref();
-        let mut session = self.sessions.create(now, machine, owner);
+        let mut session = self.sessions.create(now, machine, &request.facts);
         session.legacy_sse = Some(request.exchange);
         let mut first = Vec::new();
         sse::named_event(
@@ -134,13 +134,14 @@ impl<H: Clone> Endpoint<H> {
         if matches!(&frame, Frame::One(Err(malformed)) if malformed.unreadable) {
             return self.refuse_frame(request, frame);
         }
-        if let Some(why) = self.too_much(&frame) {
+        if let Some(why) = self.too_much(&frame, &request.facts) {
             return self.refuse_for_now(request, &why);
         }
         let facts = Arc::new(HttpFacts {
             headers: request.facts.headers.clone(),
             session_id: Some(id),
             principal: request.facts.principal.clone(),
+            remote: request.facts.remote,
         });
         let input = session::Input::Parsed(frame);
         self.with_session(now, number, 0, Some(&facts), input);

@@ -10,6 +10,7 @@ mod capabilities;
 #[cfg(feature = "bindings")]
 #[doc(hidden)]
 pub mod code;
+mod client_key;
 #[cfg(not(feature = "bindings"))]
 pub(crate) mod code;
 mod completion;
@@ -56,6 +57,7 @@ pub use base::{Members, ResultType, Role};
 pub use capabilities::{
     ClientCapabilities, ElicitationCapability, RootsCapability, SamplingCapability,
 };
+pub(crate) use client_key::ClientKey;
 pub use code::ErrorCode;
 pub use completion::Completion;
 pub use content::{

@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
+    net::IpAddr,
     sync::Arc,
 };
 
@@ -9,6 +10,7 @@ use super::{Failure, HandlerKind, Reply};
 use crate::{
     error::{Error, option_name},
     log_text::single_line,
+    protocol::ClientKey,
 };
 
 /// HTTP statuses as error codes, because negative codes are reserved (2026-07-28, "Error Codes").
@@ -22,9 +24,10 @@ const EXEMPT: [&str; 3] = ["initialize", "server/discover", "ping"];
 /// The callers that share a limit.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum CountedBy {
-    /// Each principal, or each client name if there is no principal.
+    /// Each principal; each address that requests come from, if there is no principal; or all callers together, where the
+    /// address is unknown.
     Principal,
-    /// Each client name.
+    /// Each client name, which clients choose themselves.
     Client,
     /// All callers together.
     Server,
@@ -35,6 +38,8 @@ pub enum CountedBy {
 pub struct Caller<'a> {
     /// The subject of the principal.
     pub principal: Option<&'a str>,
+    /// The address that the request came from, if known.
+    pub remote: Option<IpAddr>,
     /// The client's name.
     pub client: &'a str,
 }
@@ -109,8 +114,9 @@ impl RateLimit {
     pub fn admit(&mut self, now: f64, method: &str, caller: Caller<'_>) -> Result<(), Rejection> {
         let key = match (self.by, caller.principal) {
             (CountedBy::Server, _) => String::new(),
-            (CountedBy::Principal, Some(subject)) => subject.to_owned(),
-            _ => format!("client {}", caller.client),
+            (CountedBy::Client, _) => caller.client.to_owned(),
+            (CountedBy::Principal, Some(subject)) => format!("principal {subject}"),
+            (CountedBy::Principal, None) => format!("{:?}", ClientKey::of(None, caller.remote)),
         };
         let (key, left) = match self.buckets.remove_entry(key.as_str()) {
             None => (Arc::from(key), self.burst),
@@ -214,9 +220,13 @@ impl From<Rejection> for Failure {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test that fails here says where")]
 
+    use std::net::Ipv4Addr;
+
     use super::*;
 
-    const CLIENT: Caller<'_> = Caller { principal: None, client: "c" };
+    const HERE: Option<IpAddr> = Some(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)));
+    const THERE: Option<IpAddr> = Some(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 2)));
+    const CLIENT: Caller<'_> = Caller { principal: None, remote: HERE, client: "c" };
 
     #[test]
     fn rates_come_back_with_time() {
@@ -241,13 +251,25 @@ mod tests {
         let refuses = |by| {
             let mut limit = RateLimit::new(1.0, 1.0, by).unwrap();
             limit.admit(0.0, "x", CLIENT).unwrap();
-            [(Some("ada"), "c"), (None, "d")].map(|(principal, client)| {
-                limit.admit(0.0, "x", Caller { principal, client }).is_err()
-            })
+            [(Some("ada"), HERE, "c"), (None, HERE, "d"), (None, THERE, "c")].map(
+                |(principal, remote, client)| {
+                    limit.admit(0.0, "x", Caller { principal, remote, client }).is_err()
+                },
+            )
         };
-        assert_eq!(refuses(CountedBy::Principal), [false, false]);
-        assert_eq!(refuses(CountedBy::Client), [true, false]);
-        assert_eq!(refuses(CountedBy::Server), [true, true]);
+        // Another name does not help: clients choose it themselves.
+        assert_eq!(refuses(CountedBy::Principal), [false, true, false]);
+        assert_eq!(refuses(CountedBy::Client), [true, false, true]);
+        assert_eq!(refuses(CountedBy::Server), [true, true, true]);
+    }
+
+    #[test]
+    fn callers_that_cannot_be_told_apart_share_a_bucket() {
+        let mut limit = RateLimit::new(1.0, 1.0, CountedBy::Principal).unwrap();
+        let unknown = Caller { remote: None, ..CLIENT };
+        limit.admit(0.0, "x", unknown).unwrap();
+        limit.admit(0.0, "x", Caller { client: "d", ..unknown }).unwrap_err();
+        limit.admit(0.0, "x", CLIENT).unwrap();
     }
 
     #[test]

@@ -4,6 +4,7 @@ mod asking;
 
 use std::{
     fmt,
+    net::IpAddr,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, Weak,
         atomic::{AtomicBool, Ordering},
@@ -189,6 +190,11 @@ impl Context {
     /// ```
     pub fn principal(&self) -> Option<Arc<Principal>> {
         self.context().principal.clone()
+    }
+
+    /// Returns the address that the client calls from, if it is known.
+    pub(crate) fn remote(&self) -> Option<IpAddr> {
+        self.context().remote
     }
 
     /// Sends a progress notification at once: `progress` of `total`, in any unit, and a message (Progress).

@@ -114,7 +114,7 @@ impl One {
     }
 
     fn connected(&self) -> Connected {
-        Connected::open(Arc::clone(&self.endpoint))
+        Connected::open(Arc::clone(&self.endpoint), None)
     }
 }
 

@@ -1,6 +1,7 @@
 //! A connection of an endpoint that carries whole messages, for any transport.
 
 use std::{
+    net::IpAddr,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -44,9 +45,9 @@ struct Queue {
 }
 
 impl Connected {
-    pub(crate) fn open(endpoint: Arc<dyn HostedEndpoint>) -> Self {
+    pub(crate) fn open(endpoint: Arc<dyn HostedEndpoint>, remote: Option<IpAddr>) -> Self {
         let send_queue = Arc::new(SendQueue::default());
-        let id = endpoint.connect(Box::new(Arc::clone(&send_queue)));
+        let id = endpoint.connect(remote, Box::new(Arc::clone(&send_queue)));
         Self { endpoint, id, send_queue }
     }
 

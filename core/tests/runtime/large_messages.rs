@@ -92,7 +92,7 @@ fn over_a_pipe_arguments_are_checked_without_the_lock() {
 #[test]
 fn on_a_connection_arguments_are_checked_without_the_lock() {
     let server = EndpointServer::new(components(), EndpointConfig::default());
-    let connection = server.connect(None, Box::new(Nowhere));
+    let connection = server.connect(None, None, Box::new(Nowhere));
     let reading = Arc::clone(&server);
     let frame = call("checks", &slow_value());
     assert_usable(&*server, thread::spawn(move || reading.message(connection, &frame)));
@@ -110,7 +110,7 @@ fn over_a_pipe_results_are_checked_without_the_lock() {
 #[test]
 fn on_a_connection_results_are_checked_without_the_lock() {
     let server = EndpointServer::new(components(), EndpointConfig::default());
-    let connection = server.connect(None, Box::new(Nowhere));
+    let connection = server.connect(None, None, Box::new(Nowhere));
     let work = server.message(connection, &call("answers", &json!({})));
     let (finishing, run) = (Arc::clone(&server), work.runs[0].id);
     let reply = Reply::Json(slow_value().to_string());

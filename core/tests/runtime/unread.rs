@@ -227,7 +227,7 @@ fn over_a_connection_the_subscriptions_end_and_the_connection_stays() {
     let server = EndpointServer::new(components(), EndpointConfig::default());
     let uris: Vec<String> = (0..4_000).map(uri).collect();
     let outbox = Unread::default();
-    let connection = server.connect(None, Box::new(outbox.clone()));
+    let connection = server.connect(None, None, Box::new(outbox.clone()));
     for id in [1, 2] {
         drop(server.message(connection, listen(id, &uris).to_string().as_bytes()));
     }

@@ -217,7 +217,7 @@ fn pending_batch_responses_are_limited_in_bytes() {
 fn a_modest_client_is_read_beside_a_greedy_one() {
     let mut visitor = visitor(EndpointConfig { max_in_flight: 4, ..EndpointConfig::default() });
     for connection in [ONE, OTHER] {
-        visitor.handle(EndpointInput::Opened(connection, None));
+        visitor.handle(EndpointInput::Opened(connection, None, None));
     }
     let is_full = |it: &Visitor| (it.endpoint.is_full_for(ONE), it.endpoint.is_full_for(OTHER));
     for id in 0..3 {
@@ -241,7 +241,7 @@ fn a_client_that_floods_notifications_is_paused_and_others_are_not() {
         let config = EndpointConfig { max_in_flight: 10_000, ..EndpointConfig::default() };
         let mut visitor = visitor(config);
         for connection in [ONE, OTHER] {
-            visitor.handle(EndpointInput::Opened(connection, None));
+            visitor.handle(EndpointInput::Opened(connection, None, None));
         }
         let mut changed = modern_body("acme/changed", json!({"pad": "x".repeat(bytes)}));
         changed.as_object_mut().unwrap().remove("id");
@@ -259,7 +259,7 @@ fn a_client_that_floods_notifications_is_paused_and_others_are_not() {
 fn bytes_are_shared_as_well() {
     let mut visitor = visitor(EndpointConfig::default());
     for connection in [ONE, OTHER] {
-        visitor.handle(EndpointInput::Opened(connection, None));
+        visitor.handle(EndpointInput::Opened(connection, None, None));
     }
     let call = |id: u64, bytes: usize| {
         let meta = json!({"pad": "x".repeat(bytes)});
@@ -276,7 +276,7 @@ fn bytes_are_shared_as_well() {
 #[test]
 fn at_the_end_of_input_pending_calls_are_answered_and_questions_fail() {
     let mut visitor = visitor(EndpointConfig::default());
-    visitor.handle(EndpointInput::Opened(ONE, None));
+    visitor.handle(EndpointInput::Opened(ONE, None, None));
     let params = json!({"protocolVersion": "2025-11-25", "capabilities": {"roots": {}}});
     send(
         &mut visitor,

@@ -227,7 +227,7 @@ fn an_idle_message_connection_expires_and_can_be_replaced() {
             feed(visitor, EndpointInput::Message(connection, Frame::parse(frame.as_bytes())));
         received.into_iter().next().unwrap()
     };
-    feed(&mut visitor, EndpointInput::Opened(connection, None));
+    feed(&mut visitor, EndpointInput::Opened(connection, None, None));
     assert_eq!(
         ask(&mut visitor, &request(1, "initialize", &json!({})))["result"]["version"],
         "0.7.0"

@@ -92,7 +92,7 @@ fn a_handler_of_notifications_is_informed_of_the_end_of_its_session() {
 fn over_a_message_connection_a_handler_of_notifications_asks_until_the_end() {
     let mut visitor = visitor();
     let connection = ConnectionId(3);
-    visitor.handle(EndpointInput::Opened(connection, None));
+    visitor.handle(EndpointInput::Opened(connection, None, None));
     for message in [
         json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
             "protocolVersion": "2025-11-25", "capabilities": {"roots": {}}, "clientInfo": {"name": "c", "version": "1"},

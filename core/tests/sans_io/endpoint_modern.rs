@@ -305,7 +305,7 @@ fn message_connections_are_limited() {
     let (head, ()) =
         http::Request::get("/mcp").header("host", "localhost").body(()).unwrap().into_parts();
     assert!(visitor.endpoint.admit_upgrade(&head).is_ok());
-    visitor.handle(EndpointInput::Opened(ConnectionId(1), None));
+    visitor.handle(EndpointInput::Opened(ConnectionId(1), None, None));
     let Err(Part::Head { status, headers, body, .. }) = visitor.endpoint.admit_upgrade(&head)
     else {
         panic!("a second one is let in");

@@ -207,7 +207,7 @@ impl Model {
     }
 
     fn open(&mut self, peer: usize) {
-        self.handle(EndpointInput::Opened(self.peers[peer].connection, None));
+        self.handle(EndpointInput::Opened(self.peers[peer].connection, None, None));
         self.next += 1;
         let id = self.next;
         self.peers[peer].open.insert(id);

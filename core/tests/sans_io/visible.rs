@@ -346,7 +346,7 @@ fn a_connection_belongs_to_the_principal_that_opened_it() {
     for (number, frames) in (0..).zip(eras) {
         for (connection, who) in [(number * 2, Some(ada.clone())), (number * 2 + 1, None)] {
             let connection = ConnectionId(connection);
-            visitor.handle(EndpointInput::Opened(connection, who.clone().map(Arc::new)));
+            visitor.handle(EndpointInput::Opened(connection, who.clone().map(Arc::new), None));
             for frame in &frames {
                 let frame = frame.to_string();
                 visitor.handle(EndpointInput::Message(connection, Frame::parse(frame.as_bytes())));

@@ -212,7 +212,7 @@ async def _serve_http(
     endpoint: Any, identify: Identify, watch_for_stop: Callable[[], None], scope: Any, receive: Receive, send: Send
 ) -> None:
     target = (scope["method"], *_target(scope))
-    head = endpoint.head(*target)
+    head = endpoint.head(*target, _remote(scope))
     if isinstance(head, tuple):
         await _send_head(head, send)
         return
@@ -337,7 +337,7 @@ async def _serve_websocket(
         return
     offered = scope.get("subprotocols") or ()
     await send({"type": "websocket.accept", "subprotocol": "mcp" if "mcp" in offered else None})
-    connection = endpoint.connect(principal)
+    connection = endpoint.connect(principal, _remote(scope))
 
     async def send_messages() -> None:
         async def send_text(message: bytes) -> None:
@@ -370,6 +370,12 @@ async def _refuse_websocket(refusal: Any, scope: Any, send: Send) -> None:
     status, headers, body, _ = refusal
     await send({"type": "websocket.http.response.start", "status": status, "headers": headers})
     await send({"type": "websocket.http.response.body", "body": body})
+
+
+def _remote(scope: Any) -> str | None:
+    """Returns the client's address, if the host knows it."""
+    client = scope.get("client")
+    return client[0] if client and isinstance(client[0], str) else None
 
 
 def _target(scope: Any) -> tuple[bytes, bytes, Any, bool]:

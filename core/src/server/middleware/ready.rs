@@ -63,7 +63,8 @@ pub fn logging(params: bool) -> impl Fn(Request, Next) -> Answering + Send + Syn
 
 /// Rejects requests beyond `per_second` on average, with up to `burst` at once. `initialize`, `server/discover`,
 /// `ping` and notifications are never rejected. A rejected tool call gets a result that the model can read; other
-/// requests get error 429.
+/// requests get error 429. Callers without a principal are counted by the address that they call from, and where that is
+/// unknown, all together.
 ///
 /// ```
 /// # use gudgeon::{Server, server::middleware::{self, CountedBy}};
@@ -89,7 +90,7 @@ pub fn rate_limit(
         }
         let (principal, client) = (context.principal(), context.request().client);
         let principal = principal.as_ref().map(|it| it.subject.as_str());
-        let caller = Caller { principal, client: &client.name };
+        let caller = Caller { principal, remote: context.remote(), client: &client.name };
         let mut limit = limit.lock().unwrap_or_else(PoisonError::into_inner);
         let admitted = limit.admit(start.elapsed().as_secs_f64(), &request.method, caller);
         drop(limit);

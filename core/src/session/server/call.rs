@@ -1,12 +1,12 @@
 //! A request as handed to the router or engine, with its context.
 
-use std::sync::Arc;
+use std::{net::IpAddr, sync::Arc};
 
 use http::HeaderMap;
 
 use crate::{
     error::Fault,
-    protocol::{Dialect, Id, Method, Principal, Question, Raw, Request, Revision},
+    protocol::{ClientKey, Dialect, Id, Method, Principal, Question, Raw, Request, Revision},
     session::{
         InboundKey,
         asking::{self, Answers},
@@ -43,6 +43,8 @@ pub struct CallContext {
     pub answers: Answers,
     /// The authenticated principal, if known.
     pub principal: Option<Arc<Principal>>,
+    /// The address that the client calls from, if known.
+    pub remote: Option<IpAddr>,
     /// The HTTP request that contained the call.
     pub http: Option<Arc<HttpFacts>>,
     /// `true` if arguments must be compared with the HTTP headers that repeat them.
@@ -62,9 +64,15 @@ impl CallContext {
             wants_progress: false,
             answers: Answers::default(),
             principal: None,
+            remote: None,
             http: None,
             checks_headers: false,
         }
+    }
+
+    /// Returns the client that the call is counted for, if it is known.
+    pub(crate) fn client_key(&self) -> Option<ClientKey> {
+        ClientKey::of(self.principal.as_deref(), self.remote)
     }
 
     /// Returns the tables of the call's revision or dialect.
@@ -96,8 +104,17 @@ pub struct HttpFacts {
     pub headers: HeaderMap,
     /// The id of a session opened by `initialize`.
     pub session_id: Option<Arc<str>>,
+    /// The address that the request came from, if known.
+    pub remote: Option<IpAddr>,
     /// The principal that the shell authenticated.
     pub principal: Option<Arc<Principal>>,
+}
+
+impl HttpFacts {
+    /// Returns the client that the request is counted for, if it is known.
+    pub(crate) fn client_key(&self) -> Option<ClientKey> {
+        ClientKey::of(self.principal.as_deref(), self.remote)
+    }
 }
 
 /// The identity that the client declared.

@@ -57,6 +57,12 @@ impl ServerSession {
 }
 
 impl Handshake {
+    /// Returns the size of the client's identity and capabilities, in bytes.
+    pub(super) fn identity_size(&self) -> usize {
+        let Self::Open { client, .. } = self else { return 0 };
+        [&client.info, &client.capabilities].into_iter().flatten().map(|it| it.get().len()).sum()
+    }
+
     /// Returns the context to serve this request in; errors if it is not allowed now.
     pub(super) fn admit(&self, name: &str, meta: &Meta<'_>) -> Result<Admitted, Fault> {
         let (wire, client) = match (self, Method::parse(name)) {

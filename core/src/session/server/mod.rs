@@ -112,6 +112,11 @@ impl ServerSession {
         self.handshake.wire()
     }
 
+    /// Returns the size of what the client said about itself in `initialize`, in bytes.
+    pub(crate) fn identity_size(&self) -> usize {
+        self.handshake.identity_size()
+    }
+
     pub fn handle(&mut self, input: Input<'_>) {
         match input {
             Input::Frame(bytes) => self.handle_frame(Frame::parse(bytes)),

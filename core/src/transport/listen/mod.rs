@@ -8,6 +8,7 @@ mod tls;
 
 use std::{
     fmt, io,
+    net::IpAddr,
     path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
@@ -193,9 +194,11 @@ async fn accept(
             Ok(stream) => {
                 let (peers, stages, held) = (Arc::clone(&peers), stages.clone(), held.clone());
                 match stream {
-                    Accepted::Tcp(stream) => serve(peers, stream, stages, held),
+                    Accepted::Tcp(stream, remote) => {
+                        serve(peers, stream, Some(remote), stages, held);
+                    }
                     #[cfg(unix)]
-                    Accepted::Unix(stream) => serve(peers, stream, stages, held),
+                    Accepted::Unix(stream) => serve(peers, stream, None, stages, held),
                 }
             }
             // The connection was closed before it was accepted.
@@ -218,13 +221,18 @@ fn is_of_one_peer(error: &io::Error) -> bool {
 
 /// Starts a task for a connection. Each protocol has its own future, to keep the futures small: they live as long as
 /// the connection.
-fn serve<S>(peers: Arc<Peers>, stream: S, mut stage: watch::Receiver<Stage>, held: mpsc::Sender<()>)
-where
+fn serve<S>(
+    peers: Arc<Peers>,
+    stream: S,
+    remote: Option<IpAddr>,
+    mut stage: watch::Receiver<Stage>,
+    held: mpsc::Sender<()>,
+) where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
     match &peers.protocol {
         Protocol::Http => drop(tokio::spawn(async move {
-            http::serve(peers, stream, stage).await;
+            http::serve(peers, stream, remote, stage).await;
             drop(held);
         })),
         #[cfg(feature = "tls")]
@@ -232,7 +240,7 @@ where
             let shaking = timeout(peers.timeouts.header, acceptor.accept(stream));
             tokio::spawn(async move {
                 if let Ok(Ok(stream)) = Box::pin(shaking).await {
-                    http::serve(peers, stream, stage).await;
+                    http::serve(peers, stream, remote, stage).await;
                 }
                 drop(held);
             });
@@ -242,7 +250,7 @@ where
             let write_timeout = |bytes| peers.timeouts.for_bytes(bytes);
             let (limit, grace) = (peers.max_message, peers.grace);
             let lines = Lines { limit, write_timeout, grace, refuses_other_protocols: true };
-            let connected = Connected::open(Arc::clone(&peers.endpoint));
+            let connected = Connected::open(Arc::clone(&peers.endpoint), remote);
             tokio::select! {
                 () = lines.serve(connected, reader, writer) => (),
                 () = closed(&mut stage) => (),

@@ -4,7 +4,7 @@
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 #[cfg(unix)]
 use std::path::Path;
-use std::{io, path::PathBuf};
+use std::{io, net::IpAddr, path::PathBuf};
 
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 #[cfg(unix)]
@@ -29,7 +29,7 @@ pub(super) enum Socket {
 
 /// An accepted connection.
 pub(super) enum Accepted {
-    Tcp(TcpStream),
+    Tcp(TcpStream, IpAddr),
     #[cfg(unix)]
     Unix(UnixStream),
 }
@@ -98,11 +98,11 @@ impl Socket {
     pub(super) async fn accept(&self) -> io::Result<Accepted> {
         match self {
             Self::Tcp(listener) => {
-                let (stream, _) = listener.accept().await?;
+                let (stream, remote) = listener.accept().await?;
                 // Without this option, Nagle's algorithm delays small messages until the previous one is
                 // acknowledged.
                 stream.set_nodelay(true)?;
-                Ok(Accepted::Tcp(stream))
+                Ok(Accepted::Tcp(stream, remote.ip()))
             }
             #[cfg(unix)]
             Self::Unix { listener, .. } => Ok(Accepted::Unix(listener.accept().await?.0)),
@@ -198,7 +198,9 @@ mod tests {
             let at: Address = "http://127.0.0.1:0/mcp".parse().expect("an address");
             let socket = Socket::bind(&at, shares_port).await.expect("a port");
             let client = TcpStream::connect(("127.0.0.1", socket.port())).await.expect("a peer");
-            let Ok(Accepted::Tcp(stream)) = socket.accept().await else { panic!("no connection") };
+            let Ok(Accepted::Tcp(stream, _)) = socket.accept().await else {
+                panic!("no connection")
+            };
             assert!(stream.nodelay().expect("a socket"));
             drop(client);
         }

@@ -1,6 +1,6 @@
 //! A server's WebSocket connection after the HTTP upgrade.
 
-use std::{sync::Arc, time::Duration};
+use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use ::http::{HeaderMap, HeaderValue, Method, StatusCode, header, request::Parts};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
@@ -75,8 +75,13 @@ fn lists(headers: &HeaderMap, name: header::HeaderName, word: &str) -> bool {
 }
 
 /// Serves the connection until either side closes it. `read` holds bytes that were read already.
-pub(crate) async fn serve<S>(peers: Arc<Peers>, stream: S, read: Bytes, mut stage: Receiver<Stage>)
-where
+pub(crate) async fn serve<S>(
+    peers: Arc<Peers>,
+    stream: S,
+    remote: Option<IpAddr>,
+    read: Bytes,
+    mut stage: Receiver<Stage>,
+) where
     S: AsyncRead + AsyncWrite + Unpin,
 {
     let limit = peers.endpoint.admission().max_body();
@@ -87,7 +92,7 @@ where
         .max_frame_size(Some(limit));
     let mut socket =
         WebSocketStream::from_partially_read(stream, read.into(), Role::Server, Some(config)).await;
-    let ending = talk(&peers, &mut socket, &mut stage).await;
+    let ending = talk(&peers, &mut socket, remote, &mut stage).await;
     let goodbye = async {
         if let Some((code, reason)) = ending {
             socket.close(Some(CloseFrame { code, reason: reason.into() })).await?;
@@ -105,12 +110,13 @@ where
 async fn talk<S>(
     peers: &Arc<Peers>,
     socket: &mut WebSocketStream<S>,
+    remote: Option<IpAddr>,
     stage: &mut Receiver<Stage>,
 ) -> Option<(CloseCode, &'static str)>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
-    let connected = Connected::open(Arc::clone(&peers.endpoint));
+    let connected = Connected::open(Arc::clone(&peers.endpoint), remote);
     let send_queue = connected.send_queue();
     let mut frames = Vec::new();
     let mut is_asked = false;

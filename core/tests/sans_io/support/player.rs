@@ -153,7 +153,7 @@ impl Player {
     fn open(&mut self) {
         match (self.wire, &mut self.machine) {
             (Wire::WebSocket, Machine::Endpoint(endpoint)) => {
-                endpoint.handle(self.now, EndpointInput::Opened(CONNECTION, None));
+                endpoint.handle(self.now, EndpointInput::Opened(CONNECTION, None, None));
                 self.drain();
             }
             (Wire::Sse, _) => {

@@ -4,6 +4,7 @@
 
 use std::{
     collections::BTreeMap,
+    net::IpAddr,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -39,6 +40,8 @@ pub(crate) struct Visitor {
     pub(crate) frames: Vec<(ConnectionId, Value)>,
     /// The principal that the host has authenticated.
     pub(crate) principal: Option<Arc<Principal>>,
+    /// The address that requests come from.
+    pub(crate) remote: Option<IpAddr>,
     next: u64,
 }
 
@@ -104,6 +107,7 @@ impl Visitor {
             replies: BTreeMap::new(),
             frames: Vec::new(),
             principal: None,
+            remote: None,
             next: 0,
         }
     }
@@ -185,7 +189,13 @@ impl Visitor {
             head.extensions.insert(Arc::clone(principal));
         }
         let exchange = ExchangeId(id);
-        match self.endpoint.admission().head(head).and_then(|it| it.body(body.as_bytes())) {
+        let admitted = self.endpoint.admission().head(head).map(|mut head| {
+            if let Some(remote) = self.remote {
+                head.set_remote(remote);
+            }
+            head
+        });
+        match admitted.and_then(|it| it.body(body.as_bytes())) {
             Ok(request) => self.handle(EndpointInput::Request(exchange, request)),
             Err(refusal) => self.note(id, refusal),
         }

@@ -59,13 +59,15 @@ impl Many {
     fn open(&self) -> Result<Wire, String> {
         let at = self.at;
         let mut wire = Wire::connect(at)?;
-        let request = match self.is_modern {
-            true => listen(at),
-            false => {
-                let session = wire.open_session()?.ok_or("the server gives no session ids")?;
-                let headers = session_headers(&session);
-                format!("GET {PATH} HTTP/1.1\r\nHost: {at}\r\nAccept: text/event-stream\r\n{headers}\r\n").into_bytes()
-            }
+        let request = if self.is_modern {
+            listen(at)
+        } else {
+            let session = wire.open_session()?.ok_or("the server gives no session ids")?;
+            let headers = session_headers(&session);
+            format!(
+                "GET {PATH} HTTP/1.1\r\nHost: {at}\r\nAccept: text/event-stream\r\n{headers}\r\n"
+            )
+            .into_bytes()
         };
         wire.send(&request)?;
         loop {

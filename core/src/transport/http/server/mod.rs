@@ -7,6 +7,7 @@ mod watch;
 
 use std::{
     convert::Infallible,
+    net::IpAddr,
     pin::{Pin, pin},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
@@ -44,12 +45,17 @@ use crate::{
 const BUFFER: usize = 64 * 1024;
 
 /// Serves a connection until it ends.
-pub(crate) async fn serve<S>(peers: Arc<Peers>, stream: S, mut stage: Receiver<Stage>)
-where
+pub(crate) async fn serve<S>(
+    peers: Arc<Peers>,
+    stream: S,
+    remote: Option<IpAddr>,
+    mut stage: Receiver<Stage>,
+) where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
     let line = Arc::new(Line {
         watch: Watch::new(peers.timeouts),
+        remote,
         kept: Mutex::default(),
         is_kept: Notify::new(),
     });
@@ -93,7 +99,7 @@ where
     match answer.status() {
         #[cfg(feature = "websocket")]
         StatusCode::SWITCHING_PROTOCOLS => {
-            Box::pin(switch(peers, io, answer, read_buf, stage)).await;
+            Box::pin(switch(peers, io, line.remote, answer, read_buf, stage)).await;
         }
         _ => {
             #[cfg(feature = "websocket")]
@@ -104,8 +110,10 @@ where
 }
 
 /// A connection.
-struct Line {
+pub(crate) struct Line {
     watch: Arc<Watch>,
+    /// The address of the client.
+    remote: Option<IpAddr>,
     /// A streaming response that takes over the connection, so that hyper and its buffers can be dropped.
     kept: Mutex<Option<Response<AnswerBody>>>,
     is_kept: Notify,
@@ -148,7 +156,7 @@ async fn exchange(peers: &Peers, line: &Line, request: Request<Incoming>) -> Res
         }
         false => request,
     };
-    let answer = answer(&peers.endpoint, Some(&line.watch), peers.timeouts, request).await;
+    let answer = answer(&peers.endpoint, Some(line), peers.timeouts, request).await;
     match may_keep && answer.body().is_subscription() {
         true => line.keep(answer).await,
         false => answer,
@@ -160,6 +168,7 @@ async fn exchange(peers: &Peers, line: &Line, request: Request<Incoming>) -> Res
 async fn switch<S>(
     peers: Arc<Peers>,
     mut io: Watched<S>,
+    remote: Option<IpAddr>,
     answer: Response<AnswerBody>,
     read: Bytes,
     stage: Receiver<Stage>,
@@ -169,24 +178,29 @@ async fn switch<S>(
     let head = stream::head(&answer);
     let written = tokio::time::timeout(peers.timeouts.idle, io.write_all(&head)).await;
     if let Ok(Ok(())) = written {
-        websocket::serve(peers, io.stream, read, stage).await;
+        websocket::serve(peers, io.stream, remote, read, stage).await;
     }
 }
 
-/// Handles a request, with any HTTP server.
+/// Handles a request, with any HTTP server. `line`: the connection, if it is our own.
 pub(crate) async fn answer<B: Body>(
     endpoint: &Arc<dyn HostedEndpoint>,
-    watch: Option<&Arc<Watch>>,
+    line: Option<&Line>,
     timeouts: Timeouts,
     request: Request<B>,
 ) -> Response<AnswerBody> {
     let (head, body) = request.into_parts();
     let waits_for_leave = head.headers.contains_key(header::EXPECT);
     let admitted = match endpoint.admission().head(head) {
-        Ok(head) => body::read(body, head.max_body(), timeouts, waits_for_leave)
-            .await
-            .map_err(|refused| head.refuse(&refused))
-            .map(|body| (head, body)),
+        Ok(mut head) => {
+            if let Some(remote) = line.and_then(|it| it.remote) {
+                head.set_remote(remote);
+            }
+            body::read(body, head.max_body(), timeouts, waits_for_leave)
+                .await
+                .map_err(|refused| head.refuse(&refused))
+                .map(|body| (head, body))
+        }
         Err(refusal) => {
             body::discard(body, endpoint.admission().max_body(), waits_for_leave).await;
             Err(refusal)
@@ -195,12 +209,12 @@ pub(crate) async fn answer<B: Body>(
     let (head, body) = match admitted {
         Ok(admitted) => admitted,
         Err(refusal) => {
-            watch.inspect(|it| it.idle());
+            line.inspect(|it| it.watch.idle());
             return AnswerBody::of(refusal);
         }
     };
     let is_subscription = head.is_subscription();
-    let queue = ResponseQueue::new(watch.cloned());
+    let queue = ResponseQueue::new(line.map(|it| Arc::clone(&it.watch)));
     let exchange = endpoint.request(head, &body, Box::new(Arc::clone(&queue)));
     drop(body);
     Awaited::new(Arc::clone(endpoint), exchange, queue, is_subscription).response().await

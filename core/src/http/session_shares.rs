@@ -1,0 +1,104 @@
+//! The sessions of each client: when the table is full, the client with the most gives one up.
+
+use std::collections::{BTreeSet, HashMap};
+
+use crate::protocol::ClientKey;
+
+/// The sessions of each client, by number. Clients that the server can't tell apart count as one.
+#[derive(Debug, Default)]
+pub(super) struct SessionShares {
+    clients: HashMap<Option<ClientKey>, Share>,
+    /// The clients by the number of their sessions.
+    by_count: BTreeSet<(usize, Option<ClientKey>)>,
+}
+
+#[derive(Debug, Default)]
+struct Share {
+    sessions: usize,
+    /// The sessions that were not used after `initialize`. Numbers grow, so the oldest comes first.
+    unused: BTreeSet<u64>,
+}
+
+impl SessionShares {
+    /// Adds a session that was not used yet.
+    pub(super) fn add(&mut self, client: Option<ClientKey>, session: u64) {
+        let share = self.clients.entry(client).or_default();
+        self.by_count.remove(&(share.sessions, client));
+        share.sessions += 1;
+        share.unused.insert(session);
+        self.by_count.insert((share.sessions, client));
+    }
+
+    /// Records that a session was used after `initialize`.
+    pub(super) fn mark_used(&mut self, client: Option<ClientKey>, session: u64) {
+        if let Some(share) = self.clients.get_mut(&client) {
+            share.unused.remove(&session);
+        }
+    }
+
+    pub(super) fn remove(&mut self, client: Option<ClientKey>, session: u64) {
+        let Some(share) = self.clients.get_mut(&client) else { return };
+        self.by_count.remove(&(share.sessions, client));
+        share.sessions -= 1;
+        share.unused.remove(&session);
+        match share.sessions {
+            0 => drop(self.clients.remove(&client)),
+            count => drop(self.by_count.insert((count, client))),
+        }
+    }
+
+    /// Returns the client that must give up a session before `newcomer` gets another one, and whether it may be one that was
+    /// used. A client that has as many as any other gives up only its own that were never used.
+    pub(super) fn payer(&self, newcomer: Option<ClientKey>) -> (Option<ClientKey>, bool) {
+        let own = self.clients.get(&newcomer).map_or(0, |it| it.sessions);
+        match self.by_count.last() {
+            Some((most, client)) if own < *most => (*client, own + 1 < *most),
+            _ => (newcomer, false),
+        }
+    }
+
+    /// Returns the sessions of a client that were not used after `initialize`, oldest first.
+    pub(super) fn unused(&self, client: Option<ClientKey>) -> impl Iterator<Item = u64> {
+        self.clients.get(&client).into_iter().flat_map(|it| it.unused.iter().copied())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ADA: Option<ClientKey> = Some(ClientKey::V4(1));
+    const BOB: Option<ClientKey> = Some(ClientKey::V4(2));
+
+    #[test]
+    fn the_client_with_the_most_sessions_pays() {
+        let mut shares = SessionShares::default();
+        assert_eq!(shares.payer(ADA), (ADA, false));
+        for session in 0..3 {
+            shares.add(ADA, session);
+        }
+        assert_eq!(shares.payer(ADA), (ADA, false));
+        assert_eq!(shares.payer(BOB), (ADA, true));
+        shares.add(BOB, 3);
+        shares.add(BOB, 4);
+        // With one more session each would have as many as the other.
+        assert_eq!(shares.payer(BOB), (ADA, false));
+        shares.remove(ADA, 0);
+        assert_eq!(shares.payer(BOB), (BOB, false));
+    }
+
+    #[test]
+    fn the_oldest_unused_session_comes_first() {
+        let mut shares = SessionShares::default();
+        for session in [5, 6, 7] {
+            shares.add(ADA, session);
+        }
+        shares.mark_used(ADA, 5);
+        assert_eq!(shares.unused(ADA).collect::<Vec<_>>(), [6, 7]);
+        shares.remove(ADA, 6);
+        assert_eq!(shares.unused(ADA).collect::<Vec<_>>(), [7]);
+        shares.remove(ADA, 5);
+        shares.remove(ADA, 7);
+        assert!(shares.clients.is_empty() && shares.by_count.is_empty());
+    }
+}
