@@ -77,6 +77,39 @@ def test_a_body_that_stops_coming_is_given_up(brisk):
     serves_at_once(brisk)
 
 
+def test_half_sent_bodies_hold_little_memory_and_leave_room_to_others(start):
+    server = start()
+    before = server.resident()
+    whole = request(server, meta_more={"example.com/pad": "x" * (4_000_000)})
+    open_ones = []
+    try:
+        for _ in range(150):  # 600 MB
+            open_ones.append(server.connect())
+            try:
+                open_ones[-1].send(whole[:-10])
+            except OSError:
+                pass  # it is refused and not read any further
+        assert server.resident() < before + (350 << 20)
+        serves_at_once(server)
+        with server.connect(source="127.0.0.2") as other:
+            other.send(whole)
+            assert other.response().status == 200
+        with server.connect() as one_more:
+            one_more.send(whole)
+            answer = one_more.response()
+            assert (answer.status, answer.header("retry-after")) == (503, "1")
+    finally:
+        for connection in open_ones:
+            connection.close()
+
+    def has_room():
+        with server.connect() as again:
+            again.send(whole)
+            return again.response().status == 200
+
+    assert eventually(has_room, within=10)
+
+
 def test_a_reader_that_takes_a_byte_a_second_holds_nobody_up_and_is_cut_off(brisk):
     before = brisk.sockets()
     with brisk.connect(receive_buffer=4096) as slow:

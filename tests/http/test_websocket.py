@@ -160,6 +160,27 @@ def test_a_message_over_the_limit_ends_the_socket(server):
     assert speak.ask_modern(server, "tools/list").status == 200
 
 
+@pytest.mark.native
+def test_half_sent_messages_hold_little_memory(start):
+    server = start()
+    before = server.resident()
+    message = frame(TEXT, b"x" * 4_000_000)[:-10]
+    sockets = []
+    try:
+        for _ in range(150):  # 600 MB
+            sockets.append(WebSocket(server))
+            try:
+                sockets[-1].connection.send(message)
+            except OSError:
+                pass  # it was closed
+        assert server.resident() < before + (350 << 20)
+        assert any(socket.closed_with() == 1013 for socket in sockets[-3:])
+        assert speak.ask_modern(server, "tools/list").status == 200
+    finally:
+        for socket in sockets:
+            socket.connection.close()
+
+
 def test_pings_whose_answers_nobody_reads_are_not_read_either(brisk):
     before = brisk.resident()
     with WebSocket(brisk) as socket:

@@ -14,7 +14,7 @@ use http::request::Parts;
 use tokio::sync::Notify;
 
 use super::{
-    Backend, Outbox, SharedHandler, Work,
+    Backend, InputLedger, Outbox, SharedHandler, Work,
     endpoint_state::{EndpointState, Sending},
     start,
 };
@@ -41,6 +41,8 @@ pub struct EndpointServer<H> {
     /// The configuration of the sessions of stateless requests, which read them before the lock is taken.
     sessions: RwLock<Arc<SessionConfig>>,
     state: Mutex<EndpointState<H>>,
+    /// The requests that are being received.
+    input: Arc<InputLedger>,
     next: AtomicU64,
     /// Notified when the deadline is earlier than before.
     rescheduled: Notify,
@@ -75,6 +77,7 @@ impl<H: Clone> EndpointServer<H> {
             admission,
             sessions: RwLock::new(Arc::clone(endpoint.session_config())),
             state: Mutex::new(EndpointState::new(endpoint)),
+            input: Arc::default(),
             next: AtomicU64::new(0),
             rescheduled: Notify::new(),
             ended: Notify::new(),
@@ -84,6 +87,11 @@ impl<H: Clone> EndpointServer<H> {
     /// Returns the checks of a request that come before its body is read.
     pub fn admission(&self) -> &Admission {
         &self.admission
+    }
+
+    /// Returns the counts of what is being received.
+    pub(crate) fn input_ledger(&self) -> &Arc<InputLedger> {
+        &self.input
     }
 
     /// Handles an HTTP request with its body. The outbox may have its answer before this returns.

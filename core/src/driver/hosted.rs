@@ -4,7 +4,7 @@ use std::{net::IpAddr, pin::Pin, sync::Arc, time::Instant};
 
 use http::request::Parts;
 
-use super::{Backend, EndpointServer, Outbox, SharedHandler, Shell, Work};
+use super::{Backend, EndpointServer, InputLedger, Outbox, SharedHandler, Shell, Work};
 use crate::{
     framing::{Frame, LineDecoder},
     http::{Admission, AdmittedHead, ConnectionId, ExchangeId, Part},
@@ -22,6 +22,8 @@ pub(crate) type Wait<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 pub(crate) trait HostedEndpoint: Send + Sync {
     /// Returns the checks of an HTTP request that come before its body is read.
     fn admission(&self) -> &Admission;
+    /// Returns the counts of what is being received.
+    fn input_ledger(&self) -> &Arc<InputLedger>;
     /// Handles an HTTP request with its body. The outbox may have its answer before this returns.
     fn request(&self, head: AdmittedHead, body: &[u8], outbox: Box<dyn Outbox>) -> ExchangeId;
     /// Ends an exchange whose peer left before the answer was complete.
@@ -101,6 +103,10 @@ impl<H: Clone> Hosted<H> {
 impl<H: SharedHandler> HostedEndpoint for Hosted<H> {
     fn admission(&self) -> &Admission {
         self.server.admission()
+    }
+
+    fn input_ledger(&self) -> &Arc<InputLedger> {
+        self.server.input_ledger()
     }
 
     fn request(&self, head: AdmittedHead, body: &[u8], outbox: Box<dyn Outbox>) -> ExchangeId {

@@ -3,6 +3,7 @@
 mod endpoint;
 mod hosted;
 mod endpoint_state;
+mod input_ledger;
 mod state_keys;
 mod stream;
 mod work;
@@ -11,6 +12,7 @@ mod writer;
 pub use endpoint::{EndpointServer, Shell};
 pub use endpoint_state::Outbox;
 pub(crate) use hosted::{HostedEndpoint, hosted, keep_time};
+pub(crate) use input_ledger::{InputLedger, UnfinishedInput};
 pub use state_keys::{STATE_KEYS, state_keys};
 pub use stream::StreamServer;
 pub use work::{Backend, SharedHandler, Work};

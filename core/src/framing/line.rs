@@ -63,8 +63,7 @@ impl LineDecoder {
     }
 
     /// Returns the number of buffered bytes of an incomplete line.
-    #[cfg(test)]
-    fn held(&self) -> usize {
+    pub(crate) fn held(&self) -> usize {
         if self.spent { 0 } else { self.held.len() }
     }
 

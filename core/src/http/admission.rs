@@ -10,10 +10,11 @@ use super::{
     config::Place,
     guard::{Guard, Refusal},
     reply::{self, Accepts},
+    requests::RETRY_AFTER,
 };
 use crate::{
     error::{Fault, option_name},
-    protocol::{Dialect, Frame, Id, Message, Method, Principal, Revision},
+    protocol::{ClientKey, Dialect, Frame, Id, Message, Method, Principal, Revision},
     session::server::{HttpFacts, SessionConfig},
     wire::{self, McpHeaders, RequestEra, Wire},
 };
@@ -226,6 +227,10 @@ impl Admission {
                 (StatusCode::REQUEST_TIMEOUT, "the body did not come in time".into())
             }
             Refused::BodyBroken => (StatusCode::BAD_REQUEST, "the body could not be read".into()),
+            Refused::TooMuchInput => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                "too much is being received: send this request again later".into(),
+            ),
             Refused::Unidentified => {
                 (StatusCode::INTERNAL_SERVER_ERROR, "the server failed to find out who asks".into())
             }
@@ -240,6 +245,9 @@ impl Admission {
         let mut headers = reply::json_head();
         if let Some(challenge) = challenge::of(refused, has_credentials) {
             headers.insert(header::WWW_AUTHENTICATE, challenge);
+        }
+        if status == StatusCode::SERVICE_UNAVAILABLE {
+            headers.insert(header::RETRY_AFTER, RETRY_AFTER);
         }
         headers.extend(cors.cloned().unwrap_or_default());
         Part::Head { status, headers, body, more: false }
@@ -265,6 +273,11 @@ impl AdmittedHead {
             Target::Post => self.head.mcp_headers.is_for(Method::Listen),
             _ => false,
         }
+    }
+
+    /// Returns the client that the request is counted for, if it is known.
+    pub(crate) fn client_key(&self) -> Option<ClientKey> {
+        self.head.facts.client_key()
     }
 
     /// Sets the authenticated sender of the request.

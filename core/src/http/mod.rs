@@ -127,6 +127,8 @@ pub enum Refused {
     BodyTooSlow,
     /// The body could not be read.
     BodyBroken,
+    /// So many bytes of unfinished requests are held that this one can't be received.
+    TooMuchInput,
     /// The authentication failed with an internal error.
     Unidentified,
     /// The credentials are missing, or no longer or not valid here; the text says why.

@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// The value of `Retry-After`, in seconds.
-const RETRY_AFTER: HeaderValue = HeaderValue::from_static("1");
+pub(super) const RETRY_AFTER: HeaderValue = HeaderValue::from_static("1");
 const CLOSING: &str = "the server is shutting down";
 const TOO_HEAVY: &str =
     "the requests in flight are too long together: send this one again when some are answered";

@@ -38,8 +38,7 @@ pub(super) async fn streams<R, W>(
 {
     let one = One::open(&hub, test);
     let Limits { line: limit, grace } = limits;
-    let lines =
-        Lines { limit, write_timeout: |_| Duration::MAX, grace, refuses_other_protocols: false };
+    let lines = Lines { limit, write_timeout: |_| Duration::MAX, grace, guard: None };
     lines.serve(one.connected(), reader, writer).await;
 }
 

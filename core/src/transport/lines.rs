@@ -2,10 +2,19 @@
 
 use std::{io, pin::pin, time::Duration};
 
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::{
+    io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
+    time::{Instant, timeout_at},
+};
 
-use super::send_queue::{Connected, SendQueue};
-use crate::framing::{LineDecoder, encode_line};
+use super::{
+    send_queue::{Connected, SendQueue},
+    timeouts::Timeouts,
+};
+use crate::{
+    driver::UnfinishedInput,
+    framing::{LineDecoder, encode_line},
+};
 
 const CHUNK: usize = 16 * 1024;
 /// A buffer that grew beyond this capacity is freed.
@@ -21,23 +30,30 @@ pub(crate) struct Lines<T> {
     pub(crate) write_timeout: T,
     /// The time after the end of input for pending calls to be answered and for the peer to read the answers.
     pub(crate) grace: Duration,
-    /// If true, clients of other protocols are disconnected.
-    pub(crate) refuses_other_protocols: bool,
+    /// What protects a server from clients on the network.
+    pub(crate) guard: Option<LineGuard>,
+}
+
+/// The limits for clients on the network. Clients of other protocols are disconnected as well.
+pub(crate) struct LineGuard {
+    pub(crate) timeouts: Timeouts,
+    pub(crate) unfinished: UnfinishedInput,
 }
 
 impl<T: Fn(usize) -> Duration> Lines<T> {
     /// Serves until the input has ended and all calls are answered, or either side closes the connection. A client
     /// that closes only its sending direction still gets its answers; a closed connection is recognised by a failed
     /// write.
-    pub(crate) async fn serve<R, W>(self, connected: Connected, reader: R, writer: W)
+    pub(crate) async fn serve<R, W>(mut self, connected: Connected, reader: R, writer: W)
     where
         R: AsyncRead + Unpin,
         W: AsyncWrite + Unpin,
     {
         let send_queue = connected.send_queue();
+        let guard = self.guard.take();
         let mut writing = pin!(self.write(&send_queue, writer));
         let reading = async {
-            if self.read(&connected, reader).await.is_ok() {
+            if self.read(&connected, reader, guard).await.is_ok() {
                 connected.finish(self.grace).await;
             }
         };
@@ -53,15 +69,22 @@ impl<T: Fn(usize) -> Duration> Lines<T> {
         &self,
         connected: &Connected,
         mut reader: R,
+        mut guard: Option<LineGuard>,
     ) -> io::Result<()> {
         let mut decoder = LineDecoder::new(self.limit);
         let mut chunk = vec![0; CHUNK];
-        let mut has_begun = !self.refuses_other_protocols;
+        let mut has_begun = guard.is_none();
+        // When the incomplete line began, or the connection whose first message did not begin yet.
+        let mut since = Instant::now();
         loop {
-            let count = match reader.read(&mut chunk).await? {
-                0 => break,
-                count => count,
+            let limit = guard.as_ref().and_then(|it| it.time_limit(decoder.held(), has_begun));
+            let count = match limit {
+                None => reader.read(&mut chunk).await?,
+                Some(limit) => timeout_at(since + limit, reader.read(&mut chunk)).await??,
             };
+            if count == 0 {
+                break;
+            }
             if !has_begun && let Some(first) = first_byte(&chunk[..count]) {
                 has_begun = true;
                 if let Some(protocol) = other_protocol(first) {
@@ -72,8 +95,21 @@ impl<T: Fn(usize) -> Duration> Lines<T> {
                     return Err(io::ErrorKind::InvalidData.into());
                 }
             }
+            let was_within = decoder.held() > 0;
             connected.take_lines(&mut decoder, &chunk[..count]);
+            if let Some(guard) = &mut guard
+                && !guard.unfinished.set(decoder.held())
+            {
+                tracing::warn!("closing a connection, because too much is being received");
+                return Err(io::ErrorKind::OutOfMemory.into());
+            }
+            let waited = Instant::now();
             connected.has_room().await;
+            if was_within && decoder.held() > count {
+                since += waited.elapsed();
+            } else if has_begun {
+                since = Instant::now();
+            }
         }
         // A last line without a newline counts as well.
         if let Some(frame) = decoder.finish() {
@@ -101,6 +137,18 @@ impl<T: Fn(usize) -> Duration> Lines<T> {
             bytes.shrink_to(KEPT_CAPACITY);
         }
         let _ = writer.shutdown().await;
+    }
+}
+
+impl LineGuard {
+    /// Returns the time for the next bytes, since the line began of which so many are there, or since the connection was
+    /// opened. A client that has sent whole messages may be silent for as long as it likes.
+    fn time_limit(&self, held: usize, has_begun: bool) -> Option<Duration> {
+        match held {
+            0 if has_begun => None,
+            0 => Some(self.timeouts.header),
+            held => Some(self.timeouts.for_received(held)),
+        }
     }
 }
 

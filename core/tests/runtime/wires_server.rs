@@ -8,6 +8,7 @@ use std::{
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
+    time::{Duration, Instant},
 };
 
 use gudgeon::{
@@ -152,7 +153,7 @@ async fn a_client_that_speaks_another_protocol_is_disconnected() {
             if stream.write_all(part.as_bytes()).await.is_err() {
                 break;
             }
-            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+            tokio::time::sleep(Duration::from_millis(20)).await;
         }
         let read = stream.read(&mut [0; 64]).await;
         assert!(matches!(read, Ok(0) | Err(_)), "{read:?}");
@@ -162,6 +163,48 @@ async fn a_client_that_speaks_another_protocol_is_disconnected() {
     let mut stream = TcpStream::connect(&listening.url()["tcp://".len()..]).await.unwrap();
     stream.write_all(format!("{call}\n").as_bytes()).await.unwrap();
     receiver.recv().await.expect("the same call by itself runs the tool");
+}
+
+#[tokio::test]
+async fn unfinished_lines_are_limited_together() {
+    let listening = server().listen("tcp://127.0.0.1:0").await.unwrap();
+    let line = vec![b'['; 15 * 1024 * 1024];
+    let mut streams = Vec::new();
+    let mut refused = 0;
+    for _ in 0..12 {
+        let mut stream = TcpStream::connect(&listening.url()["tcp://".len()..]).await.unwrap();
+        // The server closes the connection while it is being written to.
+        refused += usize::from(stream.write_all(&line).await.is_err());
+        streams.push(stream);
+    }
+    // Nine lines are more than 128 MiB; what is in the buffers of the last sockets need not be read.
+    assert!((3..=4).contains(&refused), "{refused}");
+    has_one_tool(listening.url()).await;
+}
+
+#[tokio::test]
+async fn a_line_must_begin_and_go_on_in_time() {
+    let brief = Duration::from_millis(200);
+    let server =
+        server().options(|it| (it.http.header_timeout, it.http.idle_timeout) = (brief, brief));
+    let listening = server.listen("tcp://127.0.0.1:0").await.unwrap();
+    let connect = || TcpStream::connect(&listening.url()["tcp://".len()..]);
+    for begin in [&b""[..], b"[", b"\n"] {
+        let begun = Instant::now();
+        let mut slow = connect().await.unwrap();
+        slow.write_all(begin).await.unwrap();
+        assert_eq!(slow.read(&mut [0; 8]).await.unwrap(), 0);
+        assert!(begun.elapsed() >= brief);
+    }
+    // A client whose messages are complete may be silent.
+    let mut idle = BufReader::new(connect().await.unwrap());
+    for _ in 0..2 {
+        idle.write_all(b"nonsense\n").await.unwrap();
+        let mut answer = String::new();
+        idle.read_line(&mut answer).await.unwrap();
+        assert!(answer.contains("-32700"), "{answer}");
+        tokio::time::sleep(3 * brief).await;
+    }
 }
 
 #[tokio::test]

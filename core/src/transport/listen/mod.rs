@@ -26,10 +26,18 @@ use self::{
     address::Place,
     socket::{Accepted, Socket},
 };
-use super::{http::server as http, lines::Lines, send_queue::Connected, timeouts::Timeouts};
+use super::{
+    http::server as http,
+    lines::{LineGuard, Lines},
+    send_queue::Connected,
+    timeouts::Timeouts,
+};
 use crate::{
-    driver::{EndpointServer, HostedEndpoint, SharedHandler, Shell, hosted, keep_time},
+    driver::{
+        EndpointServer, HostedEndpoint, SharedHandler, Shell, UnfinishedInput, hosted, keep_time,
+    },
     error::Error,
+    protocol::ClientKey,
 };
 
 /// The time for clients to read what is queued when the server ends.
@@ -249,7 +257,10 @@ fn serve<S>(
             let (reader, writer) = split(stream);
             let write_timeout = |bytes| peers.timeouts.for_bytes(bytes);
             let (limit, grace) = (peers.max_message, peers.grace);
-            let lines = Lines { limit, write_timeout, grace, refuses_other_protocols: true };
+            let client = ClientKey::of(None, remote);
+            let unfinished = UnfinishedInput::new(peers.endpoint.input_ledger(), client);
+            let guard = Some(LineGuard { timeouts: peers.timeouts, unfinished });
+            let lines = Lines { limit, write_timeout, grace, guard };
             let connected = Connected::open(Arc::clone(&peers.endpoint), remote);
             tokio::select! {
                 () = lines.serve(connected, reader, writer) => (),

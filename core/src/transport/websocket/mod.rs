@@ -2,6 +2,7 @@
 
 #[cfg(feature = "client")]
 pub(crate) mod client;
+mod counted_input;
 pub(crate) mod server;
 
 /// The subprotocol that clients request and servers confirm.

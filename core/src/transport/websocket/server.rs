@@ -1,6 +1,6 @@
 //! A server's WebSocket connection after the HTTP upgrade.
 
-use std::{net::IpAddr, sync::Arc, time::Duration};
+use std::{io, net::IpAddr, sync::Arc, time::Duration};
 
 use ::http::{HeaderMap, HeaderValue, Method, StatusCode, header, request::Parts};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
@@ -20,10 +20,12 @@ use tokio_tungstenite::{
     },
 };
 
-use super::SUBPROTOCOL;
+use super::{SUBPROTOCOL, counted_input::CountedInput};
 use crate::{
+    driver::UnfinishedInput,
     framing::Frame,
     http::Part,
+    protocol::ClientKey,
     transport::{
         listen::{Peers, Stage, closed},
         send_queue::Connected,
@@ -90,6 +92,9 @@ pub(crate) async fn serve<S>(
         .write_buffer_size(WRITE_BUFFER)
         .max_message_size(Some(limit))
         .max_frame_size(Some(limit));
+    let unfinished =
+        UnfinishedInput::new(peers.endpoint.input_ledger(), ClientKey::of(None, remote));
+    let stream = CountedInput { stream, unfinished, arrived: 0 };
     let mut socket =
         WebSocketStream::from_partially_read(stream, read.into(), Role::Server, Some(config)).await;
     let ending = talk(&peers, &mut socket, remote, &mut stage).await;
@@ -109,7 +114,7 @@ pub(crate) async fn serve<S>(
 /// Exchanges messages; returns the close code and reason to send, if any.
 async fn talk<S>(
     peers: &Arc<Peers>,
-    socket: &mut WebSocketStream<S>,
+    socket: &mut WebSocketStream<CountedInput<S>>,
     remote: Option<IpAddr>,
     stage: &mut Receiver<Stage>,
 ) -> Option<(CloseCode, &'static str)>
@@ -159,6 +164,7 @@ where
                     continue;
                 };
                 is_asked = false;
+                socket.get_mut().restart();
                 match arrived {
                     Ok(Some(Message::Text(text))) => connected.take(&Frame::Line(text.as_bytes())),
                     Ok(Some(Message::Binary(_))) => {
@@ -177,6 +183,9 @@ where
 fn refusal(error: &Error) -> Option<(CloseCode, &'static str)> {
     match error {
         Error::Capacity(_) => Some((CloseCode::Size, "the message is too long")),
+        Error::Io(error) if error.kind() == io::ErrorKind::OutOfMemory => {
+            Some((CloseCode::Again, "too much is being received: connect again later"))
+        }
         Error::Utf8(_) => Some((CloseCode::Invalid, "text must be UTF-8")),
         Error::Protocol(_) => Some((CloseCode::Protocol, "invalid WebSocket frame")),
         _ => None,

@@ -9,19 +9,21 @@ use std::{
 use bytes::{Buf, Bytes, BytesMut};
 use http_body::Body;
 
-use crate::{http::Refused, transport::timeouts::Timeouts};
+use crate::{driver::UnfinishedInput, http::Refused, transport::timeouts::Timeouts};
 
 /// The time to keep reading a body over the limit, so that the client can read the error response.
 const DRAIN: Duration = Duration::from_secs(1);
 /// The number of bytes to keep reading, as a multiple of the limit.
 const DRAIN_FACTOR: usize = 4;
 
-/// Reads the body. Errors if it exceeds the limit, stalls, or is slower than the minimum rate.
+/// Reads the body, whose bytes `unfinished` counts. Errors if it exceeds the limit, stalls, is slower than the minimum rate, or if
+/// too much is being received.
 pub(super) async fn read<B>(
     body: B,
     limit: usize,
     timeouts: Timeouts,
     waits_for_leave: bool,
+    unfinished: &mut UnfinishedInput,
 ) -> Result<Bytes, Refused>
 where
     B: Body,
@@ -39,7 +41,7 @@ where
     let mut rest = BytesMut::new();
     loop {
         let read = first.len() + rest.len();
-        let deadline = (begun + timeouts.for_bytes(read)).min(Instant::now() + timeouts.idle);
+        let deadline = (begun + timeouts.for_received(read)).min(Instant::now() + timeouts.idle);
         let frame = poll_fn(|context| body.as_mut().poll_frame(context));
         let frame = match tokio::time::timeout_at(deadline.into(), frame).await {
             Err(_) => return Err(Refused::BodyTooSlow),
@@ -51,6 +53,11 @@ where
         if data.remaining() > limit - read {
             drain(body, limit).await;
             return Err(Refused::BodyTooLarge);
+        }
+        if !unfinished.set(read + data.remaining()) {
+            drop((first, rest));
+            drain(body, limit).await;
+            return Err(Refused::TooMuchInput);
         }
         if read == 0 {
             first = data.copy_to_bytes(data.remaining());

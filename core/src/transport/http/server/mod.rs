@@ -34,7 +34,7 @@ use super::io::HyperIo;
 #[cfg(feature = "websocket")]
 use crate::transport::websocket::server as websocket;
 use crate::{
-    driver::HostedEndpoint,
+    driver::{HostedEndpoint, UnfinishedInput},
     transport::{
         listen::{Peers, Stage},
         timeouts::Timeouts,
@@ -191,31 +191,29 @@ pub(crate) async fn answer<B: Body>(
 ) -> Response<AnswerBody> {
     let (head, body) = request.into_parts();
     let waits_for_leave = head.headers.contains_key(header::EXPECT);
-    let admitted = match endpoint.admission().head(head) {
-        Ok(mut head) => {
-            if let Some(remote) = line.and_then(|it| it.remote) {
-                head.set_remote(remote);
-            }
-            body::read(body, head.max_body(), timeouts, waits_for_leave)
-                .await
-                .map_err(|refused| head.refuse(&refused))
-                .map(|body| (head, body))
-        }
+    let mut head = match endpoint.admission().head(head) {
+        Ok(head) => head,
         Err(refusal) => {
             body::discard(body, endpoint.admission().max_body(), waits_for_leave).await;
-            Err(refusal)
-        }
-    };
-    let (head, body) = match admitted {
-        Ok(admitted) => admitted,
-        Err(refusal) => {
             line.inspect(|it| it.watch.idle());
             return AnswerBody::of(refusal);
+        }
+    };
+    if let Some(remote) = line.and_then(|it| it.remote) {
+        head.set_remote(remote);
+    }
+    let mut unfinished = UnfinishedInput::new(endpoint.input_ledger(), head.client_key());
+    let limit = head.max_body();
+    let body = match body::read(body, limit, timeouts, waits_for_leave, &mut unfinished).await {
+        Ok(body) => body,
+        Err(refused) => {
+            line.inspect(|it| it.watch.idle());
+            return AnswerBody::of(head.refuse(&refused));
         }
     };
     let is_subscription = head.is_subscription();
     let queue = ResponseQueue::new(line.map(|it| Arc::clone(&it.watch)));
     let exchange = endpoint.request(head, &body, Box::new(Arc::clone(&queue)));
-    drop(body);
+    drop((body, unfinished));
     Awaited::new(Arc::clone(endpoint), exchange, queue, is_subscription).response().await
 }
