@@ -22,7 +22,6 @@ pub mod memory;
 pub(crate) mod memory;
 #[cfg(feature = "client")]
 pub(crate) mod messages;
-#[cfg(feature = "http")]
 pub(crate) mod timeouts;
 #[cfg(feature = "bindings")]
 #[doc(hidden)]
