@@ -268,6 +268,20 @@ export declare class NativeServer {
   static checkPrefix(prefix: string): void
 }
 
+export declare class NativeWatchdog {
+  /** Receives SIGTERM and SIGINT from now on, beside the handlers that JavaScript has installed before. */
+  constructor()
+  /**
+   * Ends the process if handlers keep it from ending by itself, from the end of the input or the first signal on.
+   * `grace`: milliseconds for calls in flight.
+   */
+  watch(queue: NativeWorkQueue, grace: number): void
+  /** Reports that no handler runs any more that could block the process. */
+  handlersEnded(): void
+  /** Never ends the process from now on. */
+  close(): void
+}
+
 export declare class NativeWorkQueue {
   /** Returns the next batch, or null if nothing waits. */
   takeBatch(): string | null

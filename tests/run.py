@@ -77,6 +77,7 @@ TESTS = [
     Stage("demo", [BIN / "python", ROOT / "tests/demo/run.py"], "demo"),
     Stage("examples", [*PYTEST_PARALLEL, "tests/examples", "tests/demo"], "pytest"),
     Stage("examples node", [*NODE_TEST, *sorted((ROOT / "tests/examples").glob("*.test.mjs"))], "tap"),
+    Stage("death", [BIN / "python", ROOT / "tests/death/run.py"], "death", needs="rust examples"),
     Stage("markdown", [*PYTEST, "tests/markdown"], "pytest", needs="rust examples"),
     Stage("python", PYTEST_PARALLEL, "pytest", needs="rust examples"),
     Stage("node", [*NODE_TEST, *sorted((ROOT / "tests/node").glob("*.test.mjs"))], "tap", needs="rust examples"),
@@ -91,6 +92,7 @@ PATTERNS = {
     r"|^# skipped (?P<skipped>\d+)$|^# cancelled (?P<errors>\d+)$",
     "interop": r"^interop: (?P<passed>\d+) passed, (?P<failed>\d+) failed",
     "conformance": r"^conformance: (?P<passed>\d+) passed, (?P<failed>\d+) failed",
+    "death": r"^death: (?P<passed>\d+) passed, (?P<failed>\d+) failed",
     "demo": r"^demo: (?P<passed>\d+) pairs, \d+ calls, (?P<failed>\d+) failed",
     "skips": r"$^",
 }

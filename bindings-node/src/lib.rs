@@ -27,6 +27,7 @@ mod shared;
 mod work_queue;
 mod stream;
 mod test_mode;
+mod watchdog;
 
 /// An allocator that returns and reuses memory of closed connections; glibc's fragments it.
 #[global_allocator]

@@ -3,6 +3,7 @@
 use std::{
     fs::File,
     io::{ErrorKind, PipeReader, Read},
+    os::fd::BorrowedFd,
     time::{Duration, Instant},
 };
 
@@ -21,6 +22,8 @@ const FULL: Duration = Duration::from_millis(20);
 /// The reason why a wait ended.
 struct Ready {
     input: bool,
+    /// Nobody reads the output any more.
+    peer_gone: bool,
     is_woken: bool,
 }
 
@@ -41,7 +44,9 @@ pub(crate) fn read(
         let is_full = server.is_full() || shared.has_long_queue();
         let listens = is_open && !is_full && !stream.is_paused();
         let timeout = until(server).into_iter().chain(is_full.then_some(FULL)).min();
-        let ready = wait(listens.then_some(input), wake_ups, timeout);
+        let output = server.output();
+        let watched = is_open.then_some(&output);
+        let ready = wait(listens.then_some(input), watched, wake_ups, timeout);
         if stream.is_stopped() {
             return;
         }
@@ -61,7 +66,8 @@ pub(crate) fn read(
                 }
             };
         }
-        is_open &= !server.is_broken();
+        // What the peer sent before it went is still read.
+        is_open &= !server.is_broken() && (ready.input || !ready.peer_gone);
         if was_open && !is_open {
             shared.push(server.end_of_input(&mut decoder));
             shared.push_end();
@@ -78,13 +84,25 @@ fn until(server: &StreamServer<Handler>) -> Option<Duration> {
     server.deadline().map(|it| it.saturating_duration_since(Instant::now()))
 }
 
-fn wait(input: Option<&File>, wake_ups: &PipeReader, timeout: Option<Duration>) -> Ready {
+fn wait(
+    input: Option<&File>,
+    output: Option<&BorrowedFd<'_>>,
+    wake_ups: &PipeReader,
+    timeout: Option<Duration>,
+) -> Ready {
     let mut fds = vec![PollFd::new(wake_ups, PollFlags::IN)];
+    // Ready only once nobody reads it any more.
+    fds.extend(output.map(|it| PollFd::new(it, PollFlags::empty())));
     fds.extend(input.map(|it| PollFd::new(it, PollFlags::IN)));
     // Rounded up, so that the deadline has come when the wait is over.
     let timeout =
         timeout.map(|it| it + Duration::from_millis(1)).and_then(|it| Timespec::try_from(it).ok());
     let count = poll(&mut fds, timeout.as_ref()).unwrap_or(0);
     let is_ready = |at: usize| count > 0 && fds.get(at).is_some_and(|it| !it.revents().is_empty());
-    Ready { input: is_ready(1), is_woken: is_ready(0) }
+    let at_input = fds.len() - 1;
+    Ready {
+        input: input.is_some() && is_ready(at_input),
+        peer_gone: output.is_some() && is_ready(1),
+        is_woken: is_ready(0),
+    }
 }

@@ -2,12 +2,15 @@
 
 use std::{
     fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, Instant},
 };
 
 use gudgeon::{
-    driver::{Backend, Work},
+    driver::{Backend, Watchdog, Work},
     engine::{HostReply, RunId},
     router::{Components, Reply},
     session::server::ListKind,
@@ -57,6 +60,9 @@ pub(crate) struct Shared {
     pub(crate) batches: Mutex<Batches>,
     pub(crate) session_numbers: Mutex<SessionNumbers>,
     wake: Mutex<Option<Box<dyn Fn() + Send + Sync>>>,
+    /// The watchdog of the process, if the server owns it.
+    watchdog: OnceLock<Watchdog>,
+    has_ended: AtomicBool,
 }
 
 impl Shared {
@@ -73,6 +79,8 @@ impl Shared {
             batches: Mutex::new(Batches::new(visibility_filter)),
             session_numbers: Mutex::default(),
             wake: Mutex::new(Some(Box::new(wake))),
+            watchdog: OnceLock::new(),
+            has_ended: AtomicBool::new(false),
         }
     }
 
@@ -152,7 +160,19 @@ impl Shared {
     }
 
     pub(crate) fn push_end(&self) {
+        self.has_ended.store(true, Ordering::SeqCst);
+        if let Some(watchdog) = self.watchdog.get() {
+            watchdog.end_of_input();
+        }
         self.fill(Batches::push_end);
+    }
+
+    /// Reports the end of the input to the watchdog, also one that has come before.
+    pub(crate) fn end_with(&self, watchdog: Watchdog) {
+        let watchdog = self.watchdog.get_or_init(|| watchdog);
+        if self.has_ended.load(Ordering::SeqCst) {
+            watchdog.end_of_input();
+        }
     }
 
     /// Returns `true` if so much waits for the event loop that no more should be read.

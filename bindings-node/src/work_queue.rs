@@ -33,6 +33,12 @@ pub struct NativeWorkQueue {
     peer: Option<UnixStream>,
 }
 
+impl NativeWorkQueue {
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+}
+
 #[napi]
 impl NativeWorkQueue {
     /// Returns the next batch, or null if nothing waits.

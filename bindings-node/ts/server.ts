@@ -291,7 +291,9 @@ export class Server<L = unknown> implements ServerMembers<L> {
 
   /**
    * Serves over stdio or at a URL. Resolves when the client has disconnected (stdio) or a signal arrived; the process ends
-   * then. Over stdio, other output to stdout is redirected to stderr.
+   * then. Over stdio, other output to stdout is redirected to stderr. A handler that blocks the event loop does not keep the
+   * process: it ends 3 s after the time for calls in flight, with status 1 after the client has disconnected, 143 after
+   * SIGTERM and 130 after SIGINT. A second signal ends it at once.
    *
    * @param at - `"stdio"`, the default; `"http://127.0.0.1:8000/mcp"`, which also serves WebSocket clients; `"https://…"`
    *   with the option `tls`; `"tcp://127.0.0.1:8000"` or `"unix:/path/to/socket"`, with one message per line.

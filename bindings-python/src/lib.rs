@@ -42,6 +42,7 @@ mod source;
 mod stream;
 mod test_serving;
 mod waker;
+mod watchdog;
 
 /// An allocator that returns and reuses memory of closed connections; glibc's fragments it.
 #[global_allocator]
@@ -65,7 +66,7 @@ mod _native {
         forks::forked,
         handler::Registered,
         limits::{RateLimit, ResponseLimit},
-        logs::{flush_logs, single_line},
+        logs::{flush_logs, log_later, single_line, stderr_has_room},
         middleware::{
             middleware_input, middleware_params, middleware_result, nothing_returned,
             params_changed,
@@ -76,6 +77,7 @@ mod _native {
         server::{NativeServer, Read, check_prefix, expand, mounted_key, variables},
         serving::{Serving, shut_down, take_stdio},
         test_serving::TestServing,
+        watchdog::NativeWatchdog,
     };
 
     /// Does nothing in a sub-interpreter, which can't use the package.

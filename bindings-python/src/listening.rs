@@ -32,6 +32,8 @@ pub(crate) struct Listener {
     listening: Arc<Listening>,
     runtime: Option<Runtime>,
     is_ending: AtomicBool,
+    /// The time for calls in flight at the end.
+    pub(crate) grace: Duration,
     process: u32,
 }
 
@@ -57,12 +59,14 @@ impl Listener {
             source: Some(it.into()),
             ..Error::new(ErrorKind::Connect, "the threads that listen can't be started")
         })?;
+        let grace = options.shutdown_grace;
         let shell = Arc::new(Feed(Arc::clone(stream)));
         let listening = Arc::new(runtime.block_on(listen(at, server, shell, options))?);
         Ok(Self {
             listening,
             runtime: Some(runtime),
             is_ending: AtomicBool::new(false),
+            grace,
             process: forks::generation(),
         })
     }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use gudgeon::bindings::logs::{self, LogEvent};
+use gudgeon::bindings::logs::{self, Level, LogEvent};
 use pyo3::{prelude::*, sync::PyOnceLock, types::PyDict};
 
 use crate::calling;
@@ -21,13 +21,34 @@ pub(crate) fn install(py: Python<'_>) -> PyResult<()> {
 /// Passes the events that wait to `logging`; called when the interpreter exits.
 #[pyfunction]
 pub(crate) fn flush_logs(py: Python<'_>) {
-    py.detach(|| logs::close(|events| Python::attach(|py| log(py, events))));
+    py.detach(|| logs::close(|events| Python::attach(|py| log(py, events, false))));
 }
 
 /// Returns a text in which control characters are escaped, so that it stays on its line of a log.
 #[pyfunction]
 pub(crate) fn single_line(text: &str) -> Cow<'_, str> {
     logs::single_line(text)
+}
+
+/// Returns `true` if standard error has room for a message.
+#[pyfunction]
+pub(crate) fn stderr_has_room() -> bool {
+    logs::has_room()
+}
+
+/// Has a message logged by a thread. The newest of more than a thousand that wait are dropped and counted. `level` is 30
+/// for a warning, 40 for an error, lower for information.
+#[pyfunction]
+pub(crate) fn log_later(level: u32, logger: &str, message: &str) {
+    let level = match level {
+        40.. => Level::ERROR,
+        30.. => Level::WARN,
+        20.. => Level::INFO,
+        _ => Level::DEBUG,
+    };
+    if logs::add(level, logger, message) {
+        start_thread();
+    }
 }
 
 fn start_thread() {
@@ -37,14 +58,15 @@ fn start_thread() {
     let waiter = || {
         while logs::wait(|events| {
             // `None` while the interpreter is finalized.
-            Python::try_attach(|py| log(py, events));
+            Python::try_attach(|py| log(py, events, true));
         }) {}
     };
     // Without a thread the events are passed on at the exit.
     let _ = std::thread::Builder::new().name("gudgeon-logs".into()).spawn(waiter);
 }
 
-fn log(py: Python<'_>, events: Vec<LogEvent>) {
+/// `waits`: whether each event waits until it can be logged without blocking; otherwise it is dropped.
+fn log(py: Python<'_>, events: Vec<LogEvent>, waits: bool) {
     let Some(log_event) = LOG_EVENT.get(py) else { return };
     let log_events = || {
         for event in events {
@@ -61,7 +83,7 @@ fn log(py: Python<'_>, events: Vec<LogEvent>) {
                 }
             }
             let level = event.level.as_str();
-            calling::call(log_event.bind(py), (level, &event.logger, event.line(), fields))?;
+            calling::call(log_event.bind(py), (level, &event.logger, event.line(), fields, waits))?;
         }
         Ok(())
     };

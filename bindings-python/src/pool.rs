@@ -55,6 +55,14 @@ enum Next {
     Lost,
 }
 
+/// An event of the stream.
+#[derive(Clone, Copy)]
+enum Event {
+    Input,
+    /// Nobody reads the output any more.
+    PeerGone,
+}
+
 impl Stream {
     /// Starts the first thread and the monitor.
     pub(crate) fn start_threads(self: &Arc<Self>) -> io::Result<()> {
@@ -228,7 +236,7 @@ impl Stream {
                 self.end();
             }
             let reads = !self.has_ended() && !self.server.is_full();
-            let readable = self.wait(frames, reads);
+            let event = self.wait(frames, reads);
             self.leader.clear();
             if self.pool().stopped {
                 return;
@@ -237,17 +245,20 @@ impl Stream {
                 let work = self.server.tick();
                 self.distribute(work, true);
             }
-            if readable
-                && !self.has_ended()
-                && let Some(work) = self.read(frames, &mut chunk)
-            {
-                self.distribute(work, true);
+            match event {
+                Some(Event::Input) if !self.has_ended() => {
+                    if let Some(work) = self.read(frames, &mut chunk) {
+                        self.distribute(work, true);
+                    }
+                }
+                Some(Event::PeerGone) if !self.has_ended() => self.end(),
+                _ => (),
             }
         }
     }
 
-    /// Sleeps until there is input, a deadline or a job. Returns `true` if there is input.
-    fn wait(&self, frames: &Frames, reads: bool) -> bool {
+    /// Sleeps until there is input, the peer is gone, or there is a deadline or a job.
+    fn wait(&self, frames: &Frames, reads: bool) -> Option<Event> {
         // Set before the deadline is read: a deadline that changes afterwards wakes the leader.
         *lock(&self.leader_sleeps) = Sleep::Until(None);
         let deadline = self.server.deadline();
@@ -261,13 +272,30 @@ impl Stream {
             tv_sec: i64::try_from(it.as_secs()).unwrap_or(i64::MAX),
             tv_nsec: it.subsec_nanos().into(),
         });
-        let mut fds =
-            [PollFd::new(&self.leader, PollFlags::IN), PollFd::new(&frames.input, PollFlags::IN)];
-        let fds = if reads { &mut fds[..] } else { &mut fds[..1] };
+        let output = frames.server.output();
+        let mut fds = [
+            PollFd::new(&self.leader, PollFlags::IN),
+            // Ready only once nobody reads it any more.
+            PollFd::new(&output, PollFlags::empty()),
+            PollFd::new(&frames.input, PollFlags::IN),
+        ];
+        let watched = match (self.has_ended(), reads) {
+            (true, _) => 1,
+            (false, false) => 2,
+            (false, true) => 3,
+        };
+        let fds = &mut fds[..watched];
         // An interrupted system call: signals are handled by the main thread.
         let is_ready = poll(fds, timeout.as_ref()).is_ok_and(|ready| ready > 0);
         *lock(&self.leader_sleeps) = Sleep::Awake;
-        is_ready && fds.get(1).is_some_and(|it| !it.revents().is_empty())
+        let happened =
+            |at: usize| is_ready && fds.get(at).is_some_and(|it| !it.revents().is_empty());
+        // What the peer sent before it went is still read.
+        match (happened(2), happened(1)) {
+            (true, _) => Some(Event::Input),
+            (false, true) => Some(Event::PeerGone),
+            (false, false) => None,
+        }
     }
 
     fn read(&self, frames: &Frames, chunk: &mut [u8]) -> Option<Work<Handler>> {

@@ -14,6 +14,7 @@ use crate::{
     error::raise,
     source::Source,
     stream::{Stream, lock},
+    watchdog::NativeWatchdog,
 };
 
 /// Streams whose threads must end before the interpreter.
@@ -74,6 +75,22 @@ impl Serving {
     #[getter]
     fn max_message(&self) -> usize {
         self.stream.limits.line
+    }
+
+    /// Ends the process if handlers keep it from ending by itself, from the end of the input or the first signal on.
+    /// `grace`: seconds for calls in flight; a server at an address has its own.
+    fn watch(&self, watchdog: &NativeWatchdog, grace: f64) {
+        let watchdog = watchdog.watchdog();
+        let given = lock(&self.stream.listener).as_ref().map(|it| it.grace);
+        let server = Arc::downgrade(&self.stream.server);
+        watchdog.watch(given.unwrap_or_else(|| seconds(grace)), move || {
+            server.upgrade().map(|it| it.running()).unwrap_or_default()
+        });
+        // Set only once, because a stream is served once.
+        let _ = self.stream.watchdog.set(watchdog.clone());
+        if self.stream.has_ended() {
+            watchdog.end_of_input();
+        }
     }
 
     /// Readable when one of the three above may have changed; call `clear` before checking.

@@ -4,14 +4,14 @@ use std::{
     collections::VecDeque,
     fmt, io,
     sync::{
-        Arc, Condvar, Mutex, MutexGuard, PoisonError,
+        Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
     time::Instant,
 };
 
 use gudgeon::{
-    driver::{Backend, Shell, Work},
+    driver::{Backend, Shell, Watchdog, Work},
     engine::{Run, RunId, Ticket},
     framing::DEFAULT_LINE_LIMIT,
     router::Failure,
@@ -77,6 +77,8 @@ pub(crate) struct Stream {
     pub(crate) sessions: SessionValues,
     /// The listener that brings the calls, if the stream has one.
     pub(crate) listener: Mutex<Option<Listener>>,
+    /// The watchdog of the process, if the stream owns it.
+    pub(crate) watchdog: OnceLock<Watchdog>,
     /// The id of the process that serves the stream.
     process: u32,
 }
@@ -221,6 +223,7 @@ impl Stream {
             waiting: Waiting::default(),
             sessions: SessionValues::default(),
             listener: Mutex::default(),
+            watchdog: OnceLock::new(),
             process: forks::generation(),
         }))
     }
@@ -244,6 +247,9 @@ impl Stream {
     /// Stops reading the input.
     pub(crate) fn end(&self) {
         self.ended.store(true, Ordering::Release);
+        if let Some(watchdog) = self.watchdog.get() {
+            watchdog.end_of_input();
+        }
         self.wake_leader();
         self.status.wake();
     }

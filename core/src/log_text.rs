@@ -20,6 +20,15 @@ pub fn single_line(text: &str) -> Cow<'_, str> {
     Cow::Owned(line)
 }
 
+/// Returns the beginning of a text, of at most `max` bytes.
+pub(crate) fn beginning(text: &str, max: usize) -> &str {
+    if text.len() <= max {
+        return text;
+    }
+    let end = (0..=max).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    &text[..end]
+}
+
 fn is_unsafe(char: char) -> bool {
     let turns = |it| matches!(it, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}');
     char.is_control() || matches!(char, '\u{2028}' | '\u{2029}') || turns(char)

@@ -285,3 +285,25 @@ test("garbage on the wire is answered and nothing is lost", async () => {
     assert.deepEqual(child.frames.filter((it) => it.id === undefined || it.id === null).map((it) => it.error.code).sort(), [-32600, -32600, -32700, -32700].sort());
   });
 });
+
+test("calls that fail are answered although nobody reads stderr, and dropped log messages are counted", async () => {
+  const source = `
+    const app = new Server("t");
+    app.tool("fail", {}, () => { throw new RangeError("x".repeat(2_000)); });
+    await app.run();`;
+  await withServer(source, async (child) => {
+    await child.initialize();
+    child.process.stderr.pause();
+    const calls = 1_000;
+    for (let id = 0; id < calls; id++) child.call(id, "fail");
+    for (let id = 0; id < calls; id++) assert.equal((await child.reply(id)).result.isError, true);
+    child.process.stderr.resume();
+    // The number comes with the next message that is written.
+    let id = calls;
+    while (!/\d+ log messages were dropped, because standard error was not read/.test(child.stderr)) {
+      child.call(++id, "fail");
+      await child.reply(id);
+    }
+    assert.equal((await child.end()).code, 0);
+  });
+});

@@ -1,12 +1,18 @@
 """Events of the core reach `logging`, with their fields, from every thread and until the process ends."""
 
+import json
 import logging
+import re
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 
+import pytest
+
 from gudgeon import Command, SyncClient
+from serverproc import MODERN
 
 # Answers what a client asks at the start, and sends a malformed notification before each response.
 SERVER = """
@@ -120,3 +126,65 @@ def test_a_process_forked_during_the_first_event_of_its_parent_ends():
             connect()
     """)
     assert stderr.count("dropped a malformed frame") == 4, stderr
+
+
+@pytest.mark.parametrize("kind", ["def", "async def"])
+@pytest.mark.parametrize("setup", ["", "import logging", "import logging; logging.basicConfig()"])
+def test_calls_that_fail_are_answered_although_nobody_reads_stderr(kind, setup):
+    calls = 1_300  # their messages exceed a pipe and the queue
+    program = f"""
+{setup}
+from gudgeon import Server
+app = Server("t")
+
+@app.tool
+{kind} fail() -> None:
+    raise RuntimeError("x" * 100)
+
+app.run()
+"""
+    command = [sys.executable, "-c", program]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe) as server:
+        stop = threading.Timer(60, server.kill)
+        stop.start()
+        params = {"name": "fail", "_meta": MODERN}
+        for number in range(calls):
+            request = {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params}
+            server.stdin.write(json.dumps(request).encode() + b"\n")
+            server.stdin.flush()
+            assert json.loads(server.stdout.readline())["result"]["isError"]
+        # The queue is written once the host reads.
+        errors = b""
+        while b"dropped, because standard error was not read" not in errors:
+            read = server.stderr.read1()
+            assert read, errors[-1000:]
+            errors += read
+        server.stdin.close()
+        assert server.wait(30) == 0
+        stop.cancel()
+    assert 200 < errors.count(b"RuntimeError: xxx") < calls
+    assert re.search(rb"\d+ log messages were dropped", errors)
+
+
+def test_a_process_ends_although_nobody_reads_stderr():
+    program = """
+import logging
+from gudgeon import Server
+logging.basicConfig()
+app = Server("t")
+
+@app.tool
+def fail() -> None:
+    raise RuntimeError("x" * 10_000)
+
+app.run()
+"""
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-c", program], stdin=pipe, stdout=pipe, stderr=pipe) as server:
+        request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "fail", "_meta": MODERN}}
+        for _ in range(50):
+            server.stdin.write(json.dumps(request).encode() + b"\n")
+        server.stdin.close()
+        assert len(server.stdout.readlines()) == 50
+        assert server.wait(30) == 0

@@ -9,9 +9,27 @@ const debug = debuglog("gudgeon");
 export const DEFAULT_LOGGER: Logger = {
   debug: (message, detail) => debug("%s", ...parts(message, detail)),
   info: (message, detail) => debug("%s", ...parts(message, detail)),
-  warn: (message, detail) => console.error(...parts(message, detail)),
-  error: (message, detail) => console.error(...parts(message, detail)),
+  warn: (message, detail) => write(parts(message, detail)),
+  error: (message, detail) => write(parts(message, detail)),
 };
+
+/** Bytes that wait for a reader of stderr, above which messages are dropped. */
+const MAX_UNREAD = 256 * 1024;
+/** The number of messages that were dropped since the last one that was written. */
+let dropped = 0;
+
+/** Writes to stderr, unless nobody reads it: Node would keep all messages. */
+function write(values: unknown[]): void {
+  if (process.stderr.writableLength > MAX_UNREAD) {
+    dropped++;
+    return;
+  }
+  if (dropped > 0) {
+    console.error(`${dropped} log ${dropped === 1 ? "message was" : "messages were"} dropped, because standard error was not read`);
+    dropped = 0;
+  }
+  console.error(...values);
+}
 
 /** Events of the native half that belong to the process, such as those of connections. */
 export interface LogEvent {

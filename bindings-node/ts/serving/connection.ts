@@ -1,6 +1,7 @@
 import type { NativeWorkQueue } from "../native.js";
 import type { KeepAlive } from "../model/keep-alive.js";
 import type { Principal } from "../model/types/server.js";
+import type { Signals } from "./signals.js";
 import { CallScheduler } from "../call/scheduler.js";
 import type { ServerCore } from "../server/core.js";
 
@@ -35,22 +36,26 @@ export class Connection {
   }
 
   /**
-   * Serves until the peer has ended its input or `stop` resolves, then waits for calls in flight.
+   * Serves until the peer has ended its input or a signal arrives, then waits for calls in flight.
    *
+   * @param signals - The signals of the process, if the server owns it.
    * @param graceMs - The time for calls in flight to finish.
    * @param entered - Called when the server's lifespan has been entered.
    * @throws The error of the lifespan.
    */
-  async serve(stop: Promise<void> | undefined, graceMs: number, entered?: () => void): Promise<void> {
+  async serve(signals: Signals | undefined, graceMs: number, entered?: () => void): Promise<void> {
     let hasEntered = false;
     try {
       await this.#core.enter();
       hasEntered = true;
       entered?.();
+      // Before the first handler, which may block the event loop.
+      signals?.watch(this.workQueue, graceMs);
       this.#scheduler.start();
-      await (stop ? Promise.race([this.#ended, stop]) : this.#ended);
+      await (signals ? Promise.race([this.#ended, signals.came]) : this.#ended);
     } finally {
       await this.#scheduler.stop(hasEntered ? graceMs : 0);
+      signals?.handlersEnded();
       this.#keepAlive?.end();
       if (hasEntered) await this.#core.leave();
     }

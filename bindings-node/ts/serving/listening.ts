@@ -6,16 +6,24 @@ import type { ServerCore } from "../server/core.js";
 import { httpOptions } from "../server/options.js";
 import { endProcess, Signals } from "./signals.js";
 
+/** The default time for calls in flight at the end. */
+const GRACE_MS = 10_000;
+
 /** The longest delay of a timer. */
 const LONG_MS = 2 ** 31 - 1;
 
 /** Listens at an address with native threads; resolves when it listens. */
 export async function listen(core: ServerCore, place: string, at: string, given: HttpOptions = {}): Promise<Listening> {
+  return open(core, place, at, given);
+}
+
+/** `signals`: those of the process, if the server owns it. */
+async function open(core: ServerCore, place: string, at: string, given: HttpOptions = {}, signals?: Signals): Promise<Listening> {
   if (typeof at !== "string") throw new TypeError(`${place}: the address must be a string such as "http://127.0.0.1:8000/mcp"`);
   const { http, ioThreads } = core.options;
   const options = httpOptions(place, { ...http, ...given }, { ioThreads });
-  const server = new ListeningServer(core, place, (wake) => checked(place, () => core.native.serveListening(at, options, wake)));
-  await server.start();
+  const server = new ListeningServer(core, place, (wake) => checked(place, () => core.native.serveListening(at, options, wake)), signals);
+  await server.start({ ...http, ...given }.shutdownGraceMs ?? GRACE_MS);
   return server;
 }
 
@@ -23,7 +31,7 @@ export async function listen(core: ServerCore, place: string, at: string, given:
 export async function runListening(core: ServerCore, place: string, at: string, options?: HttpOptions): Promise<void> {
   const signals = new Signals();
   try {
-    const server = await listen(core, place, at, options);
+    const server = await open(core, place, at, options, signals);
     // The URL stands alone on its line, because programs that start servers read it.
     console.error(`${core.server.name || "gudgeon"} serves (Ctrl-C ends it)\n${server.url}`);
     await signals.came;
@@ -48,17 +56,21 @@ class ListeningServer implements Listening {
     private readonly core: ServerCore,
     private readonly place: string,
     open: (wake: () => void) => NativeListening,
+    private readonly signals?: Signals,
   ) {
     let native: NativeListening | undefined;
     this.#scheduler = new CallScheduler(core, (wake) => (native = open(wake)).workQueue());
     this.#native = native as unknown as NativeListening;
   }
 
-  async start(): Promise<void> {
+  /** `graceMs`: the time for calls in flight at the end. */
+  async start(graceMs: number): Promise<void> {
     let hasEntered = false;
     try {
       await this.core.enter();
       hasEntered = true;
+      // Before the first handler, which may block the event loop.
+      this.signals?.watch(this.#scheduler.workQueue, graceMs);
       this.#scheduler.start();
       const [url = "", warning] = await this.#native.start().catch((error: unknown) => Promise.reject(placed(this.place, error)));
       this.url = url;
@@ -86,6 +98,7 @@ class ListeningServer implements Listening {
     await this.#native.stop();
     // `stop` has waited for the calls in flight already.
     await this.#scheduler.stop(0);
+    this.signals?.handlersEnded();
     clearInterval(this.#alive);
     await this.core.leave();
   }

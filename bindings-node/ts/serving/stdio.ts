@@ -9,7 +9,7 @@ export async function runStdio(core: ServerCore, graceMs = GRACE_MS): Promise<vo
   const signals = new Signals();
   endLine();
   try {
-    await new Connection(core, (wake) => core.native.serveStdio(wake)).serve(signals.came, graceMs);
+    await new Connection(core, (wake) => core.native.serveStdio(wake)).serve(signals, graceMs);
   } finally {
     signals.release();
   }

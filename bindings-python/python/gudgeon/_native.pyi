@@ -358,6 +358,39 @@ class Mailbox:
         """
 
 @final
+class NativeWatchdog:
+    """
+    Receives the signals of a process and ends it if handlers keep it from ending by itself.
+    """
+    def __new__(cls, /) -> NativeWatchdog: ...
+    @property
+    def came(self, /) -> bool:
+        """
+        Returns whether a signal has arrived.
+        """
+    def clear(self, /) -> None: ...
+    def close(self, /) -> None:
+        """
+        Never ends the process from now on.
+        """
+    def fileno(self, /) -> int:
+        """
+        Readable after a signal, until `clear`.
+        """
+    def handlers_ended(self, /) -> None:
+        """
+        Reports that no handler runs any more that could block the process.
+        """
+    def signal(self, /, number: SupportsIndex, count: SupportsIndex) -> None:
+        """
+        Reports a signal, in case the pipe belongs to someone else. `count` is the number of signals so far.
+        """
+    def signals_fileno(self, /) -> int:
+        """
+        The descriptor for `signal.set_wakeup_fd`.
+        """
+
+@final
 class Place:
     """
     The address or the command of a server.
@@ -647,6 +680,11 @@ class Serving:
         """
         A warning about the address, for the operator of the server.
         """
+    def watch(self, /, watchdog: NativeWatchdog, grace: SupportsFloat | SupportsIndex) -> None:
+        """
+        Ends the process if handlers keep it from ending by itself, from the end of the input or the first signal on.
+        `grace`: seconds for calls in flight; a server at an address has its own.
+        """
 
 @final
 class Slot:
@@ -747,6 +785,12 @@ def is_data(text: str, blocks: SupportsIndex, is_error: bool) -> bool:
     of its content blocks.
     """
 
+def log_later(level: SupportsIndex, logger: str, message: str) -> None:
+    """
+    Has a message logged by a thread. The newest of more than a thousand that wait are dropped and counted. `level` is 30
+    for a warning, 40 for an error, lower for information.
+    """
+
 def middleware_input(kind: str, params: bytes) -> str | None:
     """
     Returns the handler's input for params that middleware changed; both are JSON. None if it stays what it was.
@@ -803,6 +847,11 @@ def shut_down_clients(timeout: SupportsFloat | SupportsIndex) -> None:
 def single_line(text: str) -> str:
     """
     Returns a text in which control characters are escaped, so that it stays on its line of a log.
+    """
+
+def stderr_has_room() -> bool:
+    """
+    Returns `true` if standard error has room for a message.
     """
 
 def take_stdio() -> tuple[int, int]:

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from . import _native
+from ._call.log import log
 from ._server.middleware import Request
 from .errors import ProtocolError, ToolError
 
@@ -15,10 +16,10 @@ __all__ = ["Logging", "Next", "RateLimit", "Request", "ResponseLimit", "Timing"]
 Next = Callable[[Request], Awaitable[Any]]
 
 
-def _logger() -> Any:
+def _info(text: str, *args: object) -> None:
     import logging
 
-    return logging.getLogger("gudgeon")
+    log(logging.INFO, text, *args)
 
 
 def _name(request: Request) -> str | None:
@@ -48,7 +49,7 @@ class Timing:
         try:
             return await next(request)
         finally:
-            _logger().info("%s took %.1f ms", _subject(request), (time.perf_counter() - start) * 1e3)
+            _info("%s took %.1f ms", _subject(request), (time.perf_counter() - start) * 1e3)
 
 
 class Logging:
@@ -60,15 +61,14 @@ class Logging:
         self.params = params
 
     async def __call__(self, request: Request, next: Next) -> Any:
-        log = _logger()
         params = f" {dict(request.params)!r}" if self.params else ""
-        log.info("%s%s", _subject(request), params)
+        _info("%s%s", _subject(request), params)
         try:
             result = await next(request)
         except BaseException as error:
-            log.info("%s failed: %s: %s", _subject(request), type(error).__name__, _native.single_line(str(error)))
+            _info("%s failed: %s: %s", _subject(request), type(error).__name__, _native.single_line(str(error)))
             raise
-        log.info("%s is done", _subject(request))
+        _info("%s is done", _subject(request))
         return result
 
 

@@ -10,20 +10,28 @@ use std::{
         Condvar, Mutex, MutexGuard, OnceLock, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
+    time::{Duration, Instant},
 };
 
 use serde_json::{Map, Value};
+pub use tracing::Level;
 use tracing::{
-    Event, Level, Metadata, Subscriber,
+    Event, Metadata, Subscriber,
     field::{Field, Visit},
     level_filters::LevelFilter,
     span,
 };
 
+pub use crate::driver::stderr::has_room;
 pub use crate::log_text::single_line;
+use crate::{driver::stderr::dropped_message, log_text::beginning};
 
 /// The number of events that wait at most; the newest are dropped and counted.
 const MAX_WAITING: usize = 1_000;
+/// The length in bytes to which a report of the host is cut.
+const MAX_REPORT: usize = 16 * 1024;
+/// The time that the last call waits for the one that logs.
+const CLOSING: Duration = Duration::from_millis(500);
 /// The length in bytes to which a message or a field is cut, because peers choose part of some.
 const MAX_TEXT: usize = 2_000;
 
@@ -61,6 +69,12 @@ pub fn install(wake: fn()) {
     let _ = tracing::subscriber::set_global_default(Queueing { wake });
 }
 
+/// Queues a message of the host that it can't log at once. Returns `true` if the thread that waits has to be started.
+pub fn add(level: Level, logger: &str, message: &str) -> bool {
+    let message = beginning(message, MAX_REPORT).to_owned();
+    Process::current().add(LogEvent { level, logger: logger.into(), message, fields: Map::new() })
+}
+
 /// Blocks until events wait, and passes them to `log`. Returns `false` after [`close`].
 pub fn wait(log: impl FnOnce(Vec<LogEvent>)) -> bool {
     let process = Process::current();
@@ -85,12 +99,18 @@ pub fn take() -> Vec<LogEvent> {
     Process::current().take()
 }
 
-/// Passes the events that wait to `log`; later events are dropped. Waits for a call of [`wait`] that is logging.
+/// Passes the events that wait to `log`; later events are dropped. Waits for a call of [`wait`] that is logging, but not
+/// for a logger that blocks.
 pub fn close(log: impl FnOnce(Vec<LogEvent>)) {
     let process = Process::current();
-    let _turn = lock(&process.logging);
+    let deadline = Instant::now() + CLOSING;
+    let mut turn = process.logging.try_lock();
+    while turn.is_err() && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(1));
+        turn = process.logging.try_lock();
+    }
     let events = process.take();
-    if !events.is_empty() {
+    if turn.is_ok() && !events.is_empty() {
         log(events);
     }
     process.closed.store(true, Ordering::Release);
@@ -187,8 +207,7 @@ impl Process {
             events.push(LogEvent {
                 level: Level::WARN,
                 logger: "gudgeon.logs".into(),
-                message: "events were dropped, because they came faster than the logger wrote them"
-                    .into(),
+                message: dropped_message(dropped),
                 fields: Map::from_iter([("dropped".to_owned(), dropped.into())]),
             });
         }
@@ -296,8 +315,7 @@ impl Visit for Values {
 fn cut(text: &str) -> String {
     let mut text = single_line(text).into_owned();
     if text.len() > MAX_TEXT {
-        let end = (0..=MAX_TEXT).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-        text.truncate(end);
+        text.truncate(beginning(&text, MAX_TEXT).len());
         text.push('…');
     }
     text

@@ -317,6 +317,10 @@ impl<H: SharedHandler> Backend<H> for EndpointServer<H> {
     fn in_flight(&self) -> usize {
         self.lock().endpoint.in_flight()
     }
+
+    fn running(&self) -> Vec<String> {
+        self.lock().endpoint.running()
+    }
 }
 
 impl<H> fmt::Debug for EndpointServer<H> {

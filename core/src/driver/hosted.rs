@@ -46,6 +46,8 @@ pub(crate) trait HostedEndpoint: Send + Sync {
     fn is_full_for(&self, connection: ConnectionId) -> bool;
     /// Waits while it is full for this connection.
     fn has_room(&self, connection: ConnectionId) -> Wait<'_>;
+    /// Returns the names of the components whose handlers run.
+    fn running(&self) -> Vec<String>;
     /// Waits while anything that came on this connection is unanswered.
     fn has_answered(&self, connection: ConnectionId) -> Wait<'_>;
 
@@ -150,6 +152,10 @@ impl<H: SharedHandler> HostedEndpoint for Hosted<H> {
 
     fn is_full_for(&self, connection: ConnectionId) -> bool {
         self.server.is_full_for(connection)
+    }
+
+    fn running(&self) -> Vec<String> {
+        self.server.running()
     }
 
     fn has_room(&self, connection: ConnectionId) -> Wait<'_> {

@@ -1,11 +1,14 @@
-//! Servers that shells drive: a [`Service`](crate::engine::Service) or an [`Endpoint`](crate::http::Endpoint) behind a lock.
+//! Servers that shells drive: a [`Service`](crate::engine::Service) or an [`Endpoint`](crate::http::Endpoint) behind a lock;
+//! and the end of their processes.
 
 mod endpoint;
 mod hosted;
 mod endpoint_state;
 mod input_ledger;
 mod state_keys;
+pub mod stderr;
 mod stream;
+mod watchdog;
 mod work;
 mod writer;
 
@@ -15,6 +18,7 @@ pub(crate) use hosted::{HostedEndpoint, hosted, keep_time};
 pub(crate) use input_ledger::{InputLedger, UnfinishedInput};
 pub use state_keys::{STATE_KEYS, state_keys};
 pub use stream::StreamServer;
+pub use watchdog::Watchdog;
 pub use work::{Backend, SharedHandler, Work};
 
 use std::time::{Instant, SystemTime};

@@ -129,6 +129,12 @@ impl<H: Clone> StreamServer<H> {
         }
     }
 
+    /// Returns the descriptor that frames are written to, to wait for its reader to go.
+    #[cfg(unix)]
+    pub fn output(&self) -> std::os::fd::BorrowedFd<'_> {
+        self.writer.output()
+    }
+
     /// Returns whether the peer has closed its end, so that nothing can be written any more.
     pub fn is_broken(&self) -> bool {
         self.writer.is_broken()
@@ -246,6 +252,10 @@ impl<H: SharedHandler> Backend<H> for StreamServer<H> {
 
     fn in_flight(&self) -> usize {
         self.lock().in_flight()
+    }
+
+    fn running(&self) -> Vec<String> {
+        self.lock().running()
     }
 }
 

@@ -166,6 +166,8 @@ pub trait Backend<H>: fmt::Debug + Send + Sync {
     fn result_builder(&self, run: RunId) -> Option<ResultBuilder<H>>;
     /// Returns the number of requests that were read and not yet answered.
     fn in_flight(&self) -> usize;
+    /// Returns the names of the components whose handlers run, such as `tool "add"`, at most a few.
+    fn running(&self) -> Vec<String>;
 
     /// Ends a handler's run with its outcome, after which others may start.
     fn done(&self, run: RunId, outcome: Result<Reply, Failure>) -> Work<H> {

@@ -114,6 +114,12 @@ impl BatchWriter {
         self.shared.lock().changed
     }
 
+    /// Returns the descriptor, to wait for its reader to go.
+    #[cfg(unix)]
+    pub(super) fn output(&self) -> std::os::fd::BorrowedFd<'_> {
+        std::os::fd::AsFd::as_fd(&self.shared.output)
+    }
+
     pub(super) fn unwritten(&self) -> usize {
         self.shared.lock().unwritten
     }

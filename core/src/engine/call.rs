@@ -114,6 +114,14 @@ impl<H> CallTable<H> {
         self.calls.get(&id)?.state.running()
     }
 
+    /// Returns the handlers that run, in no order.
+    pub(super) fn all_running(&self) -> impl Iterator<Item = &Running<H>> {
+        self.calls.values().filter_map(|call| match &call.state {
+            State::Running(running) => Some(running),
+            _ => None,
+        })
+    }
+
     /// Changes a call.
     pub(super) fn update<R>(
         &mut self,

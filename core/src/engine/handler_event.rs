@@ -1,6 +1,6 @@
 //! Reports of running handlers: events for their sessions, and the end of a run with its effect on the call.
 
-use std::time::Instant;
+use std::{collections::BTreeSet, time::Instant};
 
 use super::{
     CallEvent, Delivery, Effect, Engine, LateAnswer,
@@ -20,6 +20,9 @@ use crate::{
 
 /// The maximum number of reported texts that are remembered, so that each is reported once.
 const MAX_REPORTED: usize = 100;
+
+/// The maximum number of names of running handlers.
+const MAX_NAMES: usize = 10;
 
 /// A report of a running handler, through its shell.
 #[derive(Debug)]
@@ -227,6 +230,13 @@ impl<H: Clone> Engine<H> {
                 self.late.push_back(LateAnswer { peer, key, answer: answer.clone() });
             }
         }
+    }
+
+    /// Returns the names of the components whose handlers run, at most [`MAX_NAMES`].
+    pub(crate) fn running(&self) -> Vec<String> {
+        let names: BTreeSet<String> =
+            self.calls.all_running().map(|it| it.result_builder.place()).collect();
+        names.into_iter().take(MAX_NAMES).collect()
     }
 
     /// Returns the result builder of a running handler; `None` once its call has ended.

@@ -317,6 +317,11 @@ impl<H: Clone> Endpoint<H> {
         &self.admission
     }
 
+    /// Returns the names of the components whose handlers run.
+    pub(crate) fn running(&self) -> Vec<String> {
+        self.engine.running()
+    }
+
     /// Returns what converts the reply of a handler that runs.
     pub(crate) fn result_builder(&self, run: RunId) -> Option<ResultBuilder<H>> {
         self.engine.result_builder(run)

@@ -1,9 +1,9 @@
 //! Serving at an address, and inside a tower application.
 
-use std::io::Write as _;
+use std::{io::Write as _, time::Duration};
 
 use super::{
-    HttpService, Listening, Server, endpoint::endpoint, registry::Hub, serve::termination_signal,
+    HttpService, Listening, Server, endpoint::endpoint, process_end::ProcessEnd, registry::Hub,
 };
 use crate::{
     error::{Error, ErrorKind},
@@ -73,13 +73,14 @@ impl Server {
 
     /// Serves at an address until a termination signal.
     pub(super) async fn serve_at(&self, at: &str) -> Result<(), Error> {
-        listening(&self.hub, self.listen(at)).await
+        listening(&self.hub, self.options.http.shutdown_grace, self.listen(at)).await
     }
 }
 
-/// Serves until a termination signal; a second signal stops at once.
+/// Serves until a termination signal; a second signal ends the process.
 async fn listening(
     hub: &Hub,
+    grace: Duration,
     begun: impl Future<Output = Result<Listening, Error>>,
 ) -> Result<(), Error> {
     let unheard = |it: std::io::Error| {
@@ -87,19 +88,18 @@ async fn listening(
             .caused_by(it)
     };
     // Installed before the server can be reached.
-    let told = termination_signal().map_err(unheard)?;
+    let mut process_end = ProcessEnd::start().map_err(unheard)?;
     let listening = begun.await?;
+    let endpoint = listening.running();
+    process_end.watchdog().watch(grace, endpoint);
     if let Some(warning) = &listening.warning {
         // A closed standard error must not prevent serving.
         let _ = writeln!(std::io::stderr(), "{warning}");
     }
     announce(&hub.edit(|it| it.server.info.name.clone()), listening.url());
-    told.await;
-    let again = termination_signal().map_err(unheard)?;
-    tokio::select! {
-        () = listening.shut_down() => (),
-        () = again => (),
-    }
+    process_end.signal().await;
+    listening.shut_down().await;
+    process_end.finish();
     Ok(())
 }
 

@@ -11,6 +11,8 @@ mod entry;
 mod error;
 mod forms;
 mod handler;
+#[cfg(unix)]
+mod hangup;
 #[cfg(feature = "http")]
 mod http;
 #[cfg(feature = "http")]
@@ -22,6 +24,7 @@ mod pace;
 mod prompt;
 mod registry;
 mod resource;
+mod process_end;
 mod run;
 mod schema;
 mod serve;

@@ -2,10 +2,13 @@
 
 use std::{
     any::Any,
-    io::Write as _,
+    cell::Cell,
     panic::{AssertUnwindSafe, catch_unwind},
     pin::Pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
+    },
     task::{Poll, Waker},
     time::{Duration, Instant},
 };
@@ -23,7 +26,7 @@ use super::{
     workers::Workers,
 };
 use crate::{
-    driver::{Shell, Work},
+    driver::{Shell, Work, stderr},
     engine::{HostReply, HostRequest, Run, RunId},
     router::Failure,
 };
@@ -39,6 +42,26 @@ pub(super) struct Runner {
     next_deadline: Mutex<Option<Instant>>,
     rescheduled: Notify,
     answered: Notify,
+    /// The number of handlers that were started.
+    started: AtomicU64,
+}
+
+/// The number of handlers that are being polled on threads of tokio runtimes.
+static ON_RUNTIMES: AtomicUsize = AtomicUsize::new(0);
+
+thread_local! {
+    /// `true` if the thread belongs to a server and not to a runtime.
+    static IS_OURS: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Marks the current thread as one that no runtime waits for.
+pub(super) fn mark_own_thread() {
+    IS_OURS.set(true);
+}
+
+/// Returns whether a handler occupies a thread of a runtime at this moment.
+pub(super) fn blocks_runtime() -> bool {
+    ON_RUNTIMES.load(Ordering::Relaxed) > 0
 }
 
 impl Runner {
@@ -57,12 +80,25 @@ impl Runner {
             next_deadline: Mutex::default(),
             rescheduled: Notify::new(),
             answered: Notify::new(),
+            started: AtomicU64::new(0),
         })
     }
 
     /// Returns the values that handlers keep for the lifetime of a session.
     pub(super) fn sessions(&self) -> &Sessions {
         &self.sessions
+    }
+
+    /// Returns the number of handlers that were started so far.
+    #[cfg(unix)]
+    pub(super) fn started(&self) -> u64 {
+        self.started.load(Ordering::Relaxed)
+    }
+
+    /// Returns a function that returns the names of the components whose handlers run.
+    pub(super) fn running(self: &Arc<Self>) -> impl Fn() -> Vec<String> + Send + use<> {
+        let runner = Arc::downgrade(self);
+        move || runner.upgrade().map(|it| it.connection.running()).unwrap_or_default()
     }
 
     pub(super) fn runtime(&self) -> &Handle {
@@ -74,6 +110,10 @@ impl Runner {
         while !work.is_empty() {
             let Work { runs, cancels, resumes, answers, host_requests, reports, details, .. } =
                 std::mem::take(&mut work);
+            if !reports.is_empty() {
+                // The reply of the call is not delayed by the program's subscriber.
+                self.connection.flush();
+            }
             for text in reports {
                 report(&text);
             }
@@ -180,6 +220,7 @@ impl Runner {
 
     fn start(self: &Arc<Self>, run: Run<Arc<Erased>>) -> Work<Arc<Erased>> {
         let Run { id, handler, input, context, is_notification, middleware_frame } = run;
+        self.started.fetch_add(1, Ordering::Relaxed);
         let context = Context::new(id, context, Arc::clone(&self.connection), Arc::downgrade(self));
         lock(&self.under_way).insert(id, context.clone());
         let is_quick = handler.pace.is_quick();
@@ -249,9 +290,31 @@ impl Future for Running {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut std::task::Context<'_>) -> Poll<Outcome> {
         let begun = Instant::now();
+        let _occupied = Occupied::enter();
         let polled = catch_unwind(AssertUnwindSafe(|| self.future.as_mut().poll(context)));
         self.handler.pace.learn(begun.elapsed());
         polled.unwrap_or_else(|panic| Poll::Ready(Err(panicked(&*panic))))
+    }
+}
+
+/// Counts a handler that occupies a thread of a runtime.
+struct Occupied(bool);
+
+impl Occupied {
+    fn enter() -> Self {
+        let counts = !IS_OURS.get();
+        if counts {
+            ON_RUNTIMES.fetch_add(1, Ordering::Relaxed);
+        }
+        Self(counts)
+    }
+}
+
+impl Drop for Occupied {
+    fn drop(&mut self) {
+        if self.0 {
+            ON_RUNTIMES.fetch_sub(1, Ordering::Relaxed);
+        }
     }
 }
 
@@ -264,8 +327,7 @@ fn panicked(panic: &(dyn Any + Send)) -> Failure {
 /// Writes a message to standard error and to `tracing`.
 pub(super) fn report(text: &str) {
     tracing::error!("{text}");
-    // A closed standard error must not stop the server.
-    let _ = writeln!(std::io::stderr(), "{text}");
+    stderr::write(text);
 }
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

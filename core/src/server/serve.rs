@@ -1,4 +1,4 @@
-//! Ways of serving, hooks around it, and termination signals.
+//! Ways of serving, and hooks around it.
 
 use std::{sync::Arc, time::Duration};
 
@@ -75,6 +75,11 @@ impl Server {
     ///
     /// The URL is written to standard error once the server is ready. At shutdown new requests are rejected,
     /// subscriptions end with their result, and pending calls have [`HttpOptions::shutdown_grace`](crate::HttpOptions::shutdown_grace) to finish.
+    /// A second signal ends the process.
+    ///
+    /// A handler that blocks a thread of the runtime would keep the program from ending, because the runtime waits for its
+    /// threads. 3 s after the grace period the process of such a handler is ended: with status 1 after the client has
+    /// disconnected, otherwise with 128 plus the number of the signal.
     ///
     /// ```no_run
     /// # #[tokio::main]
@@ -200,28 +205,4 @@ impl Server {
             (ours, Box::pin(wire::streams(hub, limits, Some((mode, facts)), reader, writer)))
         }
     }
-}
-
-/// Installs handlers for termination signals; the returned future completes at the first one.
-#[cfg(unix)]
-pub(super) fn termination_signal() -> std::io::Result<impl Future<Output = ()>> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    Ok(async move {
-        tokio::select! {
-            _ = terminate.recv() => (),
-            _ = interrupt.recv() => (),
-        }
-    })
-}
-
-#[cfg(not(unix))]
-pub(super) fn termination_signal() -> std::io::Result<impl Future<Output = ()>> {
-    Ok(async {
-        // Without signal handling, only the end of the input stops the server.
-        if tokio::signal::ctrl_c().await.is_err() {
-            std::future::pending::<()>().await;
-        }
-    })
 }

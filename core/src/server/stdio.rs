@@ -10,14 +10,17 @@ use std::{
     time::Duration,
 };
 
-use tokio::{sync::oneshot, task::JoinSet};
+use tokio::{sync::Notify, task::JoinSet};
 
+#[cfg(unix)]
+use super::hangup;
 use super::{
     connection::Connection,
     handler::Erased,
+    process_end::ProcessEnd,
     registry::Hub,
-    run::Runner,
-    serve::{FLUSH_TIMEOUT, Limits, termination_signal},
+    run::{Runner, mark_own_thread},
+    serve::{FLUSH_TIMEOUT, Limits},
 };
 use crate::{
     driver::StreamServer,
@@ -71,25 +74,38 @@ pub(super) async fn serve(hub: &Hub, limits: Limits) -> Result<(), Error> {
     let _stopped_when_dropped = Stop(Arc::clone(&runner));
     let mut timer = JoinSet::new();
     timer.spawn(Arc::clone(&runner).keep_time());
-    let (ended, end_of_input) = oneshot::channel();
+    // Installed before the first response, because its recipient may send a signal.
+    let mut process_end =
+        ProcessEnd::start().map_err(|it| failed("signal handlers can't be installed", it))?;
+    process_end.watchdog().watch(limits.grace, runner.running());
+    let end_of_input = Arc::new(Notify::new());
+    let ended = {
+        let (watchdog, end_of_input) = (process_end.watchdog().clone(), Arc::clone(&end_of_input));
+        move || {
+            watchdog.end_of_input();
+            end_of_input.notify_one();
+        }
+    };
+    #[cfg(unix)]
+    let read_all = hangup::watch(&input, &stream, &runner, limits.grace, ended.clone())
+        .map_err(|it| failed("the thread that watches the client can't be started", it))?;
     let reader = {
         let (stream, runner) = (Arc::clone(&stream), Arc::clone(&runner));
         move || {
+            mark_own_thread();
             read(&input, &stream, &runner, limits.line);
-            // The receiver may have been dropped already.
-            let _ = ended.send(());
+            #[cfg(unix)]
+            drop(read_all);
+            ended();
         }
     };
-    // Installed before the first response, because its recipient may send a signal.
-    let termination_signal =
-        termination_signal().map_err(|it| failed("signal handlers can't be installed", it))?;
     std::thread::Builder::new()
         .name("gudgeon-reader".into())
         .spawn(reader)
         .map_err(|it| failed("the thread that reads standard input can't be started", it))?;
     tokio::select! {
-        _ = end_of_input => (),
-        () = termination_signal => (),
+        () = end_of_input.notified() => (),
+        () = process_end.signal() => (),
     }
     runner.perform(stream.shut_down());
     runner.settle();
@@ -101,6 +117,7 @@ pub(super) async fn serve(hub: &Hub, limits: Limits) -> Result<(), Error> {
         }
     };
     let _ = tokio::time::timeout(FLUSH_TIMEOUT, written).await;
+    process_end.finish();
     Ok(())
 }
 

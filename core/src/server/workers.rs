@@ -14,6 +14,8 @@ use std::{
 
 use tokio::runtime::Handle;
 
+use super::run::mark_own_thread;
+
 const MAX_THREADS: usize = 64;
 /// The time after which an idle thread ends.
 const IDLE: Duration = Duration::from_secs(10);
@@ -114,7 +116,11 @@ impl Pool {
             drop(state);
             let pool = Arc::clone(self);
             let builder = thread::Builder::new().name("gudgeon-worker".into());
-            if builder.spawn(move || pool.work()).is_err() {
+            let work = move || {
+                mark_own_thread();
+                pool.work();
+            };
+            if builder.spawn(work).is_err() {
                 self.lock().threads -= 1;
             }
         }

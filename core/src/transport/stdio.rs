@@ -9,16 +9,40 @@ use std::{fs::File, io};
 /// its stdout that is not a valid MCP message).
 #[cfg(unix)]
 pub fn take() -> io::Result<(File, File)> {
-    use rustix::stdio::{dup2_stdin, dup2_stdout, stdin, stdout};
+    use rustix::stdio::{dup2_stdin, dup2_stdout, stderr, stdin, stdout};
 
+    open_stderr()?;
     let input = rustix::io::fcntl_dupfd_cloexec(stdin(), 3)?;
     let output = rustix::io::fcntl_dupfd_cloexec(stdout(), 3)?;
-    dup2_stdout(rustix::stdio::stderr())?;
+    dup2_stdout(stderr())?;
     dup2_stdin(File::open("/dev/null")?)?;
     for stream in [&input, &output] {
         make_blocking(stream)?;
     }
     Ok((input.into(), output.into()))
+}
+
+/// Opens `/dev/null` as standard error if the host has closed it: otherwise the next file that is opened would take its
+/// place, and get what is written to standard error.
+#[cfg(unix)]
+pub fn open_stderr() -> io::Result<()> {
+    use rustix::{
+        io::{FdFlags, fcntl_getfd, fcntl_setfd},
+        stdio::{dup2_stderr, raw_stderr, stderr},
+    };
+    use std::os::fd::{AsRawFd, IntoRawFd};
+
+    if fcntl_getfd(stderr()).is_err() {
+        let null = File::options().write(true).open("/dev/null")?;
+        if null.as_raw_fd() == raw_stderr() {
+            // Kept open, for children as well.
+            let _ = null.into_raw_fd();
+            fcntl_setfd(stderr(), FdFlags::empty())?;
+        } else {
+            dup2_stderr(null)?;
+        }
+    }
+    Ok(())
 }
 
 /// Clears the non-blocking flag, which a runtime may have set, as Node does for `process.stdout`.

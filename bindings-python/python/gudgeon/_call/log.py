@@ -1,15 +1,68 @@
-"""Writes to the log of the program. The native half calls these functions."""
+"""Writes to the log of the program. The native half calls these functions.
+
+A host may never read standard error. A message that it has no room for would block its thread, and with it the handler
+and every later message; a thread of the package logs it once there is room.
+"""
 
 from __future__ import annotations
 
 import sys
+from _thread import allocate_lock
+from collections.abc import Callable
 from typing import Any
 
-from .tracebacks import exc_info, traceback_of
+from .._native import log_later, stderr_has_room
+from .tracebacks import exc_info, message_of, traceback_of
+
+_LONG = 16 * 1024  # characters; more may not fit into a pipe that has room
+_TURN = 1.0  # seconds to wait for another thread that logs
+_WAIT = 0.05  # seconds between two looks for room
+_turn = allocate_lock()
 
 
 def report(text: str, error: BaseException | None = None) -> None:
-    """Logs a line, and the exception that it is about; writes both to stderr where logging was not imported."""
+    """Logs an error, with the exception that it is about; writes both to stderr where logging was not imported."""
+    length = len(text) if error is None else len(text) + len(message_of(error))
+    if not _log_now(length, lambda: _report(text, error)):
+        log_later(40, "gudgeon", text if error is None else f"{text}\n{traceback_of(error)}")
+
+
+def log(level: int, text: str, *args: Any) -> None:
+    """Logs a line, if `logging` was imported. `args` are put into the text, as `logging` does."""
+    logging = sys.modules.get("logging")
+    if logging is None or not (logger := logging.getLogger("gudgeon")).isEnabledFor(level):
+        return
+    line = text % args
+    if not _log_now(len(line), lambda: logger.log(level, text, *args)):
+        log_later(level, "gudgeon", line)
+
+
+def detail(text: str) -> None:
+    """Logs a message at level debug, if `logging` was imported."""
+    log(10, "%s", text)
+
+
+def log_event(level: str, logger: str, line: str, fields: dict[str, Any], waits: bool) -> None:
+    """Logs an event of the core; a record has its values in `record.fields`. Without `logging`, warnings and errors go
+    to stderr.
+
+    Args:
+        waits: Whether the event waits until it can be logged without blocking. Otherwise it is dropped.
+    """
+    logging = sys.modules.get("logging")
+    if logging is not None:
+        number = _LEVELS[level]
+        log = logging.getLogger(logger)
+        if log.isEnabledFor(number) and _has_room(log, waits):
+            log.log(number, "%s", line, extra={"fields": fields})
+    elif level in ("ERROR", "WARN") and _has_room(None, waits):
+        print(line if logger == "gudgeon" else f"{logger}: {line}", file=sys.stderr, flush=True)
+
+
+_LEVELS = {"ERROR": 40, "WARN": 30, "INFO": 20, "DEBUG": 10}
+
+
+def _report(text: str, error: BaseException | None) -> None:
     logging = sys.modules.get("logging")
     if logging is not None:
         logging.getLogger("gudgeon").error("%s", text, exc_info=None if error is None else exc_info(error))
@@ -19,25 +72,37 @@ def report(text: str, error: BaseException | None = None) -> None:
     print(text.rstrip(), file=sys.stderr, flush=True)
 
 
-def detail(text: str) -> None:
-    """Logs a message at level debug, if `logging` was imported."""
-    logging = sys.modules.get("logging")
-    if logging is not None:
-        logging.getLogger("gudgeon").debug("%s", text)
+def _log_now(length: int, log: Callable[[], None]) -> bool:
+    """Calls the function unless it might block. One thread at a time, because each takes some of the room."""
+    if length > _LONG or not _turn.acquire(timeout=_TURN):
+        return False
+    try:
+        if not stderr_has_room():
+            return False
+        log()
+        return True
+    finally:
+        _turn.release()
 
 
-def log_event(level: str, logger: str, line: str, fields: dict[str, Any]) -> None:
-    """Logs an event of the core; a record has its values in `record.fields`. Without `logging`, warnings and errors go
-    to stderr.
-    """
-    logging = sys.modules.get("logging")
-    if logging is not None:
-        number = _LEVELS[level]
-        log = logging.getLogger(logger)
-        if log.isEnabledFor(number):
-            log.log(number, "%s", line, extra={"fields": fields})
-    elif level in ("ERROR", "WARN"):
-        print(f"{logger}: {line}", file=sys.stderr, flush=True)
+def _has_room(logger: Any, waits: bool) -> bool:
+    """Waits until a message can be logged without blocking."""
+    import time
+
+    while not stderr_has_room() and _may_use_stderr(logger):
+        if not waits:
+            return False
+        time.sleep(_WAIT)
+    return True
 
 
-_LEVELS = {"ERROR": 40, "WARN": 30, "INFO": 20, "DEBUG": 10}
+def _may_use_stderr(logger: Any) -> bool:
+    """Whether a handler of the logger may write to stderr, to which stdout goes as well while stdio is served."""
+    handlers: list[Any] = []
+    while logger is not None:
+        handlers += logger.handlers
+        logger = logger.parent if logger.propagate else None
+    standard = (sys.stderr, sys.__stderr__, sys.stdout, sys.__stdout__)
+    others = [it for it in handlers if hasattr(it, "queue") or (hasattr(it, "stream") and it.stream not in standard)]
+    # Without a handler `logging` writes to stderr.
+    return not handlers or len(others) < len(handlers)

@@ -103,7 +103,10 @@ class _Here(Listening):
 def _announce(app: Any, serving: Any) -> None:
     _warn(serving)
     # The URL has a line of its own: programs that start servers read it.
-    print(f"{app.name or 'gudgeon'} serves (Ctrl-C ends it)\n{serving.url}", file=sys.stderr, flush=True)
+    try:
+        print(f"{app.name or 'gudgeon'} serves (Ctrl-C ends it)\n{serving.url}", file=sys.stderr, flush=True)
+    except OSError:
+        pass  # the host has closed stderr
 
 
 def _warn(serving: Any) -> None:

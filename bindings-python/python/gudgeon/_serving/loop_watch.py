@@ -12,6 +12,7 @@ import time
 from typing import Any
 
 from .._call.entry import answer
+from .._call.log import log
 from .._model.frames import is_ours
 
 _PERIOD = 0.25  # seconds between two beats
@@ -100,7 +101,8 @@ class LoopWatch:
         self._named.add(what)
         import logging
 
-        logging.getLogger("gudgeon").warning(
+        log(
+            logging.WARNING,
             "%s: the async def handler blocks the event loop, and all other async def handlers with it (at %s); "
             "await what it waits for, call it by asyncio.to_thread, or make the handler a def, which runs on a thread",
             what,

@@ -5,6 +5,10 @@ from __future__ import annotations
 import os
 import sys
 
+from .._native import stderr_has_room
+
+_EXIT_FUNCTIONS = 3.0  # seconds
+
 
 def end_despite_threads() -> None:
     """Lets the program end although threads that are not daemons, or timers, still run."""
@@ -24,16 +28,31 @@ def _leave() -> None:
     if others:
         import atexit
 
+        if not stderr_has_room():
+            # Exit functions wait for a thread that holds stderr, or a log handler on it, because nobody reads it.
+            timer = threading.Timer(_EXIT_FUNCTIONS, _end_now)
+            timer.daemon = True
+            timer.start()
         atexit._run_exitfuncs()
         leave_now()
+
+
+def _end_now() -> None:
+    os._exit(_status())
 
 
 def leave_now() -> None:
     """Ends the process immediately, after writing all output."""
     for stream in (sys.stdout, sys.stderr):
         try:
-            stream.flush()
+            # A thread may hold the stream because nobody reads it.
+            if stderr_has_room():
+                stream.flush()
         except (OSError, ValueError, AttributeError):
             pass
+    os._exit(_status())
+
+
+def _status() -> int:
     failed = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
-    os._exit(1 if failed is not None else 0)
+    return 1 if failed is not None else 0

@@ -49,7 +49,9 @@ class Running:
             event_store: Whether streams of legacy sessions can be resumed. Default True.
             tls: The paths of the certificate chain and its key.
             shutdown_grace: Seconds for calls in flight at the end, also after a client on tcp:// or unix: has closed
-                its side. Default 10; over stdio it is 3.
+                its side. Default 10, over stdio 3, where it is the only option. A handler that blocks the event loop
+                does not keep the process: it ends 3 seconds later, with status 1 after the client has gone, 143 after
+                SIGTERM and 130 after SIGINT. A second signal ends it at once.
 
         Raises:
             TypeError, ValueError: The address or an option is not valid.
@@ -61,10 +63,9 @@ class Running:
         at = _place(at, transport, http, "run")
         _outside_loops(at)
         if at == "stdio":
-            _no_options(http, workers)
             from .stdio import run_stdio
 
-            run_stdio(self)
+            run_stdio(self, *_grace(http, workers))
             return
         if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
             raise ValueError(f"run(): workers= is a whole number above 0, not {workers!r}")
@@ -213,7 +214,18 @@ def _place(at: Any, transport: str | None, http: dict[str, Any], call: str) -> A
 def _no_options(http: dict[str, Any], workers: int = 1) -> None:
     check_options("http", "run()", http)
     if http or workers != 1:
-        raise TypeError(f"{next(iter(http), 'workers')}= is for HTTP addresses: stdio and a Transport take no options")
+        raise TypeError(f"{next(iter(http), 'workers')}= is for HTTP addresses: stdio and a Transport do not take it")
+
+
+def _grace(options: dict[str, Any], workers: int) -> tuple[float, ...]:
+    """Returns the one option that `run()` takes over stdio, if it is given."""
+    _no_options({name: value for name, value in options.items() if name != "shutdown_grace"}, workers)
+    if "shutdown_grace" not in options:
+        return ()
+    from .http_options import checked
+
+    checked(options, "run()")
+    return (float(options["shutdown_grace"]),)
 
 
 def _address(at: Any, method: str) -> str:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Coroutine
 from contextvars import copy_context
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .asyncio_queue import CLEANUP, AsyncioQueue
+
+if TYPE_CHECKING:
+    import asyncio
 
 GRACE = 3.0  # seconds for calls in flight when the input has ended
 
@@ -28,6 +31,7 @@ def serve_blocking(app: Any, start: Start, *, grace: float = GRACE, signals: Any
     try:
         serving = start(app, copy_context())
         try:
+            _watch(serving, grace, signals)
             if opened is not None:
                 opened(serving)
             if not _wait(serving, grace, signals):
@@ -35,14 +39,67 @@ def serve_blocking(app: Any, start: Start, *, grace: float = GRACE, signals: Any
         finally:
             serving.cancel()
             serving.stop(CLEANUP)
+            _handlers_ended(signals)
     finally:
         app._lifespan.exit()
 
 
-def _run_loop(coroutine: Any) -> None:
+def _watch(serving: Any, grace: float, signals: Any) -> None:
+    """Has the process ended if handlers keep it from ending, where the server owns the process."""
+    if signals is not None:
+        serving.watch(signals.watchdog, grace)
+
+
+def _handlers_ended(signals: Any) -> None:
+    if signals is not None:
+        signals.watchdog.handlers_ended()
+
+
+def _run_loop(coroutine: Coroutine[Any, Any, None]) -> None:
+    """Runs a coroutine on a new loop, as `asyncio.run` does, which waits forever for tasks that ignore their
+    cancellation and for threads of `asyncio.to_thread` that do not end.
+    """
     import asyncio
 
-    asyncio.run(coroutine)
+    loop = asyncio.new_event_loop()
+    try:
+        asyncio.set_event_loop(loop)
+        loop.run_until_complete(coroutine)
+    finally:
+        try:
+            _end_tasks(loop)
+            loop.run_until_complete(loop.shutdown_asyncgens())
+            # Not cancelled, which would wait for the threads.
+            _wait_for(loop, [loop.create_task(loop.shutdown_default_executor())])
+        finally:
+            asyncio.set_event_loop(None)
+            loop.close()
+
+
+def _end_tasks(loop: asyncio.AbstractEventLoop) -> None:
+    import asyncio
+
+    tasks = asyncio.all_tasks(loop)
+    for task in tasks:
+        task.cancel()
+    for task in _wait_for(loop, tasks):
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            context = {"message": "unhandled exception at the end of the event loop", "exception": error, "task": task}
+            loop.call_exception_handler(context)
+
+
+def _wait_for(loop: asyncio.AbstractEventLoop, tasks: Collection[asyncio.Task[Any]]) -> set[asyncio.Task[Any]]:
+    """Waits for tasks at most `CLEANUP` seconds, and abandons those that still run. Returns the others."""
+    import asyncio
+
+    if not tasks:
+        return set()
+    done, pending = loop.run_until_complete(asyncio.wait(tasks, timeout=CLEANUP))
+    for task in pending:
+        # Otherwise asyncio reports when it is collected that it was pending.
+        task._log_destroy_pending = False  # type: ignore[attr-defined]
+    return done
 
 
 def _wait(serving: Any, grace: float, signals: Any) -> bool:
@@ -77,6 +134,7 @@ async def serve(app: Any, start: Start, *, grace: float = GRACE, signals: Any = 
     try:
         serving = start(app, copy_context())
         try:
+            _watch(serving, grace, signals)
             if opened is not None:
                 opened(serving)
             await _on_loop(serving, grace, signals)
@@ -84,6 +142,7 @@ async def serve(app: Any, start: Start, *, grace: float = GRACE, signals: Any = 
             serving.cancel()
             # A thread writes the rest; a handler that does not return is not waited for.
             serving.stop(0.1)
+            _handlers_ended(signals)
     finally:
         await app._lifespan.aexit()
 

@@ -7,9 +7,14 @@ import signal
 import threading
 from typing import Any
 
+from .._native import NativeWatchdog
+
 
 class Signals:
     """Handles SIGTERM and Ctrl-C: the first one stops the server, the second one ends the process.
+
+    The native watchdog receives them as well, on a thread that no handler can block, and ends the process if handlers
+    keep it from ending.
 
     Args:
         passes_interrupts: Whether Ctrl-C is ignored, because the parent process handles it.
@@ -17,19 +22,16 @@ class Signals:
 
     def __init__(self, *, passes_interrupts: bool = False) -> None:
         self._passes_interrupts = passes_interrupts
-        self._asked = False
+        self._count = 0
         self._before: dict[int, Any] = {}
-        self._pipe: tuple[int, int] | None = None
 
     def __enter__(self) -> Signals | None:
         """Returns None on a thread that gets no signals."""
         if threading.current_thread() is not threading.main_thread():
             return None
-        self._pipe = os.pipe()
-        os.set_blocking(self._pipe[0], False)
-        os.set_blocking(self._pipe[1], False)
-        # A signal may arrive on any thread; the byte in the pipe wakes the waiting one.
-        self._wakeup = signal.set_wakeup_fd(self._pipe[1], warn_on_full_buffer=False)
+        self.watchdog = NativeWatchdog()
+        # A signal may arrive on any thread, and while the main thread does not run Python.
+        self._wakeup = signal.set_wakeup_fd(self.watchdog.signals_fileno(), warn_on_full_buffer=False)
         for number in (signal.SIGINT, signal.SIGTERM):
             passes = self._passes_interrupts and number == signal.SIGINT
             self._before[number] = signal.signal(number, signal.SIG_IGN if passes else self._handle)
@@ -38,10 +40,9 @@ class Signals:
         return self
 
     def __exit__(self, *exc: object) -> None:
-        self._restore()
-        if self._pipe is not None:
-            for fd in self._pipe:
-                os.close(fd)
+        if self._before:
+            self._restore()
+            self.watchdog.close()
 
     def _restore(self) -> None:
         """Restores the handlers, also in forked processes, which signals end as usual."""
@@ -52,18 +53,13 @@ class Signals:
         self._before = {}
 
     def _handle(self, number: int, frame: Any) -> None:
-        if self._asked:
-            os._exit(128 + number)
-        self._asked = True
+        self._count += 1
+        self.watchdog.signal(number, self._count)
 
     def fileno(self) -> int:
-        return -1 if self._pipe is None else self._pipe[0]
+        return self.watchdog.fileno()
 
     def came(self) -> bool:
         """Returns whether a signal arrived."""
-        if self._pipe is not None:
-            try:
-                os.read(self._pipe[0], 64)
-            except BlockingIOError:
-                pass
-        return self._asked
+        self.watchdog.clear()
+        return self.watchdog.came

@@ -8,11 +8,11 @@ from typing import Any
 
 from .._native import take_stdio
 from .process_end import end_despite_threads
-from .serve import on_descriptors, serve, serve_blocking
+from .serve import GRACE, on_descriptors, serve, serve_blocking
 from .signals import Signals
 
 
-def run_stdio(app: Any) -> None:
+def run_stdio(app: Any, grace: float = GRACE) -> None:
     """Serves stdio until the client closes it or a signal arrives. Remaining threads then don't keep the process
     alive.
     """
@@ -23,7 +23,7 @@ def run_stdio(app: Any) -> None:
     if reconfigure is not None:
         reconfigure(line_buffering=True)
     with Signals() as signals:
-        serve_blocking(app, on_descriptors(fd_in, fd_out), signals=signals)
+        serve_blocking(app, on_descriptors(fd_in, fd_out), grace=grace, signals=signals)
     os.close(fd_in)
     os.close(fd_out)
     end_despite_threads()

@@ -149,6 +149,12 @@ impl Listening {
         self.warning.as_deref()
     }
 
+    /// Returns a function that returns the names of the components whose handlers run.
+    pub(crate) fn running(&self) -> impl Fn() -> Vec<String> + Send + use<> {
+        let endpoint = Arc::downgrade(&self.endpoint);
+        move || endpoint.upgrade().map(|it| it.running()).unwrap_or_default()
+    }
+
     /// Stops accepting, ends subscriptions with their result, waits up to `shutdown_grace` for pending calls and
     /// closes all connections. Calling it again is allowed.
     pub async fn shut_down(&self) {

@@ -1,0 +1,69 @@
+//! A server whose tools do not stop by themselves. Argument: "stdio" or a URL.
+
+use std::{fs, thread, time::Duration};
+
+use gudgeon::{Server, error::Error};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use tokio::process::Command;
+
+const GRACE: Duration = Duration::from_millis(300);
+const LONG: Duration = Duration::from_secs(600);
+
+/// The file that a handler creates when it begins.
+#[derive(Deserialize, JsonSchema)]
+struct Began {
+    at: String,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Size {
+    size: usize,
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Error> {
+    let server = Server::new("death")
+        .options(|it| {
+            it.grace = GRACE;
+            it.http.shutdown_grace = GRACE;
+        })
+        .tool("blocked", |it: Began| async move {
+            fs::write(it.at, "")?;
+            thread::sleep(LONG);
+            Ok::<_, gudgeon::ToolError>(())
+        })
+        .tool("spin", |it: Began| async move {
+            tokio::task::yield_now().await;
+            fs::write(it.at, "")?;
+            loop {
+                std::hint::spin_loop();
+            }
+            #[expect(unreachable_code, reason = "it says what the handler returns")]
+            Ok::<_, gudgeon::ToolError>(())
+        })
+        .tool("swallows", |it: Began| async move {
+            fs::write(it.at, "")?;
+            // Dropping the handler does not end what it has spawned.
+            tokio::spawn(async {
+                loop {
+                    tokio::time::sleep(LONG).await;
+                }
+            });
+            tokio::time::sleep(LONG).await;
+            Ok::<_, gudgeon::ToolError>(())
+        })
+        .tool("grandchild", |it: Began| async move {
+            let mut child = Command::new("sleep").arg("600").spawn()?;
+            let part = format!("{}.part", it.at);
+            fs::write(&part, child.id().unwrap_or_default().to_string())?;
+            fs::rename(part, it.at)?;
+            child.wait().await?;
+            Ok::<_, gudgeon::ToolError>(())
+        })
+        .tool("fail", |it: Size| async move {
+            Err::<(), gudgeon::ToolError>(std::io::Error::other("x".repeat(it.size)).into())
+        });
+    let at = std::env::args().nth(1).unwrap_or_else(|| "stdio".into());
+    server.run(&at).await
+}

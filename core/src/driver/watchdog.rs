@@ -1,0 +1,440 @@
+//! Ends the process of a server whose handlers do not stop.
+//!
+//! A handler that blocks its thread or ignores its cancellation would otherwise keep the process alive after its client
+//! has gone, and after signals. The watchdog has threads of its own, which no handler can block. Only servers that own
+//! their process have one (`run`); inside a host application nothing ends the process.
+
+use std::{
+    fmt, io,
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use super::stderr;
+
+/// The exit status of a process that was ended after the end of its input.
+const ABANDONED: i32 = 1;
+/// Added to the number of a signal for the exit status of the process that it ended, as shells do.
+const SIGNALLED: i32 = 128;
+/// The time after the grace period for cancelled handlers to end and for replies to be read.
+const CLEANUP: Duration = Duration::from_secs(3);
+
+/// The reason for which a server ends.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Cause {
+    EndOfInput,
+    /// The number of the last signal.
+    Signal(i32),
+}
+
+impl Cause {
+    fn status(self) -> i32 {
+        match self {
+            Self::EndOfInput => ABANDONED,
+            Self::Signal(number) => SIGNALLED + number,
+        }
+    }
+}
+
+/// The state machine of a shutdown. Times are arguments.
+#[derive(Debug)]
+struct Shutdown {
+    cause: Option<Cause>,
+    signals: u32,
+    /// The time from the cause until the process is ended. `None`: the server does not run yet.
+    limit: Option<Duration>,
+    /// The time until the process is ended after a second signal.
+    after_second: Duration,
+    deadline: Option<Instant>,
+    is_over: bool,
+}
+
+impl Shutdown {
+    fn new(after_second: Duration) -> Self {
+        Self { cause: None, signals: 0, limit: None, after_second, deadline: None, is_over: false }
+    }
+
+    fn started(&mut self, now: Instant, limit: Duration) {
+        self.limit = Some(limit);
+        if self.cause.is_some() {
+            self.arm(now, limit);
+        }
+    }
+
+    fn end_of_input(&mut self, now: Instant) {
+        if self.cause.is_none() && !self.is_over {
+            self.cause = Some(Cause::EndOfInput);
+            if let Some(limit) = self.limit {
+                self.arm(now, limit);
+            }
+        }
+    }
+
+    /// Handles a signal: the first one gives the handlers time, the second one doesn't. `count` is the number of signals
+    /// so far; a smaller number than before has no effect. Returns `true` for the first signal.
+    fn signal(&mut self, now: Instant, number: i32, count: u32) -> bool {
+        if count <= self.signals || self.is_over {
+            return false;
+        }
+        let is_first = self.signals == 0;
+        self.signals = count;
+        self.cause = Some(Cause::Signal(number));
+        if count > 1 {
+            self.arm(now, self.after_second);
+        } else if let Some(limit) = self.limit {
+            self.arm(now, limit);
+        }
+        is_first
+    }
+
+    /// Handles the end of the handlers. A second signal still ends the process.
+    fn handlers_ended(&mut self) {
+        if self.signals < 2 {
+            self.deadline = None;
+        }
+    }
+
+    fn over(&mut self) {
+        self.is_over = true;
+        self.deadline = None;
+    }
+
+    fn arm(&mut self, now: Instant, limit: Duration) {
+        let deadline = now.checked_add(limit);
+        self.deadline = [self.deadline, deadline].into_iter().flatten().min();
+    }
+
+    /// Returns the status with which the process must end now.
+    fn expired(&self, now: Instant) -> Option<i32> {
+        let is_expired = self.deadline.is_some_and(|it| it <= now);
+        self.cause.filter(|_| is_expired).map(Cause::status)
+    }
+
+    /// Returns the message about handlers that still run; `None` after a second signal, which wanted exactly this.
+    fn message(&self, running: &[String]) -> Option<String> {
+        let (cause, limit) = (self.cause?, self.limit?);
+        if self.signals > 1 {
+            return None;
+        }
+        let after = match cause {
+            Cause::EndOfInput => "the client disconnected".to_owned(),
+            Cause::Signal(number) => format!("signal {number}"),
+        };
+        let of = match running {
+            [] => String::new(),
+            names => format!(" ({})", names.join(", ")),
+        };
+        Some(format!(
+            "gudgeon: a handler still blocked the process {} s after {after}{of}: ending it with status {}; a handler must not \
+             block the event loop, and must end when it is cancelled",
+            limit.as_secs_f64(),
+            cause.status(),
+        ))
+    }
+}
+
+type Names = Box<dyn Fn() -> Vec<String> + Send>;
+type IsNeeded = Box<dyn Fn() -> bool + Send>;
+
+/// The watchdog of a process. Clones share it.
+#[derive(Clone)]
+pub struct Watchdog {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+    exit: fn(i32),
+}
+
+struct State {
+    shutdown: Shutdown,
+    has_thread: bool,
+    names: Option<Names>,
+    is_needed: Option<IsNeeded>,
+}
+
+impl Watchdog {
+    /// Creates a watchdog that ends the process by `exit`, which must not return or wait for other threads.
+    /// `after_second` is the time that the host has to end the process itself after a second signal.
+    pub fn new(exit: fn(i32), after_second: Duration) -> Self {
+        let state = State {
+            shutdown: Shutdown::new(after_second),
+            has_thread: false,
+            names: None,
+            is_needed: None,
+        };
+        Self {
+            shared: Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new(), exit }),
+        }
+    }
+
+    /// Starts to watch a server: its process ends once `grace`, and a time for cancelled handlers, have passed after the
+    /// end of the input or a signal, unless [`handlers_ended`](Self::handlers_ended) is called before. `names` returns the
+    /// handlers that run.
+    pub fn watch(&self, grace: Duration, names: impl Fn() -> Vec<String> + Send + 'static) {
+        let mut state = self.shared.lock();
+        state.names = Some(Box::new(names));
+        state.shutdown.started(Instant::now(), grace.saturating_add(CLEANUP));
+        self.update(state);
+    }
+
+    /// Reports that the client has closed the input. Later calls have no effect.
+    pub fn end_of_input(&self) {
+        let mut state = self.shared.lock();
+        state.shutdown.end_of_input(Instant::now());
+        self.update(state);
+    }
+
+    /// Reports a signal. `count` is the number of signals so far; reports of the same signal have no effect. Returns
+    /// `true` for the first signal.
+    pub fn signal(&self, number: i32, count: u32) -> bool {
+        let mut state = self.shared.lock();
+        let is_first = state.shutdown.signal(Instant::now(), number, count);
+        self.update(state);
+        is_first
+    }
+
+    /// Returns whether a signal has arrived.
+    pub fn has_signal(&self) -> bool {
+        self.shared.lock().shutdown.signals > 0
+    }
+
+    /// Reports that no handler runs any more that could block the process. A second signal still ends it.
+    pub fn handlers_ended(&self) {
+        let mut state = self.shared.lock();
+        state.shutdown.handlers_ended();
+        self.update(state);
+    }
+
+    /// Ends the process at the deadline only if this still holds then.
+    pub(crate) fn only_if(&self, is_needed: impl Fn() -> bool + Send + 'static) {
+        self.shared.lock().is_needed = Some(Box::new(is_needed));
+    }
+
+    /// Never ends the process from now on.
+    pub fn over(&self) {
+        let mut state = self.shared.lock();
+        state.shutdown.over();
+        self.update(state);
+    }
+
+    /// Starts a thread that receives SIGTERM and SIGINT, which no longer end the process by themselves; `on_first` is
+    /// called at the first one. Handlers that were installed before are called as well.
+    ///
+    /// # Errors
+    /// Errors if the handlers can't be installed or the thread can't be started.
+    #[cfg(unix)]
+    pub fn receive_signals(&self, on_first: impl FnOnce() + Send + 'static) -> io::Result<()> {
+        use tokio::signal::unix::{SignalKind, signal};
+
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+        let entered = runtime.enter();
+        let mut terminate = signal(SignalKind::terminate())?;
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        drop(entered);
+        let (watchdog, mut on_first) = (self.clone(), Some(on_first));
+        let receive = async move {
+            let (terminates, interrupts) = (SignalKind::terminate(), SignalKind::interrupt());
+            for count in 1.. {
+                let kind = tokio::select! {
+                    _ = terminate.recv() => terminates,
+                    _ = interrupt.recv() => interrupts,
+                };
+                if watchdog.signal(kind.as_raw_value(), count)
+                    && let Some(on_first) = on_first.take()
+                {
+                    on_first();
+                }
+            }
+        };
+        let thread = std::thread::Builder::new().name("gudgeon-signals".into());
+        thread.spawn(move || runtime.block_on(receive)).map(drop)
+    }
+
+    /// Without signals of Unix, only Ctrl-C is received, and only the first one.
+    #[cfg(not(unix))]
+    pub fn receive_signals(&self, on_first: impl FnOnce() + Send + 'static) -> io::Result<()> {
+        const INTERRUPT: i32 = 2;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+        let watchdog = self.clone();
+        let receive = move || {
+            let first = runtime.block_on(tokio::signal::ctrl_c());
+            if first.is_ok() && watchdog.signal(INTERRUPT, 1) {
+                on_first();
+            }
+        };
+        let thread = std::thread::Builder::new().name("gudgeon-signals".into());
+        thread.spawn(receive).map(drop)
+    }
+
+    /// Wakes the thread that waits for the deadline, or starts it at the first one.
+    fn update(&self, mut state: MutexGuard<'_, State>) {
+        if state.has_thread {
+            self.shared.changed.notify_all();
+            return;
+        }
+        if state.shutdown.deadline.is_none() {
+            return;
+        }
+        state.has_thread = true;
+        drop(state);
+        let shared = Arc::clone(&self.shared);
+        let thread = std::thread::Builder::new().name("gudgeon-watchdog".into());
+        if thread.spawn(move || shared.wait()).is_err() {
+            self.shared.lock().has_thread = false;
+        }
+    }
+}
+
+impl Shared {
+    /// Waits for the deadline and ends the process.
+    fn wait(&self) {
+        let mut state = self.lock();
+        // Calls that were cancelled meanwhile are not among those that run at the deadline.
+        let at_first = state.names.as_ref().map(|it| it()).unwrap_or_default();
+        loop {
+            let now = Instant::now();
+            if let Some(status) = state.shutdown.expired(now) {
+                if state.is_needed.as_ref().is_none_or(|it| it()) {
+                    let last = state.names.as_ref().map(|it| it()).unwrap_or_default();
+                    let running = if last.is_empty() { at_first } else { last };
+                    if let Some(message) = state.shutdown.message(&running) {
+                        stderr::try_write(&message);
+                    }
+                    drop(state);
+                    (self.exit)(status);
+                    return;
+                }
+                state.shutdown.over();
+                return;
+            }
+            let left = state.shutdown.deadline.map(|it| it.saturating_duration_since(now));
+            state = match left {
+                Some(left) => {
+                    self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0
+                }
+                None => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
+            };
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Watchdog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Watchdog").field(&self.shared.lock().shutdown).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TERMINATE: i32 = 15;
+    const INTERRUPT: i32 = 2;
+    const LIMIT: Duration = Duration::from_secs(5);
+
+    fn started(now: Instant) -> Shutdown {
+        let mut shutdown = Shutdown::new(Duration::ZERO);
+        shutdown.started(now, LIMIT);
+        shutdown
+    }
+
+    #[test]
+    fn the_process_ends_with_the_status_of_its_cause_after_the_limit() {
+        let now = Instant::now();
+        let causes: [(Option<i32>, i32); 3] =
+            [(None, 1), (Some(TERMINATE), 143), (Some(INTERRUPT), 130)];
+        for (signal, status) in causes {
+            let mut shutdown = started(now);
+            match signal {
+                None => shutdown.end_of_input(now),
+                Some(number) => assert!(shutdown.signal(now, number, 1)),
+            }
+            assert_eq!(shutdown.expired(now), None);
+            assert_eq!(shutdown.expired(now + LIMIT), Some(status));
+        }
+    }
+
+    #[test]
+    fn handlers_that_end_in_time_end_the_deadline() {
+        let now = Instant::now();
+        let mut shutdown = started(now);
+        shutdown.end_of_input(now);
+        shutdown.handlers_ended();
+        shutdown.end_of_input(now);
+        assert_eq!(shutdown.expired(now + 2 * LIMIT), None);
+    }
+
+    #[test]
+    fn a_second_signal_ends_the_process_at_once_also_after_the_handlers() {
+        let now = Instant::now();
+        for has_ended in [false, true] {
+            let mut shutdown = started(now);
+            assert!(shutdown.signal(now, INTERRUPT, 1));
+            if has_ended {
+                shutdown.handlers_ended();
+            }
+            assert!(!shutdown.signal(now, TERMINATE, 2));
+            assert_eq!(shutdown.expired(now), Some(143));
+            assert_eq!(shutdown.message(&[]), None);
+        }
+    }
+
+    #[test]
+    fn a_signal_after_the_end_of_the_input_decides_the_status_and_not_the_time() {
+        let now = Instant::now();
+        let mut shutdown = started(now);
+        shutdown.end_of_input(now);
+        shutdown.signal(now + LIMIT / 2, TERMINATE, 1);
+        assert_eq!(shutdown.expired(now + LIMIT), Some(143));
+    }
+
+    #[test]
+    fn a_report_of_the_same_signal_counts_once() {
+        let now = Instant::now();
+        let mut shutdown = started(now);
+        shutdown.signal(now, TERMINATE, 1);
+        shutdown.signal(now, TERMINATE, 1);
+        assert_eq!(shutdown.expired(now), None);
+    }
+
+    #[test]
+    fn a_signal_before_the_server_runs_counts_from_its_start() {
+        let now = Instant::now();
+        let mut shutdown = Shutdown::new(Duration::ZERO);
+        shutdown.signal(now, TERMINATE, 1);
+        assert_eq!(shutdown.expired(now + LIMIT), None);
+        shutdown.started(now + LIMIT, LIMIT);
+        assert_eq!(shutdown.expired(now + 2 * LIMIT), Some(143));
+    }
+
+    #[test]
+    fn the_message_names_what_runs_and_the_status() {
+        let now = Instant::now();
+        let mut shutdown = started(now);
+        shutdown.end_of_input(now);
+        let message = shutdown.message(&["tool \"spin\"".to_owned()]).unwrap_or_default();
+        assert!(
+            message.contains("5 s after the client disconnected (tool \"spin\")")
+                && message.contains("status 1"),
+            "{message}"
+        );
+    }
+
+    #[test]
+    fn nothing_ends_the_process_once_it_is_over() {
+        let now = Instant::now();
+        let mut shutdown = started(now);
+        shutdown.end_of_input(now);
+        shutdown.over();
+        shutdown.signal(now, TERMINATE, 1);
+        shutdown.signal(now, TERMINATE, 2);
+        assert_eq!(shutdown.expired(now + 2 * LIMIT), None);
+    }
+}
