@@ -469,6 +469,13 @@ def test_a_signal_lets_calls_finish_and_run_returns(more: str, number: signal.Si
         assert program.wait(10) == 0
 
 
+async def test_only_this_user_may_connect_to_a_unix_socket(tmp_path: Path) -> None:
+    async with shelf().listen(f"unix:{tmp_path}/s") as here:
+        assert (tmp_path / "s").stat().st_mode & 0o777 == 0o600
+        async with Client(here.url) as client:
+            assert client.server.name == "shelf"
+
+
 def test_workers_share_the_port_and_one_that_dies_is_replaced() -> None:
     with running("", f"app.run({ANYWHERE!r}, workers=2)") as (program, url):
         first = _pids(url)

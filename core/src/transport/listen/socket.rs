@@ -1,14 +1,14 @@
 //! Listening sockets.
 
 #[cfg(unix)]
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 #[cfg(unix)]
 use std::path::Path;
 use std::{io, net::IpAddr, path::PathBuf};
 
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 #[cfg(unix)]
-use tokio::net::{UnixListener, UnixStream};
+use tokio::net::{UnixListener, UnixSocket, UnixStream};
 
 use super::{Address, address::Place};
 use crate::error::{Error, ErrorKind};
@@ -68,10 +68,10 @@ impl Socket {
 
     #[cfg(unix)]
     async fn bind_unix(at: &Address, path: &PathBuf) -> Result<Self, Error> {
-        let bound = match UnixListener::bind(path) {
+        let bound = match listen_privately(path) {
             Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
                 match is_left_behind(path).await {
-                    true => std::fs::remove_file(path).and_then(|()| UnixListener::bind(path)),
+                    true => std::fs::remove_file(path).and_then(|()| listen_privately(path)),
                     false => Err(error),
                 }
             }
@@ -108,6 +108,19 @@ impl Socket {
             Self::Unix { listener, .. } => Ok(Accepted::Unix(listener.accept().await?.0)),
         }
     }
+}
+
+/// Listens at a socket that only this user may connect to, whatever the umask. Before it listens nobody can connect.
+#[cfg(unix)]
+fn listen_privately(path: &Path) -> io::Result<UnixListener> {
+    let socket = UnixSocket::new_stream()?;
+    socket.bind(path)?;
+    let listening = std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))
+        .and_then(|()| socket.listen(BACKLOG));
+    if listening.is_err() {
+        let _ = std::fs::remove_file(path);
+    }
+    listening
 }
 
 /// Returns whether the file is a socket on which nobody listens, left by a server that was killed. Other files are
@@ -190,6 +203,18 @@ mod tests {
         assert!(path.exists(), "it is the other's");
         drop(other);
         assert!(!path.exists());
+    }
+
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn only_this_user_may_connect_to_a_unix_socket() {
+        let path = std::env::temp_dir().join(format!("gudgeon-private-{}", std::process::id()));
+        let at: Address = format!("unix:{}", path.display()).parse().expect("an address");
+        let socket = Socket::bind(&at, false).await.expect("a path that is free");
+        let mode = std::fs::metadata(&path).expect("a socket").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{mode:o}");
+        UnixStream::connect(&path).await.expect("it listens");
+        drop(socket);
     }
 
     #[tokio::test]
