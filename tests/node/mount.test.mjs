@@ -311,3 +311,15 @@ function chunks(text) {
     },
   });
 }
+
+test("fetch: the host of a request line in absolute form is checked as the Host header is", async () => {
+  const app = new Server("t");
+  app.tool("one", {}, () => 1);
+  const fetching = (url, init) => app.fetch(new Request(url, init));
+  const status = async (url, host) => (await modern(url, "tools/list", {}, { fetching, headers: { host } })).status;
+  assert.equal(await status("http://localhost/mcp", "localhost"), 200);
+  assert.equal(await status("http://localhost:3000/mcp", "127.0.0.1"), 200);
+  assert.equal(await status("http://evil.example/mcp", "localhost"), 421);
+  assert.equal(await status("http://localhost/mcp", "evil.example"), 421);
+  await app.close();
+});

@@ -270,6 +270,20 @@ async def test_hosts_are_checked_as_strictly_as_the_request_came(server: Any, ho
     await app.aclose()
 
 
+@pytest.mark.parametrize("root", ["", "/api"])
+@pytest.mark.parametrize("host, status", [(b"localhost", 200), (b"evil.example", 421)])
+async def test_the_host_of_a_request_line_in_absolute_form_is_checked(root: str, host: bytes, status: int) -> None:
+    app = shelf()
+    scope, request = call("add", {"a": 1, "b": 2}, server=("127.0.0.1", 80))
+    line = f"{root}http://".encode() + host + b"/mcp"
+    scope |= {"raw_path": line, "path": line.decode(), "root_path": root}
+    scope["headers"] = [(b"host", b"localhost"), *scope["headers"][1:]]
+    got = Host(app.asgi(), scope, request)
+    assert (await got.next())["status"] == status
+    await got.done()
+    await app.aclose()
+
+
 @pytest.mark.parametrize("knows_http", [False, True])
 async def test_a_websocket_of_a_foreign_page_is_refused(knows_http: bool) -> None:
     app = shelf()

@@ -2,6 +2,7 @@ import type { NativePart } from "../native.js";
 import type { Principal } from "../model/types/server.js";
 import { type Head, MAX_UNREAD, type Mounted } from "./mounted.js";
 
+const LOOPBACK: ReadonlySet<string> = new Set(["localhost", "127.0.0.1", "[::1]"]);
 const EMPTY = new Uint8Array();
 /** The bytes read beyond the limit, since many clients read no answer while they send. */
 const MAX_DISCARDED = 64 * 1024 * 1024;
@@ -105,12 +106,17 @@ class Answer {
 }
 
 function headOf(request: Request): Head {
-  const { pathname, search, host } = new URL(request.url);
+  const { protocol, hostname, host, pathname, search } = new URL(request.url);
   const headers: string[] = [];
   for (const [name, value] of request.headers) headers.push(name, value);
+  const named = request.headers.get("host");
   // Some hosts leave out the Host header, which the URL contains.
-  if (!request.headers.has("host")) headers.push("host", host);
-  return { method: request.method, target: pathname + search, headers };
+  if (named === null) headers.push("host", host);
+  // Others make the URL of the address that they listen at. Any other name comes from a request line in absolute form, and
+  // is checked as the Host header is.
+  const isChecked = named === null || named.toLowerCase() === host || LOOPBACK.has(hostname);
+  const target = pathname + search;
+  return { method: request.method, target: isChecked ? target : `${protocol}//${host}${target}`, headers };
 }
 
 /** Returns the body, or the reason that there is none. */

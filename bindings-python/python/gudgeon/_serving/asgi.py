@@ -383,6 +383,10 @@ def _target(scope: Any) -> tuple[bytes, bytes, Any, bool]:
     # The path as in the request line; older hosts leave out the path of the mount.
     path = scope.get("raw_path") or quote(scope["path"], safe=_SAFE).encode()
     root = quote(scope.get("root_path") or "", safe=_SAFE).encode().rstrip(b"/")
+    line = path[len(root) :] if path.startswith(root) else path
+    if not line.startswith(b"/") and b"://" in line:
+        # A request line in absolute form: its host is checked as the Host header is.
+        path, root = line, b""
     if root and not (path == root or path.startswith(root + b"/")):
         path = root + path
     server = scope.get("server")
