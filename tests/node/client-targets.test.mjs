@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
+import { inspect } from "node:util";
 
 import { Client, ClientGroup, ConnectFailed, McpError, ProtocolError, ResourceNotFound, Server } from "gudgeon";
 
@@ -229,3 +230,16 @@ for (const { case: title, servers, names, call = {}, read = {} } of CASES) {
     await group.close();
   });
 }
+
+test("neither errors nor inspected clients show passwords", async () => {
+  for (const url of ["ftp://me:s3cret@host/mcp?key=s3cret", "http:/me:s3cret@host", "https://me:s3cret@host", "tcp://h?s3cret"]) {
+    await assert.rejects(Client.connect(url), (error) => !inspect(error, { depth: 10 }).includes("s3cret"));
+  }
+  const app = new Server("t");
+  const here = await app.listen("http://127.0.0.1:0/mcp");
+  const client = await Client.connect(`${here.url}?key=s3cret`, { headers: { "X-Token": "s3cret" } });
+  assert.ok(!inspect(client, { depth: 10, showHidden: true }).includes("s3cret"));
+  await client.close();
+  await here.close();
+  await assert.rejects(client.ping(), (error) => !inspect(error, { depth: 10 }).includes("s3cret"));
+});

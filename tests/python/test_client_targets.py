@@ -112,3 +112,23 @@ def test_nothing_is_known_before_it_is_connected():
     with pytest.raises(McpError, match="not connected"):
         client.list_tools()
     client.close()
+
+
+@pytest.mark.parametrize(
+    "url", ["ftp://me:s3cret@host/mcp?key=s3cret", "http:/me:s3cret@host", "https://me:s3cret@host", "tcp://h?s3cret"]
+)
+def test_errors_show_no_passwords_of_urls(url):
+    with pytest.raises(ValueError) as caught:
+        Client(url)
+    assert "s3cret" not in str(caught.value)
+
+
+def test_nothing_that_shows_a_client_shows_secrets():
+    client = Client("https://host/mcp?key=s3cret", headers={"Authorization": "s3cret"})
+    command = Command("npx", env={"TOKEN": "s3cret"})
+    core = client._core
+    for it in (client, command, Client(command), core, core.options, core.place, core.native):
+        assert "s3cret" not in repr(it)
+    with pytest.raises(TypeError) as caught:
+        Command("npx", env={b"TOKEN": "s3cret"})
+    assert "s3cret" not in str(caught.value)

@@ -1,5 +1,6 @@
 //! Targets of clients that are given as data: URLs, commands, and entries of `mcpServers` in a host's configuration.
 
+use std::fmt;
 #[cfg(unix)]
 use std::{io, os::unix::net::UnixStream};
 
@@ -9,7 +10,7 @@ use super::{client_settings::ClientSettings, options::Problem};
 use crate::{
     client::{ClientBuilder, Target},
     error::{Error, Language},
-    transport::{Command, Scheme, Url},
+    transport::{Command, Scheme, Url, url::without_secrets},
 };
 
 /// The files that interpreters run; as a string they are probably meant as paths.
@@ -18,7 +19,7 @@ const SCRIPTS: [&str; 6] = [".py", ".js", ".mjs", ".cjs", ".ts", ".mts"];
 const NO_HEADERS: &str = "headers can be sent to http, https, ws and wss URLs only";
 
 /// The address or the command of a server, with the headers for it.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Place {
     server: Server,
     headers: Vec<(String, String)>,
@@ -30,6 +31,18 @@ pub struct Place {
 enum Server {
     Url(Url),
     Command(Command),
+}
+
+impl fmt::Debug for Place {
+    /// Leaves out the values of headers, which may be secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<_> = self.headers.iter().map(|(name, _)| name).collect();
+        f.debug_struct("Place")
+            .field("server", &self.server)
+            .field("headers", &names)
+            .field("restarts", &self.restarts)
+            .finish()
+    }
 }
 
 /// The language whose notation errors use.
@@ -197,6 +210,7 @@ impl Reader {
         if Scheme::of(text).is_some() {
             return refused(error);
         }
+        let text = &*without_secrets(text);
         let is_script = !text.contains(' ') && SCRIPTS.iter().any(|it| text.ends_with(it));
         let fix = if self.is_python() && is_script {
             format!("to run that file, write Path({})", quoted(text))
@@ -239,12 +253,12 @@ fn word(word: &str) -> Result<&str, Problem> {
 }
 
 /// A value of a wrong type.
-pub(super) fn wrong(problem: impl std::fmt::Display) -> Problem {
+pub(super) fn wrong(problem: impl fmt::Display) -> Problem {
     Problem { message: problem.to_string(), is_range: false, shows_value: false }
 }
 
 /// A value of the right type that is not allowed.
-pub(super) fn refused(problem: impl std::fmt::Display) -> Problem {
+pub(super) fn refused(problem: impl fmt::Display) -> Problem {
     Problem { is_range: true, ..wrong(problem) }
 }
 
@@ -281,7 +295,7 @@ mod tests {
         assert_eq!((place.name().as_str(), place.restarts), (r#"npx -y "a b""#, true));
         let command = Command::new("npx").args(["-y", "a b"]).env("A", "1").cwd("/srv");
         let Server::Command(read_command) = place.server else { panic!("{place:?}") };
-        assert_eq!(format!("{read_command:?}"), format!("{command:?}"));
+        assert_eq!(read_command, command);
         let place = read(Language::Python, r#"{"type":"http","url":"http://a/mcp?key=1"}"#, None);
         assert_eq!(place.unwrap().name(), "http://a/mcp?…");
         assert_eq!(
@@ -296,6 +310,8 @@ mod tests {
         let place = read(Language::Python, entry, Some(r#"{"Authorization":"new"}"#)).unwrap();
         let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         assert_eq!(place.headers, [pair("X-Tenant", "a"), pair("Authorization", "new")]);
+        let shown = format!("{place:?}");
+        assert!(shown.contains("Authorization") && !shown.contains("new"), "{shown}");
         let own = r#"{"A":"b"}"#;
         let refused = [
             read(Language::Python, r#"{"command":"a"}"#, Some(own)).unwrap_err(),
@@ -335,6 +351,8 @@ mod tests {
             (r#"{"url":"http://a","headers":["secret"]}"#, false, "headers must be a"),
             (r#"{"url":"nonsense"}"#, true, r#""nonsense" must be a URL (http, https, ws"#),
             (r#""tcp://a""#, true, "tcp://host:port"),
+            (r#""ftp://me:secret@a/b?secret""#, true, r#""ftp://…@a/b" must be a URL"#),
+            (r#""http:/me:secret@a""#, true, "two slashes"),
         ] {
             for language in LANGUAGES {
                 let problem = read(language, given, None).unwrap_err();

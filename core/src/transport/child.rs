@@ -29,7 +29,7 @@ const KEPT_LINES: usize = 20;
 const KEPT_LINE_BYTES: usize = 2_000;
 
 /// A program to start as a server, with its arguments, environment and working directory.
-#[derive(Clone, Debug)]
+#[derive(Clone, Eq, PartialEq)]
 pub struct Command {
     program: OsString,
     arguments: Vec<OsString>,
@@ -151,6 +151,19 @@ impl<N: Into<OsString>, V: Into<OsString>> Extend<(N, V)> for Command {
     fn extend<I: IntoIterator<Item = (N, V)>>(&mut self, variables: I) {
         let variables = variables.into_iter().map(|(name, value)| (name.into(), value.into()));
         self.environment.extend(variables);
+    }
+}
+
+impl fmt::Debug for Command {
+    /// Leaves out the values of environment variables, which may be secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<_> = self.environment.iter().map(|(name, _)| name).collect();
+        f.debug_struct("Command")
+            .field("program", &self.program)
+            .field("arguments", &self.arguments)
+            .field("environment", &names)
+            .field("folder", &self.folder)
+            .finish_non_exhaustive()
     }
 }
 
@@ -341,6 +354,12 @@ mod tests {
         assert!(tail.lines.len() == KEPT_LINES);
         assert!(tail.lines.iter().all(|it| it.len() <= KEPT_LINE_BYTES));
         assert!(tail.text().contains("line 99\nxyyy"));
+    }
+
+    #[test]
+    fn the_values_of_environment_variables_are_not_shown() {
+        let shown = format!("{:?}", Command::new("npx").env("TOKEN", "secret"));
+        assert!(shown.contains("TOKEN") && !shown.contains("secret"), "{shown}");
     }
 
     #[test]

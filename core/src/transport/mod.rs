@@ -31,7 +31,7 @@ pub(crate) mod stdio;
 #[cfg(feature = "client")]
 pub(crate) mod stream;
 #[cfg(feature = "client")]
-mod url;
+pub(crate) mod url;
 #[cfg(feature = "websocket")]
 pub(crate) mod websocket;
 #[cfg(feature = "client")]

@@ -198,8 +198,20 @@ fn host_and_port(text: &str, scheme: Scheme, authority: &str) -> Result<(String,
     Ok((host.to_owned(), port))
 }
 
+/// Returns what may be shown of a text that was given as a URL: without user name, password, query and fragment.
+pub(crate) fn without_secrets(text: &str) -> String {
+    let shown = text.split(['?', '#']).next().unwrap_or_default();
+    let start = shown.find(':').map_or(0, |it| it + 1);
+    let start = start + shown[start..].bytes().take_while(|it| *it == b'/').count();
+    let end = shown[start..].find('/').map_or(shown.len(), |it| start + it);
+    match shown[start..end].rfind('@') {
+        Some(at) if start > 0 => format!("{}…{}", &shown[..start], &shown[start + at..]),
+        _ => shown.to_owned(),
+    }
+}
+
 fn no_url(text: &str) -> Error {
-    let schemes = Scheme::names();
+    let (text, schemes) = (without_secrets(text), Scheme::names());
     Error::misuse(format!("{text:?} is not a URL that a client can connect to ({schemes})"))
         .with_hint(
             "write a URL such as http://127.0.0.1:8000/mcp, or pass a command to start a program",
@@ -207,8 +219,7 @@ fn no_url(text: &str) -> Error {
 }
 
 fn misuse(text: &str, problem: &str) -> Error {
-    let shown = text.split('?').next().unwrap_or_default();
-    Error::misuse(format!("{shown:?} {problem}"))
+    Error::misuse(format!("{:?} {problem}", without_secrets(text)))
 }
 
 impl FromStr for Url {
@@ -270,7 +281,18 @@ mod tests {
         assert_eq!(it.to_string(), "https://host/mcp?…");
         assert!(!format!("{it:?}").contains("secret"));
         assert!(!problem("https://host /mcp?api_key=secret").contains("secret"));
-        assert!(!problem("https://me:secret@host/mcp").contains("secret"));
+        for text in [
+            "https://me:secret@host/mcp",
+            "ftp://me:secret@host/mcp?token=secret",
+            "http:/me:secret@host/mcp",
+            "https:me:secret@host",
+            "tcp://host?token=secret",
+            "http://host:port#secret",
+        ] {
+            assert!(!problem(text).contains("secret"), "{}", problem(text));
+        }
+        assert_eq!(without_secrets("ftp://me:secret@host/a@b?c"), "ftp://…@host/a@b");
+        assert_eq!(without_secrets("npx -y @scope/server"), "npx -y @scope/server");
     }
 
     #[test]

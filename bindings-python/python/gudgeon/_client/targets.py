@@ -146,5 +146,6 @@ def _texts(mapping: Mapping[str, Any], what: str) -> dict[str, str]:
         raise TypeError(f'{what} must be a mapping of strings, or "inherit"')
     for name, value in mapping.items():
         if not isinstance(name, str) or not isinstance(value, str):
-            raise TypeError(f"{what} must have strings: {name!r} is {value!r}")
+            # The value may be a secret.
+            raise TypeError(f"{what} must have strings: {name!r} is {with_article(type(value).__name__)}")
     return dict(mapping)
