@@ -36,6 +36,32 @@ def test_a_server_that_dies_of_the_probe_is_started_afresh():
         assert client.call_tool("echo", {}).text == "{}"
 
 
+LEAVES_A_CHILD = """
+import os, runpy, sys, time
+child = os.fork()
+if child == 0:
+    for stream in (0, 1, 2):
+        os.close(stream)
+    time.sleep(600)
+    os._exit(0)
+open(sys.argv[2], "w").write(str(child))
+sys.argv[1:] = ["legacy"]
+runpy.run_path(os.environ["SERVER"])
+"""
+
+
+def test_what_an_exited_server_left_in_its_group_is_ended(tmp_path):
+    pid = tmp_path / "pid"
+    command = Command(sys.executable, "-c", LEAVES_A_CHILD, "-", str(pid), env={"SERVER": FAKE})
+    with SyncClient(command) as client:
+        assert client.call_tool("echo", {}).text == "{}"
+    child = Path(f"/proc/{pid.read_text()}/stat")
+    until = time.monotonic() + 10
+    while child.exists() and child.read_text().rpartition(")")[2].split()[0] != "Z":
+        assert time.monotonic() < until, "it lives on"
+        time.sleep(0.05)
+
+
 PRINTS_ENV = """
 import os
 from gudgeon import Server

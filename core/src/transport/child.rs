@@ -212,9 +212,11 @@ impl Process {
         self.tail.lock().unwrap_or_else(PoisonError::into_inner).text()
     }
 
-    /// Ends the process after its input was closed: waits, then sends SIGTERM, then SIGKILL (stdio, "Shutdown").
+    /// Ends the process after its input was closed: waits, then sends SIGTERM, then SIGKILL (stdio, "Shutdown"). The
+    /// processes of its group that outlive it get the signals too.
     pub(crate) async fn shut_down(mut self) {
-        if tokio::time::timeout(GRACE, self.child.wait()).await.is_err() {
+        let has_exited = tokio::time::timeout(GRACE, self.child.wait()).await.is_ok();
+        if !has_exited || is_there(self.group) {
             self.end(GRACE).await;
         }
         self.drain_stderr().await;

@@ -158,6 +158,24 @@ async fn children_of_a_wrapper_are_ended_with_it() {
 }
 
 #[tokio::test]
+async fn children_of_a_server_that_exits_by_itself_are_ended() {
+    // The child holds neither the standard streams nor its parent.
+    let forks = r"
+child = os.fork()
+if child == 0:
+    for stream in (0, 1, 2): os.close(stream)
+    time.sleep(600)
+    os._exit(0)
+";
+    let tells = r#"    if method == "tools/call": say(id, result=dict(content=[dict(type="text", text=str(child))])); continue"#;
+    let client = Client::connect(server(forks, tells)).await.expect("connects");
+    let child = pid(&client).await;
+    assert!(is_alive(&child));
+    client.close().await;
+    assert_ends(&child).await;
+}
+
+#[tokio::test]
 async fn a_failed_connect_leaves_no_process() {
     let folder = std::env::temp_dir().join(format!("gudgeon-failed-{}", std::process::id()));
     let pids = folder.to_string_lossy().into_owned();
