@@ -22,8 +22,11 @@ use crate::{
 
 /// The delay before a stream is resumed, unless the server sets another one.
 const DEFAULT_RETRY: Duration = Duration::from_secs(1);
-/// The bounds of the delay before a stream is resumed.
-const MIN_RETRY: Duration = Duration::from_millis(20);
+/// The bounds of the delay that a server may set: a stream that ends at once must not make a client busy, nor keep it away
+/// for days.
+const MIN_RETRY: Duration = Duration::from_millis(100);
+const MAX_RETRY: Duration = Duration::from_secs(5 * 60);
+/// The maximum to which the delay grows by itself.
 const MAX_BACKOFF: Duration = Duration::from_secs(30);
 /// The maximum number of consecutive attempts without an event.
 const MAX_ATTEMPTS: u32 = 5;
@@ -274,8 +277,7 @@ impl<'a> Events<'a> {
         self.decoder.restart();
         let mut why = "it ends repeatedly without an event".to_owned();
         while self.attempts < MAX_ATTEMPTS {
-            let patience = self.retry.max(MIN_RETRY).saturating_mul(1 << self.attempts);
-            tokio::time::sleep(patience.min(MAX_BACKOFF.max(self.retry))).await;
+            tokio::time::sleep(delay(self.retry, self.attempts)).await;
             self.attempts += 1;
             match self.shared.get(self.decoder.last_event_id()).await {
                 Ok(reply) if reply.status.is_success() && reply.media() == Media::Events => {
@@ -297,6 +299,12 @@ impl<'a> Events<'a> {
     }
 }
 
+/// Returns the delay before the next attempt: the server's, doubled by each attempt without an event.
+fn delay(retry: Duration, attempts: u32) -> Duration {
+    let retry = retry.clamp(MIN_RETRY, MAX_RETRY);
+    retry.saturating_mul(1 << attempts).min(MAX_BACKOFF.max(retry))
+}
+
 impl Shared {
     /// Requests an event stream.
     pub(super) async fn get(&self, last_event: Option<&str>) -> Result<Reply, Error> {
@@ -310,5 +318,26 @@ impl Shared {
             headers.insert("last-event-id", value);
         }
         self.send(Method::GET, || headers.clone(), Bytes::new(), true).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_makes_a_client_neither_busy_nor_deaf() {
+        let seconds = Duration::from_secs;
+        for (retry, attempts, wait) in [
+            (Duration::ZERO, 0, Duration::from_millis(100)),
+            (Duration::ZERO, 4, Duration::from_millis(1_600)),
+            (seconds(1), 0, seconds(1)),
+            (seconds(1), 2, seconds(4)),
+            (seconds(20), 4, seconds(30)),
+            (seconds(60), 4, seconds(60)),
+            (Duration::from_millis(u32::MAX.into()), 0, seconds(300)),
+        ] {
+            assert_eq!(delay(retry, attempts), wait, "{retry:?}, {attempts}");
+        }
     }
 }
