@@ -490,6 +490,42 @@ def test_workers_share_the_port_and_one_that_dies_is_replaced() -> None:
         assert program.wait(10) == 0
 
 
+def test_workers_that_die_at_once_are_replaced_with_a_delay() -> None:
+    with running("", f"app.run({ANYWHERE!r}, workers=2)") as (program, url):
+        seen: set[int] = set()
+        for deaths in (2, 2):
+            until = time.monotonic() + 20
+            while len(alive := _pids(url, fewer=True) - seen) < 2:
+                assert program.poll() is None and time.monotonic() < until
+            seen |= alive
+            for worker in list(alive)[:deaths]:
+                os.kill(worker, signal.SIGKILL)
+        until = time.monotonic() + 30
+        while not _pids(url, fewer=True) - seen:
+            assert program.poll() is None and time.monotonic() < until
+        program.send_signal(signal.SIGTERM)
+        assert program.wait(10) == 0
+
+
+def test_workers_that_can_not_begin_end_the_program() -> None:
+    source = """
+        from contextlib import asynccontextmanager
+        from gudgeon import Server
+
+        @asynccontextmanager
+        async def lifespan(app):
+            raise OSError("no database")
+            yield
+
+        Server("broken", lifespan=lifespan).run("http://127.0.0.1:0/mcp", workers=2)
+    """
+    environment = {**os.environ, "PYTHONPATH": str(PACKAGE)}
+    program = [sys.executable, "-c", textwrap.dedent(source)]
+    done = subprocess.run(program, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 1
+    assert "no database" in done.stderr and "serves with" not in done.stderr
+
+
 def _pids(url: str, fewer: bool = False) -> set[int]:
     """Who answers on new connections."""
     pids: set[int] = set()

@@ -15,11 +15,13 @@ _NO_KEYS = (
     "warning: every worker seals requestState with a key of its own, so that others refuse a client's answers; "
     "set request_state_keys= or GUDGEON_STATE_KEYS"
 )
-_TOO_SOON = 1.0  # seconds; a worker that fails earlier is expected to fail again
+_TOO_SOON = 1.0  # seconds; the next worker after one that ends earlier starts with a delay
+_FIRST_DELAY = 0.5  # seconds; doubled by each further worker that ends too soon
+_MAX_DELAY = 10.0
 
 
 def run_workers(app: Any, at: str, count: int, run: Callable[[str, Any], None]) -> None:
-    """Forks the workers, replaces those that die, and ends them all after a signal.
+    """Forks the workers, replaces those that die, and ends them all after a signal, or where one can't start to listen.
 
     Args:
         run: `(url, opened)`: serves in a worker until a signal arrives.
@@ -34,37 +36,52 @@ def run_workers(app: Any, at: str, count: int, run: Callable[[str, Any], None]) 
             _kill(worker, signal.SIGTERM)
 
     before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
-    failed = 0
+    failed = quick = 0
     try:
         listening, listens = os.pipe()
         for _ in range(count):
             _fork(workers, url, run, (listening, listens))
         os.close(listens)
-        # Each worker closes its end of the pipe when it listens or ends.
-        os.read(listening, 1)
+        # Each worker writes a byte when it listens, and closes its end of the pipe then or when it ends.
+        begun = 0
+        while written := os.read(listening, count):
+            begun += len(written)
         os.close(listening)
-        name = app.name or "gudgeon"
-        if not app._native.has_state_keys:
-            print(_NO_KEYS, file=sys.stderr)
-        print(f"{name} serves with {count} workers (Ctrl-C ends them)\n{url}", file=sys.stderr, flush=True)
+        if begun < count and not ending:
+            failed = 1
+            end(0, None)
+        if not ending:
+            if not app._native.has_state_keys:
+                print(_NO_KEYS, file=sys.stderr)
+            name = app.name or "gudgeon"
+            print(f"{name} serves with {count} workers (Ctrl-C ends them)\n{url}", file=sys.stderr, flush=True)
         while workers:
             worker, status = os.wait()
             started = workers.pop(worker, None)
             if started is None or ending:
                 continue
-            failed = os.waitstatus_to_exitcode(status)
-            if time.monotonic() - started < _TOO_SOON:
-                end(0, None)
-            else:
-                print(f"the worker {worker} ended with {failed}: starting another", file=sys.stderr, flush=True)
+            # Whatever ends workers at once, such as a request that a client repeats, must not end the service.
+            quick = quick + 1 if time.monotonic() - started < _TOO_SOON else 0
+            delay = min(_FIRST_DELAY * 2 ** (quick - 1), _MAX_DELAY) if quick else 0.0
+            when = f" in {delay:g} s" if delay else ""
+            code = os.waitstatus_to_exitcode(status)
+            print(f"the worker {worker} ended with {code}: starting another{when}", file=sys.stderr, flush=True)
+            _pause(delay, ending)
+            if not ending:
                 _fork(workers, url, run, ())
-                failed = 0
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
         held.close()
     if failed:
         raise SystemExit(1)
+
+
+def _pause(seconds: float, ending: list[int]) -> None:
+    """Waits, until the workers are to end at most."""
+    until = time.monotonic() + seconds
+    while not ending and (left := until - time.monotonic()) > 0:
+        time.sleep(min(left, 0.05))
 
 
 def _hold(at: str) -> tuple[socket.socket, str]:
@@ -87,7 +104,7 @@ def _hold(at: str) -> tuple[socket.socket, str]:
 
 
 def _fork(workers: dict[int, float], url: str, run: Callable[[str, Any], None], pipe: tuple[int, ...]) -> None:
-    """Forks a worker, which closes `pipe` as soon as it listens."""
+    """Forks a worker, which writes a byte to `pipe` and closes it as soon as it listens."""
     worker = os.fork()
     if worker:
         workers[worker] = time.monotonic()
@@ -95,6 +112,8 @@ def _fork(workers: dict[int, float], url: str, run: Callable[[str, Any], None], 
     status = 1
 
     def opened(serving: Any) -> None:
+        if pipe:
+            os.write(pipe[1], b".")
         for end in pipe:
             os.close(end)
 
