@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 from weakref import WeakValueDictionary
 
+from .._model.event_loop import running_loop
 from .._model.frames import from_here
 from .._model.json import encode
 from .core import Ask, Core, Steps, answer_of, progress_of
@@ -177,7 +178,7 @@ async def _awaited(callback: Callable[..., Any], outcome: Awaitable[Any]) -> Non
 
 def loop_queue() -> LoopQueue:
     """Returns the queue of the running loop."""
-    loop = asyncio.get_running_loop()
+    loop = running_loop("Client", "SyncClient on a thread: trio.to_thread.run_sync()")
     queue = _queues.get(loop)
     if queue is None:
         for other in list(_queues):

@@ -10,6 +10,7 @@ from urllib.parse import quote
 from .hosting import Hosting, resolve, room, send_all
 from .http_options import OF_CONNECTIONS, SHUTDOWN_GRACE, checked
 from .principals import Identify, Refused
+from .serve import check_loop
 from .uvicorn import ShutdownHook, is_stopping
 
 Receive = Callable[[], Awaitable[Any]]
@@ -124,6 +125,7 @@ class _LoopServing:
     """The time that one event loop serves the app. One task enters and leaves the lifespan, as `anyio` needs it."""
 
     def __init__(self, app: Any, endpoint: Any) -> None:
+        check_loop()
         self.loop = asyncio.get_running_loop()
         self.hosting: Hosting | None = None
         self._app = app

@@ -11,7 +11,7 @@ from .._call.log import report
 from .._model.names import Listening
 from .http_options import checked
 from .process_end import end_despite_threads
-from .serve import Start, serve, serve_blocking
+from .serve import Start, check_loop, serve, serve_blocking
 from .signals import Signals
 
 
@@ -72,6 +72,7 @@ async def listening(app: Any, at: str, options: dict[str, Any]) -> AsyncGenerato
     """Implements `app.listen`."""
     import asyncio
 
+    check_loop()
     opened: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
     start = at_address(at, options, "listen()")
     task = asyncio.ensure_future(serve(app, start, grace=0.0, opened=opened.set_result))

@@ -80,6 +80,9 @@ class Running:
             at: As for `run`, or a `Transport`, which is served until `receive()` returns None.
             transport, http: As for `run`.
         """
+        from .serve import check_loop
+
+        check_loop()
         at = _place(at, transport, http, "serve")
         if at == "stdio":
             _no_options(http)

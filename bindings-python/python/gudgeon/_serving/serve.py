@@ -128,6 +128,13 @@ def on_descriptors(fd_in: int, fd_out: int, testing: Any = None) -> Start:
     return lambda app, context: app._native.serve(fd_in, fd_out, app, context, testing)
 
 
+def check_loop() -> None:
+    """Raises RuntimeError where no loop of asyncio runs."""
+    from .._model.event_loop import running_loop
+
+    running_loop("the server", "app.run() on a thread: trio.to_thread.run_sync()")
+
+
 async def serve(app: Any, start: Start, *, grace: float = GRACE, signals: Any = None, opened: Any = None) -> None:
     """Serves on the running loop; parameters as in `serve_blocking`."""
     await app._lifespan.aenter()
