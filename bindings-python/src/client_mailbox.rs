@@ -1,14 +1,17 @@
-//! Events for Python's clients: taken in batches by the event loop, or by the thread that waits for them.
+//! Events for Python's clients: taken by the event loop, or by the thread that waits for them.
 
 use std::{
-    collections::VecDeque,
     os::fd::{AsFd, AsRawFd},
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
 use gudgeon::{
-    bindings::{client_questions::Asked, reconnecting::Notice},
+    bindings::{
+        client_questions::Asked,
+        mailbox::{self, Kind},
+        reconnecting::Notice,
+    },
     client::{Progress, Question, Reply},
     error::Error,
     protocol::Raw,
@@ -17,10 +20,6 @@ use pyo3::{prelude::*, types::PyBytes};
 
 use crate::{client::describe, client_error::error_json, waker::Waker};
 
-/// The maximum size of queued notifications, in bytes; beyond it they are dropped.
-const MAX_UNREAD: usize = 16 * 1024 * 1024;
-/// The overhead of an event, in bytes.
-const ENVELOPE: usize = 256;
 /// The interval at which signals are checked.
 const PATIENCE: Duration = Duration::from_millis(100);
 
@@ -54,6 +53,18 @@ pub(crate) enum Content {
 }
 
 impl Content {
+    fn kind(&self) -> Kind {
+        match self {
+            Self::Done(reply) => Kind::Outcome(reply.result.get().len()),
+            Self::Failed(_) => Kind::Outcome(0),
+            Self::Progress(step) => Kind::Progress(step.message.as_ref().map_or(0, String::len)),
+            Self::Log(message) => Kind::Notification(message.get().len()),
+            Self::Changed(list) => Kind::Changed(list),
+            Self::Notice(Notice::UrlDone(text)) => Kind::Notification(text.len()),
+            Self::Notice(_) | Self::Question { .. } | Self::Withdrawn(_) => Kind::Event,
+        }
+    }
+
     pub(crate) fn of(asked: Asked<'_>) -> Self {
         match asked {
             Asked::Question(number, option, Question { key, params, .. }) => {
@@ -74,8 +85,7 @@ pub(crate) struct Letters {
 
 #[derive(Debug, Default)]
 struct Queue {
-    letters: VecDeque<Letter>,
-    unread: usize,
+    letters: mailbox::Mailbox<Letter>,
     /// The waiting threads; an event loop's mailbox has none.
     waiting: usize,
 }
@@ -98,53 +108,30 @@ impl Mailbox {
         self.0.waker.as_fd().as_raw_fd()
     }
 
-    /// Returns all events.
+    /// Returns the next outcomes of requests, and at most one other event; an empty list if nothing has arrived.
     fn take<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        self.0.waker.clear();
-        let letters = self.0.collect(None);
-        letters.into_iter().map(|it| it.into_tuple(py)).collect()
+        self.0.take().into_iter().map(|it| it.into_tuple(py)).collect()
     }
 
-    /// Blocks until there is an event for this ticket or for a client as a whole, or the timeout in seconds is over;
-    /// signals are handled in the meantime.
-    #[pyo3(signature = (ticket, timeout = None))]
-    fn wait<'py>(
-        &self,
-        py: Python<'py>,
-        ticket: u64,
-        timeout: Option<f64>,
-    ) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        let limit = timeout.and_then(|it| Duration::try_from_secs_f64(it.max(0.0)).ok());
-        let deadline = limit.and_then(|it| Instant::now().checked_add(it));
+    /// Blocks until there is an event for this ticket or for a client as a whole, and returns the next one; signals are
+    /// handled in the meantime.
+    fn wait<'py>(&self, py: Python<'py>, ticket: u64) -> PyResult<Bound<'py, PyAny>> {
         loop {
-            let letters = py.detach(|| self.0.wait(ticket, deadline));
-            if !letters.is_empty() {
-                return letters.into_iter().map(|it| it.into_tuple(py)).collect();
+            if let Some(letter) = py.detach(|| self.0.wait(ticket)) {
+                return letter.into_tuple(py);
             }
             py.check_signals()?;
-            if deadline.is_some_and(|it| it <= Instant::now()) {
-                return Ok(Vec::new());
-            }
         }
     }
 }
 
 impl Letters {
     pub(crate) fn push(&self, to: u64, content: Content) {
+        let kind = content.kind();
         let mut queue = self.lock();
-        // Repeated changes of one list are merged.
-        if let Content::Changed(list) = content
-            && queue.letters.iter().any(|it| it.to == to && it.is_change_of(list))
-        {
+        if !queue.letters.push(Instant::now(), to, kind, Letter { to, content }) {
             return;
         }
-        let letter = Letter { to, content };
-        let weight = letter.weight();
-        if weight > 0 && queue.unread + weight > MAX_UNREAD {
-            return;
-        }
-        queue.unread += weight;
-        queue.letters.push_back(letter);
         let is_awaited = queue.waiting > 0;
         drop(queue);
         if is_awaited {
@@ -155,29 +142,30 @@ impl Letters {
 
     /// Drops the events of a cancelled request.
     pub(crate) fn forget(&self, ticket: u64) {
-        let mut queue = self.lock();
-        queue.letters.retain(|it| it.to != ticket);
-        queue.unread = queue.letters.iter().map(Letter::weight).sum();
+        self.lock().letters.forget(ticket);
     }
 
-    /// Returns all events, or those for this ticket and for clients as a whole, in order.
-    fn collect(&self, ticket: Option<u64>) -> Vec<Letter> {
-        collect(&mut self.lock(), ticket)
+    fn take(&self) -> Vec<Letter> {
+        let mut queue = self.lock();
+        let letters = queue.letters.take(Instant::now());
+        if queue.letters.is_empty() {
+            // Under the lock, so that it comes before the wake-up for the next event.
+            self.waker.clear();
+        }
+        letters
     }
 
     /// Once, for a while.
-    fn wait(&self, ticket: u64, deadline: Option<Instant>) -> Vec<Letter> {
-        let rest = deadline.map_or(PATIENCE, |it| it.saturating_duration_since(Instant::now()));
+    fn wait(&self, ticket: u64) -> Option<Letter> {
         let mut queue = self.lock();
-        let letters = collect(&mut queue, Some(ticket));
-        if !letters.is_empty() {
-            return letters;
+        if let Some(letter) = queue.letters.take_for(Instant::now(), ticket) {
+            return Some(letter);
         }
         queue.waiting += 1;
-        let waited = self.arrived.wait_timeout(queue, rest.min(PATIENCE));
+        let waited = self.arrived.wait_timeout(queue, PATIENCE);
         let mut queue = waited.unwrap_or_else(PoisonError::into_inner).0;
         queue.waiting -= 1;
-        collect(&mut queue, Some(ticket))
+        queue.letters.take_for(Instant::now(), ticket)
     }
 
     fn lock(&self) -> MutexGuard<'_, Queue> {
@@ -185,39 +173,7 @@ impl Letters {
     }
 }
 
-fn collect(queue: &mut Queue, ticket: Option<u64>) -> Vec<Letter> {
-    let is_mine = |it: &Letter| ticket.is_none_or(|ticket| it.to == ticket || !it.is_for_request());
-    let taken: Vec<_> = if queue.letters.iter().all(is_mine) {
-        queue.letters.drain(..).collect()
-    } else {
-        let (mine, others) = std::mem::take(&mut queue.letters).into_iter().partition(is_mine);
-        queue.letters = others;
-        mine.into()
-    };
-    queue.unread -= taken.iter().map(Letter::weight).sum::<usize>();
-    taken
-}
-
 impl Letter {
-    fn is_for_request(&self) -> bool {
-        matches!(self.content, Content::Done(_) | Content::Failed(_) | Content::Progress(_))
-    }
-
-    fn is_change_of(&self, list: &str) -> bool {
-        matches!(self.content, Content::Changed(it) if it == list)
-    }
-
-    /// 0 for events that must not be dropped; their number is bounded by the number of requests.
-    fn weight(&self) -> usize {
-        let text = match &self.content {
-            Content::Progress(step) => step.message.as_ref().map_or(0, String::len),
-            Content::Log(message) => message.get().len(),
-            Content::Notice(Notice::UrlDone(text)) => text.len(),
-            _ => return 0,
-        };
-        text + ENVELOPE
-    }
-
     /// `(what, to whom, …)`
     fn into_tuple(self, py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
         let bytes = |it: &Raw| PyBytes::new(py, it.get().as_bytes());

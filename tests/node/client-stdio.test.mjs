@@ -209,6 +209,75 @@ test("progress extends a call's time up to the cap", async () => {
   await client.close();
 });
 
+/** Sends 2,000 log messages, and the result after them if asked for. */
+const FLOOD = fake(`
+  if (legacy(message) || message.method !== "tools/call") return;
+  for (let n = 0; n < 2_000; n++) send({ method: "notifications/message", params: { level: "info", data: n } });
+  if (message.params.arguments.answers) answer(message, text("flooded"));
+`);
+
+for (const answers of [true, false]) {
+  test(`a slow callback does not keep a client from ${answers ? "its result" : "its time limit"} and other tasks`, async () => {
+    const seen = [];
+    const onLog = ({ data }) => {
+      seen.push(data);
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10);
+    };
+    const client = await Client.connect(FLOOD, { revision: "2025-11-25", timeoutMs: 500, onLog });
+    const call = client.callTool("flood", { answers });
+    const outcome = call.then((result) => result.text, (error) => error.kind);
+    while (seen.length === 0) await sleep(1);
+    assert.ok(seen.length < 1_000, "other tasks run between callbacks");
+    assert.equal(await outcome, answers ? "flooded" : "timeout");
+    await client.close();
+    assert.deepEqual(seen, Array.from(seen, (_, at) => at), "in their order");
+    assert.ok(seen.length < 1_500, `${seen.length} of 2,000 callbacks, 20 s of them, ran first`);
+  });
+}
+
+test("messages before a result are delivered before it", async () => {
+  const seen = [];
+  const client = await Client.connect(FLOOD, { revision: "2025-11-25", onLog: ({ data }) => void seen.push(data) });
+  await client.callTool("flood", { answers: true });
+  assert.equal(seen.length, 2_000);
+  await client.close();
+});
+
+test("all pages of a list share one time limit", async () => {
+  const endless = fake(`
+    if (legacy(message) || message.method !== "tools/list") return;
+    setTimeout(() => answer(message, { tools: [], nextCursor: String(message.id) }), 20);
+  `);
+  const client = await Client.connect(endless, { revision: "2025-11-25", timeoutMs: 500 });
+  await assert.rejects(client.listTools(), (error) => error.kind === "timeout" && /not all pages/.test(error.message));
+  await client.close();
+});
+
+test("a form whose check takes long does not stall other clients", async () => {
+  const asker = fake(`
+    if (legacy(message)) return;
+    if (message.method === "tools/call") {
+      call = message;
+      // Each pattern reads the whole text, and all of them match.
+      const allOf = Array.from({ length: 800 }, (_, n) => ({ pattern: "^(a|b|c" + n + ")*[^" + String.fromCharCode(100 + (n % 20)) + "]*b$" }));
+      const requestedSchema = { type: "object", properties: { v: { type: "string", allOf, default: "ab".repeat(300_000) } } };
+      send({ id: "e", method: "elicitation/create", params: { message: "Which?", requestedSchema } });
+    } else if (message.id === "e") answer(call, text(message.result.content.v.length));
+  `, "let call;");
+  const client = await Client.connect(asker, { revision: "2025-11-25", onElicit: () => ({}) });
+  const other = await Client.connect(own(""));
+  const start = performance.now();
+  let isRunning = true;
+  const outcome = client.callTool("ask").finally(() => (isRunning = false));
+  let longest = 0;
+  while (isRunning) longest = Math.max(longest, await other.ping());
+  const all = performance.now() - start;
+  assert.equal((await outcome).text, "600000");
+  assert.ok(longest * 2 < all, `a ping took ${longest} of ${all} ms`);
+  await client.close();
+  await other.close();
+});
+
 const ASKING_FORM = `{ mode: "form", message: "Sure?", requestedSchema: { type: "object", properties: { value: { type: "boolean" } }, required: ["value"] } }`;
 const ASKING_MODEL = `{ messages: [{ role: "user", content: { type: "text", text: "Hi" } }], maxTokens: 10 }`;
 /** Asks all three, and answers with what it heard. */

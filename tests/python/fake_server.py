@@ -65,6 +65,11 @@ def call(id, name, arguments, token):
     elif name == "log":
         send(method="notifications/message", params={"level": "info", "logger": "fake", "data": {"n": 1}})
         send(id=id, result=text("logged"))
+    elif name == "flood":
+        for n in range(arguments["messages"]):
+            send(method="notifications/message", params={"level": "info", "data": n})
+        if arguments["answers"]:
+            send(id=id, result=text("flooded"))
     elif name == "change":
         send(method="notifications/tools/list_changed")
         send(method="notifications/resources/updated", params={"uri": "fake://a"})
@@ -121,7 +126,11 @@ def main():
             if MODE != "ignores_probe":
                 send(id=id, error={"code": -32601, "message": "Method not found"})
         elif method == "tools/list":
-            send(id=id, result={"tools": TOOLS})
+            if MODE == "endless":
+                time.sleep(0.02)
+                send(id=id, result={"tools": TOOLS, "nextCursor": str(id)})
+            else:
+                send(id=id, result={"tools": TOOLS})
         elif method == "tools/call":
             token = (params.get("_meta") or {}).get("progressToken")
             call(id, params["name"], params.get("arguments"), token)

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 from pathlib import Path
 
@@ -225,6 +226,79 @@ async def test_timeouts_progress_and_the_cap():
     async with Client(fake(), timeout=0.3, max_timeout=0.5) as client:
         with pytest.raises(CallTimeout, match="0.5 s in all"):
             await client.call_tool("steps", {"steps": 10, "pause": 0.15})
+
+
+@pytest.mark.parametrize("answers", [True, False])
+def test_a_slow_callback_does_not_keep_a_blocking_client_from_its_result_or_its_time_limit(answers):
+    seen = []
+
+    def on_log(message):
+        seen.append(message.data)
+        time.sleep(0.01)
+
+    with SyncClient(fake(), timeout=0.5, on_log=on_log) as client:
+        if answers:
+            assert client.call_tool("flood", {"messages": 2_000, "answers": True}).text == "flooded"
+        else:
+            with pytest.raises(CallTimeout):
+                client.call_tool("flood", {"messages": 2_000, "answers": False})
+    # In their order, and far from all of them: 20 s of callbacks.
+    assert seen == list(range(len(seen))) and len(seen) < 1_500
+
+
+@pytest.mark.parametrize("answers", [True, False])
+async def test_a_slow_callback_does_not_keep_an_event_loop_from_results_and_other_tasks(answers):
+    seen = []
+
+    def on_log(message):
+        seen.append(message.data)
+        time.sleep(0.01)
+
+    async with Client(fake(), timeout=0.5, on_log=on_log) as client:
+        call = asyncio.create_task(client.call_tool("flood", {"messages": 2_000, "answers": answers}))
+        while not seen:
+            await asyncio.sleep(0)
+        assert len(seen) < 1_000, "the loop runs other tasks between callbacks"
+        if answers:
+            assert (await call).text == "flooded"
+        else:
+            with pytest.raises(CallTimeout):
+                await call
+    assert seen == list(range(len(seen))) and len(seen) < 1_500
+
+
+def test_messages_before_a_result_are_delivered_before_it():
+    seen = []
+    with SyncClient(fake(), on_log=lambda message: seen.append(message.data)) as client:
+        client.call_tool("flood", {"messages": 100, "answers": True})
+        assert seen == list(range(100))
+
+
+def test_all_pages_of_a_list_share_one_time_limit():
+    with SyncClient(fake("endless"), timeout=0.5) as client, pytest.raises(CallTimeout, match="not all pages"):
+        client.list_tools()
+
+
+def test_a_form_whose_check_takes_long_does_not_stall_other_clients():
+    # Each pattern reads the whole text, and all of them match.
+    patterns = [{"pattern": f"^(a|b|c{n})*[^{chr(100 + n % 20)}]*b$"} for n in range(800)]
+    field = {"type": "string", "allOf": patterns, "default": "ab" * 300_000}
+    params = {"message": "Which?", "requestedSchema": {"type": "object", "properties": {"v": field}}}
+    answers = []
+    with SyncClient(fake(), on_elicit=lambda _: {}) as client, SyncClient(fake()) as other:
+
+        def call():
+            asking = {"method": "elicitation/create", "params": params}
+            answers.append(json.loads(client.call_tool("ask", asking).text))
+
+        calling = threading.Thread(target=call)
+        start = time.monotonic()
+        calling.start()
+        pings = [0.0]
+        while calling.is_alive():
+            pings.append(other.ping())
+        assert max(pings) * 2 < time.monotonic() - start
+    assert answers[0]["action"] == "accept" and len(answers[0]["content"]["v"]) == 600_000
 
 
 async def test_a_cancelled_task_tells_the_server(tmp_path):

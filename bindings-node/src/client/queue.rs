@@ -1,14 +1,15 @@
-//! Events of clients for JavaScript: written as JSON by the threads that find them, taken and parsed once per batch.
+//! Events of clients for JavaScript: written as JSON by the threads that find them, taken and parsed in batches.
 //!
 //! An entry is an array. If it begins with a number, it belongs to the request of that number: `[n, 0, result, data?]`
 //! is its result, `[n, 1, error]` its failure, `[n, 2, progress]` a progress report, `[n, 3, result]` a result that
 //! asks for input. An entry that begins with a string is a notification.
 
-use std::{collections::VecDeque, sync::Mutex};
+use std::{sync::Mutex, time::Instant};
 
 use gudgeon::{
     bindings::{
         client_questions::Asked,
+        mailbox::{Kind, Mailbox},
         reconnecting::{Notice, Reconnected},
     },
     client::{ListKind, LogMessage, Progress, Reply, ServerIdentity, describe},
@@ -19,60 +20,26 @@ use napi::threadsafe_function::ThreadsafeFunctionCallMode;
 
 use crate::shared::{Wake, lock};
 
-/// The target size of a batch; the last entry may exceed it.
-const BATCH: usize = 1024 * 1024;
-/// The maximum size of queued notifications; beyond it they are dropped, so that a blocked event loop does not cost
-/// memory.
-const MAX_UNASKED: usize = 16 * 1024 * 1024;
+/// The address of events that belong to no request.
+const CLIENT: u64 = u64::MAX;
 
-/// The batches, and the wake-up that announces them; it does not keep the process alive, because JavaScript decides
-/// that.
+/// The events that wait, and the wake-up that announces them; it does not keep the process alive, because JavaScript
+/// decides that.
 pub(super) struct Queue {
-    waiting: Mutex<Waiting>,
+    mailbox: Mutex<Mailbox<String>>,
     wake: Mutex<Option<Wake<true>>>,
-}
-
-#[derive(Debug, Default)]
-struct Waiting {
-    batches: VecDeque<String>,
-    bytes: usize,
-    /// Lists that have changed; they are sent with the next batch.
-    changed: Vec<ListKind>,
-}
-
-impl Waiting {
-    fn is_empty(&self) -> bool {
-        self.batches.is_empty() && self.changed.is_empty()
-    }
 }
 
 impl Queue {
     pub(super) fn new(wake: Wake<true>) -> Self {
-        Self { waiting: Mutex::default(), wake: Mutex::new(Some(wake)) }
+        Self { mailbox: Mutex::default(), wake: Mutex::new(Some(wake)) }
     }
 
-    /// Returns the next batch as a JSON array.
+    /// Returns the next outcomes of requests, and at most one other event, as a JSON array. The caller takes batches until
+    /// nothing is left: only the first event wakes the event loop.
     pub(super) fn take(&self) -> Option<String> {
-        let mut waiting = lock(&self.waiting);
-        if waiting.is_empty() {
-            return None;
-        }
-        let mut batch = waiting.batches.pop_front().unwrap_or_default();
-        waiting.bytes -= batch.len();
-        let changed = std::mem::take(&mut waiting.changed);
-        let has_more = !waiting.batches.is_empty();
-        drop(waiting);
-        for list in changed {
-            batch.push_str(if batch.is_empty() { "[[" } else { ",[" });
-            batch.push_str("\"changed\",");
-            json::push_string(&mut batch, list.as_str());
-            batch.push(']');
-        }
-        batch.push(']');
-        if has_more {
-            self.wake();
-        }
-        Some(batch)
+        let entries = lock(&self.mailbox).take(Instant::now());
+        (!entries.is_empty()).then(|| format!("[{}]", entries.join(",")))
     }
 
     /// Drops the wake-up, because the receiver is closed.
@@ -81,7 +48,8 @@ impl Queue {
     }
 
     pub(super) fn reply(&self, number: u32, outcome: Result<Reply, Error>) {
-        self.push(|entry| {
+        let number = u64::from(number);
+        self.push(number, Kind::Outcome, |entry| {
             entry.push_str(&number.to_string());
             match outcome {
                 Ok(Reply { result, is_input_required: true, .. }) => {
@@ -126,7 +94,7 @@ impl Queue {
         if let Some(message) = &step.message {
             event.member("message", message);
         }
-        self.push_unasked(|entry| {
+        self.push(u64::from(number), Kind::Progress, |entry| {
             entry.push_str(&number.to_string());
             entry.push_str(",2,");
             entry.push_str(&event.finish());
@@ -139,7 +107,7 @@ impl Queue {
         if let Some(logger) = &message.logger {
             event.member("logger", logger);
         }
-        self.push_unasked(|entry| {
+        self.push(CLIENT, Kind::Notification, |entry| {
             entry.push_str("\"log\",");
             entry.push_str(&event.finish());
         });
@@ -147,82 +115,81 @@ impl Queue {
 
     pub(super) fn notice(&self, notice: &Notice) {
         match notice {
-            Notice::UrlDone(elicitation) => self.push_unasked(|entry| {
+            Notice::UrlDone(elicitation) => self.push(CLIENT, Kind::Notification, |entry| {
                 entry.push_str("\"urlDone\",");
                 json::push_string(entry, elicitation);
             }),
             Notice::Reconnected(it) => {
                 let Reconnected { attempt, reason, .. } = &**it;
-                self.push_unasked(|entry| {
-                    let mut event = ObjectWriter::with_capacity(128);
-                    event
-                        .member("attempt", attempt)
-                        .raw("reason", &describe(reason, &reason.message));
-                    entry.push_str("\"reconnected\",");
-                    entry.push_str(&event.finish());
-                });
+                self.push(
+                    CLIENT,
+                    |_| Kind::Event,
+                    |entry| {
+                        let mut event = ObjectWriter::with_capacity(128);
+                        event
+                            .member("attempt", attempt)
+                            .raw("reason", &describe(reason, &reason.message));
+                        entry.push_str("\"reconnected\",");
+                        entry.push_str(&event.finish());
+                    },
+                );
             }
-            Notice::Lost(reason) => self.push(|entry| {
-                entry.push_str("\"closed\",");
-                json::push_string(entry, reason);
-            }),
+            Notice::Lost(reason) => self.push(
+                CLIENT,
+                |_| Kind::Event,
+                |entry| {
+                    entry.push_str("\"closed\",");
+                    json::push_string(entry, reason);
+                },
+            ),
         }
     }
 
     /// Records a changed list; repeated changes are merged, and none is dropped.
     pub(super) fn changed(&self, list: ListKind) {
-        let mut waiting = lock(&self.waiting);
-        let was_empty = waiting.is_empty();
-        if !waiting.changed.contains(&list) {
-            waiting.changed.push(list);
-        }
-        drop(waiting);
-        if was_empty {
-            self.wake();
-        }
+        self.push(
+            CLIENT,
+            |_| Kind::Changed(list.as_str()),
+            |entry| {
+                entry.push_str("\"changed\",");
+                json::push_string(entry, list.as_str());
+            },
+        );
     }
 
     /// Queues a question. The answer of a callback whose question was withdrawn is ignored.
     pub(super) fn ask(&self, asked: Asked<'_>) {
         let Asked::Question(number, option, question) = asked else { return };
-        self.push(|entry| {
-            entry.push_str("\"ask\",");
-            entry.push_str(&number.to_string());
-            entry.push(',');
-            json::push_string(entry, option);
-            entry.push(',');
-            entry.push_str(question.params.get());
-            if let Some(key) = &question.key {
+        self.push(
+            CLIENT,
+            |_| Kind::Event,
+            |entry| {
+                entry.push_str("\"ask\",");
+                entry.push_str(&number.to_string());
                 entry.push(',');
-                json::push_string(entry, key);
-            }
-        });
-    }
-
-    fn push_unasked(&self, write: impl FnOnce(&mut String)) {
-        if lock(&self.waiting).bytes <= MAX_UNASKED {
-            self.push(write);
-        }
+                json::push_string(entry, option);
+                entry.push(',');
+                entry.push_str(question.params.get());
+                if let Some(key) = &question.key {
+                    entry.push(',');
+                    json::push_string(entry, key);
+                }
+            },
+        );
     }
 
     /// Wakes the event loop only if it is idle, so that many entries cost one wake-up.
-    fn push(&self, write: impl FnOnce(&mut String)) {
-        let mut waiting = lock(&self.waiting);
-        let was_empty = waiting.is_empty();
-        if waiting.batches.back().is_none_or(|it| it.len() > BATCH) {
-            waiting.batches.push_back(String::with_capacity(1024));
-        }
-        let Waiting { batches, bytes, .. } = &mut *waiting;
-        if let Some(batch) = batches.back_mut() {
-            let before = batch.len();
-            batch.push(if batch.is_empty() { '[' } else { ',' });
-            batch.push('[');
-            write(batch);
-            batch.push(']');
-            *bytes += batch.len() - before;
-        }
-        drop(waiting);
-        if was_empty {
+    fn push(&self, to: u64, kind: impl FnOnce(usize) -> Kind, write: impl FnOnce(&mut String)) {
+        let mut entry = String::with_capacity(128);
+        entry.push('[');
+        write(&mut entry);
+        entry.push(']');
+        let kind = kind(entry.len());
+        let mut mailbox = lock(&self.mailbox);
+        let was_empty = mailbox.is_empty();
+        let is_kept = mailbox.push(Instant::now(), to, kind, entry);
+        drop(mailbox);
+        if was_empty && is_kept {
             self.wake();
         }
     }
@@ -236,6 +203,6 @@ impl Queue {
 
 impl std::fmt::Debug for Queue {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Queue").field("waiting", &self.waiting).finish_non_exhaustive()
+        f.debug_struct("Queue").field("mailbox", &self.mailbox).finish_non_exhaustive()
     }
 }

@@ -22,6 +22,9 @@ const FAILED = 1;
 const PROGRESS = 2;
 const INPUT_REQUIRED = 3;
 
+/** Milliseconds of callbacks, after which the event loop continues. */
+const TURN = 50;
+
 type Outcome = readonly [number: number, outcome: number, value: unknown, data?: unknown];
 type ServerEvent =
   | readonly ["log", { level: LogLevel; logger?: string; data: unknown }]
@@ -237,14 +240,20 @@ export class ClientWire {
     return new ConnectionLost(`${this.#target}: ${reason}`, { target: this.#target, phase: "call", hint });
   }
 
+  /** Delivers what has arrived, for a while, so that slow callbacks take turns with the rest of the event loop. */
   #drain(): void {
-    const batch = this.#native.takeBatch();
-    if (batch === null) return;
-    this.awaitDelivery();
-    for (const entry of JSON.parse(batch) as (Outcome | ServerEvent)[]) {
-      if (typeof entry[0] === "number") this.#settle(entry as Outcome);
-      else this.#onEvent(entry as ServerEvent);
+    const end = performance.now() + TURN;
+    for (let batch = this.#native.takeBatch(); batch !== null; batch = this.#native.takeBatch()) {
+      for (const entry of JSON.parse(batch) as (Outcome | ServerEvent)[]) {
+        if (typeof entry[0] === "number") this.#settle(entry as Outcome);
+        else this.#onEvent(entry as ServerEvent);
+      }
+      if (performance.now() > end) {
+        setImmediate(() => this.#drain());
+        break;
+      }
     }
+    this.awaitDelivery();
     this.#closeWhenLost();
   }
 

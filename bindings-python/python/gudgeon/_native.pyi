@@ -349,12 +349,12 @@ class Mailbox:
         """
     def take(self, /) -> list[Any]:
         """
-        Returns all events.
+        Returns the next outcomes of requests, and at most one other event; an empty list if nothing has arrived.
         """
-    def wait(self, /, ticket: SupportsIndex, timeout: SupportsFloat | SupportsIndex | None = None) -> list[Any]:
+    def wait(self, /, ticket: SupportsIndex) -> Any:
         """
-        Blocks until there is an event for this ticket or for a client as a whole, or the timeout in seconds is over;
-        signals are handled in the meantime.
+        Blocks until there is an event for this ticket or for a client as a whole, and returns the next one; signals are
+        handled in the meantime.
         """
 
 @final

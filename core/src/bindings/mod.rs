@@ -13,6 +13,7 @@ pub mod faulty_link;
 pub mod group_targets;
 pub mod http_options;
 pub mod logs;
+pub mod mailbox;
 pub mod options;
 pub mod reconnecting;
 pub mod unknown_name;

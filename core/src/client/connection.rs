@@ -23,7 +23,8 @@ use crate::{
     peer::subscriptions::{Interests, SubscriptionKey, SubscriptionSettings},
     protocol::{Method, MethodName, Raw},
     session::client::{
-        ClientConfig, ListKind, LogMessage, Progress, RequestKey, RequestOptions, ServerIdentity,
+        CallTimes, ClientConfig, ListKind, LogMessage, Progress, RequestKey, RequestOptions,
+        ServerIdentity,
     },
     transport::http::client::SessionId,
 };
@@ -80,6 +81,8 @@ pub(super) struct RequestSettings {
     /// The total time limit, regardless of progress.
     pub max_timeout: Option<Duration>,
     pub on_progress: Option<OnProgress>,
+    /// The times from which the limits count; `None`: from the request.
+    pub times: Option<CallTimes>,
 }
 
 impl fmt::Debug for RequestSettings {
@@ -88,6 +91,7 @@ impl fmt::Debug for RequestSettings {
             .field("timeout", &self.timeout)
             .field("max_timeout", &self.max_timeout)
             .field("wants_progress", &self.on_progress.is_some())
+            .field("times", &self.times)
             .finish()
     }
 }
@@ -196,9 +200,9 @@ impl Connection {
         settings: RequestSettings,
     ) -> Result<Raw, Error> {
         let key = RequestKey(self.next.fetch_add(1, Ordering::Relaxed));
-        let RequestSettings { timeout, max_timeout, on_progress } = settings;
-        let options =
-            RequestOptions { timeout, max_timeout, wants_progress: on_progress.is_some() };
+        let RequestSettings { timeout, max_timeout, on_progress, times } = settings;
+        let wants_progress = on_progress.is_some();
+        let options = RequestOptions { timeout, max_timeout, wants_progress, times };
         let (reply, answer) = oneshot::channel();
         let waiting = Waiting { reply, on_progress };
         self.order(Order::Request { key, method, params, options, waiting })?;

@@ -6,7 +6,9 @@ use serde_json::Value;
 
 use super::{
     Client,
-    connection::{OnProgress, Question, RequestSettings},
+    connection::{OnProgress, Question},
+    off_thread::{LARGE, off_thread},
+    running_call::RunningCall,
 };
 use crate::{
     error::{Error, ErrorKind},
@@ -63,14 +65,31 @@ pub enum Operation {
     },
 }
 
+#[cfg(feature = "bindings")]
+impl Operation {
+    /// Returns the method of the operation's requests.
+    pub(crate) fn method(&self) -> MethodName {
+        match self {
+            Self::List(kind) | Self::ListPage(kind, _) => kind.method().into(),
+            Self::CallTool { .. } | Self::CallToolRound { .. } => Method::CallTool.into(),
+            Self::ReadResource { .. } => Method::ReadResource.into(),
+            Self::GetPrompt { .. } => Method::GetPrompt.into(),
+            Self::Complete { .. } => Method::Complete.into(),
+            Self::SetLogLevel(_) => Method::SetLevel.into(),
+            Self::Ping => Method::Ping.into(),
+            Self::Request { method, .. } => MethodName::parse(method),
+        }
+    }
+}
+
 /// The options of requests, for [`Client::with_options`].
 #[derive(Clone)]
 #[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub struct CallOptions {
-    /// The time limit without a response or progress; `None` means no limit. It is suspended while the user answers
-    /// the server's questions.
+    /// The time limit without a response or progress; `None` means no limit. All pages of a list share it. It is
+    /// suspended while the user answers the server's questions.
     pub timeout: Option<Duration>,
-    /// The total time limit, regardless of progress, of each round of questions.
+    /// The total time limit of a call with all its pages and rounds of questions, regardless of progress.
     pub max_timeout: Option<Duration>,
     /// A callback for progress. It must not block.
     pub on_progress: Option<OnProgress>,
@@ -135,23 +154,23 @@ impl Client {
     /// Performs an operation.
     #[doc(hidden)] // For the language bindings.
     pub async fn call(&self, operation: Operation, options: CallOptions) -> Result<Reply, Error> {
+        let call = RunningCall::begin(options);
         match operation {
             Operation::List(kind) => {
-                self.list_all(kind, &options).await.map(|it| json::to_raw(&it).into())
+                self.list_all(kind, &call).await.map(|it| json::to_raw(&it).into())
             }
-            Operation::ListPage(kind, cursor) => self.fetch_page(kind, cursor, &options).await,
-            Operation::CallTool { name, arguments } => {
-                self.run_tool(name, arguments, &options).await
-            }
+            Operation::ListPage(kind, cursor) => self.fetch_page(kind, cursor, &call).await,
+            Operation::CallTool { name, arguments } => self.run_tool(name, arguments, &call).await,
             Operation::CallToolRound { name, arguments, answers, state } => {
                 let state = state.map(|it| json::to_raw(&it));
                 let params = tool_params(&name, arguments.as_ref());
                 let params = with_answers(&params, answers.as_deref(), state.as_deref());
-                let result = self.send_call(&name, &params, &options).await?;
+                let result = self.send_call(&name, &params, &call).await?;
                 if Round::read(Method::CallTool.as_str(), &result)?.is_some() {
                     return Ok(Reply { result, data: None, is_input_required: true });
                 }
-                self.read_result(&name, result, &options).await
+                call.restart();
+                self.read_result(&name, result, &call).await
             }
             Operation::ReadResource { uri, variables } => {
                 let uri = match variables {
@@ -160,19 +179,17 @@ impl Client {
                 };
                 let mut params = json::ObjectWriter::with_capacity(uri.len() + 16);
                 params.member("uri", &uri);
-                self.rounds(Asked::Other(Method::ReadResource), &params.finish(), &options)
+                self.rounds(Asked::Other(Method::ReadResource), &params.finish(), &call)
                     .await
                     .map(Into::into)
             }
             Operation::GetPrompt { name, arguments } => {
                 let params = tool_params(&name, arguments.as_ref());
-                self.rounds(Asked::Other(Method::GetPrompt), &params, &options)
-                    .await
-                    .map(Into::into)
+                self.rounds(Asked::Other(Method::GetPrompt), &params, &call).await.map(Into::into)
             }
             Operation::Complete { target, argument, value, given } => {
                 let params = complete_params(&target, &argument, &value, given.as_ref());
-                let result = self.send(Method::Complete, &params, &options).await?;
+                let result = self.send(Method::Complete, &params, &call).await?;
                 let method = Method::Complete.as_str();
                 let read =
                     peer::read::<CompleteResult>(method, &result).map_err(|it| self.name(it))?;
@@ -180,24 +197,25 @@ impl Client {
             }
             Operation::SetLogLevel(level) => {
                 let params = format!(r#"{{"level":{:?}}}"#, level.as_str());
-                self.send(Method::SetLevel, &params, &options).await.map(Into::into)
+                self.send(Method::SetLevel, &params, &call).await.map(Into::into)
             }
-            Operation::Ping => self.send(Method::Ping, "{}", &options).await.map(Into::into),
+            Operation::Ping => self.send(Method::Ping, "{}", &call).await.map(Into::into),
             Operation::Request { method, params } => {
                 let params = params.as_deref().map_or("{}", |it| it.get());
-                self.send(MethodName::parse(&method), params, &options).await.map(Into::into)
+                self.send(MethodName::parse(&method), params, &call).await.map(Into::into)
             }
         }
     }
 
-    async fn list_all(&self, kind: ListKind, options: &CallOptions) -> Result<Vec<Raw>, Error> {
+    async fn list_all(&self, kind: ListKind, call: &RunningCall) -> Result<Vec<Raw>, Error> {
         let is_filtered = kind == ListKind::Tools && self.inner.connection.mirrors();
         let mut pages = Pages::new(kind);
         let mut cursor = None;
         loop {
             let params = cursor_params(cursor);
-            let result = self.send(kind.method(), &params, options).await?;
+            let result = self.send(kind.method(), &params, call).await?;
             cursor = pages.push(&result).map_err(|it| self.name(it))?;
+            call.next_page();
             if cursor.is_none() {
                 let mut items = pages.into_items();
                 if is_filtered {
@@ -215,10 +233,10 @@ impl Client {
         &self,
         kind: ListKind,
         cursor: Option<String>,
-        options: &CallOptions,
+        call: &RunningCall,
     ) -> Result<Reply, Error> {
         let is_first = cursor.is_none();
-        let result = self.send(kind.method(), &cursor_params(cursor), options).await?;
+        let result = self.send(kind.method(), &cursor_params(cursor), call).await?;
         let mut page = Page::read(kind, &result).map_err(|it| self.name(it))?;
         if kind == ListKind::Tools {
             if self.inner.connection.mirrors() {
@@ -234,16 +252,17 @@ impl Client {
         &self,
         name: String,
         arguments: Option<Raw>,
-        options: &CallOptions,
+        call: &RunningCall,
     ) -> Result<Reply, Error> {
         if self.inner.validate {
-            self.list_tools_once(&name, options).await;
+            self.list_tools_once(&name, call).await;
             let given = arguments.as_deref().map_or("{}", |it| it.get());
-            self.with_tools(|it| it.check_arguments(&name, given)).map_err(|it| self.name(it))?;
+            self.check_arguments(&name, given).await.map_err(|it| self.name(it))?;
         }
         let params = tool_params(&name, arguments.as_ref());
-        let result = self.rounds(Asked::Tool(&name), &params, options).await?;
-        self.read_result(&name, result, options).await
+        let result = self.rounds(Asked::Tool(&name), &params, call).await?;
+        call.restart();
+        self.read_result(&name, result, call).await
     }
 
     /// Processes a tool's final result.
@@ -251,56 +270,67 @@ impl Client {
         &self,
         name: &str,
         result: Raw,
-        options: &CallOptions,
+        call: &RunningCall,
     ) -> Result<Reply, Error> {
         let read = |tools: &mut KnownTools| tools.read_result(name, &result);
         let mut verdict = self.with_tools(read).map_err(|it| self.name(it))?;
         if verdict.needs_schema {
-            self.list_tools_once(name, options).await;
+            self.list_tools_once(name, call).await;
             verdict = self.with_tools(read).map_err(|it| self.name(it))?;
         }
-        if let Some(message) = verdict.failure.filter(|_| options.raise_on_error) {
+        if let Some(message) = verdict.failure.filter(|_| call.raises_on_error()) {
             let error = Error::new(ErrorKind::Tool, message);
             return Err(self.name(Error { data: Some(result), ..error }));
         }
-        let check = |tools: &mut KnownTools| tools.check_result(name, &result);
-        if self.with_tools(check).is_err() {
+        if self.check_result(name, &result).await.is_err() {
             // The tool may have changed since it was listed.
             self.with_tools(KnownTools::forget);
-            self.list_tools_once(name, options).await;
-            self.with_tools(check).map_err(|it| self.name(it))?;
+            self.list_tools_once(name, call).await;
+            self.check_result(name, &result).await.map_err(|it| self.name(it))?;
         }
         Ok(Reply { result, data: verdict.data, is_input_required: false })
     }
 
+    async fn check_result(&self, name: &str, result: &Raw) -> Result<(), Error> {
+        let Some(schema) = self.with_tools(|it| it.output_schema(name)) else { return Ok(()) };
+        if schema.is_quick() && result.get().len() <= LARGE {
+            return peer::check_result(name, &schema, result);
+        }
+        let (name, result) = (name.to_owned(), result.clone());
+        off_thread(move || peer::check_result(&name, &schema, &result)).await
+    }
+
+    async fn check_arguments(&self, name: &str, given: &str) -> Result<(), Error> {
+        let Some(schema) = self.with_tools(|it| it.input_schema(name)) else { return Ok(()) };
+        if schema.is_quick() && given.len() <= LARGE {
+            return peer::check_arguments(name, &schema, given);
+        }
+        let (name, given) = (name.to_owned(), given.to_owned());
+        off_thread(move || peer::check_arguments(&name, &schema, &given)).await
+    }
+
     /// Lists the tools if this one is unknown. A failure does not fail the call.
-    async fn list_tools_once(&self, name: &str, options: &CallOptions) {
-        if !self.with_tools(|it| it.knows(name)) {
-            let options = CallOptions { meta: None, on_progress: None, ..options.clone() };
-            if let Err(error) = self.list_all(ListKind::Tools, &options).await {
-                tracing::debug!(%error, "the tools could not be listed");
-            }
+    async fn list_tools_once(&self, name: &str, call: &RunningCall) {
+        if !self.with_tools(|it| it.knows(name))
+            && let Err(error) = self.list_all(ListKind::Tools, &call.listing()).await
+        {
+            tracing::debug!(%error, "the tools could not be listed");
         }
     }
 
     /// Sends `tools/call`, with the headers that repeat its arguments if the transport uses them.
-    async fn send_call(
-        &self,
-        name: &str,
-        params: &str,
-        options: &CallOptions,
-    ) -> Result<Raw, Error> {
+    async fn send_call(&self, name: &str, params: &str, call: &RunningCall) -> Result<Raw, Error> {
         if !self.inner.connection.mirrors() {
-            return self.send(Method::CallTool, params, options).await;
+            return self.send(Method::CallTool, params, call).await;
         }
-        self.list_tools_once(name, options).await;
+        self.list_tools_once(name, call).await;
         self.with_tools(|it| it.check_mirrored(name, params)).map_err(|it| self.name(it))?;
-        match self.send(Method::CallTool, params, options).await {
+        match self.send(Method::CallTool, params, call).await {
             // Streamable HTTP, "Client Behavior": the tool may have changed since it was listed.
             Err(error) if error.code == Some(code::HEADER_MISMATCH) => {
                 self.with_tools(KnownTools::forget);
-                self.list_tools_once(name, options).await;
-                self.send(Method::CallTool, params, options).await
+                self.list_tools_once(name, call).await;
+                self.send(Method::CallTool, params, call).await
             }
             outcome => outcome,
         }
@@ -310,11 +340,11 @@ impl Client {
         &self,
         what: Asked<'_>,
         params: &str,
-        options: &CallOptions,
+        call: &RunningCall,
     ) -> Result<Raw, Error> {
         match what {
-            Asked::Tool(name) => self.send_call(name, params, options).await,
-            Asked::Other(method) => self.send(method, params, options).await,
+            Asked::Tool(name) => self.send_call(name, params, call).await,
+            Asked::Other(method) => self.send(method, params, call).await,
         }
     }
 
@@ -323,10 +353,10 @@ impl Client {
         &self,
         what: Asked<'_>,
         params: &str,
-        options: &CallOptions,
+        call: &RunningCall,
     ) -> Result<Raw, Error> {
         let method = what.method();
-        let mut result = self.send_round(what, params, options).await?;
+        let mut result = self.send_round(what, params, call).await?;
         for _ in 0..self.inner.max_rounds {
             let round = Round::read(method.as_str(), &result).map_err(|it| self.name(it))?;
             let Some(round) = round else { return Ok(result) };
@@ -334,10 +364,12 @@ impl Client {
             let answers = tokio::select! {
                 answers = self.inner.questions.answer_all(questions) => answers,
                 // With the connection gone no answers can be sent, so the request's own error is the outcome.
-                () = self.inner.connection.disconnected() => return self.send(method, params, options).await,
+                () = self.inner.connection.disconnected() => return self.send(method, params, call).await,
+                error = call.expired(method) => return Err(self.name(error)),
             };
+            call.restart();
             let params = round.params(params, &answers.map_err(|it| self.name(it))?);
-            result = self.send_round(what, &params, options).await?;
+            result = self.send_round(what, &params, call).await?;
         }
         if Round::read(method.as_str(), &result).map_err(|it| self.name(it))?.is_none() {
             return Ok(result);
@@ -353,9 +385,9 @@ impl Client {
         &self,
         method: impl Into<MethodName>,
         params: &str,
-        options: &CallOptions,
+        call: &RunningCall,
     ) -> Result<Raw, Error> {
-        let params = match &options.meta {
+        let params = match call.meta() {
             None => params.to_owned(),
             Some(meta) => {
                 let mut with_meta = json::ObjectWriter::with_capacity(params.len() + 64);
@@ -363,12 +395,7 @@ impl Client {
                 with_meta.finish()
             }
         };
-        let settings = RequestSettings {
-            timeout: options.timeout,
-            max_timeout: options.max_timeout,
-            on_progress: options.on_progress.clone(),
-        };
-        self.inner.connection.request(method.into(), json::raw(params), settings).await
+        self.inner.connection.request(method.into(), json::raw(params), call.settings()).await
     }
 
     /// Adds the target's name to an error.

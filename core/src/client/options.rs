@@ -17,11 +17,12 @@ pub struct ClientOptions {
     pub revisions: Vec<Revision>,
     /// A dialect, an older description of the protocol, to speak instead of a revision. Default: none.
     pub dialect: Option<Dialect>,
-    /// The time limit of a request without a response or progress, and of
+    /// The time limit of a call without a response or progress, which all pages of a list share, and of
     /// [`connect`](super::ClientBuilder::connect) as a whole; `None` means no limit. It is suspended while a callback
     /// answers the server. Default: 60 s.
     pub timeout: Option<Duration>,
-    /// The total time limit of a request, regardless of progress. Default: none.
+    /// The total time limit of a call with all its pages and rounds of questions, regardless of progress. Default:
+    /// none.
     pub max_timeout: Option<Duration>,
     /// The time limit for the response to `server/discover`, after which a server counts as legacy. At most half of the
     /// time left to connect is used. Default: 5 s.

@@ -8,7 +8,10 @@ use std::{
 use serde_json::Value;
 use tokio::task::JoinSet;
 
-use super::connection::{BoxFuture, Question};
+use super::{
+    connection::{BoxFuture, Question},
+    off_thread::{LARGE, off_thread},
+};
 use crate::{
     error::{Error, ErrorKind},
     protocol::{
@@ -130,7 +133,7 @@ impl Questions {
         }
     }
 
-    pub(super) async fn answer(&self, question: Question) -> Result<Raw, Error> {
+    pub(super) async fn answer(self: &Arc<Self>, question: Question) -> Result<Raw, Error> {
         let (method, params) = (question.method, question.params.clone());
         let answerer = match method {
             Method::ListRoots => match self.roots() {
@@ -152,10 +155,11 @@ impl Questions {
             );
             return Err(Error::new(ErrorKind::Protocol, message));
         };
-        match method {
-            Method::Elicit => self.check_elicitation(&params)?,
-            Method::CreateMessage => self.check_sampling(&params)?,
-            _ => (),
+        if params.get().len() <= LARGE {
+            self.check(method, &params)?;
+        } else {
+            let (questions, params) = (Arc::clone(self), params.clone());
+            off_thread(move || questions.check(method, &params)).await?;
         }
         let answer = answerer(question).await;
         if method == Method::ListRoots
@@ -168,10 +172,8 @@ impl Questions {
             return answer;
         }
         match answer {
-            Ok(answer) => asking::fill(params.get(), &answer).map_err(|problem| {
-                let message = format!("the answer to {} does not fit: {problem}", asked(&params));
-                Error::new(ErrorKind::Protocol, message)
-            }),
+            // Even a small form may have patterns and defaults that take long.
+            Ok(answer) => off_thread(move || fill(&params, &answer)).await,
             // In a form, declining and cancelling are results.
             Err(error) => match error.kind {
                 ErrorKind::Declined => Ok(json::raw(r#"{"action":"decline"}"#.into())),
@@ -181,9 +183,25 @@ impl Questions {
         }
     }
 
+    fn check(&self, method: Method, params: &Raw) -> Result<(), Error> {
+        match method {
+            Method::Elicit => self.check_elicitation(params),
+            Method::CreateMessage => self.check_sampling(params),
+            _ => Ok(()),
+        }
+    }
+
     fn roots(&self) -> Option<Roots> {
         self.roots.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
+}
+
+/// Fills in and checks the answer to a form.
+fn fill(params: &Raw, answer: &Raw) -> Result<Raw, Error> {
+    asking::fill(params.get(), answer).map_err(|problem| {
+        let message = format!("the answer to {} does not fit: {problem}", asked(params));
+        Error::new(ErrorKind::Protocol, message)
+    })
 }
 
 /// Errors unless all roots are `file://` URIs (Roots, "Data Types").

@@ -9,7 +9,9 @@ mod tools;
 pub use pages::{ListKind, Page, Pages};
 pub use rounds::{Round, with_answers};
 pub use text_data::is_data;
-pub use tools::{KnownTools, ParsedToolResult, retain_mirrored};
+pub use tools::{
+    KnownTools, ListedSchema, ParsedToolResult, check_arguments, check_result, retain_mirrored,
+};
 
 use crate::{
     error::{Error, ErrorKind},

@@ -13,7 +13,7 @@ use crate::{
 
 /// The maximum number of pages in a list.
 const MAX_PAGES: usize = 1_000;
-/// The maximum total size of a list's entries in bytes.
+/// The maximum total size of a list's entries and cursors in bytes.
 const MAX_BYTES: usize = 64 * 1024 * 1024;
 
 /// The lists of a server.
@@ -38,7 +38,7 @@ pub struct Page {
 pub struct Pages {
     kind: ListKind,
     items: Vec<Raw>,
-    /// The total size of `items` in bytes.
+    /// The total size of the entries and cursors in bytes.
     bytes: usize,
     /// Hashes of the received pages, to detect repetition.
     seen: HashSet<u64>,
@@ -117,6 +117,7 @@ impl Pages {
         let hash = page.hash();
         let method = self.kind.method().as_str();
         self.bytes += page.items.iter().map(|it| it.get().len()).sum::<usize>();
+        self.bytes += page.next_cursor.as_ref().map_or(0, String::len);
         if self.bytes > MAX_BYTES {
             return Err(broken(format!("{method}: the server's list exceeds {MAX_BYTES} bytes")));
         }
@@ -180,6 +181,15 @@ mod tests {
             pages.push(&json::raw(page)).is_err()
         });
         assert_eq!(end, Some(63), "64 of them are over it");
+    }
+
+    #[test]
+    fn the_bytes_of_cursors_count() {
+        let mut pages = Pages::new(ListKind::Tools);
+        let cursor = "x".repeat(1024 * 1024);
+        let end = (0..100)
+            .find(|it| pages.push(&page(&format!(r#","nextCursor":"{cursor}{it}""#))).is_err());
+        assert_eq!(end, Some(63), "64 of them are over the limit");
     }
 
     #[test]

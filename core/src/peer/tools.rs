@@ -1,6 +1,9 @@
 //! Listed tools, and the checks of calls and results that their definitions allow.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::HashMap,
+    sync::{Arc, OnceLock},
+};
 
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
@@ -21,19 +24,19 @@ pub struct KnownTools {
 
 #[derive(Debug)]
 struct KnownTool {
-    input: Lazy,
-    output: Lazy,
+    input: Option<Arc<ListedSchema>>,
+    output: Option<Arc<ListedSchema>>,
     is_wrapped: bool,
     /// The arguments that HTTP repeats in headers.
     mirrored: Vec<ParamHeader>,
 }
 
-/// A schema that is compiled at first use. One that exceeds the limits is not checked; one with external references
-/// fails every check.
+/// A schema of a listed tool, which is compiled at first use. One that exceeds the limits is not checked; one with
+/// external references fails every check.
 #[derive(Debug)]
-enum Lazy {
-    Text(Option<Raw>),
-    Ready(Result<Option<Arc<Schema>>, SchemaError>),
+pub struct ListedSchema {
+    text: Raw,
+    compiled: OnceLock<Result<Option<Schema>, SchemaError>>,
 }
 
 /// The interpretation of a tool's result.
@@ -69,8 +72,8 @@ impl KnownTools {
             let mirrored = mirrored.and_then(|it| ParamHeader::of_schema(it).ok());
             let known = KnownTool {
                 mirrored: mirrored.unwrap_or_default(),
-                input: Lazy::Text(tool.input_schema),
-                output: Lazy::Text(tool.output_schema),
+                input: tool.input_schema.map(ListedSchema::new),
+                output: tool.output_schema.map(ListedSchema::new),
                 is_wrapped,
             };
             self.tools.insert(tool.name, known);
@@ -135,49 +138,54 @@ impl KnownTools {
         Ok(ParsedToolResult { data: Some(data), failure: None, needs_schema })
     }
 
-    /// Errors if the structured content does not match the output schema: clients SHOULD validate it (Tools, "Output
-    /// Schema").
-    pub fn check_result(&mut self, name: &str, result: &Raw) -> Result<(), Error> {
-        let Some(known) = self.tools.get_mut(name) else { return Ok(()) };
-        let Some(schema) = known.output.get().transpose() else { return Ok(()) };
-        let wire: Wire<'_> = super::read("tools/call", result)?;
-        let may_differ = wire.is_error == Some(true)
-            || !matches!(wire.result_type.unwrap_or_default(), ResultType::Complete);
-        if may_differ {
-            return Ok(());
-        }
-        let Some(value) = wire.structured_content else {
-            return Err(super::broken(format!(
-                "tool {name:?} has an output schema but returned no structured content"
-            )));
-        };
-        let schema = schema.map_err(|it| {
-            super::broken(format!("the output schema of tool {name:?} can't be used: {it}"))
-        })?;
-        let value: Value = super::read("tools/call", &value.to_owned())?;
-        schema.check(&value).map_err(|it| {
-            super::broken(format!(
-                "the result of tool {name:?} does not match its output schema: {it}"
-            ))
-        })
+    /// Returns the input schema of a tool, for [`check_arguments`].
+    pub fn input_schema(&self, name: &str) -> Option<Arc<ListedSchema>> {
+        self.tools.get(name)?.input.clone()
     }
 
-    /// Errors if the arguments do not match the input schema that the server listed.
-    pub fn check_arguments(&mut self, name: &str, arguments: &str) -> Result<(), Error> {
-        let Some(known) = self.tools.get_mut(name) else { return Ok(()) };
-        let schema = known.input.get().map_err(|it| {
-            Error::new(ErrorKind::Unsupported, format!("the input schema of tool {name:?}: {it}"))
-        })?;
-        let Some(schema) = schema else { return Ok(()) };
-        let value: Value =
-            serde_json::from_str(arguments).map_err(|it| Error::misuse(it.to_string()))?;
-        schema.check(&value).map_err(|it| {
-            Error::new(
-                ErrorKind::Misuse,
-                format!("Invalid arguments for tool {name:?}: {}", it.of(Subject::Argument)),
-            )
-        })
+    /// Returns the output schema of a tool, for [`check_result`].
+    pub fn output_schema(&self, name: &str) -> Option<Arc<ListedSchema>> {
+        self.tools.get(name)?.output.clone()
     }
+}
+
+/// Errors if the structured content does not match the output schema: clients SHOULD validate it (Tools, "Output Schema").
+pub fn check_result(name: &str, schema: &ListedSchema, result: &Raw) -> Result<(), Error> {
+    let Some(schema) = schema.compiled().transpose() else { return Ok(()) };
+    let wire: Wire<'_> = super::read("tools/call", result)?;
+    let may_differ = wire.is_error == Some(true)
+        || !matches!(wire.result_type.unwrap_or_default(), ResultType::Complete);
+    if may_differ {
+        return Ok(());
+    }
+    let Some(value) = wire.structured_content else {
+        return Err(super::broken(format!(
+            "tool {name:?} has an output schema but returned no structured content"
+        )));
+    };
+    let schema = schema.map_err(|it| {
+        super::broken(format!("the output schema of tool {name:?} can't be used: {it}"))
+    })?;
+    let value: Value = super::read("tools/call", &value.to_owned())?;
+    schema.check(&value).map_err(|it| {
+        super::broken(format!("the result of tool {name:?} does not match its output schema: {it}"))
+    })
+}
+
+/// Errors if the arguments do not match the input schema that the server listed.
+pub fn check_arguments(name: &str, schema: &ListedSchema, arguments: &str) -> Result<(), Error> {
+    let schema = schema.compiled().map_err(|it| {
+        Error::new(ErrorKind::Unsupported, format!("the input schema of tool {name:?}: {it}"))
+    })?;
+    let Some(schema) = schema else { return Ok(()) };
+    let value: Value =
+        serde_json::from_str(arguments).map_err(|it| Error::misuse(it.to_string()))?;
+    schema.check(&value).map_err(|it| {
+        Error::new(
+            ErrorKind::Misuse,
+            format!("Invalid arguments for tool {name:?}: {}", it.of(Subject::Argument)),
+        )
+    })
 }
 
 /// Removes tools whose header annotations break the rules (Streamable HTTP, "Schema Extension").
@@ -205,24 +213,30 @@ pub fn retain_mirrored(items: &mut Vec<Raw>) {
     });
 }
 
-impl Lazy {
-    fn get(&mut self) -> Result<Option<Arc<Schema>>, SchemaError> {
-        if let Self::Text(text) = self {
-            let schema = match text.take().map(|it| Schema::compile(it.get())) {
-                Some(Ok(schema)) => Ok(Some(Arc::new(schema))),
-                Some(Err(error)) if error.is_foreign() => Err(error),
-                Some(Err(error)) => {
-                    tracing::warn!(%error, "a tool's schema is invalid, so values are not checked");
-                    Ok(None)
-                }
-                None => Ok(None),
-            };
-            *self = Self::Ready(schema);
+impl ListedSchema {
+    fn new(text: Raw) -> Arc<Self> {
+        Arc::new(Self { text, compiled: OnceLock::new() })
+    }
+
+    /// Returns whether a check of a small value takes little time: the schema is compiled, and no pattern backtracks.
+    pub fn is_quick(&self) -> bool {
+        match self.compiled.get() {
+            None => false,
+            Some(Ok(Some(schema))) => schema.backtracking_patterns().next().is_none(),
+            Some(_) => true,
         }
-        match self {
-            Self::Ready(schema) => schema.clone(),
-            Self::Text(_) => Ok(None),
-        }
+    }
+
+    fn compiled(&self) -> Result<Option<&Schema>, SchemaError> {
+        let compile = || match Schema::compile(self.text.get()) {
+            Ok(schema) => Ok(Some(schema)),
+            Err(error) if error.is_foreign() => Err(error),
+            Err(error) => {
+                tracing::warn!(%error, "a tool's schema is invalid, so values are not checked");
+                Ok(None)
+            }
+        };
+        self.compiled.get_or_init(compile).as_ref().map(Option::as_ref).map_err(Clone::clone)
     }
 }
 
@@ -310,6 +324,16 @@ mod tests {
         tools
     }
 
+    fn check_result(tools: &KnownTools, name: &str, result: &Raw) -> Result<(), Error> {
+        let schema = tools.output_schema(name);
+        schema.map_or(Ok(()), |it| super::check_result(name, &it, result))
+    }
+
+    fn check_arguments(tools: &KnownTools, name: &str, arguments: &str) -> Result<(), Error> {
+        let schema = tools.input_schema(name);
+        schema.map_or(Ok(()), |it| super::check_arguments(name, &it, arguments))
+    }
+
     fn result(structured: &str) -> Raw {
         json::raw(format!(r#"{{"content":[],"structuredContent":{structured}}}"#))
     }
@@ -348,15 +372,15 @@ mod tests {
 
     #[test]
     fn results_are_checked_against_the_output_schema() {
-        let mut tools = known(
+        let tools = known(
             r#"{"name":"t","inputSchema":{},"outputSchema":{"type":"object","required":["n"],"properties":{"n":{"type":"integer"}}}}"#,
         );
-        assert!(tools.check_result("t", &result(r#"{"n":1}"#)).is_ok());
-        assert!(tools.check_result("t", &result(r#"{"n":"x"}"#)).is_err());
-        assert!(tools.check_result("t", &json::raw(r#"{"content":[]}"#.into())).is_err());
+        assert!(check_result(&tools, "t", &result(r#"{"n":1}"#)).is_ok());
+        assert!(check_result(&tools, "t", &result(r#"{"n":"x"}"#)).is_err());
+        assert!(check_result(&tools, "t", &json::raw(r#"{"content":[]}"#.into())).is_err());
         let failed = json::raw(r#"{"content":[],"isError":true}"#.into());
-        assert!(tools.check_result("t", &failed).is_ok());
-        assert!(tools.check_result("other", &result("3")).is_ok());
+        assert!(check_result(&tools, "t", &failed).is_ok());
+        assert!(check_result(&tools, "other", &result("3")).is_ok());
     }
 
     #[test]
@@ -365,25 +389,25 @@ mod tests {
             (r#"{"$schema":"https://a.example/dialect"}"#, "dialect"),
             (r#"{"$ref":"https://a.example/schema"}"#, "never fetched"),
         ] {
-            let mut tools = known(&format!(
+            let tools = known(&format!(
                 r#"{{"name":"t","inputSchema":{foreign},"outputSchema":{foreign}}}"#
             ));
-            let refused = tools.check_result("t", &result("1")).expect_err(foreign);
+            let refused = check_result(&tools, "t", &result("1")).expect_err(foreign);
             assert!(refused.message.contains(mend), "{refused}");
-            let refused = tools.check_arguments("t", "{}").expect_err(foreign);
+            let refused = check_arguments(&tools, "t", "{}").expect_err(foreign);
             assert!(refused.message.contains(mend), "{refused}");
             let failed = json::raw(r#"{"content":[],"isError":true}"#.into());
-            tools.check_result("t", &failed).expect("there is nothing to check");
+            check_result(&tools, "t", &failed).expect("there is nothing to check");
         }
-        let mut tools = known(r#"{"name":"t","inputSchema":{},"outputSchema":{"type":"nothing"}}"#);
-        tools.check_result("t", &result("1")).expect("not checked");
+        let tools = known(r#"{"name":"t","inputSchema":{},"outputSchema":{"type":"nothing"}}"#);
+        check_result(&tools, "t", &result("1")).expect("not checked");
     }
 
     #[test]
     fn arguments_are_checked_against_the_input_schema() {
-        let mut tools = known(r#"{"name":"t","inputSchema":{"type":"object","required":["n"]}}"#);
-        assert!(tools.check_arguments("t", r#"{"n":1}"#).is_ok());
-        let refused = tools.check_arguments("t", "{}").expect_err("n is missing");
+        let tools = known(r#"{"name":"t","inputSchema":{"type":"object","required":["n"]}}"#);
+        assert!(check_arguments(&tools, "t", r#"{"n":1}"#).is_ok());
+        let refused = check_arguments(&tools, "t", "{}").expect_err("n is missing");
         assert_eq!(refused.kind, ErrorKind::Misuse);
     }
 

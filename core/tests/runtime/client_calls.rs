@@ -55,6 +55,22 @@ async fn a_cyclic_list_is_an_error() {
     assert!(failure.message.contains("again") && failure.target.is_some(), "{failure:?}");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn all_pages_of_a_list_share_one_time_limit() {
+    let mut next = 0;
+    let (target, _) = server("2025-11-25", move |it| {
+        std::thread::sleep(Duration::from_millis(10));
+        next += 1;
+        vec![result(it, &json!({"tools": [], "nextCursor": next.to_string()}))]
+    });
+    let client = connect(target).await.with_options(|it| {
+        it.timeout = Some(Duration::from_millis(200));
+    });
+    let late = client.list_tools().await.expect_err("the list does not end");
+    assert_eq!(late.kind, ErrorKind::Timeout, "{late:?}");
+    assert!(late.message.contains("tools/list") && late.message.contains("pages"), "{late:?}");
+}
+
 /// One tool whose result is wrapped; counts how often it was listed.
 fn wrapping(counter: Arc<Mutex<usize>>) -> Target {
     server("2025-11-25", move |it| match it["method"].as_str() {

@@ -1,8 +1,11 @@
 //! A client's processing of a round of questions: concurrently, one by one, or by the caller.
 
-use std::sync::{
-    Arc, Mutex,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
 };
 
 use gudgeon::{
@@ -186,4 +189,39 @@ async fn a_round_by_hand_gives_questions_or_the_result() {
     let last = client.call_tool_round("t", json!({"a": 1}), &answers, state).await;
     let ToolRound::Done(result) = last.expect("a result") else { panic!("it is done") };
     assert_eq!(serde_json::from_str::<Value>(&result.text()).expect("JSON"), answers);
+}
+
+/// A server that asks for a form in every round.
+fn insatiable() -> gudgeon::client::Target {
+    let mut round = 0;
+    let (target, _) = server("2026-07-28", move |it| {
+        std::thread::sleep(Duration::from_millis(10));
+        round += 1;
+        let params = form(&json!({}), &json!([]));
+        let asked = json!({"method": "elicitation/create", "params": params});
+        let keyed = json!({format!("k{round}"): asked});
+        vec![result(it, &json!({"resultType": "input_required", "inputRequests": keyed}))]
+    });
+    target
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn all_rounds_of_questions_share_one_total_time_limit() {
+    for answers in [true, false] {
+        let builder = Client::builder(insatiable()).options(|it| {
+            it.max_rounds = 1_000;
+            it.max_timeout = Some(Duration::from_millis(300));
+        });
+        let builder = builder.on_elicit(move |_| async move {
+            if !answers {
+                std::future::pending::<()>().await;
+            }
+            Ok(accept(None))
+        });
+        let client = builder.connect().await.expect("connects");
+        let late = client.call_tool("ask", ()).await.expect_err("the server asks for ever");
+        assert_eq!(late.kind, ErrorKind::Timeout, "{late:?}");
+        assert!(late.message.contains("0.3 s in all"), "{late:?}");
+        assert!(late.target.is_some(), "{late:?}");
+    }
 }

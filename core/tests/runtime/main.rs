@@ -7,6 +7,7 @@ mod support;
 mod client_answers;
 mod client_calls;
 #[cfg(unix)]
+mod client_checks;
 mod client_child;
 mod client_declares;
 mod client_http;

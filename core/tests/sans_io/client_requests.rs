@@ -12,13 +12,14 @@ use serde_json::json;
 use crate::support::wire::{Scripted, error, raw};
 
 const NONE: RequestOptions =
-    RequestOptions { timeout: None, max_timeout: None, wants_progress: false };
+    RequestOptions { timeout: None, max_timeout: None, wants_progress: false, times: None };
 
 fn seconds(timeout: u64, max: u64) -> RequestOptions {
     RequestOptions {
         timeout: Some(Duration::from_secs(timeout)),
         max_timeout: Some(Duration::from_secs(max)),
         wants_progress: false,
+        times: None,
     }
 }
 

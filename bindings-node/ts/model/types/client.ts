@@ -41,9 +41,12 @@ export interface ClientOptions {
   validate?: boolean | undefined;
   /** `"safe"` repeats reads, lists, and calls of tools marked read-only or idempotent. Default: `"safe"`. */
   retry?: "safe" | "never" | { attempts?: number | undefined; deadlineMs?: number | undefined } | undefined;
-  /** Milliseconds without a response or progress, not counting the time of callbacks that answer the server. Default: 60,000. */
+  /**
+   * Milliseconds without a response or progress, not counting the time of callbacks that answer the server; the pages of a
+   * list are one response. Default: 60,000.
+   */
   timeoutMs?: number | undefined;
-  /** Milliseconds in all, regardless of progress. Default: no limit. */
+  /** Milliseconds of a call in all, with its pages and rounds of questions, regardless of progress. Default: no limit. */
   maxTimeoutMs?: number | undefined;
   /** Sent with every HTTP request and with the WebSocket handshake, to the URL's own origin only; never logged. */
   headers?: Readonly<Record<string, string>> | undefined;

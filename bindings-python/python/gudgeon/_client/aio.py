@@ -21,9 +21,11 @@ class Client(Peer):
         target: A URL (http, https, ws, wss, tcp, unix); a command as a list of words or a `Command`; the Path of a
             file to run; a `Server`, served in memory; an entry of a host's JSON configuration; or a `Transport`.
         revision: "auto" (default: the newest that both sides speak), one revision, or several.
-        timeout: Seconds without an answer or progress, and seconds in which to connect. Time in which a callback
-            answers a question of the server does not count. Default 60; None for no limit.
-        max_timeout: Seconds in all, whatever the progress. Default None: no limit.
+        timeout: Seconds without an answer or progress, and seconds in which to connect; the pages of a list are one
+            answer. Time in which a callback answers a question of the server does not count. Default 60; None for no
+            limit.
+        max_timeout: Seconds of a call in all, with its pages and rounds of questions, whatever the progress. Default
+            None: no limit.
         headers: Headers of every HTTP request, and of the first one of a WebSocket, such as
             {"Authorization": "Bearer …"}; sent to the URL's own origin only, and never logged.
         validate: Whether arguments are checked against the tool's schema before they are sent. Default False.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from time import monotonic
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -14,6 +15,7 @@ from .core import Ask, Core, Steps, answer_of, progress_of
 from .errors import refusal_of
 from .exit import log_failure
 
+TURN = 0.05  # seconds of callbacks, after which other tasks of the loop run
 _queues: dict[asyncio.AbstractEventLoop, LoopQueue] = {}
 
 
@@ -101,21 +103,30 @@ class LoopQueue:
             del self._waiting[ticket]
 
     def drain(self) -> None:
-        """Delivers everything that has arrived."""
-        for event in self.mailbox.take():
-            what, to = event[0], event[1]
-            if what in ("done", "failed"):
-                waiting = self._waiting.get(to)
-                if waiting is not None and not waiting[0].done():
-                    waiting[0].set_result(event)
-            elif what == "progress":
-                waiting = self._waiting.get(to)
-                if waiting is not None and waiting[1] is not None:
-                    self._notify(waiting[1], progress_of(event))
-            else:
-                core = self._cores.get(to)
-                if core is not None:
-                    self._deliver(core, event)
+        """Delivers what has arrived, for a while: the mailbox stays readable while anything is left in it, so that slow
+        callbacks take turns with the other tasks of the loop.
+        """
+        end = monotonic() + TURN
+        while events := self.mailbox.take():
+            for event in events:
+                self._receive(event)
+            if monotonic() > end:
+                return
+
+    def _receive(self, event: tuple[Any, ...]) -> None:
+        what, to = event[0], event[1]
+        if what in ("done", "failed"):
+            waiting = self._waiting.get(to)
+            if waiting is not None and not waiting[0].done():
+                waiting[0].set_result(event)
+        elif what == "progress":
+            waiting = self._waiting.get(to)
+            if waiting is not None and waiting[1] is not None:
+                self._notify(waiting[1], progress_of(event))
+        else:
+            core = self._cores.get(to)
+            if core is not None:
+                self._deliver(core, event)
 
     def _deliver(self, core: Core, event: tuple[Any, ...]) -> None:
         if event[0] == "question":

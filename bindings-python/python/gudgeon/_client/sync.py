@@ -14,7 +14,8 @@ class SyncClient(Peer):
     """`Client` without an event loop: the same options, names, results and errors, blocking.
 
     Threads may share one client. Callbacks run on a thread that waits for the server, which continues when they
-    return; between calls no callback runs, and no question of the server is answered.
+    return; between calls no callback runs, and no question of the server is answered. A result that has waited 0.2 s
+    for callbacks of messages before it is returned first; those messages are delivered during the next call.
 
     >>> from gudgeon import Server, SyncClient
     >>> app = Server("shelf", version="2")

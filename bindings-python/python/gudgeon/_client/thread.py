@@ -45,24 +45,19 @@ class ThreadQueue:
         except Exception as error:
             raise from_here(error)  # noqa: B904
 
-    def wait(self, seconds: float) -> None:
-        """Waits for a notification of the server."""
-        for event in self.mailbox.wait(0, seconds):
-            self._deliver(event)
-
     def _ask(self, ask: Ask) -> Any:
         ticket = ask.start(self.mailbox)
         end: tuple[Any, ...] | None = None
         try:
             while end is None:
-                for event in self.mailbox.wait(ticket):
-                    if event[0] in ("done", "failed"):
-                        end = event
-                    elif event[0] == "progress":
-                        if ask.on_progress is not None:
-                            self._notify(ask.on_progress, progress_of(event))
-                    else:
-                        self._deliver(event)
+                event = self.mailbox.wait(ticket)
+                if event[0] in ("done", "failed"):
+                    end = event
+                elif event[0] == "progress":
+                    if ask.on_progress is not None:
+                        self._notify(ask.on_progress, progress_of(event))
+                else:
+                    self._deliver(event)
         except BaseException:
             self.core.native.cancel(self.mailbox, ticket)
             raise

@@ -26,7 +26,7 @@ use crate::{
     error::{Error, ErrorKind},
     peer::ListKind,
     protocol::{LoggingLevel, Raw, Root, SubscriptionFilter, ToolAnnotations},
-    session::client::ServerIdentity,
+    session::client::{ServerIdentity, took_too_long},
 };
 
 /// A function that returns a new builder for the same client.
@@ -130,7 +130,14 @@ impl ReconnectingClient {
             let (operation, options) = (operation.clone(), options.clone());
             async move { client.call(operation, options).await }
         };
-        let reply = self.repeat(is_safe, call).await?;
+        let limit = options.max_timeout;
+        let reply = match limit {
+            None => self.repeat(is_safe, call).await?,
+            // A connection that is opened again counts, which no request's own limit covers.
+            Some(limit) => tokio::time::timeout(limit, self.repeat(is_safe, call))
+                .await
+                .unwrap_or_else(|_| Err(took_too_long(operation.method().as_str(), limit)))?,
+        };
         self.learn(&operation, &reply);
         Ok(reply)
     }

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{RequestKey, RequestOptions};
+use super::{CallTimes, RequestKey, RequestOptions};
 use crate::{
     error::{Error, ErrorKind, option_name},
     protocol::{Method, MethodName},
@@ -30,6 +30,8 @@ struct Call {
     cap: Option<(Duration, Instant)>,
     due: Option<Instant>,
     has_token: bool,
+    /// True from the second page of a list on.
+    is_continued: bool,
 }
 
 impl Calls {
@@ -45,13 +47,15 @@ impl Calls {
         method: MethodName,
         options: RequestOptions,
     ) {
-        let RequestOptions { timeout, max_timeout, wants_progress } = options;
-        let cap = max_timeout.and_then(|it| Some((it, now.checked_add(it)?)));
+        let RequestOptions { timeout, max_timeout, wants_progress, times } = options;
+        let CallTimes { started, last_seen, is_continued } =
+            times.unwrap_or(CallTimes { started: now, last_seen: now, is_continued: false });
+        let cap = max_timeout.and_then(|it| Some((it, started.checked_add(it)?)));
         let has_token = wants_progress || timeout.is_some();
-        let call = Call { key, method, timeout, cap, due: None, has_token };
+        let call = Call { key, method, timeout, cap, due: None, has_token, is_continued };
         self.open.insert(id, call);
         self.ids.insert(key, id);
-        self.postpone(now, id);
+        self.postpone(last_seen, id);
     }
 
     pub(super) fn deadline(&self) -> Option<Instant> {
@@ -109,19 +113,19 @@ impl Calls {
         let call = self.open.get(&id)?;
         let capped = call.cap.filter(|(_, end)| *end <= now);
         let method = call.method.as_str();
-        let message = match (capped, call.timeout) {
-            (Some((cap, _)), _) => format!("{method} took longer than {} in all", seconds(cap)),
-            (None, Some(timeout)) => {
-                format!("{method}: no answer and no progress for {}", seconds(timeout))
+        let error = match (capped, call.timeout) {
+            (Some((cap, _)), _) => took_too_long(method, cap),
+            (None, Some(timeout)) if call.is_continued => {
+                let seconds = seconds(timeout);
+                idle(format!("{method}: not all pages arrived within {seconds}, without progress"))
             }
-            (None, None) => format!("{method}: no answer in time"),
-        };
-        let hint = match capped {
-            Some(_) => format!("{} sets the limit", option_name("max_timeout")),
-            None => format!("{} sets the limit; progress extends it", option_name("timeout")),
+            (None, Some(timeout)) => {
+                idle(format!("{method}: no answer and no progress for {}", seconds(timeout)))
+            }
+            (None, None) => idle(format!("{method}: no answer in time")),
         };
         let (key, _) = self.complete(id)?;
-        Some((id, key, Error::new(ErrorKind::Timeout, message).with_hint(hint)))
+        Some((id, key, error))
     }
 
     /// Returns the requests in flight, in the order they were sent.
@@ -156,6 +160,18 @@ impl Call {
     fn is_listen(&self) -> bool {
         self.method == MethodName::Standard(Method::Listen)
     }
+}
+
+/// Returns the error of a call that took longer than its total time limit.
+pub(crate) fn took_too_long(method: &str, limit: Duration) -> Error {
+    let message = format!("{method} took longer than {} in all", seconds(limit));
+    let hint = format!("{} sets the limit", option_name("max_timeout"));
+    Error::new(ErrorKind::Timeout, message).with_hint(hint)
+}
+
+fn idle(message: String) -> Error {
+    let hint = format!("{} sets the limit; progress extends it", option_name("timeout"));
+    Error::new(ErrorKind::Timeout, message).with_hint(hint)
 }
 
 pub(super) fn seconds(duration: Duration) -> String {

@@ -19,6 +19,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+#[cfg(feature = "client")]
+pub(crate) use self::calls::took_too_long;
 pub use self::listening::Change;
 use self::{
     calls::Calls,
@@ -69,6 +71,19 @@ pub struct RequestOptions {
     /// The maximum total time, regardless of progress.
     pub max_timeout: Option<Duration>,
     pub wants_progress: bool,
+    /// The times from which the timeouts count; `None`: from the request.
+    pub times: Option<CallTimes>,
+}
+
+/// The times of a call that needs several requests, such as the pages of a list.
+#[derive(Clone, Copy, Debug)]
+pub struct CallTimes {
+    /// The start of the call, from which `max_timeout` counts.
+    pub started: Instant,
+    /// The last progress, from which `timeout` counts.
+    pub last_seen: Instant,
+    /// True from the second page of a list on.
+    pub is_continued: bool,
 }
 
 /// An input of the machine.
