@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{Answer, ServerSession};
+use super::{OutgoingFrame, ServerSession};
 use crate::{
     error::{Fault, FaultKind},
     framing::DEFAULT_LINE_LIMIT,
@@ -129,7 +129,7 @@ impl ServerSession {
             let mut frame = vec![b'['];
             frame.extend(replies.join(&b','));
             frame.push(b']');
-            Answer { frame, error: None }
+            OutgoingFrame::reply(frame, None)
         });
         self.close_frame(call, answer);
     }

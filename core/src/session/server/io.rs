@@ -122,6 +122,17 @@ impl OutgoingFrame {
         Self { frame: Some(frame), about, error: None, is_change: false, is_asking: false }
     }
 
+    /// Creates a reply, for an error with its code.
+    pub(super) fn reply(frame: Vec<u8>, error: Option<i64>) -> Self {
+        Self { error, ..Self::new(frame, About::Reply(None)) }
+    }
+
+    /// Creates the information that a frame gets no reply.
+    pub(super) fn no_reply() -> Self {
+        let about = About::Reply(None);
+        Self { frame: None, about, error: None, is_change: false, is_asking: false }
+    }
+
     /// Returns `true` for the answer to a request.
     pub(crate) fn is_reply(&self) -> bool {
         matches!(self.about, About::Reply(_))

@@ -216,10 +216,3 @@ impl ServerSession {
         self.refuse(malformed.id.as_ref(), None, slot, fault);
     }
 }
-
-/// A serialized reply.
-struct Answer {
-    frame: Vec<u8>,
-    /// The error code, for errors that affect the HTTP status.
-    error: Option<i64>,
-}

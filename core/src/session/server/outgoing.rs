@@ -1,6 +1,6 @@
 //! Messages of the server: replies, and notifications of a call or of the connection.
 
-use super::{About, Answer, ListKind, OutgoingFrame, Output, Progress, ServerSession, batch::Slot};
+use super::{About, ListKind, OutgoingFrame, Output, Progress, ServerSession, batch::Slot};
 use crate::{
     error::Fault,
     protocol::{Dialect, Id, Method, MethodName, Response, ServerCapabilities, json::ObjectWriter},
@@ -26,30 +26,34 @@ impl ServerSession {
         &mut self,
         call: Option<InboundKey>,
         slot: Option<Slot>,
-        answer: Option<Answer>,
+        answer: Option<OutgoingFrame>,
     ) {
         match slot {
             Some(slot) => {
-                self.fill(call, slot, answer.map(|it| it.frame));
+                self.fill(call, slot, answer.and_then(|it| it.frame));
             }
             None => self.close_frame(call, answer),
         }
     }
 
     /// Sends the reply to a whole frame.
-    pub(super) fn close_frame(&mut self, call: Option<InboundKey>, reply: Option<Answer>) {
+    pub(super) fn close_frame(&mut self, call: Option<InboundKey>, reply: Option<OutgoingFrame>) {
         if reply.is_none() && call.is_none() {
             return;
         }
-        let (frame, error) = reply.map_or((None, None), |it| (Some(it.frame), it.error));
+        let reply = reply.unwrap_or_else(OutgoingFrame::no_reply);
         let about = About::Reply(call);
-        let sent = OutgoingFrame { frame, about, error, is_change: false, is_asking: false };
-        self.outputs.push_back(Output::Send(sent));
+        self.outputs.push_back(Output::Send(OutgoingFrame { about, ..reply }));
     }
 
-    pub(super) fn result(&self, wire: &'static Wire, id: &Id, response: &Response) -> Answer {
+    pub(super) fn result(
+        &self,
+        wire: &'static Wire,
+        id: &Id,
+        response: &Response,
+    ) -> OutgoingFrame {
         let frame = wire::result_frame(wire, id, response, &self.config.server_info);
-        Answer { frame, error: None }
+        OutgoingFrame::reply(frame, None)
     }
 
     pub(super) fn failure(
@@ -58,13 +62,13 @@ impl ServerSession {
         id: Option<&Id>,
         method: Option<&MethodName>,
         fault: Fault,
-    ) -> Answer {
+    ) -> OutgoingFrame {
         match (wire::lower_fault(wire, method, fault), id) {
             (Lowered::Tool(outcome), Some(id)) => self.result(wire, id, &Response::Tool(outcome)),
             (Lowered::Tool(_), None) => unreachable!("only a request that was read calls a tool"),
             (Lowered::Error(error), id) => {
                 let code = Some(error.code).filter(|_| wire.dialect != Some(Dialect::V0_7));
-                Answer { frame: wire::error_frame(wire, id, &error), error: code }
+                OutgoingFrame::reply(wire::error_frame(wire, id, &error), code)
             }
         }
     }

@@ -244,7 +244,8 @@ impl ServerSession {
                 self.failure(inbound.wire, Some(&id), Some(&inbound.method), fault)
             }
         };
-        let fits = inbound.slot.as_ref().map_or(Ok(()), |_| self.batches.check(answer.frame.len()));
+        let length = answer.frame.as_ref().map_or(0, Vec::len);
+        let fits = inbound.slot.as_ref().map_or(Ok(()), |_| self.batches.check(length));
         let answer = match fits {
             Ok(()) => answer,
             Err(fault) => self.failure(inbound.wire, Some(&id), Some(&inbound.method), fault),
