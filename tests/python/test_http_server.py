@@ -507,6 +507,17 @@ def test_workers_that_die_at_once_are_replaced_with_a_delay() -> None:
         assert program.wait(10) == 0
 
 
+def test_workers_end_when_their_parent_is_killed() -> None:
+    with running("", f"app.run({ANYWHERE!r}, workers=2)") as (program, url):
+        workers = _pids(url)
+        assert len(workers) == 2
+        program.kill()
+        until = time.monotonic() + 10
+        while any(Path(f"/proc/{worker}").exists() for worker in workers):
+            assert time.monotonic() < until, "a worker lives on"
+            time.sleep(0.05)
+
+
 def test_workers_that_can_not_begin_end_the_program() -> None:
     source = """
         from contextlib import asynccontextmanager

@@ -6,6 +6,7 @@ import os
 import signal
 import socket
 import sys
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -37,10 +38,12 @@ def run_workers(app: Any, at: str, count: int, run: Callable[[str, Any], None]) 
 
     before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
     failed = quick = 0
+    # Only this process holds the second end, so workers read the end of the first one when this process was killed.
+    lifeline = os.pipe()
     try:
         listening, listens = os.pipe()
         for _ in range(count):
-            _fork(workers, url, run, (listening, listens))
+            _fork(workers, url, run, lifeline, (listening, listens))
         os.close(listens)
         # Each worker writes a byte when it listens, and closes its end of the pipe then or when it ends.
         begun = 0
@@ -68,8 +71,10 @@ def run_workers(app: Any, at: str, count: int, run: Callable[[str, Any], None]) 
             print(f"the worker {worker} ended with {code}: starting another{when}", file=sys.stderr, flush=True)
             _pause(delay, ending)
             if not ending:
-                _fork(workers, url, run, ())
+                _fork(workers, url, run, lifeline, ())
     finally:
+        for end_of_pipe in lifeline:
+            os.close(end_of_pipe)
         for number, handler in before.items():
             signal.signal(number, handler)
         held.close()
@@ -103,13 +108,21 @@ def _hold(at: str) -> tuple[socket.socket, str]:
     return held, parts._replace(netloc=f"{shown}:{held.getsockname()[1]}").geturl()
 
 
-def _fork(workers: dict[int, float], url: str, run: Callable[[str, Any], None], pipe: tuple[int, ...]) -> None:
+def _fork(
+    workers: dict[int, float],
+    url: str,
+    run: Callable[[str, Any], None],
+    lifeline: tuple[int, int],
+    pipe: tuple[int, ...],
+) -> None:
     """Forks a worker, which writes a byte to `pipe` and closes it as soon as it listens."""
     worker = os.fork()
     if worker:
         workers[worker] = time.monotonic()
         return
     status = 1
+    os.close(lifeline[1])
+    threading.Thread(target=_end_with_parent, args=lifeline[:1], name="gudgeon-parent", daemon=True).start()
 
     def opened(serving: Any) -> None:
         if pipe:
@@ -134,6 +147,12 @@ def _fork(workers: dict[int, float], url: str, run: Callable[[str, Any], None], 
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(status)
+
+
+def _end_with_parent(lifeline: int) -> None:
+    """Ends this worker when its parent is gone, even if it was killed: nobody could end the worker then."""
+    os.read(lifeline, 1)
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _kill(process: int, number: int) -> None:
