@@ -180,9 +180,10 @@ impl Endpoint {
         remote: Option<&str>,
     ) -> Connection {
         let endpoint = this.get();
-        let queue = endpoint.notifier.queue(MAX_QUEUED);
         let principal = principal.map(|it| Arc::clone(&it.0));
         let remote = remote.and_then(|it| it.parse().ok());
+        let unread = endpoint.server.unread_of(principal.as_deref(), remote);
+        let queue = endpoint.notifier.queue(MAX_QUEUED, unread);
         let sender = Box::new(ResponseSender(Arc::clone(&queue)));
         let id = endpoint.server.connect(principal, remote, sender);
         let (is_over, has_room) = (AtomicBool::new(false), Mutex::default());

@@ -50,7 +50,7 @@ impl RequestHead {
             head.set_principal(principal.shared());
         }
         let endpoint = self.endpoint.get();
-        let queue = endpoint.notifier.queue(MAX_UNREAD);
+        let queue = endpoint.notifier.queue(MAX_UNREAD, endpoint.server.unread_answers(&head));
         let outbox = Box::new(ResponseSender(Arc::clone(&queue)));
         let (id, work) = endpoint.server.request(*head, body, outbox);
         endpoint.distribute(work);
@@ -154,8 +154,9 @@ impl Exchange {
         self.queue.wait(future)
     }
 
-    /// Cancels the exchange, because the peer disconnected.
+    /// Ends the exchange: its response was sent, or the peer disconnected, which cancels it.
     fn give_up(&self) {
+        self.queue.release();
         if !self.is_over.swap(true, Ordering::AcqRel) {
             let endpoint = self.endpoint.get();
             endpoint.distribute(endpoint.server.disconnected(self.id));

@@ -10,7 +10,10 @@ use std::{
     },
 };
 
-use gudgeon::{driver::Outbox, http::Part};
+use gudgeon::{
+    driver::{Holding, Outbox},
+    http::Part,
+};
 use pyo3::{Py, PyAny};
 
 use crate::{stream::lock, waker::Waker};
@@ -38,10 +41,13 @@ pub(crate) struct ResponseQueue {
     inside: Mutex<Inside>,
 }
 
-#[derive(Default)]
 struct Inside {
     parts: VecDeque<Part>,
     bytes: usize,
+    /// The count of these bytes.
+    unread: Holding,
+    /// The count of the bytes that were taken last, and that the host may still be sending.
+    sending: Holding,
     is_overfull: bool,
     /// The future resolved by the next part.
     waiter: Option<Py<PyAny>>,
@@ -58,8 +64,19 @@ impl LoopNotifier {
         Ok(Arc::new(Self { waker: Waker::new()?, full, relieved, alarm: AtomicBool::new(false) }))
     }
 
-    pub(crate) fn queue(self: &Arc<Self>, limit: usize) -> Arc<ResponseQueue> {
-        Arc::new(ResponseQueue { notifier: Arc::downgrade(self), limit, inside: Mutex::default() })
+    /// Returns a new queue, whose bytes are counted in `unread`.
+    pub(crate) fn queue(self: &Arc<Self>, limit: usize, mut unread: Holding) -> Arc<ResponseQueue> {
+        let inside = Inside {
+            parts: VecDeque::new(),
+            bytes: 0,
+            sending: unread.take(),
+            unread,
+            is_overfull: false,
+            waiter: None,
+            relief: None,
+        };
+        let notifier = Arc::downgrade(self);
+        Arc::new(ResponseQueue { notifier, limit, inside: Mutex::new(inside) })
     }
 
     /// Wakes the loop because the deadline changed.
@@ -101,6 +118,8 @@ impl ResponseQueue {
     pub(crate) fn take(&self) -> Option<VecDeque<Part>> {
         let mut inside = lock(&self.inside);
         inside.bytes = 0;
+        // Taken again, so what was taken before has been sent.
+        inside.sending = inside.unread.take();
         let relief = inside.relief.take();
         let parts = (!inside.is_overfull).then(|| mem::take(&mut inside.parts));
         drop(inside);
@@ -108,6 +127,13 @@ impl ResponseQueue {
             notifier.relieve(future);
         }
         parts
+    }
+
+    /// Records that nothing of the response is kept any more.
+    pub(crate) fn release(&self) {
+        let mut inside = lock(&self.inside);
+        inside.unread.take();
+        inside.sending.take();
     }
 
     /// Resolves the future when the queue is empty. Returns `false` if it holds at most this many bytes already.
@@ -148,14 +174,23 @@ impl Outbox for ResponseSender {
             Part::Bytes(bytes) => bytes.len(),
             Part::End => 0,
         };
+        let length = inside.bytes + bytes;
         // A single part may exceed the limit.
-        if inside.bytes > self.0.limit {
-            inside.is_overfull = true;
-            inside.parts.clear();
-        }
+        let is_over_limit = inside.bytes > self.0.limit;
         if !inside.is_overfull {
-            inside.bytes += bytes;
-            inside.parts.push_back(part);
+            let has_room = !is_over_limit && inside.unread.set(length);
+            match part {
+                part if has_room => {
+                    inside.bytes = length;
+                    inside.parts.push_back(part);
+                }
+                Part::Head { more: false, .. } => inside.parts.push_back(Part::without_room(bytes)),
+                _ => {
+                    inside.is_overfull = true;
+                    inside.parts.clear();
+                    inside.unread.take();
+                }
+            }
         }
         let is_awaited = inside.waiter.is_some();
         drop(inside);

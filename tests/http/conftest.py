@@ -1,4 +1,4 @@
-"""Runs each test against every server, or, with `native`, against those that own the connection."""
+"""Runs each test against every server, or, with `native` or `only`, against some of them."""
 
 import pytest
 import servers
@@ -14,6 +14,8 @@ def pytest_generate_tests(metafunc):
     if "kind" in metafunc.fixturenames:
         if metafunc.definition.get_closest_marker("native"):
             kinds = [kind for kind in kinds if kind in servers.NATIVE]
+        if only := metafunc.definition.get_closest_marker("only"):
+            kinds = [kind for kind in kinds if kind in only.args]
         metafunc.parametrize("kind", kinds, scope="session", ids=str)
 
 
@@ -30,6 +32,7 @@ def is_of_a_kind(item):
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "native: about connections, so only for servers that hold them themselves")
+    config.addinivalue_line("markers", "only(*kinds): about what only these servers can know")
 
 
 @pytest.fixture(scope="session")

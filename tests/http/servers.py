@@ -39,17 +39,21 @@ class DidNotStart(Exception):
 
 
 class Server:
-    """A server process. Options are those of `HttpOptions` by Python names, in seconds; it prints its URL on stderr."""
+    """A server process. Options are those of `HttpOptions` by Python names, in seconds; it prints its URL on
+    stderr. `files`: the maximum number of files that it may open.
+    """
 
     path = "/mcp"
     address = None
 
-    def __init__(self, kind, *, host="127.0.0.1", command=None, **options):
+    def __init__(self, kind, *, host="127.0.0.1", command=None, files=None, **options):
         self.kind = kind
         if command is None:
             command = [str(SERVE), *KINDS[kind], "--http", f"{host}:0"]
             if options:
                 command += ["--options", json.dumps(options)]
+        if files:
+            command = ["sh", "-c", f'ulimit -n {files} && exec "$@"', "sh", *command]
         self.process = subprocess.Popen(
             command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )

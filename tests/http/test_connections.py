@@ -435,6 +435,35 @@ def test_connection_close_is_kept_to(server):
         assert connection.ends(2)
 
 
+# ── many connections ────────────────────────────────────────────────────────────────────────────────
+
+
+def test_connections_of_one_address_leave_room_to_others(kind):
+    with Server(kind, files=256) as server:
+        serves_at_once(server)
+        connections = [server.connect() for _ in range(220)]
+        first, last = connections[0], connections[-1]
+        assert last.ends()
+        assert speak.ask_modern(server, "tools/list", connection=first).status == 200
+        with server.connect(source="127.0.0.2") as other:
+            assert speak.ask_modern(server, "tools/list", connection=other).status == 200
+        # A Rust program chooses where its events go.
+        refusals = lambda: server.said().count("closing new connections of a client")  # noqa: E731
+        if kind != "rust":
+            assert eventually(lambda: refusals() == 1), server.said()
+        assert refusals() == (kind != "rust")
+        for connection in connections:
+            connection.close()
+
+        def has_room():
+            try:
+                return speak.ask_modern(server, "tools/list").status == 200
+            except wire.Gone:
+                return False
+
+        assert eventually(has_room)
+
+
 # ── no descriptors left ─────────────────────────────────────────────────────────────────────────────
 
 

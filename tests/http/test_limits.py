@@ -1,7 +1,9 @@
 """Limits: what is too much is 503 with the time to wait, and there is room again afterwards."""
 
+import select
 import time
 
+import pytest
 import speak
 from servers import eventually
 from speak import Session, refused
@@ -73,6 +75,34 @@ def test_calls_of_one_address_leave_room_to_others(start, kind):
     for connection in busy:
         with connection:
             assert speak.text_of(speak.reply(connection.response())) == "Took 1500 ms"
+
+
+# Mounted in a program of Node, the server does not learn when a client has read its answer.
+@pytest.mark.only("python", "node", "rust", "asgi", "tower")
+def test_answers_that_a_client_leaves_unread_are_bounded(start, kind):
+    server = start(max_body=9 << 20)
+    call = {"name": "test_touch_resource", "arguments": {"uri": "x" * (8 << 20)}}
+    deaf = [server.connect(receive_buffer=4096) for _ in range(60)]
+    for connection in deaf:
+        speak.send_modern(connection, server, "tools/call", call)
+
+    # All calls have been handled once each answer, or its refusal, has begun.
+    sockets = [it.socket for it in deaf]
+    assert eventually(lambda: len(select.select(sockets, [], [], 0)[0]) == len(deaf), within=30)
+    too_much(speak.call_modern(server, "test_simple_text"), "wait to be read")
+    with server.connect(source="127.0.0.2") as other:
+        answer = speak.call_modern(server, "test_simple_text", connection=other)
+        assert answer.status == (200 if kind in KNOWS_ADDRESSES else 503)
+    # Without the limit it is 960 MiB of answers (in TypeScript 480), and what handling them takes.
+    assert server.resident() < 1000 << 20
+    statuses, unread = set(), 0
+    for connection in deaf:
+        with connection:
+            answer = connection.response()
+            statuses.add(answer.status)
+            unread += len(answer.body)
+    assert statuses == {200, 503} and unread < 258 << 20
+    assert eventually(lambda: speak.call_modern(server, "test_simple_text").status == 200)
 
 
 def test_streams_of_a_session(start):

@@ -311,7 +311,7 @@ class Exchange:
     """
     def give_up(self, /) -> None:
         """
-        Cancels the exchange, because the peer disconnected.
+        Ends the exchange: its response was sent, or the peer disconnected, which cancels it.
         """
     def take(self, /) -> list:
         """

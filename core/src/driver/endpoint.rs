@@ -14,7 +14,7 @@ use http::request::Parts;
 use tokio::sync::Notify;
 
 use super::{
-    Backend, InputLedger, Outbox, SharedHandler, Work,
+    Backend, Holding, Ledgers, Outbox, SharedHandler, Work,
     endpoint_state::{EndpointState, Sending},
     start,
 };
@@ -24,7 +24,7 @@ use crate::{
         Admission, AdmittedHead, ConnectionId, Endpoint, EndpointConfig, EndpointInput, ExchangeId,
         Part, Reader,
     },
-    protocol::{Frame, Principal},
+    protocol::{ClientKey, Frame, Principal},
     router::{Components, ResultBuilder},
     session::server::{HttpFacts, ListKind, SessionConfig},
 };
@@ -41,8 +41,7 @@ pub struct EndpointServer<H> {
     /// The configuration of the sessions of stateless requests, which read them before the lock is taken.
     sessions: RwLock<Arc<SessionConfig>>,
     state: Mutex<EndpointState<H>>,
-    /// The requests that are being received.
-    input: Arc<InputLedger>,
+    ledgers: Ledgers,
     next: AtomicU64,
     /// Notified when the deadline is earlier than before.
     rescheduled: Notify,
@@ -77,7 +76,7 @@ impl<H: Clone> EndpointServer<H> {
             admission,
             sessions: RwLock::new(Arc::clone(endpoint.session_config())),
             state: Mutex::new(EndpointState::new(endpoint)),
-            input: Arc::default(),
+            ledgers: Ledgers::default(),
             next: AtomicU64::new(0),
             rescheduled: Notify::new(),
             ended: Notify::new(),
@@ -89,18 +88,22 @@ impl<H: Clone> EndpointServer<H> {
         &self.admission
     }
 
-    /// Returns the counts of what is being received.
-    pub(crate) fn input_ledger(&self) -> &Arc<InputLedger> {
-        &self.input
+    /// Returns the counts of what clients make this server hold.
+    pub(crate) fn ledgers(&self) -> &Ledgers {
+        &self.ledgers
     }
 
     /// Handles an HTTP request with its body. The outbox may have its answer before this returns.
     pub fn request(
         &self,
-        head: AdmittedHead,
+        mut head: AdmittedHead,
         body: &[u8],
         mut outbox: Box<dyn Outbox>,
     ) -> (ExchangeId, Work<H>) {
+        let unread = &self.ledgers.unread;
+        if unread.is_half_full() && unread.has_half_share(head.client_key()) {
+            head.set_behind();
+        }
         let exchange = ExchangeId(self.next.fetch_add(1, Ordering::Relaxed));
         let mut request = match head.body(body) {
             Ok(request) => request,
@@ -132,6 +135,16 @@ impl<H: Clone> EndpointServer<H> {
     /// Errors with the answer to a request that may not become a message connection.
     pub fn admit_upgrade(&self, head: &Parts) -> Result<(), Part> {
         self.lock().endpoint.admit_upgrade(head)
+    }
+
+    /// Returns a count, which is zero, of the unread bytes of the answer to a request.
+    pub fn unread_answers(&self, head: &AdmittedHead) -> Holding {
+        Holding::new(&self.ledgers.unread, head.client_key())
+    }
+
+    /// Returns a count, which is zero, of the unread bytes of a message connection of this principal and from this address.
+    pub fn unread_of(&self, principal: Option<&Principal>, remote: Option<IpAddr>) -> Holding {
+        Holding::new(&self.ledgers.unread, ClientKey::of(principal, remote))
     }
 
     /// Opens a message connection of this principal and from this address, if the shell knows them.

@@ -4,7 +4,7 @@ use std::{net::IpAddr, pin::Pin, sync::Arc, time::Instant};
 
 use http::request::Parts;
 
-use super::{Backend, EndpointServer, InputLedger, Outbox, SharedHandler, Shell, Work};
+use super::{Backend, EndpointServer, Ledgers, Outbox, SharedHandler, Shell, Work};
 use crate::{
     framing::{Frame, LineDecoder},
     http::{Admission, AdmittedHead, ConnectionId, ExchangeId, Part},
@@ -22,8 +22,8 @@ pub(crate) type Wait<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 pub(crate) trait HostedEndpoint: Send + Sync {
     /// Returns the checks of an HTTP request that come before its body is read.
     fn admission(&self) -> &Admission;
-    /// Returns the counts of what is being received.
-    fn input_ledger(&self) -> &Arc<InputLedger>;
+    /// Returns the counts of what clients make the endpoint hold.
+    fn ledgers(&self) -> &Ledgers;
     /// Handles an HTTP request with its body. The outbox may have its answer before this returns.
     fn request(&self, head: AdmittedHead, body: &[u8], outbox: Box<dyn Outbox>) -> ExchangeId;
     /// Ends an exchange whose peer left before the answer was complete.
@@ -107,8 +107,8 @@ impl<H: SharedHandler> HostedEndpoint for Hosted<H> {
         self.server.admission()
     }
 
-    fn input_ledger(&self) -> &Arc<InputLedger> {
-        self.server.input_ledger()
+    fn ledgers(&self) -> &Ledgers {
+        self.server.ledgers()
     }
 
     fn request(&self, head: AdmittedHead, body: &[u8], outbox: Box<dyn Outbox>) -> ExchangeId {

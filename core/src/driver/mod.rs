@@ -4,7 +4,7 @@
 mod endpoint;
 mod hosted;
 mod endpoint_state;
-mod input_ledger;
+mod ledger;
 mod state_keys;
 pub mod stderr;
 mod stream;
@@ -15,7 +15,7 @@ mod writer;
 pub use endpoint::{EndpointServer, Shell};
 pub use endpoint_state::Outbox;
 pub(crate) use hosted::{HostedEndpoint, hosted, keep_time};
-pub(crate) use input_ledger::{InputLedger, UnfinishedInput};
+pub use ledger::{Holding, Ledgers};
 pub use state_keys::{STATE_KEYS, state_keys};
 pub use stream::StreamServer;
 pub use watchdog::Watchdog;

@@ -59,6 +59,8 @@ pub(super) struct RequestHead {
     pub(super) accepts: Accepts,
     /// CORS headers of the answer.
     pub(super) cors: Option<Box<HeaderMap>>,
+    /// `true` if the client leaves so much unread that it may not call.
+    pub(super) is_behind: bool,
 }
 
 /// The operation that a request asks for, with its message.
@@ -124,6 +126,7 @@ impl Admission {
             },
             mcp_headers: McpHeaders::default(),
             cors: (!cors.is_empty()).then(|| Box::new(cors)),
+            is_behind: false,
         };
         let target = match mcp_headers {
             Ok(mcp_headers) => {
@@ -278,6 +281,11 @@ impl AdmittedHead {
     /// Returns the client that the request is counted for, if it is known.
     pub(crate) fn client_key(&self) -> Option<ClientKey> {
         self.head.facts.client_key()
+    }
+
+    /// Has the request refused if it calls, because its client leaves too many answers unread.
+    pub(crate) fn set_behind(&mut self) {
+        self.head.is_behind = true;
     }
 
     /// Sets the authenticated sender of the request.

@@ -118,6 +118,19 @@ pub enum Part {
     End,
 }
 
+impl Part {
+    /// Returns the answer instead of one for which there is no room, because too many answers are unread.
+    #[doc(hidden)] // For the drivers and the language bindings.
+    pub fn without_room(length: usize) -> Self {
+        let message = format!(
+            "the request was handled, but its answer of {length} bytes can't be sent: too many bytes of answers wait \
+             to be read"
+        );
+        let (headers, body) = (reply::json_head(), reply::refusal_body(&message));
+        Self::Head { status: StatusCode::SERVICE_UNAVAILABLE, headers, body, more: false }
+    }
+}
+
 /// The reason why an HTTP request is refused before it reaches a session.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Refused {

@@ -22,6 +22,8 @@ pub(super) const RETRY_AFTER: HeaderValue = HeaderValue::from_static("1");
 const CLOSING: &str = "the server is shutting down";
 const TOO_HEAVY: &str =
     "the requests in flight are too long together: send this one again when some are answered";
+const TOO_MUCH_UNREAD: &str =
+    "too many bytes of answers wait to be read: read them, and send this request again";
 const TOO_MANY_TOLD: &str =
     "too many notifications and requests are being handled: send this one again later";
 
@@ -34,6 +36,8 @@ pub(super) struct HttpRequest {
     pub(super) cors: Option<Box<HeaderMap>>,
     /// The id of the JSON-RPC request in its body, once the body was read.
     pub(super) request_id: Option<Id>,
+    /// `true` if the client leaves so much unread that it may not call.
+    is_behind: bool,
 }
 
 impl<H: Clone> Endpoint<H> {
@@ -58,9 +62,10 @@ impl<H: Clone> Endpoint<H> {
     ) {
         request.lift(&self.session);
         let AdmittedRequest { head, content } = request;
-        let RequestHead { facts, mcp_headers, accepts, cors } = head;
+        let RequestHead { facts, mcp_headers, accepts, cors, is_behind } = head;
         let (facts, request_id) = (Arc::new(facts), content.request_id());
-        let request = HttpRequest { exchange, facts, mcp_headers, accepts, cors, request_id };
+        let request =
+            HttpRequest { exchange, facts, mcp_headers, accepts, cors, request_id, is_behind };
         if self.is_closing {
             return self.refuse_for_now(request, CLOSING);
         }
@@ -77,7 +82,7 @@ impl<H: Clone> Endpoint<H> {
     }
 
     fn post(&mut self, now: Instant, request: HttpRequest, frame: Frame<'_>, era: RequestEra) {
-        if let Some(why) = self.too_much(&frame, &request.facts) {
+        if let Some(why) = self.too_much(&frame, &request) {
             return self.refuse_for_now(request, &why);
         }
         match era {
@@ -99,12 +104,15 @@ impl<H: Clone> Endpoint<H> {
 
     /// Returns the reason why a message that starts handlers is refused while too much is in flight. Answers and
     /// cancellations are always accepted, because they end calls.
-    pub(super) fn too_much(&self, frame: &Frame<'_>, facts: &HttpFacts) -> Option<String> {
-        if self.in_flight() < self.config.max_in_flight && !self.engine.is_full() {
+    pub(super) fn too_much(&self, frame: &Frame<'_>, request: &HttpRequest) -> Option<String> {
+        if !request.is_behind
+            && self.in_flight() < self.config.max_in_flight
+            && !self.engine.is_full()
+        {
             return None;
         }
         let of_one = |it: &Result<Message<'_>, _>| match it {
-            Ok(Message::Request { .. }) => self.too_many_requests(facts),
+            Ok(Message::Request { .. }) => self.too_many_requests(request),
             Ok(Message::Notification { method, .. }) if self.engine.listens_to(method) => {
                 Some(TOO_MANY_TOLD.to_owned())
             }
@@ -117,14 +125,17 @@ impl<H: Clone> Endpoint<H> {
     }
 
     /// Returns the reason why a request is refused while too much is in flight and its client holds its share of that.
-    fn too_many_requests(&self, facts: &HttpFacts) -> Option<String> {
+    fn too_many_requests(&self, request: &HttpRequest) -> Option<String> {
+        if request.is_behind {
+            return Some(TOO_MUCH_UNREAD.to_owned());
+        }
         let is_full = self.in_flight() >= self.config.max_in_flight;
         let why = match self.engine.is_heavy() {
             true => TOO_HEAVY.to_owned(),
             false if is_full => too_many("requests in flight", "max_in_flight"),
             false => return None,
         };
-        let client = facts.client_key();
+        let client = request.facts.client_key();
         (!self.engine.leaves_room_to(client, self.config.max_in_flight)).then_some(why)
     }
 
@@ -153,7 +164,7 @@ impl<H: Clone> Endpoint<H> {
     }
 
     fn post_lifted(&mut self, now: Instant, request: HttpRequest, peer: Box<PeerSession>) {
-        match self.too_many_requests(&request.facts) {
+        match self.too_many_requests(&request) {
             Some(why) => self.refuse_for_now(request, &why),
             None => self.serve_alone(now, request, peer),
         }

@@ -134,7 +134,7 @@ impl<H: Clone> Endpoint<H> {
         if matches!(&frame, Frame::One(Err(malformed)) if malformed.unreadable) {
             return self.refuse_frame(request, frame);
         }
-        if let Some(why) = self.too_much(&frame, &request.facts) {
+        if let Some(why) = self.too_much(&frame, &request) {
             return self.refuse_for_now(request, &why);
         }
         let facts = Arc::new(HttpFacts {

@@ -12,7 +12,7 @@ use super::{
     timeouts::Timeouts,
 };
 use crate::{
-    driver::UnfinishedInput,
+    driver::Holding,
     framing::{LineDecoder, encode_line},
 };
 
@@ -37,7 +37,7 @@ pub(crate) struct Lines<T> {
 /// The limits for clients on the network. Clients of other protocols are disconnected as well.
 pub(crate) struct LineGuard {
     pub(crate) timeouts: Timeouts,
-    pub(crate) unfinished: UnfinishedInput,
+    pub(crate) unfinished: Holding,
 }
 
 impl<T: Fn(usize) -> Duration> Lines<T> {

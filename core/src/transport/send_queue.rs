@@ -9,9 +9,10 @@ use std::{
 use tokio::{sync::Notify, time::timeout};
 
 use crate::{
-    driver::{HostedEndpoint, Outbox},
+    driver::{Holding, HostedEndpoint, Outbox},
     framing::{Frame, LineDecoder},
     http::{ConnectionId, Part},
+    protocol::ClientKey,
 };
 
 /// With more unwritten bytes than this, reading pauses: a peer that does not read can't send either.
@@ -27,26 +28,30 @@ pub(crate) struct Connected {
 }
 
 /// The queue of frames to send to the peer.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct SendQueue {
     queue: Mutex<Queue>,
     to_write: Notify,
     written: Notify,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Queue {
     frames: Vec<Vec<u8>>,
     /// The total size of the queued frames.
     queued: usize,
     /// The total size of frames that are queued, or taken and not written yet.
     bytes: usize,
+    /// The count of these bytes.
+    unread: Holding,
     is_over: bool,
 }
 
 impl Connected {
     pub(crate) fn open(endpoint: Arc<dyn HostedEndpoint>, remote: Option<IpAddr>) -> Self {
-        let send_queue = Arc::new(SendQueue::default());
+        let client = ClientKey::of(None, remote);
+        let unread = Holding::new(&endpoint.ledgers().unread, client);
+        let send_queue = SendQueue::new(unread);
         let id = endpoint.connect(remote, Box::new(Arc::clone(&send_queue)));
         Self { endpoint, id, send_queue }
     }
@@ -88,6 +93,11 @@ impl Drop for Connected {
 }
 
 impl SendQueue {
+    fn new(unread: Holding) -> Arc<Self> {
+        let queue = Queue { frames: Vec::new(), queued: 0, bytes: 0, unread, is_over: false };
+        Arc::new(Self { queue: Mutex::new(queue), to_write: Notify::new(), written: Notify::new() })
+    }
+
     /// Moves the queued frames into `frames`, which must be empty; returns `false` at the end.
     pub(crate) async fn take(&self, frames: &mut Vec<Vec<u8>>) -> bool {
         loop {
@@ -108,7 +118,7 @@ impl SendQueue {
 
     /// Records that so many bytes of frames were written.
     pub(crate) fn wrote(&self, bytes: usize) {
-        self.lock().bytes -= bytes;
+        self.lock().remove(bytes);
         self.written.notify_waiters();
     }
 
@@ -138,6 +148,20 @@ impl SendQueue {
     }
 }
 
+impl Queue {
+    /// Counts so many bytes more. Returns whether there is room for them.
+    fn add(&mut self, bytes: usize) -> bool {
+        self.bytes += bytes;
+        self.bytes <= MAX_QUEUED && self.unread.set(self.bytes)
+    }
+
+    fn remove(&mut self, bytes: usize) {
+        self.bytes -= bytes;
+        // Fewer bytes than before always have room.
+        let _ = self.unread.set(self.bytes);
+    }
+}
+
 impl Outbox for Arc<SendQueue> {
     fn unread(&self) -> usize {
         self.lock().queued
@@ -150,15 +174,17 @@ impl Outbox for Arc<SendQueue> {
                 if queue.is_over {
                     return;
                 }
-                queue.bytes += frame.len();
+                let has_room = queue.add(frame.len());
                 queue.queued += frame.len();
                 queue.frames.push(frame);
-                if queue.bytes > MAX_QUEUED {
+                if !has_room {
                     tracing::warn!(
-                        "closing a connection whose client left {MAX_QUEUED} bytes unread"
+                        "closing a connection whose client left {} bytes unread",
+                        queue.bytes
                     );
                     queue.queued = 0;
-                    queue.bytes -= queue.frames.drain(..).map(|it| it.len()).sum::<usize>();
+                    let dropped = queue.frames.drain(..).map(|it| it.len()).sum();
+                    queue.remove(dropped);
                     queue.is_over = true;
                 }
                 drop(queue);

@@ -17,6 +17,7 @@ Receive = Callable[[], Awaitable[Any]]
 Send = Callable[[Any], Awaitable[Any]]
 
 _WATCH_DELAY = 0.02  # seconds before a request that has no answer yet watches for the peer to leave
+_PIECE = 256 * 1024  # bytes
 _SAFE = "/!$&'()*+,;=:@-._~"
 _DRAIN_TICK = 0.01  # seconds between two looks whether all is answered
 _STOP_CHECK_INTERVAL = 0.25  # seconds between two looks whether the host wants to stop
@@ -276,7 +277,12 @@ async def _send_head(part: Any, send: Send) -> bool:
     """Sends the first part of a response; returns whether more follows."""
     status, headers, body, more = part
     await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body, "more_body": more})
+    # Hosts keep what they are given; between pieces they wait until the client has read.
+    start = 0
+    while len(body) - start > _PIECE:
+        await send({"type": "http.response.body", "body": body[start : start + _PIECE], "more_body": True})
+        start += _PIECE
+    await send({"type": "http.response.body", "body": body[start:], "more_body": more})
     return bool(more)
 
 

@@ -33,9 +33,7 @@ use super::{
     timeouts::Timeouts,
 };
 use crate::{
-    driver::{
-        EndpointServer, HostedEndpoint, SharedHandler, Shell, UnfinishedInput, hosted, keep_time,
-    },
+    driver::{EndpointServer, Holding, HostedEndpoint, SharedHandler, Shell, hosted, keep_time},
     error::Error,
     protocol::ClientKey,
 };
@@ -64,6 +62,12 @@ pub(crate) struct Peers {
     max_message: usize,
     grace: Duration,
     protocol: Protocol,
+}
+
+/// Shows that a connection is open, and counts it, until it is dropped.
+struct Open {
+    _held: mpsc::Sender<()>,
+    _place: Holding,
 }
 
 /// The protocol of a connection.
@@ -190,7 +194,7 @@ impl fmt::Debug for Listening {
     }
 }
 
-/// Accepts connections until the server closes. Each connection holds a clone of `held`, which shows that it is open.
+/// Accepts connections until the server closes. Each connection holds a clone of `held` until it has ended.
 async fn accept(
     socket: Socket,
     peers: Arc<Peers>,
@@ -198,7 +202,7 @@ async fn accept(
     held: mpsc::Sender<()>,
 ) {
     let mut closing = stages.clone();
-    let mut logged: Option<Instant> = None;
+    let (mut logged, mut refusal_logged) = (None, None);
     loop {
         let accepted = tokio::select! {
             _ = closing.changed() => return,
@@ -206,26 +210,46 @@ async fn accept(
         };
         match accepted {
             Ok(stream) => {
-                let (peers, stages, held) = (Arc::clone(&peers), stages.clone(), held.clone());
-                match stream {
-                    Accepted::Tcp(stream, remote) => {
-                        serve(peers, stream, Some(remote), stages, held);
+                let mut place = Holding::new(
+                    &peers.endpoint.ledgers().connections,
+                    ClientKey::of(None, stream.remote()),
+                );
+                if !place.set(1) {
+                    if is_due(&mut refusal_logged) {
+                        tracing::warn!(
+                            "closing new connections of a client that has too many; the maximum is three quarters of the \
+                             process's limit of open files"
+                        );
                     }
+                    continue;
+                }
+                let open = Open { _held: held.clone(), _place: place };
+                let (peers, stages, remote) = (Arc::clone(&peers), stages.clone(), stream.remote());
+                match stream {
+                    Accepted::Tcp(stream, _) => serve(peers, stream, remote, stages, open),
                     #[cfg(unix)]
-                    Accepted::Unix(stream) => serve(peers, stream, None, stages, held),
+                    Accepted::Unix(stream) => serve(peers, stream, remote, stages, open),
                 }
             }
             // The connection was closed before it was accepted.
             Err(error) if is_of_one_peer(&error) => (),
             Err(error) => {
-                if logged.is_none_or(|it| it.elapsed() >= BETWEEN_LOGS) {
+                if is_due(&mut logged) {
                     tracing::error!(%error, "connections can't be accepted at the moment");
-                    logged = Some(Instant::now());
                 }
                 tokio::time::sleep(NO_ROOM).await;
             }
         }
     }
+}
+
+/// Returns whether a problem that was last logged at this time is to be logged again, as it is now.
+fn is_due(logged: &mut Option<Instant>) -> bool {
+    let is_due = logged.is_none_or(|it| it.elapsed() >= BETWEEN_LOGS);
+    if is_due {
+        *logged = Some(Instant::now());
+    }
+    is_due
 }
 
 fn is_of_one_peer(error: &io::Error) -> bool {
@@ -240,14 +264,14 @@ fn serve<S>(
     stream: S,
     remote: Option<IpAddr>,
     mut stage: watch::Receiver<Stage>,
-    held: mpsc::Sender<()>,
+    open: Open,
 ) where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
     match &peers.protocol {
         Protocol::Http => drop(tokio::spawn(async move {
             http::serve(peers, stream, remote, stage).await;
-            drop(held);
+            drop(open);
         })),
         #[cfg(feature = "tls")]
         Protocol::Https(acceptor) => {
@@ -256,7 +280,7 @@ fn serve<S>(
                 if let Ok(Ok(stream)) = Box::pin(shaking).await {
                     http::serve(peers, stream, remote, stage).await;
                 }
-                drop(held);
+                drop(open);
             });
         }
         Protocol::Lines => drop(tokio::spawn(async move {
@@ -264,7 +288,7 @@ fn serve<S>(
             let write_timeout = |bytes| peers.timeouts.for_bytes(bytes);
             let (limit, grace) = (peers.max_message, peers.grace);
             let client = ClientKey::of(None, remote);
-            let unfinished = UnfinishedInput::new(peers.endpoint.input_ledger(), client);
+            let unfinished = Holding::new(&peers.endpoint.ledgers().input, client);
             let guard = Some(LineGuard { timeouts: peers.timeouts, unfinished });
             let lines = Lines { limit, write_timeout, grace, guard };
             let connected = Connected::open(Arc::clone(&peers.endpoint), remote);
@@ -272,7 +296,7 @@ fn serve<S>(
                 () = lines.serve(connected, reader, writer) => (),
                 () = closed(&mut stage) => (),
             }
-            drop(held);
+            drop(open);
         })),
     }
 }

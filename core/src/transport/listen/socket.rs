@@ -34,6 +34,17 @@ pub(super) enum Accepted {
     Unix(UnixStream),
 }
 
+impl Accepted {
+    /// Returns the address of the client, if it has one.
+    pub(super) fn remote(&self) -> Option<IpAddr> {
+        match self {
+            Self::Tcp(_, remote) => Some(*remote),
+            #[cfg(unix)]
+            Self::Unix(_) => None,
+        }
+    }
+}
+
 /// Removes the socket's file when dropped, unless another server has replaced it.
 #[cfg(unix)]
 #[derive(Debug)]

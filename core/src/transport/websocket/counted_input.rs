@@ -8,12 +8,12 @@ use std::{
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use crate::driver::UnfinishedInput;
+use crate::driver::Holding;
 
 /// A stream whose reads fail with [`io::ErrorKind::OutOfMemory`] while too much is being received.
 pub(super) struct CountedInput<S> {
     pub(super) stream: S,
-    pub(super) unfinished: UnfinishedInput,
+    pub(super) unfinished: Holding,
     /// The bytes that have arrived since the last message.
     pub(super) arrived: usize,
 }

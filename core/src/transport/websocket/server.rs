@@ -22,7 +22,7 @@ use tokio_tungstenite::{
 
 use super::{SUBPROTOCOL, counted_input::CountedInput};
 use crate::{
-    driver::UnfinishedInput,
+    driver::Holding,
     framing::Frame,
     http::Part,
     protocol::ClientKey,
@@ -92,8 +92,7 @@ pub(crate) async fn serve<S>(
         .write_buffer_size(WRITE_BUFFER)
         .max_message_size(Some(limit))
         .max_frame_size(Some(limit));
-    let unfinished =
-        UnfinishedInput::new(peers.endpoint.input_ledger(), ClientKey::of(None, remote));
+    let unfinished = Holding::new(&peers.endpoint.ledgers().input, ClientKey::of(None, remote));
     let stream = CountedInput { stream, unfinished, arrived: 0 };
     let mut socket =
         WebSocketStream::from_partially_read(stream, read.into(), Role::Server, Some(config)).await;

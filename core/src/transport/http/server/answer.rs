@@ -13,7 +13,7 @@ use http_body::{Body, Frame, SizeHint};
 
 use super::watch::Watch;
 use crate::{
-    driver::{HostedEndpoint, Outbox},
+    driver::{Holding, HostedEndpoint, Outbox},
     http::{ExchangeId, Part},
 };
 
@@ -21,18 +21,18 @@ use crate::{
 const MAX_UNREAD: usize = 4 * 1024 * 1024;
 
 /// The queue between the endpoint, which fills it, and hyper, which empties it.
-#[derive(Default)]
 pub(super) struct ResponseQueue {
     queued: Mutex<Queued>,
     /// The watch of the connection; `None` if another server owns the connection.
     watch: Option<Arc<Watch>>,
 }
 
-#[derive(Default)]
 struct Queued {
     head: Option<Head>,
     /// The queued bytes of a stream, after the head.
     bytes: Vec<u8>,
+    /// The count of what is queued.
+    unread: Holding,
     is_complete: bool,
     is_given_up: bool,
     waker: Option<Waker>,
@@ -45,26 +45,42 @@ struct Head {
     more: bool,
 }
 
+/// Bytes that are counted until they are written.
+struct Counted {
+    bytes: Vec<u8>,
+    _unread: Holding,
+}
+
 impl ResponseQueue {
-    pub(super) fn new(watch: Option<Arc<Watch>>) -> Arc<Self> {
-        Arc::new(Self { queued: Mutex::default(), watch })
+    pub(super) fn new(watch: Option<Arc<Watch>>, unread: Holding) -> Arc<Self> {
+        let queued = Queued {
+            head: None,
+            bytes: Vec::new(),
+            unread,
+            is_complete: false,
+            is_given_up: false,
+            waker: None,
+        };
+        Arc::new(Self { queued: Mutex::new(queued), watch })
     }
 
     fn lock(&self) -> MutexGuard<'_, Queued> {
         self.queued.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn poll_head(&self, context: &mut Context<'_>) -> Poll<Head> {
+    /// Polls for the head, with its body as counted bytes.
+    fn poll_head(&self, context: &mut Context<'_>) -> Poll<(Head, Bytes)> {
         let mut queued = self.lock();
         match queued.head.take() {
-            Some(head) => Poll::Ready(head),
+            Some(mut head) => {
+                let body = queued.counted(std::mem::take(&mut head.body));
+                Poll::Ready((head, body))
+            }
             // The server is shutting down and dropped this call.
-            None if queued.is_complete => Poll::Ready(Head {
-                status: StatusCode::SERVICE_UNAVAILABLE,
-                headers: HeaderMap::new(),
-                body: Vec::new(),
-                more: false,
-            }),
+            None if queued.is_complete => {
+                let (status, headers) = (StatusCode::SERVICE_UNAVAILABLE, HeaderMap::new());
+                Poll::Ready((Head { status, headers, body: Vec::new(), more: false }, Bytes::new()))
+            }
             None => {
                 queued.wait(context);
                 Poll::Pending
@@ -81,7 +97,8 @@ impl ResponseQueue {
                 "the client left too much of the response unread",
             ))))
         } else if !queued.bytes.is_empty() {
-            Poll::Ready(Some(Ok(std::mem::take(&mut queued.bytes).into())))
+            let bytes = std::mem::take(&mut queued.bytes);
+            Poll::Ready(Some(Ok(queued.counted(bytes))))
         } else if queued.is_complete {
             Poll::Ready(None)
         } else {
@@ -98,6 +115,31 @@ impl Queued {
             None => self.waker = Some(context.waker().clone()),
         }
     }
+
+    /// Returns all that is queued, counted until it is dropped.
+    fn counted(&mut self, bytes: Vec<u8>) -> Bytes {
+        let unread = self.unread.take();
+        match unread.is_empty() {
+            true => bytes.into(),
+            false => Bytes::from_owner(Counted { bytes, _unread: unread }),
+        }
+    }
+
+    /// Discards the rest of the response.
+    fn give_up(&mut self, watch: Option<&Watch>) {
+        self.is_given_up = true;
+        self.bytes = Vec::new();
+        drop(self.unread.take());
+        if let Some(watch) = watch {
+            watch.cut();
+        }
+    }
+}
+
+impl AsRef<[u8]> for Counted {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
 }
 
 impl Outbox for Arc<ResponseQueue> {
@@ -107,6 +149,12 @@ impl Outbox for Arc<ResponseQueue> {
 
     fn deliver(&mut self, part: Part) {
         let mut queued = self.lock();
+        let part = match part {
+            Part::Head { body, more: false, .. } if !queued.unread.set(body.len()) => {
+                Part::without_room(body.len())
+            }
+            part => part,
+        };
         match part {
             Part::Head { status, headers, body, more } => {
                 queued.head = Some(Head { status, headers, body, more });
@@ -114,15 +162,20 @@ impl Outbox for Arc<ResponseQueue> {
             }
             Part::Bytes(_) if queued.is_given_up => (),
             Part::Bytes(_) if queued.bytes.len() > MAX_UNREAD => {
-                queued.is_given_up = true;
-                queued.bytes = Vec::new();
                 tracing::warn!("closing a connection whose client left {MAX_UNREAD} bytes unread");
-                if let Some(watch) = &self.watch {
-                    watch.cut();
+                queued.give_up(self.watch.as_deref());
+            }
+            Part::Bytes(bytes) => {
+                let length = queued.bytes.len() + bytes.len();
+                if !queued.unread.set(length) {
+                    tracing::warn!("closing a connection, because too many bytes are unread");
+                    queued.give_up(self.watch.as_deref());
+                } else if queued.bytes.is_empty() {
+                    queued.bytes = bytes;
+                } else {
+                    queued.bytes.extend_from_slice(&bytes);
                 }
             }
-            Part::Bytes(bytes) if queued.bytes.is_empty() => queued.bytes = bytes,
-            Part::Bytes(bytes) => queued.bytes.extend_from_slice(&bytes),
             Part::End => queued.is_complete = true,
         }
         let waker = queued.waker.take();
@@ -154,11 +207,11 @@ impl Awaited {
 
     /// Waits for the head of the response.
     pub(super) async fn response(self) -> Response<AnswerBody> {
-        let head = std::future::poll_fn(|context| self.queue.poll_head(context)).await;
-        let Head { status, headers, body, more } = head;
+        let (head, first) = std::future::poll_fn(|context| self.queue.poll_head(context)).await;
+        let Head { status, headers, more, .. } = head;
         let body = match more {
-            true => AnswerBody { first: body.into(), rest: Some(Box::new(self)) },
-            false => AnswerBody { first: body.into(), rest: None },
+            true => AnswerBody { first, rest: Some(Box::new(self)) },
+            false => AnswerBody { first, rest: None },
         };
         response(status, headers, body)
     }

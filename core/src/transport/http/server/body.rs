@@ -9,7 +9,7 @@ use std::{
 use bytes::{Buf, Bytes, BytesMut};
 use http_body::Body;
 
-use crate::{driver::UnfinishedInput, http::Refused, transport::timeouts::Timeouts};
+use crate::{driver::Holding, http::Refused, transport::timeouts::Timeouts};
 
 /// The time to keep reading a body over the limit, so that the client can read the error response.
 const DRAIN: Duration = Duration::from_secs(1);
@@ -23,7 +23,7 @@ pub(super) async fn read<B>(
     limit: usize,
     timeouts: Timeouts,
     waits_for_leave: bool,
-    unfinished: &mut UnfinishedInput,
+    unfinished: &mut Holding,
 ) -> Result<Bytes, Refused>
 where
     B: Body,

@@ -34,7 +34,7 @@ use super::io::HyperIo;
 #[cfg(feature = "websocket")]
 use crate::transport::websocket::server as websocket;
 use crate::{
-    driver::{HostedEndpoint, UnfinishedInput},
+    driver::{Holding, HostedEndpoint},
     transport::{
         listen::{Peers, Stage},
         timeouts::Timeouts,
@@ -202,7 +202,8 @@ pub(crate) async fn answer<B: Body>(
     if let Some(remote) = line.and_then(|it| it.remote) {
         head.set_remote(remote);
     }
-    let mut unfinished = UnfinishedInput::new(endpoint.input_ledger(), head.client_key());
+    let (ledgers, client) = (endpoint.ledgers(), head.client_key());
+    let mut unfinished = Holding::new(&ledgers.input, client);
     let limit = head.max_body();
     let body = match body::read(body, limit, timeouts, waits_for_leave, &mut unfinished).await {
         Ok(body) => body,
@@ -212,7 +213,8 @@ pub(crate) async fn answer<B: Body>(
         }
     };
     let is_subscription = head.is_subscription();
-    let queue = ResponseQueue::new(line.map(|it| Arc::clone(&it.watch)));
+    let unread = Holding::new(&ledgers.unread, client);
+    let queue = ResponseQueue::new(line.map(|it| Arc::clone(&it.watch)), unread);
     let exchange = endpoint.request(head, &body, Box::new(Arc::clone(&queue)));
     drop((body, unfinished));
     Awaited::new(Arc::clone(endpoint), exchange, queue, is_subscription).response().await

@@ -60,17 +60,17 @@ pub(super) async fn write<S>(
         tokio::select! {
             biased;
             frame = poll_fn(|context| body.as_mut().poll_frame(context)) => {
-                let is_last = match frame {
-                    Some(Ok(frame)) => {
-                        frame.into_data().iter().for_each(|it| push_chunk(it, &mut bytes));
-                        false
-                    }
+                // Kept until it is written, because so long it is counted.
+                let data = match frame {
+                    Some(Ok(frame)) => frame.into_data().ok(),
                     Some(Err(_)) => return,
-                    None => {
-                        bytes.extend_from_slice(LAST_CHUNK);
-                        true
-                    }
+                    None => None,
                 };
+                let is_last = data.is_none();
+                match &data {
+                    Some(data) => push_chunk(data, &mut bytes),
+                    None => bytes.extend_from_slice(LAST_CHUNK),
+                }
                 let written = async {
                     io.write_all(&std::mem::take(&mut bytes)).await?;
                     if is_last { io.shutdown().await } else { io.flush().await }
