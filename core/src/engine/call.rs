@@ -215,11 +215,12 @@ impl<H> CallTable<H> {
 
     /// Replaces what a call counts in the totals.
     fn count(&mut self, client: Option<ClientKey>, before: Load, after: Load) {
+        if before == after {
+            return;
+        }
         self.load -= before;
         self.load += after;
-        if let Some(client) = client
-            && before != after
-        {
+        if let Some(client) = client {
             let load = self.by_client.entry(client).or_default();
             *load -= before;
             *load += after;
