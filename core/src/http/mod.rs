@@ -20,13 +20,14 @@ mod streams;
 mod sweep;
 
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::VecDeque,
     net::IpAddr,
     sync::Arc,
     time::{Duration, Instant},
 };
 
 use http::{HeaderMap, StatusCode};
+use rustc_hash::FxHashMap;
 
 pub use self::admission::{Admission, AdmittedHead, AdmittedRequest};
 pub use self::config::EndpointConfig;
@@ -157,9 +158,10 @@ pub struct Endpoint<H> {
     admission: Admission,
     session: Arc<SessionConfig>,
     engine: Engine<H>,
-    exchanges: HashMap<ExchangeId, Exchange>,
+    /// These tables have the same order in each run, so that equal inputs give equal outputs.
+    exchanges: FxHashMap<ExchangeId, Exchange>,
     sessions: Sessions,
-    connections: HashMap<ConnectionId, Box<PeerSession>>,
+    connections: FxHashMap<ConnectionId, Box<PeerSession>>,
     /// The principal and headers of every message connection, in a test.
     connection_facts: Option<Arc<HttpFacts>>,
     outputs: VecDeque<EndpointOutput<H>>,
@@ -201,9 +203,9 @@ impl<H: Clone> Endpoint<H> {
             config,
             session,
             engine: Engine::new(components, start, session::disconnected),
-            exchanges: HashMap::new(),
+            exchanges: FxHashMap::default(),
             sessions: Sessions::new(start.seed),
-            connections: HashMap::new(),
+            connections: FxHashMap::default(),
             connection_facts: None,
             outputs: VecDeque::new(),
             next_sweep: None,

@@ -7,6 +7,7 @@ use std::{
 };
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
+use rustc_hash::FxHashMap;
 use sha2::{Digest as _, Sha256};
 
 use super::{ExchangeId, PeerId, PeerSession, events::EventLog, session_shares::SessionShares};
@@ -29,7 +30,7 @@ const MAX_EVENT_BYTES: usize = 1024 * 1024;
 /// All sessions of one endpoint.
 #[derive(Debug)]
 pub(super) struct Sessions {
-    by_number: HashMap<u64, Box<Session>>,
+    by_number: FxHashMap<u64, Box<Session>>,
     numbers: HashMap<Arc<str>, u64>,
     shares: SessionShares,
     /// The size of what the clients say about themselves, in bytes.
@@ -85,7 +86,7 @@ pub(super) fn is_standalone(stream: u64) -> bool {
 impl Sessions {
     pub(super) fn new(seed: [u8; 32]) -> Self {
         Self {
-            by_number: HashMap::new(),
+            by_number: FxHashMap::default(),
             numbers: HashMap::new(),
             shares: SessionShares::default(),
             bytes: 0,
