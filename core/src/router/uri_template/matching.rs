@@ -50,16 +50,29 @@ impl Matcher {
         );
         let mut path = Vec::new();
         let mut query: Option<Query> = None;
+        // Whether the query begins with text, not with variables.
+        let mut starts_with_text = false;
         for part in parts {
             match (part, &mut query) {
                 (Part::Literal(text), None) => match text.split_once('?').filter(|_| has_query) {
                     None => path.push(Item::Literal(text.clone())),
                     Some((before, pairs)) => {
                         path.push(Item::Literal(before.to_owned()));
+                        starts_with_text = true;
                         query = Some(Query { fixed: fixed_pairs(pairs), variables: Vec::new() });
                     }
                 },
-                (Part::Literal(text), Some(query)) => query.fixed.extend(fixed_pairs(text)),
+                (Part::Literal(text), Some(query)) => {
+                    // Query variables may be absent, and the `?` is with them.
+                    if !starts_with_text || !text.starts_with('&') || text.contains('#') {
+                        let message = format!(
+                            "the text {text:?} is no part of the query without these variables; write \
+                             `?name=value{{&…}}`, or put it before the `?`"
+                        );
+                        return Err((query_position(parts), message));
+                    }
+                    query.fixed.extend(fixed_pairs(text));
+                }
                 (Part::Expression { operator: Operator::Query, variables, position }, query) => {
                     if query.is_some() {
                         return Err((
@@ -97,6 +110,7 @@ impl Matcher {
                 }
             }
         }
+        refuse_fixed_variables(parts, query.as_ref())?;
         Ok(Self { path, query })
     }
 
@@ -354,6 +368,30 @@ fn refuse_duplicates(parts: &[Part]) -> Result<(), Refusal> {
         }
     }
     Ok(())
+}
+
+/// Returns the position of the first expression of query variables.
+fn query_position(parts: &[Part]) -> usize {
+    let positions = parts.iter().filter_map(|part| match part {
+        Part::Expression { variables, position, .. } if variables[0].is_query() => Some(*position),
+        _ => None,
+    });
+    positions.min().unwrap_or_default()
+}
+
+/// Errors if a query variable has the name of a parameter that the template fixes.
+fn refuse_fixed_variables(parts: &[Part], query: Option<&Query>) -> Result<(), Refusal> {
+    let Some(query) = query else { return Ok(()) };
+    let is_fixed = |it: &&Variable| query.fixed.iter().any(|pair| key(&pair.as_str()) == it.name);
+    match query.variables.iter().find(is_fixed) {
+        None => Ok(()),
+        Some(Variable { name, .. }) => Err((
+            query_position(parts),
+            format!(
+                "`{name}` is a variable of the query and fixed by its text; rename one of them"
+            ),
+        )),
+    }
 }
 
 /// Errors if two captures follow each other without a separator that the first can't contain.

@@ -115,12 +115,19 @@ fn what_cannot_be_told_apart_is_refused_with_the_mend() {
         ("a://{a}{?b}{?c}", 11, "{&"),
         ("a://{a}{&b}", 7, "{?"),
         ("a://{a}{?b}{c}", 11, "before the `?`"),
+        ("a://{a}{?b}c=d", 7, "?name=value{&…}"),
+        ("a://{a}{?b}&c=d", 7, "?name=value{&…}"),
+        ("a://{a}?b=c{&d}e", 11, "?name=value{&…}"),
+        ("a://{a}?b=c{&d}&e#f", 11, "before the `?`"),
+        ("a://{a}?b=c{&d}&d=e", 11, "rename"),
+        ("a://b?c=1{&c*}", 9, "rename"),
     ] {
         let error = UriTemplate::parse(template).unwrap_err();
         assert_eq!(error.position, position, "{error}");
         assert!(error.message.contains(word), "{error}");
     }
     assert!(UriTemplate::parse("a://{a}{/b}{;c}").is_ok());
+    assert!(UriTemplate::parse("a://{a}?b=c{&d}&e=f{&g}").is_ok());
 }
 
 #[test]
