@@ -4,10 +4,11 @@ PYTHON ?= python3
 VENV := .venv
 REFEREE := tests/conformance/referee/node_modules
 PY := $(VENV)/bin/python
+FUZZ_TARGETS := engine endpoint client sse uri_template schema sealed_state dialects
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test ready build build-python build-node build-rust build-bench setup fmt lint stubs interop conformance \
-	conformance-all bench-stdio bench-http bench-clients bench-sessions bench-memory coldstart \
+	conformance-all fuzz lock-files advisories bench-stdio bench-http bench-clients bench-sessions bench-memory coldstart \
 	clean
 
 help: ## list the targets
@@ -79,6 +80,20 @@ conformance: build $(REFEREE)/.stamp ## the official suite against our servers, 
 
 conformance-all: build $(REFEREE)/.stamp ## the official suite against our servers and against each mount
 	@$(PY) tests/conformance/run.py --all
+
+# Only this program is instrumented, in a folder of its own; without --target, build scripts would be, too.
+fuzz: HOST = $(shell rustc --print host-tuple)
+fuzz: ## run fuzz targets on mutated inputs: all for 60 s each, or TARGET=engine SECONDS=600
+	@RUSTFLAGS="-Awarnings -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=3 \
+		-Cllvm-args=-sanitizer-coverage-inline-8bit-counters" \
+		cargo build --release --quiet --package gudgeon-fuzz --features coverage --target $(HOST) --target-dir target/fuzz
+	@for it in $(or $(TARGET),$(FUZZ_TARGETS)); do target/fuzz/$(HOST)/release/fuzz $$it $(or $(SECONDS),60) || exit 1; done
+
+lock-files: ## whether dependencies come from registries only, with checksums, in exact versions
+	@$(PYTHON) tests/lock_files.py
+
+advisories: ## known vulnerabilities in dependencies, as far as the tools and databases for it are there
+	@$(PYTHON) tests/advisories.py
 
 bench-stdio: build-bench ## calls a second over stdio, against the official SDKs
 	@$(PY) tests/bench/stdio.py

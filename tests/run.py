@@ -62,6 +62,8 @@ LINT = [
 CHECKS = [
     Stage("sans-io tree", [sys.executable, ROOT / "tests/sans_io.py"]),
     Stage("public items", [sys.executable, ROOT / "tests/public_items.py"]),
+    Stage("lock files", [sys.executable, ROOT / "tests/lock_files.py"]),
+    Stage("unsafe code", [sys.executable, ROOT / "tests/unsafe_code.py"]),
     Stage("built once", [sys.executable, ROOT / "tests/built_once.py"]),
     Stage("stubs", [BIN / "python", ROOT / "tests/stubs.py"], needs="build"),
     Stage("api python", [BIN / "python", ROOT / "tests/types/api_python.py", API], "skips", needs="build"),
