@@ -214,6 +214,45 @@ async fn the_standalone_stream_is_open_before_the_first_call_and_carries_questio
     eventually(|| mock.dropped() == 1).await;
 }
 
+/// Returns a server that sends 500 requests before it answers a call.
+async fn asking(accept: impl Fn() -> Answer + Send + Sync + 'static) -> Mock {
+    Mock::start(move |request| match &*request.rpc() {
+        "tools/call" => {
+            let pings =
+                (0..500).map(|id| event(&json!({"jsonrpc": "2.0", "id": id, "method": "ping"})));
+            let result =
+                json!({"jsonrpc": "2.0", "id": request.body["id"], "result": text_result("done")});
+            Answer::events(pings.chain([event(&result)]).collect())
+        }
+        _ if request.body.get("result").is_some() => accept(),
+        _ => legacy(request),
+    })
+    .await
+}
+
+fn answers(mock: &Mock) -> usize {
+    mock.seen().iter().filter(|it| it.body.get("result").is_some()).count()
+}
+
+#[tokio::test]
+async fn answers_that_a_server_does_not_accept_are_bounded() {
+    let mock = asking(|| Answer::empty(202).hold()).await;
+    let client = connect(&mock).await.unwrap();
+    let hurried = client.with_options(|it| it.timeout = Some(Duration::from_millis(500)));
+    let error = hurried.call_tool("echo", json!({})).await.unwrap_err();
+    assert_eq!((error.kind, answers(&mock)), (ErrorKind::Timeout, 64));
+    client.close().await;
+}
+
+#[tokio::test]
+async fn all_answers_arrive_however_many_requests_a_server_sends() {
+    let mock = asking(|| Answer::empty(202)).await;
+    let client = connect(&mock).await.unwrap();
+    client.call_tool("echo", json!({})).await.unwrap();
+    eventually(|| answers(&mock) == 500).await;
+    client.close().await;
+}
+
 #[tokio::test]
 async fn a_standalone_stream_that_ends_is_opened_again_where_it_broke() {
     let gets = AtomicUsize::new(0);

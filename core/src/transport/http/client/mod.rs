@@ -23,7 +23,7 @@ use std::{
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, header};
 use tokio::{
-    sync::mpsc,
+    sync::{Semaphore, mpsc},
     task::{AbortHandle, JoinSet},
 };
 
@@ -48,6 +48,9 @@ const LOST_AGAIN: &str = "the server ended the session again and again; where se
 const AFTERMATH: Duration = Duration::from_secs(2);
 /// The maximum number of events that were received but not processed.
 const MAX_WAITING: usize = 64;
+/// The maximum number of answers to the server's requests that are sent at once. Until one of them is accepted, nothing
+/// more is read from the server.
+const MAX_ANSWERS: usize = 64;
 
 /// A function that returns the headers that repeat arguments of a tool, as names and values, from the tool's name and
 /// arguments.
@@ -75,6 +78,8 @@ pub(crate) struct HttpWire {
     mirror: Mirror,
     /// The requests in progress, by id.
     exchanges: HashMap<u64, AbortHandle>,
+    /// A permit for each answer to the server that may be sent at the same time.
+    answers: Arc<Semaphore>,
     /// Messages that wait until the handshake is finished; `None` if messages can be sent.
     waiting: Option<VecDeque<Message>>,
     /// Messages that wait until a new session has the state of the old one.
@@ -165,6 +170,7 @@ impl HttpWire {
             reports,
             mirror,
             exchanges: HashMap::new(),
+            answers: Arc::new(Semaphore::new(MAX_ANSWERS)),
             waiting: None,
             held: VecDeque::new(),
             stream_gone: None,
@@ -203,6 +209,9 @@ impl HttpWire {
             return self.shared.keep(renewal::settle(Arc::clone(&self.shared), message));
         }
         match &mut self.waiting {
+            Some(waiting) if message.kind == Kind::Answer && waiting.len() >= MAX_ANSWERS => {
+                tracing::warn!("dropped an answer to a server that is not ready for it");
+            }
             Some(waiting) => waiting.push_back(message),
             None => self.start(message),
         }
@@ -217,6 +226,8 @@ impl HttpWire {
             if let Some(arrival) = self.arrived.pop_front() {
                 return arrival;
             }
+            // A server that does not accept answers could otherwise make this client keep any number of them.
+            drop(self.answers.acquire().await);
             let Some(report) = self.reports.recv().await else {
                 return Arrival::End("the client was closed".into());
             };
@@ -271,7 +282,21 @@ impl HttpWire {
 
     fn start(&mut self, message: Message) {
         let request = message.request();
+        let is_answer = message.kind == Kind::Answer;
         let exchange = exchange::carry(Arc::clone(&self.shared), message);
+        if is_answer {
+            let answers = Arc::clone(&self.answers);
+            // Taken before the task begins, so that `next` sees it.
+            let permit = Arc::clone(&answers).try_acquire_owned();
+            return self.shared.keep(async move {
+                let _permit = match permit {
+                    Ok(permit) => Some(permit),
+                    // A batch of the server may need more answers than there are permits.
+                    Err(_) => answers.acquire_owned().await.ok(),
+                };
+                exchange.await;
+            });
+        }
         let handle = self.shared.tasks().spawn(exchange);
         if let Some(id) = request {
             self.exchanges.insert(id, handle);
