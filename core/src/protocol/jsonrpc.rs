@@ -11,6 +11,9 @@ use serde_json::value::RawValue;
 /// A piece of JSON that passes through the core unchanged.
 pub type Raw = Box<RawValue>;
 
+/// The maximum number of messages in a batch.
+pub const MAX_BATCH: usize = 1_000;
+
 /// A request id, a string or an integer, kept as its raw JSON text so that it is returned exactly as received. Clones
 /// share the text.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
@@ -20,6 +23,7 @@ pub struct Id(Arc<str>);
 #[derive(Debug)]
 pub enum Frame<'a> {
     One(Result<Message<'a>, Malformed>),
+    /// At most one message more than [`MAX_BATCH`]; those after it are left out.
     Batch(Vec<Result<Message<'a>, Malformed>>),
 }
 
@@ -146,8 +150,8 @@ impl<'a> Frame<'a> {
         if !text.trim_ascii_start().starts_with('[') {
             return Self::One(parse_message(text));
         }
-        match serde_json::from_str::<Vec<&RawValue>>(text) {
-            Ok(members) => {
+        match serde_json::from_str::<BatchMembers<'_>>(text) {
+            Ok(BatchMembers(members)) => {
                 Self::Batch(members.into_iter().map(|it| parse_message(it.get())).collect())
             }
             Err(error) => Self::One(Err(Malformed::unreadable(error.to_string()))),
@@ -235,6 +239,35 @@ struct Fields<'a> {
     params: Params<'a>,
     result: Option<&'a RawValue>,
     error: Option<&'a RawValue>,
+}
+
+/// The members of a batch that are read: one more than a batch may have. A message of a few megabytes can have millions.
+struct BatchMembers<'a>(Vec<&'a RawValue>);
+
+impl<'de> Deserialize<'de> for BatchMembers<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct MembersVisitor;
+        impl<'de> Visitor<'de> for MembersVisitor {
+            type Value = BatchMembers<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a batch")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+                let mut members = Vec::new();
+                while members.len() <= MAX_BATCH {
+                    match seq.next_element()? {
+                        Some(member) => members.push(member),
+                        None => return Ok(BatchMembers(members)),
+                    }
+                }
+                while seq.next_element::<IgnoredAny>()?.is_some() {}
+                Ok(BatchMembers(members))
+            }
+        }
+        deserializer.deserialize_seq(MembersVisitor)
+    }
 }
 
 impl<'de> Deserialize<'de> for Fields<'de> {

@@ -113,7 +113,7 @@ pub(crate) mod messages {
     };
     pub use super::flow::{CancelledNotificationParams, ProgressNotificationParams};
     pub use super::input::{InputResponses, Question};
-    pub use super::jsonrpc::{ErrorObject, Frame, Id, Malformed, Message, Params};
+    pub use super::jsonrpc::{ErrorObject, Frame, Id, MAX_BATCH, Malformed, Message, Params};
     pub use super::lifecycle::{
         DiscoverResult, InitializeRequestParams, InitializeResult, UnsupportedProtocolVersionData,
     };

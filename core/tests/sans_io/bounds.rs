@@ -342,3 +342,14 @@ fn suspended_handlers_are_counted_with_the_bytes_of_their_requests() {
     }
     assert_eq!(server.cancelled.len(), 1, "the oldest leaves for the newest");
 }
+
+#[test]
+fn members_of_a_batch_beyond_the_limit_are_not_kept() {
+    let text = format!("[{}1]", "1,".repeat(100_000));
+    let Frame::Batch(members) = Frame::parse(text.as_bytes()) else { panic!("no batch") };
+    assert_eq!(members.len(), 1_001);
+    let Frame::One(unreadable) = Frame::parse(&text.as_bytes()[..text.len() - 1]) else {
+        panic!("a batch without its end")
+    };
+    assert!(unreadable.unwrap_err().unreadable);
+}

@@ -8,18 +8,24 @@ use super::{ClientSession, LogMessage, Output, Progress, modern, negotiate::Phas
 use crate::{
     error::{Error, ErrorKind},
     protocol::{
-        Dialect, ErrorObject, Frame, Id, LoggingLevel, Malformed, Members, Message, Method,
-        MethodName, Params, Raw, code, json,
+        Dialect, ErrorObject, Frame, Id, LoggingLevel, MAX_BATCH, Malformed, Members, Message,
+        Method, MethodName, Params, Raw, code, json,
     },
     wire,
 };
+
+/// The maximum length of the message of a server's error in bytes; the rest is cut off.
+const MAX_ERROR_MESSAGE: usize = 64 * 1024;
 
 impl ClientSession {
     pub(super) fn handle_frame(&mut self, now: Instant, bytes: &[u8]) {
         match Frame::parse(bytes) {
             Frame::One(message) => self.handle_message(now, message),
             Frame::Batch(members) => {
-                for member in members {
+                if members.len() > MAX_BATCH {
+                    tracing::warn!("dropped messages of a batch of more than {MAX_BATCH}");
+                }
+                for member in members.into_iter().take(MAX_BATCH) {
                     self.handle_message(now, member);
                 }
             }
@@ -171,7 +177,8 @@ impl ClientSession {
             true => ErrorKind::NotFound,
             false => ErrorKind::Protocol,
         };
-        Error { code: Some(error.code), data: error.data, ..Error::new(kind, error.message) }
+        let message = shortened(error.message);
+        Error { code: Some(error.code), data: error.data, ..Error::new(kind, message) }
     }
 
     fn handle_notification(&mut self, now: Instant, name: &str, params: &Params<'_>) {
@@ -229,6 +236,17 @@ impl ClientSession {
         }
         self.end_listen(&id, params);
     }
+}
+
+/// Cuts the message of a server's error, which is copied into the texts of several errors and logs.
+fn shortened(mut message: String) -> String {
+    if message.len() > MAX_ERROR_MESSAGE {
+        let end = (0..=MAX_ERROR_MESSAGE).rev().find(|it| message.is_char_boundary(*it));
+        message.truncate(end.unwrap_or_default());
+        message.push('…');
+        message.shrink_to_fit();
+    }
+    message
 }
 
 fn read_log(params: &Params<'_>) -> Option<Output> {

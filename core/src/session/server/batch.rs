@@ -6,12 +6,10 @@ use super::{OutgoingFrame, ServerSession};
 use crate::{
     error::{Fault, FaultKind},
     framing::DEFAULT_LINE_LIMIT,
-    protocol::{Malformed, Message, Method},
+    protocol::{MAX_BATCH, Malformed, Message, Method},
     session::InboundKey,
 };
 
-/// The maximum number of messages in a batch.
-const MAX_MEMBERS: usize = 1_000;
 /// The maximum size of queued replies to incomplete batches in one session, in bytes: the largest message that peers
 /// accept.
 const MAX_REPLIES: usize = DEFAULT_LINE_LIMIT;
@@ -92,9 +90,9 @@ impl ServerSession {
         if members.is_empty() {
             return Err(Fault::invalid_request("an empty batch"));
         }
-        if members.len() > MAX_MEMBERS {
+        if members.len() > MAX_BATCH {
             return Err(Fault::invalid_request(format!(
-                "a batch of more than {MAX_MEMBERS} messages"
+                "a batch of more than {MAX_BATCH} messages"
             )));
         }
         let initialize = Method::Initialize.as_str();
