@@ -80,6 +80,7 @@ TESTS = [
     Stage("examples", [*PYTEST_PARALLEL, "tests/examples", "tests/demo"], "pytest"),
     Stage("examples node", [*NODE_TEST, *sorted((ROOT / "tests/examples").glob("*.test.mjs"))], "tap"),
     Stage("death", [BIN / "python", ROOT / "tests/death/run.py"], "death", needs="rust examples"),
+    Stage("hostile", [BIN / "python", ROOT / "tests/hostile/run.py"], "hostile"),
     Stage("markdown", [*PYTEST, "tests/markdown"], "pytest", needs="rust examples"),
     Stage("python", PYTEST_PARALLEL, "pytest", needs="rust examples"),
     Stage("node", [*NODE_TEST, *sorted((ROOT / "tests/node").glob("*.test.mjs"))], "tap", needs="rust examples"),
@@ -95,6 +96,7 @@ PATTERNS = {
     "interop": r"^interop: (?P<passed>\d+) passed, (?P<failed>\d+) failed",
     "conformance": r"^conformance: (?P<passed>\d+) passed, (?P<failed>\d+) failed",
     "death": r"^death: (?P<passed>\d+) passed, (?P<failed>\d+) failed",
+    "hostile": r"^hostile: (?P<passed>\d+) passed, (?P<failed>\d+) failed",
     "demo": r"^demo: (?P<passed>\d+) pairs, \d+ calls, (?P<failed>\d+) failed",
     "skips": r"$^",
 }

@@ -1,0 +1,139 @@
+//! Connects to evil servers, as client.py does.
+#![allow(clippy::print_stdout)] // its output is what it is for
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use gudgeon::{
+    Client,
+    client::{ClientBuilder, Target},
+    error::{Error, ErrorKind},
+    protocol::{ElicitAction, ElicitResult},
+    transport::Command,
+};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncBufReadExt, BufReader, stdin},
+    time::sleep,
+};
+
+#[derive(Deserialize)]
+struct Job {
+    target: Place,
+    action: String,
+    changes: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Place {
+    Url(String),
+    Command(Vec<String>),
+}
+
+#[tokio::main(worker_threads = 2)]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let url = std::env::args().nth(1).ok_or("hostile-client URL")?;
+    let honest = Client::connect(Target::url(&url)?).await?;
+    let mut lines = BufReader::new(stdin()).lines();
+    while let Some(line) = lines.next_line().await? {
+        println!("{}", run(&honest, serde_json::from_str(&line)?).await);
+    }
+    Ok(())
+}
+
+async fn run(honest: &Client, job: Job) -> Value {
+    let stop = Arc::new(AtomicBool::new(false));
+    let pings = tokio::spawn(longest_ping(honest.clone(), Arc::clone(&stop)));
+    sleep(Duration::from_millis(20)).await;
+    let began = Instant::now();
+    let (client, outcome) = match connect(job.target, job.changes).await {
+        Ok(client) => {
+            let outcome = act(&client, &job.action).await;
+            (Some(client), outcome)
+        }
+        Err(error) => (None, Err(error)),
+    };
+    let took = began.elapsed();
+    if let Some(client) = client {
+        client.close().await;
+    }
+    let closed = began.elapsed().saturating_sub(took);
+    stop.store(true, Ordering::Relaxed);
+    let ping = pings.await.map_or(f64::MAX, |it| it.as_secs_f64() * 1000.0);
+    let (outcome, detail) = match outcome {
+        Ok(text) => (text, String::new()),
+        Err(error) => (error.kind.to_string(), error.to_string().chars().take(300).collect()),
+    };
+    let (took, closed) = (took.as_secs_f64(), closed.as_secs_f64());
+    json!({ "outcome": outcome, "detail": detail, "took": took, "closed": closed, "ping": ping })
+}
+
+async fn connect(target: Place, changes: bool) -> Result<Client, Error> {
+    let mut headers = Vec::new();
+    let target = match target {
+        Place::Url(url) => {
+            headers.push(("authorization".into(), "Bearer secret".into()));
+            Target::url(&url)?
+        }
+        Place::Command(words) => Command::new(&words[0]).args(&words[1..]).into(),
+    };
+    let mut builder: ClientBuilder = Client::builder(target)
+        .options(|it| {
+            it.timeout = Some(Duration::from_secs(1));
+            it.max_timeout = Some(Duration::from_secs(2));
+            it.headers = headers;
+        })
+        .on_log(|_| ())
+        .on_progress(|_| ())
+        .on_elicit(|_| async { Ok(ElicitResult::new(ElicitAction::Accept, None)) });
+    if changes {
+        builder = builder.on_list_changed(|_| ());
+    }
+    builder.connect().await
+}
+
+async fn act(client: &Client, action: &str) -> Result<String, Error> {
+    match action {
+        "connect" => return Ok("connected".into()),
+        "list" => return Ok(client.list_tools().await?.len().to_string()),
+        "list and call" => drop(client.list_tools().await?),
+        "call twice" => drop(client.call_tool("evil", ()).await?),
+        "push" => {
+            let arguments = json!({ "text": "x".repeat(1 << 20) });
+            let calls: Vec<_> = (0..8)
+                .map(|_| {
+                    let (client, arguments) = (client.clone(), arguments.clone());
+                    tokio::spawn(async move { client.call_tool("evil", arguments).await })
+                })
+                .collect();
+            let mut results = Vec::new();
+            for call in calls {
+                results
+                    .push(call.await.map_err(|it| Error::new(ErrorKind::Misuse, it.to_string()))?);
+            }
+            return results.swap_remove(0).map(|it| it.text());
+        }
+        _ => (),
+    }
+    client.call_tool("evil", ()).await.map(|it| it.text())
+}
+
+/// Returns the longest of pings.
+async fn longest_ping(honest: Client, stop: Arc<AtomicBool>) -> Duration {
+    let mut longest = Duration::ZERO;
+    while !stop.load(Ordering::Relaxed) {
+        match honest.ping().await {
+            Ok(took) => longest = longest.max(took),
+            Err(_) => return Duration::MAX,
+        }
+        sleep(Duration::from_millis(10)).await;
+    }
+    longest
+}

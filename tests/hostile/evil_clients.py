@@ -1,0 +1,640 @@
+"""Evil clients against the servers of three languages: what they are answered, at what cost to memory and to others.
+
+What concerns heads, chunks, slow bodies and single frames is in tests/http.
+"""
+
+import json
+import os
+import select
+import sys
+import threading
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from processes import MIB, ROOT, SERVERS, Process
+
+sys.path.append(str(ROOT / "tests/http"))
+import speak
+import websocket
+import wire
+
+OPTIONS = {"header_timeout": 2.0, "idle_timeout": 2.0}
+PING = 100.0
+HOUR = 3_600_000
+# Codes of JSON-RPC with which a request may be refused.
+REFUSALS = {-32700, -32600, -32601, -32602, -32603, -32020, -32021, -32022, -32001, -32004}
+ROWS = {}
+
+
+@dataclass
+class Row:
+    """An evil client."""
+
+    name: str
+    transports: tuple[str, ...]
+    attack: Any
+    # The bytes by which the server may grow.
+    memory: int
+
+
+class Wrong(Exception):
+    """What an attack found."""
+
+
+def row(name, *transports, memory=64 * MIB):
+    def add(attack):
+        ROWS[name] = Row(name, transports, attack, memory)
+        return attack
+
+    return add
+
+
+def check(holds, *found):
+    if not holds:
+        raise Wrong(" ".join(str(it)[:500] for it in found))
+
+
+# ── connections ──────────────────────────────────────────────────────────────────────────────────────
+
+
+class Server(Process):
+    """A server under attack."""
+
+    path = "/mcp"
+    lines = None
+
+    def __init__(self, language, transport):
+        url = {"stdio": "stdio", "tcp": "tcp://127.0.0.1:0"}.get(transport, "http://127.0.0.1:0/mcp")
+        super().__init__([*SERVERS[language], url, *([] if url == "stdio" else [json.dumps(OPTIONS)])])
+        self.transport = transport
+        if transport != "stdio":
+            self.address = ("127.0.0.1", self.wait_for_port())
+
+    def connect(self, **options):
+        return wire.Connection(self.address, **options)
+
+    def open(self, **options):
+        """Returns a connection of messages."""
+        if self.transport == "stdio":
+            # All rows share it, with what was read already.
+            self.lines = self.lines or Lines(self.process.stdout.fileno(), self.process.stdin.fileno())
+            self.lines.others = []
+            return self.lines
+        if self.transport == "ws":
+            return Frames(self)
+        connection = self.connect(**options)
+        return Lines(connection.socket.fileno(), connection.socket.fileno(), connection)
+
+
+class Messages:
+    """A connection that carries messages."""
+
+    def ask(self, message, within=10.0):
+        self.send(json.dumps(message).encode())
+        return self.answer_to(message["id"], within)
+
+    def answer_to(self, id, within=10.0):
+        """Returns the answer to a request; others are kept in `others`."""
+        until = time.monotonic() + within
+        while True:
+            text = self.receive(until - time.monotonic())
+            message = json.loads(text)
+            if "method" not in message and message.get("id") == id:
+                return message
+            self.others.append(message)
+
+    def is_honest(self):
+        """Checks that the connection still serves."""
+        reply = self.ask(modern("tools/list", id="honest"))
+        check("result" in reply, reply)
+
+
+class Lines(Messages):
+    """Messages in lines, over stdio or TCP."""
+
+    def __init__(self, input, output, owner=None):
+        self.input, self.output, self.owner = input, output, owner
+        self.buffer = b""
+        self.others = []
+        self.rest = b""
+
+    def send(self, data):
+        self.raw(data + b"\n")
+
+    def raw(self, data):
+        view = memoryview(data)
+        while view:
+            if not select.select([], [self.output], [], 10)[1]:
+                raise TimeoutError("the server does not read")
+            view = view[os.write(self.output, view[:65536]) :]
+
+    def flood(self, data, seconds):
+        """Sends as often as it can; returns the number of bytes sent."""
+        until, sent = time.monotonic() + seconds, 0
+        block = memoryview(data * (65536 // len(data) + 2))
+        os.set_blocking(self.output, False)
+        try:
+            while time.monotonic() < until:
+                if select.select([], [self.output], [], 0.05)[1]:
+                    sent += os.write(self.output, block[sent % len(data) :])
+        except OSError:
+            pass
+        finally:
+            os.set_blocking(self.output, True)
+        self.rest = data[sent % len(data) :]
+        return sent
+
+    def receive(self, within):
+        while b"\n" not in self.buffer:
+            if not select.select([self.input], [], [], max(0, within))[0]:
+                raise TimeoutError("no answer")
+            piece = os.read(self.input, 1 << 20)
+            if not piece:
+                raise Wrong("the server closed the connection")
+            self.buffer += piece
+        line, _, self.buffer = self.buffer.partition(b"\n")
+        return line
+
+    def close(self):
+        if self.owner:
+            self.owner.close()
+
+
+class Frames(Messages):
+    """Messages in frames of a WebSocket."""
+
+    def __init__(self, server):
+        self.socket = websocket.WebSocket(server)
+        self.others = []
+
+    def send(self, data):
+        self.raw(websocket.frame(websocket.TEXT, data))
+
+    def raw(self, data):
+        self.socket.connection.send(data)
+
+    def flood(self, data, seconds):
+        return Lines.flood(self, websocket.frame(websocket.TEXT, data), seconds)
+
+    @property
+    def output(self):
+        return self.socket.connection.socket.fileno()
+
+    def receive(self, within):
+        with self.socket.connection.patience(max(0.01, within)):
+            opcode, payload = self.socket.frame()
+        check(opcode == websocket.TEXT, "the server closed the connection", payload)
+        return payload
+
+    def close(self):
+        self.socket.connection.close()
+
+
+def modern(method, params=None, *, id):
+    return speak.modern(method, params, id=id)[1]
+
+
+def call(tool, id, **arguments):
+    return modern("tools/call", {"name": tool, "arguments": arguments}, id=id)
+
+
+# ── messages ─────────────────────────────────────────────────────────────────────────────────────────
+
+ALL = ("http", "ws", "tcp", "stdio")
+STREAMS = ("ws", "tcp", "stdio")
+
+
+def exchange(server, messages):
+    """Sends texts of messages; returns the answers, those over HTTP with their status."""
+    if server.transport != "http":
+        connection = server.open()
+        for text in messages:
+            connection.send(text)
+        connection.is_honest()
+        return connection.others
+    answers = []
+    with server.connect() as connection:
+        for text in messages:
+            headers = {"MCP-Protocol-Version": speak.MODERN, "Mcp-Method": "tools/call", "Mcp-Name": "length"}
+            speak.post(connection, server.path, text, headers)
+            answer = connection.response()
+            check(answer.status < 500, answer.status, text[:100], answer.body)
+            answers += speak.messages_of(answer)
+    return answers
+
+
+def check_refusals(answers):
+    for answer in answers:
+        is_answer = "result" in answer or "method" in answer
+        check(is_answer or answer.get("error", {}).get("code") in REFUSALS, answer)
+
+
+WRONG = (None, True, -1, 10**30, "", "x", [], {}, [[]], {"": None})
+
+
+def replaced(value):
+    """Returns copies of a JSON value, each with one part of another type, or left out."""
+    yield from (it for it in WRONG)
+    if isinstance(value, dict):
+        for name, member in value.items():
+            yield {key: it for key, it in value.items() if key != name}
+            for changed in replaced(member):
+                yield {**value, name: changed}
+
+
+@row("wrong types at every level", *ALL)
+def _(server):
+    requests = [call("length", "a", text="x"), modern("tools/list", {"cursor": "x"}, id="a")]
+    requests += [modern("subscriptions/listen", {"notifications": {"toolsListChanged": True}}, id="a")][
+        server.transport == "http" :
+    ]
+    initialize = {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {"roots": {}},
+        "clientInfo": {"name": "a", "version": "1"},
+    }
+    if server.transport == "stdio":
+        # Everybody else has a connection of its own afterwards.
+        initialize["protocolVersion"] = 7
+    requests.append(speak.message("initialize", initialize, id="a"))
+    check_refusals(exchange(server, [json.dumps(it).encode() for one in requests for it in replaced(one)]))
+
+
+@row("texts that are no messages", *ALL)
+def _(server):
+    texts = [
+        b"{",
+        b"}",
+        b'"',
+        b"nul",
+        b"1e",
+        b"\xef\xbb\xbf{}",
+        b'{"id":1}' * 2,
+        b"{'a':1}",
+        b'{"a":1,}',
+        b'{"\\ud800":1}',
+    ]
+    texts += [
+        b"[" * 100_000,
+        b'{"a":' * 100_000,
+        b"[" + b"1," * 100_000 + b"1]",
+        b"9" * 1_000_000,
+        b'{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}',
+    ]
+    if server.transport in ("tcp", "stdio"):
+        texts += [b"\xff\xfe", b"\0", b"\r", b" " * 1_000_000]
+    check_refusals(exchange(server, texts))
+
+
+@row("arguments 100,000 levels deep", *ALL)
+def _(server):
+    text = json.dumps(call("length", 1, text="?")).encode().replace(b'"?"', b"[" * 100_000 + b"]" * 100_000)
+    check_refusals(exchange(server, [text] * 5))
+
+
+@row("ids, cursors and tokens of 1 MiB", *ALL)
+def _(server):
+    huge = "x" * MIB
+    token = call("slow", "a", ms=1)
+    token["params"]["_meta"]["progressToken"] = huge
+    messages = [modern("tools/list", id=huge), modern("tools/list", {"cursor": huge}, id="b"), token]
+    messages += [call(huge, "c"), modern(huge, id="d"), {**call("length", "e", text="x"), huge: huge}]
+    answers = exchange(server, [json.dumps(it).encode() for it in messages])
+    check_refusals(answers)
+
+
+@row("a batch of 2,000,000 members", *ALL)
+def _(server):
+    check_refusals(exchange(server, [b"[" + b"1," * 2_000_000 + b"1]"]))
+
+
+@row("arguments of 500,000 numbers", *ALL, memory=128 * MIB)
+def _(server):
+    text = json.dumps(call("length", 1, text="?")).encode().replace(b'"?"', b"[" + b"1," * 500_000 + b"1]")
+    check_refusals(exchange(server, [text] * 3))
+
+
+@row("an id that is in use", *STREAMS)
+def _(server):
+    connection = server.open()
+    for _ in range(100):
+        connection.send(json.dumps(call("slow", "same", ms=300)).encode())
+    connection.is_honest()
+    deadline = time.monotonic() + 10
+    while sum("result" in it for it in connection.others) < 1 and time.monotonic() < deadline:
+        connection.others.append(json.loads(connection.receive(10)))
+    check(sum("result" in it for it in connection.others) == 1, connection.others[:2])
+    check_refusals(connection.others)
+
+
+@row("cancellations and answers that nobody waits for", *STREAMS)
+def _(server):
+    connection = server.open()
+    cancelled = json.dumps(
+        speak.notification("notifications/cancelled", {"requestId": "never", "reason": "x" * 1000})
+    ).encode()
+    answer = json.dumps(
+        {"jsonrpc": "2.0", "id": "never", "result": {"action": "accept", "content": {"a": "x" * 1000}}}
+    ).encode()
+    for _ in range(5000):
+        connection.send(cancelled)
+        connection.send(answer)
+    connection.is_honest()
+
+
+@row("a client that stops reading while it calls", *STREAMS, memory=128 * MIB)
+def _(server):
+    connection = server.open()
+    sent = connection.flood(
+        json.dumps(call("big", "b", size=100_000)).encode() + (b"\n" if server.transport != "ws" else b""), 1.5
+    )
+    check(sent < 64 * MIB, f"{sent} bytes were read from a client that reads nothing")
+    if server.transport == "stdio":
+        drain(connection)
+
+
+def drain(connection):
+    """Reads what was not read, so that the server serves as before."""
+    last = connection.rest + json.dumps(modern("tools/list", id="honest")).encode() + b"\n"
+    sending = threading.Thread(target=connection.raw, args=(last,), daemon=True)
+    sending.start()
+    connection.answer_to("honest", 30)
+    sending.join()
+
+
+@row("errors that nobody reads", *STREAMS)
+def _(server):
+    connection = server.open()
+    connection.flood(b"{" + b"\n" * (server.transport != "ws"), 1.5)
+    if server.transport == "stdio":
+        drain(connection)
+
+
+@row("a call of an hour, 1,000 times", "http", "ws", "tcp")
+def _(server):
+    if server.transport == "http":
+        texts = [speak.modern("tools/call", {"name": "slow", "arguments": {"ms": HOUR}}, id=n) for n in range(1000)]
+        connections = []
+        try:
+            for headers, body in texts:
+                connections.append(server.connect())
+                speak.post(connections[-1], server.path, body, headers)
+            with server.connect(source="127.0.0.2") as other:
+                answer = speak.call_modern(server, "length", {"text": "x"}, connection=other)
+                check(answer.status == 200, answer)
+        finally:
+            for connection in connections:
+                connection.close()
+        return
+    connection = server.open()
+    for number in range(1000):
+        connection.send(json.dumps(call("slow", number, ms=HOUR)).encode())
+    other = server.open(source="127.0.0.2") if server.transport == "tcp" else server.open()
+    reply = other.ask(call("length", "x", text="x"))
+    check("result" in reply, reply)
+    connection.close()
+
+
+# ── HTTP ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@row("3,000 sessions with 60 KB of client information", "http", memory=128 * MIB)
+def _(server):
+    info = {"name": "x", "version": "1", "title": "x" * 60_000}
+    params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info}
+    with server.connect() as connection:
+        for _ in range(3000):
+            speak.post(connection, server.path, speak.message("initialize", params))
+            answer = connection.response()
+            check(answer.status in (200, 503), answer.status, answer.body)
+    with server.connect(source="127.0.0.2") as connection:
+        params["clientInfo"] = {"name": "honest", "version": "1"}
+        speak.post(connection, server.path, speak.message("initialize", params))
+        answer = connection.response()
+        check(answer.status == 200, answer)
+
+
+@row("12,000 sessions", "http", memory=96 * MIB)
+def _(server):
+    params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+    with server.connect() as connection:
+        # In pieces of 100, because answering each alone would take long.
+        one = wire.request_bytes(
+            "POST",
+            server.path,
+            {"Content-Type": "application/json", "Accept": speak.BOTH, "Host": "127.0.0.1"},
+            speak.message("initialize", params),
+        )
+        for _ in range(120):
+            connection.send(one * 100)
+            for _ in range(100):
+                answer = connection.response()
+                check(answer.status in (200, 503), answer.status, answer.body)
+    with server.connect(source="127.0.0.2") as connection:
+        late = speak.Session(server, connection=connection)
+        check(late.ask("ping")["result"] == {}, "a late client is locked out")
+
+
+@row("GET streams in a loop", "http")
+def _(server):
+    with speak.Session(server) as session:
+        connections, statuses = [], []
+        try:
+            for _ in range(300):
+                connection, head = session.get()
+                connections.append(connection)
+                statuses.append(head.status)
+        finally:
+            for connection in connections:
+                connection.close()
+        check(statuses.count(200) <= 16 and set(statuses) == {200, 503}, statuses)
+
+
+@row("invented event ids", "http")
+def _(server):
+    with speak.Session(server) as session:
+        for id in (
+            "0",
+            "-1",
+            "1-1",
+            "999999999999999999999999",
+            "x" * 10_000,
+            "a/b",
+            "0-0",
+            "%00",
+            "1_1",
+            "2:3",
+            "ä".encode().decode("latin-1"),
+        ):
+            connection, head = session.get(id)
+            with connection:
+                check(head.status in (200, 400, 404, 409), head.status, id)
+
+
+@row("invented sessions", "http")
+def _(server):
+    with server.connect() as connection:
+        for number in range(500):
+            for id in (str(number), "x" * 5000, "../../etc/passwd"):
+                speak.post(connection, server.path, speak.message("ping"), {"Mcp-Session-Id": id})
+                answer = connection.response()
+                check(answer.status in (400, 404), answer)
+
+
+# ── TCP and WebSocket ────────────────────────────────────────────────────────────────────────────────
+
+
+@row("lines of 15 MiB that do not end", "tcp", memory=192 * MIB)
+def _(server):
+    connections = []
+    try:
+        for _ in range(20):
+            connections.append(server.connect())
+            try:
+                connections[-1].send(b"x" * (15 * MIB))
+            except OSError:
+                pass  # it was closed
+        with server.connect(source="127.0.0.2") as other:
+            connection = Lines(other.socket.fileno(), other.socket.fileno())
+            text = "x" * (8 * MIB)
+            check(connection.ask(call("length", 1, text=text)).get("result"), "others are not served")
+    finally:
+        for connection in connections:
+            connection.close()
+
+
+@row("500 idle connections", "tcp", "http")
+def _(server):
+    connections = [server.connect() for _ in range(500)]
+    try:
+        for connection in connections:
+            check(connection.ends(10), "an idle connection stays")
+    finally:
+        for connection in connections:
+            connection.close()
+
+
+@row("a message that comes a byte at a time", "tcp", "ws")
+def _(server):
+    connection = server.connect() if server.transport == "tcp" else websocket.WebSocket(server).connection
+    if server.transport == "ws":
+        connection.send(b"\x01\x81keyy\x10")
+    began = time.monotonic()
+    with connection:
+        while connection.is_quiet(0.05) and time.monotonic() - began < 8:
+            try:
+                connection.send(b"x" if server.transport == "tcp" else b"\x00\x81keyy\x10")
+            except OSError:
+                break
+        check(time.monotonic() - began < 8, "a message is waited for without end")
+
+
+@row("fragments without end", "ws")
+def _(server):
+    connection = websocket.WebSocket(server).connection
+    began = time.monotonic()
+    with connection:
+        try:
+            connection.send(b"\x01\x80keyy")
+            while time.monotonic() - began < 8:
+                connection.send(b"\x00\x80keyy" * 10_000)
+        except OSError:
+            pass
+        check(time.monotonic() - began < 8, "fragments are read without end")
+
+
+# ── the runner ───────────────────────────────────────────────────────────────────────────────────────
+
+
+class Victim(threading.Thread):
+    """Measures the longest ping of an honest client of the same server."""
+
+    def __init__(self, server):
+        super().__init__(daemon=True)
+        self.server = server
+        self.stop = threading.Event()
+        self.longest = 0.0
+        self.problem = None
+
+    def run(self):
+        try:
+            with self.server.connect(source="127.0.0.2") as connection:
+                lines = Lines(connection.socket.fileno(), connection.socket.fileno())
+                number = 0
+                while not self.stop.wait(0.01):
+                    began = time.monotonic()
+                    if self.server.transport == "tcp":
+                        check("result" in lines.ask(modern("tools/list", id="honest")), "no answer")
+                    else:
+                        answer = speak.ask_modern(self.server, "tools/list", connection=connection)
+                        check(answer.status == 200, answer)
+                    number += 1
+                    if number > 1:
+                        self.longest = max(self.longest, (time.monotonic() - began) * 1000)
+        except Exception as problem:
+            self.problem = f"an honest client failed: {type(problem).__name__}: {problem}"
+
+    def wrong(self):
+        self.stop.set()
+        self.join(15)
+        if self.problem or self.is_alive():
+            return [self.problem or "an honest client is not answered"]
+        return [f"a ping took {self.longest:.0f} ms"] if self.longest > PING else []
+
+
+def cells(wanted):
+    """Returns the cells by server: language and transport."""
+    chosen = {}
+    for language in SERVERS:
+        for transport in ALL:
+            for row in ROWS.values():
+                name = f"{language} / {transport} / {row.name}"
+                if transport in row.transports and all(word in name for word in wanted):
+                    chosen.setdefault((language, transport), []).append(row)
+    return chosen
+
+
+def run(language, transport, rows):
+    """Runs rows one after the other against one server; returns those that failed, with the reasons."""
+    failures = []
+    server = Server(language, transport)
+    try:
+        for row in rows:
+            began = time.monotonic()
+            grown, wrong = attack(server, row)
+            if os.environ.get("HOSTILE_SHOW"):
+                print(
+                    language, transport, row.name, f"{grown // MIB} MiB, {time.monotonic() - began:.1f} s", flush=True
+                )
+            if wrong:
+                failures.append((row, wrong))
+                server.stop()
+                server = Server(language, transport)
+    finally:
+        server.stop()
+    return failures
+
+
+def attack(server, row):
+    before = server.memory()
+    server.forget_peak()
+    victim = None
+    if server.transport != "stdio":
+        victim = Victim(server)
+        victim.start()
+    wrong = []
+    try:
+        row.attack(server)
+    except Exception as problem:
+        wrong.append(f"{type(problem).__name__}: {problem}"[:600])
+    if victim:
+        wrong += victim.wrong()
+    if not server.is_alive():
+        return 0, [*wrong, f"the server ended with {server.process.returncode}: {''.join(server.said)[-1000:]}"]
+    grown = server.memory("VmHWM") - before
+    if grown > row.memory:
+        wrong.append(f"memory grew by {grown // MIB} MiB")
+    if said := [it for it in server.said if "panicked" in it or "Traceback" in it]:
+        wrong.append(f"it said {said[:3]}")
+    return grown, wrong

@@ -1,0 +1,59 @@
+"""Hostile peers: evil servers against the clients of three languages, and evil clients against their servers.
+
+Arguments select cells by parts of their names, such as `client / python / stdio / silence`. HOSTILE_SHOW=1 prints what
+each cell came to.
+"""
+
+import resource
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import evil_clients
+import evil_servers
+from processes import RELEASE, Process
+
+# A cell that fails is repeated alone, because others may have kept the machine busy.
+AT_ONCE = 4
+
+
+def main(wanted):
+    began = time.monotonic()
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    with Process([str(RELEASE / "conformance-server"), "--http", "127.0.0.1:0"]) as server:
+        honest = f"http://127.0.0.1:{server.wait_for_port()}/mcp"
+
+        def attack_client(language, transport, rows):
+            return evil_servers.run(language, transport, rows, honest)
+
+        suites = [("client", attack_client, evil_servers.cells), ("server", evil_clients.run, evil_clients.cells)]
+        passed, failures = run(suites, wanted)
+    for name, wrong in failures:
+        print(f"  {name} FAILED: {'; '.join(wrong)}")
+    print(f"hostile: {passed} passed, {len(failures)} failed ({time.monotonic() - began:.0f} s)")
+    return 1 if failures or not passed else 0
+
+
+def run(suites, wanted):
+    """Runs the cells of both suites; returns the number of those that passed, and the others with the reasons."""
+    jobs = []
+    for suite, attack, cells in suites:
+        names = [word for word in wanted if word not in ("client", "server")]
+        if suite in wanted or names == wanted:
+            jobs += [(suite, attack, *cell, rows) for cell, rows in cells(names).items()]
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        suspects = list(pool.map(lambda job: job[1](*job[2:]), jobs))
+    failures = []
+    for (suite, attack, language, transport, _), found in zip(jobs, suspects, strict=True):
+        for row, first in found:
+            name = f"{suite} / {language} / {transport} / {row.name}"
+            if again := attack(language, transport, [row]):
+                failures.append((name, again[0][1]))
+            else:
+                print(f"  {name}: passed alone, after {'; '.join(first)}")
+    return sum(len(job[-1]) for job in jobs) - len(failures), failures
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

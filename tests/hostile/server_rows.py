@@ -1,0 +1,615 @@
+"""The table of evil servers: what each one does, and what a client makes of it."""
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+
+from servers import CAPABILITIES, text
+
+MIB = 1 << 20
+STREAMS = ("stdio", "ws")
+ALL = ("stdio", "http", "ws")
+# A handshake that fails: Rust has no kind of its own for it.
+REFUSED = "connect|protocol"
+ROWS = {}
+
+
+@dataclass
+class Row:
+    """An evil server."""
+
+    name: str
+    # The outcome: the text of the result, or the kind of the error, or several between "|". Transports may differ.
+    expect: str | dict[str, str]
+    transports: tuple[str, ...] = ALL
+    # What the client does: connect, list, call, call twice, list and call, push (8 calls of 1 MiB at once).
+    action: str = "call"
+    era: str = "modern"
+    tools: list = field(default_factory=lambda: [{"name": "evil", "inputSchema": {"type": "object"}}])
+    capabilities: dict = field(default_factory=lambda: CAPABILITIES)
+    # The bytes by which the client may grow.
+    memory: int = 64 * MIB
+    # By method; "GET" is the stream of a session.
+    behaviours: dict = field(default_factory=dict)
+    begin: object = None
+    handshake: object = None
+
+    def expected(self, transport):
+        expect = self.expect if isinstance(self.expect, str) else self.expect.get(transport, self.expect.get("else"))
+        return expect.split("|")
+
+
+def row(name, expect, transports=ALL, *, method="tools/call", **options):
+    """Makes a row of the function that answers `method`."""
+
+    def add(behaviour):
+        made = ROWS.setdefault(name, Row(name, expect, transports, **options))
+        if method in ("begin", "handshake"):
+            setattr(made, method, behaviour)
+        else:
+            made.behaviours[method] = behaviour
+        return behaviour
+
+    return add
+
+
+def wait(*_):
+    """Says nothing any more."""
+    time.sleep(60)
+
+
+def forever(peer, step):
+    while True:
+        step()
+
+
+# ── replies ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+@row("replies to ids that were never asked", "right")
+def _(peer, id):
+    for other in (id + 1000, -1, 0, 2**70, 1.5, str(id), None, {}, [id]):
+        peer.reply(other, text("wrong"))
+    peer.reply(id, text("right"))
+
+
+@row("replies twice", "right", action="call twice")
+def _(peer, id):
+    for value in ("right", "wrong", "wrong"):
+        peer.reply(id, text(value))
+
+
+@row("an id of the wrong type", "timeout")
+def _(peer, id):
+    peer.reply(str(id), text("wrong"))
+    wait()
+
+
+@row("messages that are none", "right")
+def _(peer, id):
+    for value in (
+        "[]",
+        "3",
+        '"x"',
+        "null",
+        "{}",
+        "[[[]]]",
+        '{"jsonrpc":"2.0","method":3}',
+        '{"jsonrpc":"1.0","method":"x"}',
+    ):
+        peer.say(value.encode())
+    for value in (b"{", b"\xff\xfe" if peer.kind != "ws" else b"nul\0", b"[" * 100_000, b'{"id":' * 100_000):
+        peer.say(value)
+    peer.reply(id, text("right"))
+
+
+@row("a batch of 2,000,000 members", "right")
+def _(peer, id):
+    peer.say(b"[" + b"1," * 2_000_000 + b"1]")
+    peer.reply(id, text("right"))
+
+
+@row("a result and an error", "protocol")
+def _(peer, id):
+    peer.send(id=id, result=text("wrong"), error={"code": -32603, "message": "wrong"})
+
+
+@row("neither a result nor an error", "timeout")
+def _(peer, id):
+    peer.send(id=id)
+
+
+@row("a result that is a number", "protocol")
+def _(peer, id):
+    peer.reply(id, 3)
+
+
+@row("an unknown result type", "protocol")
+def _(peer, id):
+    peer.reply(id, {**text("wrong"), "resultType": "perhaps"})
+
+
+@row("a result type that is a number", "protocol")
+def _(peer, id):
+    peer.reply(id, {**text("wrong"), "resultType": 7})
+
+
+@row("content that is a number", "protocol")
+def _(peer, id):
+    peer.reply(id, {"resultType": "complete", "content": 3})
+
+
+@row("a result 100,000 levels deep", "protocol|", memory=96 * MIB)
+def _(peer, id):
+    deep = b"[" * 100_000 + b"]" * 100_000
+    peer.say(
+        b'{"jsonrpc":"2.0","id":%d,"result":{"resultType":"complete","content":[],"structuredContent":%s}}' % (id, deep)
+    )
+
+
+@row("a number of 100,000 digits", "protocol|")
+def _(peer, id):
+    peer.say(
+        b'{"jsonrpc":"2.0","id":%d,"result":{"resultType":"complete","content":[],"structuredContent":{"n":%s}}}'
+        % (id, b"9" * 100_000)
+    )
+
+
+@row("an error of the wrong shape", "protocol")
+def _(peer, id):
+    peer.refuse(id, "wrong")
+
+
+@row("an error with a code beyond 64 bits", "protocol")
+def _(peer, id):
+    peer.refuse(id, {"code": 10**30, "message": "wrong"})
+
+
+@row("an error message of 15 MiB", "protocol")
+def _(peer, id):
+    peer.refuse(id, {"code": -32603, "message": "x" * (15 * MIB)})
+
+
+@row("a reply of 100 MiB", {"ws": "lost", "else": "protocol"})
+def _(peer, id):
+    reply_of_100_mib(peer, id)
+
+
+@row("a reply of 100 MiB to discover", REFUSED, action="connect", method="server/discover", memory=96 * MIB)
+def _(peer, id):
+    reply_of_100_mib(peer, id)
+
+
+def reply_of_100_mib(peer, id):
+    start, end = b'{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"' % id, b'"}]}}'
+    if peer.kind == "ws":
+        peer.raw(b"\x81\x7f" + (len(start) + 100 * MIB + len(end)).to_bytes(8, "big"))
+    elif peer.kind == "http":
+        peer.raw(b"HTTP/1.1 200 X\r\ncontent-type: application/json\r\n\r\n")
+    peer.raw(start)
+    for _ in range(100):
+        peer.raw(b"x" * MIB)
+    peer.raw(end + (b"\n" if peer.kind == "stdio" else b""))
+    if peer.kind == "http":
+        peer.close()
+
+
+@row("an event of 100 MiB", "protocol", ("http",))
+def _(peer, id):
+    peer.event(b"data: ")
+    for _ in range(100):
+        peer.event(b"x" * MIB)
+    peer.event(b"\n\n")
+
+
+# ── schemas ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def tool(output):
+    return [{"name": "evil", "inputSchema": {"type": "object"}, "outputSchema": output}]
+
+
+def structured(value):
+    return {**text(json.dumps(value)), "structuredContent": value}
+
+
+NUMBER = {"type": "object", "properties": {"n": {"type": "number"}}, "required": ["n"]}
+
+
+@row("a result that fails its schema", "protocol", action="list and call", tools=tool(NUMBER))
+def _(peer, id):
+    peer.reply(id, structured({"n": "wrong"}))
+
+
+@row("a schema with a network $ref", "protocol|right", action="list and call", method="tools/list")
+def _(peer, id):
+    schema = {"$ref": f"{peer.canary}/a%20schema%20with%20a%20network%20$ref", "$schema": f"{peer.canary}/x"}
+    peer.answer(id, {"resultType": "complete", "tools": tool(schema), "ttlMs": 0, "cacheScope": "private"})
+
+
+@row("a schema that refers to itself", '{"a": {"a": {}}}', action="list and call", tools=tool({"$ref": "#"}))
+def _(peer, id):
+    peer.reply(id, structured({"a": {"a": {}}}))
+
+
+SLOW = {"type": "object", "properties": {"n": {"type": "string", "pattern": r"^(?=(a|aa)+$)(a|aa)+b\1$"}}}
+
+
+@row("a pattern that backtracks", "protocol|timeout", action="list and call", tools=tool(SLOW))
+def _(peer, id):
+    peer.reply(id, structured({"n": "a" * 5000}))
+
+
+# ── lists ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def page(peer, id, cursor, tools=()):
+    result = {"resultType": "complete", "tools": list(tools), "nextCursor": cursor, "ttlMs": 0, "cacheScope": "private"}
+    peer.answer(id, result)
+
+
+@row("a cursor that repeats", "protocol|timeout", action="list", method="tools/list")
+def _(peer, id):
+    page(peer, id, "again")
+
+
+@row("cursors of 1 MiB without end", "protocol|timeout", action="list", method="tools/list", memory=96 * MIB)
+def _(peer, id):
+    page(peer, id, str(id) + "x" * MIB)
+
+
+@row("a page of 10,000 tools", "10000", action="list", method="tools/list")
+def _(peer, id):
+    tools = [{"name": f"tool {n}", "inputSchema": {}} for n in range(10_000)]
+    peer.answer(id, {"resultType": "complete", "tools": tools, "ttlMs": 0, "cacheScope": "private"})
+
+
+@row("tools of the wrong shape", "protocol", action="list", tools=[{"name": 3}, "x", None])
+@row("tools that are no list", "protocol", action="list", tools={"a": 1})
+def _(peer, id):
+    wait()
+
+
+# ── floods and silence ───────────────────────────────────────────────────────────────────────────────
+
+
+@row("silence", "timeout")
+def _(peer, id):
+    wait()
+
+
+@row("silence from the start", "", method="initialize")
+@row("silence from the start", "timeout", action="connect", method="server/discover")
+def _(peer, id):
+    wait()
+
+
+@row("it stops reading", "timeout", STREAMS, action="push")
+def _(peer, id):
+    wait()
+
+
+@row("log messages without end", "timeout")
+def _(peer, id):
+    forever(peer, lambda: peer.notify("message", level="error", data="x" * 1000))
+
+
+@row("progress without end", "timeout")
+def _(peer, id):
+    forever(peer, lambda: peer.notify("progress", progressToken=peer.token, progress=1, message="x" * 1000))
+
+
+@row("changes without end", "timeout", era="legacy")
+def _(peer, id):
+    forever(peer, lambda: peer.notify("tools/list_changed"))
+
+
+@row("progress that is no number", "right")
+def _(peer, id):
+    for value in ("x", None, -1, 1e308, {}, []):
+        peer.notify("progress", progressToken=peer.token, progress=value)
+    for token in (None, "x", -1, {}, 2**70):
+        peer.notify("progress", progressToken=token, progress=1)
+    peer.say(b'{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":1e999}}')
+    peer.reply(id, text("right"))
+
+
+@row("pings without end", "timeout", era="legacy")
+def _(peer, id):
+    forever(peer, lambda: peer.send(id="p", method="ping"))
+
+
+@row("questions without end", "timeout", era="legacy")
+def _(peer, id):
+    schema = {"type": "object", "properties": {"a": {"type": "string"}}}
+    forever(
+        peer, lambda: peer.send(id="q", method="elicitation/create", params={"message": "?", "requestedSchema": schema})
+    )
+
+
+@row("rounds of questions without end", "protocol", memory=96 * MIB)
+def _(peer, id):
+    schema = {"type": "object", "properties": {"a": {"type": "string"}}}
+    question = {"method": "elicitation/create", "params": {"mode": "form", "message": "?", "requestedSchema": schema}}
+    peer.answer(id, {"resultType": "input_required", "inputRequests": {"q": question}, "requestState": "x" * MIB})
+
+
+@row("a round of 20,000 questions", "protocol|timeout")
+def _(peer, id):
+    schema = {"type": "object", "properties": {"a": {"type": "string"}}}
+    question = {"method": "elicitation/create", "params": {"mode": "form", "message": "?", "requestedSchema": schema}}
+    peer.answer(id, {"resultType": "input_required", "inputRequests": {str(n): question for n in range(20_000)}})
+
+
+@row("a question of an unknown kind", "protocol|unsupported")
+def _(peer, id):
+    peer.answer(
+        id, {"resultType": "input_required", "inputRequests": {"q": {"method": "password/steal", "params": {}}}}
+    )
+
+
+@row("it closes in the middle of a reply", "lost")
+def _(peer, id):
+    half = b'{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"wro' % id
+    if peer.kind == "ws":
+        peer.raw(b"\x81\x7e" + (200).to_bytes(2, "big"))
+    elif peer.kind == "http":
+        peer.raw(b"HTTP/1.1 200 X\r\ncontent-type: application/json\r\ncontent-length: 200\r\n\r\n")
+    peer.raw(half)
+    peer.close()
+
+
+@row("it closes at every call", "lost")
+def _(peer, id):
+    peer.close()
+
+
+# ── the handshake ────────────────────────────────────────────────────────────────────────────────────
+
+
+@row("garbage to discover", "right|protocol|unsupported", method="server/discover", era="legacy")
+def _(peer, id):
+    peer.answer(id, {"resultType": "complete", "supportedVersions": 3, "capabilities": [], "ttlMs": "x"})
+
+
+@row("no version to discover", "right|protocol|unsupported", method="server/discover", era="legacy")
+def _(peer, id):
+    peer.answer(id, {"resultType": "complete", "supportedVersions": ["2099-01-01"], "capabilities": {}, "ttlMs": 0})
+
+
+@row("an unknown revision", "unsupported", action="connect", method="initialize", era="legacy")
+def _(peer, id):
+    info = {"name": "evil", "version": "1"}
+    peer.answer(id, {"protocolVersion": "2031-01-01", "capabilities": CAPABILITIES, "serverInfo": info})
+
+
+@row("garbage to initialize", REFUSED, action="connect", method="initialize", era="legacy")
+def _(peer, id):
+    peer.answer(id, {"protocolVersion": 7, "capabilities": "x", "serverInfo": []})
+
+
+# ── processes ────────────────────────────────────────────────────────────────────────────────────────
+
+
+@row("a child that writes what is no message", "right", ("stdio",), method="begin")
+def _(peer):
+    peer.raw(b"Welcome to evil 1.0!\n\n\0\0\r\n\xff\xfe\n" + b"=" * 100_000 + b"\n")
+
+
+@row("a child that writes to stderr without end", "right", ("stdio",), method="begin")
+def _(peer):
+    subprocess.Popen(
+        ["sh", "-c", "while :; do echo xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx >&2; done"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        env=marked(),
+    )
+
+
+@row("a child that ignores the end of input and SIGTERM", "right", ("stdio",), method="begin")
+def _(peer):
+    import signal
+    import threading
+
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    threading.Thread(target=wait).start()
+
+
+@row("a child that leaves grandchildren", "right", ("stdio",), method="begin")
+def _(peer):
+    subprocess.Popen(["sh", "-c", "sleep 600 & sleep 600"], env=marked())
+
+
+@row("a child that forks and ends", "timeout", ("stdio",))
+def _(peer, id):
+    subprocess.Popen(["sh", "-c", "trap '' TERM; sleep 600"], env=marked())
+    peer.close()
+
+
+def marked():
+    """Returns the environment by which the runner finds what is left."""
+    return {**os.environ, "HOSTILE": sys.argv[4]}
+
+
+# ── HTTP ─────────────────────────────────────────────────────────────────────────────────────────────
+
+HTTP = ("http",)
+WS = ("ws",)
+
+
+@row("a redirect to another origin", "protocol|connect|lost", HTTP)
+def _(peer, id):
+    peer.whole(307, b"", f"location: {peer.canary}/a%20redirect%20to%20another%20origin")
+
+
+@row(
+    "a redirect to another origin at once",
+    "protocol|connect|lost",
+    ("http", "ws"),
+    action="connect",
+    method="server/discover",
+)
+def _(peer, id):
+    peer.whole(308, b"", f"location: {peer.canary}/a%20redirect%20to%20another%20origin%20at%20once")
+
+
+@row("a redirect to another origin at once", "", method="handshake")
+def _(peer, id):
+    to = f"{peer.canary}/a%20redirect%20to%20another%20origin%20at%20once"
+    peer.raw(f"HTTP/1.1 302 X\r\nlocation: {to}\r\ncontent-length: 0\r\n\r\n".encode())
+    peer.close()
+
+
+@row("redirects in a circle", "protocol|connect|lost", HTTP)
+def _(peer, id):
+    peer.whole(307, b"", "location: /redirects%20in%20a%20circle")
+
+
+@row("events without end", "timeout", HTTP)
+def _(peer, id):
+    forever(peer, lambda: peer.event(b": " + b"x" * 1000 + b"\n\n"))
+
+
+@row("empty events without end", "timeout", HTTP)
+def _(peer, id):
+    forever(peer, lambda: peer.event(b"id: 1\nevent: x\ndata\n\n" * 50))
+
+
+@row("a stream that ends without an answer and an endless delay", "lost|timeout", HTTP, era="legacy")
+def _(peer, id):
+    peer.event(b"retry: 99999999999999999999\nid: 1\ndata\n\n")
+
+
+@row("a stream that ends without an answer and no delay", "", method="GET")
+@row("a stream that ends without an answer and no delay", "lost|timeout", HTTP, era="legacy")
+def _(peer, id):
+    peer.event(b"retry: 0\nid: 1\ndata\n\n")
+
+
+@row("an event id of 1 MiB", "lost|timeout|protocol", HTTP, era="legacy")
+def _(peer, id):
+    peer.event(b"id: " + b"x" * MIB + b"\ndata\n\n")
+
+
+@row("a compressed bomb", "protocol|lost", HTTP)
+def _(peer, id):
+    peer.whole(200, gzip.compress(b" " * (100 * MIB), 1), "content-encoding: gzip")
+
+
+@row("headers without end", "protocol|lost|connect", HTTP)
+def _(peer, id):
+    peer.raw(b"HTTP/1.1 200 X\r\n")
+    forever(peer, lambda: peer.raw(b"x-more: " + b"y" * 1000 + b"\r\n"))
+
+
+@row("interim responses without end", "timeout|lost|connect", HTTP)
+def _(peer, id):
+    forever(peer, lambda: peer.raw(b"HTTP/1.1 100 Continue\r\n\r\n" * 50))
+
+
+@row("no HTTP", "lost|connect|protocol", HTTP)
+def _(peer, id):
+    peer.raw(b"SSH-2.0-OpenSSH_9.6\r\n")
+    peer.close()
+
+
+@row("a chunk of 2^64 bytes", "lost|connect|protocol", HTTP)
+def _(peer, id):
+    peer.raw(
+        b"HTTP/1.1 200 X\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\nFFFFFFFFFFFFFFFFF\r\nx"
+    )
+    peer.close()
+
+
+@row("a content-length that is too long", "lost|timeout", HTTP)
+def _(peer, id):
+    body = json.dumps({"jsonrpc": "2.0", "id": id, "result": text("wrong")}).encode()
+    peer.raw(
+        b"HTTP/1.1 200 X\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n%s" % (len(body) + 1, body)
+    )
+    wait()
+
+
+@row("a reply that no request asked for", "right|wrong|lost", HTTP, action="call twice")
+def _(peer, id):
+    wrong = json.dumps({"jsonrpc": "2.0", "id": id + 1, "result": text("wrong")}).encode()
+    peer.answer(id, text("right"))
+    peer.raw(b"HTTP/1.1 200 X\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n%s" % (len(wrong), wrong))
+
+
+@row("a page of HTML", "protocol", HTTP)
+def _(peer, id):
+    peer.raw(b"HTTP/1.1 200 X\r\ncontent-type: text/html\r\n\r\n<html>")
+    forever(peer, lambda: peer.raw(b"x" * 65536))
+
+
+@row("an error page without end", "protocol|lost|connect|timeout", HTTP)
+def _(peer, id):
+    peer.raw(b"HTTP/1.1 500 X\r\ncontent-type: application/json\r\n\r\n")
+    forever(peer, lambda: peer.raw(b"x" * 65536))
+
+
+# ── WebSocket ────────────────────────────────────────────────────────────────────────────────────────
+
+
+@row("a message in fragments without end", "protocol|lost", WS)
+def _(peer, id):
+    peer.frame(1, b"[", first=0)
+    forever(peer, lambda: peer.frame(0, b"x" * 65536, first=0))
+
+
+@row("empty fragments without end", "timeout|lost", WS)
+def _(peer, id):
+    peer.frame(1, b"[", first=0)
+    forever(peer, lambda: peer.raw(b"\0\0" * 1000))
+
+
+@row("WebSocket pings without end", "timeout|lost", WS)
+def _(peer, id):
+    forever(peer, lambda: peer.raw((b"\x89\x7d" + b"p" * 125) * 100))
+
+
+@row("a frame of 2^62 bytes", "protocol|lost", WS)
+def _(peer, id):
+    peer.raw(b"\x81\x7f" + (1 << 62).to_bytes(8, "big") + b"x")
+    wait()
+
+
+@row("a compressed frame", "lost|protocol", WS)
+def _(peer, id):
+    peer.frame(1, b"x" * 100, first=0xC0)
+    wait()
+
+
+@row("a masked frame", "lost|protocol", WS)
+def _(peer, id):
+    peer.raw(b"\x81\x82keyyxx")
+    wait()
+
+
+@row("text that is not UTF-8", "lost|protocol", WS)
+def _(peer, id):
+    peer.say(b"\xff\xfe")
+    wait()
+
+
+@row("a close frame without sense", "lost", WS)
+def _(peer, id):
+    peer.frame(8, b"\x00\x01\xff\xfe")
+    wait()
+
+
+@row("a handshake without end", "connect|timeout", WS, action="connect", method="handshake")
+def _(peer, id):
+    peer.raw(b"HTTP/1.1 101 X\r\n")
+    forever(peer, lambda: peer.raw(b"x-more: " + b"y" * 1000 + b"\r\n"))
+
+
+@row("a handshake of another key", "connect", WS, action="connect", method="handshake")
+def _(peer, id):
+    peer.raw(b"HTTP/1.1 101 X\r\nupgrade: websocket\r\nconnection: upgrade\r\nsec-websocket-accept: eA==\r\n\r\n")
+    wait()
