@@ -8,7 +8,8 @@ FUZZ_TARGETS := engine endpoint client sse uri_template schema sealed_state dial
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test ready build build-python build-node build-rust build-bench setup fmt lint stubs interop conformance \
-	conformance-all fuzz lock-files advisories bench-stdio bench-http bench-clients bench-sessions bench-memory coldstart \
+	conformance-all fuzz lock-files advisories bench-stdio bench-http bench-clients bench-sessions bench-memory bench-victim \
+	coldstart \
 	clean
 
 help: ## list the targets
@@ -103,6 +104,9 @@ bench-http: build-bench ## calls a second over HTTP in each era, against the off
 
 bench-clients: build-bench ## calls a second of clients over HTTP in each era, against the official SDKs'
 	@$(PY) tests/bench/client_speed.py
+
+bench-victim: build ## what calls of 3 MiB of four connections cost the small calls of a fifth
+	@$(PY) tests/bench/victim.py
 
 bench-sessions: build-bench ## what 10,000 legacy sessions and 10,000 modern subscriptions cost, and whether all of it is given back
 	@$(PY) tests/bench/sessions.py
