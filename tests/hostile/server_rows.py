@@ -338,7 +338,8 @@ def _(peer, id):
     peer.answer(id, {"resultType": "input_required", "inputRequests": {"q": question}, "requestState": "x" * MIB})
 
 
-@row("a round of 20,000 questions", "protocol|timeout")
+# The questions, their answers and the callbacks of 64 of them.
+@row("a round of 20,000 questions", "protocol|timeout", memory=192 * MIB)
 def _(peer, id):
     schema = {"type": "object", "properties": {"a": {"type": "string"}}}
     question = {"method": "elicitation/create", "params": {"mode": "form", "message": "?", "requestedSchema": schema}}
