@@ -42,7 +42,7 @@ class Wrong(Exception):
     """What an attack found."""
 
 
-def row(name, *transports, memory=64 * MIB):
+def row(name, *transports, memory=96 * MIB):
     def add(attack):
         ROWS[name] = Row(name, transports, attack, memory)
         return attack
@@ -125,7 +125,7 @@ class Lines(Messages):
     def raw(self, data):
         view = memoryview(data)
         while view:
-            if not select.select([], [self.output], [], 10)[1]:
+            if not wire.is_ready(self.output, select.POLLOUT, 10):
                 raise TimeoutError("the server does not read")
             view = view[os.write(self.output, view[:65536]) :]
 
@@ -136,7 +136,7 @@ class Lines(Messages):
         os.set_blocking(self.output, False)
         try:
             while time.monotonic() < until:
-                if select.select([], [self.output], [], 0.05)[1]:
+                if wire.is_ready(self.output, select.POLLOUT, 0.05):
                     sent += os.write(self.output, block[sent % len(data) :])
         except OSError:
             pass
@@ -147,7 +147,7 @@ class Lines(Messages):
 
     def receive(self, within):
         while b"\n" not in self.buffer:
-            if not select.select([self.input], [], [], max(0, within))[0]:
+            if not wire.is_ready(self.input, select.POLLIN, max(0, within)):
                 raise TimeoutError("no answer")
             piece = os.read(self.input, 1 << 20)
             if not piece:

@@ -32,7 +32,7 @@ class Row:
     tools: list = field(default_factory=lambda: [{"name": "evil", "inputSchema": {"type": "object"}}])
     capabilities: dict = field(default_factory=lambda: CAPABILITIES)
     # The bytes by which the client may grow.
-    memory: int = 64 * MIB
+    memory: int = 96 * MIB
     # By method; "GET" is the stream of a session.
     behaviours: dict = field(default_factory=dict)
     begin: object = None
@@ -288,7 +288,7 @@ def _(peer, id):
     wait()
 
 
-@row("it stops reading", "timeout", STREAMS, action="push")
+@row("it stops reading", "timeout", STREAMS, action="push", memory=160 * MIB)
 def _(peer, id):
     wait()
 

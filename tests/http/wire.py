@@ -74,6 +74,13 @@ def request_bytes(method, path, headers=None, body=None, *, host="127.0.0.1"):
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + (body or b"")
 
 
+def is_ready(file, event, seconds):
+    """Waits for a file to be readable or writable; `select` takes no descriptor above 1,023."""
+    poll = select.poll()
+    poll.register(file, event)
+    return bool(poll.poll(max(0, seconds) * 1000))
+
+
 class Connection:
     def __init__(self, address, *, tls=None, name=None, timeout=TIMEOUT, receive_buffer=None, source=None):
         self.address = address
@@ -234,7 +241,7 @@ class Connection:
 
     def is_quiet(self, seconds):
         """Returns whether no data arrives for so long; the end of the connection counts as data."""
-        return not self.buffer and not select.select([self.socket], [], [], seconds)[0]
+        return not self.buffer and not is_ready(self.socket, select.POLLIN, seconds)
 
     def no_message(self, seconds):
         """Returns whether no JSON-RPC message arrives for so long; comments may."""
