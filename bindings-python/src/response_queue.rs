@@ -132,8 +132,8 @@ impl ResponseQueue {
     /// Records that nothing of the response is kept any more.
     pub(crate) fn release(&self) {
         let mut inside = lock(&self.inside);
-        inside.unread.take();
-        inside.sending.take();
+        drop(inside.unread.take());
+        drop(inside.sending.take());
     }
 
     /// Resolves the future when the queue is empty. Returns `false` if it holds at most this many bytes already.
@@ -188,7 +188,7 @@ impl Outbox for ResponseSender {
                 _ => {
                     inside.is_overfull = true;
                     inside.parts.clear();
-                    inside.unread.take();
+                    drop(inside.unread.take());
                 }
             }
         }

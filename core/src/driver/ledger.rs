@@ -151,6 +151,7 @@ impl Holding {
     }
 
     /// Moves the amount to a holding of its own.
+    #[must_use = "dropping it gives the amount back"]
     pub fn take(&mut self) -> Self {
         let counted = std::mem::take(&mut self.counted);
         Self { ledger: Arc::clone(&self.ledger), client: self.client, counted }
