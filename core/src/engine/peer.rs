@@ -146,39 +146,41 @@ impl PeerSession {
         current: u64,
         emit: &mut impl FnMut(Option<u64>, OutgoingFrame),
     ) {
-        let mut cancelled = None;
+        // The streams of calls that end here, for what is still sent about them.
+        let mut ended: Vec<(InboundKey, u64)> = Vec::new();
         while let Some(output) = self.machine.poll() {
             match output {
                 Output::Send(sent) => {
-                    let ended = cancelled.unwrap_or(current);
-                    let stream = match sent.about {
-                        About::Peer => None,
-                        About::Call(key) => Some(self.stream_of(key).unwrap_or(ended)),
-                        About::Reply(key) => {
-                            // Subscriptions end in the session alone.
-                            key.and_then(|it| self.forget(it));
-                            Some(ended)
+                    let ended = |key| ended.iter().find(|it| it.0 == key).map(|it| it.1);
+                    let of_call = match sent.about {
+                        About::Peer | About::Reply(None) => None,
+                        About::Call(key) => ended(key).or_else(|| self.stream_of(key)),
+                        // The session alone knows when a subscription ends.
+                        About::Reply(Some(key)) => {
+                            ended(key).or_else(|| self.forget(key).map(|it| it.stream))
                         }
                     };
+                    let is_of_peer = matches!(sent.about, About::Peer);
+                    let stream = (!is_of_peer).then_some(of_call.unwrap_or(current));
                     emit(stream, sent);
                 }
                 Output::Call(call) => self.begin(pump, current, call),
                 Output::Cancel(key) => {
                     if let Some(place) = self.forget(key) {
-                        cancelled = Some(place.stream);
+                        ended.push((key, place.stream));
                         pump.engine.cancel(pump.now, place.call);
                     }
                 }
                 Output::Answered { call: key, ask, outcome } => {
                     if let Some(call) = self.call(key) {
                         let event = pump.engine.answered(pump.now, call, ask, outcome);
-                        self.apply(key, event);
+                        ended.extend(self.apply(key, event).map(|it| (key, it.stream)));
                     }
                 }
                 Output::InvalidAnswer { call: key, ask, problem } => {
                     if let Some(call) = self.call(key) {
                         let event = pump.engine.invalid_answer(pump.now, call, ask, &problem);
-                        self.apply(key, event);
+                        ended.extend(self.apply(key, event).map(|it| (key, it.stream)));
                     }
                 }
                 Output::Report(text) => pump.engine.log(Effect::Report(text)),
@@ -236,11 +238,14 @@ impl PeerSession {
         self.bytes += weight;
     }
 
-    fn apply(&mut self, key: InboundKey, event: CallEvent) {
-        if matches!(event, CallEvent::Answered(_)) {
-            self.forget(key);
-        }
+    /// Passes an event of a call to the session. Returns what is known of the call if that ends it.
+    fn apply(&mut self, key: InboundKey, event: CallEvent) -> Option<Place> {
+        let place = match event {
+            CallEvent::Answered(_) => self.forget(key),
+            _ => None,
+        };
         self.machine.handle(session::Input::Call(key, event));
+        place
     }
 
     fn forget(&mut self, key: InboundKey) -> Option<Place> {
