@@ -143,7 +143,7 @@ class Run:
         self.low_priority = not chosen
         self.ends = False
         self.passed = self.failed = 0
-        self.skips = []
+        self.failures, self.skips = [], []
         self.print_lock = threading.Lock()
 
     def test(self):
@@ -166,6 +166,7 @@ class Run:
                 if status:
                     print(excerpt(text), flush=True)
                     self.failed += 1
+                    self.failures.append((stage.name, text))
                     self.ends |= stage is BUILD
         finally:
             self.prepared[stage.name].set()
@@ -183,11 +184,14 @@ class Run:
             if failed or status:
                 print(excerpt(text), flush=True)
                 failed = max(failed, 1)
+                self.failures.append((stage.name, text))
             self.passed, self.failed = self.passed + passed, self.failed + failed
             self.skips += [(stage.name, reason) for reason in reasons]
 
     def sum_up(self):
-        """Prints the totals and returns the exit status."""
+        """Prints failures again, shorter, then the totals. Returns the exit status."""
+        for name, text in self.failures:
+            print(f"failed: {name}", *excerpt(text).splitlines()[-12:], sep="\n  ")
         for name, reason in self.skips:
             print(f"skipped in {name}: {reason}")
             if os.environ.get("CI") and not reason.startswith(ALLOWED_SKIPS):
