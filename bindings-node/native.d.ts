@@ -135,6 +135,14 @@ export declare class NativeOptions {
   static unknownName(kind: string, name: string, known: Array<string>, hint?: string | undefined | null): string
 }
 
+export declare class NativePath {
+  /**
+   * Returns the real path of a file in the folder `root`, and null; or null and the problem for the model. Errors if
+   * `root` is not a folder that can be read.
+   */
+  static resolveInside(root: string, path: string): [string | undefined | null, string | undefined | null]
+}
+
 /** The address or the command of a server. */
 export declare class NativePlace {
   /** Reads a URL, a command, or an entry of a host's configuration, and the headers of the client's options, as JSON. */

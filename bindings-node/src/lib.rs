@@ -15,6 +15,7 @@ mod logs;
 mod middleware;
 mod mounted;
 mod options;
+mod paths;
 mod questions;
 mod reader;
 mod reply;

@@ -28,6 +28,7 @@ export type { AnyServer, Listening, Principal, Registry, Transport } from "./mod
 export { ask } from "./schema/ask.js";
 export { jsonSchema } from "./schema/compile.js";
 export { currentContext } from "./call/current.js";
+export { resolveInside } from "./call/paths.js";
 export { middleware } from "./server/middleware.js";
 export { Client } from "./client.js";
 export { ClientGroup } from "./client-group.js";

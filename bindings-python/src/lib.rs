@@ -31,6 +31,7 @@ mod middleware;
 mod options;
 mod response_queue;
 mod results;
+mod paths;
 mod pin;
 mod pool;
 mod registration;
@@ -72,6 +73,7 @@ mod _native {
             params_changed,
         },
         options::{change_problem, check_http, check_options, declared_options, name_problem},
+        paths::resolve_inside,
         results::is_data,
         schema::{form_problem, form_schema, invalid_arguments, portable},
         server::{NativeServer, Read, check_prefix, expand, mounted_key, variables},

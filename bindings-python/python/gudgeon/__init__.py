@@ -6,6 +6,7 @@ Nothing is imported before it is used: `import gudgeon` costs next to nothing.
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # editors look here for the docstrings of what the stub declares
     from ._call.facts import Facts as _Facts  # noqa: F401
+    from ._call.paths import resolve_inside as resolve_inside
     from ._model.names import Listening as Listening
     from ._schema.markers import Depends as Depends, Header as Header
     from ._server.middleware import Request as Request
@@ -22,6 +23,7 @@ del TYPE_CHECKING
 _HOMES = {
     "server": ("Server",),
     "context": ("Context", "SyncContext", "current_context", "current_sync_context"),
+    "_call.paths": ("resolve_inside",),
     "_server.middleware": ("Request",),
     "_server.registry": ("Registry",),
     "_schema.markers": ("Depends", "Header"),

@@ -1,6 +1,7 @@
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from os import PathLike
+from pathlib import Path
 from typing import Any, Generic, Literal, TypeAlias, overload
 
 from typing_extensions import ParamSpec, TypedDict, TypeForm, TypeVar, TypeVarTuple, Unpack
@@ -410,6 +411,7 @@ class SyncContext(_Facts[_L]):
 
 def current_context() -> Context: ...
 def current_sync_context() -> SyncContext: ...
+def resolve_inside(root: str | PathLike[str], path: str) -> Path: ...
 
 class Request:
     method: str

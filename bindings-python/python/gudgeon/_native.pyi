@@ -1,4 +1,6 @@
 from _typeshed import Incomplete, SupportsGetItem, SupportsLenAndGetItem
+from os import PathLike
+from pathlib import Path
 from typing import Any, SupportsFloat, SupportsIndex, final
 
 @final
@@ -831,6 +833,12 @@ def portable(schema: bytes) -> str:
     """
     Returns a schema, as JSON, normalized for hosts with limited support: references expanded, nullable types
     simplified.
+    """
+
+def resolve_inside(root: str | PathLike[str], path: str) -> tuple[Path | None, str | None]:
+    """
+    Returns the real path of a file in the folder `root`, and None; or None and the problem for the model. Raises `OSError`
+    if `root` is not a folder that can be read.
     """
 
 def shut_down(timeout: SupportsFloat | SupportsIndex) -> bool:

@@ -18,3 +18,5 @@ pub mod options;
 pub mod reconnecting;
 pub mod unknown_name;
 pub mod waiting;
+
+pub use crate::server::resolve_inside::resolve as resolve_inside;

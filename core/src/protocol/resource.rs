@@ -195,13 +195,6 @@ impl ResourceContents {
         let (uri, blob) = (uri.into(), blob.into());
         Self::Blob(BlobResourceContents { uri, blob, ..BlobResourceContents::default() })
     }
-
-    pub fn uri(&self) -> &str {
-        match self {
-            Self::Text(contents) => &contents.uri,
-            Self::Blob(contents) => &contents.uri,
-        }
-    }
 }
 
 /// Contents of either kind, before its members are checked.

@@ -28,7 +28,7 @@ pub mod uri_template;
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-pub(crate) use self::component::changeable;
+pub(crate) use self::{component::changeable, paths::leaves_folder};
 pub use self::{
     component::{Changes, Component, ComponentOptions},
     definition::Definition,

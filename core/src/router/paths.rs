@@ -19,14 +19,16 @@ pub(super) fn is_checked(variable: &Variable, options: &ComponentOptions) -> boo
 pub(super) fn stays_inside(value: &Value) -> bool {
     match value {
         Value::Array(values) => values.iter().all(stays_inside),
-        Value::String(path) => {
-            let has_drive =
-                matches!(path.as_bytes(), [drive, b':', ..] if drive.is_ascii_alphabetic());
-            let leaves = path.starts_with('/') || path.split('/').any(|it| it == "..");
-            !leaves && !has_drive && !path.contains(['\\', '\0'])
-        }
+        Value::String(path) => !leaves_folder(path),
         _ => true,
     }
+}
+
+/// Returns `true` unless this is a relative path that stays inside its folder by its text, on every operating system.
+pub(crate) fn leaves_folder(path: &str) -> bool {
+    let has_drive = matches!(path.as_bytes(), [drive, b':', ..] if drive.is_ascii_alphabetic());
+    let leaves = path.starts_with('/') || path.split('/').any(|it| it == "..");
+    leaves || has_drive || path.contains(['\\', '\0'])
 }
 
 /// Errors if the options name a variable that the URI or template does not have.

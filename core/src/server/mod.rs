@@ -23,6 +23,7 @@ mod options;
 mod pace;
 mod prompt;
 mod registry;
+pub(crate) mod resolve_inside;
 mod resource;
 mod process_end;
 mod run;
@@ -51,6 +52,7 @@ pub use self::{
     options::ServerOptions,
     prompt::Prompt,
     registry::{Component, Registry},
+    resolve_inside::resolve_inside,
     resource::Resource,
     session::Session,
     tool::Tool,

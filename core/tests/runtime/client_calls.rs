@@ -10,7 +10,7 @@ use gudgeon::{
     error::{Error, ErrorKind},
     protocol::{
         CompletionTarget, ElicitAction, ElicitRequestParams, ElicitResult, LoggingLevel, Prompt,
-        Revision, json as raw_json,
+        ResourceContents, Revision, json as raw_json,
     },
 };
 use serde_json::{Value, json};
@@ -443,7 +443,8 @@ async fn completion_resources_and_vendor_methods() {
 
     client.read_resource("docs://a").await.expect("reads");
     let read = client.read_template("docs://{name}", json!({"name": "a b"})).await.expect("reads");
-    assert_eq!(read.contents[0].uri(), "docs://a%20b");
+    let [ResourceContents::Text(contents)] = &read.contents[..] else { panic!("{read:?}") };
+    assert_eq!(contents.uri, "docs://a%20b");
 
     let echoed = client.request("acme/x", json!({"n": 1})).await.expect("answers");
     assert!(echoed.get().starts_with(r#"{"n":1"#), "{}", echoed.get());

@@ -28,6 +28,8 @@ mod http_server;
 mod test_server;
 #[cfg(unix)]
 mod large_messages;
+#[cfg(unix)]
+mod resolve_inside;
 mod resource_paths;
 mod server_asking;
 mod server_asking_again;
