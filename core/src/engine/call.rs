@@ -101,8 +101,10 @@ impl<H> CallTable<H> {
         let call = Call { peer, key, client, weight, deadline, state };
         let after = call.load();
         self.deadlines.extend(deadline.map(|it| Reverse((it, id))));
-        let before = self.calls.insert(id, call).map(|it| it.load());
-        self.count(client, before.unwrap_or_default(), after);
+        if let Some(replaced) = self.calls.insert(id, call) {
+            self.subtract(replaced.client, replaced.load());
+        }
+        self.add(client, after);
     }
 
     pub(super) fn get(&self, id: CallId) -> Option<&Call<H>> {
@@ -132,7 +134,10 @@ impl<H> CallTable<H> {
         let (before, until) = (call.load(), call.deadline);
         let result = change(call);
         let (after, deadline, client) = (call.load(), call.deadline, call.client);
-        self.count(client, before, after);
+        if before != after {
+            self.subtract(client, before);
+            self.add(client, after);
+        }
         if deadline != until {
             self.deadlines.extend(deadline.map(|it| Reverse((it, id))));
             self.remove_stale_deadlines();
@@ -151,7 +156,7 @@ impl<H> CallTable<H> {
 
     pub(super) fn remove(&mut self, id: CallId) -> Option<Call<H>> {
         let call = self.calls.remove(&id)?;
-        self.count(call.client, call.load(), Load::default());
+        self.subtract(call.client, call.load());
         self.remove_stale_deadlines();
         Some(call)
     }
@@ -213,18 +218,22 @@ impl<H> CallTable<H> {
         self.by_client.len()
     }
 
-    /// Replaces what a call counts in the totals.
-    fn count(&mut self, client: Option<ClientKey>, before: Load, after: Load) {
-        if before == after {
-            return;
-        }
-        self.load -= before;
-        self.load += after;
+    /// Adds what a call holds to the totals.
+    fn add(&mut self, client: Option<ClientKey>, load: Load) {
+        self.load += load;
         if let Some(client) = client {
-            let load = self.by_client.entry(client).or_default();
-            *load -= before;
-            *load += after;
-            if *load == Load::default() {
+            *self.by_client.entry(client).or_default() += load;
+        }
+    }
+
+    /// Subtracts what a call held from the totals.
+    fn subtract(&mut self, client: Option<ClientKey>, load: Load) {
+        self.load -= load;
+        if let Some(client) = client
+            && let Some(of_client) = self.by_client.get_mut(&client)
+        {
+            *of_client -= load;
+            if *of_client == Load::default() {
                 self.by_client.remove(&client);
             }
         }

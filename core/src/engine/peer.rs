@@ -114,6 +114,7 @@ impl PeerSession {
 
     /// Passes an input to the session, the resulting calls to the engine, and frames to `send`, with the stream to write
     /// to or `None` for the peer as a whole. Messages that belong to no request go to `stream`.
+    #[inline]
     pub(crate) fn handle<H: Clone>(
         &mut self,
         pump: &mut Pump<'_, H>,
@@ -140,6 +141,7 @@ impl PeerSession {
     }
 
     /// Passes the calls of what the session has handled to the engine. Messages that belong to no request go to `current`.
+    #[inline]
     pub(crate) fn drain<H: Clone>(
         &mut self,
         pump: &mut Pump<'_, H>,
@@ -151,17 +153,7 @@ impl PeerSession {
         while let Some(output) = self.machine.poll() {
             match output {
                 Output::Send(sent) => {
-                    let ended = |key| ended.iter().find(|it| it.0 == key).map(|it| it.1);
-                    let of_call = match sent.about {
-                        About::Peer | About::Reply(None) => None,
-                        About::Call(key) => ended(key).or_else(|| self.stream_of(key)),
-                        // The session alone knows when a subscription ends.
-                        About::Reply(Some(key)) => {
-                            ended(key).or_else(|| self.forget(key).map(|it| it.stream))
-                        }
-                    };
-                    let is_of_peer = matches!(sent.about, About::Peer);
-                    let stream = (!is_of_peer).then_some(of_call.unwrap_or(current));
+                    let stream = self.stream_about(sent.about, &ended, current);
                     emit(stream, sent);
                 }
                 Output::Call(call) => self.begin(pump, current, call),
@@ -191,6 +183,25 @@ impl PeerSession {
                 }
             }
         }
+    }
+
+    /// Returns the stream for a frame, and forgets the request that a reply ends. `ended` are the streams of requests that
+    /// were forgotten before.
+    fn stream_about(
+        &mut self,
+        about: About,
+        ended: &[(InboundKey, u64)],
+        current: u64,
+    ) -> Option<u64> {
+        let (key, place) = match about {
+            About::Peer => return None,
+            About::Reply(None) => return Some(current),
+            About::Call(key) => (key, self.stream_of(key)),
+            // The session alone knows when a subscription ends.
+            About::Reply(Some(key)) => (key, self.forget(key).map(|it| it.stream)),
+        };
+        let before = || ended.iter().find(|it| it.0 == key).map(|it| it.1);
+        Some(place.or_else(before).unwrap_or(current))
     }
 
     /// Returns the call of a request or notification.

@@ -83,6 +83,7 @@ pub(super) struct Call {
 }
 
 impl Context {
+    #[inline]
     pub(super) fn new(
         id: RunId,
         context: CallContext,
