@@ -132,8 +132,8 @@ impl ResponseQueue {
     /// Records that nothing of the response is kept any more.
     pub(crate) fn release(&self) {
         let mut inside = lock(&self.inside);
-        drop(inside.unread.take());
-        drop(inside.sending.take());
+        inside.unread.clear();
+        inside.sending.clear();
     }
 
     /// Resolves the future when the queue is empty. Returns `false` if it holds at most this many bytes already.
@@ -175,8 +175,8 @@ impl Outbox for ResponseSender {
             Part::End => 0,
         };
         let length = inside.bytes + bytes;
-        // A single part may exceed the limit.
-        let is_over_limit = inside.bytes > self.0.limit;
+        // A single part may exceed the limit, and the end of the response follows it.
+        let is_over_limit = bytes > 0 && inside.bytes > self.0.limit;
         if !inside.is_overfull {
             let has_room = !is_over_limit && inside.unread.set(length);
             match part {
@@ -188,7 +188,7 @@ impl Outbox for ResponseSender {
                 _ => {
                     inside.is_overfull = true;
                     inside.parts.clear();
-                    drop(inside.unread.take());
+                    inside.unread.clear();
                 }
             }
         }

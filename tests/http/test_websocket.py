@@ -161,10 +161,12 @@ def test_a_message_over_the_limit_ends_the_socket(server):
 
 
 @pytest.mark.native
-def test_half_sent_messages_hold_little_memory(start):
+@pytest.mark.parametrize("end", ["nothing", "a ping"])
+def test_half_sent_messages_hold_little_memory(start, end):
     server = start()
     before = server.resident()
-    message = frame(TEXT, b"x" * 4_000_000)[:-10]
+    message = frame(TEXT, b"x" * 4_000_000)[:-10] if end == "nothing" else frame(TEXT, b"x" * 4_000_000, fin=False)
+    message += frame(PING) if end == "a ping" else b""
     sockets = []
     try:
         for _ in range(150):  # 600 MB

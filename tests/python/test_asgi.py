@@ -453,6 +453,28 @@ async def test_shutdown_cuts_off_what_outlasts_the_grace() -> None:
     assert app.seen == ["cancelled"]  # type: ignore[attr-defined]
 
 
+async def test_a_streamed_result_may_be_larger_than_the_limit_of_unread_bytes() -> None:
+    app = shelf()
+
+    @app.tool
+    def large(ctx: SyncContext) -> str:
+        ctx.progress(1)
+        return "x" * 6_000_000
+
+    asgi = app.asgi()
+    params = {"name": "large", "arguments": {}, "_meta": {**META, "progressToken": 1}}
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).encode()
+    request = {"type": "http.request", "body": body}
+    host = Host(asgi, scope_of(headers=[(b"mcp-name", b"large")]), request)
+    assert (await host.next())["status"] == 200
+    received = 0
+    while (part := await host.next()).get("more_body"):
+        received += len(part["body"])
+    assert received > 6_000_000
+    await host.done()
+    await app.aclose()
+
+
 async def test_a_peer_that_reads_nothing_is_given_up() -> None:
     app = shelf()
 

@@ -1,4 +1,4 @@
-//! What clients make an endpoint hold: of each resource, the amounts of all clients together and of each.
+//! Counts of the resources that clients occupy on an endpoint: in total and for each client.
 
 use std::{
     collections::HashMap,
@@ -44,7 +44,7 @@ pub(crate) struct Ledger {
     amounts: Mutex<HashMap<Option<ClientKey>, usize>>,
 }
 
-/// What a client holds for one purpose, such as the part of a message that has arrived. Dropping it gives the amount back.
+/// The amount that a client occupies for one purpose, such as the received part of a message. Dropping it releases the amount.
 #[derive(Debug)]
 pub struct Holding {
     ledger: Arc<Ledger>,
@@ -79,8 +79,8 @@ impl Ledger {
         Arc::new(Self { max, free, total: AtomicUsize::new(0), amounts: Mutex::default() })
     }
 
-    /// Returns whether half of the maximum is held, so that clients with their share of that half should begin nothing new.
-    /// The other half is for what they have begun.
+    /// Returns whether at least half of the maximum is occupied. From then on, clients with their share of that half may start
+    /// no new requests; the other half is reserved for answers to requests in progress.
     pub(crate) fn is_half_full(&self) -> bool {
         self.total.load(Ordering::Relaxed) >= self.max / 2
     }
@@ -122,6 +122,11 @@ impl Ledger {
         true
     }
 
+    #[cfg(all(test, feature = "http"))]
+    pub(crate) fn total(&self) -> usize {
+        self.total.load(Ordering::Relaxed)
+    }
+
     fn lock(&self) -> MutexGuard<'_, HashMap<Option<ClientKey>, usize>> {
         self.amounts.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -150,8 +155,13 @@ impl Holding {
         self.counted == 0
     }
 
+    /// Reduces the amount to zero.
+    pub fn clear(&mut self) {
+        drop(self.take());
+    }
+
     /// Moves the amount to a holding of its own.
-    #[must_use = "dropping it gives the amount back"]
+    #[must_use = "dropping it releases the amount"]
     pub fn take(&mut self) -> Self {
         let counted = std::mem::take(&mut self.counted);
         Self { ledger: Arc::clone(&self.ledger), client: self.client, counted }

@@ -4,7 +4,7 @@
 mod endpoint;
 mod hosted;
 mod endpoint_state;
-mod ledger;
+pub(crate) mod ledger;
 mod state_keys;
 pub mod stderr;
 mod stream;

@@ -145,6 +145,7 @@ impl<H: Clone> Endpoint<H> {
         });
         let input = session::Input::Parsed(frame);
         self.with_session(now, number, 0, Some(&facts), input);
+        self.sessions.weigh(number);
         self.answer_request(request, StatusCode::ACCEPTED, HeaderMap::new(), Vec::new());
     }
 

@@ -163,7 +163,10 @@ where
                     continue;
                 };
                 is_asked = false;
-                socket.get_mut().restart();
+                // Pings and pongs come between the fragments of a message, which stay counted.
+                if !matches!(arrived, Ok(Some(Message::Ping(_) | Message::Pong(_)))) {
+                    socket.get_mut().restart();
+                }
                 match arrived {
                     Ok(Some(Message::Text(text))) => connected.take(&Frame::Line(text.as_bytes())),
                     Ok(Some(Message::Binary(_))) => {

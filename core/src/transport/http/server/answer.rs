@@ -68,12 +68,25 @@ impl ResponseQueue {
         self.queued.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Aborts a response for whose bytes there is no room.
+    fn refuse_unread(&self, queued: &mut Queued) {
+        tracing::warn!(
+            "closing a connection, because the unread answers of all clients reach the limit"
+        );
+        queued.give_up(self.watch.as_deref());
+    }
+
     /// Polls for the head, with its body as counted bytes.
     fn poll_head(&self, context: &mut Context<'_>) -> Poll<(Head, Bytes)> {
         let mut queued = self.lock();
         match queued.head.take() {
             Some(mut head) => {
                 let body = queued.counted(std::mem::take(&mut head.body));
+                // Events that follow the head stay in the queue.
+                let rest = queued.bytes.len();
+                if !queued.unread.set(rest) {
+                    queued.give_up(self.watch.as_deref());
+                }
                 Poll::Ready((head, body))
             }
             // The server is shutting down and dropped this call.
@@ -116,9 +129,11 @@ impl Queued {
         }
     }
 
-    /// Returns all that is queued, counted until it is dropped.
+    /// Returns bytes that leave the queue, counted until they are dropped. Nothing else in the queue is counted any more.
     fn counted(&mut self, bytes: Vec<u8>) -> Bytes {
-        let unread = self.unread.take();
+        let mut unread = self.unread.take();
+        // The count includes these bytes, so they have room.
+        let _ = unread.set(bytes.len());
         match unread.is_empty() {
             true => bytes.into(),
             false => Bytes::from_owner(Counted { bytes, _unread: unread }),
@@ -129,7 +144,7 @@ impl Queued {
     fn give_up(&mut self, watch: Option<&Watch>) {
         self.is_given_up = true;
         self.bytes = Vec::new();
-        drop(self.unread.take());
+        self.unread.clear();
         if let Some(watch) = watch {
             watch.cut();
         }
@@ -156,7 +171,11 @@ impl Outbox for Arc<ResponseQueue> {
             part => part,
         };
         match part {
-            Part::Head { status, headers, body, more } => {
+            Part::Head { status, headers, mut body, more } => {
+                if !queued.unread.set(body.len()) {
+                    body = Vec::new();
+                    self.refuse_unread(&mut queued);
+                }
                 queued.head = Some(Head { status, headers, body, more });
                 queued.is_complete = !more;
             }
@@ -166,10 +185,10 @@ impl Outbox for Arc<ResponseQueue> {
                 queued.give_up(self.watch.as_deref());
             }
             Part::Bytes(bytes) => {
-                let length = queued.bytes.len() + bytes.len();
+                let of_head = queued.head.as_ref().map_or(0, |it| it.body.len());
+                let length = of_head + queued.bytes.len() + bytes.len();
                 if !queued.unread.set(length) {
-                    tracing::warn!("closing a connection, because too many bytes are unread");
-                    queued.give_up(self.watch.as_deref());
+                    self.refuse_unread(&mut queued);
                 } else if queued.bytes.is_empty() {
                     queued.bytes = bytes;
                 } else {
@@ -303,5 +322,47 @@ impl fmt::Debug for AnswerBody {
         f.debug_struct("AnswerBody")
             .field("is_stream", &self.rest.is_some())
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::driver::ledger::Ledger;
+
+    const SIZE: usize = 3 * 1024 * 1024;
+
+    fn head(body: Vec<u8>) -> Part {
+        Part::Head { status: StatusCode::OK, headers: HeaderMap::new(), body, more: true }
+    }
+
+    #[test]
+    fn events_behind_a_head_stay_counted_until_they_are_written() {
+        let ledger = Ledger::new(64 * 1024 * 1024, 16 * 1024);
+        let mut queue = ResponseQueue::new(None, Holding::new(&ledger, None));
+        queue.deliver(head(b"event".to_vec()));
+        queue.deliver(Part::Bytes(vec![b'x'; SIZE]));
+        queue.deliver(Part::End);
+        let mut context = Context::from_waker(Waker::noop());
+        let Poll::Ready((_, first)) = queue.poll_head(&mut context) else { panic!("no head") };
+        assert_eq!(first, "event");
+        drop(first);
+        assert!(ledger.total() > SIZE - 32 * 1024, "{}", ledger.total());
+        let Poll::Ready(Some(Ok(rest))) = queue.poll_bytes(&mut context) else { panic!("no rest") };
+        assert!(ledger.total() > SIZE - 32 * 1024, "{}", ledger.total());
+        drop(rest);
+        assert_eq!(ledger.total(), 0);
+    }
+
+    #[test]
+    fn a_first_event_without_room_aborts_the_response() {
+        let ledger = Ledger::new(1024 * 1024, 0);
+        let mut queue = ResponseQueue::new(None, Holding::new(&ledger, None));
+        queue.deliver(head(vec![b'x'; SIZE]));
+        let mut context = Context::from_waker(Waker::noop());
+        let Poll::Ready((_, first)) = queue.poll_head(&mut context) else { panic!("no head") };
+        assert!(first.is_empty());
+        assert!(matches!(queue.poll_bytes(&mut context), Poll::Ready(Some(Err(_)))));
+        assert_eq!(ledger.total(), 0);
     }
 }

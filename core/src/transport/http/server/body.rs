@@ -51,11 +51,14 @@ where
         };
         let Ok(mut data) = frame.into_data() else { continue };
         if data.remaining() > limit - read {
+            drop((first, rest));
+            unfinished.clear();
             drain(body, limit).await;
             return Err(Refused::BodyTooLarge);
         }
         if !unfinished.set(read + data.remaining()) {
             drop((first, rest));
+            unfinished.clear();
             drain(body, limit).await;
             return Err(Refused::TooMuchInput);
         }
