@@ -17,6 +17,7 @@ use super::{
     Backend, Holding, Ledgers, Outbox, SharedHandler, Work,
     endpoint_state::{EndpointState, Sending},
     start,
+    watchdog::lock_soon,
 };
 use crate::{
     engine::{HandlerEvent, HostReply, RunId, Start, TestMode, Ticket},
@@ -332,7 +333,7 @@ impl<H: SharedHandler> Backend<H> for EndpointServer<H> {
     }
 
     fn running(&self) -> Vec<String> {
-        self.lock().endpoint.running()
+        lock_soon(&self.state).map(|it| it.endpoint.running()).unwrap_or_default()
     }
 }
 

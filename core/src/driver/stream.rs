@@ -7,7 +7,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{Backend, SharedHandler, Work, start, work::Step, writer::BatchWriter};
+use super::{
+    Backend, SharedHandler, Work, start, watchdog::lock_soon, work::Step, writer::BatchWriter,
+};
 use crate::{
     engine::{
         HandlerEvent, HostReply, Input, MAX_UNDER_LOCK, Output, RunId, Service, Start, TestMode,
@@ -255,7 +257,7 @@ impl<H: SharedHandler> Backend<H> for StreamServer<H> {
     }
 
     fn running(&self) -> Vec<String> {
-        self.lock().running()
+        lock_soon(&self.service).map(|it| it.running()).unwrap_or_default()
     }
 }
 

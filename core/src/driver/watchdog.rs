@@ -6,7 +6,7 @@
 
 use std::{
     fmt, io,
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError},
     time::{Duration, Instant},
 };
 
@@ -325,6 +325,19 @@ impl Shared {
     }
 }
 
+/// Locks the state of a server whose process ends. Returns `None` if another thread does not release it within 100 ms, such as
+/// one that writes to a log which nobody reads.
+pub(super) fn lock_soon<T>(state: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
+    for _ in 0..100 {
+        match state.try_lock() {
+            Ok(locked) => return Some(locked),
+            Err(TryLockError::Poisoned(error)) => return Some(error.into_inner()),
+            Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(1)),
+        }
+    }
+    None
+}
+
 impl fmt::Debug for Watchdog {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Watchdog").field(&self.shared.lock().shutdown).finish()
@@ -343,6 +356,14 @@ mod tests {
         let mut shutdown = Shutdown::new(Duration::ZERO);
         shutdown.started(now, LIMIT);
         shutdown
+    }
+
+    #[test]
+    fn a_lock_that_another_thread_keeps_is_not_waited_for() {
+        let state = Mutex::new(1);
+        assert_eq!(lock_soon(&state).as_deref(), Some(&1));
+        let _kept = state.lock();
+        assert!(lock_soon(&state).is_none());
     }
 
     #[test]
