@@ -5,7 +5,7 @@
 
 use std::{
     ffi::c_int,
-    io::{PipeReader, PipeWriter, Read},
+    io::{ErrorKind, PipeReader, PipeWriter, Read},
     os::fd::{AsFd, AsRawFd},
     sync::{Arc, Mutex},
     time::Duration,
@@ -106,7 +106,13 @@ impl NativeWatchdog {
 fn receive(mut signals: PipeReader, watchdog: &Watchdog, came: &Waker) {
     let mut count = 0;
     let mut numbers = [0; 16];
-    while let Ok(read @ 1..) = signals.read(&mut numbers) {
+    loop {
+        let read = match signals.read(&mut numbers) {
+            Ok(0) => return,
+            Ok(read) => read,
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            Err(_) => return,
+        };
         for number in &numbers[..read] {
             // Other signals for which Python has a handler are written as well.
             if [rustix::process::Signal::TERM, rustix::process::Signal::INT]

@@ -518,6 +518,34 @@ def test_workers_end_when_their_parent_is_killed() -> None:
             time.sleep(0.05)
 
 
+@pytest.mark.parametrize("kills_parent", [False, True])
+def test_workers_that_still_begin_end_with_their_parent(kills_parent: bool) -> None:
+    source = """
+import os, sys, time
+from contextlib import asynccontextmanager
+
+from gudgeon import Server
+
+@asynccontextmanager
+async def slow(server):
+    print(os.getpid(), file=sys.stderr, flush=True)
+    time.sleep(60)
+    yield
+
+Server("slow", lifespan=slow).run("http://127.0.0.1:0/mcp", workers=2)
+"""
+    program = subprocess.Popen([sys.executable, "-c", source], stderr=subprocess.PIPE, text=True)
+    assert program.stderr
+    workers = [int(program.stderr.readline()) for _ in range(2)]
+    program.send_signal(signal.SIGKILL if kills_parent else signal.SIGTERM)
+    program.wait(10)
+    program.stderr.close()
+    until = time.monotonic() + 10
+    while any(Path(f"/proc/{worker}").exists() for worker in workers):
+        assert time.monotonic() < until, "a worker lives on"
+        time.sleep(0.05)
+
+
 def test_workers_that_can_not_begin_end_the_program() -> None:
     source = """
         from contextlib import asynccontextmanager

@@ -116,13 +116,14 @@ def _fork(
     pipe: tuple[int, ...],
 ) -> None:
     """Forks a worker, which writes a byte to `pipe` and closes it as soon as it listens."""
+    # The parent's handlers must not run in the child, nor in the parent before it knows the child.
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
     worker = os.fork()
     if worker:
         workers[worker] = time.monotonic()
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         return
     status = 1
-    os.close(lifeline[1])
-    threading.Thread(target=_end_with_parent, args=lifeline[:1], name="gudgeon-parent", daemon=True).start()
 
     def opened(serving: Any) -> None:
         if pipe:
@@ -131,6 +132,12 @@ def _fork(
             os.close(end)
 
     try:
+        # Until the server handles signals itself, SIGTERM ends the worker. On Ctrl-C the parent sends it.
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        os.close(lifeline[1])
+        threading.Thread(target=_end_with_parent, args=lifeline[:1], name="gudgeon-parent", daemon=True).start()
         run(url, opened)
         status = 0
     except SystemExit as leaving:
