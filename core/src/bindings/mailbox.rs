@@ -1,4 +1,4 @@
-//! What a client has received and its program has not taken yet: outcomes of requests, questions, and notifications.
+//! Events that a client has received and its program has not taken: outcomes of requests, questions and notifications.
 //!
 //! Entries are taken in the order in which they arrived, with at most one notification at a time, because its callback
 //! may be slow. An outcome that its program could have taken for [`PATIENCE`] overtakes the notifications before it, so

@@ -20,8 +20,8 @@ use crate::{
 const MAX_UNDELIVERED: usize = 256;
 /// The maximum size of these messages in bytes, if there are several.
 const MAX_UNDELIVERED_BYTES: usize = 1024 * 1024;
-/// What the clients of all sessions say about themselves, in bytes, above which sessions have to end for new ones.
-const MAX_IDENTITIES: usize = 64 * 1024 * 1024;
+/// The size of the `clientInfo` and capabilities of all clients, in bytes, above which sessions end to make room for new ones.
+const MAX_IDENTITY_BYTES: usize = 64 * 1024 * 1024;
 /// The maximum number of stored events of one stream.
 const MAX_EVENTS: usize = 256;
 /// The maximum size of the stored events of one session, in bytes.
@@ -33,8 +33,8 @@ pub(super) struct Sessions {
     by_number: FxHashMap<u64, Box<Session>>,
     numbers: HashMap<Arc<str>, u64>,
     shares: SessionShares,
-    /// The size of what the clients say about themselves, in bytes.
-    bytes: usize,
+    /// The size of the `clientInfo` and capabilities of all clients, in bytes.
+    identity_bytes: usize,
     /// The secret from which unguessable ids are derived.
     seed: [u8; 32],
     next: u64,
@@ -50,7 +50,7 @@ pub(super) struct Session {
     client: Option<ClientKey>,
     /// True once the client has used it after `initialize`.
     is_used: bool,
-    /// The size of what the client says about itself, in bytes.
+    /// The size of the client's `clientInfo` and capabilities, in bytes.
     weight: usize,
     pub(super) peer: PeerSession,
     /// The time of the client's last request, or of the end of its last stream.
@@ -89,7 +89,7 @@ impl Sessions {
             by_number: FxHashMap::default(),
             numbers: HashMap::new(),
             shares: SessionShares::default(),
-            bytes: 0,
+            identity_bytes: 0,
             seed,
             next: 0,
         }
@@ -101,7 +101,7 @@ impl Sessions {
 
     /// Returns whether no other session fits in.
     pub(super) fn is_full(&self, max: usize) -> bool {
-        self.by_number.len() >= max || self.bytes > MAX_IDENTITIES
+        self.by_number.len() >= max || self.identity_bytes > MAX_IDENTITY_BYTES
     }
 
     /// Returns the session that should end when there is no room for another one of this client: the oldest one that was
@@ -187,16 +187,16 @@ impl Sessions {
     /// Counts what the client of a new session says about itself.
     pub(super) fn weigh(&mut self, number: u64) {
         if let Some(session) = self.by_number.get_mut(&number) {
-            self.bytes -= session.weight;
+            self.identity_bytes -= session.weight;
             session.weight = session.peer.machine.identity_size();
-            self.bytes += session.weight;
+            self.identity_bytes += session.weight;
         }
     }
 
     /// Ends a session that was taken out.
     pub(super) fn forget(&mut self, session: &Session) {
         self.shares.remove(session.client, session.number);
-        self.bytes -= session.weight;
+        self.identity_bytes -= session.weight;
         self.numbers.remove(&session.id);
         if self.numbers.capacity() > 1024 && self.numbers.len() * 4 < self.numbers.capacity() {
             self.numbers.shrink_to_fit();

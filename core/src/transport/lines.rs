@@ -30,7 +30,7 @@ pub(crate) struct Lines<T> {
     pub(crate) write_timeout: T,
     /// The time after the end of input for pending calls to be answered and for the peer to read the answers.
     pub(crate) grace: Duration,
-    /// What protects a server from clients on the network.
+    /// The limits for clients on the network; `None` for trusted peers.
     pub(crate) guard: Option<LineGuard>,
 }
 
