@@ -469,11 +469,16 @@ def test_a_signal_lets_calls_finish_and_run_returns(more: str, number: signal.Si
         assert program.wait(10) == 0
 
 
-async def test_only_this_user_may_connect_to_a_unix_socket(tmp_path: Path) -> None:
-    async with shelf().listen(f"unix:{tmp_path}/s") as here:
-        assert (tmp_path / "s").stat().st_mode & 0o777 == 0o600
-        async with Client(here.url) as client:
-            assert client.server.name == "shelf"
+@pytest.mark.parametrize("umask", [0, 0o022, 0o777])
+async def test_only_this_user_may_connect_to_a_unix_socket(tmp_path: Path, umask: int) -> None:
+    before = os.umask(umask)
+    try:
+        async with shelf().listen(f"unix:{tmp_path}/s") as here:
+            assert (tmp_path / "s").stat().st_mode & 0o777 == 0o600
+            async with Client(here.url) as client:
+                assert client.server.name == "shelf"
+    finally:
+        os.umask(before)
 
 
 def test_workers_share_the_port_and_one_that_dies_is_replaced() -> None:
@@ -518,26 +523,24 @@ def test_workers_end_when_their_parent_is_killed() -> None:
             time.sleep(0.05)
 
 
-@pytest.mark.parametrize("kills_parent", [False, True])
-def test_workers_that_still_begin_end_with_their_parent(kills_parent: bool) -> None:
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_workers_that_do_not_handle_signals_yet_end_with_their_parent(number: signal.Signals) -> None:
     source = """
 import os, sys, time
-from contextlib import asynccontextmanager
 
 from gudgeon import Server
+from gudgeon._serving.workers import run_workers
 
-@asynccontextmanager
-async def slow(server):
+def begin(url, opened):
     print(os.getpid(), file=sys.stderr, flush=True)
     time.sleep(60)
-    yield
 
-Server("slow", lifespan=slow).run("http://127.0.0.1:0/mcp", workers=2)
+run_workers(Server("slow"), "http://127.0.0.1:0/mcp", 2, begin)
 """
     program = subprocess.Popen([sys.executable, "-c", source], stderr=subprocess.PIPE, text=True)
     assert program.stderr
     workers = [int(program.stderr.readline()) for _ in range(2)]
-    program.send_signal(signal.SIGKILL if kills_parent else signal.SIGTERM)
+    program.send_signal(number)
     program.wait(10)
     program.stderr.close()
     until = time.monotonic() + 10
