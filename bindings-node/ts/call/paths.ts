@@ -13,12 +13,10 @@ import { checked, native } from "../native.js";
  *
  * @example
  * ```ts
- * import { readFileSync } from "node:fs";
- * import { resolveInside, Server } from "gudgeon";
- * import { z } from "zod";
+ * import { relative } from "node:path";
+ * import { resolveInside } from "gudgeon";
  *
- * const app = new Server("notes");
- * app.tool("read", { input: z.object({ path: z.string() }) }, ({ path }) => readFileSync(resolveInside("notes", path), "utf8"));
+ * console.log(relative(".", resolveInside(".", "notes/today.md"))); // notes/today.md
  * ```
  */
 export function resolveInside(root: string, path: string): string {

@@ -15,7 +15,7 @@ use crate::router::leaves_folder;
 /// symbolic links at the same time, it is no protection.
 ///
 /// ```
-/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # fn main() -> Result<(), gudgeon::ToolError> {
 /// use gudgeon::{ToolError, server::resolve_inside};
 ///
 /// fn read_note(path: &str) -> Result<String, ToolError> {
