@@ -5,7 +5,7 @@ use std::{net::IpAddr, sync::Arc, time::Duration};
 use gudgeon::{
     engine::HandlerEvent,
     http::{EndpointConfig, EndpointInput, ExchangeId},
-    protocol::{Method, Question, json::to_raw},
+    protocol::{Method, Principal, Question, json::to_raw},
     router::Reply,
     session::{
         asking::AskId,
@@ -356,23 +356,38 @@ fn sessions_that_were_never_used_end_first_when_the_table_is_full() {
     assert_eq!(initialize(&mut visitor, 1), None);
 }
 
+/// Ways to tell clients apart: each function makes the visitor client `n`.
+const CLIENTS: [fn(&mut Visitor, u8); 2] = [
+    |visitor, n| visitor.remote = Some(at(n)),
+    |visitor, n| {
+        visitor.remote = Some(at(1));
+        visitor.principal = Some(Arc::new(Principal::new(n.to_string())));
+    },
+];
+
 #[test]
-fn a_full_table_of_one_address_leaves_room_to_others() {
+fn a_full_table_of_one_client_leaves_room_to_others() {
+    for become_client in CLIENTS {
+        check_shares_of_sessions(become_client);
+    }
+}
+
+fn check_shares_of_sessions(become_client: fn(&mut Visitor, u8)) {
     let mut visitor = with(EndpointConfig { max_sessions: 4, ..EndpointConfig::default() });
-    visitor.remote = Some(at(1));
+    become_client(&mut visitor, 1);
     let greedy: Vec<String> = (0..4).filter_map(|_| initialize(&mut visitor, 1)).collect();
     for session in &greedy {
         assert!(is_open(&mut visitor, session));
         visitor.now += Duration::from_secs(1);
     }
     assert_eq!(initialize(&mut visitor, 1), None);
-    visitor.remote = Some(at(2));
+    become_client(&mut visitor, 2);
     for _ in 0..2 {
         let session = initialize(&mut visitor, 1).expect("it has fewer than the other");
         assert!(is_open(&mut visitor, &session));
     }
     assert_eq!(initialize(&mut visitor, 1), None, "half of them is its share");
-    visitor.remote = Some(at(1));
+    become_client(&mut visitor, 1);
     let left: Vec<bool> = greedy.iter().map(|it| is_open(&mut visitor, it)).collect();
     assert_eq!(left, [false, false, true, true], "those idle for longest have ended");
 }
@@ -387,28 +402,34 @@ fn sessions_are_limited_by_the_bytes_that_their_clients_say_about_themselves() {
 }
 
 #[test]
-fn slots_of_one_address_leave_room_to_others() {
+fn slots_of_one_client_leave_room_to_others() {
+    for become_client in CLIENTS {
+        check_shares_of_slots(become_client);
+    }
+}
+
+fn check_shares_of_slots(become_client: fn(&mut Visitor, u8)) {
     let config = EndpointConfig { max_in_flight: 4, ..EndpointConfig::default() };
     let mut visitor = with(config);
     let call = |visitor: &mut Visitor| {
         let id = visitor.modern("tools/call", json!({"name": "wait", "arguments": {}}));
         visitor.replies.get(&id).map_or(0, |it| it.status)
     };
-    visitor.remote = Some(at(1));
+    become_client(&mut visitor, 1);
     let statuses = [0; 6].map(|_| call(&mut visitor));
     assert_eq!(statuses, [0, 0, 0, 0, 503, 503]);
-    visitor.remote = Some(at(2));
+    become_client(&mut visitor, 2);
     assert_eq!([0; 3].map(|_| call(&mut visitor)), [0, 0, 503], "half of all is its share");
-    visitor.remote = Some(at(3));
+    become_client(&mut visitor, 3);
     assert_eq!([0; 2].map(|_| call(&mut visitor)), [0, 503], "a third of all is its share");
     for last in 4..100 {
-        visitor.remote = Some(at(last));
+        become_client(&mut visitor, last);
         call(&mut visitor);
     }
     assert_eq!(visitor.endpoint.load().requests, 8, "never more than twice the limit");
-    visitor.remote = Some(at(1));
+    become_client(&mut visitor, 1);
     assert_eq!(call(&mut visitor), 503);
-    visitor.remote = None;
+    (visitor.remote, visitor.principal) = (None, None);
     assert_eq!(call(&mut visitor), 503);
 }
 
