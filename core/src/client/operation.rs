@@ -257,7 +257,7 @@ impl Client {
         if self.inner.validate {
             self.list_tools_once(&name, call).await;
             let given = arguments.as_deref().map_or("{}", |it| it.get());
-            self.check_arguments(&name, given).await.map_err(|it| self.name(it))?;
+            self.check_arguments(&name, given, call).await.map_err(|it| self.name(it))?;
         }
         let params = tool_params(&name, arguments.as_ref());
         let result = self.rounds(Asked::Tool(&name), &params, call).await?;
@@ -282,31 +282,47 @@ impl Client {
             let error = Error::new(ErrorKind::Tool, message);
             return Err(self.name(Error { data: Some(result), ..error }));
         }
-        if self.check_result(name, &result).await.is_err() {
-            // The tool may have changed since it was listed.
-            self.with_tools(KnownTools::forget);
-            self.list_tools_once(name, call).await;
-            self.check_result(name, &result).await.map_err(|it| self.name(it))?;
+        match self.check_result(name, &result, call).await {
+            Ok(()) => (),
+            Err(error) if error.kind == ErrorKind::Timeout => return Err(self.name(error)),
+            Err(_) => {
+                // The tool may have changed since it was listed.
+                self.with_tools(KnownTools::forget);
+                self.list_tools_once(name, call).await;
+                self.check_result(name, &result, call).await.map_err(|it| self.name(it))?;
+            }
         }
         Ok(Reply { result, data: verdict.data, is_input_required: false })
     }
 
-    async fn check_result(&self, name: &str, result: &Raw) -> Result<(), Error> {
+    async fn check_result(
+        &self,
+        name: &str,
+        result: &Raw,
+        call: &RunningCall,
+    ) -> Result<(), Error> {
         let Some(schema) = self.with_tools(|it| it.output_schema(name)) else { return Ok(()) };
         if schema.is_quick() && result.get().len() <= LARGE {
             return peer::check_result(name, &schema, result);
         }
         let (name, result) = (name.to_owned(), result.clone());
-        off_thread(move || peer::check_result(&name, &schema, &result)).await
+        let check = off_thread(move || peer::check_result(&name, &schema, &result));
+        in_time(check, call).await
     }
 
-    async fn check_arguments(&self, name: &str, given: &str) -> Result<(), Error> {
+    async fn check_arguments(
+        &self,
+        name: &str,
+        given: &str,
+        call: &RunningCall,
+    ) -> Result<(), Error> {
         let Some(schema) = self.with_tools(|it| it.input_schema(name)) else { return Ok(()) };
         if schema.is_quick() && given.len() <= LARGE {
             return peer::check_arguments(name, &schema, given);
         }
         let (name, given) = (name.to_owned(), given.to_owned());
-        off_thread(move || peer::check_arguments(&name, &schema, &given)).await
+        let check = off_thread(move || peer::check_arguments(&name, &schema, &given));
+        in_time(check, call).await
     }
 
     /// Lists the tools if this one is unknown. A failure does not fail the call.
@@ -459,4 +475,16 @@ fn expand(template: &str, variables: &Raw) -> Result<String, Error> {
         )));
     }
     Ok(template.expand(&values.into_iter().collect::<Vec<_>>()))
+}
+
+/// Waits for a check within the time limits of the call. The check of a value that takes longer goes on unnoticed.
+async fn in_time(
+    check: impl Future<Output = Result<(), Error>>,
+    call: &RunningCall,
+) -> Result<(), Error> {
+    tokio::select! {
+        biased;
+        checked = check => checked,
+        error = call.timed_out(Method::CallTool) => Err(error),
+    }
 }

@@ -6,6 +6,7 @@ use std::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
+    time::Duration,
 };
 
 use tokio::time::{Instant, sleep_until};
@@ -87,14 +88,26 @@ impl RunningCall {
 
     /// Waits until the total time limit has passed, and returns the error.
     pub(super) async fn expired(&self, method: Method) -> Error {
-        let limit = self.options.max_timeout;
-        match limit.and_then(|it| Some((it, self.started.checked_add(it)?))) {
-            Some((limit, end)) => {
-                sleep_until(end).await;
-                took_too_long(method.as_str(), limit)
-            }
-            None => pending().await,
+        passed(self.options.max_timeout, self.started, method).await
+    }
+
+    /// Waits until either time limit has passed, and returns the error.
+    pub(super) async fn timed_out(&self, method: Method) -> Error {
+        tokio::select! {
+            error = self.expired(method) => error,
+            error = passed(self.options.timeout, read(&self.last_seen), method) => error,
         }
+    }
+}
+
+/// Waits until a time limit has passed, and returns the error.
+async fn passed(limit: Option<Duration>, since: Instant, method: Method) -> Error {
+    match limit.and_then(|it| Some((it, since.checked_add(it)?))) {
+        Some((limit, end)) => {
+            sleep_until(end).await;
+            took_too_long(method.as_str(), limit)
+        }
+        None => pending().await,
     }
 }
 

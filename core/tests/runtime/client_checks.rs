@@ -2,7 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use gudgeon::client::{Client, Target};
+use gudgeon::{
+    client::{Client, Target},
+    error::ErrorKind,
+};
 use serde_json::{Value, json};
 
 use crate::support::{
@@ -48,8 +51,8 @@ async fn the_check_of_a_form_stalls_no_other_connection() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn the_check_of_a_result_stalls_no_other_connection() {
+/// Returns a client that has listed a tool whose result takes long to check.
+async fn client_of_a_tool_with_a_long_check() -> Client {
     let output = json!({"type": "object", "properties": {"v": field()}});
     let tool = json!({"name": "t", "inputSchema": {"type": "object"}, "outputSchema": output});
     let (target, _): (Target, _) = server("2025-11-25", move |it| {
@@ -60,5 +63,28 @@ async fn the_check_of_a_result_stalls_no_other_connection() {
     });
     let client = Client::connect(target).await.expect("connects");
     client.list_tools().await.expect("lists");
-    ping_during_a_call(client).await;
+    client
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn the_check_of_a_result_stalls_no_other_connection() {
+    ping_during_a_call(client_of_a_tool_with_a_long_check().await).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn the_check_of_a_result_counts_in_the_time_limits_of_the_call() {
+    let client = client_of_a_tool_with_a_long_check().await;
+    let start = Instant::now();
+    client.call_tool("t", ()).await.expect("all patterns match");
+    let whole = start.elapsed();
+    for is_total in [false, true] {
+        let limited = client.with_options(|it| {
+            let limit = if is_total { &mut it.max_timeout } else { &mut it.timeout };
+            *limit = Some(whole / 3);
+        });
+        let start = Instant::now();
+        let error = limited.call_tool("t", ()).await.expect_err("the check takes longer");
+        assert_eq!(error.kind, ErrorKind::Timeout, "{error}");
+        assert!(start.elapsed() < whole * 4 / 5, "{:?} of {whole:?}", start.elapsed());
+    }
 }
