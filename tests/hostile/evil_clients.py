@@ -575,20 +575,12 @@ class Victim(threading.Thread):
         except Exception as problem:
             self.problem = f"an honest client failed: {type(problem).__name__}: {problem}"
 
-    def end(self):
+    def wrong(self):
         self.stop.set()
         self.join(15)
-
-
-def check_pings(victim, other):
-    """Returns the problem of an honest client. `other` pings a server that nobody attacks: what the machine costs."""
-    other.end()
-    victim.end()
-    if victim.problem or victim.is_alive():
-        return [victim.problem or "an honest client is not answered"]
-    if victim.longest <= PING + other.longest:
-        return []
-    return [f"a ping took {victim.longest:.0f} ms, and {other.longest:.0f} ms at a server that nobody attacks"]
+        if self.problem or self.is_alive():
+            return [self.problem or "an honest client is not answered"]
+        return [f"a ping took {self.longest:.0f} ms"] if self.longest > PING else []
 
 
 def cells(wanted):
@@ -603,17 +595,14 @@ def cells(wanted):
     return chosen
 
 
-def run(language, transport, rows, peaceful):
-    """Runs rows one after the other against one server; returns those that failed, with the reasons.
-
-    `peaceful` is a server that nobody attacks.
-    """
+def run(language, transport, rows):
+    """Runs rows one after the other against one server; returns those that failed, with the reasons."""
     failures = []
     server = Server(language, transport)
     try:
         for row in rows:
             began = time.monotonic()
-            grown, wrong = attack(server, row, peaceful)
+            grown, wrong = attack(server, row)
             if os.environ.get("HOSTILE_SHOW"):
                 print(
                     language, transport, row.name, f"{grown // MIB} MiB, {time.monotonic() - began:.1f} s", flush=True
@@ -627,19 +616,20 @@ def run(language, transport, rows, peaceful):
     return failures
 
 
-def attack(server, row, peaceful):
+def attack(server, row):
     before = server.memory()
     server.forget_peak()
-    victims = [Victim(server), Victim(peaceful)] if server.transport != "stdio" else []
-    for victim in victims:
+    victim = None
+    if server.transport != "stdio":
+        victim = Victim(server)
         victim.start()
     wrong = []
     try:
         row.attack(server)
     except Exception as problem:
         wrong.append(f"{type(problem).__name__}: {problem}"[:600])
-    if victims:
-        wrong += check_pings(*victims)
+    if victim:
+        wrong += victim.wrong()
     if not server.is_alive():
         return 0, [*wrong, f"the server ended with {server.process.returncode}: {''.join(server.said)[-1000:]}"]
     grown = server.memory("VmHWM") - before
