@@ -477,7 +477,7 @@ fn expand(template: &str, variables: &Raw) -> Result<String, Error> {
     Ok(template.expand(&values.into_iter().collect::<Vec<_>>()))
 }
 
-/// Waits for a check within the time limits of the call. The check of a value that takes longer goes on unnoticed.
+/// Waits for a check within the time limits of the call. A check that takes longer ends on its own thread; its outcome is dropped.
 async fn in_time(
     check: impl Future<Output = Result<(), Error>>,
     call: &RunningCall,
