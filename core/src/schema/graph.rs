@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use jsonschema::json::{Array as _, Json, Node as _, Object as _};
 use serde_json::Value;
 
 use super::build::{Backtracking, Builder};
@@ -95,33 +96,35 @@ impl Graph {
     }
 
     /// Returns `true` if checking `value` without memoization takes at most `steps` steps.
-    pub(super) fn can_afford(&self, value: &Value, steps: usize) -> bool {
+    pub(super) fn can_afford<F: Json>(&self, value: F::Node<'_>, steps: usize) -> bool {
         let mut left = steps;
         let mut open = vec![(0, value)];
         while let Some((index, value)) = open.pop() {
             let node = &self.nodes[index];
             let before = open.len();
-            open.extend(node.in_place().map(|target| (target, value)));
-            match value {
-                Value::Object(members) if members.len() <= left => {
-                    for (name, member) in members {
-                        open.extend(node.properties.get(name).map(|target| (*target, member)));
-                        open.extend(node.inner.iter().take(left).map(|target| (*target, member)));
-                        if open.len() - before > left {
-                            return false;
-                        }
+            open.extend(node.in_place().map(|target| (target, value.clone())));
+            if let Some(object) = value.as_object() {
+                if object.len() > left {
+                    return false;
+                }
+                for (name, member) in object.members() {
+                    let properties = node.properties.get(name.as_ref()).into_iter();
+                    let targets = properties.chain(node.inner.iter().take(left));
+                    open.extend(targets.map(|target| (*target, member.clone())));
+                    if open.len() - before > left {
+                        return false;
                     }
                 }
-                Value::Array(items) if items.len() <= left => {
-                    for item in items {
-                        open.extend(node.inner.iter().map(|target| (*target, item)));
-                        if open.len() - before > left {
-                            return false;
-                        }
+            } else if let Some(array) = value.as_array() {
+                if array.len() > left {
+                    return false;
+                }
+                for item in array.elements() {
+                    open.extend(node.inner.iter().map(|target| (*target, item.clone())));
+                    if open.len() - before > left {
+                        return false;
                     }
                 }
-                Value::Object(_) | Value::Array(_) => return false,
-                _ => {}
             }
             match left.checked_sub(1 + open.len() - before) {
                 Some(rest) => left = rest,

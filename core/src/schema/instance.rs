@@ -89,6 +89,12 @@ impl Instance<'_> {
         }
     }
 
+    /// Returns whether one of these members is a string.
+    pub(super) fn has_text(&self, members: &[String]) -> bool {
+        let Self::Object(object) = self else { return false };
+        members.iter().any(|it| matches!(object.member(it), Some(Self::String(_))))
+    }
+
     fn to_value(&self) -> Value {
         match self {
             Self::Null => Value::Null,

@@ -19,7 +19,10 @@ mod violation;
 
 use std::{fmt, sync::OnceLock};
 
-use jsonschema::{Draft, PatternOptions, Validator, json::Json};
+use jsonschema::{
+    Draft, PatternOptions, Validator,
+    json::{Json, SerdeJson},
+};
 use serde_json::Value;
 
 pub use arguments::Checked;
@@ -128,6 +131,11 @@ impl Schema {
         patterns.values.iter().chain(&patterns.names).map(String::as_str)
     }
 
+    /// Returns whether a check of a small value may take long: a pattern backtracks, or schemas multiply the steps.
+    pub fn is_slow(&self) -> bool {
+        self.backtracks || self.multiplies
+    }
+
     /// Validates a value.
     pub fn check(&self, value: &Value) -> Result<(), Violation> {
         if self.fits(value)? { Ok(()) } else { Err(self.violation(value)) }
@@ -135,16 +143,25 @@ impl Schema {
 
     /// Validates a value given as JSON.
     pub fn check_json(&self, json: &str) -> Result<(), Violation> {
-        if self.fits_quickly(json) {
+        if self.fits_quickly(json)? {
             return Ok(());
         }
         self.check(&read_value(json)?)
     }
 
-    /// Returns `true` if the quick check accepts a value. If not, it may still be valid.
-    fn fits_quickly(&self, json: &str) -> bool {
-        let Some(quick) = &self.quick else { return false };
-        serde_json::from_str::<Instance<'_>>(json).is_ok_and(|it| quick.is_valid(&it))
+    /// Returns `true` if the quick check accepts a value. If not, it may still be valid, also with strings in it decoded.
+    /// Errors if the value is not valid, and so large that nothing else can be said of it.
+    fn fits_quickly(&self, json: &str) -> Result<bool, Violation> {
+        let Some(quick) = &self.quick else { return Ok(false) };
+        let Ok(value) = serde_json::from_str::<Instance<'_>>(json) else { return Ok(false) };
+        if quick.is_valid(&value) {
+            return Ok(true);
+        }
+        let is_explained = self.graph.can_afford::<Borrowing>(&value, limits::EXPLAINED_STEPS);
+        match is_explained || value.has_text(&self.textless) {
+            true => Ok(false),
+            false => Err(Violation::unexplained()),
+        }
     }
 
     fn thorough(&self) -> &Validator {
@@ -165,7 +182,7 @@ impl Schema {
     }
 
     fn is_valid(&self, value: &Value) -> bool {
-        (!self.multiplies || self.graph.can_afford(value, limits::CHECKED_STEPS))
+        (!self.multiplies || self.graph.can_afford::<SerdeJson>(value, limits::CHECKED_STEPS))
             && self.thorough().is_valid(value)
     }
 
@@ -189,7 +206,7 @@ impl Schema {
     fn explain(&self, value: &Value) -> Violation {
         // Collecting errors does not memoize: for some schemas it is exponential in the depth of the value, unlike the
         // check itself.
-        if self.graph.can_afford(value, limits::EXPLAINED_STEPS) {
+        if self.graph.can_afford::<SerdeJson>(value, limits::EXPLAINED_STEPS) {
             Violation::explain(self.thorough().iter_errors(value), value, &self.text)
         } else {
             Violation::unexplained()

@@ -438,6 +438,20 @@ fn what_fails_still_is_told_as_given() {
 }
 
 #[test]
+fn large_arguments_are_decoded_and_refused_like_others() {
+    let properties = json!({"limit": {"type": "integer"}, "rows": {"type": "array", "items": {"type": "integer"}}});
+    let rows = "1,".repeat(30_000);
+    let given = |limit: &str, last: &str| format!(r#"{{"limit":{limit},"rows":[{rows}{last}]}}"#);
+    assert_eq!(arguments(&properties, &given("5", "1")), Ok(Checked::AsGiven));
+    let decoded = Checked::Decoded(given("5", "1"));
+    assert_eq!(arguments(&properties, &given(r#""5""#, "1")), Ok(decoded));
+    for raw in [given("5", "true"), given(r#""x""#, "1"), given(r#""5""#, "true")] {
+        let message = arguments(&properties, &raw).unwrap_err().to_string();
+        assert!(message.contains("too large"), "{message}");
+    }
+}
+
+#[test]
 fn a_schema_keeps_its_text() {
     let text = "{ \"type\":\"object\" }";
     assert_eq!(Schema::compile(text).unwrap().text(), text);
