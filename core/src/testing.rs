@@ -183,8 +183,8 @@ impl<H: Clone> Pair<H> {
                 let reply = HostReply::Failed("a pair has no filter".into());
                 self.server.handle(self.now, engine::Input::Host(ticket, reply));
             }
-            engine::Output::Effect(Effect::Dispatch(ticket, job)) => {
-                self.server.handle(self.now, engine::Input::Dispatched(ticket, job.run()));
+            engine::Output::Effect(Effect::Compute(computation)) => {
+                self.server.handle(self.now, engine::Input::Computed(computation.run()));
             }
             engine::Output::Effect(
                 Effect::Answered { .. }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use gudgeon::{
-    engine::{DispatchJob, Effect, HandlerEvent, HostReply, Run, RunId, Ticket},
+    engine::{Computation, Effect, HandlerEvent, HostReply, Run, RunId, Ticket},
     protocol::{
         Dialect, Implementation, LoggingLevel, Method, Question, ResourceTemplate, Tool, json,
     },
@@ -113,7 +113,7 @@ fn new_components() -> Components<Handler> {
 pub(crate) enum HostInput {
     Handler(RunId, HandlerEvent),
     Host(Ticket, HostReply),
-    Dispatched(Ticket, Box<DispatchJob<Handler>>),
+    Computed(Box<Computation<Handler>>),
     Components(Arc<Components<Handler>>, Vec<ListKind>),
     Updated(String),
 }
@@ -123,7 +123,7 @@ pub(crate) enum HostInput {
 pub(crate) struct Host {
     runs: Vec<Run<Handler>>,
     tickets: Vec<Ticket>,
-    jobs: Vec<(Ticket, Box<DispatchJob<Handler>>)>,
+    jobs: Vec<Computation<Handler>>,
     asked: u64,
     /// What is to be passed to the machine next.
     pub(crate) next: VecDeque<HostInput>,
@@ -156,10 +156,10 @@ impl Host {
             }
             Effect::Resume { run, .. } => assert!(self.is_known(run), "{run:?} had ended"),
             Effect::Host(ticket, _) => self.tickets.push(ticket),
-            Effect::Dispatch(ticket, job) => self.jobs.push((ticket, job)),
+            Effect::Compute(job) => self.jobs.push(*job),
             Effect::CancelHost(ticket) => {
                 self.tickets.retain(|it| *it != ticket);
-                self.jobs.retain(|(it, _)| *it != ticket);
+                self.jobs.retain(|it| it.ticket() != Some(ticket));
             }
             Effect::Report(_) | Effect::Detail(_) => (),
         }
@@ -234,10 +234,15 @@ impl Host {
         self.runs.len()
     }
 
-    /// Returns whether a handler runs, or has ended and the machine was not told yet.
+    /// Returns whether a handler runs, or has ended and the machine has not its result yet.
     fn is_known(&self, run: RunId) -> bool {
         let ends = |it: &HostInput| matches!(it, HostInput::Handler(id, HandlerEvent::Done(_)) if *id == run);
-        self.is_running(run) || self.next.iter().any(ends)
+        let is_resolved = |it: &Computation<Handler>| it.resolves() == Some(run);
+        let is_waiting =
+            |it: &HostInput| matches!(it, HostInput::Computed(job) if is_resolved(job));
+        self.is_running(run)
+            || self.next.iter().any(|it| ends(it) || is_waiting(it))
+            || self.jobs.iter().any(is_resolved)
     }
 
     fn is_running(&self, run: RunId) -> bool {
@@ -246,8 +251,8 @@ impl Host {
 
     fn dispatch(&mut self, at: usize) {
         if !self.jobs.is_empty() {
-            let (ticket, job) = self.jobs.swap_remove(at % self.jobs.len());
-            self.next.push_back(HostInput::Dispatched(ticket, job));
+            let job = self.jobs.swap_remove(at % self.jobs.len());
+            self.next.push_back(HostInput::Computed(Box::new(job)));
         }
     }
 

@@ -17,7 +17,6 @@ mod builder;
 mod connection;
 mod failures;
 mod listeners;
-mod off_thread;
 mod operation;
 mod options;
 mod questions;

@@ -7,7 +7,6 @@ use serde_json::Value;
 use super::{
     Client,
     connection::{OnProgress, Question},
-    off_thread::{LARGE, off_thread},
     running_call::RunningCall,
 };
 use crate::{
@@ -17,6 +16,7 @@ use crate::{
         self, CompleteResult, CompletionTarget, LoggingLevel, Method, MethodName, Raw, code, json,
     },
     router::uri_template::UriTemplate,
+    transport::off_thread::{LARGE, off_thread},
 };
 
 /// An operation. All `Raw` values are JSON objects.

@@ -8,10 +8,7 @@ use std::{
 use serde_json::Value;
 use tokio::task::JoinSet;
 
-use super::{
-    connection::{BoxFuture, Question},
-    off_thread::{LARGE, off_thread},
-};
+use super::connection::{BoxFuture, Question};
 use crate::{
     error::{Error, ErrorKind},
     protocol::{
@@ -19,6 +16,7 @@ use crate::{
         RootsCapability, SamplingCapability, code, file_uri::is_file_uri, json,
     },
     session::asking,
+    transport::off_thread::{LARGE, off_thread},
 };
 
 /// A callback that answers one kind of question with a result as raw JSON.

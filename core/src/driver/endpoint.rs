@@ -18,6 +18,7 @@ use super::{
     endpoint_state::{EndpointState, Sending},
     start,
     watchdog::lock_soon,
+    work::Step,
 };
 use crate::{
     engine::{HandlerEvent, HostReply, RunId, Start, TestMode, Ticket},
@@ -26,8 +27,11 @@ use crate::{
         Part, Reader,
     },
     protocol::{ClientKey, Frame, Principal},
-    router::{Components, ResultBuilder},
-    session::server::{HttpFacts, ListKind, SessionConfig},
+    router::Components,
+    session::{
+        asking::Answers,
+        server::{HttpFacts, ListKind, SessionConfig},
+    },
 };
 
 /// Starts and stops handlers, and runs the timer.
@@ -97,10 +101,21 @@ impl<H: Clone> EndpointServer<H> {
     /// Handles an HTTP request with its body. The outbox may have its answer before this returns.
     pub fn request(
         &self,
+        head: AdmittedHead,
+        body: &[u8],
+        outbox: Box<dyn Outbox>,
+    ) -> (ExchangeId, Work<H>) {
+        let (exchange, step) = self.begin_request(head, body, outbox);
+        (exchange, self.finish(step))
+    }
+
+    /// Handles an HTTP request with its body, without the computations that may take long.
+    pub(super) fn begin_request(
+        &self,
         mut head: AdmittedHead,
         body: &[u8],
         mut outbox: Box<dyn Outbox>,
-    ) -> (ExchangeId, Work<H>) {
+    ) -> (ExchangeId, Step<H>) {
         let unread = &self.ledgers.unread;
         if unread.is_half_full() && unread.has_half_share(head.client_key()) {
             head.set_behind();
@@ -110,7 +125,7 @@ impl<H: Clone> EndpointServer<H> {
             Ok(request) => request,
             Err(refusal) => {
                 outbox.deliver(refusal);
-                return (exchange, Work::default());
+                return (exchange, Step::new(Work::default()));
             }
         };
         let sessions = Arc::clone(&self.sessions.read().unwrap_or_else(PoisonError::into_inner));
@@ -119,7 +134,7 @@ impl<H: Clone> EndpointServer<H> {
         let insert = |state: &mut EndpointState<H>| {
             drop(state.exchanges.insert(exchange, Sending::to(outbox)));
         };
-        (exchange, self.handle_after(insert, input))
+        (exchange, self.begin(insert, input))
     }
 
     /// Ends an exchange whose peer left before the answer was complete.
@@ -163,8 +178,13 @@ impl<H: Clone> EndpointServer<H> {
 
     /// Handles one frame of a message connection.
     pub fn message(&self, connection: ConnectionId, frame: &[u8]) -> Work<H> {
+        self.finish(self.begin_message(connection, frame))
+    }
+
+    /// Handles one frame of a message connection, without the computations that may take long.
+    pub(super) fn begin_message(&self, connection: ConnectionId, frame: &[u8]) -> Step<H> {
         let frame = Frame::parse(frame);
-        self.handle(EndpointInput::Message(connection, frame))
+        self.begin(|_| (), EndpointInput::Message(connection, frame))
     }
 
     /// Answers a discarded frame that is longer than `limit` bytes.
@@ -252,24 +272,35 @@ impl<H: Clone> EndpointServer<H> {
         self.handle_after(|_| (), input)
     }
 
-    /// Changes the state and handles an input under one lock, and then runs the dispatches of large requests without it.
+    /// Changes the state and handles an input under one lock, and then runs the computations that may take long without it.
     fn handle_after(
         &self,
         change: impl FnOnce(&mut EndpointState<H>),
         input: EndpointInput<'_, H>,
     ) -> Work<H> {
+        self.finish(self.begin(change, input))
+    }
+
+    /// Changes the state and handles an input under one lock.
+    fn begin(
+        &self,
+        change: impl FnOnce(&mut EndpointState<H>),
+        input: EndpointInput<'_, H>,
+    ) -> Step<H> {
         let mut state = self.lock();
         change(&mut state);
         let step = state.handle(input);
         drop(state);
-        let work = step.finish(|ticket, dispatched| {
-            self.lock().handle(EndpointInput::Dispatched(ticket, dispatched))
-        });
         self.ended.notify_waiters();
-        if work.wake.is_some() {
+        if step.work.wake.is_some() {
             self.rescheduled.notify_one();
         }
-        work
+        step
+    }
+
+    /// Runs the computations of a step without the lock.
+    pub(super) fn finish(&self, step: Step<H>) -> Work<H> {
+        step.finish(|it| self.begin(|_| (), EndpointInput::Computed(it)))
     }
 
     fn lock(&self) -> MutexGuard<'_, EndpointState<H>> {
@@ -324,8 +355,8 @@ impl<H: SharedHandler> Backend<H> for EndpointServer<H> {
         self.handle(EndpointInput::Closed)
     }
 
-    fn result_builder(&self, run: RunId) -> Option<ResultBuilder<H>> {
-        self.lock().endpoint.result_builder(run)
+    fn brought_answers(&self, run: RunId) -> Vec<Answers> {
+        self.lock().endpoint.brought_answers(run)
     }
 
     fn in_flight(&self) -> usize {

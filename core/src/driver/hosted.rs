@@ -1,14 +1,20 @@
 //! An endpoint together with the shell that runs its handlers, as transports see it.
 
-use std::{net::IpAddr, pin::Pin, sync::Arc, time::Instant};
+use std::{
+    net::IpAddr, num::NonZero, pin::Pin, sync::Arc, thread::available_parallelism, time::Instant,
+};
 
 use http::request::Parts;
+use tokio::sync::Semaphore;
 
-use super::{Backend, EndpointServer, Ledgers, Outbox, SharedHandler, Shell, Work};
+use super::{Backend, EndpointServer, Ledgers, Outbox, SharedHandler, Shell, Work, work::Step};
 use crate::{
     framing::{Frame, LineDecoder},
     http::{Admission, AdmittedHead, ConnectionId, ExchangeId, Part},
 };
+
+/// The part of an input's work that may take long. The caller runs it where no other connection has to wait for it.
+pub(crate) type Rest = Box<dyn FnOnce() + Send>;
 
 /// A future that is awaited rarely.
 pub(crate) type Wait<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
@@ -24,8 +30,15 @@ pub(crate) trait HostedEndpoint: Send + Sync {
     fn admission(&self) -> &Admission;
     /// Returns the counts of what clients make the endpoint hold.
     fn ledgers(&self) -> &Ledgers;
+    /// Limits the large messages that are handled at the same time.
+    fn large_messages(&self) -> &Arc<Semaphore>;
     /// Handles an HTTP request with its body. The outbox may have its answer before this returns.
-    fn request(&self, head: AdmittedHead, body: &[u8], outbox: Box<dyn Outbox>) -> ExchangeId;
+    fn request(
+        &self,
+        head: AdmittedHead,
+        body: &[u8],
+        outbox: Box<dyn Outbox>,
+    ) -> (ExchangeId, Option<Rest>);
     /// Ends an exchange whose peer left before the answer was complete.
     fn disconnected(&self, exchange: ExchangeId);
     /// Errors with the answer to a request that may not become a message connection.
@@ -34,10 +47,15 @@ pub(crate) trait HostedEndpoint: Send + Sync {
     /// Opens a message connection from this address, if it is known.
     fn connect(&self, remote: Option<IpAddr>, outbox: Box<dyn Outbox>) -> ConnectionId;
     /// Handles one frame of a message connection.
-    fn frame(&self, connection: ConnectionId, frame: &Frame<'_>);
+    fn frame(&self, connection: ConnectionId, frame: &Frame<'_>) -> Option<Rest>;
     /// Handles the lines in a chunk. Their work is run together, so that a call that the next line cancels is not
     /// started.
-    fn lines(&self, connection: ConnectionId, decoder: &mut LineDecoder, chunk: &[u8]);
+    fn lines(
+        &self,
+        connection: ConnectionId,
+        decoder: &mut LineDecoder,
+        chunk: &[u8],
+    ) -> Option<Rest>;
     /// Ends the input of a message connection, whose peer sends nothing more.
     fn end_of_input(&self, connection: ConnectionId);
     /// Ends a message connection that was closed.
@@ -69,6 +87,7 @@ pub(crate) trait HostedEndpoint: Send + Sync {
 struct Hosted<H> {
     server: Arc<EndpointServer<H>>,
     shell: Arc<dyn Shell<H>>,
+    large_messages: Arc<Semaphore>,
 }
 
 /// Hides the handlers of an endpoint from the transports that serve it.
@@ -76,7 +95,8 @@ pub(crate) fn hosted<H: SharedHandler>(
     server: Arc<EndpointServer<H>>,
     shell: Arc<dyn Shell<H>>,
 ) -> Arc<dyn HostedEndpoint> {
-    Arc::new(Hosted { server, shell })
+    let processors = available_parallelism().map_or(1, NonZero::get);
+    Arc::new(Hosted { server, shell, large_messages: Arc::new(Semaphore::new(processors)) })
 }
 
 /// Sends a tick to an endpoint at each deadline; never returns.
@@ -93,12 +113,24 @@ pub(crate) async fn keep_time(endpoint: Arc<dyn HostedEndpoint>) {
     }
 }
 
-impl<H: Clone> Hosted<H> {
-    fn handle(&self, connection: ConnectionId, frame: &Frame<'_>) -> Work<H> {
+impl<H: SharedHandler> Hosted<H> {
+    fn handle(&self, connection: ConnectionId, frame: &Frame<'_>) -> Step<H> {
         match frame {
-            Frame::Line(line) => self.server.message(connection, line),
-            Frame::TooLong { limit } => self.server.too_long(connection, *limit),
+            Frame::Line(line) => self.server.begin_message(connection, line),
+            Frame::TooLong { limit } => Step::new(self.server.too_long(connection, *limit)),
         }
+    }
+
+    /// Runs the work of a step. Returns the part that may take long.
+    fn run(&self, step: Step<H>) -> Option<Rest> {
+        let Step { work, computations } = step;
+        self.shell.run(work);
+        if computations.is_empty() {
+            return None;
+        }
+        let (server, shell) = (Arc::clone(&self.server), Arc::clone(&self.shell));
+        let rest = Step { work: Work::default(), computations };
+        Some(Box::new(move || shell.run(server.finish(rest))))
     }
 }
 
@@ -111,10 +143,18 @@ impl<H: SharedHandler> HostedEndpoint for Hosted<H> {
         self.server.ledgers()
     }
 
-    fn request(&self, head: AdmittedHead, body: &[u8], outbox: Box<dyn Outbox>) -> ExchangeId {
-        let (exchange, work) = self.server.request(head, body, outbox);
-        self.shell.run(work);
-        exchange
+    fn large_messages(&self) -> &Arc<Semaphore> {
+        &self.large_messages
+    }
+
+    fn request(
+        &self,
+        head: AdmittedHead,
+        body: &[u8],
+        outbox: Box<dyn Outbox>,
+    ) -> (ExchangeId, Option<Rest>) {
+        let (exchange, step) = self.server.begin_request(head, body, outbox);
+        (exchange, self.run(step))
     }
 
     fn disconnected(&self, exchange: ExchangeId) {
@@ -129,17 +169,22 @@ impl<H: SharedHandler> HostedEndpoint for Hosted<H> {
         self.server.connect(None, remote, outbox)
     }
 
-    fn frame(&self, connection: ConnectionId, frame: &Frame<'_>) {
-        self.shell.run(self.handle(connection, frame));
+    fn frame(&self, connection: ConnectionId, frame: &Frame<'_>) -> Option<Rest> {
+        self.run(self.handle(connection, frame))
     }
 
-    fn lines(&self, connection: ConnectionId, decoder: &mut LineDecoder, chunk: &[u8]) {
+    fn lines(
+        &self,
+        connection: ConnectionId,
+        decoder: &mut LineDecoder,
+        chunk: &[u8],
+    ) -> Option<Rest> {
         let mut rest = chunk;
-        let mut work = Work::default();
+        let mut step = Step::new(Work::default());
         while let Some(frame) = decoder.next(&mut rest) {
-            work.extend(self.handle(connection, &frame));
+            step.extend(self.handle(connection, &frame));
         }
-        self.shell.run(work);
+        self.run(step)
     }
 
     fn end_of_input(&self, connection: ConnectionId) {

@@ -14,7 +14,7 @@ mod writer;
 
 pub use endpoint::{EndpointServer, Shell};
 pub use endpoint_state::Outbox;
-pub(crate) use hosted::{HostedEndpoint, hosted, keep_time};
+pub(crate) use hosted::{HostedEndpoint, Rest, hosted, keep_time};
 pub use ledger::{Holding, Ledgers};
 pub use state_keys::{STATE_KEYS, state_keys};
 pub use stream::StreamServer;

@@ -17,8 +17,11 @@ use crate::{
     },
     framing::{Frame, LineDecoder},
     protocol,
-    router::{Components, ResultBuilder},
-    session::server::{HttpFacts, ListKind},
+    router::Components,
+    session::{
+        asking::Answers,
+        server::{HttpFacts, ListKind},
+    },
 };
 
 /// Unwritten bytes above which reading pauses.
@@ -155,7 +158,7 @@ impl<H: Clone> StreamServer<H> {
     }
 
     fn finish(&self, step: Step<H>) -> Work<H> {
-        step.finish(|ticket, it| self.handle_locked(Input::Dispatched(ticket, it)))
+        step.finish(|it| self.handle_locked(Input::Computed(it)))
     }
 
     fn handle_locked(&self, input: Input<'_, H>) -> Step<H> {
@@ -248,8 +251,8 @@ impl<H: SharedHandler> Backend<H> for StreamServer<H> {
         self.handle(Input::Closed)
     }
 
-    fn result_builder(&self, run: RunId) -> Option<ResultBuilder<H>> {
-        self.lock().result_builder(run)
+    fn brought_answers(&self, run: RunId) -> Vec<Answers> {
+        self.lock().brought_answers(run)
     }
 
     fn in_flight(&self) -> usize {

@@ -8,14 +8,13 @@ use std::{
 
 use crate::{
     engine::{
-        DispatchJob, Dispatched, Effect, HandlerEvent, HostReply, HostRequest, MAX_UNDER_LOCK, Run,
-        RunId, Ticket,
+        Computation, Computed, Effect, HandlerEvent, HostReply, HostRequest, Run, RunId, Ticket,
     },
     error::Fault,
     protocol::{LoggingLevel, Question, Raw},
-    router::{Components, Failure, Reply, ResultBuilder},
+    router::{Components, Failure, Reply},
     session::{
-        asking::AskId,
+        asking::{Answers, AskId},
         server::{CallContext, ListKind, Log, Progress},
     },
 };
@@ -97,42 +96,43 @@ impl<H> Work<H> {
     }
 }
 
-/// The work of one input, and the dispatches of large requests, which the driver runs before it returns the work.
+/// The work of one input, and computations that may take long.
 pub(super) struct Step<H> {
     pub(super) work: Work<H>,
-    dispatches: Vec<(Ticket, Box<DispatchJob<H>>)>,
+    pub(super) computations: Vec<Computation<H>>,
 }
 
 impl<H: Clone> Step<H> {
     pub(super) fn new(work: Work<H>) -> Self {
-        Self { work, dispatches: Vec::new() }
+        Self { work, computations: Vec::new() }
     }
 
     pub(super) fn add(&mut self, effect: Effect<H>) {
-        let Self { work, dispatches } = self;
+        let Self { work, computations } = self;
         match effect {
             Effect::Run(run) => work.runs.push(run),
             Effect::Cancel(run) => work.cancels.push(run),
             Effect::Resume { run, context } => work.resumes.push((run, context)),
             Effect::Answered { run, ask, outcome } => work.answers.push((run, ask, outcome)),
             Effect::Host(ticket, request) => work.host_requests.push((ticket, request)),
-            Effect::Dispatch(ticket, job) => dispatches.push((ticket, job)),
+            Effect::Compute(computation) => computations.push(*computation),
             Effect::CancelHost(ticket) => work.host_cancels.push(ticket),
             Effect::Report(text) => work.reports.push(text),
             Effect::Detail(text) => work.details.push(text),
         }
     }
 
-    /// Runs the dispatches outside the lock; `handle` handles each result under it.
-    pub(super) fn finish(
-        mut self,
-        mut handle: impl FnMut(Ticket, Dispatched<H>) -> Self,
-    ) -> Work<H> {
-        while !self.dispatches.is_empty() {
-            for (ticket, job) in std::mem::take(&mut self.dispatches) {
-                let next = handle(ticket, job.run());
-                self.work.extend(next.work);
-                self.dispatches.extend(next.dispatches);
+    /// Adds the step of another input.
+    pub(super) fn extend(&mut self, other: Self) {
+        self.work.extend(other.work);
+        self.computations.extend(other.computations);
+    }
+
+    /// Runs the computations outside the lock; `handle` handles each result under it.
+    pub(super) fn finish(mut self, mut handle: impl FnMut(Computed<H>) -> Self) -> Work<H> {
+        while !self.computations.is_empty() {
+            for computation in std::mem::take(&mut self.computations) {
+                self.extend(handle(computation.run()));
             }
         }
         self.work
@@ -162,8 +162,8 @@ pub trait Backend<H>: fmt::Debug + Send + Sync {
     fn deadline(&self) -> Option<Instant>;
     /// Stops everything in flight.
     fn close(&self) -> Work<H>;
-    /// Returns what converts the reply of a running handler; `None` once its call has ended.
-    fn result_builder(&self, run: RunId) -> Option<ResultBuilder<H>>;
+    /// Returns the answers that came with the requests of a running handler.
+    fn brought_answers(&self, run: RunId) -> Vec<Answers>;
     /// Returns the number of requests that were read and not yet answered.
     fn in_flight(&self) -> usize;
     /// Returns the names of the components whose handlers run, such as `tool "add"`, at most a few.
@@ -171,15 +171,13 @@ pub trait Backend<H>: fmt::Debug + Send + Sync {
 
     /// Ends a handler's run with its outcome, after which others may start.
     fn done(&self, run: RunId, outcome: Result<Reply, Failure>) -> Work<H> {
-        let event = match outcome {
-            // A large reply is escaped, checked and copied outside the lock.
-            Ok(reply) if reply.len() > MAX_UNDER_LOCK => match self.result_builder(run) {
-                Some(builder) => HandlerEvent::Resolved(builder.resolve(reply)),
-                None => HandlerEvent::Done(Ok(reply)),
-            },
-            outcome => HandlerEvent::Done(outcome),
-        };
-        self.on_event(run, event)
+        if let Ok(Reply::Questions(questions)) = &outcome {
+            // They may be large, and are checked once.
+            for answers in self.brought_answers(run) {
+                answers.check_all(questions);
+            }
+        }
+        self.on_event(run, HandlerEvent::Done(outcome))
     }
 
     /// Reports the progress of a running handler.
@@ -194,6 +192,10 @@ pub trait Backend<H>: fmt::Debug + Send + Sync {
 
     /// Asks the client on behalf of a running handler, with params of the newest revision. [`Work::answers`] has the answer.
     fn ask(&self, run: RunId, ask: AskId, question: Question) -> Work<H> {
+        // Its answer may have come with the request and be large; it is checked once.
+        for answers in self.brought_answers(run) {
+            answers.check(&question);
+        }
         self.on_event(run, HandlerEvent::Ask { ask, question })
     }
 

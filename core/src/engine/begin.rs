@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use super::{
     CallEvent, Effect, Engine, Run,
-    dispatch::MAX_UNDER_LOCK,
+    computation::MAX_UNDER_LOCK,
     host::HostRequest,
     id::{CallId, Origin, PeerId},
     request_state::{Binding, KeyRing, Opened, Refused, RoundId},
@@ -71,7 +71,8 @@ impl<H: Clone> Engine<H> {
         };
         let replayed = can_be_asked(&context).then(|| request.clone());
         let opening = Opening { context, round, replayed, may_share };
-        if opening.context.weight > MAX_UNDER_LOCK {
+        let is_large = opening.context.weight > MAX_UNDER_LOCK;
+        if is_large || self.components.checks_slowly_for(&request) {
             return self.dispatch_outside(now, origin, request, raw_params, visibility, opening);
         }
         let scope = opening.scope(&visibility, self.sealing.keys(), raw_params.as_ref());

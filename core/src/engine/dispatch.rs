@@ -1,49 +1,56 @@
-//! The dispatch of large requests, which the driver runs outside its lock: schema checks, URI matching and copies take
-//! time in proportion to the request, and other peers must not wait for them.
+//! The dispatch of requests whose checks may take long: schema checks, URI matching and copies take time in proportion to
+//! the request, and patterns with look-around may take more.
 
 use std::{sync::Arc, time::Instant};
 
 use super::{
-    CallEvent, Effect, Engine, begin::Opening, id::Origin, request_state::KeyRing,
-    state::Continuation,
+    CallEvent, Computation, Delivery, Engine, HostReply,
+    begin::Opening,
+    id::{Origin, Ticket},
+    request_state::{KeyRing, RoundId},
+    state::{Continuation, State, Wait},
 };
 use crate::{
-    protocol::{Raw, Request},
+    protocol::{Question, Raw, Request},
     router::{self, Components, Dispatch, Visibility},
 };
 
-/// Bytes of a message or reply up to which the driver handles it under its lock, because taking the lock again costs more.
-pub const MAX_UNDER_LOCK: usize = 64 * 1024;
-
-/// The dispatch of one request. [`run`](Self::run) needs no lock and changes nothing.
+/// The dispatch of one request.
 #[derive(Debug)]
-pub struct DispatchJob<H> {
+pub(super) struct DispatchJob<H> {
     components: Arc<Components<H>>,
     request: Request,
     raw_params: Option<Raw>,
     visibility: Visibility,
     cursors: KeyRing,
     opening: Box<Opening>,
+    /// The open questions of the handler that the request continues.
+    questions: Vec<Question>,
 }
 
 /// The result of a [`DispatchJob`].
 #[derive(Debug)]
-pub struct Dispatched<H> {
+pub(super) struct Dispatched<H> {
     pub(super) dispatch: Dispatch<H>,
     pub(super) opening: Box<Opening>,
 }
 
 impl<H: Clone> DispatchJob<H> {
-    /// Returns the answer to the request, or the handler run that computes it.
-    pub fn run(self) -> Dispatched<H> {
-        let Self { components, request, raw_params, visibility, cursors, opening } = self;
+    /// Returns the answer to the request, or the handler run that computes it. Answers to the open questions are checked, so
+    /// that the engine need not do it.
+    pub(super) fn run(self) -> Dispatched<H> {
+        let Self { components, request, raw_params, visibility, cursors, opening, questions } =
+            self;
+        for question in &questions {
+            opening.context.answers.check(question);
+        }
         let scope = opening.scope(&visibility, &cursors, raw_params.as_ref());
         Dispatched { dispatch: router::dispatch(&components, request, scope), opening }
     }
 }
 
 impl<H: Clone> Engine<H> {
-    /// Dispatches a large request, outside the lock.
+    /// Dispatches a request outside the lock.
     pub(super) fn dispatch_outside(
         &mut self,
         now: Instant,
@@ -54,6 +61,7 @@ impl<H: Clone> Engine<H> {
         opening: Opening,
     ) -> CallEvent {
         let weight = opening.context.weight;
+        let questions = opening.round.map(|it| self.open_questions(it)).unwrap_or_default();
         let job = DispatchJob {
             components: Arc::clone(&self.components),
             request,
@@ -61,9 +69,45 @@ impl<H: Clone> Engine<H> {
             visibility,
             cursors: self.sealing.keys().clone(),
             opening: Box::new(opening),
+            questions,
         };
         self.await_reply(now, origin, weight, Continuation::Dispatch, |ticket| {
-            Effect::Dispatch(ticket, Box::new(job))
+            Computation::dispatch(ticket, job)
         })
+    }
+
+    /// Handles the dispatch of a request. Returns the event for the session of its call.
+    pub(super) fn handle_dispatched(
+        &mut self,
+        now: Instant,
+        ticket: Ticket,
+        dispatched: Dispatched<H>,
+    ) -> Option<Delivery> {
+        let id = self.calls.take_ticket(ticket)?;
+        let entry = self.calls.remove(id)?;
+        let origin = entry.origin(id);
+        let State::AwaitingHost(_, continuation) = entry.state else { return None };
+        let event = match continuation {
+            Continuation::Dispatch => {
+                self.begin_dispatched(now, origin, *dispatched.opening, dispatched.dispatch)
+            }
+            other @ Continuation::Visibility { .. } => {
+                let problem = "the host answered with the dispatch of another request".into();
+                self.continue_with(now, origin, other, HostReply::Failed(problem))
+            }
+        };
+        origin.deliver_some(event)
+    }
+
+    /// Returns the questions of the handler that waits for the answers of this round.
+    fn open_questions(&self, round: RoundId) -> Vec<Question> {
+        let call = self.rounds.call(round).and_then(|it| self.calls.get(it));
+        match call.map(|it| &it.state) {
+            Some(State::Suspended(suspended)) => match &suspended.wait {
+                Wait::Round(round) => round.open.iter().map(|(_, it)| it.clone()).collect(),
+                Wait::Requests(_) => Vec::new(),
+            },
+            _ => Vec::new(),
+        }
     }
 }

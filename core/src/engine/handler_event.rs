@@ -13,7 +13,7 @@ use crate::{
     protocol::{Question, Raw, Response},
     router::{self, Failure, Reply, Resolution, ResultBuilder},
     session::{
-        asking::AskId,
+        asking::{Answers, AskId},
         server::{Log, Progress},
     },
 };
@@ -29,8 +29,6 @@ const MAX_NAMES: usize = 10;
 pub enum HandlerEvent {
     /// It has finished.
     Done(Result<Reply, Failure>),
-    /// It has finished, and its reply was resolved outside the lock.
-    Resolved(Result<Resolution, Failure>),
     Progress(Progress),
     Log(Log),
     /// It asks the client. The shell chooses the number, below 2⁶³.
@@ -72,11 +70,12 @@ impl<H: Clone> Engine<H> {
             return None;
         };
         let event = match event {
-            HandlerEvent::Done(outcome) => {
-                return self.finish(now, call, run, outcome.map(Finished::Reply));
+            HandlerEvent::Done(Ok(reply)) => {
+                let reply = self.resolve_outside(call, run, reply)?;
+                return self.finish(now, call, run, Ok(Finished::Reply(reply)));
             }
-            HandlerEvent::Resolved(outcome) => {
-                return self.finish(now, call, run, outcome.map(Finished::Resolved));
+            HandlerEvent::Done(Err(failure)) => {
+                return self.finish(now, call, run, Err(failure));
             }
             HandlerEvent::Progress(_) if is_lagging => return None,
             HandlerEvent::Progress(progress) => CallEvent::Progress(progress),
@@ -239,10 +238,13 @@ impl<H: Clone> Engine<H> {
         names.into_iter().take(MAX_NAMES).collect()
     }
 
-    /// Returns the result builder of a running handler; `None` once its call has ended.
-    pub(crate) fn result_builder(&self, run: RunId) -> Option<ResultBuilder<H>> {
-        let running = self.calls.running(self.calls.call_of(run)?)?;
-        Some(running.result_builder.clone())
+    /// Returns the answers that came with the requests of a running handler.
+    pub(crate) fn brought_answers(&self, run: RunId) -> Vec<Answers> {
+        let running = self.calls.call_of(run).and_then(|it| self.calls.running(it));
+        match running.and_then(|it| it.replay.as_ref()) {
+            Some(replay) => vec![replay.context.answers.clone(), replay.brought.clone()],
+            None => Vec::new(),
+        }
     }
 
     pub(super) fn fault(&mut self, result_builder: &ResultBuilder<H>, failure: Failure) -> Fault {

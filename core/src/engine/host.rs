@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 
 use super::{
     CallEvent, Delivery, Effect, Engine,
-    dispatch::Dispatched,
     id::{CallId, Origin, Ticket},
     state::{Continuation, State},
 };
@@ -101,29 +100,6 @@ impl<H: Clone> Engine<H> {
         self.host_replied(now, call, reply)
     }
 
-    /// Handles the dispatch of a request. Returns what the call's session is informed of.
-    pub(crate) fn handle_dispatched(
-        &mut self,
-        now: Instant,
-        ticket: Ticket,
-        dispatched: Dispatched<H>,
-    ) -> Option<Delivery> {
-        let id = self.calls.take_ticket(ticket)?;
-        let entry = self.calls.remove(id)?;
-        let origin = entry.origin(id);
-        let State::AwaitingHost(_, continuation) = entry.state else { return None };
-        let event = match continuation {
-            Continuation::Dispatch => {
-                self.begin_dispatched(now, origin, *dispatched.opening, dispatched.dispatch)
-            }
-            other @ Continuation::Visibility { .. } => {
-                let problem = "the host answered with the dispatch of another request".into();
-                self.continue_with(now, origin, other, HostReply::Failed(problem))
-            }
-        };
-        origin.deliver_some(event)
-    }
-
     /// Continues a call whose request to the host has reached its time limit.
     pub(super) fn host_expired(&mut self, now: Instant, call: CallId) -> Option<Delivery> {
         let State::AwaitingHost(ticket, continuation) = &self.calls.get(call)?.state else {
@@ -150,7 +126,7 @@ impl<H: Clone> Engine<H> {
         origin.deliver_some(event)
     }
 
-    fn continue_with(
+    pub(super) fn continue_with(
         &mut self,
         now: Instant,
         origin: Origin,

@@ -5,6 +5,7 @@
 mod begin;
 mod call;
 mod cancel;
+mod computation;
 mod concurrency;
 mod cursors;
 mod dispatch;
@@ -36,7 +37,7 @@ use self::{
     call::CallTable, concurrency::Lines, read_cache::ReadCache, rounds::Rounds, sealing::Sealing,
 };
 pub use self::{
-    dispatch::{DispatchJob, Dispatched, MAX_UNDER_LOCK},
+    computation::{Computation, Computed, MAX_UNDER_LOCK},
     handler_event::HandlerEvent,
     host::{HostReply, HostRequest},
     id::{CallId, ConnectionId, ExchangeId, PeerId, RunId, Ticket},
@@ -86,9 +87,8 @@ pub enum Effect<H> {
     Answered { run: RunId, ask: AskId, outcome: Result<Raw, Fault> },
     /// Answer this request with [`Input::Host`].
     Host(Ticket, HostRequest),
-    /// Run this job, outside every lock, and answer with [`Input::Dispatched`].
-    /// Only large messages are dispatched this way.
-    Dispatch(Ticket, Box<DispatchJob<H>>),
+    /// Run this computation outside every lock, and answer with [`Input::Computed`].
+    Compute(Box<Computation<H>>),
     /// The reply to this request is not needed any more.
     CancelHost(Ticket),
     /// A line for the log: something failed in a way that callers are not told.

@@ -169,9 +169,9 @@ impl PeerSession {
                         ended.extend(self.apply(key, event).map(|it| (key, it.stream)));
                     }
                 }
-                Output::InvalidAnswer { call: key, ask, problem } => {
+                Output::AnswerReceived { call: key, ask, answer } => {
                     if let Some(call) = self.call(key) {
-                        let event = pump.engine.invalid_answer(pump.now, call, ask, &problem);
+                        let event = pump.engine.answer_received(pump.now, call, ask, answer);
                         ended.extend(self.apply(key, event).map(|it| (key, it.stream)));
                     }
                 }

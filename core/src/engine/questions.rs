@@ -88,7 +88,7 @@ impl<H: Clone> Engine<H> {
 
     /// Handles an invalid answer of the client: the question is sent again, or answered with this problem once the retry
     /// limit is reached.
-    pub(crate) fn invalid_answer(
+    pub(super) fn invalid_answer(
         &mut self,
         now: Instant,
         call: CallId,

@@ -59,6 +59,11 @@ impl Rounds {
         self.calls.insert(round, call);
     }
 
+    /// Returns the call that waits for this round's answers or runs with them.
+    pub(super) fn call(&self, round: RoundId) -> Option<CallId> {
+        self.calls.get(&round).copied()
+    }
+
     pub(super) fn forget(&mut self, round: RoundId) {
         self.calls.remove(&round);
     }
@@ -88,7 +93,7 @@ impl<H: Clone> Engine<H> {
         let refuse = |engine: &mut Self, why: &str| {
             Some(CallEvent::Answered(Err(engine.refused(Refused::new(why)))))
         };
-        let leader = self.rounds.calls.get(&id).copied();
+        let leader = self.rounds.call(id);
         let Some((leader, call)) = leader.and_then(|it| Some((it, self.calls.get(it)?))) else {
             return match job.result_builder.forbids_replay() {
                 true => refuse(self, "its handler is gone, and must not run again"),

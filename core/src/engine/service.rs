@@ -5,14 +5,15 @@
 use std::{collections::VecDeque, sync::Arc, time::Instant};
 
 use super::{
-    Dispatched, Effect, Engine, HandlerEvent, HostReply, PeerId, PeerSession, Pump, RunId, Start,
+    Computed, Effect, Engine, HandlerEvent, HostReply, PeerId, PeerSession, Pump, RunId, Start,
     TOO_SLOW, Ticket, changed_config, session_config,
 };
 use crate::{
     protocol::Frame,
-    router::{Components, ResultBuilder},
-    session::server::{
-        self as session, CallEvent, HttpFacts, ListKind, ServerSession, SessionConfig,
+    router::Components,
+    session::{
+        asking::Answers,
+        server::{self as session, CallEvent, HttpFacts, ListKind, ServerSession, SessionConfig},
     },
 };
 
@@ -32,8 +33,8 @@ pub enum Input<'a, H> {
     Handler(RunId, HandlerEvent),
     /// The host's reply to a request.
     Host(Ticket, HostReply),
-    /// The result of [`Effect::Dispatch`].
-    Dispatched(Ticket, Dispatched<H>),
+    /// The result of [`Effect::Compute`].
+    Computed(Computed<H>),
     /// The page with this id, to which a user was sent, is done.
     PageDone(&'a str),
     /// Replaces the components that the server registers; the lists are those that differ.
@@ -114,8 +115,8 @@ impl<H: Clone> Service<H> {
                     self.pass_to_session(now, session::Input::Call(it.key, it.event));
                 }
             }
-            Input::Dispatched(ticket, dispatched) => {
-                if let Some(it) = self.engine.handle_dispatched(now, ticket, dispatched) {
+            Input::Computed(computed) => {
+                if let Some(it) = self.engine.handle_computed(now, computed) {
                     self.pass_to_session(now, session::Input::Call(it.key, it.event));
                 }
             }
@@ -192,9 +193,9 @@ impl<H: Clone> Service<H> {
         self.engine.running()
     }
 
-    /// Returns what converts the reply of a handler that runs.
-    pub(crate) fn result_builder(&self, run: RunId) -> Option<ResultBuilder<H>> {
-        self.engine.result_builder(run)
+    /// Returns the answers that came with the requests of a running handler.
+    pub(crate) fn brought_answers(&self, run: RunId) -> Vec<Answers> {
+        self.engine.brought_answers(run)
     }
 
     /// The number and bytes of all calls.

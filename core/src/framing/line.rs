@@ -62,6 +62,11 @@ impl LineDecoder {
         (!is_blank(line)).then_some(Frame::Line(line))
     }
 
+    /// Moves the decoder out, and leaves one that holds nothing.
+    pub(crate) fn take(&mut self) -> Self {
+        std::mem::replace(self, Self::new(self.limit))
+    }
+
     /// Returns the number of buffered bytes of an incomplete line.
     pub(crate) fn held(&self) -> usize {
         if self.spent { 0 } else { self.held.len() }

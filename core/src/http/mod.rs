@@ -36,14 +36,15 @@ use self::{reply::Accepts, sessions::Sessions};
 pub use crate::engine::{ConnectionId, ExchangeId};
 use crate::{
     engine::{
-        CallEvent, Delivery, Dispatched, Effect, Engine, HandlerEvent, HostReply, Load, PeerId,
+        CallEvent, Computed, Delivery, Effect, Engine, HandlerEvent, HostReply, Load, PeerId,
         PeerSession, Pump, RunId, Start, TOO_SLOW, Ticket, changed_config, session_config,
     },
     error::Fault,
     protocol::{Frame, Id, Principal},
-    router::{Components, ResultBuilder},
+    router::Components,
     session::{
         InboundKey,
+        asking::Answers,
         server::{self as session, HttpFacts, ListKind, OutgoingFrame, SessionConfig},
     },
 };
@@ -77,8 +78,8 @@ pub enum EndpointInput<'a, H> {
     Handler(RunId, HandlerEvent),
     /// The host's reply to a request.
     Host(Ticket, HostReply),
-    /// The result of [`Effect::Dispatch`](crate::engine::Effect::Dispatch).
-    Dispatched(Ticket, Dispatched<H>),
+    /// The result of [`Effect::Compute`].
+    Computed(Computed<H>),
     /// The page with this id, to which a user was sent, is done.
     PageDone(&'a str),
     /// Closes the stream of this call, so that the client reconnects for the answer: after this time, if given.
@@ -256,8 +257,8 @@ impl<H: Clone> Endpoint<H> {
                     self.deliver_event(now, it);
                 }
             }
-            EndpointInput::Dispatched(ticket, dispatched) => {
-                if let Some(it) = self.engine.handle_dispatched(now, ticket, dispatched) {
+            EndpointInput::Computed(computed) => {
+                if let Some(it) = self.engine.handle_computed(now, computed) {
                     self.deliver_event(now, it);
                 }
             }
@@ -337,9 +338,9 @@ impl<H: Clone> Endpoint<H> {
         self.engine.running()
     }
 
-    /// Returns what converts the reply of a handler that runs.
-    pub(crate) fn result_builder(&self, run: RunId) -> Option<ResultBuilder<H>> {
-        self.engine.result_builder(run)
+    /// Returns the answers that came with the requests of a running handler.
+    pub(crate) fn brought_answers(&self, run: RunId) -> Vec<Answers> {
+        self.engine.brought_answers(run)
     }
 
     /// The number and bytes of all calls.

@@ -218,11 +218,11 @@ impl ListedSchema {
         Arc::new(Self { text, compiled: OnceLock::new() })
     }
 
-    /// Returns whether a check of a small value takes little time: the schema is compiled, and no pattern backtracks.
+    /// Returns whether a check of a small value takes little time. Compiling the schema may take longer.
     pub fn is_quick(&self) -> bool {
         match self.compiled.get() {
             None => false,
-            Some(Ok(Some(schema))) => schema.backtracking_patterns().next().is_none(),
+            Some(Ok(Some(schema))) => !schema.is_slow(),
             Some(_) => true,
         }
     }

@@ -24,6 +24,10 @@ pub trait Component {
     fn lint(&self) -> Vec<String> {
         Vec::new()
     }
+    /// Returns whether the check of a small request or reply may take long.
+    fn checks_slowly(&self) -> bool {
+        false
+    }
     /// Changes the listed entry. Errors if a member can't be changed.
     fn update(&mut self, changes: &Changes) -> Result<(), Error>;
 }

@@ -160,6 +160,11 @@ impl<H> ResultBuilder<H> {
         }
     }
 
+    /// Returns whether the check of a small reply may take long.
+    pub(crate) fn checks_slowly(&self) -> bool {
+        matches!(self, Self::Tool(component) if component.output_schema().is_some_and(|it| it.is_slow()))
+    }
+
     /// Returns `true` if the handler must not be run again from its start after the client answers.
     pub fn forbids_replay(&self) -> bool {
         matches!(self, Self::Tool(component) if component.options.forbids_replay)

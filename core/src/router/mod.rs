@@ -50,7 +50,7 @@ pub use self::{
 use crate::{
     error::Error,
     protocol::{
-        CacheHint, Dialect, Implementation, ListCapability, Method, MethodName, Raw,
+        CacheHint, Dialect, Implementation, ListCapability, Method, MethodName, Raw, Request,
         ResourcesCapability, Revision, ServerCapabilities, ServerDescription, SubscriptionFilter,
         json::raw,
     },
@@ -248,6 +248,18 @@ impl<H> Components<H> {
             || self.resources.is_guarded()
             || self.templates.is_guarded()
             || self.prompts.is_guarded()
+    }
+
+    /// Returns whether the check of a small request, or of the reply to it, may take long.
+    pub(crate) fn checks_slowly(&self) -> bool {
+        self.tools.checks_slowly()
+    }
+
+    /// Returns whether the check of this request may take long although it is small.
+    pub(crate) fn checks_slowly_for(&self, request: &Request) -> bool {
+        self.checks_slowly()
+            && matches!(request, Request::CallTool { name, .. }
+                if self.tools.get(name).is_some_and(|it| it.checks_arguments_slowly()))
     }
 
     fn method(&self, name: &str) -> Option<&H> {

@@ -35,6 +35,7 @@ struct Entries<T: Component> {
 #[derive(Debug)]
 struct Made<L> {
     is_guarded: OnceLock<bool>,
+    checks_slowly: OnceLock<bool>,
     /// By the position of their first entry.
     pages: OnceLock<Pages<L>>,
 }
@@ -80,7 +81,7 @@ impl<T: Component> Clone for Entries<T> {
 
 impl<L> Default for Made<L> {
     fn default() -> Self {
-        Self { is_guarded: OnceLock::new(), pages: OnceLock::new() }
+        Self { is_guarded: OnceLock::new(), checks_slowly: OnceLock::new(), pages: OnceLock::new() }
     }
 }
 
@@ -145,6 +146,12 @@ impl<T: Component> Registry<T> {
     pub(crate) fn is_guarded(&self) -> bool {
         let find = || self.entries.list.iter().any(|it| it.component.options().is_guarded);
         *self.entries.made.is_guarded.get_or_init(find)
+    }
+
+    /// Returns whether the check of a small request for one of the components, or of its reply, may take long.
+    pub(super) fn checks_slowly(&self) -> bool {
+        let find = || self.entries.list.iter().any(|it| it.component.checks_slowly());
+        *self.entries.made.checks_slowly.get_or_init(find)
     }
 
     /// Collects the kind and key of the matching components with restricted visibility.

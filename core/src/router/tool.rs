@@ -82,6 +82,16 @@ impl<H> RegisteredTool<H> {
         Ok(())
     }
 
+    /// Returns whether the check of small arguments may take long.
+    pub(super) fn checks_arguments_slowly(&self) -> bool {
+        self.input.is_slow() || self.validated.as_ref().is_some_and(|it| it.is_slow())
+    }
+
+    /// Returns the declared output schema.
+    pub(super) fn output_schema(&self) -> Option<&Arc<Schema>> {
+        self.output.as_ref().map(|it| &it.schema)
+    }
+
     /// Returns whether the handler has to explain why these arguments are not valid.
     #[cold]
     pub(super) fn leaves_to_handler(&self, arguments: &str) -> bool {
@@ -112,6 +122,10 @@ impl<H> Component for RegisteredTool<H> {
 
     fn lint(&self) -> Vec<String> {
         lint::tool(&self.tool, &self.input)
+    }
+
+    fn checks_slowly(&self) -> bool {
+        self.checks_arguments_slowly() || self.output_schema().is_some_and(|it| it.is_slow())
     }
 
     fn update(&mut self, changes: &Changes) -> Result<(), Error> {

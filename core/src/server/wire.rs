@@ -16,7 +16,6 @@ use crate::{
     driver::{HostedEndpoint, keep_time},
     engine::TestMode,
     error::{Error, ErrorKind},
-    framing::Frame,
     http::EndpointConfig,
     session::server::HttpFacts,
     transport::{Transport, lines::Lines, send_queue::Connected},
@@ -73,10 +72,10 @@ pub(super) async fn transport(
                     break;
                 }
             };
-            connected.take(&match frame.len() > limits.line {
-                true => Frame::TooLong { limit: limits.line },
-                false => Frame::Line(&frame),
-            });
+            match frame.len() > limits.line {
+                true => connected.refuse_too_long(limits.line),
+                false => connected.take_frame(frame.into()).await,
+            }
             connected.has_room().await;
         }
         if received.is_ok() {

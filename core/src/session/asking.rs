@@ -16,6 +16,7 @@ mod form_schema;
 mod journal;
 mod keys;
 mod question_set;
+mod received_answer;
 mod sampling;
 
 use serde::Deserialize;
@@ -29,6 +30,7 @@ pub use self::{
     journal::{AnotherQuestion, Answers, Journal, QuestionDigest},
     keys::QuestionKeys,
     question_set::{QuestionSet, Unsent},
+    received_answer::ReceivedAnswer,
     retry_limit::check_retry_limit,
     sampling::{OrderViolation, order_violation},
     validate::{fill, validate},
@@ -107,7 +109,8 @@ pub fn check_all(
     check_declared(questions, capabilities, wire)
 }
 
-fn read(questions: &str, wire: &Wire) -> Result<Vec<Question>, Fault> {
+/// Reads the questions that a handler returned, without a check of their params.
+fn given(questions: &str) -> Result<Vec<Question>, Fault> {
     #[derive(Deserialize)]
     struct Given {
         key: String,
@@ -117,24 +120,30 @@ fn read(questions: &str, wire: &Wire) -> Result<Vec<Question>, Fault> {
     }
     let given: Vec<Given> =
         serde_json::from_str(questions).map_err(|error| misused(&error.to_string()))?;
-    if given.is_empty() {
-        return Err(misused("there is none"));
-    }
-    let mut read: Vec<Question> = Vec::with_capacity(given.len());
-    for Given { key, method, params } in given {
+    let question = |Given { key, method, params }| {
         let method = Method::parse(&method)
             .ok_or_else(|| misused(&format!("{method:?} is not a method of a question")))?;
-        if read.iter().any(|it| it.key == key) {
+        let params = params.unwrap_or_else(|| json::raw("{}".into()));
+        Ok(Question { key, method, params })
+    };
+    given.into_iter().map(question).collect()
+}
+
+fn read(questions: &str, wire: &Wire) -> Result<Vec<Question>, Fault> {
+    let questions = given(questions)?;
+    if questions.is_empty() {
+        return Err(misused("there is none"));
+    }
+    for (at, question) in questions.iter().enumerate() {
+        if questions[..at].iter().any(|it| it.key == question.key) {
             return Err(misused(&format!(
-                "two questions have the key {key:?}: give each a key of its own"
+                "two questions have the key {:?}: give each a key of its own",
+                question.key
             )));
         }
-        let question =
-            Question { key, method, params: params.unwrap_or_else(|| json::raw("{}".into())) };
-        check_question(&question, wire)?;
-        read.push(question);
+        check_question(question, wire)?;
     }
-    Ok(read)
+    Ok(questions)
 }
 
 /// Checks that the question is one that a client can answer.

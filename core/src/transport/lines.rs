@@ -96,7 +96,7 @@ impl<T: Fn(usize) -> Duration> Lines<T> {
                 }
             }
             let was_within = decoder.held() > 0;
-            connected.take_lines(&mut decoder, &chunk[..count]);
+            connected.take_lines(&mut decoder, &mut chunk, count).await;
             if let Some(guard) = &mut guard
                 && !guard.unfinished.set(decoder.held())
             {
@@ -111,10 +111,7 @@ impl<T: Fn(usize) -> Duration> Lines<T> {
                 since = Instant::now();
             }
         }
-        // A last line without a newline counts as well.
-        if let Some(frame) = decoder.finish() {
-            connected.take(&frame);
-        }
+        connected.take_last_line(&mut decoder);
         Ok(())
     }
 

@@ -10,6 +10,7 @@ mod environment;
 pub(crate) mod http;
 pub(crate) mod send_queue;
 pub(crate) mod lines;
+pub(crate) mod off_thread;
 #[cfg(all(feature = "bindings", feature = "http"))]
 #[doc(hidden)]
 pub mod listen;

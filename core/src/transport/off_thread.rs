@@ -1,16 +1,34 @@
-//! Work that may take long, off the threads that all connections share: the bindings have one for all clients.
+//! Work that may take long, off the threads that all connections share.
 
-use std::{future::pending, panic::resume_unwind};
+use std::{future::pending, panic::resume_unwind, sync::Arc};
 
-/// The size of a value, in bytes, above which its check may take long.
-pub(super) const LARGE: usize = 64 * 1024;
+use crate::{driver::HostedEndpoint, engine::MAX_UNDER_LOCK};
+
+/// The size of a message or value, in bytes, above which parsing and checking it may take long.
+pub(crate) const LARGE: usize = MAX_UNDER_LOCK;
 
 /// Runs a function on a thread of its own.
-pub(super) async fn off_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+pub(crate) async fn off_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     match tokio::task::spawn_blocking(work).await {
         Ok(result) => result,
         Err(error) if error.is_panic() => resume_unwind(error.into_panic()),
         // The runtime shuts down, and this task with it.
         Err(_) => pending().await,
     }
+}
+
+/// Runs a function on a thread of its own, when fewer than one per processor run for this endpoint: small messages are
+/// served meanwhile.
+pub(crate) async fn off_connection_thread<T: Send + 'static>(
+    endpoint: &Arc<dyn HostedEndpoint>,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> T {
+    // The semaphore is never closed.
+    let permit = Arc::clone(endpoint.large_messages()).acquire_owned().await.ok();
+    off_thread(move || {
+        let result = work();
+        drop(permit);
+        result
+    })
+    .await
 }

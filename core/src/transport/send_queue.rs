@@ -6,10 +6,12 @@ use std::{
     time::Duration,
 };
 
+use bytes::Bytes;
 use tokio::{sync::Notify, time::timeout};
 
+use super::off_thread::{LARGE, off_connection_thread};
 use crate::{
-    driver::{Holding, HostedEndpoint, Outbox},
+    driver::{Holding, HostedEndpoint, Outbox, Rest},
     framing::{Frame, LineDecoder},
     http::{ConnectionId, Part},
     protocol::ClientKey,
@@ -60,14 +62,47 @@ impl Connected {
         Arc::clone(&self.send_queue)
     }
 
-    /// Handles a frame.
-    pub(crate) fn take(&self, frame: &Frame<'_>) {
-        self.endpoint.frame(self.id, frame);
+    /// Handles a frame that was read from this buffer; a long one on another thread.
+    pub(crate) async fn take_frame(&self, frame: Bytes) {
+        if frame.len() > LARGE {
+            let (endpoint, id) = (Arc::clone(&self.endpoint), self.id);
+            let take = move || run_now(endpoint.frame(id, &Frame::Line(&frame)));
+            return off_connection_thread(&self.endpoint, take).await;
+        }
+        self.run_elsewhere(self.endpoint.frame(self.id, &Frame::Line(&frame))).await;
     }
 
-    /// Handles the lines in a chunk.
-    pub(crate) fn take_lines(&self, decoder: &mut LineDecoder, chunk: &[u8]) {
-        self.endpoint.lines(self.id, decoder, chunk);
+    /// Answers a discarded frame that is longer than `limit` bytes.
+    pub(crate) fn refuse_too_long(&self, limit: usize) {
+        run_now(self.endpoint.frame(self.id, &Frame::TooLong { limit }));
+    }
+
+    /// Handles the lines in the first `count` bytes of a chunk; a long line on another thread.
+    pub(crate) async fn take_lines(
+        &self,
+        decoder: &mut LineDecoder,
+        chunk: &mut Vec<u8>,
+        count: usize,
+    ) {
+        let is_end = || memchr::memchr(b'\n', &chunk[..count]).is_some();
+        if decoder.held() + count > LARGE && is_end() {
+            let (endpoint, id) = (Arc::clone(&self.endpoint), self.id);
+            let mut input = (decoder.take(), std::mem::take(chunk));
+            let take = move || {
+                run_now(endpoint.lines(id, &mut input.0, &input.1[..count]));
+                input
+            };
+            (*decoder, *chunk) = off_connection_thread(&self.endpoint, take).await;
+            return;
+        }
+        self.run_elsewhere(self.endpoint.lines(self.id, decoder, &chunk[..count])).await;
+    }
+
+    /// Handles the end of input; a last line without its end counts.
+    pub(crate) fn take_last_line(&self, decoder: &mut LineDecoder) {
+        if let Some(frame) = decoder.finish() {
+            run_now(self.endpoint.frame(self.id, &frame));
+        }
     }
 
     /// Waits while too many bytes are unanswered or unwritten; this applies back pressure to the reader.
@@ -78,10 +113,22 @@ impl Connected {
         }
     }
 
+    async fn run_elsewhere(&self, rest: Option<Rest>) {
+        if let Some(rest) = rest {
+            off_connection_thread(&self.endpoint, rest).await;
+        }
+    }
+
     /// Marks the end of input and waits up to `grace` for pending calls to be answered.
     pub(crate) async fn finish(&self, grace: Duration) {
         self.endpoint.end_of_input(self.id);
         let _ = timeout(grace, self.endpoint.has_answered(self.id)).await;
+    }
+}
+
+fn run_now(rest: Option<Rest>) {
+    if let Some(rest) = rest {
+        rest();
     }
 }
 

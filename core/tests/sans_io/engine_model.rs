@@ -12,7 +12,7 @@ use std::{
 
 use gudgeon::{
     engine::{
-        ConnectionId, DispatchJob, Effect, HandlerEvent, HostReply, HostRequest, Load,
+        Computation, ConnectionId, Effect, HandlerEvent, HostReply, HostRequest, Load,
         MAX_UNDER_LOCK, Run, RunId, Ticket,
     },
     http::{Endpoint, EndpointConfig, EndpointInput, EndpointOutput, Part, Reader},
@@ -74,8 +74,8 @@ struct Model {
     tickets: BTreeSet<Ticket>,
     /// All requests to the host so far.
     issued: Vec<Ticket>,
-    /// Dispatches that were handed out, with those whose requests have ended.
-    jobs: Vec<(Ticket, Box<DispatchJob<Handler>>)>,
+    /// Computations that were handed out, with those whose requests have ended.
+    jobs: Vec<Computation<Handler>>,
     /// Sealed states, with what they were given for.
     rounds: Vec<(usize, String)>,
     next: u64,
@@ -143,9 +143,9 @@ impl Model {
             }
             Step::Dispatch { job } => {
                 if !self.jobs.is_empty() {
-                    let (ticket, job) = self.jobs.swap_remove(job.index(self.jobs.len()));
-                    self.tickets.remove(&ticket);
-                    self.handle(EndpointInput::Dispatched(ticket, job.run()));
+                    let job = self.jobs.swap_remove(job.index(self.jobs.len()));
+                    self.tickets.remove(&job.ticket().unwrap());
+                    self.handle(EndpointInput::Computed(job.run()));
                 }
             }
             Step::Ask { run, key } => self.ask(run, key, false),
@@ -373,10 +373,11 @@ impl Model {
                 assert!(self.tickets.insert(ticket), "{ticket:?} is asked twice");
                 self.issued.push(ticket);
             }
-            Effect::Dispatch(ticket, job) => {
+            Effect::Compute(job) => {
+                let ticket = job.ticket().unwrap();
                 assert!(self.tickets.insert(ticket), "{ticket:?} is dispatched twice");
                 self.issued.push(ticket);
-                self.jobs.push((ticket, job));
+                self.jobs.push(*job);
             }
             Effect::CancelHost(ticket) => {
                 assert!(self.tickets.remove(&ticket), "{ticket:?} had ended");

@@ -292,8 +292,8 @@ impl Shell {
                     self.waiting.remove(&call);
                     self.cancelled += 1;
                 }
-                Output::Effect(Effect::Dispatch(ticket, job)) => {
-                    self.service.handle(Instant::now(), Input::Dispatched(ticket, job.run()));
+                Output::Effect(Effect::Compute(job)) => {
+                    self.service.handle(Instant::now(), Input::Computed(job.run()));
                 }
                 Output::Effect(
                     Effect::Report(_)

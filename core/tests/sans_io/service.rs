@@ -68,8 +68,8 @@ impl Shell {
                 Output::Effect(Effect::Report(text) | Effect::Detail(text)) => {
                     self.reports.push(text);
                 }
-                Output::Effect(Effect::Dispatch(ticket, job)) => {
-                    self.service.handle(self.now, Input::Dispatched(ticket, job.run()));
+                Output::Effect(Effect::Compute(job)) => {
+                    self.service.handle(self.now, Input::Computed(job.run()));
                 }
                 Output::Effect(
                     Effect::Answered { .. }

@@ -328,7 +328,7 @@ impl Run {
             self.handle(match next {
                 HostInput::Handler(run, event) => EndpointInput::Handler(run, event),
                 HostInput::Host(ticket, reply) => EndpointInput::Host(ticket, reply),
-                HostInput::Dispatched(ticket, job) => EndpointInput::Dispatched(ticket, job.run()),
+                HostInput::Computed(job) => EndpointInput::Computed(job.run()),
                 HostInput::Components(components, kinds) => {
                     EndpointInput::Components(components, kinds)
                 }
@@ -341,7 +341,7 @@ impl Run {
     fn handle(&mut self, input: EndpointInput<'_, Handler>) {
         self.endpoint.handle(self.now, input);
         while let Some(output) = self.endpoint.poll() {
-            if !matches!(output, EndpointOutput::Effect(Effect::Dispatch(..))) {
+            if !matches!(output, EndpointOutput::Effect(Effect::Compute(_))) {
                 let _ = writeln!(self.trace, "{output:?}");
             }
             match output {

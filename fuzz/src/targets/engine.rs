@@ -182,7 +182,7 @@ impl Run {
             self.handle(match next {
                 HostInput::Handler(run, event) => Input::Handler(run, event),
                 HostInput::Host(ticket, reply) => Input::Host(ticket, reply),
-                HostInput::Dispatched(ticket, job) => Input::Dispatched(ticket, job.run()),
+                HostInput::Computed(job) => Input::Computed(job.run()),
                 HostInput::Components(components, kinds) => Input::Components(components, kinds),
                 HostInput::Updated(ref uri) => Input::Updated(uri),
             });
@@ -203,7 +203,7 @@ impl Run {
                     let _ = writeln!(self.trace, "{text}");
                 }
                 Output::Effect(effect) => {
-                    if !matches!(effect, Effect::Dispatch(..)) {
+                    if !matches!(effect, Effect::Compute(_)) {
                         let _ = writeln!(self.trace, "{effect:?}");
                     }
                     self.host.take(effect);

@@ -67,6 +67,8 @@ struct Held {
     /// `true` if this run has asked the question.
     is_asked: AtomicBool,
     answer: Option<Raw>,
+    /// The result of the answer's check as an answer to the question with this digest.
+    checked: OnceLock<(QuestionDigest, Result<Raw, String>)>,
     step: Option<Raw>,
     /// The number of invalid answers before this one.
     tries: u32,
@@ -206,6 +208,7 @@ impl Answers {
                     question: OnceLock::new(),
                     is_asked: AtomicBool::new(false),
                     answer: None,
+                    checked: OnceLock::new(),
                     step: None,
                     tries: 0,
                     problem: OnceLock::new(),
@@ -222,8 +225,33 @@ impl Answers {
     /// is no valid answer. If an earlier run asked another question under this key, all later entries are discarded.
     pub fn get(&self, key: &str, method: Method, params: &str) -> Option<Raw> {
         let held = self.held(key, method, params)?;
-        let answer = held.answer.as_ref().filter(|_| held.problem.get().is_none())?;
-        validate(method, params, answer).map_err(|it| held.problem.set(it)).ok()
+        if held.problem.get().is_some() {
+            return None;
+        }
+        let digest = QuestionDigest::of(method, params);
+        let checked = match held.check(digest, method, params)? {
+            (of, checked) if *of == digest => checked.clone(),
+            _ => validate(method, params, held.answer.as_ref()?),
+        };
+        checked.map_err(|it| held.problem.set(it)).ok()
+    }
+
+    /// Checks the answer to a question ahead of [`Answers::get`], which may be called under a lock.
+    pub fn check(&self, question: &Question) {
+        let Some(known) = self.0.as_deref() else { return };
+        if let Some((_, held)) = known.find(|it| it.step.is_none() && it.key == question.key) {
+            let Question { method, params, .. } = question;
+            held.check(QuestionDigest::of_question(question), *method, params.get());
+        }
+    }
+
+    /// Checks the answers to questions that a handler returned, like [`Answers::check`].
+    pub fn check_all(&self, questions: &str) {
+        if self.0.is_some() {
+            for question in super::given(questions).iter().flatten() {
+                self.check(question);
+            }
+        }
     }
 
     /// Rejects the answer that [`Answers::get`] returned; the question counts as unanswered from then on.
@@ -315,6 +343,17 @@ impl Known {
 }
 
 impl Held {
+    /// Checks the answer for the first question that is asked with its key. Returns that question and the result.
+    fn check(
+        &self,
+        digest: QuestionDigest,
+        method: Method,
+        params: &str,
+    ) -> Option<&(QuestionDigest, Result<Raw, String>)> {
+        let answer = self.answer.as_ref()?;
+        Some(self.checked.get_or_init(|| (digest, validate(method, params, answer))))
+    }
+
     /// Returns the number of invalid answers, including the current one.
     fn tries(&self) -> u32 {
         self.tries.saturating_add(u32::from(self.problem.get().is_some()))
@@ -323,13 +362,71 @@ impl Held {
 
 impl From<Entry> for Held {
     fn from(Entry { key, question, answer, step, tries }: Entry) -> Self {
+        // Only valid answers are recorded.
+        let checked = question.zip(answer.clone()).map(|(digest, it)| (digest, Ok(it)));
+        let checked = checked.map(OnceLock::from).unwrap_or_default();
         let question = question.map(OnceLock::from).unwrap_or_default();
         let is_asked = AtomicBool::new(false);
-        Self { key, question, is_asked, answer, step, tries, problem: OnceLock::new() }
+        Self { key, question, is_asked, answer, checked, step, tries, problem: OnceLock::new() }
     }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
 fn is_zero(tries: &u32) -> bool {
     *tries == 0
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that fails here says where")]
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::protocol::json::to_raw;
+
+    fn question(property: &str) -> Question {
+        let form = json!({"mode": "form", "message": "Which?", "requestedSchema": {
+            "type": "object", "properties": {property: {"type": "string"}}, "required": [property],
+        }});
+        Question { key: "a".into(), method: Method::Elicit, params: to_raw(&form) }
+    }
+
+    fn get(answers: &Answers, question: &Question) -> Option<Raw> {
+        answers.get(&question.key, question.method, question.params.get())
+    }
+
+    #[test]
+    fn an_answer_is_checked_ahead_and_once() {
+        let answer = json!({"a": {"action": "accept", "content": {"name": "x"}}});
+        let answers = Answers::new(Some(&to_raw(&answer)), Journal::default());
+        let checked = || answers.0.as_ref().unwrap().entries[0].checked.get();
+        assert!(checked().is_none());
+        answers.check_all(&json!([{"key": "b", "method": "elicitation/create"}]).to_string());
+        assert!(checked().is_none(), "nobody asked it");
+        let asked = question("name");
+        let same = json!([{"key": "a", "method": "elicitation/create", "params": asked.params}]);
+        answers.check_all(&same.to_string());
+        let (of, result) = checked().unwrap();
+        assert_eq!(*of, QuestionDigest::of_question(&asked));
+        assert_eq!(get(&answers, &asked).unwrap().get(), result.as_ref().unwrap().get());
+    }
+
+    #[test]
+    fn an_answer_is_checked_again_for_another_question() {
+        let answer = json!({"a": {"action": "accept", "content": {"name": "x"}}});
+        let answers = Answers::new(Some(&to_raw(&answer)), Journal::default());
+        answers.check(&question("city"));
+        assert!(get(&answers, &question("name")).is_some());
+    }
+
+    #[test]
+    fn answers_of_earlier_rounds_were_checked_when_they_came() {
+        let (asked, answer) = (question("name"), to_raw(&json!({"action": "decline"})));
+        let mut journal = Journal::default();
+        journal.answered(&asked, answer.clone());
+        let answers = Answers::new(None, journal);
+        assert!(answers.0.as_ref().unwrap().entries[0].checked.get().is_some());
+        assert_eq!(get(&answers, &asked).unwrap().get(), answer.get());
+    }
 }

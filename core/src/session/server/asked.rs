@@ -9,13 +9,10 @@ use sha2::{Digest, Sha256};
 use super::About;
 use crate::{
     error::{Fault, FaultKind},
-    protocol::{
-        ErrorObject, Id, Method, Question, Raw, code,
-        json::{self, ObjectWriter},
-    },
+    protocol::{ErrorObject, Id, Method, Question, Raw, code, json::ObjectWriter},
     session::{
         InboundKey,
-        asking::{self, AskId},
+        asking::{self, AskId, ReceivedAnswer},
     },
     wire::{self, Stamp, Wire},
 };
@@ -58,10 +55,10 @@ struct Open {
 /// The interpretation of a client's response.
 #[derive(Debug)]
 pub(super) enum Answered {
-    /// The valid result, or the reason why there is none.
-    Settled { call: InboundKey, ask: AskId, outcome: Result<Raw, Fault> },
-    /// The answer is not valid, with the problem.
-    InvalidAnswer { call: InboundKey, ask: AskId, problem: String },
+    /// A result, not yet checked.
+    Received { call: InboundKey, ask: AskId, answer: ReceivedAnswer },
+    /// The client has no result.
+    Failed { call: InboundKey, ask: AskId, fault: Fault },
 }
 
 impl Asked {
@@ -125,21 +122,21 @@ impl Asked {
         let number = id?.as_json().parse().ok()?;
         let Open { asking, page } = self.open.remove(&number)?;
         let Asking { call, ask, method, params, .. } = asking;
-        let outcome = match outcome {
-            Ok(result) => match asking::validate(method, params.get(), &result.to_owned()) {
-                Ok(answer) => Ok(with_page(answer, page.as_deref())),
-                Err(problem) => return Some(Answered::InvalidAnswer { call, ask, problem }),
-            },
+        let fault = match outcome {
+            Ok(result) => {
+                let answer = ReceivedAnswer { method, params, page, result: result.to_owned() };
+                return Some(Answered::Received { call, ask, answer });
+            }
             Err(ErrorObject { code: code::USER_REJECTED, message, .. })
                 if method == Method::CreateMessage =>
             {
-                Err(Fault::new(FaultKind::Declined, format!("sampling ({message})")))
+                Fault::new(FaultKind::Declined, format!("sampling ({message})"))
             }
             Err(ErrorObject { code, message, data }) => {
-                Err(Fault::new(FaultKind::Protocol(code), message).with_data(data))
+                Fault::new(FaultKind::Protocol(code), message).with_data(data)
             }
         };
-        Some(Answered::Settled { call, ask, outcome })
+        Some(Answered::Failed { call, ask, fault })
     }
 
     /// Withdraws the open questions of a finished call. Returns the cancellation notifications to send, in the
@@ -219,14 +216,6 @@ impl Asked {
     }
 }
 
-/// Adds the page's id to the answer for the handler.
-fn with_page(answer: Raw, page: Option<&str>) -> Raw {
-    let Some(page) = page else { return answer };
-    let mut named = ObjectWriter::with_capacity(answer.get().len() + 64);
-    named.splice(answer.get()).member("elicitationId", page);
-    json::raw(named.finish())
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test that fails here says where")]
@@ -266,8 +255,8 @@ mod tests {
         outcome: Result<&RawValue, ErrorObject>,
     ) -> (InboundKey, AskId, Result<Raw, Fault>) {
         match asked.answer(Some(&id(number)), outcome).unwrap() {
-            Answered::Settled { call, ask, outcome } => (call, ask, outcome),
-            Answered::InvalidAnswer { problem, .. } => panic!("it does not fit: {problem}"),
+            Answered::Received { call, ask, answer } => (call, ask, Ok(answer.check().unwrap())),
+            Answered::Failed { call, ask, fault } => (call, ask, Err(fault)),
         }
     }
 
@@ -324,12 +313,12 @@ mod tests {
         let mut asked = Asked::new(b"a");
         ask(&mut asked, 5, 7).unwrap();
         let unfit = to_raw(&json!({"action": "accept", "content": {"value": "yes"}}));
-        let Some(Answered::InvalidAnswer { call, ask, problem }) =
-            asked.answer(Some(&id(1)), Ok(&unfit))
+        let Some(Answered::Received { call, ask, answer }) = asked.answer(Some(&id(1)), Ok(&unfit))
         else {
-            panic!("it fits");
+            panic!("it is an error");
         };
         assert_eq!((call, ask), (InboundKey(5), AskId(7)));
+        let problem = answer.check().unwrap_err();
         assert!(problem.starts_with("its content does not fit the form: "), "{problem}");
         assert!(asked.answer(Some(&id(1)), Ok(&unfit)).is_none(), "it is answered once");
         assert!(asked.open.is_empty());

@@ -6,7 +6,10 @@ use super::{Call, CallContext, ListKind, Log, Progress};
 use crate::{
     error::Fault,
     protocol::{Dialect, Frame, Method, MethodName, Raw, Response, Revision, SubscriptionFilter},
-    session::{InboundKey, asking::AskId},
+    session::{
+        InboundKey,
+        asking::{AskId, ReceivedAnswer},
+    },
 };
 
 /// The settings of a session.
@@ -91,10 +94,10 @@ pub enum Output {
     Call(Call),
     /// The peer cancelled this call.
     Cancel(InboundKey),
-    /// The outcome of a question.
+    /// The outcome of a question that the client did not answer.
     Answered { call: InboundKey, ask: AskId, outcome: Result<Raw, Fault> },
-    /// The client's answer to a question is not valid, with the problem.
-    InvalidAnswer { call: InboundKey, ask: AskId, problem: String },
+    /// The client's answer to a question, not yet checked.
+    AnswerReceived { call: InboundKey, ask: AskId, answer: ReceivedAnswer },
     /// A notification for which a handler may be registered.
     Notified { key: InboundKey, method: MethodName, params: Raw, context: CallContext },
     /// A log line for the operator of the server.

@@ -115,11 +115,11 @@ impl ServerSession {
     ) {
         // An unknown id is ignored: its question may have been withdrawn in the meantime.
         match self.asked.as_mut().and_then(|it| it.answer(id, outcome)) {
-            Some(Answered::Settled { call, ask, outcome }) => {
-                self.settle_question(call, ask, outcome);
+            Some(Answered::Failed { call, ask, fault }) => {
+                self.settle_question(call, ask, Err(fault));
             }
-            Some(Answered::InvalidAnswer { call, ask, problem }) => {
-                self.outputs.push_back(Output::InvalidAnswer { call, ask, problem });
+            Some(Answered::Received { call, ask, answer }) => {
+                self.outputs.push_back(Output::AnswerReceived { call, ask, answer });
             }
             None => (),
         }

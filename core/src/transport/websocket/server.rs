@@ -23,7 +23,6 @@ use tokio_tungstenite::{
 use super::{SUBPROTOCOL, counted_input::CountedInput};
 use crate::{
     driver::Holding,
-    framing::Frame,
     http::Part,
     protocol::ClientKey,
     transport::{
@@ -168,7 +167,7 @@ where
                     socket.get_mut().restart();
                 }
                 match arrived {
-                    Ok(Some(Message::Text(text))) => connected.take(&Frame::Line(text.as_bytes())),
+                    Ok(Some(Message::Text(text))) => connected.take_frame(text.into()).await,
                     Ok(Some(Message::Binary(_))) => {
                         return Some((CloseCode::Unsupported, "messages must be text"));
                     }

@@ -86,8 +86,8 @@ impl Server {
                 Output::Effect(Effect::Resume { run: call, context }) => {
                     self.resumed.push((call, context));
                 }
-                Output::Effect(Effect::Dispatch(ticket, job)) => {
-                    self.service.handle(self.now, Input::Dispatched(ticket, job.run()));
+                Output::Effect(Effect::Compute(job)) => {
+                    self.service.handle(self.now, Input::Computed(job.run()));
                 }
                 Output::Effect(Effect::Host(..) | Effect::CancelHost(_)) => {
                     panic!("everyone sees every component")

@@ -134,8 +134,8 @@ impl Visitor {
                 EndpointOutput::Effect(Effect::Host(ticket, request)) => {
                     self.host_requests.push((ticket, request));
                 }
-                EndpointOutput::Effect(Effect::Dispatch(ticket, job)) => {
-                    let input = EndpointInput::Dispatched(ticket, job.run());
+                EndpointOutput::Effect(Effect::Compute(job)) => {
+                    let input = EndpointInput::Computed(job.run());
                     self.endpoint.handle(self.now, input);
                 }
                 EndpointOutput::Effect(Effect::CancelHost(ticket)) => {

@@ -37,6 +37,7 @@ use crate::{
     driver::{Holding, HostedEndpoint},
     transport::{
         listen::{Peers, Stage},
+        off_thread::{LARGE, off_connection_thread},
         timeouts::Timeouts,
     },
 };
@@ -215,7 +216,28 @@ pub(crate) async fn answer<B: Body>(
     let is_subscription = head.is_subscription();
     let unread = Holding::new(&ledgers.unread, client);
     let queue = ResponseQueue::new(line.map(|it| Arc::clone(&it.watch)), unread);
-    let exchange = endpoint.request(head, &body, Box::new(Arc::clone(&queue)));
-    drop((body, unfinished));
-    Awaited::new(Arc::clone(endpoint), exchange, queue, is_subscription).response().await
+    let is_large = body.len() > LARGE;
+    let handler = Arc::clone(endpoint);
+    let handle = move || {
+        let (exchange, rest) = handler.request(head, &body, Box::new(Arc::clone(&queue)));
+        drop((body, unfinished));
+        (Awaited::new(handler, exchange, queue, is_subscription), rest)
+    };
+    let awaited = if is_large {
+        let handle_all = move || {
+            let (awaited, rest) = handle();
+            if let Some(rest) = rest {
+                rest();
+            }
+            awaited
+        };
+        off_connection_thread(endpoint, handle_all).await
+    } else {
+        let (awaited, rest) = handle();
+        if let Some(rest) = rest {
+            off_connection_thread(endpoint, rest).await;
+        }
+        awaited
+    };
+    awaited.response().await
 }

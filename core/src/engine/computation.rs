@@ -1,0 +1,155 @@
+//! Computations that may take long, which the driver runs outside its lock, because other peers must not wait for them: they
+//! take time in proportion to a large message or reply, or as much as a pattern with look-around is allowed.
+
+use std::time::Instant;
+
+use super::{
+    CallEvent, Delivery, Effect, Engine,
+    dispatch::{DispatchJob, Dispatched},
+    id::{CallId, RunId, Ticket},
+    state::Finished,
+};
+use crate::{
+    protocol::Raw,
+    router::{Failure, Reply, Resolution, ResultBuilder},
+    session::asking::{AskId, ReceivedAnswer},
+};
+
+/// Bytes of a message or reply up to which the driver handles it under its lock, because taking the lock again costs more.
+pub const MAX_UNDER_LOCK: usize = 64 * 1024;
+
+/// A computation of the engine's. [`run`](Self::run) needs no lock and changes nothing.
+#[derive(Debug)]
+pub struct Computation<H>(Kind<H>);
+
+#[derive(Debug)]
+enum Kind<H> {
+    Dispatch(Ticket, DispatchJob<H>),
+    /// The conversion of a handler's reply into the answer.
+    Resolve(RunId, ResultBuilder<H>, Reply),
+    /// The check of a client's answer to a question.
+    CheckAnswer(CallId, AskId, ReceivedAnswer),
+}
+
+/// The result of a [`Computation`].
+#[derive(Debug)]
+pub struct Computed<H>(Outcome<H>);
+
+#[derive(Debug)]
+enum Outcome<H> {
+    Dispatched(Ticket, Dispatched<H>),
+    Resolved(RunId, Result<Resolution, Failure>),
+    AnswerChecked(CallId, AskId, Result<Raw, String>),
+}
+
+impl<H: Clone> Computation<H> {
+    pub fn run(self) -> Computed<H> {
+        Computed(match self.0 {
+            Kind::Dispatch(ticket, job) => Outcome::Dispatched(ticket, job.run()),
+            Kind::Resolve(run, builder, reply) => Outcome::Resolved(run, builder.resolve(reply)),
+            Kind::CheckAnswer(call, ask, answer) => {
+                Outcome::AnswerChecked(call, ask, answer.check())
+            }
+        })
+    }
+}
+
+impl<H> Computation<H> {
+    pub(super) fn dispatch(ticket: Ticket, job: DispatchJob<H>) -> Effect<H> {
+        Self(Kind::Dispatch(ticket, job)).effect()
+    }
+
+    /// Returns the ticket under which the request waits, if this is a dispatch.
+    #[doc(hidden)] // For tests.
+    pub fn ticket(&self) -> Option<Ticket> {
+        match self.0 {
+            Kind::Dispatch(ticket, _) => Some(ticket),
+            Kind::Resolve(..) | Kind::CheckAnswer(..) => None,
+        }
+    }
+
+    /// Returns the run whose reply is converted, if this is a conversion.
+    #[doc(hidden)] // For tests.
+    pub fn resolves(&self) -> Option<RunId> {
+        match self.0 {
+            Kind::Resolve(run, ..) => Some(run),
+            Kind::Dispatch(..) | Kind::CheckAnswer(..) => None,
+        }
+    }
+
+    fn effect(self) -> Effect<H> {
+        Effect::Compute(Box::new(self))
+    }
+}
+
+impl<H: Clone> Engine<H> {
+    /// Handles the result of a computation. Returns the event for the session of its call.
+    pub(crate) fn handle_computed(
+        &mut self,
+        now: Instant,
+        computed: Computed<H>,
+    ) -> Option<Delivery> {
+        match computed.0 {
+            Outcome::Dispatched(ticket, dispatched) => {
+                self.handle_dispatched(now, ticket, dispatched)
+            }
+            Outcome::Resolved(run, outcome) => {
+                let call = self.calls.call_of(run)?;
+                self.finish(now, call, run, outcome.map(Finished::Resolved))
+            }
+            Outcome::AnswerChecked(call, ask, checked) => {
+                let origin = self.calls.get(call)?.origin(call);
+                let event = self.answer_checked(now, call, ask, checked);
+                origin.deliver_some(event)
+            }
+        }
+    }
+
+    /// Handles a client's answer to a question that was sent as a request.
+    pub(crate) fn answer_received(
+        &mut self,
+        now: Instant,
+        call: CallId,
+        ask: AskId,
+        answer: ReceivedAnswer,
+    ) -> CallEvent {
+        if answer.len() <= MAX_UNDER_LOCK {
+            return self.answer_checked(now, call, ask, answer.check());
+        }
+        let check = Computation(Kind::CheckAnswer(call, ask, answer));
+        self.effects.push_back(check.effect());
+        CallEvent::Nothing
+    }
+
+    /// Begins the conversion of a handler's reply outside the lock, if it may take long; returns other replies.
+    pub(super) fn resolve_outside(
+        &mut self,
+        call: CallId,
+        run: RunId,
+        reply: Reply,
+    ) -> Option<Reply> {
+        let is_large = reply.len() > MAX_UNDER_LOCK;
+        if matches!(reply, Reply::Questions(_)) || !(is_large || self.components.checks_slowly()) {
+            return Some(reply);
+        }
+        let builder = match self.calls.running(call).map(|it| &it.result_builder) {
+            Some(builder) if is_large || builder.checks_slowly() => builder.clone(),
+            _ => return Some(reply),
+        };
+        self.effects.push_back(Computation(Kind::Resolve(run, builder, reply)).effect());
+        None
+    }
+
+    fn answer_checked(
+        &mut self,
+        now: Instant,
+        call: CallId,
+        ask: AskId,
+        checked: Result<Raw, String>,
+    ) -> CallEvent {
+        match checked {
+            Ok(answer) => self.answered(now, call, ask, Ok(answer)),
+            Err(problem) => self.invalid_answer(now, call, ask, &problem),
+        }
+    }
+}
