@@ -25,7 +25,7 @@ async function run(job) {
     client = await connect(job);
     outcome = await act(client, job.action);
   } catch (error) {
-    outcome = error instanceof McpError ? kindOf(error) : String(error);
+    outcome = error instanceof McpError ? kindOf(error) : error instanceof TypeError ? "misuse" : String(error);
     detail = error.message.slice(0, 300);
   }
   const took = performance.now() - began;
@@ -40,7 +40,7 @@ function kindOf(error) {
   return TIMEOUTS.includes(error.name) ? "timeout" : error.kind;
 }
 
-function connect({ target, changes }) {
+function connect({ target, changes, action }) {
   const [command, ...args] = typeof target === "string" ? [] : target;
   const place = typeof target === "string" ? target : { command, args };
   return Client.connect(place, {
@@ -51,6 +51,7 @@ function connect({ target, changes }) {
     onLog: ignore,
     onProgress: ignore,
     onElicit: () => ({ a: "x" }),
+    validate: action === "validate",
     ...(changes && { onListChanged: ignore }),
   });
 }
@@ -60,6 +61,7 @@ async function act(client, action) {
   if (action === "list") return String((await client.listTools()).length);
   if (action === "list and call") await client.listTools();
   if (action === "call twice") await client.callTool("evil");
+  if (action === "validate") return (await client.callTool("evil", { n: "b".repeat(200_000) })).text;
   if (action === "push") {
     const text = "x".repeat(1 << 20);
     const results = await Promise.allSettled(Array.from({ length: 8 }, () => client.callTool("evil", { text })));

@@ -43,6 +43,8 @@ async def run(honest, job):
     except McpError as error:
         kind = next(kind for cls, kind in KINDS.items() if isinstance(error, cls))
         outcome, detail = kind, str(error)
+    except ValueError as error:
+        outcome, detail = "misuse", str(error)
     except Exception as error:
         outcome, detail = f"{type(error).__name__}: {error}", ""
     else:
@@ -67,6 +69,7 @@ def client_of(job):
         on_log=ignore,
         on_progress=ignore,
         on_elicit=answer,
+        validate=job["action"] == "validate",
         **changes,
     )
 
@@ -88,6 +91,8 @@ async def act(client, action):
         await client.list_tools()
     if action == "call twice":
         await client.call_tool("evil")
+    if action == "validate":
+        return (await client.call_tool("evil", {"n": "b" * 200_000})).text
     if action == "push":
         calls = [asyncio.create_task(client.call_tool("evil", {"text": "x" * (1 << 20)})) for _ in range(8)]
         results = await asyncio.gather(*calls, return_exceptions=True)

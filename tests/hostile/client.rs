@@ -53,7 +53,7 @@ async fn run(honest: &Client, job: Job) -> Value {
     let pings = tokio::spawn(longest_ping(honest.clone(), Arc::clone(&stop)));
     sleep(Duration::from_millis(20)).await;
     let began = Instant::now();
-    let (client, outcome) = match connect(job.target, job.changes).await {
+    let (client, outcome) = match connect(&job).await {
         Ok(client) => {
             let outcome = act(&client, &job.action).await;
             (Some(client), outcome)
@@ -75,12 +75,12 @@ async fn run(honest: &Client, job: Job) -> Value {
     json!({ "outcome": outcome, "detail": detail, "took": took, "closed": closed, "ping": ping })
 }
 
-async fn connect(target: Place, changes: bool) -> Result<Client, Error> {
+async fn connect(job: &Job) -> Result<Client, Error> {
     let mut headers = Vec::new();
-    let target = match target {
+    let target = match &job.target {
         Place::Url(url) => {
             headers.push(("authorization".into(), "Bearer secret".into()));
-            Target::url(&url)?
+            Target::url(url)?
         }
         Place::Command(words) => Command::new(&words[0]).args(&words[1..]).into(),
     };
@@ -89,11 +89,12 @@ async fn connect(target: Place, changes: bool) -> Result<Client, Error> {
             it.timeout = Some(Duration::from_secs(1));
             it.max_timeout = Some(Duration::from_secs(2));
             it.headers = headers;
+            it.validate = job.action == "validate";
         })
         .on_log(|_| ())
         .on_progress(|_| ())
         .on_elicit(|_| async { Ok(ElicitResult::new(ElicitAction::Accept, None)) });
-    if changes {
+    if job.changes {
         builder = builder.on_list_changed(|_| ());
     }
     builder.connect().await
@@ -105,6 +106,10 @@ async fn act(client: &Client, action: &str) -> Result<String, Error> {
         "list" => return Ok(client.list_tools().await?.len().to_string()),
         "list and call" => drop(client.list_tools().await?),
         "call twice" => drop(client.call_tool("evil", ()).await?),
+        "validate" => {
+            let arguments = json!({ "n": "b".repeat(200_000) });
+            return client.call_tool("evil", arguments).await.map(|it| it.text());
+        }
         "push" => {
             let arguments = json!({ "text": "x".repeat(1 << 20) });
             let calls: Vec<_> = (0..8)

@@ -205,18 +205,20 @@ ALL = ("http", "ws", "tcp", "stdio")
 STREAMS = ("ws", "tcp", "stdio")
 
 
-def exchange(server, messages):
-    """Sends texts of messages; returns the answers, those over HTTP with their status."""
+def exchange(server, messages, tool="length", count=0):
+    """Sends texts of messages, calls of this tool; returns the answers, at least `count` of them."""
     if server.transport != "http":
         connection = server.open()
         for text in messages:
             connection.send(text)
         connection.is_honest()
+        while len(connection.others) < count:
+            connection.others.append(json.loads(connection.receive(10)))
         return connection.others
     answers = []
     with server.connect() as connection:
         for text in messages:
-            headers = {"MCP-Protocol-Version": speak.MODERN, "Mcp-Method": "tools/call", "Mcp-Name": "length"}
+            headers = {"MCP-Protocol-Version": speak.MODERN, "Mcp-Method": "tools/call", "Mcp-Name": tool}
             speak.post(connection, server.path, text, headers)
             answer = connection.response()
             check(answer.status < 500, answer.status, text[:100], answer.body)
@@ -313,6 +315,15 @@ def _(server):
 def _(server):
     text = json.dumps(call("length", 1, text="?")).encode().replace(b'"?"', b"[" + b"1," * 500_000 + b"1]")
     check_refusals(exchange(server, [text] * 3))
+
+
+@row("texts against a pattern that looks ahead", *ALL)
+def _(server):
+    texts = ["b" * size for size in [60_000, 200_000] * 4]
+    calls = [json.dumps(call("password", n, text=text)).encode() for n, text in enumerate(texts)]
+    answers = exchange(server, calls, tool="password", count=8)
+    check_refusals(answers)
+    check(all("takes too many steps" in json.dumps(it) for it in answers), answers)
 
 
 @row("an id that is in use", *STREAMS)

@@ -8,6 +8,9 @@ const input = (name, type) => ({ type: "object", properties: { [name]: { type } 
 
 app.tool("length", { input: input("text", "string") }, ({ text }) => text.length);
 
+const strong = { type: "string", pattern: "(?=.*[a-z])(?=.*[0-9]).{8}" };
+app.tool("password", { input: { type: "object", properties: { text: strong }, required: ["text"] } }, () => "taken");
+
 app.tool("big", { input: input("size", "integer") }, ({ size }) => "x".repeat(size));
 
 app.tool("slow", { input: input("ms", "integer") }, async ({ ms }) => {

@@ -4,6 +4,9 @@ import asyncio
 import json
 import logging
 import sys
+from typing import Annotated
+
+from msgspec import Meta
 
 from gudgeon import Server
 
@@ -13,6 +16,11 @@ app = Server("target")
 @app.tool
 def length(text: str) -> int:
     return len(text)
+
+
+@app.tool
+def password(text: Annotated[str, Meta(pattern=r"(?=.*[a-z])(?=.*[0-9]).{8}")]) -> str:
+    return "taken"
 
 
 @app.tool

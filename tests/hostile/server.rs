@@ -13,6 +13,13 @@ struct Length {
 }
 
 #[derive(Deserialize, JsonSchema)]
+struct Password {
+    #[schemars(regex(pattern = r"(?=.*[a-z])(?=.*[0-9]).{8}"))]
+    #[serde(rename = "text")]
+    _text: String,
+}
+
+#[derive(Deserialize, JsonSchema)]
 struct Big {
     size: usize,
 }
@@ -40,6 +47,7 @@ async fn main() -> Result<(), Error> {
     let time = |given: Option<f64>, usual| given.map_or(usual, Duration::from_secs_f64);
     let server = Server::new("target")
         .tool("length", |Length { text }: Length| async move { text.len() })
+        .tool("password", |_: Password| async { "taken" })
         .tool("big", |Big { size }: Big| async move { "x".repeat(size) })
         .tool("slow", |Slow { ms }: Slow| async move {
             sleep(Duration::from_millis(ms)).await;

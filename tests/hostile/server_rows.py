@@ -26,7 +26,8 @@ class Row:
     # The outcome: the text of the result, or the kind of the error, or several between "|". Transports may differ.
     expect: str | dict[str, str]
     transports: tuple[str, ...] = ALL
-    # What the client does: connect, list, call, call twice, list and call, push (8 calls of 1 MiB at once).
+    # What the client does: connect, list, call, call twice, list and call, validate (a call with 200 KB of arguments,
+    # which are checked), push (8 calls of 1 MiB at once).
     action: str = "call"
     era: str = "modern"
     tools: list = field(default_factory=lambda: [{"name": "evil", "inputSchema": {"type": "object"}}])
@@ -242,6 +243,44 @@ SLOW = {"type": "object", "properties": {"n": {"type": "string", "pattern": r"^(
 @row("a pattern that backtracks", "protocol|timeout", action="list and call", tools=tool(SLOW))
 def _(peer, id):
     peer.reply(id, structured({"n": "a" * 5000}))
+
+
+LOOKS_AHEAD = {"type": "string", "pattern": "(?=.*[a-z])(?=.*[0-9]).{8}"}
+
+
+@row(
+    "a result of 200 KB against a pattern that looks ahead",
+    "protocol",
+    action="list and call",
+    tools=tool({"type": "object", "properties": {"n": LOOKS_AHEAD}}),
+)
+def _(peer, id):
+    peer.reply(id, structured({"n": "b" * 200_000}))
+
+
+ASKS_FOR_A_PASSWORD = [{"name": "evil", "inputSchema": {"type": "object", "properties": {"n": LOOKS_AHEAD}}}]
+
+
+@row("arguments of 200 KB against a pattern that looks ahead", "misuse", action="validate", tools=ASKS_FOR_A_PASSWORD)
+def _(peer, id):
+    peer.reply(id, text("it was sent"))
+
+
+def form_of(size):
+    fields = {"a": {"type": "string"}, "n": {**LOOKS_AHEAD, "default": "b" * size}}
+    return {"mode": "form", "message": "?", "requestedSchema": {"type": "object", "properties": fields}}
+
+
+@row("a form whose default of 200 KB has a pattern that looks ahead", "protocol")
+def _(peer, id):
+    question = {"method": "elicitation/create", "params": form_of(200_000)}
+    peer.answer(id, {"resultType": "input_required", "inputRequests": {"q": question}, "requestState": "x"})
+
+
+@row("a form whose default of 60 KB has a pattern that looks ahead", "protocol")
+def _(peer, id):
+    question = {"method": "elicitation/create", "params": form_of(60_000)}
+    peer.answer(id, {"resultType": "input_required", "inputRequests": {"q": question}, "requestState": "x"})
 
 
 # ── lists ────────────────────────────────────────────────────────────────────────────────────────────
