@@ -25,6 +25,7 @@ ROOT = Path(__file__).resolve().parents[2]
 FOLDER = Path(__file__).parent
 PROGRAMS = {
     "python": [str(ROOT / ".venv/bin/python"), str(FOLDER / "server.py")],
+    "python with workers": [str(ROOT / ".venv/bin/python"), str(FOLDER / "server.py")],
     "node": ["node", str(FOLDER / "server.mjs")],
     "rust": [str(ROOT / "target/debug/examples/stubborn_server")],
 }
@@ -67,7 +68,8 @@ class Process:
         self.cell = cell
         self.began = folder / "began"
         self.url: str | None = None
-        command = [*PROGRAMS[cell.language], "stdio" if cell.transport == "stdio" else "http://127.0.0.1:0/mcp", "1"]
+        command = [*PROGRAMS[cell.language], "stdio" if cell.transport == "stdio" else "http://127.0.0.1:0/mcp"]
+        command.append("2" if cell.language == "python with workers" else "1")
         if cell.cause == "parent killed":
             command = [sys.executable, str(FOLDER / "host.py"), *command]
         # Without a descriptor 2 from the start.
@@ -79,6 +81,7 @@ class Process:
         stack.callback(self.clean_up)
         self.server = self.process.pid
         self.calls: list[threading.Thread] = []
+        self.workers: list[int] = []
         if cell.cause == "parent killed":
             assert self.process.stdout is not None
             self.server = int(self.process.stdout.readline())
@@ -136,12 +139,16 @@ class Process:
     def wait(self, bound: float = BOUND) -> int | None:
         """Returns the exit status; None for the server of a host that was killed."""
         deadline = time.monotonic() + bound
-        while is_alive(self.server):
+        while any(is_alive(it) for it in (self.server, *self.workers)):
             self.process.poll()
             if time.monotonic() > deadline:
                 raise Wrong(f"it still runs {bound:.0f} s later")
             time.sleep(0.01)
-        return None if self.cell.cause == "parent killed" else self.process.wait(5)
+        if self.cell.cause == "parent killed":
+            return None
+        status = self.process.wait(5)
+        # As a shell shows it.
+        return status if status >= 0 else 128 - status
 
     def fill_stderr(self) -> None:
         """Fills the pipe that nobody reads, by a description of its own, so that the server's stays blocking."""
@@ -160,8 +167,15 @@ class Process:
         os.set_blocking(self.process.stderr.fileno(), False)
         return (self.process.stderr.read() or b"").decode(errors="replace")
 
+    def find_workers(self) -> None:
+        """Finds the processes that serve for this one, which end with it."""
+        if self.cell.language == "python with workers":
+            self.workers = [it for it in children_of(self.server) if it not in self.grandchildren()]
+            if len(self.workers) != 2:
+                raise Wrong(f"there are {len(self.workers)} workers")
+
     def clean_up(self) -> None:
-        for process in {self.server, self.process.pid, *self.grandchildren()}:
+        for process in {self.server, self.process.pid, *self.workers, *self.grandchildren()}:
             try:
                 os.kill(process, signal.SIGKILL)
             except ProcessLookupError:
@@ -199,6 +213,10 @@ def is_alive(process: int) -> bool:
     except (FileNotFoundError, ProcessLookupError):
         return False
     return stat.rpartition(")")[2].split()[0] not in "ZX"
+
+
+def children_of(parent: int) -> list[int]:
+    return [int(it) for it in Path(f"/proc/{parent}/task/{parent}/children").read_text().split()]
 
 
 def end_of_input(it: Process) -> None:
@@ -294,6 +312,7 @@ def check(cell: Cell) -> str | None:
         else:
             it.call(cell.state, {"at": str(it.began)})
             it.wait_until_it_runs()
+        it.find_workers()
         CAUSES[cell.cause](it)
         status = it.wait()
         said = it.rest_of_stderr()
@@ -332,6 +351,7 @@ def cells() -> list[Cell]:
         Cell(language, transport, cause, state)
         for language in PROGRAMS
         for transport, causes in (("stdio", tuple(CAUSES)), ("http", AT_ADDRESSES))
+        if transport == "http" or language != "python with workers"
         for cause in causes
         for state in (*STATES, *(("failing",) if cause in ("EOF", "SIGTERM") else ()))
     ]

@@ -26,18 +26,26 @@ def run_workers(app: Any, at: str, count: int, run: Callable[[str, Any], None]) 
 
     Args:
         run: `(url, opened)`: serves in a worker until a signal arrives.
+
+    Raises:
+        SystemExit: With 1 if a worker can't start to listen, with 130 after a second SIGINT, which kills the workers, or
+            with the status of a worker that a handler kept from ending.
     """
     held, url = _hold(at)
     workers: dict[int, float] = {}
     ending: list[int] = []
+    status = quick = 0
 
     def end(number: int, frame: Any) -> None:
+        nonlocal status
+        is_repeated = bool(ending) and number == signal.SIGINT
+        if is_repeated:
+            status = 128 + signal.SIGINT
         ending.append(number)
         for worker in list(workers):
-            _kill(worker, signal.SIGTERM)
+            _kill(worker, signal.SIGKILL if is_repeated else signal.SIGTERM)
 
     before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
-    failed = quick = 0
     # Only this process holds the second end, so workers read the end of the first one when this process was killed.
     lifeline = os.pipe()
     try:
@@ -51,7 +59,7 @@ def run_workers(app: Any, at: str, count: int, run: Callable[[str, Any], None]) 
             begun += len(written)
         os.close(listening)
         if begun < count and not ending:
-            failed = 1
+            status = 1
             end(0, None)
         if not ending:
             if not app._native.has_state_keys:
@@ -59,15 +67,17 @@ def run_workers(app: Any, at: str, count: int, run: Callable[[str, Any], None]) 
             name = app.name or "gudgeon"
             print(f"{name} serves with {count} workers (Ctrl-C ends them)\n{url}", file=sys.stderr, flush=True)
         while workers:
-            worker, status = os.wait()
+            worker, ended = os.wait()
             started = workers.pop(worker, None)
+            code = os.waitstatus_to_exitcode(ended)
+            if started is not None and ending and code > 0:
+                status = status or code
             if started is None or ending:
                 continue
             # Whatever ends workers at once, such as a request that a client repeats, must not end the service.
             quick = quick + 1 if time.monotonic() - started < _TOO_SOON else 0
             delay = min(_FIRST_DELAY * 2 ** (quick - 1), _MAX_DELAY) if quick else 0.0
             when = f" in {delay:g} s" if delay else ""
-            code = os.waitstatus_to_exitcode(status)
             print(f"the worker {worker} ended with {code}: starting another{when}", file=sys.stderr, flush=True)
             _pause(delay, ending)
             if not ending:
@@ -78,8 +88,8 @@ def run_workers(app: Any, at: str, count: int, run: Callable[[str, Any], None]) 
         for number, handler in before.items():
             signal.signal(number, handler)
         held.close()
-    if failed:
-        raise SystemExit(1)
+    if status:
+        raise SystemExit(status)
 
 
 def _pause(seconds: float, ending: list[int]) -> None:
