@@ -28,8 +28,8 @@ def run_workers(app: Any, at: str, count: int, run: Callable[[str, Any], None]) 
         run: `(url, opened)`: serves in a worker until a signal arrives.
 
     Raises:
-        SystemExit: With 1 if a worker can't start to listen, with 130 after a second SIGINT, which kills the workers, or
-            with the status of a worker that a handler kept from ending.
+        SystemExit: With 1 if a worker can't start to listen, with 130 after a second SIGINT, which kills the workers,
+            or with the status of a worker that a handler kept from ending.
     """
     held, url = _hold(at)
     workers: dict[int, float] = {}
