@@ -1,6 +1,9 @@
-//! The sessions of each client: when the table is full, the client with the most gives one up.
+//! The sessions of each client: when the table is full, the client with the most that can do without one gives one up.
 
-use std::collections::{BTreeSet, HashMap};
+use std::{
+    collections::{BTreeSet, HashMap},
+    iter::once,
+};
 
 use crate::protocol::ClientKey;
 
@@ -47,14 +50,17 @@ impl SessionShares {
         }
     }
 
-    /// Returns the client that must give up a session before `newcomer` gets another one, and whether it may be one that was
-    /// used. A client that has as many as any other gives up only its own that were never used.
-    pub(super) fn payer(&self, newcomer: Option<ClientKey>) -> (Option<ClientKey>, bool) {
+    /// Returns the clients of which one must give up a session before `newcomer` gets another one, in this order, and whether
+    /// it may be a session that was used. They have more sessions than the newcomer, which comes last and gives up only its
+    /// own that were never used.
+    pub(super) fn payers(
+        &self,
+        newcomer: Option<ClientKey>,
+    ) -> impl Iterator<Item = (Option<ClientKey>, bool)> {
         let own = self.clients.get(&newcomer).map_or(0, |it| it.sessions);
-        match self.by_count.last() {
-            Some((most, client)) if own < *most => (*client, own + 1 < *most),
-            _ => (newcomer, false),
-        }
+        let larger = self.by_count.iter().rev().take_while(move |(count, _)| own < *count);
+        let larger = larger.map(move |(count, client)| (*client, own + 1 < *count));
+        larger.chain(once((newcomer, false)))
     }
 
     /// Returns the sessions of a client that were not used after `initialize`, oldest first.
@@ -69,22 +75,25 @@ mod tests {
 
     const ADA: Option<ClientKey> = Some(ClientKey::V4(1));
     const BOB: Option<ClientKey> = Some(ClientKey::V4(2));
+    const EVE: Option<ClientKey> = Some(ClientKey::V4(3));
 
     #[test]
     fn the_client_with_the_most_sessions_pays() {
         let mut shares = SessionShares::default();
-        assert_eq!(shares.payer(ADA), (ADA, false));
+        let payers = |shares: &SessionShares, client| shares.payers(client).collect::<Vec<_>>();
+        assert_eq!(payers(&shares, ADA), [(ADA, false)]);
         for session in 0..3 {
             shares.add(ADA, session);
         }
-        assert_eq!(shares.payer(ADA), (ADA, false));
-        assert_eq!(shares.payer(BOB), (ADA, true));
+        assert_eq!(payers(&shares, ADA), [(ADA, false)]);
+        assert_eq!(payers(&shares, BOB), [(ADA, true), (BOB, false)]);
         shares.add(BOB, 3);
         shares.add(BOB, 4);
         // With one more session each would have as many as the other.
-        assert_eq!(shares.payer(BOB), (ADA, false));
+        assert_eq!(payers(&shares, BOB), [(ADA, false), (BOB, false)]);
+        assert_eq!(payers(&shares, EVE), [(ADA, true), (BOB, true), (EVE, false)]);
         shares.remove(ADA, 0);
-        assert_eq!(shares.payer(BOB), (BOB, false));
+        assert_eq!(payers(&shares, BOB), [(BOB, false)]);
     }
 
     #[test]

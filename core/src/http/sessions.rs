@@ -1,6 +1,7 @@
 //! Sessions that clients opened with `initialize` over HTTP, and the streams of each.
 
 use std::{
+    cell::LazyCell,
     collections::{HashMap, VecDeque},
     sync::Arc,
     time::{Duration, Instant},
@@ -105,16 +106,33 @@ impl Sessions {
     }
 
     /// Returns the session that should end when there is no room for another one of this client: the oldest one that was
-    /// never used after `initialize`, or one that has been idle for longest and belongs to a client with more sessions.
+    /// never used after `initialize`, or one that has been idle for longest and belongs to a client with more sessions. One
+    /// with a stream is chosen only where no other is left, and one with a request under way is kept.
     pub(super) fn expendable(&self, newcomer: Option<ClientKey>) -> Option<u64> {
-        let (client, may_be_used) = self.shares.payer(newcomer);
         let is_idle = |it: &u64| self.by_number.get(it).is_some_and(|it| it.is_idle());
-        let unused = self.shares.unused(client).find(is_idle);
-        unused.or_else(|| {
-            let all = self.by_number.values().filter(|_| may_be_used);
-            let idle = all.filter(|it| it.client == client && it.is_idle());
-            idle.min_by_key(|it| it.touched).map(|it| it.number)
+        let idle = LazyCell::new(|| self.oldest_of_each(Session::is_idle));
+        let without_connection = self.shares.payers(newcomer).find_map(|(client, may_be_used)| {
+            let unused = self.shares.unused(client).find(is_idle);
+            unused.or_else(|| idle.get(&client).filter(|_| may_be_used).copied())
+        });
+        without_connection.or_else(|| {
+            let mut payers = self.shares.payers(newcomer).filter(|(_, may_be_used)| *may_be_used);
+            let waiting = LazyCell::new(|| self.oldest_of_each(|it| it.peer.is_idle()));
+            payers.find_map(|(client, _)| waiting.get(&client).copied())
         })
+    }
+
+    /// Returns the session of each client that was not touched for longest, of those that may be chosen.
+    fn oldest_of_each(
+        &self,
+        may_be_chosen: impl Fn(&Session) -> bool,
+    ) -> HashMap<Option<ClientKey>, u64> {
+        let mut found: HashMap<_, (Instant, u64)> = HashMap::new();
+        for session in self.by_number.values().filter(|it| may_be_chosen(it)) {
+            let this = (session.touched, session.number);
+            found.entry(session.client).and_modify(|it| *it = this.min(*it)).or_insert(this);
+        }
+        found.into_iter().map(|(client, (_, number))| (client, number)).collect()
     }
 
     /// Creates a session, which is not in the table until it is put there.

@@ -392,6 +392,42 @@ fn check_shares_of_sessions(become_client: fn(&mut Visitor, u8)) {
     assert_eq!(left, [false, false, true, true], "those idle for longest have ended");
 }
 
+/// Opens sessions with a stream each.
+fn connect(visitor: &mut Visitor, count: usize) -> Vec<String> {
+    let open = |_| {
+        let session = initialize(visitor, 1).unwrap();
+        assert!(is_open(visitor, &session));
+        visitor.now += Duration::from_secs(1);
+        let stream = visitor.get(&session, "");
+        assert_eq!(visitor.replies[&stream].status, 200);
+        session
+    };
+    (0..count).map(open).collect()
+}
+
+#[test]
+fn a_client_whose_sessions_are_all_connected_does_not_lock_others_out() {
+    for become_client in CLIENTS {
+        let mut visitor = with(EndpointConfig { max_sessions: 6, ..EndpointConfig::default() });
+        become_client(&mut visitor, 1);
+        let greedy = connect(&mut visitor, 4);
+        become_client(&mut visitor, 2);
+        let idle: Vec<String> = (0..2).map(|_| initialize(&mut visitor, 1).unwrap()).collect();
+        assert!(idle.iter().all(|it| is_open(&mut visitor, it)));
+        become_client(&mut visitor, 3);
+        let third = initialize(&mut visitor, 1).expect("another client has an idle session");
+        assert!(is_open(&mut visitor, &third));
+        become_client(&mut visitor, 2);
+        let left: Vec<bool> = idle.iter().map(|it| is_open(&mut visitor, it)).collect();
+        assert_eq!(left, [false, true]);
+        become_client(&mut visitor, 4);
+        assert!(initialize(&mut visitor, 1).is_some(), "the largest has no idle one");
+        become_client(&mut visitor, 1);
+        let left: Vec<bool> = greedy.iter().map(|it| is_open(&mut visitor, it)).collect();
+        assert_eq!(left, [false, true, true, true]);
+    }
+}
+
 #[test]
 fn sessions_are_limited_by_the_bytes_that_their_clients_say_about_themselves() {
     let mut visitor = with(EndpointConfig::default());
