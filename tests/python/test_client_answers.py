@@ -3,6 +3,7 @@
 import asyncio
 import enum
 import json
+import subprocess
 import sys
 import threading
 from dataclasses import dataclass, field
@@ -454,3 +455,32 @@ def test_each_error_of_the_core_has_its_class(row: Any) -> None:
     assert type(error).__name__ == expected
     assert all(isinstance(error, getattr(errors, name)) for name in row.get("also", ()))
     assert getattr(error, "code", None) == row["error"].get("code")
+
+
+def test_nothing_for_a_url_declines_and_is_logged_once() -> None:
+    source = """
+import asyncio, logging
+from gudgeon import Client, Context, Server
+from gudgeon.errors import ToolError
+
+logging.basicConfig(format="%(message)s")
+app = Server("t")
+
+@app.tool
+async def visit(ctx: Context) -> None:
+    await ctx.elicit_url("In?", "https://a.example/in")
+
+async def main():
+    async with app.listen("http://127.0.0.1:0/mcp") as here, Client(here.url, on_elicit=lambda _: None) as client:
+        for _ in range(2):
+            try:
+                await client.call_tool("visit")
+            except ToolError as error:
+                print(error)
+
+asyncio.run(main())
+"""
+    ran = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, timeout=30)
+    assert ran.stdout == "The user declined: In?\n" * 2, ran.stderr
+    warning = "on_elicit returned nothing for a URL, which declines it; return true once the user has agreed\n"
+    assert ran.stderr == warning

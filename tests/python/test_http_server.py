@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -510,6 +511,9 @@ def test_workers_that_die_at_once_are_replaced_with_a_delay() -> None:
             assert program.poll() is None and time.monotonic() < until
         program.send_signal(signal.SIGTERM)
         assert program.wait(10) == 0
+        assert program.stderr
+        delays = [float(it) for it in re.findall(r"starting another in ([\d.]+) s", program.stderr.read())]
+        assert delays[:3] == [0.5, 1, 2]
 
 
 def test_workers_end_when_their_parent_is_killed() -> None:
