@@ -94,7 +94,7 @@ impl Backlog {
     ) -> Option<String> {
         let mut rest = text;
         while !rest.is_empty() {
-            if self.has_writer || !has_room() {
+            if self.has_writer || !self.waiting.is_empty() || !has_room() {
                 return Some(rest.to_owned());
             }
             let piece = beginning(rest, SURE_WRITE);
@@ -182,6 +182,14 @@ mod tests {
     #[test]
     fn nothing_overtakes_what_waits() {
         let backlog = Backlog { has_writer: true, ..backlog() };
+        let rest = backlog.write("late", || true, |_| panic!("it is written"));
+        assert_eq!(rest.as_deref(), Some("late"));
+    }
+
+    #[test]
+    fn nothing_overtakes_what_waits_for_a_thread_that_could_not_be_started() {
+        let mut backlog = backlog();
+        backlog.add("early".into());
         let rest = backlog.write("late", || true, |_| panic!("it is written"));
         assert_eq!(rest.as_deref(), Some("late"));
     }

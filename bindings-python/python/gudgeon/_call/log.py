@@ -15,7 +15,7 @@ from .._native import log_later, stderr_has_room
 from .tracebacks import exc_info, message_of, traceback_of
 
 _LONG = 16 * 1024  # characters; more may not fit into a pipe that has room
-_TURN = 1.0  # seconds to wait for another thread that logs
+_TURN = 0.05  # seconds to wait for another thread that logs; an event loop may wait here
 _WAIT = 0.05  # seconds between two looks for room
 _turn = allocate_lock()
 
