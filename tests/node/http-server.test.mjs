@@ -309,6 +309,35 @@ test("run ends with exit code 0 on SIGTERM and SIGINT, and answers what is in fl
   }
 });
 
+test("a server that runs after another could not is ended by signals as well, and a program without one as usual", async () => {
+  const source = `
+    import { createServer } from "node:net";
+    const taken = createServer().listen(0, "127.0.0.1");
+    await new Promise((resolve) => taken.once("listening", resolve));
+    const app = new Server("t");
+    app.tool("spin", {}, () => { console.error("spins"); for (;;); });
+    await app.run(\`http://127.0.0.1:\${taken.address().port}/mcp\`).catch(({ message }) => console.error(message));
+    if (IS_ALONE) {
+      console.error("alone");
+      setInterval(() => {}, 1_000);
+    } else {
+      await app.run("http://127.0.0.1:0/mcp", { shutdownGraceMs: 200 });
+    }`;
+  await withServer(source.replace("IS_ALONE", "false"), async (child) => {
+    const url = await eventually(() => /^http:.+(?=\n)/m.exec(child.stderr)?.[0]);
+    call(url, "spin").catch(() => {});
+    assert.ok(await eventually(() => child.stderr.includes("spins")));
+    child.process.kill("SIGTERM");
+    assert.deepEqual(await child.exited, { code: 143, signal: null });
+    assert.match(child.stderr, /tool "spin"/);
+  });
+  await withServer(source.replace("IS_ALONE", "true"), async (child) => {
+    assert.ok(await eventually(() => child.stderr.includes("alone")));
+    child.process.kill("SIGTERM");
+    assert.deepEqual(await child.exited, { code: null, signal: "SIGTERM" });
+  });
+});
+
 test("a process that listens lives, and ends by itself once nothing does", async () => {
   const source = `
     const app = new Server("t");

@@ -7,6 +7,27 @@ const LINGER_MS = 500;
 
 const NUMBERS: Readonly<Record<string, number>> = { SIGINT: 2, SIGTERM: 15 };
 
+/** The servers that this process runs. */
+const running = new Set<(name: string) => void>();
+let isListening = false;
+
+/**
+ * Listens to signals until the process ends: the last listener that leaves makes Node take the signal from the native
+ * watchdog as well, for good. While no server runs, a signal has the effect that it has without this listener.
+ */
+function listen(): void {
+  if (isListening) return;
+  isListening = true;
+  for (const name of Object.keys(NUMBERS)) process.on(name, onSignal);
+}
+
+function onSignal(name: string): void {
+  for (const handle of running) handle(name);
+  if (running.size > 0 || process.listenerCount(name) > 1) return;
+  process.off(name, onSignal);
+  process.kill(process.pid, name);
+}
+
 /**
  * Signal handlers: the first SIGINT or SIGTERM starts an orderly shutdown, the second exits at once. The native watchdog
  * receives them as well, also while a handler blocks the event loop, and ends the process if handlers keep it from ending.
@@ -19,7 +40,8 @@ export class Signals {
 
   constructor() {
     this.came = new Promise((resolve) => (this.#stop = resolve));
-    for (const name of Object.keys(NUMBERS)) process.on(name, this.#onSignal);
+    listen();
+    running.add(this.#onSignal);
     // A worker thread gets no signals, and its process belongs to the main thread.
     if (isMainThread()) this.#watchdog = new (native().NativeWatchdog)();
   }
@@ -37,7 +59,7 @@ export class Signals {
   release(): void {
     // The handlers stay after a first signal, so that a second one exits at once.
     if (this.#count > 0) return;
-    for (const name of Object.keys(NUMBERS)) process.off(name, this.#onSignal);
+    running.delete(this.#onSignal);
     this.#watchdog?.close();
   }
 
