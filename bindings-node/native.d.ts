@@ -108,8 +108,21 @@ export declare class NativeMounted {
   head(number: number, method: string, target: string, headers: string, principal?: string | undefined | null, remote?: string | undefined | null): NativePart | null
   /** Handles a request whose head was admitted. Returns the number of the exchange, which `disconnected` takes. */
   request(number: number, body: Uint8Array): number
-  /** Returns the response to a request whose head was admitted and whose body is too long or did not come. */
-  refuse(number: number): NativePart
+  /**
+   * Counts the bytes received of a body that is not complete. Returns the milliseconds within which more must come, or
+   * `null` if clients together send too much; the request must be refused then.
+   */
+  received(number: number, bytes: number): number | null
+  /**
+   * Returns the response to a request whose head was admitted and whose body is `too long`, `too slow`, `too much`, as
+   * those of all clients together, or did not come.
+   */
+  refuse(number: number, reason: string): NativePart
+  /**
+   * Sets the number of bytes of a response that the host holds. Returns `false` if there is no room for them: its
+   * connection must be closed.
+   */
+  unread(number: number, bytes: number): boolean
   /** Cancels a request, because its client disconnected. */
   disconnected(exchange: number): void
   /** Reports that too much of this response is unread, so that a subscription ends. */
@@ -353,6 +366,10 @@ export interface NativePart {
   body?: Buffer
   /** `true` if more parts of this response follow. */
   more: boolean
+  /** `true` if the host must report by `unread` how much of the response is not read. */
+  counted: boolean
+  /** `true` if the connection must be closed, because there is no room for the rest of the response. */
+  cut: boolean
 }
 
 /** The settings of a connection that a test makes. */

@@ -28,6 +28,7 @@ mod shared;
 mod work_queue;
 mod stream;
 mod test_mode;
+mod unread;
 mod watchdog;
 
 /// An allocator that returns and reuses memory of closed connections; glibc's fragments it.

@@ -3,15 +3,12 @@
 use std::{
     collections::HashMap,
     fmt,
-    sync::{
-        Arc, Mutex, OnceLock, Weak,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::{Arc, Mutex, OnceLock, Weak},
     time::Instant,
 };
 
 use gudgeon::{
-    bindings::http_options::HttpOptions,
+    bindings::{http_options::HttpOptions, incoming_body::IncomingBody},
     driver::{Backend, EndpointServer, Outbox, Work},
     error::Error,
     http::{AdmittedHead, EndpointConfig, ExchangeId, Part, Refused},
@@ -26,6 +23,7 @@ use crate::{
     handler::Handler,
     served_components::ServedComponents,
     shared::{ServerIo, Shared, Wake, lock, milliseconds_until},
+    unread::Unread,
     work_queue::{NativeWorkQueue, integer},
 };
 
@@ -43,6 +41,10 @@ pub struct NativePart {
     pub body: Option<Buffer>,
     /// `true` if more parts of this response follow.
     pub more: bool,
+    /// `true` if the host must report by `unread` how much of the response is not read.
+    pub counted: bool,
+    /// `true` if the connection must be closed, because there is no room for the rest of the response.
+    pub cut: bool,
 }
 
 #[napi]
@@ -52,7 +54,16 @@ pub struct NativeMounted {
     server: Arc<EndpointServer<Handler>>,
     waiting: Arc<Waiting>,
     /// Requests whose body is being read.
-    admitted: Mutex<HashMap<u64, AdmittedHead>>,
+    admitted: Mutex<HashMap<u64, Admitted>>,
+    /// Responses of which the host reports what is read.
+    unread: Mutex<HashMap<u64, Unread>>,
+}
+
+#[derive(Debug)]
+struct Admitted {
+    head: AdmittedHead,
+    /// The body, if it comes in several parts.
+    body: Option<IncomingBody>,
 }
 
 #[napi]
@@ -92,31 +103,64 @@ impl NativeMounted {
                 if let Some(remote) = remote.and_then(|it| it.parse().ok()) {
                     head.set_remote(remote);
                 }
-                lock(&self.admitted).insert(integer(number), head);
+                lock(&self.admitted).insert(integer(number), Admitted { head, body: None });
                 None
             }
-            Err(refusal) => Some(piece(number, refusal)),
+            Err(refusal) => Some(piece(number, refusal, false)),
         })
     }
 
     /// Handles a request whose head was admitted. Returns the number of the exchange, which `disconnected` takes.
     #[napi(catch_unwind)]
     pub fn request(&self, number: f64, body: Uint8ArraySlice<'_>) -> napi::Result<f64> {
-        let head = self.take_admitted(number)?;
-        let (waiting, unread) = (Arc::clone(&self.waiting), Arc::default());
-        let outbox = HostOutbox { request: number, waiting, unread };
+        let Admitted { head, body: incoming } = self.take_admitted(number)?;
+        let unread = Unread::new(self.server.unread_answers(&head));
+        let outbox = HostOutbox { request: number, waiting: Arc::clone(&self.waiting), unread };
         let (exchange, work) = self.server.request(head, &body, Box::new(outbox));
+        drop(incoming);
         self.shared.push(work);
         #[allow(clippy::cast_precision_loss, reason = "requests are numbered from 1")]
         let exchange = exchange.0 as f64;
         Ok(exchange)
     }
 
-    /// Returns the response to a request whose head was admitted and whose body is too long or did not come.
+    /// Counts the bytes received of a body that is not complete. Returns the milliseconds within which more must come, or
+    /// `null` if clients together send too much; the request must be refused then.
     #[napi(catch_unwind)]
-    pub fn refuse(&self, number: f64) -> napi::Result<NativePart> {
-        let refused = self.take_admitted(number)?.refuse(&Refused::BodyTooLarge);
-        Ok(piece(0.0, refused))
+    pub fn received(&self, number: f64, bytes: f64) -> napi::Result<Option<f64>> {
+        let mut all = lock(&self.admitted);
+        let Admitted { head, body } = all.get_mut(&integer(number)).ok_or_else(not_being_read)?;
+        let body = body.get_or_insert_with(|| IncomingBody::new(&self.server, head));
+        let bytes = usize::try_from(integer(bytes)).unwrap_or(usize::MAX);
+        Ok(body.received(bytes).ok().map(|it| it.as_secs_f64() * 1000.0))
+    }
+
+    /// Returns the response to a request whose head was admitted and whose body is `too long`, `too slow`, `too much`, as
+    /// those of all clients together, or did not come.
+    #[napi(catch_unwind)]
+    pub fn refuse(&self, number: f64, reason: String) -> napi::Result<NativePart> {
+        let refused = match reason.as_str() {
+            "too long" => Refused::BodyTooLarge,
+            "too slow" => Refused::BodyTooSlow,
+            "too much" => Refused::TooMuchInput,
+            _ => Refused::BodyBroken,
+        };
+        Ok(piece(0.0, self.take_admitted(number)?.head.refuse(&refused), false))
+    }
+
+    /// Sets the number of bytes of a response that the host holds. Returns `false` if there is no room for them: its
+    /// connection must be closed.
+    #[napi(catch_unwind)]
+    pub fn unread(&self, number: f64, bytes: f64) -> bool {
+        let (number, bytes) =
+            (integer(number), usize::try_from(integer(bytes)).unwrap_or(usize::MAX));
+        let mut all = lock(&self.unread);
+        let Some(unread) = all.get(&number) else { return true };
+        let has_room = unread.report(bytes);
+        if bytes == 0 || !has_room {
+            all.remove(&number);
+        }
+        has_room
     }
 
     /// Cancels a request, because its client disconnected.
@@ -134,12 +178,8 @@ impl NativeMounted {
     /// Returns the new parts of responses, in order.
     #[napi(catch_unwind)]
     pub fn take_parts(&self) -> Vec<NativePart> {
-        let mut parts = lock(&self.waiting.parts);
-        for waiting in &*parts {
-            waiting.unread.store(0, Ordering::Relaxed);
-        }
-        let parts = std::mem::take(&mut *parts);
-        parts.into_iter().map(|it| piece(it.request, it.part)).collect()
+        let parts = std::mem::take(&mut *lock(&self.waiting.parts));
+        parts.into_iter().map(|it| self.hand_over(it)).collect()
     }
 
     /// Returns the milliseconds until `tick` must be called, if that is earlier than reported before.
@@ -171,14 +211,27 @@ impl NativeMounted {
         });
         // Set once, here.
         let _ = waiting.shared.set(Arc::downgrade(&shared));
-        Ok(Self { shared, server: endpoint, waiting, admitted: Mutex::default() })
+        let (admitted, unread) = Default::default();
+        Ok(Self { shared, server: endpoint, waiting, admitted, unread })
     }
 
-    fn take_admitted(&self, number: f64) -> napi::Result<AdmittedHead> {
-        let admitted = lock(&self.admitted).remove(&integer(number));
-        admitted
-            .ok_or_else(|| napi::Error::from_reason("no request with this number is being read"))
+    fn take_admitted(&self, number: f64) -> napi::Result<Admitted> {
+        lock(&self.admitted).remove(&integer(number)).ok_or_else(not_being_read)
     }
+
+    fn hand_over(&self, waiting: WaitingPart) -> NativePart {
+        let WaitingPart { request, part, unread } = waiting;
+        let Some(part) = part else { return cut(request) };
+        let is_counted = unread.take(length(&part));
+        if is_counted {
+            lock(&self.unread).insert(integer(request), unread);
+        }
+        piece(request, part, is_counted)
+    }
+}
+
+fn not_being_read() -> napi::Error {
+    napi::Error::from_reason("no request with this number is being read")
 }
 
 /// The parts that wait for the host's event loop.
@@ -200,31 +253,32 @@ impl Waiting {
 #[derive(Debug)]
 struct WaitingPart {
     request: f64,
-    part: Part,
-    /// The number of unread bytes of this response.
-    unread: Arc<AtomicUsize>,
+    /// `None` if the connection must be closed.
+    part: Option<Part>,
+    unread: Unread,
 }
 
 struct HostOutbox {
     request: f64,
     waiting: Arc<Waiting>,
-    unread: Arc<AtomicUsize>,
+    unread: Unread,
 }
 
 impl Outbox for HostOutbox {
     fn unread(&self) -> usize {
-        self.unread.load(Ordering::Relaxed)
+        self.unread.queued()
     }
 
     fn deliver(&mut self, part: Part) {
-        let bytes = match &part {
-            Part::Head { body, .. } => body.len(),
-            Part::Bytes(bytes) => bytes.len(),
-            Part::End => 0,
+        let bytes = length(&part);
+        let part = match part {
+            part if self.unread.add(bytes) => Some(part),
+            Part::Head { more: false, .. } => Some(Part::without_room(bytes)),
+            _ if self.unread.cut() => None,
+            _ => return,
         };
         let mut parts = lock(&self.waiting.parts);
-        self.unread.fetch_add(bytes, Ordering::Relaxed);
-        let unread = Arc::clone(&self.unread);
+        let unread = self.unread.clone();
         parts.push(WaitingPart { request: self.request, part, unread });
         let is_first = parts.len() == 1;
         drop(parts);
@@ -283,8 +337,31 @@ pub(crate) fn principal_from(json: &str) -> napi::Result<Principal> {
     serde_json::from_str(json).map_err(invalid)
 }
 
-fn piece(request: f64, part: Part) -> NativePart {
+/// Returns the bytes of content in a part.
+fn length(part: &Part) -> usize {
+    match part {
+        Part::Head { body, .. } => body.len(),
+        Part::Bytes(bytes) => bytes.len(),
+        Part::End => 0,
+    }
+}
+
+/// Returns the part that tells the host to close the connection.
+fn cut(request: f64) -> NativePart {
+    NativePart { cut: true, ..piece(request, Part::End, false) }
+}
+
+fn piece(request: f64, part: Part, counted: bool) -> NativePart {
     let body = |bytes: Vec<u8>| (!bytes.is_empty()).then(|| bytes.into());
+    let none = NativePart {
+        request,
+        status: None,
+        headers: None,
+        body: None,
+        more: true,
+        counted,
+        cut: false,
+    };
     match part {
         Part::Head { status, headers, body: bytes, more } => {
             let mut lines = Vec::with_capacity(headers.len() * 2);
@@ -294,12 +371,10 @@ fn piece(request: f64, part: Part) -> NativePart {
                 lines.push(value.as_bytes().iter().copied().map(char::from).collect());
             }
             let status = Some(status.as_u16());
-            NativePart { request, status, headers: Some(lines), body: body(bytes), more }
+            NativePart { status, headers: Some(lines), body: body(bytes), more, ..none }
         }
-        Part::Bytes(bytes) => {
-            NativePart { request, status: None, headers: None, body: body(bytes), more: true }
-        }
-        Part::End => NativePart { request, status: None, headers: None, body: None, more: false },
+        Part::Bytes(bytes) => NativePart { body: body(bytes), ..none },
+        Part::End => NativePart { more: false, ..none },
     }
 }
 
@@ -343,10 +418,11 @@ mod tests {
             body: Vec::new(),
             more: true,
         };
-        let first = piece(3.0, first);
+        let first = piece(3.0, first, false);
         assert_eq!((first.request, first.status, first.more), (3.0, Some(200), true));
         assert_eq!(first.headers.unwrap(), ["content-type", "a/b"]);
         assert!(first.body.is_none());
-        assert!(!piece(3.0, Part::End).more);
+        assert!(!piece(3.0, Part::End, false).more);
+        assert!(cut(3.0).cut);
     }
 }

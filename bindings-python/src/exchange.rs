@@ -5,7 +5,10 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-use gudgeon::http::{AdmittedHead, Arrival, ExchangeId, Part, Refused};
+use gudgeon::{
+    bindings::incoming_body::IncomingBody,
+    http::{AdmittedHead, Arrival, ExchangeId, Part, Refused},
+};
 use http::{HeaderName, HeaderValue, Method, Request, Uri, request::Parts};
 use pyo3::{
     exceptions::PyValueError,
@@ -26,6 +29,8 @@ pub(crate) struct RequestHead {
     endpoint: Py<Endpoint>,
     /// `None` once its request was handled.
     admitted: Mutex<Option<Admitted>>,
+    /// The body, if it comes in several parts.
+    body: Mutex<Option<IncomingBody>>,
 }
 
 #[derive(Debug)]
@@ -53,9 +58,33 @@ impl RequestHead {
         let queue = endpoint.notifier.queue(MAX_UNREAD, endpoint.server.unread_answers(&head));
         let outbox = Box::new(ResponseSender(Arc::clone(&queue)));
         let (id, work) = endpoint.server.request(*head, body, outbox);
+        drop(lock(&self.body).take());
         endpoint.distribute(work);
         let (endpoint, is_over) = (self.endpoint.clone_ref(py), AtomicBool::new(false));
         Ok(Exchange { endpoint, id, queue, is_over })
+    }
+
+    /// Counts the bytes received of a body that is not complete. Returns the seconds within which more must come, or the
+    /// response to a request that is refused.
+    fn received<'py>(&self, py: Python<'py>, bytes: usize) -> PyResult<Bound<'py, PyAny>> {
+        let received = match &*lock(&self.admitted) {
+            Some(Admitted::Request(head)) => {
+                let server = &self.endpoint.get().server;
+                let mut body = lock(&self.body);
+                let body = body.get_or_insert_with(|| IncomingBody::new(server, head));
+                body.received(bytes)
+            }
+            _ => return Err(PyValueError::new_err("this request has no body to receive")),
+        };
+        match received {
+            Ok(time) => Ok(time.as_secs_f64().into_pyobject(py)?.into_any()),
+            Err(refused) => self.refuse(py, &refused),
+        }
+    }
+
+    /// Returns the response to a request whose body did not come in time.
+    fn too_slow<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.refuse(py, &Refused::BodyTooSlow)
     }
 
     /// Returns the response to a request whose body is too long.
@@ -103,8 +132,8 @@ impl RequestHead {
         endpoint: &Bound<'py, Endpoint>,
         admitted: Admitted,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let head =
-            Self { endpoint: endpoint.clone().unbind(), admitted: Mutex::new(Some(admitted)) };
+        let (admitted, body) = (Mutex::new(Some(admitted)), Mutex::default());
+        let head = Self { endpoint: endpoint.clone().unbind(), admitted, body };
         Ok(Bound::new(endpoint.py(), head)?.into_any())
     }
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import selectors
 import sys
 import threading
 import types
@@ -221,6 +222,64 @@ async def test_a_body_in_pieces_and_one_over_the_limit() -> None:
     await app.aclose()
 
 
+async def test_unfinished_bodies_are_counted_together_and_for_each_client() -> None:
+    app = shelf()
+    asgi = app.asgi()
+    piece = {"type": "http.request", "body": b"x" * 4_000_000, "more_body": True}
+    scope, _ = call("add", {}, client=("192.0.2.1", 1))
+    hosts = [Host(asgi, scope, piece) for _ in range(40)]
+    # 128 MiB fit in, and those of another client do beyond that.
+    for host in hosts[33:]:
+        assert (await host.next())["status"] == 503
+        assert b"too much is being received" in (await host.next())["body"]
+        await host.done()
+    assert not any(host.task.done() for host in hosts[:33])
+    scope, request = call("add", {"a": 1, "b": 2}, client=("192.0.2.2", 1))
+    other = Host(asgi, scope, {"type": "http.request", "body": b" " * 3_000_000, "more_body": True}, request)
+    assert (await other.next())["status"] == 200
+    for host in hosts[:33]:
+        host.inbox.put_nowait({"type": "http.disconnect"})
+        await host.done()
+    assert await room_after(asgi, piece)
+    await app.aclose()
+
+
+async def room_after(asgi: Any, piece: dict[str, Any]) -> bool:
+    """Returns whether a body is received that is not complete."""
+    host = Host(asgi, call("add", {}, client=("192.0.2.1", 1))[0], piece)
+    await asyncio.sleep(0.05)
+    is_received = not host.task.done()
+    host.task.cancel()
+    return is_received
+
+
+def test_a_body_that_stops_is_refused() -> None:
+    class Waiting(selectors.DefaultSelector):
+        def select(self, timeout: float | None = None) -> Any:
+            return super().select(timeout / 1000 if timeout else timeout)
+
+    class Quick(asyncio.SelectorEventLoop):
+        """A loop whose seconds are milliseconds."""
+
+        def time(self) -> float:
+            return super().time() * 1000
+
+    async def use() -> None:
+        app = shelf()
+        scope, request = call("add", {"a": 1, "b": 2})
+        host = Host(app.asgi(), scope, {**request, "more_body": True})
+        assert (await host.sent.get())["status"] == 408
+        assert b"did not come in time" in (await host.sent.get())["body"]
+        await host.task
+        await app.aclose()
+
+    loop = Quick(Waiting())
+    began = loop.time()
+    loop.run_until_complete(use())
+    assert 59 < loop.time() - began
+    loop.close()
+
+
 @pytest.mark.parametrize("when", ["before", "waiting", "in the body"])
 async def test_a_peer_that_leaves_cancels_its_call(when: str) -> None:
     app = shelf()
@@ -306,6 +365,26 @@ async def test_a_websocket_takes_texts_and_bytes_and_the_subprotocol() -> None:
     for message in ({"text": body.decode()}, {"bytes": body, "text": None}):
         host.inbox.put_nowait({"type": "websocket.receive", **message})
         assert json.loads((await host.next())["text"])["result"]["content"][0]["text"] == "3"
+    host.inbox.put_nowait({"type": "websocket.disconnect", "code": 1000})
+    await host.done()
+    await app.aclose()
+
+
+async def test_a_message_of_a_websocket_over_the_limit_is_refused() -> None:
+    app = Server("limited", max_message=1000)
+
+    @app.tool
+    def length(text: str) -> int:
+        return len(text)
+
+    host = Host(app.asgi(), scope_of("websocket"), {"type": "websocket.connect"})
+    await host.next()
+    for size in (2000, 100):
+        text = call("length", {"text": "x" * size})[1]["body"].decode()
+        host.inbox.put_nowait({"type": "websocket.receive", "text": text})
+    refused, answered = json.loads((await host.next())["text"]), json.loads((await host.next())["text"])
+    assert refused["error"]["code"] == -32600 and "1000 bytes" in refused["error"]["message"]
+    assert answered["result"]["content"][0]["text"] == "100"
     host.inbox.put_nowait({"type": "websocket.disconnect", "code": 1000})
     await host.done()
     await app.aclose()

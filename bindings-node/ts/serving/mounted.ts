@@ -16,8 +16,14 @@ const GRACE_MS = 10_000;
 /** The longest delay of a timer. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** Receives the parts of one response, in order; returns the number of bytes that the client has not read. */
+/**
+ * Receives the parts of one response, in order; returns the number of bytes that the client has not read. After a part with
+ * `counted`, `report` must be called when some of them are read. A part with `cut` closes the connection.
+ */
 export type Deliver = (part: NativePart) => number;
+
+/** The reason that a request has no body: the client sent too much or too slowly, all clients did, or it has left. */
+export type NoBody = "too long" | "too slow" | "too much" | "gone";
 
 /** The head of a request. */
 export interface Head {
@@ -102,9 +108,19 @@ export class Mounted {
     };
   }
 
-  /** Returns the response to a request that was admitted and whose body is too long or did not come. */
-  refuse({ number }: Admitted): NativePart {
-    return this.#native.refuse(number);
+  /** Counts the bytes received of a body that is not complete. Returns the milliseconds within which more must come, if there is room. */
+  received({ number }: Admitted, bytes: number): number | undefined {
+    return this.#native.received(number, bytes) ?? undefined;
+  }
+
+  /** Returns the response to a request that was admitted and has no body. */
+  refuse({ number }: Admitted, reason: NoBody): NativePart {
+    return this.#native.refuse(number, reason);
+  }
+
+  /** Reports how many bytes of a response the host holds. */
+  report({ number }: Admitted, unread: number): void {
+    this.#native.unread(number, unread);
   }
 
   /** Accepts no further requests, waits for calls in flight, and leaves the lifespan. */
@@ -128,6 +144,7 @@ export class Mounted {
       const waiting = this.#waiting.get(part.request);
       if (!part.more) this.#forget(part.request);
       if (waiting) this.#deliver(waiting, part);
+      else if (part.counted) this.#native.unread(part.request, 0);
     }
     const alarm = this.#native.takeAlarm();
     if (alarm === null) return;
@@ -137,6 +154,7 @@ export class Mounted {
 
   #deliver(waiting: Waiting, part: NativePart): void {
     const unread = waiting.deliver(part);
+    if (part.counted && !this.#native.unread(part.request, unread)) waiting.deliver({ ...part, cut: true });
     const size = part.body?.byteLength ?? 0;
     // One part, such as the acknowledgment of a long filter, may be larger than the limit.
     waiting.longest = unread > size + CHUNKING ? Math.max(waiting.longest, size) : size;

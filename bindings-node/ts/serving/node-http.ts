@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 
 import type { NativePart } from "../native.js";
 import type { Principal } from "../model/types/server.js";
-import { type Head, MAX_UNREAD, type Mounted } from "./mounted.js";
+import { type Admitted, type Head, MAX_UNREAD, type Mounted, type NoBody } from "./mounted.js";
 
 const NO_CONTENT = 204;
 
@@ -18,26 +18,35 @@ export async function answerNode(mounted: Mounted, request: HostRequest, respons
   await mounted.ready;
   const admitted = mounted.admit(headOf(request));
   if (!("number" in admitted)) return write(response, admitted);
-  const body = await readBody(request, mounted.maxBody).catch((error: unknown) => {
-    mounted.refuse(admitted);
+  const body = await readBody(mounted, admitted, request).catch((error: unknown) => {
+    mounted.refuse(admitted, "gone");
     throw error;
   });
   if (typeof body === "string" || response.destroyed) {
-    const refusal = mounted.refuse(admitted);
-    if (body === "too long") write(response, refusal);
+    const reason = typeof body === "string" ? body : "gone";
+    const refusal = mounted.refuse(admitted, reason);
+    // The rest of the body is not waited for.
+    if (reason === "too slow") response.once("finish", () => request.destroy());
+    if (reason !== "gone") write(response, refusal);
     return;
   }
   let leave: (() => void) | undefined;
   let hasLeft = false;
+  let isReporting = false;
   leave = mounted.request(admitted, body, (part) => {
-    if (response.writableLength > MAX_UNREAD) {
+    if (part.cut || response.writableLength > MAX_UNREAD) {
       hasLeft = true;
       leave?.();
       response.destroy();
     } else {
       write(response, part);
     }
-    return response.writableLength;
+    if (part.counted && !isReporting) {
+      isReporting = true;
+      response.on("drain", () => mounted.report(admitted, response.writableLength));
+      for (const end of ["finish", "close"]) response.once(end, () => mounted.report(admitted, 0));
+    }
+    return response.destroyed ? 0 : response.writableLength;
   });
   if (hasLeft) leave();
   else if (!response.writableEnded) response.once("close", leave);
@@ -66,21 +75,37 @@ function headOf(request: HostRequest): Head {
 }
 
 /** Returns the whole body, or the reason why there is none. */
-async function readBody(request: HostRequest, limit: number): Promise<Uint8Array | "too long" | "gone"> {
+async function readBody(mounted: Mounted, admitted: Admitted, request: HostRequest): Promise<Uint8Array | NoBody> {
+  const limit = mounted.maxBody;
   if (request.readableDidRead || request.readableEnded) return limited(parsedBody(request), limit);
-  if (Number(request.headers["content-length"] ?? 0) > limit) return "too long";
+  const length = Number(request.headers["content-length"]);
+  if (length > limit) return "too long";
   if (request.destroyed) return "gone";
   return new Promise((resolve) => {
     const chunks: Buffer[] = [];
     let size = 0;
+    let isOver = false;
+    let timer: NodeJS.Timeout | undefined;
+    const finish = (body: Uint8Array | NoBody): void => {
+      isOver = true;
+      clearTimeout(timer);
+      chunks.length = 0;
+      resolve(body);
+    };
     request.on("data", (chunk: Buffer) => {
+      // The rest of a refused body is read and dropped, so that the client gets to read the response.
+      if (isOver) return;
       size += chunk.byteLength;
-      // Bytes over the limit are read and dropped, so that the client gets to read the response.
-      if (size > limit) resolve("too long");
-      else chunks.push(chunk);
+      if (size > limit) return finish("too long");
+      chunks.push(chunk);
+      if (size === length) return;
+      const left = mounted.received(admitted, size);
+      clearTimeout(timer);
+      if (left === undefined) finish("too much");
+      else timer = setTimeout(finish, left, "too slow");
     });
-    request.once("end", () => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks, size)));
-    request.once("close", () => resolve("gone"));
+    request.once("end", () => finish(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks, size)));
+    request.once("close", () => finish("gone"));
   });
 }
 

@@ -494,6 +494,11 @@ class RequestHead:
     """
     The head of a request that was admitted.
     """
+    def received(self, /, bytes: SupportsIndex) -> Any:
+        """
+        Counts the bytes received of a body that is not complete. Returns the seconds within which more must come, or the
+        response to a request that is refused.
+        """
     def request(self, /, body: bytes, principal: Principal | None) -> Exchange:
         """
         Handles the request. `principal`: the authenticated caller.
@@ -501,6 +506,10 @@ class RequestHead:
     def too_large(self, /) -> Any:
         """
         Returns the response to a request whose body is too long.
+        """
+    def too_slow(self, /) -> Any:
+        """
+        Returns the response to a request whose body did not come in time.
         """
     def unauthorized(self, /, message: str, scopes: SupportsGetItem[int, str] | None) -> Any:
         """

@@ -12,6 +12,8 @@ pub mod component_changes;
 pub mod faulty_link;
 pub mod group_targets;
 pub mod http_options;
+#[cfg(feature = "http")]
+pub mod incoming_body;
 pub mod logs;
 pub mod mailbox;
 pub mod options;

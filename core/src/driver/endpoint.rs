@@ -153,6 +153,11 @@ impl<H: Clone> EndpointServer<H> {
         self.lock().endpoint.admit_upgrade(head)
     }
 
+    /// Returns a count, which is zero, of the received bytes of the body of a request.
+    pub fn unfinished_body(&self, head: &AdmittedHead) -> Holding {
+        Holding::new(&self.ledgers.input, head.client_key())
+    }
+
     /// Returns a count, which is zero, of the unread bytes of the answer to a request.
     pub fn unread_answers(&self, head: &AdmittedHead) -> Holding {
         Holding::new(&self.ledgers.unread, head.client_key())

@@ -151,7 +151,7 @@ impl Holding {
     }
 
     /// Returns whether nothing of it is counted.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.counted == 0
     }
 

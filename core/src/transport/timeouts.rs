@@ -26,4 +26,29 @@ impl Timeouts {
     pub(crate) fn for_received(self, bytes: usize) -> Duration {
         self.idle.saturating_add(Duration::from_millis(bytes as u64 * 1000 / MIN_SEND_RATE))
     }
+
+    /// Returns the time within which the next bytes of a message must arrive, of which so many arrived in this time.
+    pub(crate) fn for_rest(self, bytes: usize, elapsed: Duration) -> Duration {
+        self.for_received(bytes).saturating_sub(elapsed).min(self.idle)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TIMEOUTS: Timeouts =
+        Timeouts { header: Duration::from_secs(1), idle: Duration::from_secs(60) };
+
+    #[test]
+    fn a_message_must_arrive_at_a_minimum_rate() {
+        let seconds = Duration::from_secs;
+        assert_eq!(TIMEOUTS.for_received(0), seconds(60));
+        assert_eq!(TIMEOUTS.for_received(4 * 1024 * 1024), seconds(60 + 256));
+        assert_eq!(TIMEOUTS.for_received(16 * 1024), seconds(61));
+        assert_eq!(TIMEOUTS.for_rest(0, seconds(59)), seconds(1));
+        assert_eq!(TIMEOUTS.for_rest(32 * 1024, seconds(59)), seconds(3));
+        assert_eq!(TIMEOUTS.for_rest(4 * 1024 * 1024, seconds(1)), seconds(60), "a pause ends it");
+        assert_eq!(TIMEOUTS.for_rest(1, seconds(100)), Duration::ZERO);
+    }
 }

@@ -224,21 +224,14 @@ async def _serve_http(
     except Refused as refused:
         await _send_head(refused.answer(head), send)
         return
-    chunks: list[bytes] = []
-    length = 0
-    while True:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            return
-        chunk = message.get("body", b"")
-        length += len(chunk)
-        if length > endpoint.max_body:
-            await _send_head(head.too_large(), send)
-            return
-        chunks.append(chunk)
-        if not message.get("more_body", False):
-            break
-    exchange = head.request(chunks[0] if len(chunks) == 1 else b"".join(chunks), principal)
+    body = await _read_body(head, endpoint.max_body, receive)
+    if body is None:
+        return
+    if isinstance(body, tuple):
+        await _send_head(body, send)
+        return
+    exchange = head.request(body, principal)
+    del body
     watch = _Watch(exchange, receive, watch_for_stop)
     try:
         await _send_answer(exchange, watch, send)
@@ -248,6 +241,29 @@ async def _serve_http(
     finally:
         watch.end()
         exchange.give_up()
+
+
+async def _read_body(head: Any, limit: int, receive: Receive) -> Any:
+    """Returns the body; the first part of the response to a request that is refused; None if the client has left."""
+    chunks: list[bytes] = []
+    length = 0
+    message = await receive()
+    while message["type"] != "http.disconnect":
+        chunk = message.get("body", b"")
+        length += len(chunk)
+        if length > limit:
+            return head.too_large()
+        chunks.append(chunk)
+        if not message.get("more_body", False):
+            return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+        seconds = head.received(length)
+        if isinstance(seconds, tuple):
+            return seconds
+        try:
+            message = await asyncio.wait_for(receive(), seconds)
+        except asyncio.TimeoutError:
+            return head.too_slow()
+    return None
 
 
 async def _send_answer(exchange: Any, watch: _Watch, send: Send) -> None:

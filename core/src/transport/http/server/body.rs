@@ -41,9 +41,9 @@ where
     let mut rest = BytesMut::new();
     loop {
         let read = first.len() + rest.len();
-        let deadline = (begun + timeouts.for_received(read)).min(Instant::now() + timeouts.idle);
+        let time = timeouts.for_rest(read, begun.elapsed());
         let frame = poll_fn(|context| body.as_mut().poll_frame(context));
-        let frame = match tokio::time::timeout_at(deadline.into(), frame).await {
+        let frame = match tokio::time::timeout(time, frame).await {
             Err(_) => return Err(Refused::BodyTooSlow),
             Ok(None) => break,
             Ok(Some(Err(_))) => return Err(Refused::BodyBroken),
