@@ -102,5 +102,7 @@ class WebSocket:
                 opcode, payload = self.frame()
                 if opcode == CLOSE:
                     return struct.unpack(">H", payload[:2])[0] if payload else 1005
+        except TimeoutError:
+            raise
         except (wire.Gone, OSError):
             return None

@@ -163,6 +163,26 @@ for (const signal of ["SIGTERM", "SIGINT"]) {
   });
 }
 
+test("a stream is read no further while 4 MiB wait for the event loop", async () => {
+  const source = `
+    const app = new Server("t");
+    app.tool("block", {}, () => { console.error("blocks"); Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_500); return "ok"; });
+    app.tool("length", { input: { type: "object", properties: { text: { type: "string" } } } }, ({ text }) => text.length);
+    await app.run();`;
+  await withServer(source, async (child) => {
+    await child.initialize();
+    child.call(1, "block");
+    while (!child.stderr.includes("blocks")) await new Promise((resolve) => setTimeout(resolve, 10));
+    const text = "x".repeat(1024 * 1024);
+    for (let id = 2; id < 32; id++) child.call(id, "length", { text });
+    await new Promise((resolve) => setTimeout(resolve, 700));
+    // Some more are in the pipe, and on their way to the queue.
+    const unread = child.process.stdin.writableLength / text.length;
+    assert.ok(unread > 20, `only ${unread} MiB are not read`);
+    for (let id = 2; id < 32; id++) assert.equal((await child.reply(id)).result.content[0].text, String(text.length));
+  });
+});
+
 test("a second SIGINT ends the process at once with 130", async () => {
   const source = `${TOOL} app.tool("forever", {}, () => new Promise(() => {})); await app.run("stdio", { shutdownGraceMs: 30_000 });`;
   await withServer(source, async (child) => {

@@ -352,6 +352,14 @@ mod tests {
     }
 
     #[test]
+    fn a_report_of_the_host_is_cut() {
+        let events = recorded(|| {
+            add(Level::ERROR, "a", &"x".repeat(2 * MAX_REPORT));
+        });
+        assert_eq!(events[0].message.len(), MAX_REPORT);
+    }
+
+    #[test]
     fn traces_spans_and_events_of_other_crates_are_not_queued() {
         let events = recorded(|| {
             tracing::trace!(target: "gudgeon::engine", "a detail");

@@ -208,6 +208,13 @@ mod tests {
     }
 
     #[test]
+    fn a_message_is_cut() {
+        let text = line(&"x".repeat(2 * MAX_TEXT), MAX_TEXT);
+        assert_eq!(text.len(), MAX_TEXT);
+        assert!(text.ends_with("x\n"));
+    }
+
+    #[test]
     fn a_line_is_cut_between_characters() {
         assert_eq!(line("ab", 10), "ab\n");
         assert_eq!(line("aää", 5), "aä\n");

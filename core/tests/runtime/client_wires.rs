@@ -297,6 +297,21 @@ fn carry(mut from: mpsc::UnboundedReceiver<Vec<u8>>, to: mpsc::UnboundedSender<V
 }
 
 #[tokio::test]
+async fn a_message_of_a_custom_transport_over_the_limit_is_refused() {
+    let (wire, mut answers, request) = own();
+    let serving = tokio::spawn(server().options(|it| it.max_message = 1000).serve_transport(wire));
+    for (message, problem) in [("x".repeat(2000), "1000 bytes"), ("{}".to_owned(), "jsonrpc")] {
+        request.send(message.into_bytes()).unwrap();
+        let answer: Value = serde_json::from_slice(&answers.recv().await.unwrap()).unwrap();
+        assert_eq!(answer["error"]["code"], -32600);
+        let message = answer["error"]["message"].as_str().unwrap();
+        assert!(message.contains(problem), "{message}");
+    }
+    drop(request);
+    serving.await.unwrap().unwrap();
+}
+
+#[tokio::test]
 async fn a_server_answers_pending_calls_when_its_transport_ends_and_stops_when_it_fails() {
     let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "slow", "_meta": {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}}});

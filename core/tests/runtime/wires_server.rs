@@ -6,7 +6,10 @@ use std::{
     net::SocketAddr,
     path::PathBuf,
     pin::Pin,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
     task::{Context, Poll},
     time::{Duration, Instant},
 };
@@ -17,6 +20,7 @@ use gudgeon::{
     error::{Error, ErrorKind},
 };
 use hyper::{body::Incoming, rt, server::conn::http1, service::service_fn};
+use serde_json::json;
 use tokio::{
     io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader, ReadBuf},
     net::{TcpListener, TcpStream, UnixListener, UnixStream},
@@ -235,6 +239,88 @@ async fn a_message_over_the_limit_is_refused_and_the_connection_goes_on() {
         let mut answer = String::new();
         stream.read_line(&mut answer).await.unwrap();
         assert!(answer.contains("-32600"), "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn a_connection_whose_client_reads_no_answers_is_not_read_further() {
+    const CALLS: usize = 200;
+    let calls = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&calls);
+    let server = server().tool("big", move || {
+        counted.fetch_add(1, Ordering::SeqCst);
+        async { "x".repeat(256 * 1024) }
+    });
+    let listening = server.listen("tcp://127.0.0.1:0").await.unwrap();
+    let stream = TcpStream::connect(&listening.url()["tcp://".len()..]).await.unwrap();
+    let mut stream = BufReader::new(stream);
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    for id in 0..CALLS {
+        let params = json!({"name": "big", "_meta": meta});
+        let call = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params});
+        stream.write_all(format!("{call}\n").as_bytes()).await.unwrap();
+    }
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    // 4 MiB of answers, and the calls of the chunk that was read last.
+    let before = calls.load(Ordering::SeqCst);
+    assert!((16..150).contains(&before), "{before}");
+    let mut line = String::new();
+    for _ in 0..CALLS {
+        line.clear();
+        stream.read_line(&mut line).await.unwrap();
+        assert!(line.len() > 256 * 1024);
+    }
+    assert_eq!(calls.load(Ordering::SeqCst), CALLS);
+}
+
+/// A call of a tool whose pattern takes a second for such a text.
+fn slow_call(length: usize) -> String {
+    let text = "b".repeat(length);
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let params = json!({"name": "password", "arguments": {"text": text}, "_meta": meta});
+    format!("{}\n", json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}))
+}
+
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct Password {
+    #[schemars(regex(pattern = r"(?=.*[a-z])(?=.*[0-9]).{8}"))]
+    #[serde(rename = "text")]
+    _text: String,
+}
+
+// With one thread, whatever is not on a thread of its own holds up everything else.
+#[tokio::test(flavor = "current_thread")]
+async fn others_are_served_during_the_check_of_a_large_message_and_of_a_pattern() {
+    let server = server().tool("password", |_: Password| async { "taken" });
+    let listening = server.listen("tcp://127.0.0.1:0").await.unwrap();
+    let address = listening.url()["tcp://".len()..].to_owned();
+    for length in [60_000, 200_000] {
+        let mut slow = Vec::new();
+        for _ in 0..8 {
+            let mut stream = TcpStream::connect(&address).await.unwrap();
+            stream.write_all(slow_call(length).as_bytes()).await.unwrap();
+            slow.push(BufReader::new(stream));
+        }
+        // The server has read all of them.
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        let mut other = BufReader::new(TcpStream::connect(&address).await.unwrap());
+        other.write_all(b"{}\n").await.unwrap();
+        let mut answer = String::new();
+        other.read_line(&mut answer).await.unwrap();
+        let last = slow.last_mut().unwrap();
+        let waiting = tokio::time::timeout(Duration::ZERO, last.fill_buf()).await;
+        assert!(waiting.is_err(), "the last of the slow calls is answered, of {length} bytes");
+        for mut stream in slow {
+            let mut answer = String::new();
+            stream.read_line(&mut answer).await.unwrap();
+            assert!(answer.contains("takes too many steps"), "{answer}");
+        }
     }
 }
 

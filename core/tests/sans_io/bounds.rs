@@ -2,10 +2,10 @@
 
 use gudgeon::{
     engine::HandlerEvent,
-    http::{ConnectionId, EndpointConfig, EndpointInput},
+    http::{ConnectionId, EndpointConfig, EndpointInput, ExchangeId},
     protocol::{Frame, Method, Question, ResourceTemplate, json::to_raw},
     router::{RegisteredTemplate, Reply, RoundLimits},
-    session::asking::AskId,
+    session::{asking::AskId, server::Progress},
 };
 use serde_json::{Value, json};
 
@@ -117,6 +117,41 @@ fn uris_subscribed_by_a_session_are_limited_in_bytes() {
     }
     assert_eq!(ask("resources/subscribe", 17), Value::Null);
     assert_ne!(ask("resources/subscribe", 18), Value::Null);
+}
+
+#[test]
+fn subscribed_uris_are_limited_in_number() {
+    let mut server = server();
+    server.open("2025-11-25", &json!({}));
+    let mut subscribe = |number: usize| {
+        let params = json!({"uri": format!("mem://{number}")});
+        server.receive(&json!({
+            "jsonrpc": "2.0", "id": number, "method": "resources/subscribe", "params": params,
+        }));
+        server.next_sent()["error"]["message"].clone()
+    };
+    assert!((0..10_000).all(|it| subscribe(it) == Value::Null));
+    assert!(subscribe(10_000).as_str().unwrap().contains("more than 10000 subscriptions"));
+
+    let mut server = self::server();
+    let uris: Vec<String> = (0..10_002).map(|it| format!("mem://{it}")).collect();
+    server.receive(&listen(1, &uris));
+    let accepted = server.next_sent()["params"]["notifications"]["resourceSubscriptions"].clone();
+    assert_eq!(accepted.as_array().unwrap().len(), 10_000, "the acknowledgment says which");
+}
+
+#[test]
+fn a_stream_is_not_read_while_ten_thousand_requests_are_in_flight() {
+    let mut server = server();
+    let call = |id| request(id, "tools/call", json!({"name": "tool", "arguments": {}}));
+    for id in 0..=10_000 {
+        assert!(!server.is_full(), "at {id}");
+        server.receive(&call(id));
+    }
+    assert!(server.is_full());
+    let run = server.running();
+    server.done(&run, Ok(Reply::Text("done".into())));
+    assert!(!server.is_full());
 }
 
 #[test]
@@ -328,6 +363,56 @@ fn messages_waiting_for_a_stream_are_limited_in_bytes() {
     let asked: Vec<_> = visitor.reply(stream).messages();
     let first = |it: &Value| it["params"]["message"].as_str().unwrap()[..1].to_owned();
     assert_eq!(asked.iter().map(first).collect::<Vec<_>>(), ["2", "3"], "the oldest had to go");
+}
+
+#[test]
+fn messages_waiting_for_a_stream_are_limited_in_number() {
+    let mut visitor = visitor(EndpointConfig::default());
+    let session = visitor.open("2025-11-25", json!({"roots": {}, "elicitation": {}}));
+    let changed = json!({"jsonrpc": "2.0", "method": "notifications/roots/list_changed"});
+    visitor.legacy(&session, &changed);
+    let call = visitor.runs[0].id;
+    for number in 0..300 {
+        let params = json!({
+            "mode": "form", "message": number.to_string(),
+            "requestedSchema": {"type": "object", "properties": {}},
+        });
+        let question =
+            Question { key: number.to_string(), method: Method::Elicit, params: to_raw(&params) };
+        let ask = HandlerEvent::Ask { ask: AskId(number), question };
+        visitor.handle(EndpointInput::Handler(call, ask));
+    }
+    let stream = visitor.get(&session, "");
+    let asked: Vec<_> = visitor.reply(stream).messages();
+    assert_eq!((asked.len(), &asked[0]["params"]["message"]), (256, &json!("44")));
+}
+
+#[test]
+fn events_of_a_session_are_limited_in_number_and_bytes() {
+    for (size, kept) in [(0, 256), (100_000, 10)] {
+        let mut visitor = visitor(EndpointConfig::default());
+        let session = visitor.open("2025-11-25", json!({}));
+        let params = json!({"name": "wait", "arguments": {}, "_meta": {"progressToken": 1}});
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+        let stream = visitor.legacy(&session, &body);
+        let run = visitor.runs[0].id;
+        for step in 0..400_u16 {
+            let message = Some("x".repeat(size));
+            let progress = Progress { progress: step.into(), total: None, message };
+            visitor.handle(EndpointInput::Handler(run, HandlerEvent::Progress(progress)));
+        }
+        let ids: Vec<String> =
+            visitor.reply(stream).events().into_iter().map(|(id, _)| id).collect();
+        visitor.handle(EndpointInput::Disconnected(ExchangeId(stream)));
+        // The events after one that is kept are sent again.
+        let resumed = |visitor: &mut Visitor, at: usize| {
+            let stream = visitor.get(&session, &ids[at]);
+            visitor.replies.get(&stream).map_or(0, |it| it.events().len())
+        };
+        let last = ids.len() - 1;
+        assert_eq!(resumed(&mut visitor, last - (kept - 1)), kept - 1, "{size}");
+        assert_eq!(resumed(&mut visitor, last - (kept + 1)), 0, "{size}");
+    }
 }
 
 #[test]

@@ -276,3 +276,17 @@ fn whole(params: &Params<'_>) -> Raw {
 pub(super) fn number(id: &Id) -> Option<u64> {
     id.as_json().parse().ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_message_of_an_error_is_cut_between_characters() {
+        let text = shortened("ä".repeat(MAX_ERROR_MESSAGE));
+        assert_eq!(text, "ä".repeat(MAX_ERROR_MESSAGE / 2) + "…");
+        let text = shortened("x".to_owned() + &"ä".repeat(MAX_ERROR_MESSAGE));
+        assert_eq!(text.len(), MAX_ERROR_MESSAGE - 1 + "…".len());
+        assert_eq!(shortened("short".into()), "short");
+    }
+}
