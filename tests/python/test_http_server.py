@@ -511,9 +511,6 @@ def test_workers_that_die_at_once_are_replaced_with_a_delay() -> None:
             assert program.poll() is None and time.monotonic() < until
         program.send_signal(signal.SIGTERM)
         assert program.wait(10) == 0
-        assert program.stderr
-        delays = [float(it) for it in re.findall(r"starting another in ([\d.]+) s", program.stderr.read())]
-        assert delays[:3] == [0.5, 1, 2]
 
 
 def test_workers_end_when_their_parent_is_killed() -> None:
@@ -551,6 +548,30 @@ run_workers(Server("slow"), "http://127.0.0.1:0/mcp", 2, begin)
     while any(Path(f"/proc/{worker}").exists() for worker in workers):
         assert time.monotonic() < until, "a worker lives on"
         time.sleep(0.05)
+
+
+def test_workers_that_die_again_and_again_are_replaced_with_growing_delays() -> None:
+    source = """
+import os
+
+from gudgeon import Server
+from gudgeon._serving.workers import run_workers
+
+def begin(url, opened):
+    opened(None)
+    os._exit(3)
+
+run_workers(Server("short"), "http://127.0.0.1:0/mcp", 1, begin)
+"""
+    program = subprocess.Popen([sys.executable, "-c", source], stderr=subprocess.PIPE, text=True)
+    assert program.stderr
+    delays: list[str] = []
+    while len(delays) < 3:
+        delays += re.findall(r"ended with 3: starting another in ([\d.]+) s", program.stderr.readline())
+    program.terminate()
+    assert program.wait(10) == 0
+    program.stderr.close()
+    assert delays == ["0.5", "1", "2"]
 
 
 def test_workers_that_can_not_begin_end_the_program() -> None:
