@@ -166,7 +166,7 @@ for (const signal of ["SIGTERM", "SIGINT"]) {
 test("a stream is read no further while 4 MiB wait for the event loop", async () => {
   const source = `
     const app = new Server("t");
-    app.tool("block", {}, () => { console.error("blocks"); Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_500); return "ok"; });
+    app.tool("block", {}, () => { console.error("blocks"); Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 3_000); return "ok"; });
     app.tool("length", { input: { type: "object", properties: { text: { type: "string" } } } }, ({ text }) => text.length);
     await app.run();`;
   await withServer(source, async (child) => {
