@@ -3,22 +3,15 @@
 import asyncio
 import json
 import os
-import re
-import signal
 import socket
-import subprocess
-import sys
-import textwrap
 import threading
-import time
-from collections.abc import Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from gudgeon import Client, Context, Server, SyncClient, SyncContext
+from gudgeon import Client, Context, Server, SyncContext
 from gudgeon.errors import ConnectFailed
 
 PACKAGE = Path(__file__).resolve().parents[2] / "bindings-python/python"
@@ -412,64 +405,6 @@ async def test_a_lifespan_that_fails_can_be_tried_again() -> None:
         assert app._lifespan.value == "database"
 
 
-PROGRAM = """
-    import asyncio, os, sys, time
-    from gudgeon import Server
-    app = Server("shelf")
-    @app.tool
-    def pid() -> int:
-        return os.getpid()
-    @app.tool
-    def slow() -> str:
-        print("begun", file=sys.stderr, flush=True)
-        time.sleep(0.5)
-        return "slow"
-"""
-ASYNC = """
-    @app.tool
-    async def slow_async() -> str:
-        print("begun", file=sys.stderr, flush=True)
-        await asyncio.sleep(0.5)
-        return "slow"
-"""
-
-
-@contextmanager
-def running(more: str, call: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """A program that runs a server, and the URL that it says."""
-    source = textwrap.dedent(PROGRAM) + textwrap.dedent(more) + f"\n{call}\nprint('returned', file=sys.stderr)\n"
-    environment = {**os.environ, "PYTHONPATH": str(PACKAGE)}
-    program = subprocess.Popen([sys.executable, "-c", source], stderr=subprocess.PIPE, text=True, env=environment)
-    assert program.stderr is not None
-    url = next(line.strip() for line in program.stderr if line.startswith("http://"))
-    try:
-        yield program, url
-    finally:
-        program.kill()
-        program.wait()
-        program.stderr.close()
-
-
-@pytest.mark.parametrize("more", ["", ASYNC], ids=["def", "async"])
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=lambda it: it.name)
-@pytest.mark.parametrize("workers", [1, 2])
-def test_a_signal_lets_calls_finish_and_run_returns(more: str, number: signal.Signals, workers: int) -> None:
-    with running(more, f"app.run({ANYWHERE!r}, workers={workers})") as (program, url):
-        with SyncClient(url) as client:
-            answers: list[str] = []
-            tool = "slow_async" if more else "slow"
-            calling = threading.Thread(target=lambda: answers.append(client.call_tool(tool).text))
-            calling.start()
-            assert program.stderr is not None
-            while program.stderr.readline() != "begun\n":
-                assert calling.is_alive()
-            program.send_signal(number)
-            calling.join()
-            assert answers == ["slow"]
-        assert program.stderr.read().split() == ["returned"]
-        assert program.wait(10) == 0
-
-
 @pytest.mark.parametrize("umask", [0, 0o022, 0o777])
 async def test_only_this_user_may_connect_to_a_unix_socket(tmp_path: Path, umask: int) -> None:
     before = os.umask(umask)
@@ -480,127 +415,3 @@ async def test_only_this_user_may_connect_to_a_unix_socket(tmp_path: Path, umask
                 assert client.server.name == "shelf"
     finally:
         os.umask(before)
-
-
-def test_workers_share_the_port_and_one_that_dies_is_replaced() -> None:
-    with running("", f"app.run({ANYWHERE!r}, workers=2)") as (program, url):
-        first = _pids(url)
-        assert len(first) == 2 and program.pid not in first
-        time.sleep(1.1)
-        os.kill(min(first), signal.SIGKILL)
-        until = time.monotonic() + 10
-        while (now := _pids(url, fewer=True)) == first or len(now) < 2:
-            assert time.monotonic() < until
-        assert len(now & first) == 1
-        program.send_signal(signal.SIGTERM)
-        assert program.wait(10) == 0
-
-
-def test_workers_that_die_at_once_are_replaced_with_a_delay() -> None:
-    with running("", f"app.run({ANYWHERE!r}, workers=2)") as (program, url):
-        seen: set[int] = set()
-        for deaths in (2, 2):
-            until = time.monotonic() + 20
-            while len(alive := _pids(url, fewer=True) - seen) < 2:
-                assert program.poll() is None and time.monotonic() < until
-            seen |= alive
-            for worker in list(alive)[:deaths]:
-                os.kill(worker, signal.SIGKILL)
-        until = time.monotonic() + 30
-        while not _pids(url, fewer=True) - seen:
-            assert program.poll() is None and time.monotonic() < until
-        program.send_signal(signal.SIGTERM)
-        assert program.wait(10) == 0
-
-
-def test_workers_end_when_their_parent_is_killed() -> None:
-    with running("", f"app.run({ANYWHERE!r}, workers=2)") as (program, url):
-        workers = _pids(url)
-        assert len(workers) == 2
-        program.kill()
-        until = time.monotonic() + 10
-        while any(Path(f"/proc/{worker}").exists() for worker in workers):
-            assert time.monotonic() < until, "a worker lives on"
-            time.sleep(0.05)
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
-def test_workers_that_do_not_handle_signals_yet_end_with_their_parent(number: signal.Signals) -> None:
-    source = """
-import os, sys, time
-
-from gudgeon import Server
-from gudgeon._serving.workers import run_workers
-
-def begin(url, opened):
-    print(os.getpid(), file=sys.stderr, flush=True)
-    time.sleep(60)
-
-run_workers(Server("slow"), "http://127.0.0.1:0/mcp", 2, begin)
-"""
-    program = subprocess.Popen([sys.executable, "-c", source], stderr=subprocess.PIPE, text=True)
-    assert program.stderr
-    workers = [int(program.stderr.readline()) for _ in range(2)]
-    program.send_signal(number)
-    program.wait(10)
-    program.stderr.close()
-    until = time.monotonic() + 10
-    while any(Path(f"/proc/{worker}").exists() for worker in workers):
-        assert time.monotonic() < until, "a worker lives on"
-        time.sleep(0.05)
-
-
-def test_workers_that_die_again_and_again_are_replaced_with_growing_delays() -> None:
-    source = """
-import os
-
-from gudgeon import Server
-from gudgeon._serving.workers import run_workers
-
-def begin(url, opened):
-    opened(None)
-    os._exit(3)
-
-run_workers(Server("short"), "http://127.0.0.1:0/mcp", 1, begin)
-"""
-    program = subprocess.Popen([sys.executable, "-c", source], stderr=subprocess.PIPE, text=True)
-    assert program.stderr
-    delays: list[str] = []
-    while len(delays) < 3:
-        delays += re.findall(r"ended with 3: starting another in ([\d.]+) s", program.stderr.readline())
-    program.terminate()
-    assert program.wait(10) == 0
-    program.stderr.close()
-    assert delays == ["0.5", "1", "2"]
-
-
-def test_workers_that_can_not_begin_end_the_program() -> None:
-    source = """
-        from contextlib import asynccontextmanager
-        from gudgeon import Server
-
-        @asynccontextmanager
-        async def lifespan(app):
-            raise OSError("no database")
-            yield
-
-        Server("broken", lifespan=lifespan).run("http://127.0.0.1:0/mcp", workers=2)
-    """
-    environment = {**os.environ, "PYTHONPATH": str(PACKAGE)}
-    program = [sys.executable, "-c", textwrap.dedent(source)]
-    done = subprocess.run(program, env=environment, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 1
-    assert "no database" in done.stderr and "serves with" not in done.stderr
-
-
-def _pids(url: str, fewer: bool = False) -> set[int]:
-    """Who answers on new connections."""
-    pids: set[int] = set()
-    until = time.monotonic() + (1 if fewer else 10)
-    while len(pids) < 2 and time.monotonic() < until:
-        try:
-            with SyncClient(url) as client:
-                pids.add(client.call_tool("pid").data)
-        except Exception:
-            time.sleep(0.05)
-    return pids

@@ -19,6 +19,7 @@ mod endpoint_asking;
 mod endpoint_listeners;
 mod endpoint_modern;
 mod endpoint_sessions;
+mod endpoint_shares;
 mod engine_model;
 mod flow;
 mod fuzz_endpoint;
