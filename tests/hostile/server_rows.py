@@ -271,16 +271,12 @@ def form_of(size):
     return {"mode": "form", "message": "?", "requestedSchema": {"type": "object", "properties": fields}}
 
 
-@row("a form whose default of 200 KB has a pattern that looks ahead", "protocol")
-def _(peer, id):
-    question = {"method": "elicitation/create", "params": form_of(200_000)}
-    peer.answer(id, {"resultType": "input_required", "inputRequests": {"q": question}, "requestState": "x"})
+for size in (200, 60):
 
-
-@row("a form whose default of 60 KB has a pattern that looks ahead", "protocol")
-def _(peer, id):
-    question = {"method": "elicitation/create", "params": form_of(60_000)}
-    peer.answer(id, {"resultType": "input_required", "inputRequests": {"q": question}, "requestState": "x"})
+    @row(f"a form whose default of {size} KB has a pattern that looks ahead", "protocol")
+    def _(peer, id, size=size):
+        question = {"method": "elicitation/create", "params": form_of(size * 1000)}
+        peer.answer(id, {"resultType": "input_required", "inputRequests": {"q": question}, "requestState": "x"})
 
 
 # ── lists ────────────────────────────────────────────────────────────────────────────────────────────

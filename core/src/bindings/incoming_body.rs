@@ -1,4 +1,4 @@
-//! The body of a request that a host receives, under the limits that a server has which listens itself.
+//! The body of a request that a host receives. It has the limits that a listening server applies.
 
 use std::time::{Duration, Instant};
 

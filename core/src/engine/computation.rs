@@ -1,5 +1,5 @@
-//! Computations that may take long, which the driver runs outside its lock, because other peers must not wait for them: they
-//! take time in proportion to a large message or reply, or as much as a pattern with look-around is allowed.
+//! Computations that the driver runs outside its lock, because other peers must not wait for them. They take time in proportion
+//! to a large message or reply, or as many steps as a pattern with look-around may take.
 
 use std::time::Instant;
 
@@ -18,7 +18,7 @@ use crate::{
 /// Bytes of a message or reply up to which the driver handles it under its lock, because taking the lock again costs more.
 pub const MAX_UNDER_LOCK: usize = 64 * 1024;
 
-/// A computation of the engine's. [`run`](Self::run) needs no lock and changes nothing.
+/// A computation that may take long. [`run`](Self::run) needs no lock and changes nothing.
 #[derive(Debug)]
 pub struct Computation<H>(Kind<H>);
 
@@ -43,6 +43,7 @@ enum Outcome<H> {
 }
 
 impl<H: Clone> Computation<H> {
+    /// Computes the result, which is passed to the engine.
     pub fn run(self) -> Computed<H> {
         Computed(match self.0 {
             Kind::Dispatch(ticket, job) => Outcome::Dispatched(ticket, job.run()),

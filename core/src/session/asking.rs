@@ -132,7 +132,7 @@ fn given(questions: &str) -> Result<Vec<Question>, Fault> {
 fn read(questions: &str, wire: &Wire) -> Result<Vec<Question>, Fault> {
     let questions = given(questions)?;
     if questions.is_empty() {
-        return Err(misused("there is none"));
+        return Err(misused("the list of questions is empty"));
     }
     for (at, question) in questions.iter().enumerate() {
         if questions[..at].iter().any(|it| it.key == question.key) {

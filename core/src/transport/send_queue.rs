@@ -62,7 +62,7 @@ impl Connected {
         Arc::clone(&self.send_queue)
     }
 
-    /// Handles a frame that was read from this buffer; a long one on another thread.
+    /// Handles a frame; a long one on another thread.
     pub(crate) async fn take_frame(&self, frame: Bytes) {
         if frame.len() > LARGE {
             let (endpoint, id) = (Arc::clone(&self.endpoint), self.id);
@@ -113,6 +113,7 @@ impl Connected {
         }
     }
 
+    /// Runs the part of an input's work that may take long on another thread.
     async fn run_elsewhere(&self, rest: Option<Rest>) {
         if let Some(rest) = rest {
             off_connection_thread(&self.endpoint, rest).await;
