@@ -1,13 +1,17 @@
-//! A server whose tools do not stop by themselves. Argument: "stdio" or a URL.
+//! A server whose tools do not stop by themselves.
+//!
+//! Arguments: "stdio" or a URL, "1", the time for handlers at the end in milliseconds.
 
 use std::{fs, thread, time::Duration};
 
-use gudgeon::{Server, error::Error};
+use gudgeon::{
+    Server,
+    error::{Error, ErrorKind},
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::process::Command;
 
-const GRACE: Duration = Duration::from_millis(300);
 const LONG: Duration = Duration::from_secs(600);
 
 /// The file that a handler creates when it begins.
@@ -23,10 +27,15 @@ struct Size {
 
 #[tokio::main]
 async fn main() -> Result<(), Error> {
+    let arguments: Vec<String> = std::env::args().collect();
+    let [_, at, _, grace] = arguments.as_slice() else {
+        return Err(invalid("three arguments are needed"));
+    };
+    let grace = grace.parse().map(Duration::from_millis).map_err(|it| invalid(&it.to_string()))?;
     let server = Server::new("death")
         .options(|it| {
-            it.grace = GRACE;
-            it.http.shutdown_grace = GRACE;
+            it.grace = grace;
+            it.http.shutdown_grace = grace;
         })
         .tool("blocked", |it: Began| async move {
             fs::write(it.at, "")?;
@@ -64,6 +73,9 @@ async fn main() -> Result<(), Error> {
         .tool("fail", |it: Size| async move {
             Err::<(), gudgeon::ToolError>(std::io::Error::other("x".repeat(it.size)).into())
         });
-    let at = std::env::args().nth(1).unwrap_or_else(|| "stdio".into());
-    server.run(&at).await
+    server.run(at).await
+}
+
+fn invalid(why: &str) -> Error {
+    Error::new(ErrorKind::Misuse, why)
 }

@@ -1,4 +1,8 @@
-/** A server whose tools do not stop by themselves. Argument: "stdio" or a URL. */
+/**
+ * A server whose tools do not stop by themselves.
+ *
+ * Arguments: "stdio" or a URL, "1", the time for handlers at the end in milliseconds.
+ */
 import { spawn } from "node:child_process";
 import { renameSync, writeFileSync } from "node:fs";
 import { setPriority } from "node:os";
@@ -15,7 +19,7 @@ app.tool("blocked", { input }, ({ at }) => {
 });
 
 app.tool("spin", { input }, ({ at }) => {
-  setPriority(19);
+  setPriority(5);
   began(at);
   for (;;);
 });
@@ -36,4 +40,4 @@ app.tool("fail", { input: { type: "object", properties: { size: { type: "integer
   throw new RangeError("x".repeat(size));
 });
 
-await app.run(process.argv[2], { shutdownGraceMs: 300 });
+await app.run(process.argv[2], { shutdownGraceMs: Number(process.argv[4]) });

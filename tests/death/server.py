@@ -1,4 +1,7 @@
-"""A server whose tools do not stop by themselves. Arguments: "stdio" or a URL, the number of workers."""
+"""A server whose tools do not stop by themselves.
+
+Arguments: "stdio" or a URL, the number of workers, the time for handlers at the end in milliseconds.
+"""
 
 import asyncio
 import logging
@@ -25,7 +28,7 @@ async def blocked(at: str) -> None:
 
 @app.tool
 async def spin(at: str) -> None:
-    os.nice(19)
+    os.nice(5)
     began(at)
     while True:
         pass
@@ -58,8 +61,8 @@ async def fail(size: int) -> None:
 
 
 logging.basicConfig()
-at, workers = sys.argv[1], int(sys.argv[2])
+at, workers, grace = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]) / 1000
 if at == "stdio":
-    app.run(shutdown_grace=0.3)
+    app.run(shutdown_grace=grace)
 else:
-    app.run(at, shutdown_grace=0.3, workers=workers)
+    app.run(at, shutdown_grace=grace, workers=workers)

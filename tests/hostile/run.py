@@ -29,9 +29,9 @@ def main(wanted):
 
         suites = [("client", attack_client, evil_servers.cells), ("server", evil_clients.run, evil_clients.cells)]
         passed, failures = run(suites, wanted)
+    print(f"hostile: {passed} passed, {len(failures)} failed ({time.monotonic() - began:.0f} s)")
     for name, wrong in failures:
         print(f"  {name} FAILED: {'; '.join(wrong)}")
-    print(f"hostile: {passed} passed, {len(failures)} failed ({time.monotonic() - began:.0f} s)")
     return 1 if failures or not passed else 0
 
 
