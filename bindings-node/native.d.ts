@@ -306,6 +306,11 @@ export declare class NativeWatchdog {
 export declare class NativeWorkQueue {
   /** Returns the next batch, or null if nothing waits. */
   takeBatch(): string | null
+  /**
+   * Returns a large string of the input of a call: the one with this index among the names at the end of its entry.
+   * Returns null after the call was cancelled.
+   */
+  takeText(slot: number, index: number): string | null
   /** Accepts replies of handlers: one line each, `slot kind payload`, and the strings that lines refer to by index. */
   reply(lines: string, texts?: Array<string> | undefined | null): void
   /** Returns `true` if there is room for more. */

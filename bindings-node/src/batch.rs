@@ -18,10 +18,15 @@ use gudgeon::{
 };
 use rustc_hash::FxHashMap;
 
-use crate::handler::{Handler, VisibilityFilter};
+use crate::{
+    handler::{Handler, VisibilityFilter},
+    large_texts::LargeTexts,
+};
 
 /// The target size of a batch; the last entry may exceed it.
 const BATCH: usize = 1024 * 1024;
+/// The number of batches that may overtake a run with large strings.
+const MAX_OVERTAKING: usize = 16;
 /// The largest integer that JavaScript represents exactly.
 const SAFE_DIGITS: usize = 15;
 
@@ -52,20 +57,33 @@ pub(crate) enum Origin {
 #[derive(Debug, Default)]
 pub(crate) struct Batches {
     waiting: VecDeque<String>,
+    /// Batches of one run with large strings each, by its slot. They occupy the event loop for long.
+    large: VecDeque<(u64, String)>,
+    /// Whether other batches overtake the large ones.
+    lets_overtake: bool,
+    /// The number of batches that have overtaken the first large one.
+    overtaking: usize,
     /// The handler that answers which components a caller sees.
     visibility_filter: VisibilityFilter,
     calls: FxHashMap<u64, CallContext>,
+    /// The large strings of inputs, by slot.
+    large_texts: FxHashMap<u64, LargeTexts>,
     /// The handlers that wait for answers, by the numbers of their questions.
     waiting_handlers: Waiting<u64>,
 }
 
 impl Batches {
-    pub(crate) fn new(visibility_filter: VisibilityFilter) -> Self {
-        Self { visibility_filter, ..Self::default() }
+    pub(crate) fn new(visibility_filter: VisibilityFilter, lets_overtake: bool) -> Self {
+        Self { lets_overtake, visibility_filter, ..Self::default() }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.waiting.is_empty()
+        self.waiting.is_empty() && self.large.is_empty()
+    }
+
+    /// Keeps the large strings of inputs, whose runs are pushed next.
+    pub(crate) fn keep(&mut self, large_texts: Vec<(RunId, LargeTexts)>) {
+        self.large_texts.extend(large_texts.into_iter().map(|(run, texts)| (run.0, texts)));
     }
 
     pub(crate) fn push(&mut self, work: Work<Handler>) {
@@ -100,21 +118,36 @@ impl Batches {
         }
     }
 
+    /// Adds the end, which comes last.
     pub(crate) fn push_end(&mut self) {
+        self.waiting.extend(self.large.drain(..).map(|(_, batch)| batch));
         self.entry(Kind::End);
         self.close();
     }
 
     /// The next batch as a JSON array.
     pub(crate) fn take(&mut self) -> Option<String> {
-        let mut batch = self.waiting.pop_front()?;
+        let overtakes = !self.large.is_empty() && !self.waiting.is_empty();
+        let is_large = self.waiting.is_empty() || overtakes && self.overtaking == MAX_OVERTAKING;
+        self.overtaking = if overtakes && !is_large { self.overtaking + 1 } else { 0 };
+        let mut batch = match is_large {
+            true => self.large.pop_front()?.1,
+            false => self.waiting.pop_front()?,
+        };
         batch.push(']');
         Some(batch)
     }
 
-    /// Returns the bytes of the queued batches.
+    /// Takes a large string of an input: the one with this index among the names in the entry of its run.
+    pub(crate) fn take_text(&mut self, slot: u64, index: usize) -> Option<String> {
+        self.large_texts.get_mut(&slot)?.take(index)
+    }
+
+    /// Returns the bytes that JavaScript has not taken.
     pub(crate) fn queued_bytes(&self) -> usize {
-        self.waiting.iter().map(String::len).sum()
+        let large = self.large.iter().map(|(_, batch)| batch.len());
+        let batches: usize = self.waiting.iter().map(String::len).chain(large).sum();
+        batches + self.large_texts.values().map(LargeTexts::bytes).sum::<usize>()
     }
 
     pub(crate) fn context(&self, slot: u64) -> Option<&CallContext> {
@@ -143,6 +176,7 @@ impl Batches {
     /// Removes a handler that has ended. Returns what it ran for unless that was cancelled.
     pub(crate) fn finish(&mut self, slot: u64) -> Option<Origin> {
         drop(self.waiting_handlers.forget(RunId(slot)));
+        self.large_texts.remove(&slot);
         self.calls.remove(&slot).map(|_| match slot.checked_sub(HOST_SLOTS) {
             None => Origin::Run(RunId(slot)),
             Some(ticket) => Origin::Host(Ticket(ticket)),
@@ -173,20 +207,29 @@ impl Batches {
     }
 
     fn push_start(&mut self, slot: u64, handler: u32, input: &str, context: CallContext) {
-        let entry = self.entry(Kind::Run);
-        push_number(entry, slot);
-        entry.push(',');
-        entry.push_str(&handler.to_string());
-        entry.push(',');
-        entry.push_str(input);
-        push_request(entry, &context);
-        self.close();
+        match self.large_texts.get(&slot).map(LargeTexts::names) {
+            Some(names) if self.lets_overtake => {
+                let mut batch = String::with_capacity(input.len() + 256);
+                write_start(&mut batch, slot, handler, input, &context, Some(&names));
+                self.large.push_back((slot, batch));
+            }
+            names => {
+                let batch = self.last_batch();
+                write_start(batch, slot, handler, input, &context, names.as_deref());
+            }
+        }
         self.calls.insert(slot, context);
     }
 
     fn cancel(&mut self, slot: u64) {
         if self.calls.remove(&slot).is_some() {
             drop(self.waiting_handlers.forget(RunId(slot)));
+            self.large_texts.remove(&slot);
+            if let Some(at) = self.large.iter().position(|(it, _)| *it == slot) {
+                // It has not begun.
+                self.large.remove(at);
+                return;
+            }
             push_number(self.entry(Kind::Cancel), slot);
             self.close();
         }
@@ -208,17 +251,20 @@ impl Batches {
         self.close();
     }
 
-    /// Begins an entry in the last batch, or in a new one if that is full.
+    /// Begins an entry in the last batch.
     fn entry(&mut self, kind: Kind) -> &mut String {
+        let batch = self.last_batch();
+        begin(batch, kind);
+        batch
+    }
+
+    /// Returns the last batch, or a new one if that is full.
+    fn last_batch(&mut self) -> &mut String {
         if self.waiting.back().is_none_or(|it| it.len() > BATCH) {
             self.waiting.push_back(String::with_capacity(1024));
         }
         let last = self.waiting.len() - 1;
-        let batch = &mut self.waiting[last];
-        batch.push(if batch.is_empty() { '[' } else { ',' });
-        batch.push('[');
-        batch.push(char::from(b'0' + kind as u8));
-        batch
+        &mut self.waiting[last]
     }
 
     fn close(&mut self) {
@@ -226,6 +272,36 @@ impl Batches {
             batch.push(']');
         }
     }
+}
+
+/// Begins an entry in a batch.
+fn begin(batch: &mut String, kind: Kind) {
+    batch.push(if batch.is_empty() { '[' } else { ',' });
+    batch.push('[');
+    batch.push(char::from(b'0' + kind as u8));
+}
+
+/// Writes the entry of a handler that starts. `names` are those of its large strings, as JSON.
+fn write_start(
+    batch: &mut String,
+    slot: u64,
+    handler: u32,
+    input: &str,
+    context: &CallContext,
+    names: Option<&str>,
+) {
+    begin(batch, Kind::Run);
+    push_number(batch, slot);
+    batch.push(',');
+    batch.push_str(&handler.to_string());
+    batch.push(',');
+    batch.push_str(input);
+    push_request(batch, context);
+    if let Some(names) = names {
+        batch.push(',');
+        batch.push_str(names);
+    }
+    batch.push(']');
 }
 
 fn push_number(entry: &mut String, number: u64) {
@@ -282,184 +358,4 @@ fn push_id(entry: &mut String, id: Option<&Id>) {
 }
 
 #[cfg(test)]
-mod tests {
-    use gudgeon::{
-        error::FaultKind,
-        protocol::{Method, Request, Revision},
-        router::{Components, List, ServerFacts},
-        session::{
-            asking::{Answers, AskId},
-            server::ClientIdentity,
-        },
-    };
-
-    use super::*;
-    use crate::handler::Dropped;
-
-    fn run(call: u64, id: &str) -> Run<Handler> {
-        Run {
-            handler: Dropped::default().handler(7),
-            input: r#"{"a":1}"#.into(),
-            id: RunId(call),
-            context: context(id),
-            is_notification: false,
-            middleware_frame: None,
-        }
-    }
-
-    fn context(id: &str) -> CallContext {
-        CallContext {
-            request_id: Id::parse(id),
-            revision: Revision::LATEST,
-            dialect: None,
-            meta: None,
-            client: Arc::new(ClientIdentity::default()),
-            weight: 0,
-            wants_progress: false,
-            answers: Answers::default(),
-            principal: None,
-            remote: None,
-            checks_headers: false,
-            http: None,
-        }
-    }
-
-    fn work(runs: Vec<Run<Handler>>) -> Work<Handler> {
-        Work { runs, ..Work::default() }
-    }
-
-    /// Sends questions of the first run.
-    fn waits(batches: &mut Batches, keys: &[&str]) -> Arc<AskedTogether> {
-        let question = |key: &&str| Question {
-            key: (*key).into(),
-            method: Method::ListRoots,
-            params: json::raw("{}".into()),
-        };
-        let capabilities = Some(json::raw(r#"{"roots":{}}"#.into()));
-        let client = ClientIdentity { capabilities, ..ClientIdentity::default() };
-        batches.calls.get_mut(&0).unwrap().client = Arc::new(client);
-        let asked = batches.ask(0, keys.iter().map(question).collect()).unwrap();
-        assert_eq!(asked.set().send().len(), keys.len());
-        assert!(batches.wait(&asked));
-        asked
-    }
-
-    #[test]
-    fn a_batch_is_one_json_array_in_order() {
-        let mut batches = Batches::default();
-        batches.push(work(vec![run(0, "5"), run(1, "12345678901234567890"), run(2, "\"x\"")]));
-        batches.push(Work {
-            cancels: vec![RunId(1)],
-            reports: vec!["a\"b".into()],
-            details: vec!["c".into()],
-            ..Work::default()
-        });
-        batches.push_end();
-        assert_eq!(
-            batches.take().unwrap(),
-            concat!(
-                r#"[[0,0,7,{"a":1},"2026-07-28",5],[0,1,7,{"a":1},"2026-07-28","12345678901234567890"],"#,
-                r#"[0,2,7,{"a":1},"2026-07-28","x"],[3,1],[4,"a\"b"],[5,"c"],[6]]"#,
-            )
-        );
-        assert!(batches.take().is_none());
-        assert_eq!(batches.running(), 2);
-    }
-
-    #[test]
-    fn a_handler_resumes_once_all_its_questions_are_answered() {
-        let mut batches = Batches::default();
-        batches.push(work(vec![run(0, "5")]));
-        assert!(batches.ask(9, Vec::new()).is_none());
-        let asked = waits(&mut batches, &["a", "b"]);
-        let answer = |call, ask, outcome| (RunId(call), AskId(ask), outcome);
-        let answers = vec![
-            answer(0, 0, Ok(json::raw(r#"{"roots":[]}"#.into()))),
-            answer(9, 0, Ok(json::raw("{}".into()))),
-        ];
-        batches.push(Work { answers, ..Work::default() });
-        assert_eq!(batches.take().unwrap(), r#"[[0,0,7,{"a":1},"2026-07-28",5]]"#);
-        let answers = vec![answer(0, 1, Err(Fault::new(FaultKind::Handler, "not here")))];
-        batches.push(Work { answers, ..Work::default() });
-        assert_eq!(batches.take().unwrap(), "[[1,0,0]]");
-        let outcomes = asked.set().take();
-        let fault = outcomes[1].1.clone().unwrap_err();
-        assert_eq!(refusal(fault), r#"{"kind":"notSupported","message":"not here"}"#);
-    }
-
-    #[test]
-    fn a_handler_resumes_for_another_request_before_its_answers_arrive() {
-        let mut batches = Batches::default();
-        batches.push(work(vec![run(0, "5")]));
-        waits(&mut batches, &["a"]);
-        batches.push(Work {
-            resumes: vec![(RunId(0), context("6")), (RunId(9), context("7"))],
-            answers: vec![(RunId(0), AskId(0), Ok(json::raw("{}".into())))],
-            ..Work::default()
-        });
-        assert_eq!(
-            batches.take().unwrap(),
-            r#"[[0,0,7,{"a":1},"2026-07-28",5],[2,0,"2026-07-28",6],[1,0,0]]"#
-        );
-        assert_eq!(batches.context(0).unwrap().request_id, Id::parse("6"));
-        assert_eq!(batches.finish(0), Some(Origin::Run(RunId(0))));
-        assert_eq!(batches.running(), 0);
-    }
-
-    #[test]
-    fn a_cancelled_call_is_not_finished_again() {
-        let mut batches = Batches::default();
-        batches.push(work(vec![run(0, "5")]));
-        assert_eq!(batches.finish(0), Some(Origin::Run(RunId(0))));
-        assert_eq!(batches.finish(0), None);
-        batches.push(Work { cancels: vec![RunId(0)], ..Work::default() });
-        assert_eq!(batches.take().unwrap(), r#"[[0,0,7,{"a":1},"2026-07-28",5]]"#);
-    }
-
-    #[test]
-    fn a_request_to_the_host_has_a_slot_of_its_own() {
-        let dropped = Dropped::default();
-        let batches = || {
-            let filter = VisibilityFilter::default();
-            filter.set(dropped.handler(3)).expect("the first filter");
-            Batches::new(filter)
-        };
-        let mut components: Components<Handler> = Components::new(
-            ServerFacts::declared(br#"{"name":"t","version":""}"#).expect("a declaration"),
-        );
-        let tool = br#"{"name":"a","inputSchema":{"type":"object"},"guarded":true}"#;
-        components.declare(List::Tools, tool, dropped.handler(4)).expect("a tool");
-        let asked = || {
-            let list = Request::ListTools { cursor: None };
-            let components = components.unresolved(&list).expect("a component with a predicate");
-            let request = HostRequest::FilterVisible { context: context("5"), components };
-            Work { host_requests: vec![(Ticket(1), request)], ..Work::default() }
-        };
-        let slot = HOST_SLOTS + 1;
-        let mut answered = batches();
-        answered.push(asked());
-        let entry = format!(
-            r#"[0,{slot},3,{{"principal":null,"components":[["tool","a"]]}},"2026-07-28",5]"#
-        );
-        assert_eq!(answered.take().unwrap(), format!("[{entry}]"));
-        assert_eq!(answered.finish(slot), Some(Origin::Host(Ticket(1))));
-        assert_eq!(answered.finish(slot), None);
-        let mut cancelled = batches();
-        cancelled.push(asked());
-        cancelled.push(Work { host_cancels: vec![Ticket(1)], ..Work::default() });
-        assert_eq!(cancelled.take().unwrap(), format!("[{entry},[3,{slot}]]"));
-        assert_eq!(cancelled.finish(slot), None);
-    }
-
-    #[test]
-    fn large_inputs_have_batches_of_their_own() {
-        let mut batches = Batches::default();
-        for call in 0..3 {
-            let input = format!("{{\"a\":\"{}\"}}", "x".repeat(BATCH));
-            batches.push(work(vec![Run { input, ..run(call, "5") }]));
-        }
-        let sizes: Vec<_> =
-            std::iter::from_fn(|| batches.take()).map(|it| it.len() / BATCH).collect();
-        assert_eq!(sizes, [1, 1, 1]);
-    }
-}
+mod tests;

@@ -9,6 +9,7 @@ mod declare;
 mod error;
 mod faulty_link;
 mod handler;
+mod large_texts;
 mod limits;
 mod listening;
 mod logs;

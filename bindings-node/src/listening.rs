@@ -139,6 +139,10 @@ impl ServerIo for Listens {
         &*self.server
     }
 
+    fn has_several_clients(&self) -> bool {
+        true
+    }
+
     /// The server notifies connections when there is something to write.
     fn flush(&self) {}
 

@@ -298,6 +298,10 @@ impl ServerIo for Mounted {
         &*self.server
     }
 
+    fn has_several_clients(&self) -> bool {
+        true
+    }
+
     /// New parts wake the event loop themselves.
     fn flush(&self) {}
 

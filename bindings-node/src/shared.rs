@@ -23,6 +23,7 @@ use napi::{
 use crate::{
     batch::{Batches, Origin},
     handler::{Handler, VisibilityFilter},
+    large_texts::LargeTexts,
     reply,
     session_numbers::SessionNumbers,
 };
@@ -37,6 +38,8 @@ pub(crate) type Wake<const WEAK: bool = false> =
 /// The IO side of a server. None of its methods block.
 pub(crate) trait ServerIo: fmt::Debug + Send + Sync {
     fn backend(&self) -> &dyn Backend<Handler>;
+    /// Returns `true` if several clients call, which don't wait for each other's large inputs.
+    fn has_several_clients(&self) -> bool;
     /// Called when there may be something to write.
     fn flush(&self);
     /// Called when handlers have started or wait: the next deadline may be earlier.
@@ -74,9 +77,10 @@ impl Shared {
         let wake = move || {
             wake.call((), ThreadsafeFunctionCallMode::NonBlocking);
         };
+        let batches = Batches::new(visibility_filter, io.has_several_clients());
         Self {
             io: Mutex::new(Some(io)),
-            batches: Mutex::new(Batches::new(visibility_filter)),
+            batches: Mutex::new(batches),
             session_numbers: Mutex::default(),
             wake: Mutex::new(Some(Box::new(wake))),
             watchdog: OnceLock::new(),
@@ -148,14 +152,22 @@ impl Shared {
         io.flush();
     }
 
-    pub(crate) fn push(&self, work: Work<Handler>) {
+    pub(crate) fn push(&self, mut work: Work<Handler>) {
         if let Some(deadline) = work.wake
             && let Some(io) = self.io()
         {
             io.wake_at(deadline);
         }
         if !work.is_empty() {
-            self.fill(|batches| batches.push(work));
+            let large_texts = work.runs.iter_mut().filter_map(|run| {
+                LargeTexts::take_out_of(&mut run.input).map(|texts| (run.id, texts))
+            });
+            // Ahead of the lock, which the event loop waits for.
+            let large_texts: Vec<_> = large_texts.collect();
+            self.fill(|batches| {
+                batches.keep(large_texts);
+                batches.push(work);
+            });
         }
     }
 
@@ -182,11 +194,23 @@ impl Shared {
 
     /// Returns the next batch; wakes the event loop again if there are more.
     pub(crate) fn take_batch(&self) -> Option<String> {
+        self.shorten(|batches| {
+            let batch = batches.take();
+            (batch, !batches.is_empty())
+        })
+    }
+
+    /// Returns a large string of an input.
+    pub(crate) fn take_text(&self, slot: u64, index: usize) -> Option<String> {
+        self.shorten(|batches| (batches.take_text(slot, index), false))
+    }
+
+    /// Takes something out of the queue. `take` returns it, and whether the event loop is to be woken for more.
+    fn shorten<T>(&self, take: impl FnOnce(&mut Batches) -> (T, bool)) -> T {
         let mut batches = lock(&self.batches);
         let was_long = batches.queued_bytes() > MAX_QUEUED;
-        let batch = batches.take();
+        let (taken, more) = take(&mut batches);
         let is_shortened = was_long && batches.queued_bytes() <= MAX_QUEUED;
-        let more = !batches.is_empty();
         drop(batches);
         if is_shortened && let Some(io) = self.io() {
             io.queue_shortened();
@@ -194,7 +218,7 @@ impl Shared {
         if more {
             self.wake();
         }
-        batch
+        taken
     }
 
     pub(crate) fn wake(&self) {

@@ -84,6 +84,10 @@ impl ServerIo for Stream {
         &*self.server
     }
 
+    fn has_several_clients(&self) -> bool {
+        false
+    }
+
     fn flush(&self) {
         self.server.try_flush();
     }

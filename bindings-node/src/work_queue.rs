@@ -15,6 +15,7 @@ use gudgeon::{
     protocol::{LoggingLevel, Method, Question, json, json::ObjectWriter},
     session::server::{CallContext, Progress},
 };
+use napi::{Env, JsString};
 use napi_derive::napi;
 
 use crate::{
@@ -45,6 +46,24 @@ impl NativeWorkQueue {
     #[napi(catch_unwind)]
     pub fn take_batch(&self) -> Option<String> {
         self.shared.take_batch()
+    }
+
+    /// Returns a large string of the input of a call: the one with this index among the names at the end of its entry.
+    /// Returns null after the call was cancelled.
+    #[napi(catch_unwind)]
+    pub fn take_text<'a>(
+        &self,
+        env: &'a Env,
+        slot: f64,
+        index: u32,
+    ) -> napi::Result<Option<JsString<'a>>> {
+        let text = self.shared.take_text(integer(slot), index as usize);
+        // Node copies Latin-1 much faster than it decodes UTF-8.
+        let to_js = |text: String| match text.is_ascii() {
+            true => env.create_string_latin1(text),
+            false => env.create_string(text),
+        };
+        text.map(to_js).transpose()
     }
 
     /// Accepts replies of handlers: one line each, `slot kind payload`, and the strings that lines refer to by index.

@@ -7,9 +7,13 @@ type Kinds = typeof EntryKind;
 /** The id of a JSON-RPC request; null for a notification. */
 type RequestId = string | number | null;
 
-/** An entry that runs a handler. `slot` is the number of the call in all other entries. */
+/**
+ * An entry that runs a handler. `slot` is the number of the call in all other entries. `texts` names the members of the
+ * input that are large strings: they are empty in the entry, and taken from the native half one by one.
+ */
 export type Run = readonly [
   kind: Kinds["run"], slot: number, handler: number, input: Record<string, unknown>, revision: Revision, request: RequestId,
+  texts?: readonly string[],
 ];
 
 /** An entry of a batch: work of the native half for the event loop. */

@@ -161,7 +161,13 @@ export class CallScheduler implements SharedByCalls {
   }
 
   /** Runs a call's handler; returns true if its reply is pending. */
-  #run([, slot, handler, input, revision, request]: Run): boolean {
+  #run([, slot, handler, input, revision, request, texts]: Run): boolean {
+    for (const [index, name] of texts?.entries() ?? []) {
+      const text = this.workQueue.takeText(slot, index);
+      // The call was cancelled before it began.
+      if (text === null) return false;
+      input[name] = text;
+    }
     const plan = this.#served.plans[handler];
     if (!plan) {
       this.#replies.add(slot, FAILURE, failureJson(new Error("its handler was removed"), { logger: this.#served.logger }));
