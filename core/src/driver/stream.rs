@@ -157,6 +157,7 @@ impl<H: Clone> StreamServer<H> {
         self.finish(self.handle_locked(input))
     }
 
+    #[inline]
     fn finish(&self, step: Step<H>) -> Work<H> {
         step.finish(|it| self.handle_locked(Input::Computed(it)))
     }

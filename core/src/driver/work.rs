@@ -129,13 +129,20 @@ impl<H: Clone> Step<H> {
     }
 
     /// Runs the computations outside the lock; `handle` handles each result under it.
-    pub(super) fn finish(mut self, mut handle: impl FnMut(Computed<H>) -> Self) -> Work<H> {
+    #[inline]
+    pub(super) fn finish(mut self, handle: impl FnMut(Computed<H>) -> Self) -> Work<H> {
+        if !self.computations.is_empty() {
+            self.compute(handle);
+        }
+        self.work
+    }
+
+    fn compute(&mut self, mut handle: impl FnMut(Computed<H>) -> Self) {
         while !self.computations.is_empty() {
             for computation in std::mem::take(&mut self.computations) {
                 self.extend(handle(computation.run()));
             }
         }
-        self.work
     }
 }
 

@@ -108,33 +108,11 @@ impl Runner {
     /// Runs the service's work and the work that results from it. Must be called inside the runtime.
     pub(super) fn perform(self: &Arc<Self>, mut work: Work<Arc<Erased>>) {
         while !work.is_empty() {
-            let Work { runs, cancels, resumes, answers, host_requests, reports, details, .. } =
-                std::mem::take(&mut work);
-            if !reports.is_empty() {
-                // The reply of the call is not delayed by the program's subscriber.
-                self.connection.flush();
-            }
-            for text in reports {
-                report(&text);
-            }
-            for text in details {
-                tracing::debug!("{text}");
-            }
-            for (call, circumstances) in resumes {
-                let context = lock(&self.under_way).get(&call).cloned();
-                if let Some(context) = context {
-                    context.resumed(circumstances);
-                }
-            }
-            for (call, ask, outcome) in answers {
-                let context = lock(&self.under_way).get(&call).cloned();
-                if let Some(context) = context {
-                    context.answered(ask, outcome);
-                }
-            }
-            for (ticket, request) in host_requests {
-                let reply = self.decide(&request);
-                work.extend(self.connection.host_reply(ticket, reply));
+            let runs = std::mem::take(&mut work.runs);
+            let cancels = std::mem::take(&mut work.cancels);
+            // Most work has only runs.
+            if !work.is_empty() {
+                work = self.perform_others(work);
             }
             for run in runs {
                 // A call that was started and cancelled within one batch is not run.
@@ -146,6 +124,39 @@ impl Runner {
                 self.cancel(call);
             }
         }
+    }
+
+    /// Does what precedes the runs and cancellations of some work. Returns the work that results.
+    fn perform_others(&self, work: Work<Arc<Erased>>) -> Work<Arc<Erased>> {
+        let Work { resumes, answers, host_requests, reports, details, .. } = work;
+        if !reports.is_empty() {
+            // The reply of the call is not delayed by the program's subscriber.
+            self.connection.flush();
+        }
+        for text in reports {
+            report(&text);
+        }
+        for text in details {
+            tracing::debug!("{text}");
+        }
+        for (call, circumstances) in resumes {
+            let context = lock(&self.under_way).get(&call).cloned();
+            if let Some(context) = context {
+                context.resumed(circumstances);
+            }
+        }
+        for (call, ask, outcome) in answers {
+            let context = lock(&self.under_way).get(&call).cloned();
+            if let Some(context) = context {
+                context.answered(ask, outcome);
+            }
+        }
+        let mut next = Work::default();
+        for (ticket, request) in host_requests {
+            let reply = self.decide(&request);
+            next.extend(self.connection.host_reply(ticket, reply));
+        }
+        next
     }
 
     /// Flushes the connection and updates the timer after a batch.

@@ -1,13 +1,15 @@
 //! Reads the body of a request, with limits of size and time.
 
 use std::{
-    future::poll_fn,
+    future::{Future, poll_fn},
     pin::{Pin, pin},
+    task::Poll,
     time::{Duration, Instant},
 };
 
 use bytes::{Buf, Bytes, BytesMut};
-use http_body::Body;
+use http_body::{Body, Frame};
+use tokio::time::error::Elapsed;
 
 use crate::{driver::Holding, http::Refused, transport::timeouts::Timeouts};
 
@@ -36,14 +38,14 @@ where
         }
         return Err(Refused::BodyTooLarge);
     }
-    let begun = Instant::now();
+    let mut begun = None;
     let mut first = Bytes::new();
     let mut rest = BytesMut::new();
     loop {
         let read = first.len() + rest.len();
-        let time = timeouts.for_rest(read, begun.elapsed());
-        let frame = poll_fn(|context| body.as_mut().poll_frame(context));
-        let frame = match tokio::time::timeout(time, frame).await {
+        let time_limit =
+            || timeouts.for_rest(read, begun.get_or_insert_with(Instant::now).elapsed());
+        let frame = match next(body.as_mut(), time_limit).await {
             Err(_) => return Err(Refused::BodyTooSlow),
             Ok(None) => break,
             Ok(Some(Err(_))) => return Err(Refused::BodyBroken),
@@ -77,6 +79,22 @@ where
         }
     }
     Ok(if rest.is_empty() { first } else { rest.freeze() })
+}
+
+/// Reads the next frame; `limit` returns the time to wait for one. What has arrived needs no timer.
+async fn next<B: Body>(
+    mut body: Pin<&mut B>,
+    limit: impl FnOnce() -> Duration,
+) -> Result<Option<Result<Frame<B::Data>, B::Error>>, Elapsed> {
+    let mut frame = poll_fn(|context| body.as_mut().poll_frame(context));
+    let arrived = poll_fn(|context| match Pin::new(&mut frame).poll(context) {
+        Poll::Ready(frame) => Poll::Ready(Some(frame)),
+        Poll::Pending => Poll::Ready(None),
+    });
+    if let Some(frame) = arrived.await {
+        return Ok(frame);
+    }
+    tokio::time::timeout(limit(), frame).await
 }
 
 /// Reads the body of a request that was refused, so that the client can read the error response. A client that waits for
