@@ -8,10 +8,10 @@ use std::{
     time::Duration,
 };
 
-use gudgeon::{Context, Listening, Server, error::ErrorKind};
+use gudgeon::{Context, Listening, Server, error::ErrorKind, server::middleware};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
-    net::TcpStream,
+    net::{TcpSocket, TcpStream},
     sync::{Notify, mpsc},
 };
 
@@ -95,6 +95,39 @@ async fn handlers_see_the_headers() {
     stream.write_all(call("header", 1).as_bytes()).await.unwrap();
     let answer = read(&mut stream).await;
     assert!(answer.contains(r#""text":"tools/call""#), "{answer}");
+}
+
+#[tokio::test]
+async fn the_host_of_a_request_line_in_absolute_form_is_checked() {
+    let listening = listen(Server::new("s").tool("one", || async { 1 })).await;
+    for (host, status) in [("localhost", 200), ("evil.example", 421)] {
+        let mut stream = connect(&listening).await;
+        let request = call("one", 1).replacen("/mcp", &format!("http://{host}/mcp"), 1);
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let answer = read(&mut stream).await;
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{host}: {answer}");
+    }
+}
+
+// Elsewhere the loopback interface has one address.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn rates_are_limited_by_address_whatever_name_a_client_gives() {
+    let limit = middleware::rate_limit(middleware::CountedBy::Principal, 0.001, 2);
+    let server = Server::new("s").tool("one", || async { 1 }).middleware(["tools/call"], limit);
+    let listening = listen(server).await;
+    let address = connect(&listening).await.peer_addr().unwrap();
+    for source in ["127.0.0.1:0", "127.0.0.2:0"] {
+        for number in 0..3 {
+            let socket = TcpSocket::new_v4().unwrap();
+            socket.bind(source.parse().unwrap()).unwrap();
+            let mut stream = socket.connect(address).await.unwrap();
+            let named = call("one", 1).replace(r#""name":"c""#, &format!(r#""name":"{number}""#));
+            stream.write_all(named.as_bytes()).await.unwrap();
+            let answer = read(&mut stream).await;
+            assert_eq!(answer.contains("too many requests"), number == 2, "{source} {answer}");
+        }
+    }
 }
 
 #[tokio::test]

@@ -98,6 +98,29 @@ async fn timing_and_logging_report_each_request_and_its_outcome() {
 }
 
 #[tokio::test]
+async fn a_text_of_a_client_stays_on_its_line() {
+    let lines = Lines::default();
+    let _guard = tracing::subscriber::set_default(lines.clone());
+    let repeat = |request: middleware::Request, _: middleware::Next| async move {
+        Err::<serde_json::Value, _>(ToolError::new(request.params["name"].as_str().unwrap()))
+    };
+    let server = Server::new("shelf")
+        .middleware(["tools/call"], middleware::timing())
+        .middleware(["tools/call"], middleware::logging(true))
+        .middleware(["tools/call"], repeat);
+    let mut peer = Peer::legacy(&server).await;
+    let name = "open\nERROR \u{1b}[2J\u{2028}";
+    peer.request("tools/call", json!({ "name": name, "arguments": { "\u{202e}": "\u{1b}" } }))
+        .await;
+    let logged = lines.of(Level::INFO);
+    assert_eq!(logged.len(), 3, "{logged:?}");
+    for line in logged {
+        assert!(line.starts_with(r"tools/call open\nERROR \u{1b}[2J\u{2028} "), "{line}");
+        assert!(line.bytes().all(|it| (b' '..=b'~').contains(&it)), "{line:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_handlers_error_is_logged_under_the_callers_reference_id() {
     let lines = Lines::default();
     let _guard = tracing::subscriber::set_default(lines.clone());
