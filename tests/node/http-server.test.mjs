@@ -182,7 +182,7 @@ test("TCP and Unix sockets carry one message a line", async () => {
   }
 });
 
-test("an HTTP request to a TCP address runs no tool, as a web page can make a browser send one", async () => {
+test("an HTTP request or a TLS handshake at a TCP address runs no tool, as a web page can make a browser send one", async () => {
   let runs = 0;
   const app = new Server("t");
   app.tool("delete", {}, () => ((runs += 1), "deleted"));
@@ -194,7 +194,7 @@ test("an HTTP request to a TCP address runs no tool, as a web page can make a br
   const lines = messages.map((it) => `${JSON.stringify(it)}\n`).join("");
   const head = `POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\nContent-Length: ${lines.length}\r\n\r\n`;
   await withListening(app, async (url) => {
-    for (const [sent, expected] of [[head + lines, 0], [lines, 1]]) {
+    for (const [sent, expected] of [[head + lines, 0], [`\x16\x03\x01\x02\0\x01${lines}`, 0], [lines, 1]]) {
       const socket = connect(Number(new URL(url).port), "127.0.0.1");
       socket.write(sent);
       let text = "";

@@ -151,7 +151,7 @@ async def test_every_address_serves_every_era(kind: str, era: str, tmp_path: Pat
             assert (await client.call_tool("sleep_async", {"seconds": 0.01})).text == "slept 0.01"
 
 
-async def test_an_http_request_to_a_tcp_address_runs_no_tool() -> None:
+async def test_an_http_request_or_a_tls_handshake_at_a_tcp_address_runs_no_tool() -> None:
     """A web page can make a browser send one, with messages as the lines of its body."""
     app: Server[Any] = Server("s")
     runs = []
@@ -168,7 +168,8 @@ async def test_an_http_request_to_a_tcp_address_runs_no_tool() -> None:
     head = f"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\nContent-Length: {len(line)}\r\n\r\n"
     async with app.listen("tcp://127.0.0.1:0") as here:
         host, port = here.url.removeprefix("tcp://").split(":")
-        for sent, answer in (head.encode() + line, b""), (line, b"deleted"):
+        client_hello = b"\x16\x03\x01\x02\x00\x01"
+        for sent, answer in (head.encode() + line, b""), (client_hello + line, b""), (line, b"deleted"):
             reader, writer = await asyncio.open_connection(host, int(port))
             writer.write(sent)
             try:
