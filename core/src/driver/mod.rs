@@ -5,6 +5,7 @@ mod endpoint;
 mod hosted;
 mod endpoint_state;
 pub(crate) mod ledger;
+mod pipe;
 mod state_keys;
 pub mod stderr;
 mod stream;

@@ -7,14 +7,13 @@ use std::{
     time::Duration,
 };
 
+use super::pipe::SURE_WRITE;
 use crate::log_text::beginning;
 
 /// The number of messages that wait at most; the newest are dropped and counted.
 const MAX_WAITING: usize = 1_000;
 /// The length in bytes to which a message is cut.
 const MAX_TEXT: usize = 16 * 1024;
-/// Bytes that a pipe with room takes without blocking (`PIPE_BUF`; elsewhere the minimum of POSIX).
-const SURE_WRITE: usize = if cfg!(target_os = "linux") { 4096 } else { 512 };
 /// The interval at which the writing thread looks for room.
 const INTERVAL: Duration = Duration::from_millis(20);
 
@@ -55,14 +54,9 @@ pub(crate) fn try_write(message: &str) {
 /// one with room, because writing to it fails at once.
 #[cfg(unix)]
 pub fn has_room() -> bool {
-    use rustix::event::{PollFd, PollFlags, Timespec, poll};
-
     let stderr = std::io::stderr();
-    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-    let mut fds = [PollFd::new(&stderr, PollFlags::OUT)];
     // A descriptor that can't be polled doesn't block either.
-    let is_ready = poll(&mut fds, Some(&now)).map_or(true, |ready| ready > 0);
-    is_ready && is_mostly_free(&stderr)
+    super::pipe::has_room(&stderr).unwrap_or(true) && is_mostly_free(&stderr)
 }
 
 #[cfg(not(unix))]

@@ -8,10 +8,9 @@ use std::{
     time::Duration,
 };
 
+use super::pipe::SURE_WRITE;
 use crate::framing::encode_line;
 
-/// Bytes that a pipe with room takes without blocking (`PIPE_BUF`; elsewhere the minimum of POSIX).
-const SURE_WRITE: usize = if cfg!(target_os = "linux") { 4096 } else { 512 };
 /// Bytes up to which short frames are written together: as much as a pipe holds. A longer frame is written alone, so that
 /// its memory is freed once it is written.
 const PIECE: usize = 64 * 1024;
@@ -214,10 +213,7 @@ impl Shared {
 
 #[cfg(unix)]
 fn has_room(output: &File) -> bool {
-    use rustix::event::{PollFd, PollFlags, Timespec, poll};
-    let mut fds = [PollFd::new(output, PollFlags::OUT)];
-    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-    poll(&mut fds, Some(&now)).is_ok_and(|ready| ready > 0)
+    super::pipe::has_room(output).unwrap_or(false)
 }
 
 #[cfg(not(unix))]
