@@ -66,7 +66,7 @@ pub(crate) struct Batches {
     /// The handler that answers which components a caller sees.
     visibility_filter: VisibilityFilter,
     calls: FxHashMap<u64, CallContext>,
-    /// The large strings of inputs, by slot.
+    /// The large strings of inputs that JavaScript has not taken, by slot.
     large_texts: FxHashMap<u64, LargeTexts>,
     /// The handlers that wait for answers, by the numbers of their questions.
     waiting_handlers: Waiting<u64>,
@@ -140,7 +140,12 @@ impl Batches {
 
     /// Takes a large string of an input: the one with this index among the names in the entry of its run.
     pub(crate) fn take_text(&mut self, slot: u64, index: usize) -> Option<String> {
-        self.large_texts.get_mut(&slot)?.take(index)
+        let texts = self.large_texts.get_mut(&slot)?;
+        let text = texts.take(index);
+        if texts.bytes() == 0 {
+            self.large_texts.remove(&slot);
+        }
+        text
     }
 
     /// Returns the bytes that JavaScript has not taken.

@@ -162,12 +162,8 @@ export class CallScheduler implements SharedByCalls {
 
   /** Runs a call's handler; returns true if its reply is pending. */
   #run([, slot, handler, input, revision, request, texts]: Run): boolean {
-    for (const [index, name] of texts?.entries() ?? []) {
-      const text = this.workQueue.takeText(slot, index);
-      // The call was cancelled before it began.
-      if (text === null) return false;
-      input[name] = text;
-    }
+    // Without them the call was cancelled before it began.
+    if (texts !== undefined && !this.#takeTexts(slot, input, texts)) return false;
     const plan = this.#served.plans[handler];
     if (!plan) {
       this.#replies.add(slot, FAILURE, failureJson(new Error("its handler was removed"), { logger: this.#served.logger }));
@@ -194,6 +190,16 @@ export class CallScheduler implements SharedByCalls {
       this.#fail(slot, plan, ctx, thrown);
     }
     return false;
+  }
+
+  /** Puts the large strings of an input in their places; returns false if the call was cancelled. */
+  #takeTexts(slot: number, input: Record<string, unknown>, names: readonly string[]): boolean {
+    for (const [index, name] of names.entries()) {
+      const text = this.workQueue.takeText(slot, index);
+      if (text === null) return false;
+      input[name] = text;
+    }
+    return true;
   }
 
   #settle(slot: number, plan: Plan, ctx: CallContext, value: unknown): void {
