@@ -25,7 +25,7 @@ use crate::{
 
 /// The target size of a batch; the last entry may exceed it.
 const BATCH: usize = 1024 * 1024;
-/// The number of batches that may overtake a run with large strings.
+/// The number of batches that may be taken before a run with large strings that came earlier.
 const MAX_OVERTAKING: usize = 16;
 /// The largest integer that JavaScript represents exactly.
 const SAFE_DIGITS: usize = 15;
@@ -56,13 +56,15 @@ pub(crate) enum Origin {
 /// The queued batches, and the data of each running handler.
 #[derive(Debug, Default)]
 pub(crate) struct Batches {
+    /// Batches in the order in which they came.
     waiting: VecDeque<String>,
-    /// Batches of one run with large strings each, by its slot. They occupy the event loop for long.
-    large: VecDeque<(u64, String)>,
-    /// Whether other batches overtake the large ones.
-    lets_overtake: bool,
-    /// The number of batches that have overtaken the first large one.
-    overtaking: usize,
+    /// Runs with large strings, each a batch of its own, with its slot. The event loop is busy with one for long. Used only
+    /// with `later_first`.
+    large_runs: VecDeque<(u64, String)>,
+    /// Whether batches that come later may be taken before a run with large strings.
+    later_first: bool,
+    /// The number of batches that were taken before the first of `large_runs` although they came later.
+    overtaken_by: usize,
     /// The handler that answers which components a caller sees.
     visibility_filter: VisibilityFilter,
     calls: FxHashMap<u64, CallContext>,
@@ -73,12 +75,12 @@ pub(crate) struct Batches {
 }
 
 impl Batches {
-    pub(crate) fn new(visibility_filter: VisibilityFilter, lets_overtake: bool) -> Self {
-        Self { lets_overtake, visibility_filter, ..Self::default() }
+    pub(crate) fn new(visibility_filter: VisibilityFilter, later_first: bool) -> Self {
+        Self { later_first, visibility_filter, ..Self::default() }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.waiting.is_empty() && self.large.is_empty()
+        self.waiting.is_empty() && self.large_runs.is_empty()
     }
 
     /// Keeps the large strings of inputs, whose runs are pushed next.
@@ -120,19 +122,21 @@ impl Batches {
 
     /// Adds the end, which comes last.
     pub(crate) fn push_end(&mut self) {
-        self.waiting.extend(self.large.drain(..).map(|(_, batch)| batch));
+        self.waiting.extend(self.large_runs.drain(..).map(|(_, batch)| batch));
         self.entry(Kind::End);
         self.close();
     }
 
-    /// The next batch as a JSON array.
+    /// Takes the next batch, a JSON array.
     pub(crate) fn take(&mut self) -> Option<String> {
-        let overtakes = !self.large.is_empty() && !self.waiting.is_empty();
-        let is_large = self.waiting.is_empty() || overtakes && self.overtaking == MAX_OVERTAKING;
-        self.overtaking = if overtakes && !is_large { self.overtaking + 1 } else { 0 };
-        let mut batch = match is_large {
-            true => self.large.pop_front()?.1,
-            false => self.waiting.pop_front()?,
+        let has_large_run = !self.large_runs.is_empty();
+        let is_next = self.waiting.is_empty() || self.overtaken_by == MAX_OVERTAKING;
+        let mut batch = if has_large_run && is_next {
+            self.overtaken_by = 0;
+            self.large_runs.pop_front()?.1
+        } else {
+            self.overtaken_by = if has_large_run { self.overtaken_by + 1 } else { 0 };
+            self.waiting.pop_front()?
         };
         batch.push(']');
         Some(batch)
@@ -150,7 +154,7 @@ impl Batches {
 
     /// Returns the bytes that JavaScript has not taken.
     pub(crate) fn queued_bytes(&self) -> usize {
-        let large = self.large.iter().map(|(_, batch)| batch.len());
+        let large = self.large_runs.iter().map(|(_, batch)| batch.len());
         let batches: usize = self.waiting.iter().map(String::len).chain(large).sum();
         batches + self.large_texts.values().map(LargeTexts::bytes).sum::<usize>()
     }
@@ -213,10 +217,10 @@ impl Batches {
 
     fn push_start(&mut self, slot: u64, handler: u32, input: &str, context: CallContext) {
         match self.large_texts.get(&slot).map(LargeTexts::names) {
-            Some(names) if self.lets_overtake => {
+            Some(names) if self.later_first => {
                 let mut batch = String::with_capacity(input.len() + 256);
                 write_start(&mut batch, slot, handler, input, &context, Some(&names));
-                self.large.push_back((slot, batch));
+                self.large_runs.push_back((slot, batch));
             }
             names => {
                 let batch = self.last_batch();
@@ -230,9 +234,9 @@ impl Batches {
         if self.calls.remove(&slot).is_some() {
             drop(self.waiting_handlers.forget(RunId(slot)));
             self.large_texts.remove(&slot);
-            if let Some(at) = self.large.iter().position(|(it, _)| *it == slot) {
+            if let Some(at) = self.large_runs.iter().position(|(it, _)| *it == slot) {
                 // It has not begun.
-                self.large.remove(at);
+                self.large_runs.remove(at);
                 return;
             }
             push_number(self.entry(Kind::Cancel), slot);

@@ -58,7 +58,7 @@ impl NativeWorkQueue {
         index: u32,
     ) -> napi::Result<Option<JsString<'a>>> {
         let text = self.shared.take_text(integer(slot), index as usize);
-        // Node copies Latin-1 much faster than it decodes UTF-8.
+        // Node copies Latin-1 faster than it decodes UTF-8.
         let to_js = |text: String| match text.is_ascii() {
             true => env.create_string_latin1(text),
             false => env.create_string(text),

@@ -1,6 +1,6 @@
 //! A server whose tools do not stop by themselves.
 //!
-//! Arguments: "stdio" or a URL, "1", the time for handlers at the end in milliseconds.
+//! Arguments: "stdio" or a URL, the time for handlers at the end in milliseconds.
 
 use std::{fs, thread, time::Duration};
 
@@ -28,8 +28,10 @@ struct Size {
 #[tokio::main]
 async fn main() -> Result<(), Error> {
     let arguments: Vec<String> = std::env::args().collect();
-    let [_, at, _, grace] = arguments.as_slice() else {
-        return Err(invalid("three arguments are needed"));
+    let [_, at, grace] = arguments.as_slice() else {
+        return Err(invalid(
+            "give \"stdio\" or a URL, and the milliseconds for handlers at the end",
+        ));
     };
     let grace = grace.parse().map(Duration::from_millis).map_err(|it| invalid(&it.to_string()))?;
     let server = Server::new("death")

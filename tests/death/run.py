@@ -72,8 +72,9 @@ class Process:
         self.began = folder / "began"
         self.url: str | None = None
         command = [*PROGRAMS[cell.language], "stdio" if cell.transport == "stdio" else "http://127.0.0.1:0/mcp"]
-        command.append("2" if cell.language == "python with workers" else "1")
         command.append(str(GRACE_BEFORE_SECOND if cell.cause == "SIGINT twice" else GRACE))
+        if cell.language == "python with workers":
+            command.append("2")
         if cell.cause == "parent killed":
             command = [sys.executable, str(FOLDER / "host.py"), *command]
         # Without a descriptor 2 from the start.

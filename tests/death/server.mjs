@@ -1,7 +1,7 @@
 /**
  * A server whose tools do not stop by themselves.
  *
- * Arguments: "stdio" or a URL, "1", the time for handlers at the end in milliseconds.
+ * Arguments: "stdio" or a URL, the time for handlers at the end in milliseconds.
  */
 import { spawn } from "node:child_process";
 import { renameSync, writeFileSync } from "node:fs";
@@ -40,4 +40,4 @@ app.tool("fail", { input: { type: "object", properties: { size: { type: "integer
   throw new RangeError("x".repeat(size));
 });
 
-await app.run(process.argv[2], { shutdownGraceMs: Number(process.argv[4]) });
+await app.run(process.argv[2], { shutdownGraceMs: Number(process.argv[3]) });

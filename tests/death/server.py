@@ -1,6 +1,6 @@
 """A server whose tools do not stop by themselves.
 
-Arguments: "stdio" or a URL, the number of workers, the time for handlers at the end in milliseconds.
+Arguments: "stdio" or a URL, the time for handlers at the end in milliseconds, the number of workers (1 if it is not given).
 """
 
 import asyncio
@@ -61,7 +61,8 @@ async def fail(size: int) -> None:
 
 
 logging.basicConfig()
-at, workers, grace = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]) / 1000
+at, grace = sys.argv[1], int(sys.argv[2]) / 1000
+workers = int(sys.argv[3]) if len(sys.argv) > 3 else 1
 if at == "stdio":
     app.run(shutdown_grace=grace)
 else:
