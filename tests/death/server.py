@@ -1,6 +1,6 @@
 """A server whose tools do not stop by themselves.
 
-Arguments: "stdio" or a URL, the time for handlers at the end in milliseconds, the number of workers (1 if it is not given).
+Arguments: "stdio" or a URL, the time for handlers at the end in milliseconds, the number of workers (default 1).
 """
 
 import asyncio
