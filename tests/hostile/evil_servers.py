@@ -11,8 +11,9 @@ from urllib.parse import quote
 from uuid import uuid4
 
 from processes import CLIENTS, FOLDER, MIB, Process, processes_with
-from server_rows import ALL, ROWS
+from rows import ALL, table
 
+ROWS = table()
 # The clients' `max_timeout`, and what a busy machine may add to it.
 MAX_TIMEOUT = 2.0
 MARGIN = 1.5

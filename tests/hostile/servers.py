@@ -23,14 +23,16 @@ visits = []
 
 
 def main():
-    from server_rows import ROWS
+    from rows import table
+
+    rows = table()
 
     if sys.argv[1] == "stdio":
         name, Stdio.canary = sys.argv[2:4]
-        return serve(ROWS[name], Stdio())
+        return serve(rows[name], Stdio())
     canary = listen(Canary)
     Http.canary = WebSocket.canary = f"http://127.0.0.1:{canary}"
-    print(listen(Connection, ROWS), canary, flush=True)
+    print(listen(Connection, rows), canary, flush=True)
     threading.Event().wait()
 
 

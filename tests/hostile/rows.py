@@ -1,0 +1,71 @@
+"""The table of evil servers: what each one does, and what a client makes of it. `table()` returns all rows."""
+
+import importlib
+import time
+from dataclasses import dataclass, field
+
+from servers import CAPABILITIES
+
+MIB = 1 << 20
+STREAMS = ("stdio", "ws")
+ALL = ("stdio", "http", "ws")
+# A handshake that fails: Rust has no kind of its own for it.
+REFUSED = "connect|protocol"
+ROWS = {}
+
+
+@dataclass
+class Row:
+    """An evil server."""
+
+    name: str
+    # The outcome: the text of the result, or the kind of the error, or several between "|". Transports may differ.
+    expect: str | dict[str, str]
+    transports: tuple[str, ...] = ALL
+    # What the client does: connect, list, call, call twice, list and call, validate (a call with 200 KB of arguments,
+    # which are checked), push (8 calls of 1 MiB at once).
+    action: str = "call"
+    era: str = "modern"
+    tools: list = field(default_factory=lambda: [{"name": "evil", "inputSchema": {"type": "object"}}])
+    capabilities: dict = field(default_factory=lambda: CAPABILITIES)
+    # The bytes by which the client may grow.
+    memory: int = 96 * MIB
+    # By method; "GET" is the stream of a session.
+    behaviours: dict = field(default_factory=dict)
+    begin: object = None
+    handshake: object = None
+
+    def expected(self, transport):
+        expect = self.expect if isinstance(self.expect, str) else self.expect.get(transport, self.expect.get("else"))
+        return expect.split("|")
+
+
+def row(name, expect, transports=ALL, *, method="tools/call", **options):
+    """Makes a row of the function that answers `method`."""
+
+    def add(behaviour):
+        made = ROWS.setdefault(name, Row(name, expect, transports, **options))
+        if method in ("begin", "handshake"):
+            setattr(made, method, behaviour)
+        else:
+            made.behaviours[method] = behaviour
+        return behaviour
+
+    return add
+
+
+def wait(*_):
+    """Says nothing any more."""
+    time.sleep(60)
+
+
+def forever(peer, step):
+    while True:
+        step()
+
+
+def table():
+    """Returns the rows of all modules, by their names."""
+    for module in ("server_rows", "transport_rows"):
+        importlib.import_module(module)
+    return ROWS
