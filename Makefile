@@ -76,10 +76,10 @@ stubs: build ## write the generated stubs anew
 interop: build ## our servers and clients against the official ones, as a matrix
 	@$(PY) tests/interop/run.py
 
-conformance: build $(REFEREE)/.stamp ## the official suite against our servers, and one set of it against each mount
+conformance: build $(REFEREE)/.stamp ## the official suite against our servers and clients, and one set of it against each mount
 	@$(PY) tests/conformance/run.py
 
-conformance-all: build $(REFEREE)/.stamp ## the official suite against our servers and against each mount
+conformance-all: build $(REFEREE)/.stamp ## the official suite against our servers, our clients and each mount
 	@$(PY) tests/conformance/run.py --all
 
 # Only this program is instrumented, in a folder of its own; without --target, build scripts would be, too.

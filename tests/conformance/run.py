@@ -1,10 +1,10 @@
-"""Runs the official conformance suite against the three fixture servers and prints the results.
+"""Runs the official conformance suite against the fixture servers and clients and prints the results.
 
     .venv/bin/python tests/conformance/run.py [--all] [--only TEXT]… [--url URL]
 
 Each server is tested with both sets of scenarios over its own HTTP server, each mount with one set, or both with
-`--all`. `--only` selects runs whose title contains the text, `--url` tests a server that is already running. Warnings
-count as failures.
+`--all`; each client with both sets. `--only` selects runs whose title contains the text, `--url` tests a server that is
+already running. Warnings count as failures.
 """
 
 from __future__ import annotations
@@ -21,14 +21,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import Empty, Queue
 
-from verdict import Verdict, evaluate, scenarios, table
+import clients
+import suite
+from suite import LEGACY, MODERN, SETS, Broken
+from verdict import Verdict, evaluate, scenarios, table, totals
 
 HERE = Path(__file__).resolve().parent
-PACKAGES = HERE / "referee/node_modules"
-# The suite needs Node 22, servers run on any from 20 on.
-SUITE = [PACKAGES / "node/bin/node", PACKAGES / "@modelcontextprotocol/conformance/dist/index.js"]
-LEGACY, MODERN = SETS = ("2025-11-25", "2026-07-28")
-SERVERS = {"python": ["python"], "node": ["node"], "rust": ["rust"]}
+LANGUAGES = ("python", "node", "rust")
 MOUNTS = {
     "python asgi": (["python", "--mount", "asgi"], LEGACY),
     "node fetch": (["node", "--mount", "fetch"], MODERN),
@@ -38,11 +37,6 @@ MOUNTS = {
 AT_ONCE = 2
 READY = 20  # seconds for a server to print its URL
 END = 20  # seconds for a server to exit
-SUITE_SECONDS = 300
-
-
-class Broken(Exception):
-    """A server or the suite failed to start or to finish."""
 
 
 def main() -> int:
@@ -51,28 +45,41 @@ def main() -> int:
     parser.add_argument("--only", action="append", default=[], metavar="TEXT")
     parser.add_argument("--url", help="test a server that is already running")
     options = parser.parse_args()
-    if not all(path.exists() for path in SUITE):
+    if not suite.is_installed():
         sys.exit("the official suite is not installed; run `make setup`")
-    expected = {revision: scenarios(_suite("list", "--requirements", revision)) for revision in SETS}
+    sets = {revision: suite.run("list", "--requirements", revision).stdout for revision in SETS}
+    for_servers, for_clients = (
+        {revision: scenarios(listing, role) for revision, listing in sets.items()} for role in ("server", "client")
+    )
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        runs = [
-            pool.submit(_run, title, command, revision, expected[revision], options.url)
-            for title, command, revision in _chosen(options)
+        servers = [
+            pool.submit(_run, title, command, revision, for_servers[revision], options.url)
+            for title, command, revision in _servers(options)
         ]
-        verdicts = [run.result() for run in runs]
+        drivers = [
+            pool.submit(clients.run, title, language, revision, for_clients[revision])
+            for title, language, revision in _clients(options)
+        ]
+        runs = [
+            ([run.result() for run in of_role], order)
+            for of_role, order in ((servers, for_servers), (drivers, for_clients))
+        ]
+    verdicts = [verdict for of_role, _ in runs for verdict in of_role]
     if not verdicts:
         sys.exit("no run matches --only")
-    order = list(dict.fromkeys(name for names in expected.values() for name in names))
-    print(table(verdicts, order))
+    for of_role, names in runs:
+        if of_role:
+            print(table(of_role, list(dict.fromkeys(name for of_set in names.values() for name in of_set))) + "\n")
+    print(totals(verdicts))
     return 1 if any(verdict.failed for verdict in verdicts) else 0
 
 
-def _chosen(options: argparse.Namespace) -> Iterator[tuple[str, list[str], str]]:
+def _servers(options: argparse.Namespace) -> Iterator[tuple[str, list[str], str]]:
     every: list[tuple[str, list[str], str]] = []
     if options.url:
         every += [("given", [], revision) for revision in SETS]
     else:
-        every += [(name, command, revision) for name, command in SERVERS.items() for revision in SETS]
+        every += [(name, [name], revision) for name in LANGUAGES for revision in SETS]
         every += [
             (name, command, revision)
             for name, (command, usual) in MOUNTS.items()
@@ -84,29 +91,27 @@ def _chosen(options: argparse.Namespace) -> Iterator[tuple[str, list[str], str]]
             yield title, command, revision
 
 
+def _clients(options: argparse.Namespace) -> Iterator[tuple[str, str, str]]:
+    if options.url:
+        return
+    for language in LANGUAGES:
+        for revision in SETS:
+            title = f"{language} client {revision[:4]}"
+            if all(text in title for text in options.only):
+                yield title, language, revision
+
+
 def _run(title: str, command: list[str], revision: str, expected: list[str], url: str | None) -> Verdict:
     """Runs a set of scenarios against a server, which must exit cleanly too."""
     with tempfile.TemporaryDirectory(prefix="conformance-") as folder:
         try:
             with contextlib.nullcontext(url) if url else _serving(command) as address:
-                _suite("server", "--url", address, "--requirements", revision, "-o", folder)
+                suite.run("server", "--url", address, "--requirements", revision, "-o", folder)
             return evaluate(title, Path(folder), expected)
         except Broken as error:
             verdict = evaluate(title, Path(folder), [])
             verdict.blame("(the server)", f"failed: {error}")
             return verdict
-
-
-def _suite(*arguments: str) -> str:
-    """Runs the suite. Its results are in the files that it writes, not in its exit status."""
-    command = [str(part) for part in (*SUITE, *arguments)]
-    try:
-        done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=SUITE_SECONDS)
-    except subprocess.TimeoutExpired:
-        raise Broken(f"the suite took longer than {SUITE_SECONDS} s") from None
-    if done.returncode not in (0, 1):
-        raise Broken(f"the suite ended with status {done.returncode}: {done.stderr.strip()[-400:]}")
-    return done.stdout
 
 
 @contextlib.contextmanager

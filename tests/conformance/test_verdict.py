@@ -3,9 +3,9 @@
 import json
 
 import pytest
-from verdict import evaluate, scenarios, table
+from verdict import Verdict, evaluate, scenarios, table, totals
 
-LISTING = """Required for 2026-07-28 (69 scenarios):
+LISTING = """Required for 2026-07-28 (4 scenarios):
 
 Server scenarios (test against a server):
   - tools-list
@@ -13,13 +13,15 @@ Server scenarios (test against a server):
 
 Client scenarios (test against a client):
   - tools_call
+  - auth/basic
 
 Run and reported, but never scored:
   extension (2):
     - auth/dpop [client]
     - tasks-lifecycle [server]
-  pending (1):
+  pending (2):
     - json-schema-2020-12 [server]
+    - echo [client]
 """
 
 
@@ -34,8 +36,11 @@ def written(tmp_path):
     return write
 
 
-def test_a_set_contains_all_server_scenarios_except_those_of_tasks():
-    assert scenarios(LISTING) == ["tools-list", "ping", "json-schema-2020-12"]
+@pytest.mark.parametrize(
+    ("role", "names"), [("server", ["tools-list", "ping", "json-schema-2020-12"]), ("client", ["tools_call", "echo"])]
+)
+def test_a_set_contains_all_scenarios_of_a_role_except_those_of_tasks_and_authorization(role, names):
+    assert scenarios(LISTING, role) == names
 
 
 def test_successes_pass_and_neutral_checks_do_not_count(written):
@@ -50,8 +55,8 @@ def test_a_failure_and_a_warning_fail_with_id_and_reason(written, status, word):
     verdict = evaluate("python 2026", folder, ["ping"])
     assert verdict.bad == {"ping": [f"{word}: ping-check: not pong"]}
     assert verdict.cell("ping") == f"1 {word}"
-    lines = table([verdict], ["ping"]).splitlines()
-    assert lines[-2:] == [f"python 2026: ping: {word}: ping-check: not pong", "conformance: 1 passed, 1 failed"]
+    assert table([verdict], ["ping"]).splitlines()[-1] == f"python 2026: ping: {word}: ping-check: not pong"
+    assert totals([verdict, Verdict("rust 2026", passed=2)]) == "conformance: 3 passed, 1 failed"
 
 
 def test_a_scenario_that_did_not_run_or_checked_nothing_fails(written):

@@ -1,4 +1,4 @@
-"""Evaluation of the official suite's results for a server; warnings and missing scenarios count as failures."""
+"""Evaluation of the official suite's results; warnings and missing scenarios count as failures."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from pathlib import Path
 
 FOLDER = re.compile(r"server-(?P<scenario>.+)-\d{4}-\d\d-\d\dT[\d-]+Z")
 BAD = {"FAILURE": "failed", "WARNING": "warned"}
-# Scenarios of an extension that the fixture servers do not support.
-NOT_OFFERED = "tasks-"
+# Scenarios of extensions that the fixtures do not support.
+NOT_OFFERED = ("tasks-", "auth/")
 
 
 @dataclass
 class Verdict:
-    """The results of a server in a set of scenarios."""
+    """The results of a server or client in a set of scenarios."""
 
     title: str
     passed: int = 0
@@ -29,6 +29,19 @@ class Verdict:
     def blame(self, scenario: str, why: str) -> None:
         self.bad.setdefault(scenario, []).append(why)
 
+    def read(self, scenario: str, file: Path) -> None:
+        """Adds the checks of a scenario, from the file that the suite wrote."""
+        checks = json.loads(file.read_text()) if file.is_file() else []
+        passed = sum(check["status"] == "SUCCESS" for check in checks)
+        self.seen[scenario] = passed
+        self.passed += passed
+        for check in checks:
+            if check["status"] in BAD:
+                why = check.get("errorMessage") or check.get("description") or "no reason given"
+                self.blame(scenario, f"{BAD[check['status']]}: {check['id']}: {' '.join(why.split())}")
+        if not passed and scenario not in self.bad:
+            self.blame(scenario, "failed: nothing was checked")
+
     def cell(self, scenario: str) -> str:
         wrong = self.bad.get(scenario, [])
         if not wrong:
@@ -37,42 +50,29 @@ class Verdict:
         return ", ".join(f"{count} {word}" for word, count in counts.items() if count)
 
 
-def scenarios(listing: str) -> list[str]:
-    """Returns the names of a set's server scenarios from the output of the suite's `list --requirements`."""
-    scored = re.search(r"^Server scenarios.*?:\n((?:  - \S+\n)+)", listing, re.M)
+def scenarios(listing: str, role: str) -> list[str]:
+    """Returns a set's scenarios for "server" or "client", from the output of the suite's `list --requirements`."""
+    scored = re.search(rf"^{role.title()} scenarios.*?:\n((?:  - \S+\n)+)", listing, re.M)
     names = re.findall(r"  - (\S+)", scored[1]) if scored else []
-    names += re.findall(r"^ +- (\S+) \[server\]$", listing, re.M)
+    names += re.findall(rf"^ +- (\S+) \[{role}\]$", listing, re.M)
     return [name for name in names if not name.startswith(NOT_OFFERED)]
 
 
 def evaluate(title: str, folder: Path, expected: list[str]) -> Verdict:
-    """Evaluates all `checks.json` files below the folder."""
+    """Evaluates all `checks.json` files of a server below the folder."""
     verdict = Verdict(title)
     for each in sorted(folder.iterdir()):
         found = FOLDER.fullmatch(each.name)
         if found and not found["scenario"].startswith(NOT_OFFERED):
-            _read(verdict, found["scenario"], each / "checks.json")
+            verdict.read(found["scenario"], each / "checks.json")
     for scenario in expected:
         if scenario not in verdict.seen:
             verdict.blame(scenario, "failed: it did not run")
     return verdict
 
 
-def _read(verdict: Verdict, scenario: str, file: Path) -> None:
-    checks = json.loads(file.read_text()) if file.is_file() else []
-    passed = sum(check["status"] == "SUCCESS" for check in checks)
-    verdict.seen[scenario] = passed
-    verdict.passed += passed
-    for check in checks:
-        if check["status"] in BAD:
-            why = check.get("errorMessage") or check.get("description") or "no reason given"
-            verdict.blame(scenario, f"{BAD[check['status']]}: {check['id']}: {' '.join(why.split())}")
-    if not passed and scenario not in verdict.bad:
-        verdict.blame(scenario, "failed: nothing was checked")
-
-
 def table(verdicts: list[Verdict], order: list[str]) -> str:
-    """Returns a table with a row per scenario and a column per server, a line for each failure, and the totals."""
+    """Returns a table with a row per scenario and a column per server or client, and a line for each failure."""
     known = set().union(*(verdict.seen.keys() | verdict.bad.keys() for verdict in verdicts))
     rows = [name for name in order if name in known] + sorted(known - set(order))
     lines = [["scenario", *(verdict.title for verdict in verdicts)]]
@@ -86,6 +86,9 @@ def table(verdicts: list[Verdict], order: list[str]) -> str:
         for scenario, reasons in verdict.bad.items()
         for why in reasons
     ]
-    passed = sum(verdict.passed for verdict in verdicts)
-    out.append(f"conformance: {passed} passed, {sum(verdict.failed for verdict in verdicts)} failed")
     return "\n".join(out)
+
+
+def totals(verdicts: list[Verdict]) -> str:
+    passed = sum(verdict.passed for verdict in verdicts)
+    return f"conformance: {passed} passed, {sum(verdict.failed for verdict in verdicts)} failed"

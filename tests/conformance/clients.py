@@ -1,0 +1,43 @@
+"""Runs the suite's client scenarios, each against a new process of a fixture client."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import suite
+from verdict import Verdict
+
+DRIVE = Path(__file__).resolve().parent / "drive"
+MILLISECONDS = 30_000  # for a scenario
+
+
+def run(title: str, language: str, revision: str, expected: list[str]) -> Verdict:
+    """Runs the scenarios of a set. A client must exit with status 0 too."""
+    verdict = Verdict(title)
+    for scenario in expected:
+        with tempfile.TemporaryDirectory(prefix="conformance-") as folder:
+            try:
+                _run(verdict, language, revision, scenario, Path(folder))
+            except suite.Broken as error:
+                verdict.blame(scenario, f"failed: {error}")
+    return verdict
+
+
+def _run(verdict: Verdict, language: str, revision: str, scenario: str, folder: Path) -> None:
+    options = {
+        "--command": f"{DRIVE} {language}",
+        "--scenario": scenario,
+        "--spec-version": revision,
+        "--timeout": str(MILLISECONDS),
+        "-o": str(folder),
+    }
+    done = suite.run("client", *(word for option in options.items() for word in option))
+    results = list(folder.iterdir())
+    if len(results) != 1:
+        verdict.blame(scenario, f"failed: it did not run: {done.stderr.strip()[-400:]}")
+        return
+    verdict.read(scenario, results[0] / "checks.json")
+    if done.returncode != 0 and scenario not in verdict.bad:
+        lines = (results[0] / "stderr.txt").read_text().strip().splitlines()
+        verdict.blame(scenario, f"failed: the client: {lines[-1] if lines else 'it said nothing'}")
