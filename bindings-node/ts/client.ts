@@ -21,7 +21,7 @@ import { toolResult } from "./client/result.js";
 import { Subscribing } from "./client/subscription.js";
 import { reach, type OpenedTarget } from "./client/target.js";
 import { type ToolCall, toolCall, type ToolCallArguments } from "./client/tool-call.js";
-import { ClientWire, type Facts, type Reply, withoutLimit } from "./client/wire.js";
+import { ClientWire, type Reply, withoutLimit } from "./client/wire.js";
 
 type Wire = Record<string, unknown>;
 
@@ -46,23 +46,13 @@ type Wire = Record<string, unknown>;
  * ```
  */
 export class Client implements AsyncDisposable {
-  /** The server's description of itself; without one, the name is "". */
-  readonly server: Implementation;
-  readonly revision: Revision | "0.7" | "bare";
-  /** The capabilities that the server declared. */
-  readonly capabilities: Meta;
-  readonly instructions: string | undefined;
   readonly #wire: ClientWire;
   readonly #opened: OpenedTarget;
 
-  private constructor(wire: ClientWire, facts: Facts, opened: OpenedTarget) {
+  private constructor(wire: ClientWire, opened: OpenedTarget) {
     if (!(wire instanceof ClientWire)) throw new TypeError("new Client(): a client has no public constructor; write await Client.connect(target, options)");
     this.#wire = wire;
     this.#opened = opened;
-    this.server = facts.server;
-    this.revision = facts.revision as Revision;
-    this.capabilities = facts.capabilities;
-    this.instructions = facts.instructions;
   }
 
   /**
@@ -73,7 +63,7 @@ export class Client implements AsyncDisposable {
    * @throws ConnectFailed when the command can't be started or exits; `stderr` has its last lines.
    * @throws NotSupported when client and server have no revision in common.
    * @throws AuthError when the server asks for credentials or refuses the given ones.
-   * @throws CallTimeout when the server does not answer within `timeoutMs`.
+   * @throws ConnectTimeout when the server does not answer within `connectTimeoutMs`.
    *
    * Spec: Base Protocol › Versioning (server/discover, 2026-07-28); Lifecycle (initialize, before).
    */
@@ -87,11 +77,29 @@ export class Client implements AsyncDisposable {
     opened.onSend?.(() => wire.awaitDelivery());
     const failure = failureOf(opened);
     try {
-      const facts = await wire.connect();
-      return new Client(wire, facts, opened);
+      await wire.connect();
+      return new Client(wire, opened);
     } catch (error) {
       throw (await failure()) ?? error;
     }
+  }
+
+  /** The server's description of itself; without one, the name is "". */
+  get server(): Implementation {
+    return this.#wire.facts.server;
+  }
+
+  get revision(): Revision | "0.7" | "bare" {
+    return this.#wire.facts.revision as Revision | "0.7" | "bare";
+  }
+
+  /** The capabilities that the server declared. */
+  get capabilities(): Meta {
+    return this.#wire.facts.capabilities;
+  }
+
+  get instructions(): string | undefined {
+    return this.#wire.facts.instructions;
   }
 
   /** The id of the HTTP session; undefined without a session, as from 2026-07-28 on and on other transports. */
@@ -354,12 +362,13 @@ function failureOf({ served, isInMemory }: OpenedTarget): () => Promise<unknown>
 const NONE = {};
 
 function settingsOf(options: ClientOptions, place: string): string {
-  const { revision, retry, timeoutMs, maxTimeoutMs, clientInfo, maxMessage, maxRounds, allowedUrlSchemes, validate, roots } = options;
+  const { revision, retry, timeoutMs, maxTimeoutMs, connectTimeoutMs, clientInfo, maxMessage, maxRounds, allowedUrlSchemes, validate, roots } = options;
   const settings = {
     revision,
     retry: isObject(retry) ? { ...retry, deadlineMs: withoutLimit(retry.deadlineMs) } : retry,
     timeoutMs: withoutLimit(timeoutMs),
     maxTimeoutMs: withoutLimit(maxTimeoutMs),
+    connectTimeoutMs: withoutLimit(connectTimeoutMs),
     clientInfo,
     maxMessage,
     maxRounds,

@@ -13,17 +13,18 @@ use std::{
 };
 
 use gudgeon::{
+    Client,
     bindings::{
+        client_notice::Notice,
         client_operation::{apply_options, operation},
         client_questions::Questions,
         client_roots,
         client_settings::ClientSettings,
         client_target::{Place, stream_target},
         options::Problem,
-        reconnecting::{BuilderFactory, Notice, ReconnectingClient},
     },
     client::{ClientBuilder, ServerIdentity},
-    error::{Error, ErrorKind, Language},
+    error::{Error, Language},
     protocol::{Raw, SubscriptionFilter, json},
 };
 use pyo3::{exceptions::PyValueError, prelude::*, types::PyBytes};
@@ -56,7 +57,7 @@ pub(crate) struct NativeClient {
 #[derive(Debug)]
 pub(crate) struct Connected {
     number: u64,
-    client: Mutex<Option<Arc<ReconnectingClient>>>,
+    client: Mutex<Option<Client>>,
     /// The mailbox for events that belong to no request.
     home: Mutex<Option<Arc<Letters>>>,
     calls: Mutex<HashMap<u64, AbortHandle>>,
@@ -114,25 +115,15 @@ impl NativeClient {
 
     /// The session id; legacy HTTP only.
     fn session_id(&self) -> Option<String> {
-        lock(&self.shared.client).as_ref().and_then(|it| it.current().session_id())
+        lock(&self.shared.client).as_ref().and_then(Client::session_id)
     }
 
     /// Connects to the server at a place. Returns the ticket.
     fn connect(&self, mailbox: &Mailbox, place: &NativePlace) -> PyResult<u64> {
         self.check_process()?;
-        let (place, settings) = (place.0.clone(), self.options.clone());
-        let shared = Arc::downgrade(&self.shared);
-        let reconnects = place.restarts;
-        let builder = move || {
-            let gone = || Error::new(ErrorKind::Cancelled, "the client was closed");
-            let shared = shared.upgrade().ok_or_else(gone)?;
-            let builder = place.builder(&settings)?;
-            Ok(shared.listen(builder, &settings, place.name(), reconnects))
-        };
-        let first = builder();
-        let factory: Option<BuilderFactory> =
-            if reconnects { Some(Box::new(builder)) } else { None };
-        self.open(mailbox, first, factory)
+        let builder = place.0.builder(&self.options);
+        let builder = builder.map(|it| self.shared.listen(it, &self.options, place.0.reconnects()));
+        self.open(mailbox, builder)
     }
 
     /// Connects to a server in memory. `stream` is one end of a socket pair, which is duplicated. Returns the ticket.
@@ -143,10 +134,9 @@ impl NativeClient {
             let _inside = runtime()?.enter();
             stream_target(stream, name)?
         };
-        let name = target.to_string();
         let builder = self.options.builder(target);
-        let builder = builder.map(|it| self.shared.listen(it, &self.options, name, false));
-        self.open(mailbox, builder, None)
+        let builder = builder.map(|it| self.shared.listen(it, &self.options, false));
+        self.open(mailbox, builder)
     }
 
     /// Starts an operation: its name, its params, and its options. Returns the ticket.
@@ -161,7 +151,7 @@ impl NativeClient {
     ) -> PyResult<u64> {
         let client = self.client()?;
         let operation = operation(what, params).map_err(|it| raise(&it))?;
-        let mut options = client.current().options();
+        let mut options = client.options();
         if let Some(how) = how {
             apply_options(&mut options, how).map_err(|it| raise(&it))?;
         }
@@ -190,7 +180,7 @@ impl NativeClient {
         let filter: SubscriptionFilter = read(filter)?;
         let (ticket, shared) = (next(), Arc::clone(&self.shared));
         self.start_as(ticket, &mailbox.0, async move {
-            let subscription = client.subscribe(filter).await?;
+            let subscription = client.subscribe_to(&filter).await?;
             // Under the lock, so that what was cancelled leaves nothing behind.
             let calls = lock(&shared.calls);
             if calls.contains_key(&ticket) {
@@ -276,32 +266,20 @@ fn refused(place: &str, problem: Problem) -> PyErr {
 }
 
 impl NativeClient {
-    fn open(
-        &self,
-        mailbox: &Mailbox,
-        builder: Result<ClientBuilder, Error>,
-        factory: Option<BuilderFactory>,
-    ) -> PyResult<u64> {
+    fn open(&self, mailbox: &Mailbox, builder: Result<ClientBuilder, Error>) -> PyResult<u64> {
         let builder = builder.map_err(|it| raise(&it))?;
-        let (retry, told) = (self.options.retry(), Arc::downgrade(&self.shared));
-        let on_reconnected = move |it| {
-            if let Some(shared) = told.upgrade() {
-                shared.push(Content::Notice(Notice::Reconnected(Box::new(it))));
-            }
-        };
         *lock(&self.shared.home) = Some(Arc::clone(&mailbox.0));
         remember(&self.shared);
         let shared = Arc::clone(&self.shared);
         self.start(&mailbox.0, async move {
-            let client =
-                ReconnectingClient::connect(builder, factory, retry, on_reconnected).await?;
-            let identity = describe(client.current().server());
+            let client = builder.connect().await?;
+            let identity = describe(&client.server());
             *lock(&shared.client) = Some(client);
             Ok(identity.into())
         })
     }
 
-    fn client(&self) -> PyResult<Arc<ReconnectingClient>> {
+    fn client(&self) -> PyResult<Client> {
         self.check_process()?;
         let client = lock(&self.shared.client).clone();
         client.ok_or_else(|| PyValueError::new_err("this client is not connected"))
@@ -362,7 +340,7 @@ impl Drop for NativeClient {
 
 impl Connected {
     /// Returns the client to close.
-    pub(crate) fn take(&self) -> Option<Arc<ReconnectingClient>> {
+    pub(crate) fn take(&self) -> Option<Client> {
         lock(&self.client).take()
     }
 
@@ -370,7 +348,6 @@ impl Connected {
         self: &Arc<Self>,
         builder: ClientBuilder,
         options: &ClientSettings,
-        target: String,
         reconnects: bool,
     ) -> ClientBuilder {
         let mut builder = builder;
@@ -400,7 +377,7 @@ impl Connected {
         }
         let shared = Arc::downgrade(self);
         builder.on_event(move |event| {
-            let notice = Notice::of(event, &target, reconnects);
+            let notice = Notice::of(event, reconnects);
             if let (Some(shared), Some(notice)) = (shared.upgrade(), notice) {
                 shared.push(Content::Notice(notice));
             }

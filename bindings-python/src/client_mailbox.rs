@@ -8,9 +8,9 @@ use std::{
 
 use gudgeon::{
     bindings::{
+        client_notice::Notice,
         client_questions::Asked,
         mailbox::{self, Kind},
-        reconnecting::Notice,
     },
     client::{Progress, Question, Reply},
     error::Error,
@@ -192,9 +192,8 @@ impl Letter {
             Content::Log(message) => ("log", to, bytes(&message)).into_pyobject(py),
             Content::Changed(list) => ("changed", to, list).into_pyobject(py),
             Content::Notice(Notice::UrlDone(id)) => ("url_done", to, id).into_pyobject(py),
-            Content::Notice(Notice::Reconnected(it)) => {
-                let server = it.server.as_ref().map(describe);
-                ("reconnected", to, server.as_ref().map(bytes)).into_pyobject(py)
+            Content::Notice(Notice::Reconnected { server, .. }) => {
+                ("reconnected", to, bytes(&describe(&server))).into_pyobject(py)
             }
             Content::Notice(Notice::Lost(reason)) => ("lost", to, reason).into_pyobject(py),
             Content::Question { number, kind, params, key } => {

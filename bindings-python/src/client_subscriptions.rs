@@ -6,13 +6,16 @@ use std::{
     task::Poll,
 };
 
-use gudgeon::{bindings::reconnecting::ReconnectingSubscription, client::Change, error::Error};
+use gudgeon::{
+    client::{Change, Subscription},
+    error::Error,
+};
 use pyo3::{prelude::*, types::PyBytes};
 
 use crate::{client_error::error_json, stream::lock};
 
 #[derive(Debug, Default)]
-pub(crate) struct Held(Mutex<HashMap<u64, Arc<ReconnectingSubscription>>>);
+pub(crate) struct Held(Mutex<HashMap<u64, Arc<Subscription>>>);
 
 /// The next event of a subscription.
 pub(crate) enum Taken {
@@ -22,7 +25,7 @@ pub(crate) enum Taken {
 }
 
 impl Held {
-    pub(crate) fn keep(&self, ticket: u64, subscription: ReconnectingSubscription) {
+    pub(crate) fn keep(&self, ticket: u64, subscription: Subscription) {
         lock(&self.0).insert(ticket, Arc::new(subscription));
     }
 

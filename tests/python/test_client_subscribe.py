@@ -166,7 +166,7 @@ async def test_what_the_server_does_not_acknowledge_is_named():
 
 
 async def test_a_server_that_does_not_acknowledge_is_not_waited_for():
-    async with Client(listening("mute"), timeout=0.3) as client:
+    async with Client(listening("mute"), timeout=0.3, connect_timeout=20) as client:
         with pytest.raises(CallTimeout, match="not acknowledged in 0.3 s"):
             async with client.subscribe("a://b"):
                 pass

@@ -15,14 +15,15 @@ use std::{
 };
 
 use gudgeon::{
+    Client,
     bindings::{
+        client_notice::Notice,
         client_operation::{apply_options, operation},
         client_questions::Questions,
         client_roots,
         client_settings::ClientSettings,
         client_target::{Place, stream_target},
         options::Problem,
-        reconnecting::{BuilderFactory, Notice, ReconnectingClient, Retry},
     },
     client::{self, ClientBuilder, Reply, Target},
     error::{Error, Language},
@@ -53,7 +54,7 @@ pub struct NativeClient {
 struct Shared {
     queue: Arc<Queue>,
     questions: Arc<Questions>,
-    client: Mutex<Option<Arc<ReconnectingClient>>>,
+    client: Mutex<Option<Client>>,
     calls: Mutex<HashMap<u32, AbortHandle>>,
     subscriptions: Held,
 }
@@ -94,7 +95,7 @@ impl NativeClient {
         ts_args_type = "place: NativePlace, settings: string, wake: () => void"
     )]
     pub fn reach(place: &NativePlace, settings: String, wake: Wake<true>) -> napi::Result<Self> {
-        Self::open(|it| place.0.builder(it), Some(&place.0), place.0.name(), &settings, wake)
+        Self::open(|it| place.0.builder(it), place.0.reconnects(), &settings, wake)
     }
 
     /// Connects to the other end of a stream served in this process.
@@ -111,8 +112,8 @@ impl NativeClient {
     ) -> napi::Result<Self> {
         let peer = stream.take_peer_stream();
         let peer = peer.ok_or_else(|| misuse(Error::misuse("the stream's other end is gone")))?;
-        let target = in_memory(peer, name.clone())?;
-        Self::open(|it| it.builder(target), None, name, &settings, wake)
+        let target = in_memory(peer, name)?;
+        Self::open(|it| it.builder(target), false, &settings, wake)
     }
 
     /// Connects to the other end of a new stream, which `takePeer` returns.
@@ -123,8 +124,8 @@ impl NativeClient {
     )]
     pub fn open_stream(name: String, settings: String, wake: Wake<true>) -> napi::Result<Self> {
         let (ours, theirs) = UnixStream::pair().map_err(no_stream)?;
-        let target = in_memory(ours, name.clone())?;
-        let mut client = Self::open(|it| it.builder(target), None, name, &settings, wake)?;
+        let target = in_memory(ours, name)?;
+        let mut client = Self::open(|it| it.builder(target), false, &settings, wake)?;
         client.peer = Some(theirs);
         Ok(client)
     }
@@ -132,7 +133,7 @@ impl NativeClient {
     /// The session id; legacy HTTP only.
     #[napi(catch_unwind)]
     pub fn session_id(&self) -> Option<String> {
-        lock(&self.shared.client).as_ref().and_then(|it| it.current().session_id())
+        lock(&self.shared.client).as_ref().and_then(Client::session_id)
     }
 
     /// Returns the next batch, or null if nothing waits.
@@ -154,7 +155,7 @@ impl NativeClient {
         let operation = operation(&what, params.as_bytes()).map_err(misuse)?;
         let client = self.client()?;
         let given = options;
-        let mut options = client.current().options();
+        let mut options = client.options();
         if let Some(given) = given {
             apply_options(&mut options, given.as_bytes()).map_err(misuse)?;
         }
@@ -182,7 +183,7 @@ impl NativeClient {
         let client = self.client()?;
         let shared = Arc::clone(&self.shared);
         self.shared.spawn(number, async move {
-            let subscription = client.subscribe(filter).await?;
+            let subscription = client.subscribe_to(&filter).await?;
             shared.subscriptions.keep(number, subscription);
             Ok(nothing())
         });
@@ -268,11 +269,10 @@ impl NativeClient {
 }
 
 impl NativeClient {
-    /// Connects in the background, to `place` again if it restarts. `name` is the server's name in errors.
+    /// Connects in the background. `reconnects` is true for a target whose lost connection is opened again.
     fn open(
         builder: impl FnOnce(&ClientSettings) -> Result<ClientBuilder, Error>,
-        place: Option<&Place>,
-        name: String,
+        reconnects: bool,
         settings: &str,
         wake: Wake<true>,
     ) -> napi::Result<Self> {
@@ -280,16 +280,7 @@ impl NativeClient {
         let builder = builder(&settings).map_err(misuse)?;
         let queue = Arc::new(Queue::new(wake));
         let questions = Questions::new(Language::TypeScript);
-        let place = place.filter(|it| it.restarts).cloned();
-        let (reconnects, retry) = (place.is_some(), settings.retry());
-        let (events, asked) = (Arc::clone(&queue), Arc::clone(&questions));
-        let hooked = move |it, settings: &ClientSettings| {
-            hooked(it, settings, &name, reconnects, &events, &asked)
-        };
-        let builder = hooked(builder, &settings);
-        let factory = place.map(|place| -> BuilderFactory {
-            Box::new(move || place.builder(&settings).map(|it| hooked(it, &settings)))
-        });
+        let builder = hooked(builder, &settings, reconnects, &queue, &questions);
         let shared = Arc::new(Shared {
             queue,
             questions,
@@ -297,11 +288,11 @@ impl NativeClient {
             calls: Mutex::default(),
             subscriptions: Held::default(),
         });
-        connect(&shared, builder, factory, retry).map_err(no_runtime)?;
+        connect(&shared, builder).map_err(no_runtime)?;
         Ok(Self { shared, peer: None })
     }
 
-    fn client(&self) -> napi::Result<Arc<ReconnectingClient>> {
+    fn client(&self) -> napi::Result<Client> {
         let client = lock(&self.shared.client).clone();
         client.ok_or_else(|| misuse(Error::misuse("the client is closed")))
     }
@@ -340,14 +331,13 @@ impl Shared {
 fn hooked(
     mut builder: ClientBuilder,
     settings: &ClientSettings,
-    name: &str,
     reconnects: bool,
     queue: &Arc<Queue>,
     questions: &Arc<Questions>,
 ) -> ClientBuilder {
-    let (events, name) = (Arc::clone(queue), name.to_owned());
+    let events = Arc::clone(queue);
     builder = builder.on_event(move |event| {
-        if let Some(notice) = Notice::of(event, &name, reconnects) {
+        if let Some(notice) = Notice::of(event, reconnects) {
             events.notice(&notice);
         }
     });
@@ -363,27 +353,20 @@ fn hooked(
     questions.register(builder, settings, move |it| asked.ask(it))
 }
 
-fn connect(
-    shared: &Arc<Shared>,
-    builder: ClientBuilder,
-    factory: Option<BuilderFactory>,
-    retry: Retry,
-) -> io::Result<()> {
+fn connect(shared: &Arc<Shared>, builder: ClientBuilder) -> io::Result<()> {
     let runtime = runtime()?;
     let connecting = Arc::clone(shared);
     let mut calls = lock(&shared.calls);
     let task = runtime.spawn(async move {
-        let queue = Arc::clone(&connecting.queue);
-        let on_reconnected = move |it| queue.notice(&Notice::Reconnected(Box::new(it)));
-        let outcome = ReconnectingClient::connect(builder, factory, retry, on_reconnected).await;
+        let outcome = builder.connect().await;
         if lock(&connecting.calls).remove(&CONNECT).is_none() {
             return;
         }
         match outcome {
             Ok(client) => {
-                let current = client.current();
+                let server = client.server();
                 *lock(&connecting.client) = Some(client);
-                connecting.queue.connected(current.server());
+                connecting.queue.connected(&server);
             }
             Err(error) => connecting.queue.reply(CONNECT, Err(error)),
         }

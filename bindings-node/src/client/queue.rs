@@ -8,9 +8,9 @@ use std::{sync::Mutex, time::Instant};
 
 use gudgeon::{
     bindings::{
+        client_notice::Notice,
         client_questions::Asked,
         mailbox::{Kind, Mailbox},
-        reconnecting::{Notice, Reconnected},
     },
     client::{ListKind, LogMessage, Progress, Reply, ServerIdentity, describe},
     error::Error,
@@ -73,15 +73,7 @@ impl Queue {
     }
 
     pub(super) fn connected(&self, server: &ServerIdentity) {
-        let mut facts = ObjectWriter::with_capacity(256);
-        facts
-            .member("server", &server.info)
-            .member("revision", server.spoken().name())
-            .member("capabilities", &server.capabilities);
-        if let Some(instructions) = &server.instructions {
-            facts.member("instructions", instructions);
-        }
-        let result = json::raw(facts.finish());
+        let result = json::raw(facts(server));
         self.reply(0, Ok(Reply { result, data: None, is_input_required: false }));
     }
 
@@ -119,8 +111,7 @@ impl Queue {
                 entry.push_str("\"urlDone\",");
                 json::push_string(entry, elicitation);
             }),
-            Notice::Reconnected(it) => {
-                let Reconnected { attempt, reason, .. } = &**it;
+            Notice::Reconnected { attempt, reason, server } => {
                 self.push(
                     CLIENT,
                     |_| Kind::Event,
@@ -128,7 +119,8 @@ impl Queue {
                         let mut event = ObjectWriter::with_capacity(128);
                         event
                             .member("attempt", attempt)
-                            .raw("reason", &describe(reason, &reason.message));
+                            .raw("reason", &describe(reason, &reason.message))
+                            .raw("facts", &facts(server));
                         entry.push_str("\"reconnected\",");
                         entry.push_str(&event.finish());
                     },
@@ -205,4 +197,17 @@ impl std::fmt::Debug for Queue {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Queue").field("mailbox", &self.mailbox).finish_non_exhaustive()
     }
+}
+
+/// Returns the server's identity as JSON.
+fn facts(server: &ServerIdentity) -> String {
+    let mut facts = ObjectWriter::with_capacity(256);
+    facts
+        .member("server", &server.info)
+        .member("revision", server.spoken().name())
+        .member("capabilities", &server.capabilities);
+    if let Some(instructions) = &server.instructions {
+        facts.member("instructions", instructions);
+    }
+    facts.finish()
 }

@@ -7,18 +7,17 @@ use std::{
 };
 
 use gudgeon::{
-    bindings::reconnecting::ReconnectingSubscription,
-    client::{Change, describe},
+    client::{Change, Subscription, describe},
     protocol::json::ObjectWriter,
 };
 
 use crate::shared::lock;
 
 #[derive(Debug, Default)]
-pub(super) struct Held(Mutex<HashMap<u32, Arc<ReconnectingSubscription>>>);
+pub(super) struct Held(Mutex<HashMap<u32, Arc<Subscription>>>);
 
 impl Held {
-    pub(super) fn keep(&self, number: u32, subscription: ReconnectingSubscription) {
+    pub(super) fn keep(&self, number: u32, subscription: Subscription) {
         lock(&self.0).insert(number, Arc::new(subscription));
     }
 

@@ -30,7 +30,7 @@ type ServerEvent =
   | readonly ["log", { level: LogLevel; logger?: string; data: unknown }]
   | readonly ["changed", "tools" | "resources" | "prompts"]
   | readonly ["urlDone", elicitation: string]
-  | readonly ["reconnected", { attempt: number; reason: ReportedError }]
+  | readonly ["reconnected", { attempt: number; reason: ReportedError; facts: Facts }]
   | readonly ["ask", number: number, what: Asked, params: Wire, key?: string]
   | readonly ["closed", reason: string];
 
@@ -90,6 +90,7 @@ export class ClientWire {
   #target = "";
   /** The reason that the connection is closed; undefined while it is open. */
   #reason: string | undefined;
+  #facts: Facts | undefined;
   #closing: Promise<void> | undefined;
   readonly #alive = new KeepAlive();
 
@@ -111,16 +112,22 @@ export class ClientWire {
     if (!isInMemory) this.#alive.hold();
   }
 
+  /** What the server told of itself when it was connected last. */
+  get facts(): Facts {
+    if (this.#facts === undefined) throw new Error("the client is not connected");
+    return this.#facts;
+  }
+
   get sessionId(): string | undefined {
     return this.#native.sessionId() ?? undefined;
   }
 
-  async connect(): Promise<Facts> {
+  async connect(): Promise<void> {
     try {
       const reply = await new Promise<Reply>((resolve, reject) => {
         this.#expect(this.#next++, { resolve, reject, onProgress: undefined });
       });
-      return reply.result as unknown as Facts;
+      this.#facts = reply.result as unknown as Facts;
     } catch (error) {
       this.#reason ??= "the connection failed";
       void this.close();
@@ -280,7 +287,8 @@ export class ClientWire {
       case "urlDone":
         return notifyCallback(this.#logger, "onUrlDone", this.#options.onUrlDone, entry[1]);
       case "reconnected": {
-        const { attempt, reason } = entry[1];
+        const { attempt, reason, facts } = entry[1];
+        this.#facts = facts;
         return notifyCallback(this.#logger, "onReconnect", this.#options.onReconnect, { attempt, reason: errorOf(reason) });
       }
       case "ask":

@@ -77,6 +77,7 @@ class ClientOptions(TypedDict, total=False):
     retry: Literal["safe", "never"] | Retry
     timeout: float | None
     max_timeout: float | None
+    connect_timeout: float | None
     headers: Mapping[str, str]
     client_info: Implementation | Mapping[str, Any]
     roots: Sequence[str | PathLike[str] | Root] | Callable[[], Any]

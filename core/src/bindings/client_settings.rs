@@ -2,15 +2,12 @@
 
 use std::time::Duration;
 
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, de::Error as _};
 use serde_json::Value;
 
-use super::{
-    client_operation::parse, client_roots, client_target::refused, options::Problem,
-    reconnecting::Retry,
-};
+use super::{client_operation::parse, client_roots, client_target::refused, options::Problem};
 use crate::{
-    client::{Client, ClientBuilder, ClientOptions, Target},
+    client::{Client, ClientBuilder, ClientOptions, Retry, Target},
     error::Error,
     protocol::{Dialect, Implementation, Revision, Root},
 };
@@ -35,6 +32,8 @@ pub struct ClientSettings {
     timeout_ms: Limit,
     #[serde(default, deserialize_with = "limit")]
     max_timeout_ms: Limit,
+    #[serde(default, deserialize_with = "limit")]
+    connect_timeout_ms: Limit,
     client_info: Option<Implementation>,
     #[serde(rename = "roots")]
     given_roots: Option<Value>,
@@ -45,7 +44,7 @@ pub struct ClientSettings {
     allowed_url_schemes: Option<Vec<String>>,
     #[serde(default)]
     validate: bool,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "retry")]
     retry: Retry,
     /// The registered callbacks: the names of their options.
     #[serde(default)]
@@ -80,6 +79,9 @@ impl ClientSettings {
         if let Some(timeout) = self.timeout_ms {
             options.timeout = time_limit(timeout);
         }
+        if let Some(timeout) = self.connect_timeout_ms {
+            options.connect_timeout = Some(time_limit(timeout).unwrap_or(Duration::MAX));
+        }
         if let Some(timeout) = self.max_timeout_ms {
             options.max_timeout = time_limit(timeout);
         }
@@ -90,12 +92,8 @@ impl ClientSettings {
         if let Some(schemes) = &self.allowed_url_schemes {
             options.allowed_url_schemes.clone_from(schemes);
         }
+        options.retry = self.retry;
         Ok(Client::builder(target).options(|it| *it = options))
-    }
-
-    /// Returns the limits for repeating requests.
-    pub fn retry(&self) -> Retry {
-        self.retry
     }
 
     /// Returns `true` if the callback is registered.
@@ -107,6 +105,35 @@ impl ClientSettings {
 /// Reads a limit that is given, null included.
 pub(super) fn limit<'de, D: Deserializer<'de>>(it: D) -> Result<Limit, D::Error> {
     Option::<f64>::deserialize(it).map(Some)
+}
+
+/// Reads limits for repeating requests: `"safe"` (the default), `"never"`, or `{"attempts"?, "deadlineMs"?, "onlySafe"?}`.
+fn retry<'de, D: Deserializer<'de>>(it: D) -> Result<Retry, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Given {
+        Named(String),
+        Limits(Limits),
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase", deny_unknown_fields)]
+    struct Limits {
+        attempts: Option<u32>,
+        #[serde(default, deserialize_with = "limit")]
+        deadline_ms: Limit,
+        only_safe: Option<bool>,
+    }
+    let default = Retry::default();
+    match Given::deserialize(it)? {
+        Given::Named(name) if name == "safe" => Ok(default),
+        Given::Named(name) if name == "never" => Ok(Retry { attempts: 1, ..default }),
+        Given::Named(name) => Err(D::Error::custom(format!("unknown retry {name:?}"))),
+        Given::Limits(Limits { attempts, deadline_ms, only_safe }) => Ok(Retry {
+            attempts: attempts.unwrap_or(default.attempts),
+            deadline: deadline_ms.map_or(default.deadline, time_limit),
+            only_safe: only_safe.unwrap_or(default.only_safe),
+        }),
+    }
 }
 
 /// A duration that exceeds the clock's range means no limit.
@@ -123,6 +150,31 @@ mod tests {
         assert_eq!(time_limit(None), None);
         assert_eq!(time_limit(Some(1e300)), None);
         assert_eq!(time_limit(Some(1500.0)), Some(Duration::from_millis(1500)));
+    }
+
+    #[test]
+    fn retry_is_a_name_or_limits() {
+        let default = Retry::default();
+        for (given, expected) in [
+            (r#""safe""#, default),
+            (r#""never""#, Retry { attempts: 1, ..default }),
+            (r#"{"attempts":3}"#, Retry { attempts: 3, ..default }),
+            (
+                r#"{"attempts":2,"deadlineMs":null,"onlySafe":false}"#,
+                Retry { attempts: 2, deadline: None, only_safe: false },
+            ),
+            (
+                r#"{"deadlineMs":1500}"#,
+                Retry { deadline: Some(Duration::from_millis(1500)), ..default },
+            ),
+        ] {
+            let settings = ClientSettings::parse(format!(r#"{{"retry":{given}}}"#).as_bytes());
+            assert_eq!(settings.unwrap().retry, expected, "{given}");
+        }
+        for given in [r#""always""#, "3", r#"{"attempts":-1}"#, r#"{"tries":1}"#] {
+            let settings = ClientSettings::parse(format!(r#"{{"retry":{given}}}"#).as_bytes());
+            assert!(settings.is_err(), "{given}");
+        }
     }
 
     #[test]

@@ -24,7 +24,7 @@ pub struct Place {
     server: Server,
     headers: Vec<(String, String)>,
     /// `true` if the command is started again after it ended.
-    pub restarts: bool,
+    restarts: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -83,7 +83,15 @@ impl Place {
 
     /// Returns a builder for a client of this server, without callbacks.
     pub fn builder(&self, settings: &ClientSettings) -> Result<ClientBuilder, Error> {
-        Ok(settings.builder(self.target())?.options(|it| it.headers.clone_from(&self.headers)))
+        Ok(settings.builder(self.target())?.options(|it| {
+            it.headers.clone_from(&self.headers);
+            it.restart = self.restarts;
+        }))
+    }
+
+    /// Returns whether a lost connection is opened again.
+    pub fn reconnects(&self) -> bool {
+        self.restarts || matches!(self.server, Server::Url(_))
     }
 
     fn target(&self) -> Target {

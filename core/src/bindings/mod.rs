@@ -3,6 +3,7 @@
 
 pub(crate) mod client_answers;
 pub mod client_group;
+pub mod client_notice;
 pub mod client_operation;
 pub mod client_questions;
 pub mod client_roots;
@@ -17,7 +18,6 @@ pub mod incoming_body;
 pub mod logs;
 pub mod mailbox;
 pub mod options;
-pub mod reconnecting;
 pub mod unknown_name;
 pub mod waiting;
 

@@ -245,6 +245,8 @@ impl Actor {
             Some(process) => process.exit_info().await,
             None => ExitInfo::default(),
         };
+        let is_unread = self.process.as_ref().is_some_and(Process::has_unread_input)
+            || self.wire.as_ref().is_some_and(Wire::has_unwritten);
         self.wire = None;
         let was_open = self.opened.is_none();
         let reason = match (self.process.is_some(), self.exit_info.status) {
@@ -254,8 +256,12 @@ impl Actor {
             (false, _) if why.is_empty() => "the other side closed the connection".to_owned(),
             (false, _) => why,
         };
+        if self.process.is_some() && is_unread {
+            self.handle(Input::Unread);
+        }
         self.handle(Input::Closed(&reason));
-        self.is_up.send_replace(false);
+        // A connection that ends during the negotiation may be opened again by the session.
+        self.is_up.send_replace(!was_open);
         self.handle_subscriptions(subscriptions::Input::Closed(Some(&reason)));
         if was_open {
             (self.config.on_event)(Event::Closed(reason));
@@ -296,6 +302,9 @@ impl Actor {
                 }
                 Output::Ready(server) => {
                     self.reconnect = None;
+                    if let Some(process) = &mut self.process {
+                        process.forget_input();
+                    }
                     if let Some(opened) = self.opened.take() {
                         let _ = opened.send(Ok(server));
                     }
@@ -359,8 +368,11 @@ impl Actor {
 
     /// Handles a renewed session: notifications in between are lost, so all lists may have changed.
     fn renewed(&mut self) {
-        (self.config.on_event)(Event::Renewed);
-        if let Some(server) = self.session.server() {
+        if let Some(server) = self.session.server().cloned() {
+            let message = "the server did not know the session any more, so a new one was begun";
+            let reason = Arc::new(self.dress(Error::new(ErrorKind::Lost, message), "call"));
+            let server_now = Arc::clone(&server);
+            (self.config.on_event)(Event::Reconnected { attempt: 1, reason, server: server_now });
             for list in [ListKind::Tools, ListKind::Resources, ListKind::Prompts] {
                 if server.notifies_of(list) {
                     (self.config.on_event)(Event::ListChanged(list));

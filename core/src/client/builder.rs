@@ -3,34 +3,24 @@
 use std::{
     fmt,
     future::Future,
-    sync::{Arc, Mutex, PoisonError, RwLock},
-    time::Duration,
+    sync::{Arc, RwLock},
 };
 
 use super::{
-    CallOptions, Client, ClientOptions, Inner, Target,
-    connection::{Connection, ConnectionConfig, Event, OnProgress},
-    listeners::SubscriptionEvent,
-    operation::Operation,
+    CallOptions, Client, ClientOptions, Target,
+    connected::{Connector, Hooks},
+    connection::{Event, OnProgress},
     questions::{Answerer, Questions, Roots},
+    reconnect::Reconnecting,
 };
 use crate::{
-    error::{Error, ErrorKind},
-    peer::{
-        self, KnownTools,
-        subscriptions::{Interests, SubscriptionSettings},
-    },
+    error::Error,
+    peer,
     protocol::{
-        CreateMessageRequestParams, CreateMessageResult, ElicitRequestParams, ElicitResult,
-        LoggingLevel, SubscriptionFilter, json,
+        CreateMessageRequestParams, CreateMessageResult, ElicitRequestParams, ElicitResult, json,
     },
-    session::client::{Change, ListKind, LogMessage, Progress},
+    session::client::{ListKind, LogMessage, Progress},
 };
-
-/// The time for which `connect` waits for the server to acknowledge the subscription to its lists.
-const LISTEN_TIME: Duration = Duration::from_secs(5);
-
-type Hook<T> = Box<dyn Fn(T) + Send + Sync>;
 
 /// A client that is not connected yet: its target and options.
 pub struct ClientBuilder {
@@ -39,13 +29,6 @@ pub struct ClientBuilder {
     on_progress: Option<OnProgress>,
     hooks: Hooks,
     questions: Questions,
-}
-
-#[derive(Default)]
-struct Hooks {
-    event: Option<Hook<Event>>,
-    log: Option<Hook<LogMessage>>,
-    list_changed: Option<Hook<ListKind>>,
 }
 
 impl fmt::Debug for ClientBuilder {
@@ -150,58 +133,13 @@ impl ClientBuilder {
     /// Connects to the server, starting its process if necessary, and negotiates the revision. Errors if the server
     /// can't be reached or started, or shares no revision with the client.
     pub async fn connect(self) -> Result<Client, Error> {
-        let Self { target, options, on_progress, hooks, mut questions } = self;
-        let mut session = options.session(hooks.log.as_ref().map(|_| LoggingLevel::Info));
-        let calls = CallOptions { on_progress, ..options.calls() };
-        if let Some(roots) = options.roots {
-            questions.set_roots(roots)?;
-        }
-        questions.url_schemes = options.allowed_url_schemes;
-        questions.declare(&mut session.capabilities);
-        let has_roots = session.capabilities.roots.is_some();
-        let questions = Arc::new(questions);
-        let tools = Arc::new(Mutex::new(KnownTools::default()));
-        let (asked, known) = (Arc::clone(&questions), Arc::clone(&tools));
-        let mirrored = Arc::clone(&tools);
-        let hooks = Arc::new(hooks);
-        let callbacks = Arc::clone(&hooks);
-        let config = ConnectionConfig {
-            session,
-            max_message: options.max_message,
-            headers: options.headers,
-            mirror: Arc::new(move |name, arguments| {
-                mirrored.lock().unwrap_or_else(PoisonError::into_inner).mirror(name, arguments)
-            }),
-            on_event: Arc::new(move |event| callbacks.on_event(event, &known)),
-            on_question: Arc::new(move |question| {
-                let questions = Arc::clone(&asked);
-                Box::pin(async move { questions.answer(question).await })
-            }),
-        };
-        let connection = Connection::open(target, config).await?;
-        let inner = Inner {
-            connection,
-            questions,
-            tools,
-            max_rounds: options.max_rounds,
-            validate: options.validate,
-            has_roots,
-        };
-        let client = Client { inner: Arc::new(inner), options: calls };
-        if hooks.list_changed.is_some() {
-            client.listen_to_lists(hooks).await;
-        }
-        if let Some(level) = options.log_level {
-            match client.call(Operation::SetLogLevel(level), client.options.clone()).await {
-                // A server without logging needs no level.
-                Err(error) if error.kind != ErrorKind::Unsupported => {
-                    client.close().await;
-                    return Err(error);
-                }
-                _ => (),
-            }
-        }
-        Ok(client)
+        let Self { target, options, on_progress, hooks, questions } = self;
+        let again = target.again(options.restart);
+        let connector = Connector::new(options, hooks, questions)?;
+        let connected = connector.connect(target).await?;
+        let options = CallOptions { on_progress, ..connector.calls() };
+        let reconnecting = Arc::new(Reconnecting::new(connected, connector, again));
+        Ok(Client { reconnecting, options })
     }
 }
 
@@ -227,69 +165,6 @@ impl ClientBuilder {
     pub fn on_roots_raw(mut self, callback: Answerer) -> Self {
         self.questions.roots = RwLock::new(Some(Roots::Callback(callback)));
         self
-    }
-}
-
-impl Client {
-    /// Subscribes to the lists in the modern era, where a server notifies only subscribers.
-    async fn listen_to_lists(&self, hooks: Arc<Hooks>) {
-        let server = self.server();
-        if !server.has_listen() {
-            return;
-        }
-        let notified = |list| server.notifies_of(list).then_some(true);
-        let filter = SubscriptionFilter {
-            tools_list_changed: notified(ListKind::Tools),
-            prompts_list_changed: notified(ListKind::Prompts),
-            resources_list_changed: notified(ListKind::Resources),
-            resource_subscriptions: None,
-        };
-        let Ok(interests) = Interests::of(&filter) else { return };
-        let timeout = self.options.timeout;
-        let settings =
-            SubscriptionSettings { timeout, outlives_end: true, ..SubscriptionSettings::default() };
-        let tools = Arc::clone(&self.inner.tools);
-        let opened = self.listen(interests, settings, move |event| match event {
-            SubscriptionEvent::Changed(Change::List(kind)) => {
-                hooks.on_event(Event::ListChanged(kind), &tools);
-            }
-            SubscriptionEvent::Changed(Change::Updated(_)) | SubscriptionEvent::Ended(None) => (),
-            SubscriptionEvent::Ended(Some(error)) => {
-                tracing::warn!(%error, "changes of the server's lists go unnoticed");
-            }
-        });
-        let Ok((_, opened)) = opened else { return };
-        match tokio::time::timeout(LISTEN_TIME, opened).await {
-            Ok(Ok(Err(error))) => {
-                tracing::warn!(%error, "changes of the server's lists go unnoticed");
-            }
-            Ok(_) => (),
-            Err(_) => tracing::debug!("the server has not acknowledged the subscription yet"),
-        }
-    }
-}
-
-impl Hooks {
-    fn on_event(&self, event: Event, tools: &Mutex<KnownTools>) {
-        match &event {
-            Event::Log(message) => {
-                if let Some(hook) = &self.log {
-                    hook(message.clone());
-                }
-            }
-            Event::ListChanged(kind) => {
-                if *kind == ListKind::Tools {
-                    tools.lock().unwrap_or_else(PoisonError::into_inner).forget();
-                }
-                if let Some(hook) = &self.list_changed {
-                    hook(*kind);
-                }
-            }
-            _ => (),
-        }
-        if let Some(hook) = &self.event {
-            hook(event);
-        }
     }
 }
 

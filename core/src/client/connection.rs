@@ -44,8 +44,16 @@ pub enum Event {
         method: MethodName,
         params: Raw,
     },
-    /// The server had lost the HTTP session, and a new one was started; the session's state is lost.
-    Renewed,
+    /// The state that the server kept for this client is lost, but the client is connected again: over a new HTTP session,
+    /// a new connection, or to a process that was started again. Subscriptions continue.
+    Reconnected {
+        /// The number of the attempt that succeeded, from 1.
+        attempt: u32,
+        /// The loss, of kind [`ErrorKind::Lost`].
+        reason: Arc<Error>,
+        /// The server as it identifies itself now.
+        server: Arc<ServerIdentity>,
+    },
     /// The connection ended unexpectedly, with the reason. Not sent when this side closes it.
     Closed(String),
 }
@@ -213,7 +221,6 @@ impl Connection {
     }
 
     /// Returns whether the connection is open.
-    #[cfg(feature = "bindings")]
     pub(super) fn is_up(&self) -> bool {
         *self.is_up.borrow()
     }

@@ -14,34 +14,38 @@
 mod actor;
 mod alarm;
 mod builder;
+mod connected;
 mod connection;
 mod failures;
 mod listeners;
 mod operation;
 mod options;
 mod questions;
-mod test_server;
+mod reconnect;
+mod retry;
 mod round;
 mod running_call;
 mod subscription;
 mod target;
+mod test_server;
 mod wire;
 
 use std::{
     ops::Deref,
-    sync::{Arc, Mutex},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use serde::Serialize;
 
 #[cfg(not(feature = "bindings"))]
-use self::operation::Operation;
+use self::operation::{Operation, Reply};
 pub use self::{
     builder::ClientBuilder, connection::Event, operation::CallOptions, options::ClientOptions,
-    round::ToolRound, subscription::Subscription, target::Target, test_server::TestServer,
+    retry::Retry, round::ToolRound, subscription::Subscription, target::Target,
+    test_server::TestServer,
 };
-use self::{connection::Connection, questions::Questions};
+use self::{connected::Connected, reconnect::Reconnecting};
 #[cfg(feature = "bindings")]
 #[doc(hidden)]
 pub use self::{
@@ -54,30 +58,19 @@ use crate::peer::ListKind as ListName;
 pub use crate::session::client::{Change, ListKind, LogMessage, Progress, ServerIdentity};
 use crate::{
     error::{Error, ErrorKind},
-    peer::{self, KnownTools},
+    peer,
     protocol::{
         CallToolResult, Completion, CompletionTarget, ContentBlock, GetPromptResult, LoggingLevel,
-        Method, MethodName, Prompt, Raw, ReadResourceResult, Resource, ResourceTemplate, Root,
-        Tool, exact, json,
+        MethodName, Prompt, Raw, ReadResourceResult, Resource, ResourceTemplate, Root, Tool, exact,
+        json,
     },
 };
 
 /// A connected client. Clones share the connection, which closes with the last clone or by [`Self::close`].
 #[derive(Clone, Debug)]
 pub struct Client {
-    inner: Arc<Inner>,
+    reconnecting: Arc<Reconnecting>,
     options: CallOptions,
-}
-
-#[derive(Debug)]
-struct Inner {
-    connection: Connection,
-    questions: Arc<Questions>,
-    tools: Arc<Mutex<KnownTools>>,
-    max_rounds: usize,
-    validate: bool,
-    /// True if roots were declared in the handshake.
-    has_roots: bool,
 }
 
 /// A page of a list.
@@ -110,20 +103,14 @@ impl Client {
         ClientBuilder::new(target.into())
     }
 
-    /// Returns the server's identity and capabilities.
-    pub fn server(&self) -> &ServerIdentity {
-        self.inner.connection.describe()
+    /// Returns the server's identity and capabilities, as it named them when it was connected last.
+    pub fn server(&self) -> Arc<ServerIdentity> {
+        Arc::clone(self.connected().connection.describe())
     }
 
     /// Returns the session's id; only legacy HTTP has one.
     pub fn session_id(&self) -> Option<String> {
-        self.inner.connection.session_id()
-    }
-
-    /// Returns whether the connection is open.
-    #[cfg(feature = "bindings")]
-    pub(crate) fn is_connected(&self) -> bool {
-        self.inner.connection.is_up()
+        self.connected().connection.session_id()
     }
 
     /// Returns the options of this client's requests.
@@ -272,23 +259,7 @@ impl Client {
         &self,
         roots: impl IntoIterator<Item = R>,
     ) -> Result<(), Error> {
-        let Inner { connection, questions, has_roots, .. } = &*self.inner;
-        let spoken = self.server().spoken();
-        if !has_roots && !spoken.is_stateless {
-            let message = format!(
-                "the roots can't be set: the client declared none when it connected, and in {} that can't change later",
-                spoken.name()
-            );
-            return Err(Error::new(ErrorKind::Unsupported, message)
-                .with_hint("set roots when creating the client, if necessary as an empty list")
-                .with_target(&**connection.target())
-                .in_phase("call"));
-        }
-        questions.set_roots(roots.into_iter().map(Into::into).collect())?;
-        if spoken.is_stateless {
-            return connection.declare_roots();
-        }
-        connection.notify(Method::RootsListChanged.into(), json::raw("{}".into()))
+        self.reconnecting.set_roots(roots.into_iter().map(Into::into).collect())
     }
 
     /// Sends a request with any method, such as a vendor's.
@@ -302,12 +273,23 @@ impl Client {
     /// not sent.
     pub fn notify(&self, method: &str, params: impl Serialize) -> Result<(), Error> {
         let params = object("params", &params)?.unwrap_or_else(|| json::raw("{}".into()));
-        self.inner.connection.notify(MethodName::parse(method), params)
+        self.reconnecting.notify(MethodName::parse(method), params)
     }
 
     /// Closes the connection and ends the server's process.
     pub async fn close(&self) {
-        self.inner.connection.close().await;
+        self.reconnecting.close().await;
+    }
+
+    /// Performs an operation, again if that is allowed after an outage.
+    #[doc(hidden)] // For the language bindings.
+    pub async fn call(&self, operation: Operation, options: CallOptions) -> Result<Reply, Error> {
+        self.reconnecting.perform(operation, options).await
+    }
+
+    /// Returns the connection that is or was open.
+    fn connected(&self) -> Arc<Connected> {
+        self.reconnecting.current()
     }
 
     async fn list<T: for<'de> serde::Deserialize<'de>>(

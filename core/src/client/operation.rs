@@ -1,11 +1,11 @@
 //! All operations of a client behind one entry point with JSON in and out, as used by the bindings.
 
-use std::{fmt, sync::PoisonError, time::Duration};
+use std::{fmt, time::Duration};
 
 use serde_json::Value;
 
 use super::{
-    Client,
+    connected::Connected,
     connection::{OnProgress, Question},
     running_call::RunningCall,
 };
@@ -65,21 +65,26 @@ pub enum Operation {
     },
 }
 
-#[cfg(feature = "bindings")]
 impl Operation {
-    /// Returns the method of the operation's requests.
-    pub(crate) fn method(&self) -> MethodName {
+    /// Returns the method of the operation's requests, with the tool, resource or prompt that is named, for errors.
+    pub(super) fn subject(&self) -> String {
         match self {
-            Self::List(kind) | Self::ListPage(kind, _) => kind.method().into(),
-            Self::CallTool { .. } | Self::CallToolRound { .. } => Method::CallTool.into(),
-            Self::ReadResource { .. } => Method::ReadResource.into(),
-            Self::GetPrompt { .. } => Method::GetPrompt.into(),
-            Self::Complete { .. } => Method::Complete.into(),
-            Self::SetLogLevel(_) => Method::SetLevel.into(),
-            Self::Ping => Method::Ping.into(),
-            Self::Request { method, .. } => MethodName::parse(method),
+            Self::List(kind) | Self::ListPage(kind, _) => kind.method().as_str().to_owned(),
+            Self::CallTool { name, .. } | Self::CallToolRound { name, .. } => {
+                named(Method::CallTool, name)
+            }
+            Self::ReadResource { uri, .. } => named(Method::ReadResource, uri),
+            Self::GetPrompt { name, .. } => named(Method::GetPrompt, name),
+            Self::Complete { .. } => Method::Complete.as_str().to_owned(),
+            Self::SetLogLevel(_) => Method::SetLevel.as_str().to_owned(),
+            Self::Ping => Method::Ping.as_str().to_owned(),
+            Self::Request { method, .. } => method.clone(),
         }
     }
+}
+
+fn named(method: Method, name: &str) -> String {
+    format!("{} {name:?}", method.as_str())
 }
 
 /// The options of requests, for [`Client::with_options`].
@@ -150,46 +155,55 @@ impl From<Raw> for Reply {
     }
 }
 
-impl Client {
-    /// Performs an operation.
-    #[doc(hidden)] // For the language bindings.
-    pub async fn call(&self, operation: Operation, options: CallOptions) -> Result<Reply, Error> {
-        let call = RunningCall::begin(options);
+impl Connected {
+    /// Performs an operation once.
+    pub(super) async fn perform(
+        &self,
+        operation: &Operation,
+        options: CallOptions,
+    ) -> Result<Reply, Error> {
+        let outcome = self.run(operation, &RunningCall::begin(options)).await;
+        outcome.map_err(|error| timed_out_at(error, operation))
+    }
+
+    async fn run(&self, operation: &Operation, call: &RunningCall) -> Result<Reply, Error> {
         match operation {
             Operation::List(kind) => {
-                self.list_all(kind, &call).await.map(|it| json::to_raw(&it).into())
+                self.list_all(*kind, call).await.map(|it| json::to_raw(&it).into())
             }
-            Operation::ListPage(kind, cursor) => self.fetch_page(kind, cursor, &call).await,
-            Operation::CallTool { name, arguments } => self.run_tool(name, arguments, &call).await,
+            Operation::ListPage(kind, cursor) => self.fetch_page(*kind, cursor.clone(), call).await,
+            Operation::CallTool { name, arguments } => {
+                self.run_tool(name, arguments.as_ref(), call).await
+            }
             Operation::CallToolRound { name, arguments, answers, state } => {
-                let state = state.map(|it| json::to_raw(&it));
-                let params = tool_params(&name, arguments.as_ref());
+                let state = state.as_ref().map(json::to_raw);
+                let params = tool_params(name, arguments.as_ref());
                 let params = with_answers(&params, answers.as_deref(), state.as_deref());
-                let result = self.send_call(&name, &params, &call).await?;
+                let result = self.send_call(name, &params, call).await?;
                 if Round::read(Method::CallTool.as_str(), &result)?.is_some() {
                     return Ok(Reply { result, data: None, is_input_required: true });
                 }
                 call.restart();
-                self.read_result(&name, result, &call).await
+                self.read_result(name, result, call).await
             }
             Operation::ReadResource { uri, variables } => {
                 let uri = match variables {
-                    Some(variables) => expand(&uri, &variables)?,
+                    Some(variables) => &expand(uri, variables)?,
                     None => uri,
                 };
                 let mut params = json::ObjectWriter::with_capacity(uri.len() + 16);
-                params.member("uri", &uri);
-                self.rounds(Asked::Other(Method::ReadResource), &params.finish(), &call)
+                params.member("uri", uri);
+                self.rounds(Asked::Other(Method::ReadResource), &params.finish(), call)
                     .await
                     .map(Into::into)
             }
             Operation::GetPrompt { name, arguments } => {
-                let params = tool_params(&name, arguments.as_ref());
-                self.rounds(Asked::Other(Method::GetPrompt), &params, &call).await.map(Into::into)
+                let params = tool_params(name, arguments.as_ref());
+                self.rounds(Asked::Other(Method::GetPrompt), &params, call).await.map(Into::into)
             }
             Operation::Complete { target, argument, value, given } => {
-                let params = complete_params(&target, &argument, &value, given.as_ref());
-                let result = self.send(Method::Complete, &params, &call).await?;
+                let params = complete_params(target, argument, value, given.as_ref());
+                let result = self.send(Method::Complete, &params, call).await?;
                 let method = Method::Complete.as_str();
                 let read =
                     peer::read::<CompleteResult>(method, &result).map_err(|it| self.name(it))?;
@@ -197,18 +211,18 @@ impl Client {
             }
             Operation::SetLogLevel(level) => {
                 let params = format!(r#"{{"level":{:?}}}"#, level.as_str());
-                self.send(Method::SetLevel, &params, &call).await.map(Into::into)
+                self.send(Method::SetLevel, &params, call).await.map(Into::into)
             }
-            Operation::Ping => self.send(Method::Ping, "{}", &call).await.map(Into::into),
+            Operation::Ping => self.send(Method::Ping, "{}", call).await.map(Into::into),
             Operation::Request { method, params } => {
                 let params = params.as_deref().map_or("{}", |it| it.get());
-                self.send(MethodName::parse(&method), params, &call).await.map(Into::into)
+                self.send(MethodName::parse(method), params, call).await.map(Into::into)
             }
         }
     }
 
     async fn list_all(&self, kind: ListKind, call: &RunningCall) -> Result<Vec<Raw>, Error> {
-        let is_filtered = kind == ListKind::Tools && self.inner.connection.mirrors();
+        let is_filtered = kind == ListKind::Tools && self.connection.mirrors();
         let mut pages = Pages::new(kind);
         let mut cursor = None;
         loop {
@@ -239,7 +253,7 @@ impl Client {
         let result = self.send(kind.method(), &cursor_params(cursor), call).await?;
         let mut page = Page::read(kind, &result).map_err(|it| self.name(it))?;
         if kind == ListKind::Tools {
-            if self.inner.connection.mirrors() {
+            if self.connection.mirrors() {
                 peer::retain_mirrored(&mut page.items);
             }
             let is_all = is_first && page.next_cursor.is_none();
@@ -250,19 +264,19 @@ impl Client {
 
     async fn run_tool(
         &self,
-        name: String,
-        arguments: Option<Raw>,
+        name: &str,
+        arguments: Option<&Raw>,
         call: &RunningCall,
     ) -> Result<Reply, Error> {
-        if self.inner.validate {
-            self.list_tools_once(&name, call).await;
-            let given = arguments.as_deref().map_or("{}", |it| it.get());
-            self.check_arguments(&name, given, call).await.map_err(|it| self.name(it))?;
+        if self.validate {
+            self.list_tools_once(name, call).await;
+            let given = arguments.map_or("{}", |it| it.get());
+            self.check_arguments(name, given, call).await.map_err(|it| self.name(it))?;
         }
-        let params = tool_params(&name, arguments.as_ref());
-        let result = self.rounds(Asked::Tool(&name), &params, call).await?;
+        let params = tool_params(name, arguments);
+        let result = self.rounds(Asked::Tool(name), &params, call).await?;
         call.restart();
-        self.read_result(&name, result, call).await
+        self.read_result(name, result, call).await
     }
 
     /// Processes a tool's final result.
@@ -325,6 +339,13 @@ impl Client {
         in_time(check, call).await
     }
 
+    /// Learns the tools of the server; a failure is logged.
+    pub(super) async fn list_tools(&self, options: CallOptions) {
+        if let Err(error) = self.list_all(ListKind::Tools, &RunningCall::begin(options)).await {
+            tracing::debug!(%error, "the tools could not be listed");
+        }
+    }
+
     /// Lists the tools if this one is unknown. A failure does not fail the call.
     async fn list_tools_once(&self, name: &str, call: &RunningCall) {
         if !self.with_tools(|it| it.knows(name))
@@ -336,7 +357,7 @@ impl Client {
 
     /// Sends `tools/call`, with the headers that repeat its arguments if the transport uses them.
     async fn send_call(&self, name: &str, params: &str, call: &RunningCall) -> Result<Raw, Error> {
-        if !self.inner.connection.mirrors() {
+        if !self.connection.mirrors() {
             return self.send(Method::CallTool, params, call).await;
         }
         self.list_tools_once(name, call).await;
@@ -373,14 +394,14 @@ impl Client {
     ) -> Result<Raw, Error> {
         let method = what.method();
         let mut result = self.send_round(what, params, call).await?;
-        for _ in 0..self.inner.max_rounds {
+        for _ in 0..self.max_rounds {
             let round = Round::read(method.as_str(), &result).map_err(|it| self.name(it))?;
             let Some(round) = round else { return Ok(result) };
             let questions: Vec<_> = round.questions.iter().map(Question::from).collect();
             let answers = tokio::select! {
-                answers = self.inner.questions.answer_all(questions) => answers,
+                answers = self.questions.answer_all(questions) => answers,
                 // With the connection gone no answers can be sent, so the request's own error is the outcome.
-                () = self.inner.connection.disconnected() => return self.send(method, params, call).await,
+                () = self.connection.disconnected() => return self.send(method, params, call).await,
                 error = call.expired(method) => return Err(self.name(error)),
             };
             call.restart();
@@ -390,7 +411,7 @@ impl Client {
         if Round::read(method.as_str(), &result).map_err(|it| self.name(it))?.is_none() {
             return Ok(result);
         }
-        let limit = self.inner.max_rounds;
+        let limit = self.max_rounds;
         let message =
             format!("{}: the server still asks questions after {limit} rounds", method.as_str());
         let error = Error::new(ErrorKind::Protocol, message);
@@ -411,18 +432,28 @@ impl Client {
                 with_meta.finish()
             }
         };
-        self.inner.connection.request(method.into(), json::raw(params), call.settings()).await
+        self.connection.request(method.into(), json::raw(params), call.settings()).await
     }
 
     /// Adds the target's name to an error.
-    fn name(&self, mut error: Error) -> Error {
-        error.target.get_or_insert_with(|| self.inner.connection.target().to_string());
+    pub(super) fn name(&self, mut error: Error) -> Error {
+        let target = self.connection.target();
+        if error.kind == ErrorKind::Timeout {
+            error.message = format!("{target}: {}", error.message);
+        }
+        error.target.get_or_insert_with(|| target.to_string());
         error.in_phase("call")
     }
+}
 
-    fn with_tools<T>(&self, look: impl FnOnce(&mut KnownTools) -> T) -> T {
-        look(&mut self.inner.tools.lock().unwrap_or_else(PoisonError::into_inner))
+/// Names the tool, resource or prompt in the error of an expired time limit; the session knows only the method.
+fn timed_out_at(mut error: Error, operation: &Operation) -> Error {
+    if error.kind == ErrorKind::Timeout {
+        let subject = operation.subject();
+        let method = subject.split(' ').next().unwrap_or_default();
+        error.message = error.message.replacen(method, &subject, 1);
     }
+    error
 }
 
 fn tool_params(name: &str, arguments: Option<&Raw>) -> String {

@@ -2,7 +2,7 @@
 
 use std::{fmt, time::Duration};
 
-use super::CallOptions;
+use super::{CallOptions, Retry};
 use crate::{
     framing::DEFAULT_LINE_LIMIT,
     protocol::{ClientCapabilities, Dialect, Implementation, LoggingLevel, Revision, Root},
@@ -17,10 +17,12 @@ pub struct ClientOptions {
     pub revisions: Vec<Revision>,
     /// A dialect, an older description of the protocol, to speak instead of a revision. Default: none.
     pub dialect: Option<Dialect>,
-    /// The time limit of a call without a response or progress, which all pages of a list share, and of
-    /// [`connect`](super::ClientBuilder::connect) as a whole; `None` means no limit. It is suspended while a callback
-    /// answers the server. Default: 60 s.
+    /// The time limit of a call without a response or progress, which all pages of a list share; `None` means no limit.
+    /// It is suspended while a callback answers the server. Default: 60 s.
     pub timeout: Option<Duration>,
+    /// The time limit of [`connect`](super::ClientBuilder::connect) as a whole: reaching the server, the probe, and the
+    /// handshake. Default: `None`, the value of `timeout`.
+    pub connect_timeout: Option<Duration>,
     /// The total time limit of a call with all its pages and rounds of questions, regardless of progress. Default:
     /// none.
     pub max_timeout: Option<Duration>,
@@ -38,6 +40,11 @@ pub struct ClientOptions {
     /// The schemes of the URLs that a server may ask the user to visit. Questions with another URL are refused and
     /// logged. Default: `http` and `https`.
     pub allowed_url_schemes: Vec<String>,
+    /// The limits for repeating requests after an outage.
+    pub retry: Retry,
+    /// If true, a command that ended is started again before the next request. Connections to addresses are always opened
+    /// again. Default: false.
+    pub restart: bool,
     /// Names and values of headers for every HTTP request and for the WebSocket handshake, such as `Authorization`.
     /// They are sent to the origin of the URL only, and are never logged.
     pub headers: Vec<(String, String)>,
@@ -58,12 +65,15 @@ impl Default for ClientOptions {
             revisions: Revision::ALL.to_vec(),
             dialect: None,
             timeout: Some(Duration::from_secs(60)),
+            connect_timeout: None,
             max_timeout: None,
             probe_timeout: Duration::from_secs(5),
             info: Implementation::default(),
             capabilities: ClientCapabilities::default(),
             roots: None,
             allowed_url_schemes: vec!["http".into(), "https".into()],
+            retry: Retry::default(),
+            restart: false,
             headers: Vec::new(),
             max_message: DEFAULT_LINE_LIMIT,
             max_rounds: 10,
@@ -82,7 +92,7 @@ impl ClientOptions {
             revisions: self.revisions.clone(),
             dialect: self.dialect,
             probe_timeout: self.probe_timeout,
-            connect_timeout: self.timeout,
+            connect_timeout: self.connect_timeout.or(self.timeout),
             log_level: self.log_level.or(log_level),
         }
     }

@@ -47,8 +47,8 @@ pub(super) enum Roots {
 }
 
 impl Questions {
-    /// Adds the capabilities of the registered callbacks to the declared ones.
-    pub(super) fn declare(&mut self, capabilities: &mut ClientCapabilities) {
+    /// Returns the capabilities with those of the registered callbacks, but for roots.
+    pub(super) fn declare(&mut self, mut capabilities: ClientCapabilities) -> ClientCapabilities {
         let empty = || Some(json::raw("{}".into()));
         if self.elicit.is_some() && capabilities.elicitation.is_none() {
             capabilities.elicitation = Some(ElicitationCapability { form: empty(), url: empty() });
@@ -57,9 +57,6 @@ impl Questions {
             let tools = empty();
             capabilities.sampling = Some(SamplingCapability { tools, context: None });
         }
-        if self.roots().is_some() && capabilities.roots.is_none() {
-            capabilities.roots = Some(RootsCapability { list_changed: Some(true) });
-        }
         self.modes = match &capabilities.elicitation {
             Some(ElicitationCapability { url: None, .. }) => vec!["form"],
             Some(ElicitationCapability { form: None, .. }) => vec!["url"],
@@ -67,6 +64,15 @@ impl Questions {
             None => Vec::new(),
         };
         self.may_use_tools = capabilities.sampling.as_ref().is_some_and(|it| it.tools.is_some());
+        capabilities
+    }
+
+    /// Returns the capabilities with that for roots, if there are any now.
+    pub(super) fn with_roots(&self, mut capabilities: ClientCapabilities) -> ClientCapabilities {
+        if self.roots().is_some() && capabilities.roots.is_none() {
+            capabilities.roots = Some(RootsCapability { list_changed: Some(true) });
+        }
+        capabilities
     }
 
     /// Rejects tools that were not declared, and misplaced tool results with -32602 (Sampling, "Capabilities" and

@@ -3,19 +3,29 @@
 use std::{
     fmt,
     pin::Pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, Weak},
     task::{Context, Poll, Waker},
+    time::{Duration, Instant},
 };
 
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::Notify;
 
-use super::{Client, ListKind, listeners::SubscriptionEvent};
+use super::{
+    Client, ListKind,
+    connected::{Connected, lock},
+    listeners::SubscriptionEvent,
+    reconnect::{Reconnecting, Repetition},
+};
 use crate::{
-    error::Error,
+    error::{Error, ErrorKind},
     peer::subscriptions::{Changes, Interests, SubscriptionKey, SubscriptionSettings},
     protocol::SubscriptionFilter,
     session::client::Change,
 };
+
+/// The time that a connection must last to be opened once more on behalf of a subscription; without it a server that
+/// always ends at once would be started without end.
+const MIN_LIFE: Duration = Duration::from_secs(1);
 
 /// A stream of changes that the server notifies of, until it is dropped. It keeps the client's connection open.
 ///
@@ -23,14 +33,17 @@ use crate::{
 /// reported as changed, because notifications may have been missed.
 pub struct Subscription {
     shared: Arc<Shared>,
-    key: SubscriptionKey,
-    client: Client,
+    /// Keeps the connection open.
+    _client: Client,
 }
 
 #[derive(Debug)]
 struct Shared {
+    interests: Interests,
+    timeout: Option<Duration>,
     unread: Mutex<Unread>,
     arrived: Notify,
+    source: Mutex<Source>,
 }
 
 #[derive(Debug)]
@@ -38,6 +51,15 @@ struct Unread {
     changes: Changes,
     /// The waker of the task that polls the stream.
     waker: Option<Waker>,
+}
+
+/// The connection that the changes come from.
+#[derive(Debug, Default)]
+struct Source {
+    current: Option<(Arc<Connected>, SubscriptionKey)>,
+    /// The time of the last reconnection.
+    since: Option<Instant>,
+    is_closed: bool,
 }
 
 impl Client {
@@ -70,40 +92,18 @@ impl Client {
         &self,
         changes: impl IntoIterator<Item = Change>,
     ) -> Result<Subscription, Error> {
-        let settings = SubscriptionSettings {
-            timeout: self.options.timeout,
-            ..SubscriptionSettings::default()
-        };
-        self.subscribe_with(&changes.into_iter().collect(), settings).await
+        self.subscribe_to(&changes.into_iter().collect()).await
     }
 
-    pub(crate) async fn subscribe_with(
-        &self,
-        filter: &SubscriptionFilter,
-        settings: SubscriptionSettings,
-    ) -> Result<Subscription, Error> {
+    /// Like [`Self::subscribe`], with the filter of the protocol.
+    #[doc(hidden)] // For the language bindings.
+    pub async fn subscribe_to(&self, filter: &SubscriptionFilter) -> Result<Subscription, Error> {
         let interests = Interests::of(filter).map_err(|it| it.in_phase("subscribe"))?;
-        let shared = Arc::new(Shared::new(interests.clone()));
-        let (events, tools) = (Arc::clone(&shared), Arc::clone(&self.inner.tools));
-        let (key, opened) = self.listen(interests, settings, move |it| {
-            if matches!(it, SubscriptionEvent::Changed(Change::List(ListKind::Tools))) {
-                tools.lock().unwrap_or_else(PoisonError::into_inner).forget();
-            }
-            events.on_event(it);
-        })?;
-        // Dropping the future here drops the subscription, which cancels it.
-        let subscription = Subscription { shared, key, client: self.clone() };
-        opened.await.unwrap_or_else(|_| Err(self.inner.connection.closed()))?;
+        let shared = Arc::new(Shared::new(interests, self.options.timeout));
+        // Dropping the future drops the subscription, which cancels it.
+        let subscription = Subscription { shared, _client: self.clone() };
+        subscription.shared.open(&self.reconnecting, false).await?;
         Ok(subscription)
-    }
-
-    pub(super) fn listen(
-        &self,
-        interests: Interests,
-        settings: SubscriptionSettings,
-        on_event: impl FnMut(SubscriptionEvent) + Send + 'static,
-    ) -> Result<(SubscriptionKey, oneshot::Receiver<Result<(), Error>>), Error> {
-        self.inner.connection.subscribe(interests, settings, Box::new(on_event))
     }
 }
 
@@ -140,10 +140,11 @@ impl Subscription {
         }
     }
 
-    /// Ends the subscription, as dropping it does; a pending [`Self::next`] returns `None`.
+    /// Ends the subscription; a pending [`Self::ready`] returns.
+    #[doc(hidden)] // For the language bindings; programs drop the stream.
     pub fn close(&self) {
-        self.client.inner.connection.unsubscribe(self.key);
-        self.shared.on_event(SubscriptionEvent::Ended(None));
+        self.shared.close();
+        self.shared.end(None);
     }
 }
 
@@ -162,28 +163,109 @@ impl futures_util::Stream for Subscription {
 
 impl Drop for Subscription {
     fn drop(&mut self) {
-        self.client.inner.connection.unsubscribe(self.key);
+        self.shared.close();
     }
 }
 
 impl fmt::Debug for Subscription {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Subscription").field("key", &self.key).finish_non_exhaustive()
+        f.debug_struct("Subscription").field("shared", &self.shared).finish_non_exhaustive()
     }
 }
 
 impl Shared {
-    fn new(interests: Interests) -> Self {
-        let unread = Unread { changes: Changes::new(interests), waker: None };
-        Self { unread: Mutex::new(unread), arrived: Notify::new() }
+    fn new(interests: Interests, timeout: Option<Duration>) -> Self {
+        let unread = Unread { changes: Changes::new(interests.clone()), waker: None };
+        Self {
+            interests,
+            timeout,
+            unread: Mutex::new(unread),
+            arrived: Notify::new(),
+            source: Mutex::default(),
+        }
     }
 
-    fn on_event(&self, event: SubscriptionEvent) {
-        let mut unread = self.lock();
-        match event {
-            SubscriptionEvent::Changed(change) => unread.changes.push(change),
-            SubscriptionEvent::Ended(why) => unread.changes.end(why),
+    /// Subscribes over an open connection, which is opened again first if necessary.
+    async fn open(
+        self: &Arc<Self>,
+        client: &Arc<Reconnecting>,
+        may_have_missed: bool,
+    ) -> Result<(), Error> {
+        let subscribe = |connected: Arc<Connected>| async move {
+            let timeout = self.timeout;
+            let settings = SubscriptionSettings { timeout, may_have_missed, ..Default::default() };
+            let (shared, client) = (Arc::clone(self), Arc::downgrade(client));
+            let forget_tools = connected.tools_forgetter();
+            let on_event = move |event| {
+                if matches!(event, SubscriptionEvent::Changed(Change::List(ListKind::Tools))) {
+                    forget_tools();
+                }
+                shared.on_event(event, &client);
+            };
+            let interests = self.interests.clone();
+            let connection = &connected.connection;
+            let (key, opened) = connection.subscribe(interests, settings, Box::new(on_event))?;
+            self.follow(&connected, key);
+            opened.await.unwrap_or_else(|_| Err(connection.closed()))
+        };
+        client.repeat(Repetition::Allowed, subscribe).await
+    }
+
+    /// Takes changes from this connection from now on.
+    fn follow(&self, connected: &Arc<Connected>, key: SubscriptionKey) {
+        let mut source = lock(&self.source);
+        match source.is_closed {
+            true => connected.connection.unsubscribe(key),
+            false => source.current = Some((Arc::clone(connected), key)),
         }
+    }
+
+    fn on_event(self: &Arc<Self>, event: SubscriptionEvent, client: &Weak<Reconnecting>) {
+        match event {
+            SubscriptionEvent::Changed(change) => {
+                self.update(|unread| unread.changes.push(change));
+            }
+            SubscriptionEvent::Ended(Some(error)) => match client.upgrade() {
+                Some(client) if self.may_reopen(&error, &client) => {
+                    tokio::spawn(Arc::clone(self).reopen(client));
+                }
+                _ => self.end(Some(error)),
+            },
+            SubscriptionEvent::Ended(None) => self.end(None),
+        }
+    }
+
+    fn may_reopen(&self, error: &Error, client: &Reconnecting) -> bool {
+        let source = lock(&self.source);
+        let is_quick = source.since.is_some_and(|it| it.elapsed() < MIN_LIFE);
+        // Over an open connection the subscription was renewed as far as that is possible.
+        let is_lost = client.is_lost(&client.current());
+        error.kind == ErrorKind::Lost && is_lost && !source.is_closed && !is_quick
+    }
+
+    async fn reopen(self: Arc<Self>, client: Arc<Reconnecting>) {
+        match self.open(&client, true).await {
+            Ok(()) => lock(&self.source).since = Some(Instant::now()),
+            Err(error) => self.end(Some(error)),
+        }
+    }
+
+    /// Cancels the subscription.
+    fn close(&self) {
+        let mut source = lock(&self.source);
+        source.is_closed = true;
+        if let Some((connected, key)) = source.current.take() {
+            connected.connection.unsubscribe(key);
+        }
+    }
+
+    fn end(&self, why: Option<Error>) {
+        self.update(|unread| unread.changes.end(why));
+    }
+
+    fn update(&self, change: impl FnOnce(&mut Unread)) {
+        let mut unread = self.lock();
+        change(&mut unread);
         let waker = unread.waker.take();
         drop(unread);
         self.arrived.notify_waiters();
@@ -193,6 +275,6 @@ impl Shared {
     }
 
     fn lock(&self) -> MutexGuard<'_, Unread> {
-        self.unread.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.unread)
     }
 }

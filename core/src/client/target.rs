@@ -100,6 +100,15 @@ impl Target {
         }
     }
 
+    /// Returns the way to connect to the same server later: to an address, and to a command if `restarts`.
+    pub(super) fn again(&self, restarts: bool) -> Option<Reconnect> {
+        match self {
+            Self::Command(command) if restarts => Some(Reconnect::Command(command.clone())),
+            Self::Url(url) => Some(Reconnect::Url(url.clone())),
+            _ => None,
+        }
+    }
+
     /// Removes the prepared answers of a server under test.
     pub(super) fn take_answerer(&mut self) -> Option<Answerer> {
         match self {
@@ -188,6 +197,15 @@ impl<S: Into<OsString>, const N: usize> From<[S; N]> for Target {
         let mut words = command_line.into_iter().map(Into::into);
         let program = words.next().unwrap_or_default();
         Self::Command(words.fold(Command::new(program), Command::arg))
+    }
+}
+
+impl From<Reconnect> for Target {
+    fn from(again: Reconnect) -> Self {
+        match again {
+            Reconnect::Command(command) => Self::Command(command),
+            Reconnect::Url(url) => Self::Url(url),
+        }
     }
 }
 

@@ -65,6 +65,15 @@ impl Wire {
         }
     }
 
+    /// Returns whether the other side was not sent all frames.
+    pub(super) fn has_unwritten(&self) -> bool {
+        match self {
+            Self::Lines(_, writer) => writer.has_unwritten(),
+            Self::Messages(messages) => messages.writer.has_unwritten(),
+            Self::Http(_) => false,
+        }
+    }
+
     /// Passes the bytes that were just read to the session.
     pub(super) fn read(&mut self, read: usize, now: std::time::Instant, to: &mut ClientSession) {
         let Self::Lines(reader, _) = self else { return };

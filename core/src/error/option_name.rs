@@ -15,8 +15,9 @@ pub enum Language {
 }
 
 /// Options that are durations: TypeScript's names for them end in `Ms`.
-const DURATIONS: [&str; 13] = [
+const DURATIONS: [&str; 14] = [
     "cache",
+    "connect_timeout",
     "deadline",
     "header_timeout",
     "idle_timeout",

@@ -10,7 +10,7 @@ use serde_json::{Value, value::RawValue};
 
 use crate::{
     error::{Error, ErrorKind},
-    protocol::{Params, Raw, ResultType},
+    protocol::{Params, Raw, ResultType, ToolAnnotations},
     schema::{Schema, SchemaError, Subject},
     wire::{ParamHeader, mirror, unsayable},
 };
@@ -20,6 +20,8 @@ use crate::{
 pub struct KnownTools {
     tools: HashMap<String, KnownTool>,
     is_complete: bool,
+    /// Whether tools of an earlier connection are repeatable, as long as this one's are not known.
+    expected: HashMap<String, bool>,
 }
 
 #[derive(Debug)]
@@ -27,6 +29,8 @@ struct KnownTool {
     input: Option<Arc<ListedSchema>>,
     output: Option<Arc<ListedSchema>>,
     is_wrapped: bool,
+    /// True if the server marks the tool as read-only or idempotent.
+    is_repeatable: bool,
     /// The arguments that HTTP repeats in headers.
     mirrored: Vec<ParamHeader>,
 }
@@ -59,6 +63,8 @@ impl KnownTools {
             name: String,
             input_schema: Option<Raw>,
             output_schema: Option<Raw>,
+            // Hints that can't be read do not keep the schemas from being known.
+            annotations: Option<Raw>,
         }
         if is_complete {
             self.tools.clear();
@@ -75,6 +81,7 @@ impl KnownTools {
                 input: tool.input_schema.map(ListedSchema::new),
                 output: tool.output_schema.map(ListedSchema::new),
                 is_wrapped,
+                is_repeatable: tool.annotations.as_deref().is_some_and(is_repeatable),
             };
             self.tools.insert(tool.name, known);
         }
@@ -88,6 +95,26 @@ impl KnownTools {
     /// Returns whether the tool is known from a list.
     pub fn knows(&self, name: &str) -> bool {
         self.is_complete || self.tools.contains_key(name)
+    }
+
+    /// Returns whether the server marks the tool as read-only or idempotent; `None` if its tools are not known.
+    pub fn is_repeatable(&self, name: &str) -> Option<bool> {
+        match self.tools.get(name) {
+            Some(tool) => Some(tool.is_repeatable),
+            None if self.is_complete => Some(false),
+            None => self.expected.get(name).copied(),
+        }
+    }
+
+    /// Returns for each known tool whether it is repeatable.
+    pub fn repeatable(&self) -> HashMap<String, bool> {
+        let known = self.tools.iter().map(|(name, tool)| (name.clone(), tool.is_repeatable));
+        self.expected.clone().into_iter().chain(known).collect()
+    }
+
+    /// Sets what [`Self::is_repeatable`] returns for tools that are not known yet.
+    pub fn expect(&mut self, repeatable: HashMap<String, bool>) {
+        self.expected = repeatable;
     }
 
     /// Returns the HTTP headers that repeat arguments of a call.
@@ -284,6 +311,12 @@ impl Wire<'_> {
             .and_then(|it| serde_json::from_str::<Meta>(it.get()).ok())
             .is_some_and(|it| it.fastmcp.wrap_result)
     }
+}
+
+/// Returns whether a tool with these annotations may be called twice.
+fn is_repeatable(annotations: &RawValue) -> bool {
+    let hints: ToolAnnotations = serde_json::from_str(annotations.get()).unwrap_or_default();
+    hints.read_only_hint == Some(true) || hints.idempotent_hint == Some(true)
 }
 
 /// Returns whether a schema is marked as a wrapper around `result`.

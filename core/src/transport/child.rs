@@ -115,8 +115,15 @@ impl Command {
             .stderr
             .take()
             .map(|it| tokio::spawn(follow(it, Arc::clone(&tail), !self.is_quiet)));
-        let group = child.id();
-        Ok((Link::new(input, output), Process { child, group, tail, stderr }))
+        let process = Process {
+            group: child.id(),
+            child,
+            tail,
+            stderr,
+            #[cfg(unix)]
+            input: std::os::fd::AsFd::as_fd(&output).try_clone_to_owned().ok(),
+        };
+        Ok((Link::new(input, output), process))
     }
 
     fn explain(&self, error: std::io::Error) -> Error {
@@ -190,6 +197,9 @@ pub(crate) struct Process {
     group: Option<u32>,
     tail: Arc<Mutex<Tail>>,
     stderr: Option<JoinHandle<()>>,
+    /// A duplicate of its standard input, which shows whether it reads.
+    #[cfg(unix)]
+    input: Option<std::os::fd::OwnedFd>,
 }
 
 /// The exit status of a server process and the last lines of its standard error.
@@ -205,6 +215,23 @@ impl Process {
         let status = tokio::time::timeout(EXIT_TIMEOUT, self.child.wait()).await.ok();
         self.drain_stderr().await;
         ExitInfo { status: status.and_then(Result::ok).map(status_code), stderr: self.stderr() }
+    }
+
+    /// Returns whether a part of what was written to its standard input was never read.
+    pub(crate) fn has_unread_input(&self) -> bool {
+        #[cfg(unix)]
+        let unread = self.input.as_ref().and_then(|it| rustix::io::ioctl_fionread(it).ok());
+        #[cfg(not(unix))]
+        let unread: Option<u64> = None;
+        unread.is_some_and(|it| it > 0)
+    }
+
+    /// Lets its standard input end when the connection's own end is closed.
+    pub(crate) fn forget_input(&mut self) {
+        #[cfg(unix)]
+        {
+            self.input = None;
+        }
     }
 
     /// Returns the last lines of its standard error.

@@ -81,6 +81,9 @@ fn write_lines(mut output: Box<dyn AsyncWrite + Send + Unpin>) -> Writer {
             let is_gone = written.await.is_err();
             lines.clear();
             lines.shrink_to(CHUNK);
+            if is_gone {
+                queue.failed();
+            }
             queue.wrote(bytes);
             if is_gone {
                 break;

@@ -4,7 +4,7 @@ use std::{
     future::Future,
     sync::{
         Arc,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -22,6 +22,7 @@ const MAX_UNWRITTEN: usize = 4 * 1024 * 1024;
 pub(crate) struct Writer {
     frames: mpsc::UnboundedSender<Vec<u8>>,
     unwritten: Arc<AtomicUsize>,
+    has_failed: Arc<AtomicBool>,
     drained: Arc<Notify>,
     task: JoinHandle<()>,
 }
@@ -31,6 +32,7 @@ pub(crate) struct Writer {
 pub(crate) struct Unwritten {
     frames: mpsc::UnboundedReceiver<Vec<u8>>,
     bytes: Arc<AtomicUsize>,
+    has_failed: Arc<AtomicBool>,
     drained: Arc<Notify>,
 }
 
@@ -42,13 +44,15 @@ impl Writer {
     {
         let (frames, queue) = mpsc::unbounded_channel();
         let unwritten = Arc::new(AtomicUsize::new(0));
+        let has_failed = Arc::new(AtomicBool::new(false));
         let drained = Arc::new(Notify::new());
         let queue = Unwritten {
             frames: queue,
             bytes: Arc::clone(&unwritten),
+            has_failed: Arc::clone(&has_failed),
             drained: Arc::clone(&drained),
         };
-        Self { frames, unwritten, drained, task: tokio::spawn(write(queue)) }
+        Self { frames, unwritten, has_failed, drained, task: tokio::spawn(write(queue)) }
     }
 
     /// Queues a frame.
@@ -58,6 +62,11 @@ impl Writer {
         if self.frames.send(frame).is_err() {
             self.unwritten.fetch_sub(bytes, Ordering::AcqRel);
         }
+    }
+
+    /// Returns whether frames are queued, or could not be written.
+    pub(crate) fn has_unwritten(&self) -> bool {
+        self.unwritten.load(Ordering::Acquire) > 0 || self.has_failed.load(Ordering::Acquire)
     }
 
     /// Waits until the queue has room.
@@ -83,7 +92,12 @@ impl Unwritten {
         self.frames.recv_many(frames, 256).await > 0
     }
 
-    /// Records that so many bytes of frames were written.
+    /// Records that frames could not be written.
+    pub(crate) fn failed(&self) {
+        self.has_failed.store(true, Ordering::Release);
+    }
+
+    /// Records that so many bytes of frames were written, or dropped.
     pub(crate) fn wrote(&self, bytes: usize) {
         self.bytes.fetch_sub(bytes, Ordering::AcqRel);
         self.drained.notify_one();

@@ -101,6 +101,19 @@ async fn a_server_that_can_not_start_is_explained() {
 }
 
 #[tokio::test]
+async fn a_server_that_ends_before_it_reads_is_started_once() {
+    let starts = std::env::temp_dir().join(format!("gudgeon-starts-{}", std::process::id()));
+    for after in ["", "sleep 0.2; "] {
+        let _ = std::fs::remove_file(&starts);
+        let script = format!("echo usage: serve PORT; echo >> {}; {after}exit 2", starts.display());
+        let failure = Client::connect(["sh", "-c", &script]).await.expect_err("ends");
+        assert_eq!((failure.kind, failure.exit_status), (ErrorKind::Connect, Some(2)), "{failure}");
+        assert!(failure.message.contains("is not a message: \"usage: serve PORT\""), "{failure}");
+        assert_eq!(std::fs::read_to_string(&starts).expect("started").lines().count(), 1);
+    }
+}
+
+#[tokio::test]
 async fn a_server_that_dies_in_a_call_is_explained() {
     let dies = r#"
     if method == "tools/call":

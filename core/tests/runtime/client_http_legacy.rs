@@ -365,7 +365,7 @@ async fn an_ended_session_is_replaced_and_rejected_requests_are_repeated() {
     let target = Target::url(&mock.url).unwrap();
     let client = Client::builder(target)
         .on_event(move |event| {
-            if matches!(event, Event::Renewed) {
+            if matches!(event, Event::Reconnected { .. }) {
                 told.fetch_add(1, Ordering::SeqCst);
             }
         })

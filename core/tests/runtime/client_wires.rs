@@ -209,8 +209,11 @@ async fn a_websocket_message_over_the_limit_ends_the_connection() {
     let client =
         Client::builder(target).options(|it| it.max_message = 10_000).connect().await.unwrap();
     let error = client.list_tools().await.unwrap_err();
-    assert_eq!(error.kind, ErrorKind::Lost);
-    assert!(error.to_string().contains("10000 bytes (max_message)"), "{error}");
+    assert_eq!(error.kind, ErrorKind::Protocol);
+    assert!(error.to_string().contains("longer than 10000 bytes"), "{error}");
+    assert!(error.to_string().contains("max_message"), "{error}");
+    let error = client.ping().await.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Connect, "it is opened again: {error}");
 }
 
 /// A wire that answers by itself.

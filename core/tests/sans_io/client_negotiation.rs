@@ -337,6 +337,43 @@ fn a_server_that_exited_at_the_probe_is_restarted_once() {
 }
 
 #[test]
+fn a_server_that_ended_without_reading_the_probe_is_not_restarted() {
+    let mut client = Scripted::start(&Revision::ALL);
+    expect_probe(&mut client);
+    client.feed(Input::Unread);
+    client.feed(Input::Closed("the server exited with status 2"));
+    let failure = client.failed();
+    assert_eq!(failure.kind, ErrorKind::Connect);
+    assert_eq!(failure.message, "the server exited with status 2");
+}
+
+/// stdio: "The server MUST NOT write anything to its stdout that is not a valid MCP message."
+#[test]
+fn what_a_server_prints_instead_of_messages_is_quoted() {
+    for revisions in [&[MODERN][..], &[NEWEST_LEGACY], &Revision::ALL] {
+        let mut client = Scripted::start(revisions);
+        client.sent();
+        client.feed(Input::Frame(b"Listening on port 8000"));
+        client.feed(Input::Frame(b"{\"level\": \"info\"}"));
+        client.feed(Input::Unread);
+        client.feed(Input::Closed("the server exited with status 1"));
+        let failure = client.failed();
+        let quoted =
+            r#"it sent is not a message: "Listening on port 8000", "{\"level\": \"info\"}""#;
+        assert!(failure.message.contains(quoted), "{}", failure.message);
+        let hint = failure.hint.expect("how to fix it");
+        assert!(hint.contains("log to standard error"), "{hint}");
+    }
+    let mut client = Scripted::start(&[NEWEST_LEGACY]);
+    let id = expect_initialize(&mut client, "2025-11-25");
+    client.feed(Input::Frame(b"Welcome!"));
+    client.advance(Duration::from_secs(60));
+    let failure = client.failed();
+    assert_eq!(failure.kind, ErrorKind::Timeout);
+    assert!(failure.message.contains("Welcome!"), "{} {id}", failure.message);
+}
+
+#[test]
 fn a_server_that_exits_late_after_the_probe_is_restarted_too() {
     let mut client = Scripted::start(&Revision::ALL);
     client.sent();

@@ -39,7 +39,10 @@ export interface ClientOptions {
   revision?: "auto" | "0.7" | "bare" | Revision | readonly Revision[] | undefined;
   /** Checks arguments against the tool's schema before sending them. Default: false. */
   validate?: boolean | undefined;
-  /** `"safe"` repeats reads, lists, and calls of tools marked read-only or idempotent. Default: `"safe"`. */
+  /**
+   * What is repeated while the server can't be reached, after growing delays: `"safe"`, reads, lists, and calls of tools
+   * marked read-only or idempotent, in 5 attempts within 30 s. Default: `"safe"`.
+   */
   retry?: "safe" | "never" | { attempts?: number | undefined; deadlineMs?: number | undefined } | undefined;
   /**
    * Milliseconds without a response or progress, not counting the time of callbacks that answer the server; the pages of a
@@ -48,6 +51,8 @@ export interface ClientOptions {
   timeoutMs?: number | undefined;
   /** Milliseconds of a call in all, with its pages and rounds of questions, regardless of progress. Default: no limit. */
   maxTimeoutMs?: number | undefined;
+  /** Milliseconds in which to connect: to reach the server and to agree on a revision. Default: `timeoutMs`. */
+  connectTimeoutMs?: number | undefined;
   /** Sent with every HTTP request and with the WebSocket handshake, to the URL's own origin only; never logged. */
   headers?: Readonly<Record<string, string>> | undefined;
   clientInfo?: Implementation | undefined;
@@ -67,8 +72,9 @@ export interface ClientOptions {
   onProgress?: ((progress: Progress) => void) | undefined;
   onListChanged?: ((kind: "tools" | "resources" | "prompts") => void) | undefined;
   /**
-   * Called when the server's state for this client was lost, with the reason: a command with `restart: true` was started
-   * again, or an expired HTTP session was replaced. Subscriptions continue.
+   * Called when the server's state for this client was lost and the client is connected again, with the reason: a command
+   * with `restart: true` was started again, a lost connection to an address was opened again, or an expired HTTP session was
+   * replaced. Subscriptions continue.
    */
   onReconnect?: ((info: { attempt: number; reason: Error }) => void) | undefined;
   /**

@@ -21,16 +21,17 @@ class Client(Peer):
         target: A URL (http, https, ws, wss, tcp, unix); a command as a list of words or a `Command`; the Path of a
             file to run; a `Server`, served in memory; an entry of a host's JSON configuration; or a `Transport`.
         revision: "auto" (default: the newest that both sides speak), one revision, or several.
-        timeout: Seconds without an answer or progress, and seconds in which to connect; the pages of a list are one
-            answer. Time in which a callback answers a question of the server does not count. Default 60; None for no
-            limit.
+        timeout: Seconds without an answer or progress; the pages of a list are one answer. Time in which a callback
+            answers a question of the server does not count. Default 60; None for no limit.
         max_timeout: Seconds of a call in all, with its pages and rounds of questions, whatever the progress. Default
             None: no limit.
+        connect_timeout: Seconds in which to connect: to reach the server and to agree on a revision. Default: the
+            `timeout`.
         headers: Headers of every HTTP request, and of the first one of a WebSocket, such as
             {"Authorization": "Bearer …"}; sent to the URL's own origin only, and never logged.
         validate: Whether arguments are checked against the tool's schema before they are sent. Default False.
-        retry: "safe" (default) repeats reads, lists and repeatable tools after a `Command` with `restart=True` ended;
-            "never", or a `Retry`.
+        retry: What is repeated while the server can't be reached, after growing delays: "safe" (default), reads, lists
+            and tools marked read-only or idempotent, in 5 attempts within 30 s; "never"; or a `Retry`.
         client_info: An `Implementation` that describes this program to the server.
         roots: file:// URIs, absolute paths or `Root` values that the server may ask for, or a function of them.
             Before 2026-07-28, `set_roots` works only if some are given here, if only an empty list.
@@ -42,7 +43,8 @@ class Client(Peer):
         on_url_done: Called with the id of an `elicit_url` whose interaction is complete (2025-11-25).
         on_log, on_progress, on_list_changed: Called with each `LogMessage`, `Progress` and `ListChanged`.
         on_reconnect: Called with the server's information after state on the server was lost: a command with
-            `restart=True` was started again, or an HTTP session that the server had ended was replaced by a new one.
+            `restart=True` was started again, a lost connection to an address was opened again, or an HTTP session that
+            the server had ended was replaced by a new one.
         allowed_url_schemes: Schemes of the URLs that the server may ask the user to visit. Questions with another URL
             are refused and logged. Default "http" and "https".
         max_rounds: Rounds of questions in one call. Default 10.

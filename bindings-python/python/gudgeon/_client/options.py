@@ -11,11 +11,11 @@ from .._native import check_options, declared_options
 
 
 class Retry:
-    """Limits for repeating calls after the connection was lost; for `retry=` of a client.
+    """Limits for repeating calls while the server can't be reached; for `retry=` of a client.
 
     Args:
-        attempts: The number of attempts in all. Default 5.
-        deadline: Seconds in all. Default 30.
+        attempts: The number of attempts in all, after growing delays. Default 5.
+        deadline: Seconds after which no further attempt begins. Default 30.
         only_safe: Repeats only reads, lists, and tools marked read-only or idempotent. Default True.
 
     Raises:

@@ -152,6 +152,7 @@ const ROWS: &[Row] = &[
     row("retry", Kind::Retry, CLIENT),
     row("timeout", TIME_LIMIT, CLIENT),
     row("max_timeout", TIME_LIMIT, CLIENT),
+    row("connect_timeout", TIME_LIMIT, CLIENT),
     row("headers", Kind::Checked, CLIENT),
     row("client_info", Kind::Converted, CLIENT).python(),
     row("client_info", Kind::Object(" such as { name: \"host\", version: \"1.0\" }"), CLIENT)

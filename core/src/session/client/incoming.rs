@@ -20,6 +20,10 @@ const MAX_ERROR_MESSAGE: usize = 64 * 1024;
 impl ClientSession {
     pub(super) fn handle_frame(&mut self, now: Instant, bytes: &[u8]) {
         match Frame::parse(bytes) {
+            Frame::One(Err(malformed)) if self.server.is_none() => {
+                self.noise.push(bytes);
+                self.handle_message(now, Err(malformed));
+            }
             Frame::One(message) => self.handle_message(now, message),
             Frame::Batch(members) => {
                 if members.len() > MAX_BATCH {

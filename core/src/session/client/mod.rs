@@ -9,6 +9,7 @@ mod legacy;
 mod listening;
 mod modern;
 mod negotiate;
+mod noise;
 mod server_capabilities;
 mod pages;
 mod renewal;
@@ -26,6 +27,7 @@ use self::{
     calls::Calls,
     modern::Counterpart,
     negotiate::{Negotiation, Phase},
+    noise::Noise,
     pages::Pages,
     renewal::Renewal,
 };
@@ -113,6 +115,8 @@ pub enum Input<'a> {
     Failed { id: u64, error: Error },
     /// This side closes the connection: open requests are cancelled first.
     Leave(&'a str),
+    /// The server's process ended before it read anything; [`Input::Closed`] follows.
+    Unread,
     /// The connection was lost, with the reason.
     Closed(&'a str),
 }
@@ -232,6 +236,7 @@ pub struct ClientSession {
     config: Arc<ClientConfig>,
     phase: Phase,
     negotiation: Negotiation,
+    noise: Noise,
     wire: &'static Wire,
     /// From 2026-07-28: the members added to the `_meta` of every request.
     envelope: Option<String>,
@@ -252,6 +257,7 @@ impl ClientSession {
         Self {
             phase: Phase::Idle,
             negotiation: Negotiation::default(),
+            noise: Noise::default(),
             wire: Wire::spelled(Revision::LATEST_LEGACY, config.dialect),
             envelope: None,
             server: None,
@@ -295,6 +301,7 @@ impl ClientSession {
                 self.calls.ids().into_iter().for_each(|id| self.send_cancelled(id, Some(reason)));
                 self.close(reason);
             }
+            Input::Unread => self.probe_unread(),
             Input::Closed(reason) => self.close(reason),
         }
     }

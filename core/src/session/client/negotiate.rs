@@ -6,11 +6,13 @@ use std::{sync::Arc, time::Instant};
 
 use super::{ClientSession, Output, ServerIdentity, calls::seconds, legacy, modern};
 use crate::{
-    error::{Error, ErrorKind},
+    error::{Error, ErrorKind, option_name},
     protocol::{Dialect, Era, ErrorObject, Implementation, Method, Raw, Revision, code},
     wire::{self, Stamp, Wire},
 };
 
+const STDOUT_IS_FOR_MESSAGES: &str =
+    "over stdio a server's standard output is for messages only: log to standard error";
 const MAY_BE_LEGACY: &str = "it may be a legacy server: allow an older revision too";
 
 /// The state of the connection.
@@ -44,7 +46,7 @@ pub(super) struct Negotiation {
     late_probe: Option<u64>,
     /// The late response to the probe. It is used only if the server then rejects `initialize`.
     late_identity: Option<ServerIdentity>,
-    /// `true` if the current server process was probed.
+    /// `true` if the current server process was probed, and may have ended because of that.
     touched: bool,
     restarted: bool,
 }
@@ -137,6 +139,7 @@ impl ClientSession {
     /// Returns the error once the time limit for connecting is over.
     pub(crate) fn took_too_long(&self) -> Error {
         let limit = seconds(self.config.connect_timeout.unwrap_or_default());
+        let hint = format!("{} sets the limit", option_name("connect_timeout"));
         let message = match self.phase {
             Phase::Probing { .. } => format!("no answer to server/discover in {limit}"),
             Phase::Initializing { .. } if self.negotiation.late_probe.is_some() => {
@@ -145,7 +148,7 @@ impl ClientSession {
             Phase::Initializing { .. } => format!("no answer to initialize in {limit}"),
             _ => format!("no connection in {limit}"),
         };
-        Error::new(ErrorKind::Timeout, message)
+        Error::new(ErrorKind::Timeout, message).with_hint(hint)
     }
 
     /// Handles the failure of the probe or of `initialize`. Returns the failure if it is neither.
@@ -170,6 +173,11 @@ impl ClientSession {
             _ => return Some(error),
         }
         None
+    }
+
+    /// The server's process did not end because of the probe, which it has not read.
+    pub(super) fn probe_unread(&mut self) {
+        self.negotiation.touched = false;
     }
 
     pub(super) fn close_negotiation(&mut self, reason: &str) {
@@ -334,8 +342,13 @@ impl ClientSession {
         self.outputs.push_back(Output::Ready(identity));
     }
 
-    fn fail(&mut self, error: Error) {
+    fn fail(&mut self, mut error: Error) {
         self.negotiation.deadline = None;
+        let noise = self.noise.quoted();
+        if !noise.is_empty() {
+            error.message.push_str(&noise);
+            error.hint.get_or_insert_with(|| STDOUT_IS_FOR_MESSAGES.to_owned());
+        }
         self.phase = Phase::Closed(error.message.clone());
         let phase = error.phase.unwrap_or("negotiate");
         self.outputs.push_back(Output::Failed(error.in_phase(phase)));

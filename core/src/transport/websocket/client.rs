@@ -94,7 +94,12 @@ pub(crate) async fn connect(
                     continue;
                 }
                 Some(Ok(_)) => continue,
-                Some(Err(error)) => Arrival::End(ending(&error, limit)),
+                Some(Err(error)) => {
+                    if is_too_long(&error) {
+                        let _ = arrivals.send(Arrival::TooLong { limit }).await;
+                    }
+                    Arrival::End(ending(&error, limit))
+                }
                 None => Arrival::End("the server closed the connection".to_owned()),
             };
             let is_end = matches!(arrival, Arrival::End(_));
@@ -165,14 +170,16 @@ async fn handshake(
     }
 }
 
+fn is_too_long(error: &tungstenite::Error) -> bool {
+    matches!(error, tungstenite::Error::Capacity(CapacityError::MessageTooLong { .. }))
+}
+
 fn ending(error: &tungstenite::Error, limit: usize) -> String {
-    match error {
-        tungstenite::Error::Capacity(CapacityError::MessageTooLong { .. }) => {
-            format!(
-                "a message of the server's is longer than {limit} bytes ({})",
-                option_name("max_message")
-            )
-        }
-        error => format!("the connection broke: {error}"),
+    match is_too_long(error) {
+        true => format!(
+            "a message of the server's is longer than {limit} bytes ({})",
+            option_name("max_message")
+        ),
+        false => format!("the connection broke: {error}"),
     }
 }
