@@ -1,0 +1,186 @@
+"""Kills a server behind clients of each language, in each era, and checks what became of their calls.
+
+    .venv/bin/python tests/outage/run.py [WORD]…
+
+A server is killed 50 times during 5,000 calls of one client. Each read must succeed. Each other call must succeed or
+fail with a typed error, and must not run twice. The client must come to an end, and its memory must stay flat. Words
+select the cells that have all of them, such as `python 2025-11-25`.
+"""
+
+from __future__ import annotations
+
+import json
+import queue
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+PYTHON = ROOT / ".venv/bin/python"
+CLIENTS = {
+    "python": [PYTHON, HERE / "client.py"],
+    "node": ["node", HERE / "client.mjs"],
+    "rust": [ROOT / "target/release/outage-client"],
+}
+REVISIONS = ("2025-11-25", "2026-07-28")
+CALLS = 5_000
+KILLS = 50
+AT_ONCE = 2
+READY = 20  # seconds for a server to listen
+UPTIME = 0.2  # seconds at least from one start to the next kill
+SECONDS = 240  # for a client to finish
+GROWTH = 12 << 20  # bytes; allocators keep a few for themselves
+
+
+def main() -> int:
+    words = sys.argv[1:]
+    cells = [(language, revision) for language in CLIENTS for revision in REVISIONS]
+    cells = [cell for cell in cells if all(word in cell for word in words)]
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        outcomes = list(pool.map(lambda cell: check(*cell), cells))
+    failures = [f"{' / '.join(cell)}: {why}" for cell, (_, wrong) in zip(cells, outcomes, strict=True) for why in wrong]
+    for (language, revision), (said, wrong) in zip(cells, outcomes, strict=True):
+        print(f"{language:7} {revision}  {'FAILED' if wrong else 'ok':7} {said}")
+    failed = sum(bool(wrong) for _, wrong in outcomes)
+    print(f"outage: {len(cells) - failed} passed, {failed} failed")
+    for failure in failures:
+        print(f"  {failure} FAILED")
+    return 1 if failed or not cells else 0
+
+
+def check(language: str, revision: str) -> tuple[str, list[str]]:
+    """Runs a cell; returns a summary and what is wrong."""
+    with tempfile.TemporaryDirectory(prefix="outage-") as folder:
+        ledger = Path(folder) / "ledger"
+        server = FlappingServer(ledger)
+        try:
+            began = time.monotonic()
+            report, kills, problem = drive([*CLIENTS[language], server.url, revision, str(CALLS)], server)
+            took = time.monotonic() - began
+        finally:
+            server.stop()
+        if report is None:
+            return "", [problem]
+        wrong = [problem] if problem else []
+        wrong += judge(report, kills, ledger.read_text().split())
+        failed = ", ".join(f"{count} {kind}" for kind, count in report["failed"].items()) or "none"
+        return (
+            f"{kills} kills, {report['reads']} reads, {len(report['counted'])} counted, failed: {failed}; {took:.0f} s",
+            wrong,
+        )
+
+
+def judge(report: dict[str, Any], kills: int, ledger: list[str]) -> list[str]:
+    wrong = list(report["unexpected"][:5])
+    if kills < KILLS:
+        wrong.append(f"the server was killed {kills} times only")
+    if report["reads"] != CALLS // 2:
+        wrong.append(f"{report['reads']} of {CALLS // 2} reads succeeded")
+    ran = Counter(map(int, ledger))
+    twice = [number for number, times in ran.items() if times > 1]
+    if twice:
+        wrong.append(f"calls that ran twice: {twice[:5]}")
+    lost = [number for number in report["counted"] if number not in ran]
+    if lost:
+        wrong.append(f"calls that succeeded but never ran: {lost[:5]}")
+    ended = len(report["counted"]) + sum(report["failed"].values())
+    if ended != CALLS // 2:
+        wrong.append(f"{ended} of {CALLS // 2} calls that may not be repeated came to an end")
+    first, last = report["memory"]
+    if last - first > GROWTH:
+        wrong.append(f"its memory grew by {(last - first) >> 20} MiB")
+    return wrong
+
+
+class FlappingServer:
+    """A server process that is started again at the same address."""
+
+    def __init__(self, ledger: Path) -> None:
+        self.url = f"http://127.0.0.1:{free_port()}/mcp"
+        self._ledger = ledger
+        self._process = self._start()
+
+    def kill(self) -> None:
+        time.sleep(UPTIME)
+        self._process.send_signal(signal.SIGKILL)
+        self._process.wait()
+        self._process = self._start()
+
+    def stop(self) -> None:
+        self._process.kill()
+        self._process.wait()
+
+    def _start(self) -> subprocess.Popen[str]:
+        process = subprocess.Popen(
+            [ROOT / "target/release/outage-server", self.url, self._ledger],
+            stdin=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        ready = threading.Event()
+        threading.Thread(target=_listen, args=(process, ready), daemon=True).start()
+        if not ready.wait(READY):
+            raise RuntimeError(f"the server did not listen within {READY} s")
+        return process
+
+
+def _listen(process: subprocess.Popen[str], ready: threading.Event) -> None:
+    for line in process.stderr or ():
+        if "http://" in line:
+            ready.set()
+
+
+def drive(command: list[Any], server: FlappingServer) -> tuple[dict[str, Any] | None, int, str]:
+    """Kills the server after every hundredth call. Returns the client's report, the number of kills, and a problem."""
+    client = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    lines: queue.Queue[str | None] = queue.Queue()
+    said: list[str] = []
+    readers = [
+        threading.Thread(target=_read, args=(client.stdout, lines.put)),
+        threading.Thread(target=_read, args=(client.stderr, said.append)),
+    ]
+    for reader in readers:
+        reader.daemon = True
+        reader.start()
+    kills, end = 0, time.monotonic() + SECONDS
+    try:
+        while True:
+            line = lines.get(timeout=max(end - time.monotonic(), 0.01))
+            if line is None:
+                return None, kills, f"it ended with status {client.wait()}: {' '.join(filter(None, said))[-400:]}"
+            if line.startswith("{"):
+                return json.loads(line), kills, ""
+            if kills < KILLS:
+                server.kill()
+                kills += 1
+    except queue.Empty:
+        return None, kills, f"it did not end within {SECONDS} s"
+    finally:
+        client.kill()
+        client.wait()
+
+
+def _read(stream: Any, take: Any) -> None:
+    for line in stream:
+        take(line)
+    take(None)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+if __name__ == "__main__":
+    sys.exit(main())
