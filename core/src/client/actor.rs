@@ -72,19 +72,24 @@ pub(super) async fn start(
     name: Arc<str>,
     config: ConnectionConfig,
 ) -> Result<Started, Error> {
-    let options = WireOptions::new(config.max_message, &config.headers, &config.mirror)?;
+    let mut options = WireOptions::new(config.max_message, &config.headers, &config.mirror)?;
     let session_id = options.session.clone();
     if !config.headers.is_empty() && !target.takes_headers() {
         let message =
             format!("{name} takes no headers; only HTTP and WebSocket connections have headers");
         return Err(Error::misuse(message));
     }
+    let nothing = ExitInfo::default();
+    if let Target::Url(url) = &target {
+        let proxy = config.proxies.proxy_for(url);
+        options.proxy = proxy.map_err(|it| dress(it, &name, &nothing, "connect"))?.map(Arc::new);
+    }
     let mut session = ClientSession::new(Arc::new(config.session.clone()));
     let limit = session.connecting_since(Instant::now().into_std()).map(Instant::from_std);
     let reached = within(limit, target.reach(&options)).await;
     let reached = reached.unwrap_or_else(|| Err(session.took_too_long()));
     let OpenedTarget { wire, process, reconnect } =
-        reached.map_err(|it| dress(it, &name, &ExitInfo::default(), "connect"))?;
+        reached.map_err(|it| options.explain(dress(it, &name, &nothing, "connect")))?;
     let (sender, orders) = mpsc::unbounded_channel();
     let (opened, outcome) = oneshot::channel();
     let (up, is_up) = watch::channel(true);
@@ -455,7 +460,8 @@ impl Actor {
         {
             exit_info.stderr = process.stderr();
         }
-        dress(error, &self.target, &exit_info, phase)
+        let error = dress(error, &self.target, &exit_info, phase);
+        if phase == "negotiate" { self.options.explain(error) } else { error }
     }
 }
 

@@ -20,15 +20,18 @@ use crate::{
         CreateMessageRequestParams, CreateMessageResult, ElicitRequestParams, ElicitResult, json,
     },
     session::client::{ListKind, LogMessage, Progress},
+    transport::proxy::ProxyEnvironment,
 };
 
-/// A client that is not connected yet: its target and options.
+/// A client that is not connected yet: its target and options, and the proxies that the environment named when it was
+/// created (see [`Target::url`]).
 pub struct ClientBuilder {
     target: Target,
     options: ClientOptions,
     on_progress: Option<OnProgress>,
     hooks: Hooks,
     questions: Questions,
+    proxies: ProxyEnvironment,
 }
 
 impl fmt::Debug for ClientBuilder {
@@ -46,7 +49,9 @@ impl ClientBuilder {
             questions.roots = RwLock::new(Some(Roots::Callback(answerer)));
         }
         let (options, hooks) = (ClientOptions::default(), Hooks::default());
-        Self { target, options, on_progress: None, hooks, questions }
+        // Here, because `connect` runs on another thread for other languages.
+        let proxies = ProxyEnvironment::read();
+        Self { target, options, on_progress: None, hooks, questions, proxies }
     }
 
     /// Changes the client's options.
@@ -133,9 +138,9 @@ impl ClientBuilder {
     /// Connects to the server, starting its process if necessary, and negotiates the revision. Errors if the server
     /// can't be reached or started, or shares no revision with the client.
     pub async fn connect(self) -> Result<Client, Error> {
-        let Self { target, options, on_progress, hooks, questions } = self;
+        let Self { target, options, on_progress, hooks, questions, proxies } = self;
         let again = target.again(options.restart);
-        let connector = Connector::new(options, hooks, questions)?;
+        let connector = Connector::new(options, hooks, questions, proxies)?;
         let connected = connector.connect(target).await?;
         let options = CallOptions { on_progress, ..connector.calls() };
         let reconnecting = Arc::new(Reconnecting::new(connected, connector, again));

@@ -20,6 +20,7 @@ use crate::{
     },
     protocol::{ClientCapabilities, LoggingLevel, Method, Root, SubscriptionFilter, json},
     session::client::{Change, ListKind, LogMessage},
+    transport::proxy::ProxyEnvironment,
 };
 
 /// The time for which `connect` waits for the server to acknowledge the subscription to its lists.
@@ -42,6 +43,7 @@ pub(super) struct Connector {
     pub(super) questions: Arc<Questions>,
     /// The capabilities beside those of registered callbacks.
     capabilities: ClientCapabilities,
+    proxies: ProxyEnvironment,
     /// The level of log messages that was set last.
     log_level: Mutex<Option<LoggingLevel>>,
 }
@@ -63,6 +65,7 @@ impl Connector {
         mut options: ClientOptions,
         hooks: Hooks,
         mut questions: Questions,
+        proxies: ProxyEnvironment,
     ) -> Result<Self, Error> {
         if let Some(roots) = options.roots.take() {
             questions.set_roots(roots)?;
@@ -75,6 +78,7 @@ impl Connector {
             hooks: Arc::new(hooks),
             questions: Arc::new(questions),
             capabilities,
+            proxies,
         })
     }
 
@@ -102,6 +106,7 @@ impl Connector {
             session,
             max_message: self.options.max_message,
             headers: self.options.headers.clone(),
+            proxies: self.proxies.clone(),
             mirror: Arc::new(move |name, arguments| lock(&mirrored).mirror(name, arguments)),
             on_event: Arc::new(move |event| hooks.on_event(event, &known)),
             on_question: Arc::new(move |question| {

@@ -26,7 +26,7 @@ use crate::{
         CallTimes, ClientConfig, ListKind, LogMessage, Progress, RequestKey, RequestOptions,
         ServerIdentity,
     },
-    transport::http::client::SessionId,
+    transport::{http::client::SessionId, proxy::ProxyEnvironment},
 };
 
 /// An unsolicited event.
@@ -111,6 +111,7 @@ pub(super) struct ConnectionConfig {
     pub max_message: usize,
     /// Headers for every HTTP request and for the WebSocket handshake, as names and values.
     pub headers: Vec<(String, String)>,
+    pub proxies: ProxyEnvironment,
     /// The headers that repeat arguments of a tool.
     pub mirror: Mirror,
     pub on_event: OnEvent,

@@ -67,6 +67,10 @@ pub(super) enum Reconnect {
 impl Target {
     /// A server at an `http`, `https`, `ws`, `wss`, `tcp` or `unix` URL, such as `http://127.0.0.1:8000/mcp`. Errors
     /// if the URL is invalid.
+    ///
+    /// For `http`, `https`, `ws` and `wss`, the environment may name a proxy when the client is built: `HTTPS_PROXY` for `https`
+    /// and `wss`, `HTTP_PROXY` for `http` and `ws`, `ALL_PROXY` for both, as `http://user:password@host:port`. Loopback
+    /// addresses and the hosts in `NO_PROXY` need none; `*` lists every host.
     pub fn url(url: &str) -> Result<Self, Error> {
         Url::parse(url).map(Self::Url)
     }
@@ -155,6 +159,7 @@ async fn reach(url: &Url, options: &WireOptions) -> Result<Wire, Error> {
     Ok(match url.scheme() {
         Scheme::Http | Scheme::Https => Wire::Http(Box::new(HttpWire::new(HttpOptions {
             url: url.clone(),
+            proxy: options.proxy.clone(),
             headers: options.headers.clone(),
             limit,
             mirror: options.mirror.clone(),
@@ -162,7 +167,8 @@ async fn reach(url: &Url, options: &WireOptions) -> Result<Wire, Error> {
         }))),
         #[cfg(feature = "websocket")]
         Scheme::Ws | Scheme::Wss => {
-            Wire::Messages(websocket::client::connect(url, &options.headers, limit).await?)
+            let (proxy, headers) = (options.proxy.as_deref(), &options.headers);
+            Wire::Messages(websocket::client::connect(url, proxy, headers, limit).await?)
         }
         #[cfg(not(feature = "websocket"))]
         Scheme::Ws | Scheme::Wss => return Err(Error::without_feature("websocket", url)),

@@ -12,6 +12,7 @@ use crate::{
         Link,
         http::client::{HttpWire, Mirror, SessionId},
         messages::{Arrival, Messages},
+        proxy::Proxy,
         stream::LineReader,
         writer::Writer,
     },
@@ -116,6 +117,8 @@ pub(super) struct WireOptions {
     /// The maximum size of a received message in bytes; longer ones are discarded.
     pub(super) limit: usize,
     pub(super) headers: HeaderMap,
+    /// The proxy to connect through.
+    pub(super) proxy: Option<Arc<Proxy>>,
     pub(super) mirror: Mirror,
     pub(super) session: SessionId,
 }
@@ -127,7 +130,15 @@ impl WireOptions {
         mirror: &Mirror,
     ) -> Result<Self, Error> {
         let (headers, mirror) = (read_headers(headers)?, Arc::clone(mirror));
-        Ok(Self { limit, headers, mirror, session: SessionId::default() })
+        Ok(Self { limit, headers, proxy: None, mirror, session: SessionId::default() })
+    }
+
+    /// Adds the proxy to an error before the first answer of the server.
+    pub(super) fn explain(&self, error: Error) -> Error {
+        match &self.proxy {
+            Some(proxy) => proxy.explain(error),
+            None => error,
+        }
     }
 }
 

@@ -1,7 +1,8 @@
-//! Outgoing byte streams: TCP, TLS over TCP, Unix sockets.
+//! Outgoing byte streams: TCP, TLS over TCP, each possibly through a proxy, and Unix sockets.
 
 #[cfg(feature = "tls")]
 mod tls;
+mod tunnel;
 
 use std::{io, time::Duration};
 
@@ -10,10 +11,10 @@ use tokio::{
     net::TcpStream,
 };
 
-use super::{Link, Url, url::Scheme};
+use super::{Link, Url, proxy::Proxy, url::Scheme};
 use crate::error::{Error, ErrorKind};
 
-/// The time limit for a connection, including its TLS handshake.
+/// The time limit for a connection, including the proxy's response and the TLS handshakes.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(crate) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -21,19 +22,38 @@ pub(crate) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
 /// Opens a stream to the server at `url`, with TLS if the scheme requires it.
-pub(crate) async fn dial(url: &Url) -> Result<Box<dyn Stream>, Error> {
-    let opened = tokio::time::timeout(CONNECT_TIMEOUT, open(url)).await;
+///
+/// With a proxy, the stream leads through it; for `http`, where a proxy forwards requests, to the proxy itself.
+pub(crate) async fn dial(url: &Url, proxy: Option<&Proxy>) -> Result<Box<dyn Stream>, Error> {
+    dial_within(CONNECT_TIMEOUT, url, proxy).await
+}
+
+async fn dial_within(
+    limit: Duration,
+    url: &Url,
+    proxy: Option<&Proxy>,
+) -> Result<Box<dyn Stream>, Error> {
+    let opened = async {
+        match proxy {
+            Some(proxy) => open_through(proxy, url).await,
+            None => open(url).await,
+        }
+    };
+    let opened = tokio::time::timeout(limit, opened).await;
     opened.unwrap_or_else(|_| {
-        let message = format!("no connection within {} s", CONNECT_TIMEOUT.as_secs());
-        Err(Error::new(ErrorKind::Connect, message)
-            .with_hint("check the host, and that no firewall blocks the connection")
-            .in_phase("connect"))
+        let limit = limit.as_secs();
+        Err(match proxy {
+            Some(proxy) => proxy.silent(limit),
+            None => Error::new(ErrorKind::Connect, format!("no connection within {limit} s"))
+                .with_hint("check the host, and that no firewall blocks the connection")
+                .in_phase("connect"),
+        })
     })
 }
 
 /// Opens a stream that carries one message per line.
 pub(crate) async fn dial_lines(url: &Url) -> Result<Link, Error> {
-    let (input, output) = tokio::io::split(dial(url).await?);
+    let (input, output) = tokio::io::split(dial(url, None).await?);
     Ok(Link::new(input, output))
 }
 
@@ -41,14 +61,37 @@ async fn open(url: &Url) -> Result<Box<dyn Stream>, Error> {
     if url.scheme() == Scheme::Unix {
         return open_socket(url).await;
     }
-    let tcp = TcpStream::connect((url.host(), url.port())).await.map_err(|it| explain(url, it))?;
+    let tcp = open_tcp(url).await.map_err(|it| explain(url, it))?;
+    secure_if_required(url, tcp).await
+}
+
+async fn open_through(proxy: &Proxy, url: &Url) -> Result<Box<dyn Stream>, Error> {
+    let unreachable = |it: Error| proxy.unreachable(&it.message).caused_by(it);
+    let tcp = open_tcp(proxy.url()).await.map_err(|it| unreachable(failed(it.to_string(), it)))?;
+    let stream = secure_if_required(proxy.url(), tcp).await.map_err(unreachable)?;
+    if Proxy::forwards(url) {
+        return Ok(stream);
+    }
+    let tunnel = tunnel::open(proxy, stream, url).await?;
+    secure_if_required(url, tunnel).await.map_err(|it| proxy.explain(it))
+}
+
+async fn open_tcp(url: &Url) -> io::Result<TcpStream> {
+    let tcp = TcpStream::connect((url.host(), url.port())).await?;
     // Without this option, Nagle's algorithm delays small messages until the previous one is acknowledged.
-    tcp.set_nodelay(true).map_err(|it| explain(url, it))?;
+    tcp.set_nodelay(true)?;
+    Ok(tcp)
+}
+
+async fn secure_if_required(
+    url: &Url,
+    stream: impl Stream + 'static,
+) -> Result<Box<dyn Stream>, Error> {
     if !url.scheme().is_secure() {
-        return Ok(Box::new(tcp));
+        return Ok(Box::new(stream));
     }
     #[cfg(feature = "tls")]
-    return tls::secure(url, tcp).await;
+    return tls::secure(url, stream).await;
     #[cfg(not(feature = "tls"))]
     Err(Error::without_feature("tls", url))
 }
@@ -83,4 +126,23 @@ fn explain(url: &Url, error: io::Error) -> Error {
 
 fn failed(message: String, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
     Error::new(ErrorKind::Connect, message).caused_by(source).in_phase("connect")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_proxy_that_never_answers_is_given_up_at_the_limit() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let proxy = Proxy::parse(&address.to_string(), "HTTPS_PROXY").expect("a proxy");
+        let url = Url::parse("https://shelf.example").expect("a URL");
+        let opened = dial_within(Duration::from_secs(1), &url, Some(&proxy)).await;
+        let error = opened.err().expect("no connection");
+        assert_eq!(error.kind, ErrorKind::Connect);
+        let expected =
+            format!("the proxy http://{address} (HTTPS_PROXY) opened no connection within 1 s");
+        assert_eq!(error.message, expected);
+    }
 }

@@ -24,6 +24,8 @@ pub(crate) mod memory;
 #[cfg(feature = "client")]
 pub(crate) mod messages;
 pub(crate) mod timeouts;
+#[cfg(feature = "client")]
+pub(crate) mod proxy;
 #[cfg(feature = "bindings")]
 #[doc(hidden)]
 pub mod stdio;

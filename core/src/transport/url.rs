@@ -42,7 +42,12 @@ impl Scheme {
     /// Returns the scheme that a URL begins with; `None` if it is missing or unsupported.
     pub(crate) fn of(url: &str) -> Option<Self> {
         let (scheme, _) = url.split_once(':')?;
-        SCHEMES.iter().find(|(name, _)| name.eq_ignore_ascii_case(scheme)).map(|(_, it)| *it)
+        Self::named(scheme)
+    }
+
+    /// Returns the scheme with this name.
+    pub(super) fn named(name: &str) -> Option<Self> {
+        SCHEMES.iter().find(|(it, _)| it.eq_ignore_ascii_case(name)).map(|(_, it)| *it)
     }
 
     /// Returns the names of all schemes, for errors.
@@ -50,7 +55,7 @@ impl Scheme {
         SCHEMES.map(|(name, _)| name).join(", ")
     }
 
-    fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         SCHEMES.iter().find(|(_, it)| *it == self).map_or("", |(name, _)| name)
     }
 
@@ -142,6 +147,11 @@ impl Url {
             Some(port) if port == self.port => self.host.clone(),
             _ => format!("{}:{}", self.host, self.port),
         }
+    }
+
+    /// Returns the host, with the brackets of an IPv6 address, and the port.
+    pub(crate) fn host_and_port(&self) -> String {
+        format!("{}:{}", self.host, self.port)
     }
 
     pub(crate) fn has_origin_of(&self, other: &Self) -> bool {

@@ -15,6 +15,7 @@ mod client_http_legacy;
 mod client_http_sse;
 mod client_listen;
 mod client_memory;
+mod client_proxy;
 mod client_reconnect;
 mod client_rounds;
 mod client_subscribe;

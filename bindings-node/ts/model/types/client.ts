@@ -24,7 +24,14 @@ export interface Command {
   restart?: boolean | undefined;
 }
 
-/** A server to connect to. A string must be a URL (http, https, ws, wss, tcp, unix); `{ url, headers }` and `{ command, args }` are entries of a host's configuration. */
+/**
+ * A server to connect to. A string must be a URL (http, https, ws, wss, tcp, unix); `{ url, headers }` and `{ command, args }` are
+ * entries of a host's configuration.
+ *
+ * For http, https, ws and wss, the environment may name a proxy when the client connects: `HTTPS_PROXY` for https and wss,
+ * `HTTP_PROXY` for http and ws, `ALL_PROXY` for both, as `http://user:password@host:port`. Loopback addresses and the hosts in
+ * `NO_PROXY` need none; `*` lists every host. A worker thread's own changes to `process.env` are not seen.
+ */
 export type Target =
   | AnyServer
   | Transport

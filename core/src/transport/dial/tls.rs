@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rustls::{ClientConfig, RootCertStore, pki_types::ServerName};
-use tokio::{net::TcpStream, sync::OnceCell};
+use tokio::sync::OnceCell;
 use tokio_rustls::TlsConnector;
 
 use super::{Stream, failed};
@@ -13,11 +13,14 @@ use crate::{
 };
 
 /// Performs the handshake with the server at `url`.
-pub(super) async fn secure(url: &Url, tcp: TcpStream) -> Result<Box<dyn Stream>, Error> {
+pub(super) async fn secure(
+    url: &Url,
+    stream: impl Stream + 'static,
+) -> Result<Box<dyn Stream>, Error> {
     let name = ServerName::try_from(url.host().to_owned())
         .map_err(|_| Error::misuse(format!("{:?} is not a valid host name for TLS", url.host())))?;
     let connector = TlsConnector::from(tls().await?);
-    let stream = connector.connect(name, tcp).await.map_err(|it| {
+    let stream = connector.connect(name, stream).await.map_err(|it| {
         // `openssl req -x509` creates such certificates by default.
         let hint = match it.to_string().contains("CaUsedAsEndEntity") {
             true => "the server's certificate is that of an authority; create one with basicConstraints=CA:FALSE",

@@ -23,6 +23,7 @@ use crate::{
         dial::{Stream, dial},
         http::client::refused,
         messages::{Arrival, Messages},
+        proxy::Proxy,
         writer::Writer,
     },
 };
@@ -38,13 +39,14 @@ type Socket = WebSocketStream<Box<dyn Stream>>;
 /// Connects; a message longer than `limit` bytes ends the connection.
 pub(crate) async fn connect(
     url: &Url,
+    proxy: Option<&Proxy>,
     headers: &HeaderMap,
     limit: usize,
 ) -> Result<Messages, Error> {
-    let socket = match handshake(url, headers, limit, true).await? {
+    let socket = match handshake(url, proxy, headers, limit, true).await? {
         Some(socket) => socket,
         // A server that does not know subprotocols must not name one in its response.
-        None => handshake(url, headers, limit, false).await?.ok_or_else(|| {
+        None => handshake(url, proxy, headers, limit, false).await?.ok_or_else(|| {
             Error::new(ErrorKind::Connect, "the server chose a subprotocol that was not offered")
                 .in_phase("connect")
         })?,
@@ -113,11 +115,12 @@ pub(crate) async fn connect(
 /// Performs the handshake; returns `None` if the server does not confirm the subprotocol.
 async fn handshake(
     url: &Url,
+    proxy: Option<&Proxy>,
     headers: &HeaderMap,
     limit: usize,
     asks_subprotocol: bool,
 ) -> Result<Option<Socket>, Error> {
-    let stream = dial(url).await?;
+    let stream = dial(url, proxy).await?;
     let mut request = Request::builder()
         .uri(format!("ws://{}{}", url.authority(), url.path()))
         .body(())

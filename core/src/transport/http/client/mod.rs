@@ -36,7 +36,7 @@ use crate::{
     error::{Error, ErrorKind},
     protocol::Method as Rpc,
     session::client::Spoken,
-    transport::{Url, messages::Arrival},
+    transport::{Url, messages::Arrival, proxy::Proxy},
     wire::headers,
 };
 
@@ -59,6 +59,7 @@ pub(crate) type Mirror = Arc<dyn Fn(&str, &str) -> Vec<(String, String)> + Send 
 /// Settings of an HTTP connection.
 pub(crate) struct HttpOptions {
     pub(crate) url: Url,
+    pub(crate) proxy: Option<Arc<Proxy>>,
     /// The user's headers, sent with every request.
     pub(crate) headers: HeaderMap,
     /// The maximum size of a received message in bytes; longer ones are discarded.
@@ -150,13 +151,13 @@ enum TaskReport {
 
 impl HttpWire {
     pub(crate) fn new(options: HttpOptions) -> Self {
-        let HttpOptions { url, mut headers, limit, mirror, session } = options;
+        let HttpOptions { url, proxy, mut headers, limit, mirror, session } = options;
         if let Ok(host) = HeaderValue::from_str(&url.authority()) {
             headers.entry(header::HOST).or_insert(host);
         }
         let (sender, reports) = mpsc::channel(MAX_WAITING);
         let shared = Shared {
-            pool: Pool::new(url.clone()),
+            pool: Pool::new(url.clone(), proxy),
             url,
             headers,
             limit,

@@ -5,26 +5,30 @@ use std::{
     time::Duration,
 };
 
-use http::{Request, Response};
+use http::{Request, Response, StatusCode, Uri, header, uri::PathAndQuery};
 use hyper::{body::Incoming, client::conn::http1};
 use tokio::time::Instant;
 
 use super::body::Whole;
 use crate::{
     error::{Error, ErrorKind},
-    transport::{Url, dial::dial, http::io::HyperIo},
+    transport::{Url, dial::dial, http::io::HyperIo, proxy::Proxy},
 };
 
 /// The maximum idle time of a connection: many servers close a connection after 5 s, and one about to be closed must
 /// not be reused.
 const MAX_IDLE_TIME: Duration = Duration::from_secs(4);
 const MAX_IDLE: usize = 64;
+/// The status with which only a proxy refuses. Other statuses may be the server's.
+const PROXY_REFUSES: StatusCode = StatusCode::PROXY_AUTHENTICATION_REQUIRED;
 /// The maximum size of hyper's read buffer, whose default is 400 KiB.
 const MAX_READ_BUFFER: usize = 64 * 1024;
 
 #[derive(Debug)]
 pub(super) struct Pool {
     url: Url,
+    /// The proxy that all connections go through.
+    proxy: Option<Arc<Proxy>>,
     idle: Mutex<Vec<Idle>>,
 }
 
@@ -43,11 +47,12 @@ pub(super) struct Lease {
 
 impl Pool {
     /// Creates a pool for the origin of `url`.
-    pub(super) fn new(url: Url) -> Arc<Self> {
-        Arc::new(Self { url, idle: Mutex::default() })
+    pub(super) fn new(url: Url, proxy: Option<Arc<Proxy>>) -> Arc<Self> {
+        Arc::new(Self { url, proxy, idle: Mutex::default() })
     }
 
-    /// Sends a request and waits for the head of the response. Dropping the future closes the connection.
+    /// Sends a request, whose URI is a path, and waits for the head of the response. Dropping the future closes the
+    /// connection.
     ///
     /// With `may_repeat`, the request is sent again if a pooled connection turns out to be closed.
     pub(super) async fn send(
@@ -55,6 +60,10 @@ impl Pool {
         mut request: Request<Whole>,
         may_repeat: bool,
     ) -> Result<(Response<Incoming>, Lease), Error> {
+        let forwarder = self.proxy.as_deref().filter(|_| Proxy::forwards(&self.url));
+        if let Some(proxy) = forwarder {
+            self.address_to(proxy, &mut request)?;
+        }
         loop {
             let (mut sender, is_fresh) = match self.take() {
                 Some(sender) => (sender, false),
@@ -62,7 +71,14 @@ impl Pool {
             };
             let copy = (may_repeat && !is_fresh).then(|| request.clone());
             match sender.try_send_request(request).await {
-                Ok(response) => return Ok((response, Lease { pool: Arc::clone(self), sender })),
+                Ok(response) => {
+                    return match forwarder {
+                        Some(proxy) if response.status() == PROXY_REFUSES => {
+                            Err(proxy.refused(&self.url.host_and_port(), response.status()))
+                        }
+                        _ => Ok((response, Lease { pool: Arc::clone(self), sender })),
+                    };
+                }
                 Err(mut failure) => match failure.take_message().or(copy) {
                     Some(again) if !is_fresh => request = again,
                     unsent => return Err(broken(failure.into_error(), unsent.is_some())),
@@ -71,8 +87,22 @@ impl Pool {
         }
     }
 
+    /// Gives a request the absolute URI and the credentials that a forwarding proxy needs.
+    fn address_to(&self, proxy: &Proxy, request: &mut Request<Whole>) -> Result<(), Error> {
+        let uri = Uri::builder()
+            .scheme("http")
+            .authority(self.url.authority())
+            .path_and_query(request.uri().path_and_query().map_or("/", PathAndQuery::as_str))
+            .build();
+        *request.uri_mut() = uri.map_err(|it| Error::misuse(format!("{}: {it}", self.url)))?;
+        if let Some(authorization) = proxy.authorization() {
+            request.headers_mut().insert(header::PROXY_AUTHORIZATION, authorization.clone());
+        }
+        Ok(())
+    }
+
     async fn connect(&self) -> Result<http1::SendRequest<Whole>, Error> {
-        let stream = dial(&self.url).await?;
+        let stream = dial(&self.url, self.proxy.as_deref()).await?;
         let (sender, connection) = http1::Builder::new()
             .max_buf_size(MAX_READ_BUFFER)
             .handshake(HyperIo(stream))
