@@ -59,7 +59,7 @@ def _(peer, id):
     peer.send(id=id, result=text("wrong"), error={"code": -32603, "message": "wrong"})
 
 
-@row("neither a result nor an error", "timeout")
+@row("neither a result nor an error", "protocol")
 def _(peer, id):
     peer.send(id=id)
 

@@ -44,6 +44,8 @@ pub struct Malformed {
     pub message: String,
     /// True for a malformed response, which gets no error response.
     pub is_response: bool,
+    /// True if it has no method, so that it is no request, whatever else it is.
+    pub lacks_method: bool,
 }
 
 /// The params of a message: an object whose member values are still raw JSON.
@@ -161,11 +163,12 @@ impl<'a> Frame<'a> {
 
 impl Malformed {
     fn unreadable(message: String) -> Self {
-        Self { id: None, unreadable: true, message, is_response: false }
+        Self { id: None, unreadable: true, message, is_response: false, lacks_method: false }
     }
 
     fn invalid(id: Option<Id>, message: impl Into<String>) -> Self {
-        Self { id, unreadable: false, message: message.into(), is_response: false }
+        let message = message.into();
+        Self { id, unreadable: false, message, is_response: false, lacks_method: false }
     }
 }
 
@@ -184,15 +187,18 @@ fn parse_message(text: &str) -> Result<Message<'_>, Malformed> {
         }
         Err(error) => return Err(Malformed::unreadable(error.to_string())),
     };
-    let is_response =
-        fields.method.is_none() && (fields.result.is_some() || fields.error.is_some());
+    let lacks_method = fields.method.is_none();
+    let is_response = lacks_method && (fields.result.is_some() || fields.error.is_some());
     let id = fields.id.map(|it| Id::parse(it.get()).ok_or(it));
     let known = match &id {
         Some(Ok(id)) => Some(id.clone()),
         _ => None,
     };
-    let invalid =
-        |message: &str| Malformed { is_response, ..Malformed::invalid(known.clone(), message) };
+    let invalid = |message: &str| Malformed {
+        is_response,
+        lacks_method,
+        ..Malformed::invalid(known.clone(), message)
+    };
     if !fields.jsonrpc {
         return Err(invalid(r#""jsonrpc" must be "2.0""#));
     }

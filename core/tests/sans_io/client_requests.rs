@@ -121,12 +121,23 @@ fn a_malformed_answer_ends_its_request() {
         json!({"jsonrpc": "2.0", "id": 2, "error": "broken"}),
         json!({"jsonrpc": "2.0", "id": 3, "result": 1, "error": {"code": 1, "message": "x"}}),
         json!({"jsonrpc": "2.0", "id": 4, "result": []}),
+        json!({"jsonrpc": "2.0", "id": 5}),
+        json!({"id": 6, "result": {}}),
     ] {
         client.request(1, Method::ListTools, "{}", NONE);
         client.sent();
         client.receive(&answer);
         assert_eq!(client.done().1.expect_err("malformed").kind, ErrorKind::Protocol);
     }
+}
+
+#[test]
+fn a_malformed_request_of_the_server_ends_no_request() {
+    let mut client = Scripted::legacy();
+    client.request(1, Method::ListTools, "{}", NONE);
+    let id = client.sent()["id"].clone();
+    client.receive(&json!({"jsonrpc": "2.0", "id": id, "method": 3}));
+    client.silent();
 }
 
 #[test]

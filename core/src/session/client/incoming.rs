@@ -73,7 +73,8 @@ impl ClientSession {
                     problem = malformed.message,
                     "dropped a malformed frame of the server"
                 );
-                if malformed.is_response && malformed.id.is_some() {
+                // Without a method it can only be meant as the response to the request with its id.
+                if malformed.lacks_method && malformed.id.is_some() {
                     let message =
                         format!("the server's answer is malformed: {}", malformed.message);
                     let error = ErrorObject::new(code::INVALID_REQUEST, message);
