@@ -312,6 +312,29 @@ fn a_discovery_with_legacy_revisions_only_leads_to_initialize() {
 }
 
 #[test]
+fn a_discovery_of_an_unknown_type_is_an_error() {
+    for kind in [json!("perhaps"), json!("input_required"), json!(7)] {
+        let mut answer = discover_result(1, &["2026-07-28"]);
+        answer["result"]["resultType"] = kind.clone();
+        let mut client = Scripted::start(&Revision::ALL);
+        expect_probe(&mut client);
+        client.receive(&answer);
+        let failure = client.failed();
+        assert_eq!(failure.kind, ErrorKind::Protocol, "{kind}");
+        assert!(failure.message.contains("server/discover"), "{}", failure.message);
+        client.silent();
+
+        let mut client = Scripted::start(&Revision::ALL);
+        expect_probe(&mut client);
+        assert!(client.advance(Duration::from_secs(5)));
+        let id = expect_initialize(&mut client, "2025-11-25");
+        client.receive(&answer);
+        client.receive(&error(id, -32601, None));
+        assert_eq!(client.failed().code, Some(-32601), "a late one counts no more");
+    }
+}
+
+#[test]
 fn a_server_that_exited_at_the_probe_is_restarted_once() {
     let mut client = Scripted::start(&Revision::ALL);
     expect_probe(&mut client);

@@ -130,7 +130,7 @@ impl ClientSession {
             return Err(Error::new(ErrorKind::Protocol, message));
         }
         match self.is_modern() {
-            true => modern::check_result(method, result),
+            true => modern::check_result(method, result.get()),
             false => Ok(()),
         }
     }

@@ -1,7 +1,6 @@
 //! The stateless era: the result of `server/discover`, result types, and replacements for removed methods.
 
 use serde::Deserialize;
-use serde_json::value::RawValue;
 
 use super::{
     ClientSession, ServerIdentity,
@@ -61,7 +60,7 @@ pub(super) fn read_discovery(result: &str) -> Option<Discovery> {
 }
 
 /// Returns the type of a modern result; `None` means complete. Errors if the method can't have this type.
-pub(super) fn check_result(method: &MethodName, result: &RawValue) -> Result<(), Error> {
+pub(super) fn check_result(method: &MethodName, result: &str) -> Result<(), Error> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Typed {
@@ -70,7 +69,7 @@ pub(super) fn check_result(method: &MethodName, result: &RawValue) -> Result<(),
     }
     let protocol = |message: String| Err(Error::new(ErrorKind::Protocol, message));
     let name = method.as_str();
-    match serde_json::from_str::<Typed>(result.get()) {
+    match serde_json::from_str::<Typed>(result) {
         Err(_) => protocol(format!("{name}: the result's resultType is not a string")),
         Ok(Typed { result_type: ResultType::Complete }) => Ok(()),
         Ok(Typed { result_type: ResultType::InputRequired }) if may_ask(method) => Ok(()),

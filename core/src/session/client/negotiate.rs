@@ -101,8 +101,11 @@ impl ClientSession {
                 true
             }
             Phase::Initializing { .. } if id.is_some() && id == self.negotiation.late_probe => {
-                self.negotiation.late_identity =
-                    outcome.ok().and_then(modern::read_discovery).and_then(|found| {
+                self.negotiation.late_identity = outcome
+                    .ok()
+                    .filter(|it| modern::check_result(&Method::Discover.into(), it).is_ok())
+                    .and_then(modern::read_discovery)
+                    .and_then(|found| {
                         let revision = self.mutual(&found.supported, Era::Modern)?;
                         Some(found.identity(revision))
                     });
@@ -232,6 +235,9 @@ impl ClientSession {
             return self
                 .fall_back(ErrorKind::Unsupported, "its answer to server/discover is not valid");
         };
+        if let Err(error) = modern::check_result(&Method::Discover.into(), result) {
+            return self.fail(error);
+        }
         match self.mutual(&found.supported, Era::Modern) {
             Some(revision) => {
                 self.speak(revision);
