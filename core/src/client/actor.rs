@@ -132,7 +132,7 @@ impl Actor {
         self.handle(Input::Start);
         loop {
             if let ControlFlow::Break(error) = self.pump().await {
-                return self.give_up(Some(error)).await;
+                return Box::pin(self.give_up(Some(error))).await;
             }
             match self.wait().await {
                 Woken::Order(Some(Order::Close(done))) => {
@@ -145,7 +145,9 @@ impl Actor {
                     return;
                 }
                 Woken::Order(Some(order)) => self.obey(order),
-                Woken::Order(None) if self.opened.is_some() => return self.give_up(None).await,
+                Woken::Order(None) if self.opened.is_some() => {
+                    return Box::pin(self.give_up(None)).await;
+                }
                 Woken::Order(None) => break,
                 Woken::Event(WireEvent::Bytes(read)) => self.read(read),
                 Woken::Event(WireEvent::Arrival(arrival)) => self.take(arrival).await,

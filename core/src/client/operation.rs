@@ -87,7 +87,7 @@ fn named(method: Method, name: &str) -> String {
     format!("{} {name:?}", method.as_str())
 }
 
-/// The options of requests, for [`Client::with_options`].
+/// The options of requests, for [`Client::with_options`](super::Client::with_options).
 #[derive(Clone)]
 #[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub struct CallOptions {

@@ -48,8 +48,8 @@ async fn is_client() -> bool {
         Ok::<_, gudgeon::Error>(result.text())
     };
     match used.await {
-        Ok(text) => println!("outcome: the tool returned {text}"),
-        Err(error) => println!("outcome: {:?} {error} {error:?}", error.kind),
+        Ok(text) => eprintln!("outcome: the tool returned {text}"),
+        Err(error) => eprintln!("outcome: {:?} {error} {error:?}", error.kind),
     }
     true
 }
@@ -62,9 +62,9 @@ async fn outcome(test: &str, url: &str, environment: &[(&str, &str)]) -> String 
         command.env_remove(name);
     }
     let output = command.envs(environment.iter().copied()).output().await.unwrap();
-    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    let printed = String::from_utf8_lossy(&output.stderr).into_owned();
     let found = printed.lines().find_map(|it| Some(it.split_once("outcome: ")?.1.to_owned()));
-    found.unwrap_or_else(|| panic!("{printed}{}", String::from_utf8_lossy(&output.stderr)))
+    found.unwrap_or_else(|| panic!("{printed}{}", String::from_utf8_lossy(&output.stdout)))
 }
 
 fn server() -> Server {
