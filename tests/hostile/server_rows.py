@@ -115,7 +115,7 @@ def _(peer, id):
     peer.refuse(id, {"code": -32603, "message": "x" * (15 * MIB)})
 
 
-@row("a reply of 100 MiB", {"ws": "lost", "else": "protocol"})
+@row("a reply of 100 MiB", "protocol")
 def _(peer, id):
     reply_of_100_mib(peer, id)
 
