@@ -12,15 +12,16 @@ use super::{
     Target,
     alarm::Alarm,
     connection::{ConnectionConfig, Event, Order, Question, Waiting},
+    error_context::with_context,
     listeners::Listeners,
-    questions::unanswerable,
+    questions::{error_object, unanswerable},
     target::{OpenedTarget, Reconnect},
     wire::{Wire, WireEvent, WireOptions},
 };
 use crate::{
     error::{Error, ErrorKind},
     peer::subscriptions::{self, Subscriptions},
-    protocol::{ElicitationCompleteNotificationParams, ErrorObject, Method, MethodName, Raw, code},
+    protocol::{ElicitationCompleteNotificationParams, Method, MethodName, Raw},
     session::{
         InboundKey,
         client::{Ask, Change, ClientSession, Input, ListKind, Output, RequestKey, ServerIdentity},
@@ -82,14 +83,15 @@ pub(super) async fn start(
     let nothing = ExitInfo::default();
     if let Target::Url(url) = &target {
         let proxy = config.proxies.proxy_for(url);
-        options.proxy = proxy.map_err(|it| dress(it, &name, &nothing, "connect"))?.map(Arc::new);
+        options.proxy =
+            proxy.map_err(|it| with_context(it, &name, &nothing, "connect"))?.map(Arc::new);
     }
     let mut session = ClientSession::new(Arc::new(config.session.clone()));
     let limit = session.connecting_since(Instant::now().into_std()).map(Instant::from_std);
     let reached = within(limit, target.reach(&options)).await;
     let reached = reached.unwrap_or_else(|| Err(session.took_too_long()));
     let OpenedTarget { wire, process, reconnect } =
-        reached.map_err(|it| options.explain(dress(it, &name, &nothing, "connect")))?;
+        reached.map_err(|it| options.explain(with_context(it, &name, &nothing, "connect")))?;
     let (sender, orders) = mpsc::unbounded_channel();
     let (opened, outcome) = oneshot::channel();
     let (up, is_up) = watch::channel(true);
@@ -292,8 +294,8 @@ impl Actor {
                 Settled::Silent => (),
                 settled => return settled,
             }
-            let dress = |it| dress(it, &self.target, &self.exit_info, "subscribe");
-            if !self.listeners.settle(Instant::now().into_std(), &mut self.session, dress) {
+            let in_context = |it| with_context(it, &self.target, &self.exit_info, "subscribe");
+            if !self.listeners.settle(Instant::now().into_std(), &mut self.session, in_context) {
                 return Settled::Silent;
             }
         }
@@ -317,7 +319,7 @@ impl Actor {
                     }
                 }
                 Output::Failed(error) => {
-                    let error = self.dress(error, "negotiate");
+                    let error = self.in_context(error, "negotiate");
                     return Settled::Failed(Box::new(error));
                 }
                 Output::Restart => return Settled::Restart,
@@ -327,7 +329,8 @@ impl Actor {
                 Output::Done(key, outcome) => {
                     if let Some(waiting) = self.waiting.remove(&key) {
                         // A dropped receiver means that the caller has given up.
-                        let _ = waiting.reply.send(outcome.map_err(|it| self.dress(it, "call")));
+                        let _ =
+                            waiting.reply.send(outcome.map_err(|it| self.in_context(it, "call")));
                     }
                 }
                 Output::Progress(key, step) => {
@@ -377,7 +380,7 @@ impl Actor {
     fn renewed(&mut self) {
         if let Some(server) = self.session.server().cloned() {
             let message = "the server did not know the session any more, so a new one was begun";
-            let reason = Arc::new(self.dress(Error::new(ErrorKind::Lost, message), "call"));
+            let reason = Arc::new(self.in_context(Error::new(ErrorKind::Lost, message), "call"));
             let server_now = Arc::clone(&server);
             (self.config.on_event)(Event::Reconnected { attempt: 1, reason, server: server_now });
             for list in [ListKind::Tools, ListKind::Resources, ListKind::Prompts] {
@@ -454,7 +457,7 @@ impl Actor {
         }
     }
 
-    fn dress(&self, error: Error, phase: &'static str) -> Error {
+    fn in_context(&self, error: Error, phase: &'static str) -> Error {
         let mut exit_info = self.exit_info.clone();
         if let Some(process) = &self.process
             && error.kind == ErrorKind::Timeout
@@ -462,7 +465,7 @@ impl Actor {
         {
             exit_info.stderr = process.stderr();
         }
-        let error = dress(error, &self.target, &exit_info, phase);
+        let error = with_context(error, &self.target, &exit_info, phase);
         if phase == "negotiate" { self.options.explain(error) } else { error }
     }
 }
@@ -489,32 +492,4 @@ fn notified(method: MethodName, params: Raw) -> Event {
         return Event::UrlDone(done.elicitation_id);
     }
     Event::Notified { method, params }
-}
-
-fn error_object(error: &Error) -> ErrorObject {
-    let code = error.code.unwrap_or(match error.kind {
-        ErrorKind::Declined => code::USER_REJECTED,
-        _ => code::INTERNAL_ERROR,
-    });
-    ErrorObject { code, message: error.message.clone(), data: error.data.clone() }
-}
-
-/// Adds the target, the phase, the exit status and the last lines of the server's standard error to an error.
-fn dress(mut error: Error, target: &str, exit_info: &ExitInfo, phase: &'static str) -> Error {
-    error.target.get_or_insert_with(|| target.to_owned());
-    error.phase.get_or_insert(phase);
-    let is_ours = matches!(error.kind, ErrorKind::Connect | ErrorKind::Lost | ErrorKind::Timeout);
-    if !is_ours && matches!(phase, "call" | "subscribe") {
-        return error;
-    }
-    error.message = format!("{target}: {}", error.message);
-    if is_ours {
-        error.exit_status = exit_info.status;
-        if !exit_info.stderr.is_empty() {
-            error.message =
-                format!("{}; the end of its standard error:\n{}", error.message, exit_info.stderr);
-            error.stderr = Some(exit_info.stderr.clone());
-        }
-    }
-    error
 }

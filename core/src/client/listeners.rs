@@ -67,7 +67,7 @@ impl Listeners {
         &mut self,
         now: Instant,
         session: &mut ClientSession,
-        dress: impl Fn(Error) -> Error,
+        in_context: impl Fn(Error) -> Error,
     ) -> bool {
         let mut did_something = false;
         while let Some(output) = self.machine.poll() {
@@ -93,7 +93,7 @@ impl Listeners {
                 }
                 Output::Ended(key, why) => {
                     let Some(mut listener) = self.listeners.remove(&key) else { continue };
-                    let why = why.map(&dress);
+                    let why = why.map(&in_context);
                     match (listener.opened.take(), why) {
                         (Some(opened), Some(why)) => drop(opened.send(Err(why))),
                         (opened, why) => {

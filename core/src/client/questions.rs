@@ -12,7 +12,7 @@ use super::connection::{BoxFuture, Question};
 use crate::{
     error::{Error, ErrorKind},
     protocol::{
-        ClientCapabilities, ElicitationCapability, ListRootsResult, Method, Raw, Root,
+        ClientCapabilities, ElicitationCapability, ErrorObject, ListRootsResult, Method, Raw, Root,
         RootsCapability, SamplingCapability, code, file_uri::is_file_uri, json,
     },
     session::asking,
@@ -239,6 +239,15 @@ fn check_url(url: &str, schemes: &[String]) -> Result<(), String> {
 
 fn invalid(message: String) -> Error {
     Error { code: Some(code::INVALID_PARAMS), ..Error::new(ErrorKind::Protocol, message) }
+}
+
+/// Returns the error that the server gets for a question that failed.
+pub(super) fn error_object(error: &Error) -> ErrorObject {
+    let code = error.code.unwrap_or(match error.kind {
+        ErrorKind::Declined => code::USER_REJECTED,
+        _ => code::INTERNAL_ERROR,
+    });
+    ErrorObject { code, message: error.message.clone(), data: error.data.clone() }
 }
 
 /// Returns the error of a callback that ended without an answer.

@@ -1,0 +1,344 @@
+//! Performs operations over an open connection: the requests, pages, rounds of questions and checks that one needs.
+
+use super::{
+    CallOptions, Operation, Reply,
+    connected::Connected,
+    connection::Question,
+    params::{complete_params, cursor_params, expand, tool_params},
+    running_call::RunningCall,
+};
+use crate::{
+    error::{Error, ErrorKind},
+    peer::{self, KnownTools, ListKind, Page, Pages, Round, with_answers},
+    protocol::{CompleteResult, Method, MethodName, Raw, code, json},
+    transport::off_thread::{LARGE, off_thread},
+};
+
+/// A request whose result can contain questions.
+#[derive(Clone, Copy)]
+enum Asked<'a> {
+    Tool(&'a str),
+    Other(Method),
+}
+
+impl Asked<'_> {
+    fn method(self) -> Method {
+        match self {
+            Self::Tool(_) => Method::CallTool,
+            Self::Other(method) => method,
+        }
+    }
+}
+
+impl Connected {
+    /// Performs an operation once.
+    pub(super) async fn perform(
+        &self,
+        operation: &Operation,
+        options: CallOptions,
+    ) -> Result<Reply, Error> {
+        let outcome = self.run(operation, &RunningCall::begin(options)).await;
+        outcome.map_err(|error| timed_out_at(error, operation))
+    }
+
+    async fn run(&self, operation: &Operation, call: &RunningCall) -> Result<Reply, Error> {
+        match operation {
+            Operation::List(kind) => {
+                self.list_all(*kind, call).await.map(|it| json::to_raw(&it).into())
+            }
+            Operation::ListPage(kind, cursor) => self.fetch_page(*kind, cursor.clone(), call).await,
+            Operation::CallTool { name, arguments } => {
+                self.run_tool(name, arguments.as_ref(), call).await
+            }
+            Operation::CallToolRound { name, arguments, answers, state } => {
+                let state = state.as_ref().map(json::to_raw);
+                let params = tool_params(name, arguments.as_ref());
+                let params = with_answers(&params, answers.as_deref(), state.as_deref());
+                let result = self.send_call(name, &params, call).await?;
+                if Round::read(Method::CallTool.as_str(), &result)?.is_some() {
+                    return Ok(Reply { result, data: None, is_input_required: true });
+                }
+                call.restart();
+                self.read_result(name, result, call).await
+            }
+            Operation::ReadResource { uri, variables } => {
+                let uri = match variables {
+                    Some(variables) => &expand(uri, variables)?,
+                    None => uri,
+                };
+                let mut params = json::ObjectWriter::with_capacity(uri.len() + 16);
+                params.member("uri", uri);
+                self.rounds(Asked::Other(Method::ReadResource), &params.finish(), call)
+                    .await
+                    .map(Into::into)
+            }
+            Operation::GetPrompt { name, arguments } => {
+                let params = tool_params(name, arguments.as_ref());
+                self.rounds(Asked::Other(Method::GetPrompt), &params, call).await.map(Into::into)
+            }
+            Operation::Complete { target, argument, value, given } => {
+                let params = complete_params(target, argument, value, given.as_ref());
+                let result = self.send(Method::Complete, &params, call).await?;
+                let method = Method::Complete.as_str();
+                let read =
+                    peer::read::<CompleteResult>(method, &result).map_err(|it| self.name(it))?;
+                Ok(json::to_raw(&read.completion).into())
+            }
+            Operation::SetLogLevel(level) => {
+                let params = format!(r#"{{"level":{:?}}}"#, level.as_str());
+                self.send(Method::SetLevel, &params, call).await.map(Into::into)
+            }
+            Operation::Ping => self.send(Method::Ping, "{}", call).await.map(Into::into),
+            Operation::Request { method, params } => {
+                let params = params.as_deref().map_or("{}", |it| it.get());
+                self.send(MethodName::parse(method), params, call).await.map(Into::into)
+            }
+        }
+    }
+
+    async fn list_all(&self, kind: ListKind, call: &RunningCall) -> Result<Vec<Raw>, Error> {
+        let is_filtered = kind == ListKind::Tools && self.connection.mirrors();
+        let mut pages = Pages::new(kind);
+        let mut cursor = None;
+        loop {
+            let params = cursor_params(cursor);
+            let result = self.send(kind.method(), &params, call).await?;
+            cursor = pages.push(&result).map_err(|it| self.name(it))?;
+            call.next_page();
+            if cursor.is_none() {
+                let mut items = pages.into_items();
+                if is_filtered {
+                    peer::retain_mirrored(&mut items);
+                }
+                if kind == ListKind::Tools {
+                    self.with_tools(|it| it.learn(&items, true));
+                }
+                return Ok(items);
+            }
+        }
+    }
+
+    async fn fetch_page(
+        &self,
+        kind: ListKind,
+        cursor: Option<String>,
+        call: &RunningCall,
+    ) -> Result<Reply, Error> {
+        let is_first = cursor.is_none();
+        let result = self.send(kind.method(), &cursor_params(cursor), call).await?;
+        let mut page = Page::read(kind, &result).map_err(|it| self.name(it))?;
+        if kind == ListKind::Tools {
+            if self.connection.mirrors() {
+                peer::retain_mirrored(&mut page.items);
+            }
+            let is_all = is_first && page.next_cursor.is_none();
+            self.with_tools(|it| it.learn(&page.items, is_all));
+        }
+        Ok(page.to_json().into())
+    }
+
+    async fn run_tool(
+        &self,
+        name: &str,
+        arguments: Option<&Raw>,
+        call: &RunningCall,
+    ) -> Result<Reply, Error> {
+        if self.validate {
+            self.list_tools_once(name, call).await;
+            let given = arguments.map_or("{}", |it| it.get());
+            self.check_arguments(name, given, call).await.map_err(|it| self.name(it))?;
+        }
+        let params = tool_params(name, arguments);
+        let result = self.rounds(Asked::Tool(name), &params, call).await?;
+        call.restart();
+        self.read_result(name, result, call).await
+    }
+
+    /// Processes a tool's final result.
+    async fn read_result(
+        &self,
+        name: &str,
+        result: Raw,
+        call: &RunningCall,
+    ) -> Result<Reply, Error> {
+        let read = |tools: &mut KnownTools| tools.read_result(name, &result);
+        let mut verdict = self.with_tools(read).map_err(|it| self.name(it))?;
+        if verdict.needs_schema {
+            self.list_tools_once(name, call).await;
+            verdict = self.with_tools(read).map_err(|it| self.name(it))?;
+        }
+        if let Some(message) = verdict.failure.filter(|_| call.raises_on_error()) {
+            let error = Error::new(ErrorKind::Tool, message);
+            return Err(self.name(Error { data: Some(result), ..error }));
+        }
+        match self.check_result(name, &result, call).await {
+            Ok(()) => (),
+            Err(error) if error.kind == ErrorKind::Timeout => return Err(self.name(error)),
+            Err(_) => {
+                // The tool may have changed since it was listed.
+                self.with_tools(KnownTools::forget);
+                self.list_tools_once(name, call).await;
+                self.check_result(name, &result, call).await.map_err(|it| self.name(it))?;
+            }
+        }
+        Ok(Reply { result, data: verdict.data, is_input_required: false })
+    }
+
+    async fn check_result(
+        &self,
+        name: &str,
+        result: &Raw,
+        call: &RunningCall,
+    ) -> Result<(), Error> {
+        let Some(schema) = self.with_tools(|it| it.output_schema(name)) else { return Ok(()) };
+        if schema.is_quick() && result.get().len() <= LARGE {
+            return peer::check_result(name, &schema, result);
+        }
+        let (name, result) = (name.to_owned(), result.clone());
+        let check = off_thread(move || peer::check_result(&name, &schema, &result));
+        in_time(check, call).await
+    }
+
+    async fn check_arguments(
+        &self,
+        name: &str,
+        given: &str,
+        call: &RunningCall,
+    ) -> Result<(), Error> {
+        let Some(schema) = self.with_tools(|it| it.input_schema(name)) else { return Ok(()) };
+        if schema.is_quick() && given.len() <= LARGE {
+            return peer::check_arguments(name, &schema, given);
+        }
+        let (name, given) = (name.to_owned(), given.to_owned());
+        let check = off_thread(move || peer::check_arguments(&name, &schema, &given));
+        in_time(check, call).await
+    }
+
+    /// Learns the tools of the server; a failure is logged.
+    pub(super) async fn list_tools(&self, options: CallOptions) {
+        if let Err(error) = self.list_all(ListKind::Tools, &RunningCall::begin(options)).await {
+            tracing::debug!(%error, "the tools could not be listed");
+        }
+    }
+
+    /// Lists the tools if this one is unknown. A failure does not fail the call.
+    async fn list_tools_once(&self, name: &str, call: &RunningCall) {
+        if !self.with_tools(|it| it.knows(name))
+            && let Err(error) = self.list_all(ListKind::Tools, &call.listing()).await
+        {
+            tracing::debug!(%error, "the tools could not be listed");
+        }
+    }
+
+    /// Sends `tools/call`, with the headers that repeat its arguments if the transport uses them.
+    async fn send_call(&self, name: &str, params: &str, call: &RunningCall) -> Result<Raw, Error> {
+        if !self.connection.mirrors() {
+            return self.send(Method::CallTool, params, call).await;
+        }
+        self.list_tools_once(name, call).await;
+        self.with_tools(|it| it.check_mirrored(name, params)).map_err(|it| self.name(it))?;
+        match self.send(Method::CallTool, params, call).await {
+            // Streamable HTTP, "Client Behavior": the tool may have changed since it was listed.
+            Err(error) if error.code == Some(code::HEADER_MISMATCH) => {
+                self.with_tools(KnownTools::forget);
+                self.list_tools_once(name, call).await;
+                self.send(Method::CallTool, params, call).await
+            }
+            outcome => outcome,
+        }
+    }
+
+    async fn send_round(
+        &self,
+        what: Asked<'_>,
+        params: &str,
+        call: &RunningCall,
+    ) -> Result<Raw, Error> {
+        match what {
+            Asked::Tool(name) => self.send_call(name, params, call).await,
+            Asked::Other(method) => self.send(method, params, call).await,
+        }
+    }
+
+    /// Sends a request, answers its questions and repeats it until the result is final.
+    async fn rounds(
+        &self,
+        what: Asked<'_>,
+        params: &str,
+        call: &RunningCall,
+    ) -> Result<Raw, Error> {
+        let method = what.method();
+        let mut result = self.send_round(what, params, call).await?;
+        for _ in 0..self.max_rounds {
+            let round = Round::read(method.as_str(), &result).map_err(|it| self.name(it))?;
+            let Some(round) = round else { return Ok(result) };
+            let questions: Vec<_> = round.questions.iter().map(Question::from).collect();
+            let answers = tokio::select! {
+                answers = self.questions.answer_all(questions) => answers,
+                // With the connection gone no answers can be sent, so the request's own error is the outcome.
+                () = self.connection.disconnected() => return self.send(method, params, call).await,
+                error = call.expired(method) => return Err(self.name(error)),
+            };
+            call.restart();
+            let params = round.params(params, &answers.map_err(|it| self.name(it))?);
+            result = self.send_round(what, &params, call).await?;
+        }
+        if Round::read(method.as_str(), &result).map_err(|it| self.name(it))?.is_none() {
+            return Ok(result);
+        }
+        let limit = self.max_rounds;
+        let message =
+            format!("{}: the server still asks questions after {limit} rounds", method.as_str());
+        let error = Error::new(ErrorKind::Protocol, message);
+        Err(self.name(error.limited_by("max_rounds")))
+    }
+
+    async fn send(
+        &self,
+        method: impl Into<MethodName>,
+        params: &str,
+        call: &RunningCall,
+    ) -> Result<Raw, Error> {
+        let params = match call.meta() {
+            None => params.to_owned(),
+            Some(meta) => {
+                let mut with_meta = json::ObjectWriter::with_capacity(params.len() + 64);
+                with_meta.splice(params).raw("_meta", meta.get());
+                with_meta.finish()
+            }
+        };
+        self.connection.request(method.into(), json::raw(params), call.settings()).await
+    }
+
+    /// Adds the target's name to an error.
+    pub(super) fn name(&self, mut error: Error) -> Error {
+        let target = self.connection.target();
+        if error.kind == ErrorKind::Timeout {
+            error.message = format!("{target}: {}", error.message);
+        }
+        error.target.get_or_insert_with(|| target.to_string());
+        error.in_phase("call")
+    }
+}
+
+/// Names the tool, resource or prompt in the error of an expired time limit; the session knows only the method.
+fn timed_out_at(mut error: Error, operation: &Operation) -> Error {
+    if error.kind == ErrorKind::Timeout {
+        let subject = operation.subject();
+        let method = subject.split(' ').next().unwrap_or_default();
+        error.message = error.message.replacen(method, &subject, 1);
+    }
+    error
+}
+
+/// Waits for a check within the time limits of the call. A check that takes longer ends on its own thread; its outcome is dropped.
+async fn in_time(
+    check: impl Future<Output = Result<(), Error>>,
+    call: &RunningCall,
+) -> Result<(), Error> {
+    tokio::select! {
+        biased;
+        checked = check => checked,
+        error = call.timed_out(Method::CallTool) => Err(error),
+    }
+}
