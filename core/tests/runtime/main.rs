@@ -12,6 +12,7 @@ mod client_child;
 mod client_declares;
 mod client_http;
 mod client_http_legacy;
+mod client_http_sessions;
 mod client_http_sse;
 mod client_listen;
 mod client_memory;
