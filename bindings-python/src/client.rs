@@ -122,7 +122,7 @@ impl NativeClient {
     fn connect(&self, mailbox: &Mailbox, place: &NativePlace) -> PyResult<u64> {
         self.check_process()?;
         let builder = place.0.builder(&self.options);
-        let builder = builder.map(|it| self.shared.listen(it, &self.options, place.0.reconnects()));
+        let builder = builder.map(|it| self.shared.listen(it, &self.options));
         self.open(mailbox, builder)
     }
 
@@ -135,7 +135,7 @@ impl NativeClient {
             stream_target(stream, name)?
         };
         let builder = self.options.builder(target);
-        let builder = builder.map(|it| self.shared.listen(it, &self.options, false));
+        let builder = builder.map(|it| self.shared.listen(it, &self.options));
         self.open(mailbox, builder)
     }
 
@@ -344,13 +344,9 @@ impl Connected {
         lock(&self.client).take()
     }
 
-    fn listen(
-        self: &Arc<Self>,
-        builder: ClientBuilder,
-        options: &ClientSettings,
-        reconnects: bool,
-    ) -> ClientBuilder {
+    fn listen(self: &Arc<Self>, builder: ClientBuilder, options: &ClientSettings) -> ClientBuilder {
         let mut builder = builder;
+        let reconnects = builder.reconnects();
         let shared = Arc::downgrade(self);
         builder = self.questions.register(builder, options, move |asked| {
             if let Some(shared) = shared.upgrade() {

@@ -95,7 +95,7 @@ impl NativeClient {
         ts_args_type = "place: NativePlace, settings: string, wake: () => void"
     )]
     pub fn reach(place: &NativePlace, settings: String, wake: Wake<true>) -> napi::Result<Self> {
-        Self::open(|it| place.0.builder(it), place.0.reconnects(), &settings, wake)
+        Self::open(|it| place.0.builder(it), &settings, wake)
     }
 
     /// Connects to the other end of a stream served in this process.
@@ -113,7 +113,7 @@ impl NativeClient {
         let peer = stream.take_peer_stream();
         let peer = peer.ok_or_else(|| misuse(Error::misuse("the stream's other end is gone")))?;
         let target = in_memory(peer, name)?;
-        Self::open(|it| it.builder(target), false, &settings, wake)
+        Self::open(|it| it.builder(target), &settings, wake)
     }
 
     /// Connects to the other end of a new stream, which `takePeer` returns.
@@ -125,7 +125,7 @@ impl NativeClient {
     pub fn open_stream(name: String, settings: String, wake: Wake<true>) -> napi::Result<Self> {
         let (ours, theirs) = UnixStream::pair().map_err(no_stream)?;
         let target = in_memory(ours, name)?;
-        let mut client = Self::open(|it| it.builder(target), false, &settings, wake)?;
+        let mut client = Self::open(|it| it.builder(target), &settings, wake)?;
         client.peer = Some(theirs);
         Ok(client)
     }
@@ -269,10 +269,9 @@ impl NativeClient {
 }
 
 impl NativeClient {
-    /// Connects in the background. `reconnects` is true for a target whose lost connection is opened again.
+    /// Connects in the background.
     fn open(
         builder: impl FnOnce(&ClientSettings) -> Result<ClientBuilder, Error>,
-        reconnects: bool,
         settings: &str,
         wake: Wake<true>,
     ) -> napi::Result<Self> {
@@ -280,7 +279,7 @@ impl NativeClient {
         let builder = builder(&settings).map_err(misuse)?;
         let queue = Arc::new(Queue::new(wake));
         let questions = Questions::new(Language::TypeScript);
-        let builder = hooked(builder, &settings, reconnects, &queue, &questions);
+        let builder = hooked(builder, &settings, &queue, &questions);
         let shared = Arc::new(Shared {
             queue,
             questions,
@@ -331,11 +330,10 @@ impl Shared {
 fn hooked(
     mut builder: ClientBuilder,
     settings: &ClientSettings,
-    reconnects: bool,
     queue: &Arc<Queue>,
     questions: &Arc<Questions>,
 ) -> ClientBuilder {
-    let events = Arc::clone(queue);
+    let (events, reconnects) = (Arc::clone(queue), builder.reconnects());
     builder = builder.on_event(move |event| {
         if let Some(notice) = Notice::of(event, reconnects) {
             events.notice(&notice);

@@ -89,11 +89,6 @@ impl Place {
         }))
     }
 
-    /// Returns whether a lost connection is opened again.
-    pub fn reconnects(&self) -> bool {
-        self.restarts || matches!(self.server, Server::Url(_))
-    }
-
     fn target(&self) -> Target {
         match self.server.clone() {
             Server::Url(url) => url.into(),

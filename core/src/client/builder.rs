@@ -50,7 +50,10 @@ impl ClientBuilder {
         }
         let (options, hooks) = (ClientOptions::default(), Hooks::default());
         // Here, because `connect` runs on another thread for other languages.
-        let proxies = ProxyEnvironment::read();
+        let proxies = match target {
+            Target::Url(_) => ProxyEnvironment::read(),
+            _ => ProxyEnvironment::default(),
+        };
         Self { target, options, on_progress: None, hooks, questions, proxies }
     }
 
@@ -148,9 +151,14 @@ impl ClientBuilder {
     }
 }
 
-/// Callbacks of the language bindings, which convert values themselves.
+/// For the language bindings, which convert values themselves.
 #[cfg(feature = "bindings")]
 impl ClientBuilder {
+    /// Returns whether the client opens a lost connection again.
+    pub fn reconnects(&self) -> bool {
+        self.target.again(self.options.restart).is_some()
+    }
+
     /// Like [`Self::on_elicit`], with params and result as raw JSON.
     #[must_use]
     pub fn on_elicit_raw(mut self, callback: Answerer) -> Self {

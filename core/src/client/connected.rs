@@ -1,4 +1,4 @@
-//! A client's connection to its server, with what is known of the server, and how it is opened.
+//! Opens the connection of a client, and holds what belongs to one connection: its tools and its questions.
 
 use std::{
     fmt,
@@ -41,7 +41,7 @@ pub(super) struct Connector {
     pub(super) options: ClientOptions,
     pub(super) hooks: Arc<Hooks>,
     pub(super) questions: Arc<Questions>,
-    /// The capabilities beside those of registered callbacks.
+    /// The capabilities to declare, but for roots, which may be set later.
     capabilities: ClientCapabilities,
     proxies: ProxyEnvironment,
     /// The level of log messages that was set last.
@@ -144,7 +144,7 @@ impl Connected {
         look(&mut lock(&self.tools))
     }
 
-    /// Expects the same tools to be repeatable as at an earlier connection to the server, until they are listed.
+    /// Assumes that calls may be repeated as over an earlier connection to the server, until its tools are listed.
     pub(super) fn expect_tools_of(&self, earlier: &Self) {
         let repeatable = earlier.with_tools(|it| it.repeatable());
         self.with_tools(|it| it.expect(repeatable));
@@ -168,12 +168,6 @@ impl Connected {
             return self.connection.declare_roots();
         }
         self.connection.notify(Method::RootsListChanged.into(), json::raw("{}".into()))
-    }
-
-    /// Returns a function that forgets the known tools, for subscribers who hear that they changed.
-    pub(super) fn tools_forgetter(&self) -> impl Fn() + Send + 'static {
-        let tools = Arc::clone(&self.tools);
-        move || lock(&tools).forget()
     }
 
     /// Subscribes to the lists in the modern era, where a server notifies only subscribers.

@@ -55,25 +55,30 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// Returns the method of the operation's requests, with the tool, resource or prompt that is named, for errors.
-    pub(super) fn subject(&self) -> String {
+    /// Returns the method of the operation's requests.
+    pub(super) fn method(&self) -> &str {
         match self {
-            Self::List(kind) | Self::ListPage(kind, _) => kind.method().as_str().to_owned(),
-            Self::CallTool { name, .. } | Self::CallToolRound { name, .. } => {
-                named(Method::CallTool, name)
-            }
-            Self::ReadResource { uri, .. } => named(Method::ReadResource, uri),
-            Self::GetPrompt { name, .. } => named(Method::GetPrompt, name),
-            Self::Complete { .. } => Method::Complete.as_str().to_owned(),
-            Self::SetLogLevel(_) => Method::SetLevel.as_str().to_owned(),
-            Self::Ping => Method::Ping.as_str().to_owned(),
-            Self::Request { method, .. } => method.clone(),
+            Self::List(kind) | Self::ListPage(kind, _) => kind.method().as_str(),
+            Self::CallTool { .. } | Self::CallToolRound { .. } => Method::CallTool.as_str(),
+            Self::ReadResource { .. } => Method::ReadResource.as_str(),
+            Self::GetPrompt { .. } => Method::GetPrompt.as_str(),
+            Self::Complete { .. } => Method::Complete.as_str(),
+            Self::SetLogLevel(_) => Method::SetLevel.as_str(),
+            Self::Ping => Method::Ping.as_str(),
+            Self::Request { method, .. } => method,
         }
     }
-}
 
-fn named(method: Method, name: &str) -> String {
-    format!("{} {name:?}", method.as_str())
+    /// Returns the method with the tool, resource or prompt that it is about, for errors.
+    pub(super) fn subject(&self) -> String {
+        match self {
+            Self::CallTool { name, .. }
+            | Self::CallToolRound { name, .. }
+            | Self::ReadResource { uri: name, .. }
+            | Self::GetPrompt { name, .. } => format!("{} {name:?}", self.method()),
+            _ => self.method().to_owned(),
+        }
+    }
 }
 
 /// The options of requests, for [`Client::with_options`](super::Client::with_options).
@@ -89,7 +94,7 @@ pub struct CallOptions {
     pub on_progress: Option<OnProgress>,
     /// Members for the request's `_meta`, a JSON object.
     pub meta: Option<Raw>,
-    /// If true, a tool result with `isError` becomes an error of kind [`ErrorKind::Tool`].
+    /// If true, a tool result with `isError` becomes an error of kind [`ErrorKind::Tool`](crate::error::ErrorKind::Tool).
     pub raise_on_error: bool,
 }
 

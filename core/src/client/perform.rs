@@ -38,7 +38,7 @@ impl Connected {
         options: CallOptions,
     ) -> Result<Reply, Error> {
         let outcome = self.run(operation, &RunningCall::begin(options)).await;
-        outcome.map_err(|error| timed_out_at(error, operation))
+        outcome.map_err(|error| self.name_subject(error, operation))
     }
 
     async fn run(&self, operation: &Operation, call: &RunningCall) -> Result<Reply, Error> {
@@ -310,6 +310,18 @@ impl Connected {
         self.connection.request(method.into(), json::raw(params), call.settings()).await
     }
 
+    /// Names the tool, resource or prompt in the error of an expired time limit; the session knows only the method.
+    fn name_subject(&self, mut error: Error, operation: &Operation) -> Error {
+        let target = self.connection.target();
+        if error.kind == ErrorKind::Timeout
+            && let beginning = format!("{target}: {}", operation.method())
+            && let Some(rest) = error.message.strip_prefix(&beginning)
+        {
+            error.message = format!("{target}: {}{rest}", operation.subject());
+        }
+        error
+    }
+
     /// Adds the target's name to an error.
     pub(super) fn name(&self, mut error: Error) -> Error {
         let target = self.connection.target();
@@ -319,16 +331,6 @@ impl Connected {
         error.target.get_or_insert_with(|| target.to_string());
         error.in_phase("call")
     }
-}
-
-/// Names the tool, resource or prompt in the error of an expired time limit; the session knows only the method.
-fn timed_out_at(mut error: Error, operation: &Operation) -> Error {
-    if error.kind == ErrorKind::Timeout {
-        let subject = operation.subject();
-        let method = subject.split(' ').next().unwrap_or_default();
-        error.message = error.message.replacen(method, &subject, 1);
-    }
-    error
 }
 
 /// Waits for a check within the time limits of the call. A check that takes longer ends on its own thread; its outcome is dropped.

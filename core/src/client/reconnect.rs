@@ -36,13 +36,13 @@ pub(super) struct Reconnecting {
     runtime: Handle,
 }
 
-/// Whether a request may be sent twice.
+/// The rule for sending a request twice.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Repetition<'a> {
+enum Repetition<'a> {
     Allowed,
     Forbidden,
-    /// If the server marks this tool, which is not known yet, as read-only or idempotent.
-    OfTool(&'a str),
+    /// Allowed if the server marks this tool, which is not known yet, as read-only or idempotent.
+    IfToolAllows(&'a str),
 }
 
 impl Reconnecting {
@@ -74,14 +74,13 @@ impl Reconnecting {
         options: CallOptions,
     ) -> Result<Reply, Error> {
         let (operation, options) = (&operation, &options);
-        let repetition = self.repetition(operation);
         let perform = |connected: Arc<Connected>| async move {
             connected.perform(operation, options.clone()).await
         };
         let reply = match options.max_timeout.filter(|_| self.reconnects()) {
-            None => self.repeat(repetition, perform).await?,
+            None => self.repeat(Some(operation), perform).await?,
             // A connection that is opened again counts, which no request's own limit covers.
-            Some(limit) => tokio::time::timeout(limit, self.repeat(repetition, perform))
+            Some(limit) => tokio::time::timeout(limit, self.repeat(Some(operation), perform))
                 .await
                 .unwrap_or_else(|_| {
                     let error = took_too_long(&operation.subject(), limit);
@@ -94,17 +93,18 @@ impl Reconnecting {
         Ok(reply)
     }
 
-    /// Makes attempts until one does not fail because of an outage.
+    /// Makes attempts until one does not fail because of an outage, or the operation may not be repeated; `None` stands
+    /// for a subscription.
     pub(super) async fn repeat<T, F>(
         &self,
-        repetition: Repetition<'_>,
+        operation: Option<&Operation>,
         attempt: impl Fn(Arc<Connected>) -> F,
     ) -> Result<T, Error>
     where
         F: Future<Output = Result<T, Error>>,
     {
         let mut attempts = Attempts::new(self.connector.options.retry);
-        let mut repetition = repetition;
+        let mut known = None;
         loop {
             let outcome = match self.opened(attempts.number()).await {
                 Ok(connected) => attempt(connected).await,
@@ -114,15 +114,16 @@ impl Reconnecting {
                 Err(error) if is_outage(&error) && self.reconnects() => error,
                 outcome => return outcome,
             };
+            let repetition = known.get_or_insert_with(|| self.repetition(operation));
             if matches!(repetition, Repetition::Forbidden) {
                 return Err(error);
             }
             loop {
                 let Some(delay) = attempts.next() else { return Err(error) };
                 self.pause(delay).await;
-                let Repetition::OfTool(name) = repetition else { break };
+                let Repetition::IfToolAllows(name) = *repetition else { break };
                 match Box::pin(self.is_repeatable(name, attempts.number())).await {
-                    Some(true) => repetition = Repetition::Allowed,
+                    Some(true) => *repetition = Repetition::Allowed,
                     Some(false) => return Err(error),
                     None => (),
                 }
@@ -168,7 +169,7 @@ impl Reconnecting {
 
     /// Returns whether a connection is lost and will be opened again.
     pub(super) fn is_lost(&self, connected: &Connected) -> bool {
-        self.reconnects() && !connected.connection.is_up()
+        !connected.connection.is_up() && self.reconnects()
     }
 
     /// Returns an open connection, which is opened again first if necessary. Concurrent callers wait for one attempt.
@@ -213,10 +214,10 @@ impl Reconnecting {
         }
     }
 
-    fn repetition<'a>(&self, operation: &'a Operation) -> Repetition<'a> {
-        if !self.connector.options.retry.only_safe {
+    fn repetition<'a>(&self, operation: Option<&'a Operation>) -> Repetition<'a> {
+        let Some(operation) = operation.filter(|_| self.connector.options.retry.only_safe) else {
             return Repetition::Allowed;
-        }
+        };
         match operation {
             Operation::List(_)
             | Operation::ListPage(..)
@@ -229,7 +230,7 @@ impl Reconnecting {
                 match self.current().with_tools(|it| it.is_repeatable(name)) {
                     Some(true) => Repetition::Allowed,
                     Some(false) => Repetition::Forbidden,
-                    None => Repetition::OfTool(name),
+                    None => Repetition::IfToolAllows(name),
                 }
             }
             Operation::CallToolRound { .. } | Operation::Request { .. } => Repetition::Forbidden,

@@ -14,11 +14,14 @@ use super::{
     Client, ListKind,
     connected::{Connected, lock},
     listeners::SubscriptionEvent,
-    reconnect::{Reconnecting, Repetition},
+    reconnect::Reconnecting,
 };
 use crate::{
     error::{Error, ErrorKind},
-    peer::subscriptions::{Changes, Interests, SubscriptionKey, SubscriptionSettings},
+    peer::{
+        KnownTools,
+        subscriptions::{Changes, Interests, SubscriptionKey, SubscriptionSettings},
+    },
     protocol::SubscriptionFilter,
     session::client::Change,
 };
@@ -65,8 +68,8 @@ struct Source {
 impl Client {
     /// Subscribes to changes of these lists and resources.
     ///
-    /// The stream ends if the server ends the subscription regularly, and yields an error if it fails. In the modern
-    /// era a broken subscription is re-established; before, it ends with the connection.
+    /// The stream ends if the server ends the subscription regularly, and yields an error if it fails. A subscription that
+    /// breaks is established again, in the modern era also over the same connection.
     ///
     /// # Errors
     /// [`Misuse`](crate::error::ErrorKind::Misuse) if there are none.
@@ -195,10 +198,12 @@ impl Shared {
             let timeout = self.timeout;
             let settings = SubscriptionSettings { timeout, may_have_missed, ..Default::default() };
             let (shared, client) = (Arc::clone(self), Arc::downgrade(client));
-            let forget_tools = connected.tools_forgetter();
+            let source = Arc::downgrade(&connected);
             let on_event = move |event| {
-                if matches!(event, SubscriptionEvent::Changed(Change::List(ListKind::Tools))) {
-                    forget_tools();
+                if matches!(event, SubscriptionEvent::Changed(Change::List(ListKind::Tools)))
+                    && let Some(connected) = source.upgrade()
+                {
+                    connected.with_tools(KnownTools::forget);
                 }
                 shared.on_event(event, &client);
             };
@@ -208,7 +213,7 @@ impl Shared {
             self.follow(&connected, key);
             opened.await.unwrap_or_else(|_| Err(connection.closed()))
         };
-        client.repeat(Repetition::Allowed, subscribe).await
+        client.repeat(None, subscribe).await
     }
 
     /// Takes changes from this connection from now on.

@@ -66,13 +66,9 @@ impl Wire {
         }
     }
 
-    /// Returns whether the other side was not sent all frames.
+    /// Returns whether a process was not sent all frames.
     pub(super) fn has_unwritten(&self) -> bool {
-        match self {
-            Self::Lines(_, writer) => writer.has_unwritten(),
-            Self::Messages(messages) => messages.writer.has_unwritten(),
-            Self::Http(_) => false,
-        }
+        matches!(self, Self::Lines(_, writer) if writer.has_unwritten())
     }
 
     /// Passes the bytes that were just read to the session.

@@ -20,7 +20,7 @@ use crate::{
 pub struct KnownTools {
     tools: HashMap<String, KnownTool>,
     is_complete: bool,
-    /// Whether tools of an earlier connection are repeatable, as long as this one's are not known.
+    /// The tools of an earlier connection, each with true if it is repeatable. Used until this connection's are known.
     expected: HashMap<String, bool>,
 }
 

@@ -115,7 +115,7 @@ pub enum Input<'a> {
     Failed { id: u64, error: Error },
     /// This side closes the connection: open requests are cancelled first.
     Leave(&'a str),
-    /// The server's process ended before it read anything; [`Input::Closed`] follows.
+    /// The server's process ended without reading what it was sent; [`Input::Closed`] follows.
     Unread,
     /// The connection was lost, with the reason.
     Closed(&'a str),

@@ -178,7 +178,7 @@ impl ClientSession {
         None
     }
 
-    /// The server's process did not end because of the probe, which it has not read.
+    /// Records that the server's process did not end because of the probe, which it has not read.
     pub(super) fn probe_unread(&mut self) {
         self.negotiation.touched = false;
     }
