@@ -134,6 +134,7 @@ impl Error {
     }
 
     /// Creates an error of kind [`Misuse`](ErrorKind::Misuse); the message says what is wrong and how to fix it.
+    #[doc(hidden)] // For the language bindings.
     pub fn misuse(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Misuse, message)
     }

@@ -14,10 +14,7 @@
 //! use gudgeon::{
 //!     protocol::{Implementation, Tool},
 //!     sans_io::{
-//!         lines::{Frame, LineDecoder, encode_line},
-//!         server::{
-//!             ComponentOptions, Components, Effect, HandlerEvent, Input, Output, Reply, ServerFacts, Service, Start,
-//!         },
+//!         ComponentOptions, Components, Effect, HandlerEvent, Input, Output, Reply, ServerFacts, Service, Start,
 //!     },
 //! };
 //! use serde_json::value::to_raw_value;
@@ -31,20 +28,18 @@
 //! let now = Instant::now();
 //! // Use random bytes: the seed protects what clients keep for the server.
 //! let mut service = Service::new(Arc::new(components), &Start::new(now, 1_800_000_000, [7; 32]));
-//! let mut decoder = LineDecoder::new(16 * 1024 * 1024);
 //!
 //! let received = br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"greet","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"test","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}
 //! "#;
 //! let mut sent = Vec::new();
-//! let mut chunk = &received[..];
-//! while let Some(frame) = decoder.next(&mut chunk) {
-//!     service.handle(now, match frame {
-//!         Frame::Line(line) => Input::Frame(line),
-//!         Frame::TooLong { limit } => Input::TooLong { limit },
-//!     });
+//! for line in received.split_inclusive(|byte| *byte == b'\n') {
+//!     service.handle(now, Input::Frame(line.trim_ascii_end()));
 //!     while let Some(output) = service.poll() {
 //!         match output {
-//!             Output::Send(frame) | Output::Change(frame) => encode_line(&frame, &mut sent),
+//!             Output::Send(frame) | Output::Change(frame) => {
+//!                 sent.extend_from_slice(&frame);
+//!                 sent.push(b'\n');
+//!             }
 //!             Output::Effect(Effect::Run(run)) => {
 //!                 assert_eq!(run.handler, "the greeter");
 //!                 let done = HandlerEvent::Done(Ok(Reply::Text("hello".into())));
@@ -61,26 +56,18 @@
 //! # }
 //! ```
 
-/// A server of one stream of messages: its components, the calls in progress and the work for the caller.
-pub mod server {
-    pub use crate::{
-        engine::{
-            Effect, HandlerEvent, HostReply, HostRequest, Input, Output, Run, RunId, Service,
-            Start, Ticket,
-        },
-        error::fault::{Fault, FaultKind},
-        router::{
-            ComponentOptions, Components, Definition, Failure, Reply, RoundLimits, ServerFacts,
-            UnresolvedComponents,
-        },
-        session::{
-            asking::AskId,
-            server::{CallContext, ClientIdentity, HttpFacts, Log},
-        },
-    };
-}
-
-/// Streams of bytes to messages, one on each line.
-pub mod lines {
-    pub use crate::framing::{Frame, LineDecoder, encode_line};
-}
+pub use crate::{
+    engine::{
+        Effect, HandlerEvent, HostReply, HostRequest, Input, Output, Run, RunId, Service, Start,
+        Ticket,
+    },
+    error::fault::{Fault, FaultKind},
+    router::{
+        ComponentOptions, Components, Definition, Failure, Reply, RoundLimits, ServerFacts,
+        UnresolvedComponents,
+    },
+    session::{
+        asking::AskId,
+        server::{CallContext, ClientIdentity, HttpFacts, Log},
+    },
+};
