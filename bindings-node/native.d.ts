@@ -3,11 +3,11 @@
 
 export declare class NativeClient {
   /** Connects to the server at a place; the outcome is the reply to request 0. */
-  static reach(place: NativePlace, settings: string, wake: () => void): NativeClient
+  static reach(place: NativePlace, settings: string, group: string | null, wake: () => void): NativeClient
   /** Connects to the other end of a stream served in this process. */
-  static joinStream(stream: NativeWorkQueue, name: string, settings: string, wake: () => void): NativeClient
+  static joinStream(stream: NativeWorkQueue, name: string, settings: string, group: string | null, wake: () => void): NativeClient
   /** Connects to the other end of a new stream, which `takePeer` returns. */
-  static openStream(name: string, settings: string, wake: () => void): NativeClient
+  static openStream(name: string, settings: string, group: string | null, wake: () => void): NativeClient
   /** The session id; legacy HTTP only. */
   sessionId(): string | null
   /** Returns the next batch, or null if nothing waits. */
@@ -48,9 +48,18 @@ export declare class NativeFaultyLink {
   sentByServer(message: string): NativeDelivery
 }
 
+/** The clients of a group, each of which was connected or tried to. */
 export declare class NativeGroup {
-  /** Answers a question about a group of clients, both JSON. */
-  static answer(question: string): string
+  constructor(clients: Array<NativeClient>, failed: Array<FailedServer>)
+  /** Performs an operation: its name and its params. Resolves to `[result]`, or to `[null, error]`, as JSON. */
+  call(what: string, params: string): Promise<string>
+  /**
+   * Returns `[server, name]`: the server that the name of a tool or prompt belongs to and the name there, if it is connected and
+   * certain without lists.
+   */
+  findNow(name: string): Array<string> | null
+  /** Returns the errors of the servers, by name, as JSON. */
+  errors(): string
   /** Returns the targets by name in what a group was given, or the path of the file that holds them. */
   static targets(given: unknown): string | unknown
   /** Returns the targets by name in the text of a JSON file, as JSON. */
@@ -352,6 +361,12 @@ export declare class NativeWorkQueue {
   close(): void
   /** Returns the other end of an in-memory stream, as a file descriptor owned by the caller. */
   takePeer(): number | null
+}
+
+/** A server that could not be started: its name in the group, and the reason. */
+export interface FailedServer {
+  name: string
+  reason: string
 }
 
 /** The effects of a message, in this order. */

@@ -1,16 +1,20 @@
 import { brandClass } from "./model/brand.js";
 import { refuseUnknown } from "./model/checks.js";
-import { McpError } from "./model/errors.js";
+import { promptFromWire, resourceFromWire, resourceTemplateFromWire, toolFromWire } from "./model/components.js";
+import type { McpError } from "./model/errors.js";
+import { serveInMemoryOf } from "./model/in-memory.js";
 import { toJson } from "./model/json.js";
-import type { PromptResult, ResourceResult, ToolResult } from "./model/results.js";
+import { loggerOf } from "./model/logging.js";
+import { type PromptResult, type ResourceResult, resourceResultFromWire, type ToolResult } from "./model/results.js";
 import type { CallOptions, ClientOptions, Target } from "./model/types/client.js";
 import type { Prompt, Resource, ResourceTemplate, Tool } from "./model/types/components.js";
-import { isObject } from "./model/values.js";
 import { errorOf, type ReportedError } from "./client/errors.js";
+import { openClient, type OpenedClient } from "./client/open.js";
 import { type ToolCall, toolCall, type ToolCallArguments } from "./client/tool-call.js";
-import { Client } from "./client.js";
-import { checked, native } from "./native.js";
+import type { Client } from "./client.js";
+import { checked, type FailedServer, native, type NativeGroup } from "./native.js";
 
+type Wire = Record<string, unknown>;
 type Targets = Readonly<Record<string, Target>>;
 
 /**
@@ -30,18 +34,20 @@ type Targets = Readonly<Record<string, Target>>;
  * ```
  */
 export class ClientGroup implements AsyncDisposable {
-  readonly clients: ReadonlyMap<string, Client>;
-  /** The errors of the servers that could not be reached, by name. */
-  readonly errors: ReadonlyMap<string, McpError>;
+  readonly #members: ReadonlyMap<string, OpenedClient>;
+  readonly #native: NativeGroup;
 
-  private constructor(clients: ReadonlyMap<string, Client>, errors: ReadonlyMap<string, McpError>) {
-    if (!(errors instanceof Map)) throw new TypeError("new ClientGroup(): a group has no public constructor; write await ClientGroup.connect(targets, options)");
-    this.clients = clients;
-    this.errors = errors;
+  private constructor(members: ReadonlyMap<string, OpenedClient>, native: NativeGroup) {
+    if (!(members instanceof Map)) throw new TypeError("new ClientGroup(): a group has no public constructor; write await ClientGroup.connect(targets, options)");
+    this.#members = members;
+    this.#native = native;
   }
 
   /**
-   * Connects to all servers in parallel. Those that fail are in `errors`.
+   * Connects to all servers in parallel. A server that can't be reached leaves the others working: its error is in `errors`, and
+   * it is tried again in the background, after 1 s at first and after growing delays of up to 60 s, unless credentials or a common
+   * revision are missing. A call to it tries at once. `onReconnect` is called when it is reached. Commands that end are started
+   * again before the next request.
    *
    * @param targets - Targets by name, a host's whole configuration `{ mcpServers }`, or the path of a JSON file with such a
    *   configuration.
@@ -50,62 +56,83 @@ export class ClientGroup implements AsyncDisposable {
    *   can't be read.
    */
   static async connect(targets: Targets | { mcpServers: Targets } | string, options: ClientOptions = {}): Promise<ClientGroup> {
-    const entries = Object.entries(await targetsOf(targets));
-    const clients = new Map<string, Client>();
-    const errors = new Map<string, McpError>();
-    const settled = await Promise.allSettled(entries.map(([name, target]) => Client.connect(target, optionsOf(name, options))));
+    const place = "ClientGroup.connect()";
+    const entries = Object.entries(await targetsOf(targets, place));
+    const logger = loggerOf(options.logger);
+    const members = new Map<string, OpenedClient>();
+    const failed: FailedServer[] = [];
     let misuse: unknown;
-    for (const [at, outcome] of settled.entries()) {
-      const name = entries[at]?.[0] ?? "";
-      if (outcome.status === "fulfilled") clients.set(name, outcome.value);
-      else if (outcome.reason instanceof McpError) errors.set(name, outcome.reason);
-      else misuse ??= outcome.reason;
+    const opening = entries.map(async ([name, target]) => openClient(target, optionsOf(name, options), place, name));
+    for (const [at, outcome] of (await Promise.allSettled(opening)).entries()) {
+      const [name, target] = entries[at] as [string, Target];
+      if (outcome.status === "fulfilled") {
+        members.set(name, outcome.value);
+      } else if (isServer(target)) {
+        logger.error(`the server ${name} could not be started:`, outcome.reason);
+        failed.push({ name, reason: `the server could not be started: ${String(outcome.reason)}` });
+      } else {
+        misuse ??= outcome.reason;
+      }
     }
-    const group = new ClientGroup(clients, errors);
+    await Promise.allSettled([...members.values()].map(({ connected }) => connected));
+    const natives = [...members.values()].map(({ native: it }) => it);
+    const group = new ClientGroup(members, checked(place, () => new (native().NativeGroup)(natives, failed)));
     if (misuse === undefined) return group;
     await group.close();
     throw misuse;
   }
 
+  /** The clients of the servers that were reached, by name. The connection of one may be lost meanwhile. */
+  get clients(): ReadonlyMap<string, Client> {
+    const reached = [...this.#members].filter(([, member]) => member.isConnected());
+    return new Map(reached.map(([name, { client }]) => [name, client]));
+  }
+
+  /** The errors of the servers that can't be reached, or whose last list failed, by name. */
+  get errors(): ReadonlyMap<string, McpError> {
+    const errors = JSON.parse(this.#native.errors()) as Record<string, ReportedError>;
+    return new Map(Object.entries(errors).map(([name, error]) => [name, errorOf(error) as McpError]));
+  }
+
   /**
-   * Returns all tools of all servers; each is named `<server>_<tool>`.
+   * Returns all tools of all servers; each is named `<server>_<tool>`. Those of servers that fail are left out.
    *
    * @throws McpError when two tools would have the same name.
    */
   async listTools(): Promise<Tool[]> {
-    return renamed("tool", await this.#lists("tool"));
+    return this.#list("listTools", toolFromWire);
   }
 
   /** Returns all resources of all servers, under their own URIs. */
   async listResources(): Promise<Resource[]> {
-    return (await this.#lists("resource")).flatMap(([, list]) => list);
+    return this.#list("listResources", resourceFromWire);
   }
 
   /** Returns all resource templates of all servers. */
   async listResourceTemplates(): Promise<ResourceTemplate[]> {
-    return (await this.#lists("resourceTemplate")).flatMap(([, list]) => list);
+    return this.#list("listResourceTemplates", resourceTemplateFromWire);
   }
 
   /**
-   * Returns all prompts of all servers; each is named `<server>_<prompt>`.
+   * Returns all prompts of all servers; each is named `<server>_<prompt>`. Those of servers that fail are left out.
    *
    * @throws McpError when two prompts would have the same name.
    */
   async listPrompts(): Promise<Prompt[]> {
-    return renamed("prompt", await this.#lists("prompt"));
+    return this.#list("listPrompts", promptFromWire);
   }
 
   /**
    * Calls a tool by the name `<server>_<tool>`, as `Client.callTool` does.
    *
    * @throws NotSupported when no server's name fits; McpError when two tools have the name; the error of a server that
-   *   was not reached.
+   *   can't be reached.
    */
   callTool(name: string, args?: object, options?: CallOptions): Promise<ToolResult>;
   callTool(call: ToolCall, options?: CallOptions): Promise<ToolResult>;
   async callTool(...given: ToolCallArguments<CallOptions>): Promise<ToolResult> {
     const [name, args, options] = toolCall(given);
-    const [client, own] = await this.#find("tool", name);
+    const [client, own] = await this.#find("findTool", name);
     return client.callTool(own, args, options);
   }
 
@@ -113,90 +140,53 @@ export class ClientGroup implements AsyncDisposable {
    * Reads a resource of `server`; by default of the first server that lists the URI. If none does, servers with a template
    * that matches are tried first, then the others.
    *
-   * @throws ResourceNotFound when no server has it; else the first other error of a server that was tried.
+   * @throws the first error of a server that was tried, other than that it does not have the resource; ResourceNotFound without one.
    */
   async readResource(uri: string, options: { server?: string | undefined } = {}): Promise<ResourceResult> {
     refuseUnknown(`readResource(${JSON.stringify(uri)})`, ["server"], options);
-    const { server } = options;
-    if (server !== undefined) return this.#client(server).readResource(uri);
-    const lists: Record<string, Names> = {};
-    const errors: McpError[] = [];
-    for (;;) {
-      const failures = errors.map(({ kind }) => kind);
-      const step = answerOf({ what: "resource", uri, group: this.#known(this.#having("resource")), failures, ...lists });
-      if ("list" in step) {
-        lists[`${step.list}s`] = await this.#names(step.list, step.of);
-      } else if ("raise" in step) {
-        throw errors[step.raise] as McpError;
-      } else {
-        try {
-          return await this.#client(step.read).readResource(uri);
-        } catch (error) {
-          if (!(error instanceof McpError)) throw error;
-          errors.push(error);
-        }
-      }
-    }
+    return resourceResultFromWire((await this.#call("readResource", { uri, server: options.server })) as Wire);
   }
 
   /** Renders a prompt by the name `<server>_<prompt>`. */
   async getPrompt(name: string, args?: Readonly<Record<string, string>>): Promise<PromptResult> {
-    const [client, own] = await this.#find("prompt", name);
+    const [client, own] = await this.#find("findPrompt", name);
     return client.getPrompt(own, args);
   }
 
-  /** Closes all clients. */
+  /** Closes all clients, and ends the attempts to reach servers. */
   async close(): Promise<void> {
-    await Promise.all([...this.clients.values()].map((client) => client.close()));
+    await Promise.all([...this.#members.values()].map(({ client }) => client.close()));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
   }
 
-  /** Returns the lists of all servers. */
-  #lists<K extends Kind>(kind: K): Promise<(readonly [server: string, items: Listed[K][]])[]> {
-    return Promise.all(this.#having(kind).map(async (server) => [server, await LISTS[kind](this.#client(server))] as const));
+  async #list<T>(what: string, read: (raw: Wire) => T): Promise<T[]> {
+    return ((await this.#call(what, {})) as readonly Wire[]).map(read);
   }
 
-  /** Returns the names, URIs or templates that servers list; one that fails to list has none. */
-  async #names(kind: Kind, servers: readonly string[]): Promise<Names> {
-    const lists = await Promise.allSettled(servers.map(async (server) => LISTS[kind](this.#client(server))));
-    return lists.map((list, at) => [servers[at] ?? "", list.status === "fulfilled" ? list.value.map(nameOf) : []]);
-  }
-
-  /** Returns the connected servers that declared tools, prompts or resources. */
-  #having(kind: Kind): string[] {
-    const capability = kind === "resourceTemplate" ? "resources" : `${kind}s`;
-    return [...this.clients].flatMap(([server, client]) => (client.capabilities[capability] === undefined ? [] : [server]));
-  }
-
-  /** Returns the server of a tool or prompt, and its name there. */
-  async #find(kind: Kind, name: string): Promise<[client: Client, own: string]> {
-    const question = { what: "find", kind, name, group: this.#known() };
-    let home = answerOf<Found>(question);
-    if ("list" in home) {
-      const having = this.#having(kind);
-      home = answerOf<Found>({ ...question, lists: await this.#names(kind, home.of.filter((server) => having.includes(server))) });
+  /** Returns the client of the server that a tool or prompt belongs to, and its name there. */
+  async #find(what: "findTool" | "findPrompt", name: string): Promise<[client: Client, own: string]> {
+    let found = this.#native.findNow(name);
+    if (found === null) {
+      const { server, name: own } = (await this.#call(what, { name })) as { server: string; name: string };
+      found = [server, own];
     }
-    const { server, name: own } = home as Home;
-    return [this.#client(server), own];
+    const [server, own] = found as [string, string];
+    return [(this.#members.get(server) as OpenedClient).client, own];
   }
 
-  #client(server: string): Client {
-    const client = this.clients.get(server);
-    if (client) return client;
-    throw this.errors.get(server) ?? answerOf({ what: "unknown", server, group: this.#known() });
-  }
-
-  #known(connected: Iterable<string> = this.clients.keys()): object {
-    return { connected: [...connected], missing: [...this.errors.keys()] };
+  /** Performs an operation of the native half. */
+  async #call(what: string, params: object): Promise<unknown> {
+    const [result, error] = JSON.parse(await this.#native.call(what, toJson(params))) as [unknown, ReportedError?];
+    if (error) throw errorOf(error);
+    return result;
   }
 }
 brandClass("ClientGroup", ClientGroup as never);
 
-async function targetsOf(given: unknown): Promise<Targets> {
-  const place = "ClientGroup.connect()";
+async function targetsOf(given: unknown, place: string): Promise<Targets> {
   const { NativeGroup } = native();
   const targets = checked(place, () => NativeGroup.targets(given)) as Targets | string;
   if (typeof targets !== "string") return targets;
@@ -214,43 +204,6 @@ function optionsOf(server: string, options: ClientOptions): ClientOptions {
   return named;
 }
 
-/** The names, URIs or templates that each server listed. */
-type Names = [server: string, names: string[]][];
-interface Listed {
-  tool: Tool;
-  prompt: Prompt;
-  resource: Resource;
-  resourceTemplate: ResourceTemplate;
-}
-type Kind = keyof Listed;
-
-/** Answers of the native half; `list` asks for lists of these servers first. */
-type Ask = { readonly list: Kind; readonly of: readonly string[] };
-type Home = { readonly server: string; readonly name: string };
-type Found = Ask | Home;
-type Reading = Ask | { readonly read: string } | { readonly raise: number };
-
-const LISTS: { readonly [K in Kind]: (client: Client) => Promise<Listed[K][]> } = {
-  tool: (client) => client.listTools(),
-  prompt: (client) => client.listPrompts(),
-  resource: (client) => client.listResources(),
-  resourceTemplate: (client) => client.listResourceTemplates(),
-};
-
-/** Asks the native half about a group; throws the error that it answers. */
-function answerOf<T = Reading>(question: object): T {
-  const answer = JSON.parse(native().NativeGroup.answer(toJson(question))) as T | { error: ReportedError };
-  if (isObject(answer) && "error" in answer) throw errorOf(answer["error"] as ReportedError);
-  return answer as T;
-}
-
-function nameOf(item: Listed[Kind]): string {
-  return "uriTemplate" in item ? item.uriTemplate : "uri" in item ? item.uri : item.name;
-}
-
-/** Returns all entries with names prefixed by their server's name. */
-function renamed<T extends { readonly name: string }>(kind: Kind, lists: readonly (readonly [string, readonly T[]])[]): T[] {
-  const own = lists.map(([server, list]) => [server, list.map(({ name }) => name)]);
-  const { names } = answerOf<{ names: string[][] }>({ what: "names", kind, lists: own });
-  return lists.flatMap(([, list], at) => list.map((one, index) => ({ ...one, name: names[at]?.[index] ?? one.name })));
+function isServer(target: Target): boolean {
+  return typeof target === "object" && serveInMemoryOf(target) !== undefined;
 }

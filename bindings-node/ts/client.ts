@@ -16,12 +16,14 @@ import type { Meta } from "./model/types/content.js";
 import type { Output, Schema } from "./model/types/schema.js";
 import { isObject } from "./model/values.js";
 import { checkCallOptions, checkClientOptions } from "./client/options.js";
+import { openClient, setOpen } from "./client/open.js";
 import { inputRequiredFromWire } from "./client/questions.js";
 import { toolResult } from "./client/result.js";
 import { Subscribing } from "./client/subscription.js";
 import { reach, type OpenedTarget } from "./client/target.js";
 import { type ToolCall, toolCall, type ToolCallArguments } from "./client/tool-call.js";
 import { ClientWire, type Reply, withoutLimit } from "./client/wire.js";
+import type { NativeClient } from "./native.js";
 
 type Wire = Record<string, unknown>;
 
@@ -68,20 +70,30 @@ export class Client implements AsyncDisposable {
    * Spec: Base Protocol › Versioning (server/discover, 2026-07-28); Lifecycle (initialize, before).
    */
   static async connect(target: Target, options: ClientOptions = {}): Promise<Client> {
-    const place = "Client.connect()";
-    checkClientOptions(place, options);
-    const settings = settingsOf(options, place);
-    const opened = reach(target, place, options.headers);
-    if (opened.ready) await keepAliveUntil(opened.ready);
-    const wire = new ClientWire(options, opened.name, opened.isInMemory === true, (wake) => opened.open(settings, wake));
-    opened.onSend?.(() => wire.awaitDelivery());
-    const failure = failureOf(opened);
-    try {
-      await wire.connect();
-      return new Client(wire, opened);
-    } catch (error) {
-      throw (await failure()) ?? error;
-    }
+    const { client, connected } = await openClient(target, options, "Client.connect()");
+    await connected;
+    return client;
+  }
+
+  static {
+    setOpen(async (target, options, place, group) => {
+      checkClientOptions(place, options);
+      const settings = settingsOf(options, place);
+      const opened = reach(target, place, options.headers);
+      if (opened.ready) await keepAliveUntil(opened.ready);
+      const open = (wake: () => void): NativeClient => opened.open(settings, group ?? null, wake);
+      const wire = new ClientWire(options, opened.name, opened.isInMemory === true, open);
+      opened.onSend?.(() => wire.awaitDelivery());
+      const connected = connect(wire, opened, group !== undefined);
+      // A rejection may be looked at later.
+      connected.catch(() => undefined);
+      return {
+        client: new Client(wire, opened),
+        native: wire.native,
+        connected,
+        isConnected: () => wire.isConnected,
+      };
+    });
   }
 
   /** The server's description of itself; without one, the name is "". */
@@ -347,6 +359,16 @@ export class Client implements AsyncDisposable {
 }
 brandClass("Client", Client as never);
 explainSdkNames("Client", Client);
+
+async function connect(wire: ClientWire, opened: OpenedTarget, isGrouped: boolean): Promise<void> {
+  const failure = failureOf(opened);
+  try {
+    await wire.connect(isGrouped);
+  } catch (error) {
+    // In a group the native half tries again.
+    throw isGrouped ? error : ((await failure()) ?? error);
+  }
+}
 
 /** Returns the error of a server in this process: it says more than that the connection was closed. */
 function failureOf({ served, isInMemory }: OpenedTarget): () => Promise<unknown> {

@@ -1,7 +1,6 @@
 //! Python's clients: requests are started with a ticket, and their outcomes arrive in a mailbox.
 
 use std::{
-    collections::HashMap,
     os::{
         fd::{BorrowedFd, OwnedFd},
         unix::net::UnixStream,
@@ -23,15 +22,15 @@ use gudgeon::{
         client_target::{Place, stream_target},
         options::Problem,
     },
-    client::{ClientBuilder, ServerIdentity},
-    error::{Error, Language},
+    client::{ClientBuilder, Member, ServerIdentity},
+    error::{Error, ErrorKind, Language},
     protocol::{Raw, SubscriptionFilter, json},
 };
 use pyo3::{exceptions::PyValueError, prelude::*, types::PyBytes};
 use serde::de::DeserializeOwned;
-use tokio::task::AbortHandle;
 
 use crate::{
+    client_calls::Calls,
     client_error::error_json,
     client_mailbox::{Content, Letters, Mailbox},
     client_runtime::{remember, runtime},
@@ -57,10 +56,11 @@ pub(crate) struct NativeClient {
 #[derive(Debug)]
 pub(crate) struct Connected {
     number: u64,
-    client: Mutex<Option<Client>>,
+    /// The client that is connected, or of a group, for which connecting is tried again.
+    client: Mutex<Option<Arc<Member>>>,
     /// The mailbox for events that belong to no request.
     home: Mutex<Option<Arc<Letters>>>,
-    calls: Mutex<HashMap<u64, AbortHandle>>,
+    calls: Calls,
     questions: Arc<Questions>,
     subscriptions: Held,
 }
@@ -100,7 +100,7 @@ impl NativeClient {
             number: next(),
             client: Mutex::default(),
             home: Mutex::default(),
-            calls: Mutex::default(),
+            calls: Calls::default(),
             questions: Questions::new(Language::Python),
             subscriptions: Held::default(),
         };
@@ -115,28 +115,50 @@ impl NativeClient {
 
     /// The session id; legacy HTTP only.
     fn session_id(&self) -> Option<String> {
-        lock(&self.shared.client).as_ref().and_then(Client::session_id)
+        self.shared.connected().as_ref().and_then(Client::session_id)
     }
 
-    /// Connects to the server at a place. Returns the ticket.
-    fn connect(&self, mailbox: &Mailbox, place: &NativePlace) -> PyResult<u64> {
+    /// Returns the server's description of itself as JSON; None if it was not reached.
+    fn identity<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
+        let client = self.shared.connected()?;
+        Some(PyBytes::new(py, describe(&client.server()).get().as_bytes()))
+    }
+
+    /// Connects to the server at a place; `group` is its name in a group. Returns the ticket.
+    #[pyo3(signature = (mailbox, place, group = None))]
+    fn connect(
+        &self,
+        mailbox: &Mailbox,
+        place: &NativePlace,
+        group: Option<String>,
+    ) -> PyResult<u64> {
         self.check_process()?;
-        let builder = place.0.builder(&self.options);
-        let builder = builder.map(|it| self.shared.listen(it, &self.options));
-        self.open(mailbox, builder)
+        self.open(mailbox, place.0.builder(&self.options), group)
     }
 
-    /// Connects to a server in memory. `stream` is one end of a socket pair, which is duplicated. Returns the ticket.
-    fn connect_stream(&self, mailbox: &Mailbox, name: String, stream: i32) -> PyResult<u64> {
+    /// Connects to a server in memory. `stream` is one end of a socket pair, which is duplicated; `group` is the
+    /// server's name in a group. Returns the ticket.
+    #[pyo3(signature = (mailbox, name, stream, group = None))]
+    fn connect_stream(
+        &self,
+        mailbox: &Mailbox,
+        name: String,
+        stream: i32,
+        group: Option<String>,
+    ) -> PyResult<u64> {
         self.check_process()?;
         let stream = UnixStream::from(duplicate(stream)?);
         let target = {
             let _inside = runtime()?.enter();
             stream_target(stream, name)?
         };
-        let builder = self.options.builder(target);
-        let builder = builder.map(|it| self.shared.listen(it, &self.options));
-        self.open(mailbox, builder)
+        self.open(mailbox, self.options.builder(target), group)
+    }
+
+    /// Records that the server with this name in a group can't be started, with the reason.
+    fn fail(&self, group: String, why: &str) {
+        let error = Error { target: Some(group.clone()), ..Error::new(ErrorKind::Connect, why) };
+        *lock(&self.shared.client) = Some(Member::failed(group, error));
     }
 
     /// Starts an operation: its name, its params, and its options. Returns the ticket.
@@ -161,15 +183,16 @@ impl NativeClient {
             options.on_progress =
                 Some(Arc::new(move |step| letters.push(ticket, Content::Progress(step))));
         }
-        self.start_as(ticket, &mailbox.0, async move { client.call(operation, options).await })
+        self.shared.calls.start(
+            ticket,
+            &mailbox.0,
+            async move { client.call(operation, options).await },
+        )
     }
 
     /// Cancels a request: the server is notified, and nothing more arrives for this ticket.
     fn cancel(&self, mailbox: &Mailbox, ticket: u64) {
-        let mut calls = lock(&self.shared.calls);
-        if let Some(call) = calls.remove(&ticket) {
-            call.abort();
-        }
+        self.shared.calls.cancel(ticket);
         self.shared.subscriptions.leave(ticket);
         mailbox.0.forget(ticket);
     }
@@ -179,13 +202,10 @@ impl NativeClient {
         let client = self.client()?;
         let filter: SubscriptionFilter = read(filter)?;
         let (ticket, shared) = (next(), Arc::clone(&self.shared));
-        self.start_as(ticket, &mailbox.0, async move {
+        self.shared.calls.start(ticket, &mailbox.0, async move {
             let subscription = client.subscribe_to(&filter).await?;
-            // Under the lock, so that what was cancelled leaves nothing behind.
-            let calls = lock(&shared.calls);
-            if calls.contains_key(&ticket) {
-                shared.subscriptions.keep(ticket, subscription);
-            }
+            let keep = || shared.subscriptions.keep(ticket, subscription);
+            shared.calls.unless_cancelled(ticket, keep);
             Ok(json::raw("{}".into()).into())
         })
     }
@@ -266,22 +286,42 @@ fn refused(place: &str, problem: Problem) -> PyErr {
 }
 
 impl NativeClient {
-    fn open(&self, mailbox: &Mailbox, builder: Result<ClientBuilder, Error>) -> PyResult<u64> {
-        let builder = builder.map_err(|it| raise(&it))?;
+    fn open(
+        &self,
+        mailbox: &Mailbox,
+        builder: Result<ClientBuilder, Error>,
+        group: Option<String>,
+    ) -> PyResult<u64> {
+        let (builder, is_grouped) = (builder.map_err(|it| raise(&it))?, group.is_some());
+        let builder = if is_grouped { builder.for_group() } else { builder };
+        let builder = self.shared.listen(builder, &self.options);
+        let member = Member::new(group.unwrap_or_default(), builder).map_err(|it| raise(&it))?;
         *lock(&self.shared.home) = Some(Arc::clone(&mailbox.0));
         remember(&self.shared);
+        if is_grouped {
+            *lock(&self.shared.client) = Some(Arc::clone(&member));
+        }
         let shared = Arc::clone(&self.shared);
         self.start(&mailbox.0, async move {
-            let client = builder.connect().await?;
-            let identity = describe(&client.server());
-            *lock(&shared.client) = Some(client);
-            Ok(identity.into())
+            let client = match is_grouped {
+                true => member.connect().await?,
+                false => member.client().await?,
+            };
+            if !is_grouped {
+                *lock(&shared.client) = Some(member);
+            }
+            Ok(describe(&client.server()).into())
         })
+    }
+
+    /// Returns the client as a member of a group.
+    pub(crate) fn member(&self) -> Option<Arc<Member>> {
+        lock(&self.shared.client).clone()
     }
 
     fn client(&self) -> PyResult<Client> {
         self.check_process()?;
-        let client = lock(&self.shared.client).clone();
+        let client = self.shared.connected();
         client.ok_or_else(|| PyValueError::new_err("this client is not connected"))
     }
 
@@ -300,32 +340,7 @@ impl NativeClient {
         letters: &Arc<Letters>,
         doing: impl Future<Output = Result<gudgeon::client::Reply, Error>> + Send + 'static,
     ) -> PyResult<u64> {
-        self.start_as(next(), letters, doing)
-    }
-
-    fn start_as(
-        &self,
-        ticket: u64,
-        letters: &Arc<Letters>,
-        doing: impl Future<Output = Result<gudgeon::client::Reply, Error>> + Send + 'static,
-    ) -> PyResult<u64> {
-        let (shared, letters) = (Arc::clone(&self.shared), Arc::clone(letters));
-        let runtime = runtime()?;
-        let mut calls = lock(&self.shared.calls);
-        let task = runtime.spawn(async move {
-            let outcome = doing.await;
-            // Under the lock, so that what was cancelled leaves nothing behind.
-            let mut calls = lock(&shared.calls);
-            if calls.remove(&ticket).is_some() {
-                let content = match outcome {
-                    Ok(reply) => Content::Done(reply),
-                    Err(error) => Content::Failed(error),
-                };
-                letters.push(ticket, content);
-            }
-        });
-        calls.insert(ticket, task.abort_handle());
-        Ok(ticket)
+        self.shared.calls.start(next(), letters, doing)
     }
 }
 
@@ -340,8 +355,12 @@ impl Drop for NativeClient {
 
 impl Connected {
     /// Returns the client to close.
-    pub(crate) fn take(&self) -> Option<Client> {
+    pub(crate) fn take(&self) -> Option<Arc<Member>> {
         lock(&self.client).take()
+    }
+
+    fn connected(&self) -> Option<Client> {
+        lock(&self.client).as_ref().and_then(|it| it.connected())
     }
 
     fn listen(self: &Arc<Self>, builder: ClientBuilder, options: &ClientSettings) -> ClientBuilder {
@@ -411,7 +430,7 @@ pub(crate) fn describe(server: &ServerIdentity) -> Raw {
     json::raw(out.finish())
 }
 
-fn next() -> u64 {
+pub(crate) fn next() -> u64 {
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 

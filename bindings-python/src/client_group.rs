@@ -1,20 +1,64 @@
-//! Groups of clients, which the core decides about.
+//! Groups of clients.
 
 use gudgeon::{
     bindings::{
-        client_group::answer,
+        client_group::{errors, find_now, perform},
         group_targets::{Targets, read, read_file},
     },
+    client::ClientGroup,
     error::Language,
 };
 use pyo3::{IntoPyObjectExt as _, prelude::*, types::PyBytes};
 
-use crate::options::{self, raised};
+use crate::{
+    client::{NativeClient, next},
+    client_calls::Calls,
+    client_error::error_json,
+    client_mailbox::Mailbox,
+    error::raise,
+    options::{self, raised},
+};
 
-/// Answers a question about a group of clients, both JSON.
-#[pyfunction]
-pub(crate) fn answer_of_group<'py>(py: Python<'py>, question: &[u8]) -> Bound<'py, PyBytes> {
-    PyBytes::new(py, answer(question).as_bytes())
+/// The clients of a group, each of which was connected or tried to.
+#[pyclass(frozen, name = "Group")]
+#[derive(Debug)]
+pub(crate) struct NativeGroup {
+    group: ClientGroup,
+    calls: Calls,
+}
+
+#[pymethods]
+impl NativeGroup {
+    #[new]
+    #[expect(clippy::needless_pass_by_value, reason = "pyo3 passes lists by value")]
+    fn new(clients: Vec<PyRef<'_, NativeClient>>) -> PyResult<Self> {
+        let members = clients.iter().filter_map(|it| it.member()).collect();
+        let group = ClientGroup::of(members).map_err(|it| raise(&it))?;
+        Ok(Self { group, calls: Calls::default() })
+    }
+
+    /// Starts an operation: its name and its params. Returns the ticket.
+    fn call(&self, mailbox: &Mailbox, what: String, params: Vec<u8>) -> PyResult<u64> {
+        let group = self.group.clone();
+        self.calls.start(next(), &mailbox.0, async move { perform(group, &what, &params).await })
+    }
+
+    /// Returns the server that the name of a tool or prompt belongs to and the name there, if it is connected and
+    /// certain without lists.
+    fn find_now(&self, name: &str) -> Option<(String, String)> {
+        find_now(&self.group, name)
+    }
+
+    /// Cancels an operation: nothing more arrives for this ticket.
+    fn cancel(&self, mailbox: &Mailbox, ticket: u64) {
+        self.calls.cancel(ticket);
+        mailbox.0.forget(ticket);
+    }
+
+    /// Returns the errors of the servers, by name, as JSON.
+    fn errors<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, errors(&self.group, error_json).as_bytes())
+    }
 }
 
 /// Returns the mapping of names to targets in what a group was given, or the path of the file that holds it.

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use gudgeon::Client;
+use gudgeon::client::Member;
 use pyo3::{PyResult, Python, pyfunction};
 use tokio::runtime::{Builder, Runtime};
 
@@ -53,7 +53,7 @@ pub(crate) fn shut_down_clients(py: Python<'_>, timeout: f64) {
     let limit = Duration::try_from_secs_f64(timeout.max(0.0)).unwrap_or_default();
     py.detach(move || {
         let Running { runtime, clients, .. } = running;
-        let open: Vec<Client> =
+        let open: Vec<Arc<Member>> =
             clients.iter().filter_map(Weak::upgrade).filter_map(|it| it.take()).collect();
         runtime.block_on(async {
             let closing = open.into_iter().map(|it| tokio::spawn(async move { it.close().await }));

@@ -7,6 +7,7 @@ mod asking;
 mod call;
 mod calling;
 mod client;
+mod client_calls;
 mod client_error;
 mod client_group;
 mod client_mailbox;
@@ -58,7 +59,7 @@ mod _native {
         asking::Questions,
         call::{Call, Slot},
         client::{NativeClient, NativePlace},
-        client_group::{answer_of_group, group_file, group_targets},
+        client_group::{NativeGroup, group_file, group_targets},
         client_mailbox::Mailbox,
         client_runtime::shut_down_clients,
         endpoint::{Connection, Endpoint, NativePrincipal},

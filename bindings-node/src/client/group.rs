@@ -1,28 +1,78 @@
-//! Groups of clients, which the core decides about.
+//! Groups of clients.
 
 use gudgeon::{
     bindings::{
-        client_group::answer,
+        client_group::{errors, find_now, perform},
         group_targets::{self, Targets},
     },
-    error::Language,
+    client::{ClientGroup, Member, describe},
+    error::{Error, ErrorKind, Language},
 };
-use napi::bindgen_prelude::{Either, Unknown};
+use napi::{
+    Env,
+    bindgen_prelude::{Either, Object, Unknown},
+};
 use napi_derive::napi;
 
-use super::refused_value;
-use crate::options::Js;
+use super::{NativeClient, no_runtime, refused_value, runtime};
+use crate::{error::misuse, options::Js};
 
+/// The clients of a group, each of which was connected or tried to.
 #[napi]
 #[derive(Debug)]
-pub struct NativeGroup;
+pub struct NativeGroup(ClientGroup);
+
+/// A server that could not be started: its name in the group, and the reason.
+#[napi(object)]
+#[derive(Debug)]
+pub struct FailedServer {
+    pub name: String,
+    pub reason: String,
+}
 
 #[napi]
 impl NativeGroup {
-    /// Answers a question about a group of clients, both JSON.
+    #[napi(constructor, catch_unwind)]
+    pub fn new(clients: Vec<&NativeClient>, failed: Vec<FailedServer>) -> napi::Result<Self> {
+        let members = clients.iter().filter_map(|it| it.member());
+        let failed = failed.into_iter().map(|FailedServer { name, reason }| {
+            let error = Error::new(ErrorKind::Connect, reason);
+            Member::failed(name.clone(), Error { target: Some(name), ..error })
+        });
+        ClientGroup::of(members.chain(failed).collect()).map(Self).map_err(misuse)
+    }
+
+    /// Performs an operation: its name and its params. Resolves to `[result]`, or to `[null, error]`, as JSON.
+    #[napi(catch_unwind, ts_return_type = "Promise<string>")]
+    pub fn call<'env>(
+        &self,
+        env: &'env Env,
+        what: String,
+        params: String,
+    ) -> napi::Result<Object<'env>> {
+        let (deferred, promise) = env.create_deferred()?;
+        let group = self.0.clone();
+        runtime().map_err(no_runtime)?.spawn(async move {
+            let outcome = match perform(group, &what, params.as_bytes()).await {
+                Ok(reply) => format!("[{}]", reply.result.get()),
+                Err(error) => format!("[null,{}]", describe(&error, &error.message)),
+            };
+            deferred.resolve(move |_| Ok(outcome));
+        });
+        Ok(promise)
+    }
+
+    /// Returns `[server, name]`: the server that the name of a tool or prompt belongs to and the name there, if it is connected and
+    /// certain without lists.
     #[napi(catch_unwind)]
-    pub fn answer(question: String) -> String {
-        answer(question.as_bytes())
+    pub fn find_now(&self, name: String) -> Option<Vec<String>> {
+        find_now(&self.0, &name).map(|(server, own_name)| vec![server, own_name])
+    }
+
+    /// Returns the errors of the servers, by name, as JSON.
+    #[napi(catch_unwind)]
+    pub fn errors(&self) -> String {
+        errors(&self.0, |it| describe(it, &it.message))
     }
 
     /// Returns the targets by name in what a group was given, or the path of the file that holds them.

@@ -25,7 +25,7 @@ use gudgeon::{
         client_target::{Place, stream_target},
         options::Problem,
     },
-    client::{self, ClientBuilder, Reply, Target},
+    client::{self, ClientBuilder, Member, Reply, Target},
     error::{Error, Language},
     protocol::{SubscriptionFilter, json},
 };
@@ -54,7 +54,8 @@ pub struct NativeClient {
 struct Shared {
     queue: Arc<Queue>,
     questions: Arc<Questions>,
-    client: Mutex<Option<Client>>,
+    /// The client that is connected, or of a group, for which connecting is tried again.
+    client: Mutex<Option<Arc<Member>>>,
     calls: Mutex<HashMap<u32, AbortHandle>>,
     subscriptions: Held,
 }
@@ -92,40 +93,51 @@ impl NativeClient {
     #[napi(
         factory,
         catch_unwind,
-        ts_args_type = "place: NativePlace, settings: string, wake: () => void"
+        ts_args_type = "place: NativePlace, settings: string, group: string | null, wake: () => void"
     )]
-    pub fn reach(place: &NativePlace, settings: String, wake: Wake<true>) -> napi::Result<Self> {
-        Self::open(|it| place.0.builder(it), &settings, wake)
+    pub fn reach(
+        place: &NativePlace,
+        settings: String,
+        group: Option<String>,
+        wake: Wake<true>,
+    ) -> napi::Result<Self> {
+        Self::open(|it| place.0.builder(it), &settings, group, wake)
     }
 
     /// Connects to the other end of a stream served in this process.
     #[napi(
         factory,
         catch_unwind,
-        ts_args_type = "stream: NativeWorkQueue, name: string, settings: string, wake: () => void"
+        ts_args_type = "stream: NativeWorkQueue, name: string, settings: string, group: string | null, wake: () => void"
     )]
     pub fn join_stream(
         stream: &mut NativeWorkQueue,
         name: String,
         settings: String,
+        group: Option<String>,
         wake: Wake<true>,
     ) -> napi::Result<Self> {
         let peer = stream.take_peer_stream();
         let peer = peer.ok_or_else(|| misuse(Error::misuse("the stream's other end is gone")))?;
         let target = in_memory(peer, name)?;
-        Self::open(|it| it.builder(target), &settings, wake)
+        Self::open(|it| it.builder(target), &settings, group, wake)
     }
 
     /// Connects to the other end of a new stream, which `takePeer` returns.
     #[napi(
         factory,
         catch_unwind,
-        ts_args_type = "name: string, settings: string, wake: () => void"
+        ts_args_type = "name: string, settings: string, group: string | null, wake: () => void"
     )]
-    pub fn open_stream(name: String, settings: String, wake: Wake<true>) -> napi::Result<Self> {
+    pub fn open_stream(
+        name: String,
+        settings: String,
+        group: Option<String>,
+        wake: Wake<true>,
+    ) -> napi::Result<Self> {
         let (ours, theirs) = UnixStream::pair().map_err(no_stream)?;
         let target = in_memory(ours, name)?;
-        let mut client = Self::open(|it| it.builder(target), &settings, wake)?;
+        let mut client = Self::open(|it| it.builder(target), &settings, group, wake)?;
         client.peer = Some(theirs);
         Ok(client)
     }
@@ -133,7 +145,7 @@ impl NativeClient {
     /// The session id; legacy HTTP only.
     #[napi(catch_unwind)]
     pub fn session_id(&self) -> Option<String> {
-        lock(&self.shared.client).as_ref().and_then(Client::session_id)
+        self.shared.connected().as_ref().and_then(Client::session_id)
     }
 
     /// Returns the next batch, or null if nothing waits.
@@ -269,30 +281,39 @@ impl NativeClient {
 }
 
 impl NativeClient {
-    /// Connects in the background.
+    /// Connects in the background. `group` is the server's name in a group.
     fn open(
         builder: impl FnOnce(&ClientSettings) -> Result<ClientBuilder, Error>,
         settings: &str,
+        group: Option<String>,
         wake: Wake<true>,
     ) -> napi::Result<Self> {
         let settings = ClientSettings::parse(settings.as_bytes()).map_err(refused_value)?;
         let builder = builder(&settings).map_err(misuse)?;
+        let builder = if group.is_some() { builder.for_group() } else { builder };
         let queue = Arc::new(Queue::new(wake));
         let questions = Questions::new(Language::TypeScript);
         let builder = hooked(builder, &settings, &queue, &questions);
+        let is_grouped = group.is_some();
+        let member = Member::new(group.unwrap_or_default(), builder).map_err(misuse)?;
         let shared = Arc::new(Shared {
             queue,
             questions,
-            client: Mutex::default(),
+            client: Mutex::new(is_grouped.then(|| Arc::clone(&member))),
             calls: Mutex::default(),
             subscriptions: Held::default(),
         });
-        connect(&shared, builder).map_err(no_runtime)?;
+        connect(&shared, member, is_grouped).map_err(no_runtime)?;
         Ok(Self { shared, peer: None })
     }
 
+    /// Returns the client as a member of a group.
+    fn member(&self) -> Option<Arc<Member>> {
+        lock(&self.shared.client).clone()
+    }
+
     fn client(&self) -> napi::Result<Client> {
-        let client = lock(&self.shared.client).clone();
+        let client = self.shared.connected();
         client.ok_or_else(|| misuse(Error::misuse("the client is closed")))
     }
 }
@@ -308,6 +329,10 @@ impl Drop for NativeClient {
 }
 
 impl Shared {
+    fn connected(&self) -> Option<Client> {
+        lock(&self.client).as_ref().and_then(|it| it.connected())
+    }
+
     fn spawn(
         self: &Arc<Self>,
         number: u32,
@@ -351,19 +376,22 @@ fn hooked(
     questions.register(builder, settings, move |it| asked.ask(it))
 }
 
-fn connect(shared: &Arc<Shared>, builder: ClientBuilder) -> io::Result<()> {
+fn connect(shared: &Arc<Shared>, member: Arc<Member>, is_grouped: bool) -> io::Result<()> {
     let runtime = runtime()?;
     let connecting = Arc::clone(shared);
     let mut calls = lock(&shared.calls);
     let task = runtime.spawn(async move {
-        let outcome = builder.connect().await;
+        let outcome = match is_grouped {
+            true => member.connect().await,
+            false => member.client().await,
+        };
         if lock(&connecting.calls).remove(&CONNECT).is_none() {
             return;
         }
         match outcome {
             Ok(client) => {
                 let server = client.server();
-                *lock(&connecting.client) = Some(client);
+                *lock(&connecting.client) = Some(member);
                 connecting.queue.connected(&server);
             }
             Err(error) => connecting.queue.reply(CONNECT, Err(error)),

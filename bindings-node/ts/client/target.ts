@@ -13,7 +13,8 @@ const REACHED = "a URL, a command ({ command, args }), a Server in this process,
 /** A server to connect to, with its name in errors. */
 export interface OpenedTarget {
   readonly name: string;
-  open(settings: string, wake: () => void): NativeClient;
+  /** Begins to connect; `group` is the server's name in a group. */
+  open(settings: string, group: string | null, wake: () => void): NativeClient;
   /** True if both ends are in this process: an idle connection does not keep it alive. */
   readonly isInMemory?: boolean;
   /** Resolves when the connection can be opened. */
@@ -61,7 +62,7 @@ function remote(given: unknown, place: string, headers: string): OpenedTarget {
   const read = checked(place, () => new (native().NativePlace)(json, headers));
   return {
     name: read.name,
-    open: (settings, wake) => checked(place, () => native().NativeClient.reach(read, settings, wake)),
+    open: (settings, group, wake) => checked(place, () => native().NativeClient.reach(read, settings, group, wake)),
   };
 }
 
@@ -71,7 +72,8 @@ function server(serverName: string, serve: ServeInMemory, place: string, testMod
   return {
     name,
     isInMemory: true,
-    open: (settings, wake) => checked(place, () => native().NativeClient.joinStream(workQueue, name, settings, wake)),
+    open: (settings, group, wake) =>
+      checked(place, () => native().NativeClient.joinStream(workQueue, name, settings, group, wake)),
     ready: entered,
     served: closed,
     onSend,
@@ -86,8 +88,8 @@ function transport(target: Transport & Partial<InMemoryTransport>, place: string
   return {
     name,
     isInMemory,
-    open(settings, wake) {
-      const client = checked(place, () => native().NativeClient.openStream(name, settings, wake));
+    open(settings, group, wake) {
+      const client = checked(place, () => native().NativeClient.openStream(name, settings, group, wake));
       end(pump(client.takePeer() ?? -1, target, !isInMemory));
       return client;
     },

@@ -122,15 +122,27 @@ export class ClientWire {
     return this.#native.sessionId() ?? undefined;
   }
 
-  async connect(): Promise<void> {
+  /** True once the server was reached. */
+  get isConnected(): boolean {
+    return this.#facts !== undefined;
+  }
+
+  get native(): NativeClient {
+    return this.#native;
+  }
+
+  /** Waits for the first attempt to connect. In a group further ones follow a failed one, so that the client stays open. */
+  async connect(isGrouped: boolean): Promise<void> {
     try {
       const reply = await new Promise<Reply>((resolve, reject) => {
         this.#expect(this.#next++, { resolve, reject, onProgress: undefined });
       });
       this.#facts = reply.result as unknown as Facts;
     } catch (error) {
-      this.#reason ??= "the connection failed";
-      void this.close();
+      if (!isGrouped) {
+        this.#reason ??= "the connection failed";
+        void this.close();
+      }
       throw error;
     }
   }

@@ -170,13 +170,22 @@ class Client:
         """
         Closes the connection. Returns the ticket.
         """
-    def connect(self, /, mailbox: Mailbox, place: Place) -> int:
+    def connect(self, /, mailbox: Mailbox, place: Place, group: str | None = None) -> int:
         """
-        Connects to the server at a place. Returns the ticket.
+        Connects to the server at a place; `group` is its name in a group. Returns the ticket.
         """
-    def connect_stream(self, /, mailbox: Mailbox, name: str, stream: SupportsIndex) -> int:
+    def connect_stream(self, /, mailbox: Mailbox, name: str, stream: SupportsIndex, group: str | None = None) -> int:
         """
-        Connects to a server in memory. `stream` is one end of a socket pair, which is duplicated. Returns the ticket.
+        Connects to a server in memory. `stream` is one end of a socket pair, which is duplicated; `group` is the
+        server's name in a group. Returns the ticket.
+        """
+    def fail(self, /, group: str, why: str) -> None:
+        """
+        Records that the server with this name in a group can't be started, with the reason.
+        """
+    def identity(self, /) -> bytes | None:
+        """
+        Returns the server's description of itself as JSON; None if it was not reached.
         """
     def move_to(self, /, mailbox: Mailbox) -> None:
         """
@@ -337,6 +346,30 @@ class FaultyLink:
     def sent_by_server(self, /, message: bytes) -> tuple[bool, list, list]:
         """
         Decides the fate of a message of the server.
+        """
+
+@final
+class Group:
+    """
+    The clients of a group, each of which was connected or tried to.
+    """
+    def __new__(cls, /, clients: SupportsGetItem[int, Client]) -> Group: ...
+    def call(self, /, mailbox: Mailbox, what: str, params: SupportsGetItem[int, SupportsIndex]) -> int:
+        """
+        Starts an operation: its name and its params. Returns the ticket.
+        """
+    def cancel(self, /, mailbox: Mailbox, ticket: SupportsIndex) -> None:
+        """
+        Cancels an operation: nothing more arrives for this ticket.
+        """
+    def errors(self, /) -> bytes:
+        """
+        Returns the errors of the servers, by name, as JSON.
+        """
+    def find_now(self, /, name: str) -> tuple[str, str] | None:
+        """
+        Returns the server that the name of a tool or prompt belongs to and the name there, if it is connected and
+        certain without lists.
         """
 
 @final
@@ -714,11 +747,6 @@ class TestServing:
         """
         `state_key` seals request states where the server has no keys of its own.
         """
-
-def answer_of_group(question: bytes) -> bytes:
-    """
-    Answers a question about a group of clients, both JSON.
-    """
 
 def change_problem(kind: str, name: str) -> str | None:
     """

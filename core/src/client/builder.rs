@@ -3,18 +3,19 @@
 use std::{
     fmt,
     future::Future,
-    sync::{Arc, RwLock},
+    sync::{Arc, Mutex, RwLock},
 };
 
 use super::{
     CallOptions, Client, ClientOptions, Target,
-    connected::{Connector, Hooks},
+    connected::{Connector, Hooks, lock},
     connection::{Event, OnProgress},
     questions::{Answerer, Questions, Roots},
     reconnect::Reconnecting,
+    target::Reconnect,
 };
 use crate::{
-    error::Error,
+    error::{Error, ErrorKind},
     peer,
     protocol::{
         CreateMessageRequestParams, CreateMessageResult, ElicitRequestParams, ElicitResult, json,
@@ -32,6 +33,42 @@ pub struct ClientBuilder {
     hooks: Hooks,
     questions: Questions,
     proxies: ProxyEnvironment,
+}
+
+/// A client with valid options that is not connected.
+pub(super) struct UnconnectedClient {
+    pub(super) connector: Arc<Connector>,
+    /// Taken by the first attempt.
+    target: Mutex<Option<Target>>,
+    /// The same target for further attempts; `None` if there can be one only.
+    again: Option<Reconnect>,
+    on_progress: Option<OnProgress>,
+}
+
+impl UnconnectedClient {
+    /// Connects to the server. May be called again after an error if [`Self::can_try_again`].
+    pub(super) async fn connect(&self) -> Result<Client, Error> {
+        let target = lock(&self.target).take().or_else(|| self.again.clone().map(Into::into));
+        let target = target.ok_or_else(|| Error::new(ErrorKind::Lost, "the connection is lost"))?;
+        let connected = self.connector.connect(target).await?;
+        let options =
+            CallOptions { on_progress: self.on_progress.clone(), ..self.connector.calls() };
+        let connector = Arc::clone(&self.connector);
+        let reconnecting = Reconnecting::new(connected, connector, self.again.clone());
+        Ok(Client { reconnecting: Arc::new(reconnecting), options })
+    }
+
+    pub(super) fn can_try_again(&self) -> bool {
+        self.again.is_some()
+    }
+}
+
+impl fmt::Debug for UnconnectedClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("UnconnectedClient")
+            .field("connector", &self.connector)
+            .finish_non_exhaustive()
+    }
 }
 
 impl fmt::Debug for ClientBuilder {
@@ -141,13 +178,25 @@ impl ClientBuilder {
     /// Connects to the server, starting its process if necessary, and negotiates the revision. Errors if the server
     /// can't be reached or started, or shares no revision with the client.
     pub async fn connect(self) -> Result<Client, Error> {
+        self.prepare()?.connect().await
+    }
+
+    /// Returns a builder for a client in a group, whose command is started again after it ended.
+    #[doc(hidden)] // For the language bindings.
+    #[must_use]
+    pub fn for_group(self) -> Self {
+        self.options(|it| it.restart = true)
+    }
+
+    /// Checks the options. Errors if they are invalid.
+    pub(super) fn prepare(self) -> Result<UnconnectedClient, Error> {
         let Self { target, options, on_progress, hooks, questions, proxies } = self;
-        let again = target.again(options.restart);
-        let connector = Connector::new(options, hooks, questions, proxies)?;
-        let connected = connector.connect(target).await?;
-        let options = CallOptions { on_progress, ..connector.calls() };
-        let reconnecting = Arc::new(Reconnecting::new(connected, connector, again));
-        Ok(Client { reconnecting, options })
+        Ok(UnconnectedClient {
+            again: target.again(options.restart),
+            target: Mutex::new(Some(target)),
+            connector: Arc::new(Connector::new(options, hooks, questions, proxies)?),
+            on_progress,
+        })
     }
 }
 

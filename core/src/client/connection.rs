@@ -45,11 +45,12 @@ pub enum Event {
         params: Raw,
     },
     /// The state that the server kept for this client is lost, but the client is connected again: over a new HTTP session,
-    /// a new connection, or to a process that was started again. Subscriptions continue.
+    /// a new connection, or to a process that was started again. Subscriptions continue. In a
+    /// [`ClientGroup`](super::ClientGroup) also the first connection after failed attempts.
     Reconnected {
         /// The number of the attempt that succeeded, from 1.
         attempt: u32,
-        /// The loss, of kind [`ErrorKind::Lost`].
+        /// The loss, of kind [`ErrorKind::Lost`], or the failure of the attempt before.
         reason: Arc<Error>,
         /// The server as it identifies itself now.
         server: Arc<ServerIdentity>,

@@ -18,6 +18,7 @@ mod connected;
 mod connection;
 mod error_context;
 mod failures;
+mod group;
 mod listeners;
 mod operation;
 mod options;
@@ -44,9 +45,9 @@ use serde::Serialize;
 #[cfg(not(feature = "bindings"))]
 use self::operation::{Operation, Reply};
 pub use self::{
-    builder::ClientBuilder, connection::Event, operation::CallOptions, options::ClientOptions,
-    retry::Retry, round::ToolRound, subscription::Subscription, target::Target,
-    test_server::TestServer,
+    builder::ClientBuilder, connection::Event, group::ClientGroup, operation::CallOptions,
+    options::ClientOptions, retry::Retry, round::ToolRound, subscription::Subscription,
+    target::Target, test_server::TestServer,
 };
 use self::{connected::Connected, reconnect::Reconnecting};
 #[cfg(feature = "bindings")]
@@ -54,6 +55,7 @@ use self::{connected::Connected, reconnect::Reconnecting};
 pub use self::{
     connection::{BoxFuture, Question},
     failures::describe,
+    group::Member,
     operation::{Operation, Reply},
     questions::Answerer,
 };

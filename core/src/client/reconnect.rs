@@ -27,7 +27,7 @@ use crate::{
 /// The connection of a client, which all its clones share, and the way to open it again.
 pub(super) struct Reconnecting {
     current: Mutex<Arc<Connected>>,
-    connector: Connector,
+    connector: Arc<Connector>,
     /// The target to connect to again; `None` if the connection can't be opened again.
     target: Option<Reconnect>,
     /// Held while the connection is opened again.
@@ -49,7 +49,7 @@ impl Reconnecting {
     /// Must be called inside a tokio runtime.
     pub(super) fn new(
         connected: Arc<Connected>,
-        connector: Connector,
+        connector: Arc<Connector>,
         target: Option<Reconnect>,
     ) -> Self {
         Self {

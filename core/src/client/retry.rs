@@ -64,7 +64,7 @@ impl Attempts {
     /// Advances to the next attempt and returns the time to wait for it; `None` if the attempts or the time are used
     /// up.
     pub(super) fn next(&mut self) -> Option<Duration> {
-        let wait = jittered(delay(self.number), random());
+        let wait = with_jitter(delay(self.number));
         let is_over = self.limits.deadline.is_some_and(|it| self.began.elapsed() + wait > it);
         if self.number >= self.limits.attempts || is_over {
             return None;
@@ -72,6 +72,11 @@ impl Attempts {
         self.number += 1;
         Some(wait)
     }
+}
+
+/// Changes a delay at random by up to a fifth, so that clients that lost the same server do not return at the same moment.
+pub(super) fn with_jitter(delay: Duration) -> Duration {
+    jittered(delay, random())
 }
 
 /// Returns whether an error means that the server is away for a while, so that the request may succeed later.
@@ -104,7 +109,6 @@ fn delay(repetitions: u32) -> Duration {
     FIRST_DELAY.saturating_mul(growth).min(MAX_DELAY)
 }
 
-/// Changes a delay by up to a fifth, so that clients that lost the same server do not return at the same moment.
 fn jittered(delay: Duration, random: u64) -> Duration {
     let share = u32::try_from(random % 401).unwrap_or_default();
     delay * (800 + share) / 1000

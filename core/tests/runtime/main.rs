@@ -10,6 +10,7 @@ mod client_calls;
 mod client_checks;
 mod client_child;
 mod client_declares;
+mod client_group;
 mod client_http;
 mod client_http_legacy;
 mod client_http_sessions;

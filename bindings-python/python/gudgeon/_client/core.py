@@ -73,17 +73,17 @@ class Core:
         """Connects; `stream` is this side's end of a socket pair whose other end is served already."""
         native, place = self.native, self.place
         if isinstance(place, Place):
-            event = yield Ask(lambda mailbox: native.connect(mailbox, place))
+            event = yield Ask(lambda mailbox: native.connect(mailbox, place, self.group_name))
         else:
             name, end = self.target_name(), stream if stream is not None else -1
-            event = yield Ask(lambda mailbox: native.connect_stream(mailbox, name, end))
+            event = yield Ask(lambda mailbox: native.connect_stream(mailbox, name, end, self.group_name))
         self.identity = decode(event[2])
         self.lost = self.stranded = None
 
     def close(self) -> Steps:
         if self.is_forked():
             self.identity = None
-        elif self.identity is not None:
+        elif self.identity is not None or self.group_name is not None:
             self.identity = None
             yield Ask(self.native.close)
 
@@ -93,6 +93,12 @@ class Core:
 
     def is_open(self) -> bool:
         return self.identity is not None
+
+    def refresh(self) -> None:
+        """Looks whether a server that was not reached at first is connected by now."""
+        if self.identity is None and not self.is_forked():
+            identity = self.native.identity()
+            self.identity = None if identity is None else decode(identity)
 
     def is_lost(self) -> bool:
         """Returns whether the connection is lost and is not made anew automatically."""
@@ -232,6 +238,8 @@ class Core:
 
     def notified(self, event: tuple[Any, ...]) -> Notify | None:
         """Returns the callback for a notification of the server, or None if nobody listens."""
+        if self.group_name is not None:
+            self.refresh()
         what, callbacks = event[0], self.options.callbacks
         if what == "lost":
             self.lost = event[2]
@@ -241,7 +249,7 @@ class Core:
             return Notify(callbacks["on_log"], LogMessage.from_dict(decode(event[2])))
         elif what == "url_done" and "on_url_done" in callbacks:
             return Notify(callbacks["on_url_done"], event[2])
-        elif what == "reconnected" and self.identity is not None:
+        elif what == "reconnected" and self.is_open():
             if event[2] is not None:
                 self.identity = decode(event[2])
             if "on_reconnect" in callbacks:

@@ -27,3 +27,10 @@ def log_failure(callback: Callable[..., Any], error: BaseException) -> None:
 
     name = getattr(callback, "__qualname__", None) or repr(callback)
     logging.getLogger("gudgeon").error("the callback %s failed", name, exc_info=error)
+
+
+def log_unstarted(server: str, error: BaseException) -> None:
+    """Logs the reason that a server in memory could not be started."""
+    import logging
+
+    logging.getLogger("gudgeon").error("%s could not be started", server, exc_info=error)

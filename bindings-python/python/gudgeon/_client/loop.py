@@ -65,13 +65,12 @@ class LoopQueue:
 
     async def run(self, core: Core, steps: Steps) -> Any:
         """Runs the steps of an operation."""
-        if core.number not in self._cores:
-            self._take_over(core)
+        self.attend(core)
         try:
             step = next(steps)
             while True:
                 try:
-                    value = await self._ask(core, step)
+                    value = await self.ask(core.native, step)
                 except BaseException as error:
                     step = steps.throw(error)
                 else:
@@ -81,8 +80,12 @@ class LoopQueue:
         except Exception as error:
             raise from_here(error)  # noqa: B904
 
+    def attend(self, core: Core) -> None:
+        """Delivers the notifications of a client on this loop if its own loop is closed."""
+        if core.number not in self._cores:
+            self._take_over(core)
+
     def _take_over(self, core: Core) -> None:
-        """Moves a client whose own loop is closed to this one."""
         for loop, queue in list(_queues.items()):
             if core.number in queue._cores and not loop.is_closed():
                 return
@@ -90,14 +93,15 @@ class LoopQueue:
         core.native.move_to(self.mailbox)
         core.leave_loop()
 
-    async def _ask(self, core: Core, ask: Ask) -> Any:
+    async def ask(self, native: Any, ask: Ask) -> Any:
+        """Makes a request of a client or a group, and waits for its outcome."""
         ticket = ask.start(self.mailbox)
         future: asyncio.Future[Any] = self.loop.create_future()
         self._waiting[ticket] = (future, ask.on_progress)
         try:
             return answer_of(await future)
         except asyncio.CancelledError:
-            core.native.cancel(self.mailbox, ticket)
+            native.cancel(self.mailbox, ticket)
             raise
         finally:
             del self._waiting[ticket]

@@ -94,7 +94,7 @@ class SyncSubscription(Subscribing):
         self._queue = queue
 
     def __enter__(self) -> SyncSubscription:
-        self._queue.run(self._open())
+        self._queue.run(self._core, self._open())
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -104,7 +104,7 @@ class SyncSubscription(Subscribing):
         return self
 
     def __next__(self) -> Any:
-        change = self._queue.run(self._next())
+        change = self._queue.run(self._core, self._next())
         if change is None:
             raise StopIteration
         return change

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from .exit import close_at_exit
 from .peer import Peer
 from .subscription import SyncSubscription
 from .targets import InMemory, Wire
+
+if TYPE_CHECKING:
+    from .thread import ThreadQueue
 
 
 class SyncClient(Peer):
@@ -28,8 +33,13 @@ class SyncClient(Peer):
         from .thread import ThreadQueue
 
         super().__init__(target, **options)
-        self._queue = ThreadQueue(self._core)
-        self._run = self._queue.run
+        self._share(ThreadQueue())
+
+    def _share(self, queue: ThreadQueue) -> None:
+        """Waits on this queue, which the clients of a group share."""
+        queue.adopt(self._core)
+        self._queue = queue
+        self._run = partial(queue.run, self._core)
 
     def __enter__(self) -> SyncClient:
         self._blocks.enter()
@@ -49,18 +59,25 @@ class SyncClient(Peer):
 
         Parameters and errors: `Client.connect`.
         """
-        core = self._core
+        self._start()()
+        return self
+
+    def _start(self) -> Callable[[], None]:
+        """Begins to connect; the function that is returned waits for it."""
+        core, queue = self._core, self._queue
         if core.is_open():
             if not core.is_lost():
-                return self
+                return lambda: None
             self.close()
         close_at_exit()
-        if not isinstance(core.place, (InMemory, Wire)):
-            self._run(core.connect())
-            return self
+        if isinstance(core.place, (InMemory, Wire)):
+            return partial(self._connect_in_memory, core.place)
+        return queue.start(core, core.connect())
+
+    def _connect_in_memory(self, place: InMemory | Wire) -> None:
         from .memory import OtherEnd
 
-        end = OtherEnd(core.place)
+        core, end = self._core, OtherEnd(place)
         with end.open_blocking() as stream:
             try:
                 self._run(core.connect(stream.fileno()))
@@ -69,7 +86,6 @@ class SyncClient(Peer):
                 end.close_blocking()
                 raise
         self._other_end = end
-        return self
 
     def close(self) -> None:
         """Ends the connection, and the server's process with it. Closed already, it does nothing."""

@@ -16,26 +16,30 @@ _COROUTINE = 0x80  # CO_COROUTINE
 
 
 class ThreadQueue:
-    """The responses for one blocking client; several threads may wait on it."""
+    """The responses for one blocking client, or for those of a group; several threads may wait on it."""
 
-    def __init__(self, core: Core) -> None:
+    def __init__(self) -> None:
         from .._native import Mailbox
 
+        self.mailbox = Mailbox()
+        self._cores: dict[int, Core] = {}
+
+    def adopt(self, core: Core) -> None:
+        """Delivers the notifications of a client from now on. Raises TypeError if a callback needs an event loop."""
         for name, callback in core.options.callbacks.items():
             if getattr(getattr(callback, "__code__", None), "co_flags", 0) & _COROUTINE:
                 raise TypeError(
                     f"a SyncClient has no event loop: its callback {name!r} must be a def, not an async def"
                 )
-        self.core = core
-        self.mailbox = Mailbox()
+        self._cores[core.number] = core
 
-    def run(self, steps: Steps) -> Any:
+    def run(self, core: Core, steps: Steps) -> Any:
         """Runs the steps of an operation."""
         try:
             step = next(steps)
             while True:
                 try:
-                    value = self._ask(step)
+                    value = self.ask(core.native, step)
                 except BaseException as error:
                     step = steps.throw(error)
                 else:
@@ -45,8 +49,32 @@ class ThreadQueue:
         except Exception as error:
             raise from_here(error)  # noqa: B904
 
-    def _ask(self, ask: Ask) -> Any:
+    def start(self, core: Core, steps: Steps) -> Callable[[], None]:
+        """Makes the only request of an operation; the function that is returned waits for its outcome."""
+        ask = next(steps)
         ticket = ask.start(self.mailbox)
+
+        def finish() -> None:
+            try:
+                try:
+                    outcome = self.wait(core.native, ask, ticket)
+                except BaseException as error:
+                    steps.throw(error)
+                else:
+                    steps.send(outcome)
+            except StopIteration:
+                pass
+            except Exception as error:
+                raise from_here(error)  # noqa: B904
+
+        return finish
+
+    def ask(self, native: Any, ask: Ask) -> Any:
+        """Makes a request of a client or a group, and waits for its outcome."""
+        return self.wait(native, ask, ask.start(self.mailbox))
+
+    def wait(self, native: Any, ask: Ask, ticket: int) -> Any:
+        """Waits for the outcome of a request that was started."""
         end: tuple[Any, ...] | None = None
         try:
             while end is None:
@@ -59,15 +87,16 @@ class ThreadQueue:
                 else:
                     self._deliver(event)
         except BaseException:
-            self.core.native.cancel(self.mailbox, ticket)
+            native.cancel(self.mailbox, ticket)
             raise
         return answer_of(end)
 
     def _deliver(self, event: tuple[Any, ...]) -> None:
+        core = self._cores[event[1]]
         if event[0] == "question":
-            self._answer(event)
+            self._answer(core, event)
         elif event[0] != "withdrawn":
-            step = self.core.notified(event)
+            step = core.notified(event)
             if step is not None:
                 self._notify(step.callback, step.value)
 
@@ -78,13 +107,13 @@ class ThreadQueue:
         except Exception as error:
             log_failure(callback, error)
 
-    def _answer(self, event: tuple[Any, ...]) -> None:
+    def _answer(self, core: Core, event: tuple[Any, ...]) -> None:
         from .questions import answering
 
         _, _, number, kind, params, key = event
-        callback = self.core.options.callbacks[kind]
+        callback = core.options.callbacks[kind]
         try:
-            steps = answering(kind, callback, params, key, self.core.group_name)
+            steps = answering(kind, callback, params, key, core.group_name)
             try:
                 value = next(steps)
                 while True:
@@ -92,11 +121,11 @@ class ThreadQueue:
                         raise _awaitable(kind, value)
                     value = steps.send(value)
             except StopIteration as end:
-                wrong = self.core.native.answer(number, end.value)
+                wrong = core.native.answer(number, end.value)
                 if wrong is not None:
                     log_failure(callback, TypeError(wrong))
         except Exception as error:
-            self.core.native.refuse(number, encode(refusal_of(error, callback)))
+            core.native.refuse(number, encode(refusal_of(error, callback)))
 
 
 def _awaitable(kind: str, value: Any) -> ProtocolError:

@@ -41,6 +41,11 @@ pub(super) fn check(
 }
 
 impl ServerIdentity {
+    /// Returns `true` if the server answers requests with this method, by its revision and its capabilities.
+    pub(crate) fn answers(&self, method: Method) -> bool {
+        check(self.spoken().wire(), self, &method.into()).is_ok()
+    }
+
     /// Returns `true` if a subscription is one long-running request (from 2026-07-28).
     pub(crate) fn has_listen(&self) -> bool {
         self.spoken().wire().client_requests.contains(&Method::Listen)

@@ -1,0 +1,69 @@
+//! Operations under way: each has a ticket, under which its outcome arrives in a mailbox.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex},
+};
+
+use gudgeon::{client::Reply, error::Error};
+use pyo3::PyResult;
+use tokio::task::AbortHandle;
+
+use crate::{
+    client_mailbox::{Content, Letters},
+    client_runtime::runtime,
+    stream::lock,
+};
+
+/// The operations under way, by ticket.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Calls(Arc<Mutex<HashMap<u64, AbortHandle>>>);
+
+impl Calls {
+    /// Runs an operation. Its outcome arrives under this ticket, which is returned.
+    pub(crate) fn start(
+        &self,
+        ticket: u64,
+        letters: &Arc<Letters>,
+        doing: impl Future<Output = Result<Reply, Error>> + Send + 'static,
+    ) -> PyResult<u64> {
+        let (calls, letters) = (self.clone(), Arc::clone(letters));
+        let runtime = runtime()?;
+        let mut running = lock(&self.0);
+        let task = runtime.spawn(async move {
+            let outcome = doing.await;
+            // Under the lock, so that what was cancelled leaves nothing behind.
+            calls.finish(ticket, || {
+                let content = match outcome {
+                    Ok(reply) => Content::Done(reply),
+                    Err(error) => Content::Failed(error),
+                };
+                letters.push(ticket, content);
+            });
+        });
+        running.insert(ticket, task.abort_handle());
+        Ok(ticket)
+    }
+
+    /// Stops an operation.
+    pub(crate) fn cancel(&self, ticket: u64) {
+        if let Some(call) = lock(&self.0).remove(&ticket) {
+            call.abort();
+        }
+    }
+
+    /// Does something unless the operation was cancelled; it can't be cancelled meanwhile.
+    pub(crate) fn unless_cancelled(&self, ticket: u64, doing: impl FnOnce()) {
+        let running = lock(&self.0);
+        if running.contains_key(&ticket) {
+            doing();
+        }
+    }
+
+    fn finish(&self, ticket: u64, doing: impl FnOnce()) {
+        let mut running = lock(&self.0);
+        if running.remove(&ticket).is_some() {
+            doing();
+        }
+    }
+}

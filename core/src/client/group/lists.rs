@@ -1,0 +1,172 @@
+//! The lists of a group, and the server that a tool or prompt belongs to.
+
+use std::{cmp::Reverse, collections::HashMap, sync::Arc};
+
+use futures_util::future::join_all;
+
+use super::{ClientGroup, Member};
+use crate::{
+    client::{ListName, operation::Operation},
+    error::{Error, ErrorKind},
+    peer,
+    protocol::{Members, Raw, json},
+};
+
+/// A server and the name of a tool or prompt there.
+type Owner = (Arc<Member>, String);
+
+impl ClientGroup {
+    /// Lists the entries of all servers as JSON objects; tools and prompts with their full names.
+    ///
+    /// Errors if two tools or two prompts would have the same name.
+    #[doc(hidden)] // For the language bindings.
+    pub async fn list_raw(&self, kind: ListName) -> Result<Vec<Raw>, Error> {
+        let lists = self.lists(kind, &self.members).await;
+        let Some(singular) = singular(kind) else {
+            return Ok(lists.into_iter().flat_map(|(_, list)| list).collect());
+        };
+        let mut owners = HashMap::<String, Owner>::new();
+        let mut renamed = Vec::new();
+        for (member, list) in lists {
+            for item in list {
+                let (item, own, full) = with_prefix(kind, &member.name, &item)?;
+                let owner = (Arc::clone(&member), own);
+                if let Some(other) = owners.insert(full.clone(), owner.clone()) {
+                    return Err(ambiguous(singular, &full, &[other, owner]));
+                }
+                renamed.push(item);
+            }
+        }
+        Ok(renamed)
+    }
+
+    /// Returns the server whose prefix the name of a tool or prompt has, and the name there. Of several, it is the one
+    /// that lists the rest of the name, or else the one with the longest prefix.
+    #[doc(hidden)] // For the language bindings.
+    pub async fn find(&self, kind: ListName, name: &str) -> Result<Owner, Error> {
+        let singular = singular(kind).unwrap_or_default();
+        let mut owners = self.owners(name);
+        let longest = owners.first().ok_or_else(|| self.nothing_fits(singular, name))?.clone();
+        if owners.len() > 1 {
+            let members: Vec<_> = owners.iter().map(|(member, _)| Arc::clone(member)).collect();
+            let listed = self.listed(kind, &members).await;
+            owners.retain(|(member, own)| {
+                listed.get(&member.name).is_some_and(|it| it.contains(own))
+            });
+        }
+        match &mut owners[..] {
+            [] => Ok(longest),
+            [owner] => Ok(owner.clone()),
+            _ => Err(ambiguous(singular, name, &owners)),
+        }
+    }
+
+    /// Returns what [`Self::find`] does, if it is certain without lists.
+    #[doc(hidden)] // For the language bindings.
+    pub fn find_now(&self, name: &str) -> Option<Owner> {
+        let mut owners = self.owners(name);
+        let is_certain = owners.len() == 1 && owners[0].0.connected().is_some();
+        owners.pop().filter(|_| is_certain)
+    }
+
+    /// Returns the servers whose prefix the name has, the longest first, and the name there.
+    fn owners(&self, name: &str) -> Vec<Owner> {
+        let own_name = |server: &str| name.strip_prefix(server)?.strip_prefix('_');
+        let owner = |it: &Arc<Member>| Some((Arc::clone(it), own_name(&it.name)?.to_owned()));
+        let mut owners: Vec<_> = self.members.iter().filter_map(owner).collect();
+        owners.sort_by_key(|(member, _)| Reverse(member.name.len()));
+        owners
+    }
+
+    /// Returns the names, URIs or templates that connected servers list, by server.
+    pub(super) async fn listed(
+        &self,
+        kind: ListName,
+        members: &[Arc<Member>],
+    ) -> HashMap<String, Vec<String>> {
+        let lists = self.lists(kind, members).await.into_iter();
+        lists
+            .map(|(member, list)| {
+                let names = list.iter().filter_map(|it| name_in(kind, it)).collect();
+                (member.name.clone(), names)
+            })
+            .collect()
+    }
+
+    /// Returns what connected servers list. A server that fails has an empty list; its error is recorded.
+    async fn lists(&self, kind: ListName, members: &[Arc<Member>]) -> Vec<(Arc<Member>, Vec<Raw>)> {
+        join_all(members.iter().map(|member| async move {
+            (Arc::clone(member), member.list(kind).await.unwrap_or_default())
+        }))
+        .await
+    }
+
+    fn nothing_fits(&self, kind: &str, name: &str) -> Error {
+        let message = format!("no server of this group has the {kind} '{name}'");
+        let (prefixes, missing) = (self.names("_"), self.not_reached());
+        let hint =
+            format!("names are <server>_<{kind}>; they begin with one of {prefixes}{missing}");
+        Error::new(ErrorKind::Unsupported, message).with_hint(hint)
+    }
+}
+
+impl Member {
+    /// Lists the entries of the server; `None` if it is not connected, has none, or fails, which is recorded.
+    async fn list(&self, kind: ListName) -> Option<Vec<Raw>> {
+        let client = self.connected()?;
+        let options = client.options.clone();
+        let listed = client.call(Operation::List(kind), options).await;
+        let items = listed.and_then(|it| peer::read(kind.method().as_str(), &it.result));
+        match items {
+            Ok(items) => {
+                self.report(None);
+                Some(items)
+            }
+            Err(error) => {
+                // A server without resources, for example.
+                if error.kind != ErrorKind::Unsupported {
+                    self.report(Some(error));
+                }
+                None
+            }
+        }
+    }
+}
+
+/// Returns the word for an entry of a list whose names get a prefix.
+fn singular(kind: ListName) -> Option<&'static str> {
+    match kind {
+        ListName::Tools => Some("tool"),
+        ListName::Prompts => Some("prompt"),
+        ListName::Resources | ListName::ResourceTemplates => None,
+    }
+}
+
+fn name_in(kind: ListName, item: &Raw) -> Option<String> {
+    let members: Members<Raw> = serde_json::from_str(item.get()).ok()?;
+    let member = match kind {
+        ListName::Tools | ListName::Prompts => "name",
+        ListName::Resources => "uri",
+        ListName::ResourceTemplates => "uriTemplate",
+    };
+    serde_json::from_str(members.get(member)?.get()).ok()
+}
+
+/// Returns an entry under its full name, its own name, and the full name.
+fn with_prefix(kind: ListName, server: &str, item: &Raw) -> Result<(Raw, String, String), Error> {
+    let mut members: Members<Raw> = peer::read(kind.method().as_str(), item)?;
+    let own = name_in(kind, item).unwrap_or_default();
+    let full = format!("{server}_{own}");
+    for (_, value) in members.0.iter_mut().filter(|(name, _)| name == "name") {
+        *value = json::to_raw(&full);
+    }
+    Ok((json::to_raw(&members), own, full))
+}
+
+fn ambiguous(kind: &str, name: &str, owners: &[Owner]) -> Error {
+    let describe =
+        |(member, own): &Owner| format!("the {kind} '{own}' of server '{}'", member.name);
+    let owners: Vec<_> = owners.iter().map(describe).collect();
+    let message = format!("ClientGroup: '{name}' is {}", owners.join(" and "));
+    Error::new(ErrorKind::Protocol, message).with_hint("give one of the servers another name")
+}

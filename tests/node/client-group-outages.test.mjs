@@ -1,0 +1,130 @@
+// Groups whose servers are away for a while, or never start.
+import assert from "node:assert/strict";
+import { createServer } from "node:net";
+import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+
+import { AuthError, ClientGroup, ConnectFailed, Server } from "gudgeon";
+
+function shelf(name) {
+  const app = new Server(name);
+  app.tool("who", {}, () => name);
+  app.resource(`${name}://about`, { name: "about" }, () => name);
+  return app;
+}
+
+async function freeUrl() {
+  const held = createServer().listen(0, "127.0.0.1");
+  await new Promise((resolve) => held.once("listening", resolve));
+  const { port } = held.address();
+  await new Promise((resolve) => held.close(resolve));
+  return `http://127.0.0.1:${port}/mcp`;
+}
+
+async function until(condition) {
+  const end = Date.now() + 5_000;
+  while (!condition() && Date.now() < end) await new Promise((resolve) => setTimeout(resolve, 10));
+}
+
+const names = async (group) => (await group.listTools()).map(({ name }) => name);
+
+test("a server that starts later joins the group", async () => {
+  const at = await freeUrl();
+  const reached = [];
+  const options = { retry: "never", onReconnect: ({ attempt, reason }) => reached.push([attempt > 1, reason instanceof ConnectFailed]) };
+  const group = await ClientGroup.connect({ a: shelf("a"), late: at }, options);
+  assert.deepEqual([...group.clients.keys()], ["a"]);
+  assert.ok(group.errors.get("late") instanceof ConnectFailed);
+  await assert.rejects(group.callTool("late_who"), (error) => error instanceof ConnectFailed && error.target === at);
+  const listening = await shelf("late").listen(at);
+  // Nothing asks for it, so that the attempt is one in the background.
+  await until(() => group.clients.size === 2);
+  assert.equal(group.clients.get("late").server.name, "late");
+  assert.deepEqual(reached, [[true, true]]);
+  assert.equal(group.errors.size, 0);
+  assert.deepEqual(await names(group), ["a_who", "late_who"]);
+  assert.equal((await group.readResource("late://about")).text, "late");
+  await group.close();
+  await listening.close();
+});
+
+test("a call tries to reach its server at once", async () => {
+  const at = await freeUrl();
+  const group = await ClientGroup.connect({ late: at });
+  const listening = await shelf("late").listen(at);
+  assert.equal((await group.callTool("late_who")).text, "late");
+  assert.deepEqual([...group.clients.keys()], ["late"]);
+  await group.close();
+  await listening.close();
+});
+
+test("a server that dies is left out of lists until it is back", async () => {
+  const at = await freeUrl();
+  const listening = await shelf("b").listen(at);
+  const group = await ClientGroup.connect({ a: shelf("a"), b: at }, { retry: "never" });
+  assert.deepEqual(await names(group), ["a_who", "b_who"]);
+  await listening.close();
+  assert.deepEqual(await names(group), ["a_who"]);
+  assert.deepEqual([...group.errors.keys()], ["b"]);
+  assert.equal((await group.callTool("a_who")).text, "a");
+  const again = await shelf("b").listen(at);
+  assert.deepEqual(await names(group), ["a_who", "b_who"]);
+  assert.equal(group.errors.size, 0);
+  await group.close();
+  await again.close();
+});
+
+test("a server in this process that does not start leaves the others", async () => {
+  const lifespan = () => Promise.reject(new Error("no database"));
+  const errors = [];
+  const logger = { debug() {}, info() {}, warn() {}, error: (...given) => errors.push(given.join(" ")) };
+  const group = await ClientGroup.connect({ a: shelf("a"), failing: new Server("failing", { lifespan }) }, { logger });
+  assert.deepEqual([...group.clients.keys()], ["a"]);
+  await assert.rejects(group.callTool("failing_x"), (error) => error instanceof ConnectFailed && /no database/.test(error.message));
+  assert.equal((await group.callTool("a_who")).text, "a");
+  assert.match(errors.join(), /failing could not be started/);
+  await group.close();
+});
+
+test("servers start at the same time", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "gudgeon-"));
+  const [script, here] = [join(folder, "server.mjs"), join(folder, "started")];
+  mkdirSync(here);
+  // Each of these servers waits for the others.
+  writeFileSync(script, `
+    import { readdirSync, writeFileSync } from "node:fs";
+    import { Server } from ${JSON.stringify(import.meta.resolve("gudgeon"))};
+    const [here, name] = process.argv.slice(2);
+    writeFileSync(here + "/" + name, "");
+    const end = Date.now() + 20_000;
+    while (readdirSync(here).length < 3) {
+      if (Date.now() > end) process.exit(1);
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+    await new Server(name).run();
+  `);
+  const entry = (name) => [name, { command: process.execPath, args: [script, here, name] }];
+  const group = await ClientGroup.connect(Object.fromEntries(["a", "b", "c"].map(entry)));
+  assert.deepEqual([...group.clients.keys()], ["a", "b", "c"]);
+  await group.close();
+});
+
+test("missing credentials are not tried again", async () => {
+  const { createServer: createHttp } = await import("node:http");
+  let asked = 0;
+  const server = createHttp((_, response) => {
+    asked++;
+    response.writeHead(401).end();
+  }).listen(0, "127.0.0.1");
+  await new Promise((resolve) => server.once("listening", resolve));
+  const group = await ClientGroup.connect({ a: `http://127.0.0.1:${server.address().port}/mcp` });
+  assert.ok(group.errors.get("a") instanceof AuthError);
+  const before = asked;
+  await assert.rejects(group.callTool("a_x"), AuthError);
+  await new Promise((resolve) => setTimeout(resolve, 1_500));
+  assert.equal(asked, before);
+  await group.close();
+  server.close();
+});
