@@ -13,7 +13,11 @@ use std::{
     time::Duration,
 };
 
-use gudgeon::{Client, Revision, client::Target};
+use gudgeon::{
+    Client, Error, Revision,
+    client::{ClientGroup, Target, ToolResult},
+    protocol::Tool,
+};
 use serde::Serialize;
 use serde_json::json;
 
@@ -26,24 +30,66 @@ const PAGE: usize = 4_096;
 struct Report {
     reads: usize,
     counted: Vec<usize>,
-    failed: BTreeMap<String, usize>,
+    failed: BTreeMap<String, Vec<usize>>,
+    lists: Vec<Vec<String>>,
     unexpected: Vec<String>,
     memory: Vec<usize>,
+}
+
+/// One server, or several as a group.
+#[derive(Clone)]
+enum Servers {
+    One(Client),
+    Group(ClientGroup, usize),
+}
+
+impl Servers {
+    async fn call(&self, number: usize) -> Result<ToolResult, Error> {
+        let tool = if number.is_multiple_of(2) { "read" } else { "count" };
+        let arguments = json!({ "number": number });
+        match self {
+            Self::One(client) => client.call_tool(tool, arguments).await,
+            Self::Group(group, size) => {
+                let name = format!("s{}_{tool}", number / 2 % size);
+                group.call_tool(&name, arguments).await
+            }
+        }
+    }
+
+    /// Lists the tools; returns their names in a group.
+    async fn list(&self) -> Result<Option<Vec<String>>, Error> {
+        match self {
+            Self::One(client) => client.list_tools().await.map(|_| None),
+            Self::Group(group, _) => {
+                let tools = group.list::<Tool>().await?;
+                Ok(Some(tools.into_iter().map(|it| it.name).collect()))
+            }
+        }
+    }
 }
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn StdError>> {
     let arguments: Vec<_> = env::args().skip(1).collect();
-    let [url, revision, calls] = &arguments[..] else {
-        return Err("usage: outage-client URL REVISION CALLS".into());
+    let [urls, revision, calls] = &arguments[..] else {
+        return Err("usage: outage-client URL[,URL…] REVISION CALLS".into());
     };
     let (revision, calls) = (Revision::parse(revision), calls.parse()?);
-    let builder = Client::builder(Target::url(url)?).options(|it| {
-        it.revisions = revision.into_iter().collect();
-        it.timeout = Some(Duration::from_secs(20));
-    });
-    let client = builder.connect().await?;
-    client.list_tools().await?;
+    let mut builders = Vec::new();
+    for url in urls.split(',') {
+        builders.push(Client::builder(Target::url(url)?).options(|it| {
+            it.revisions = revision.into_iter().collect();
+            it.timeout = Some(Duration::from_secs(20));
+        }));
+    }
+    let client = match builders.len() {
+        1 => Servers::One(builders.remove(0).connect().await?),
+        size => {
+            let named = builders.into_iter().enumerate().map(|(at, it)| (format!("s{at}"), it));
+            Servers::Group(ClientGroup::connect(named).await?, size)
+        }
+    };
+    client.list().await?;
     let (report, next) = (Arc::new(Mutex::new(Report::default())), Arc::new(AtomicUsize::new(0)));
     let workers: Vec<_> = (0..AT_ONCE)
         .map(|_| tokio::spawn(work(client.clone(), calls, Arc::clone(&next), Arc::clone(&report))))
@@ -51,21 +97,24 @@ async fn main() -> Result<(), Box<dyn StdError>> {
     for worker in workers {
         worker.await?;
     }
-    client.close().await;
+    match client {
+        Servers::One(client) => client.close().await,
+        Servers::Group(group, _) => group.close().await,
+    }
     println!("{}", json!(&*report.lock().unwrap_or_else(PoisonError::into_inner)));
     Ok(())
 }
 
-async fn work(client: Client, calls: usize, next: Arc<AtomicUsize>, report: Arc<Mutex<Report>>) {
+async fn work(client: Servers, calls: usize, next: Arc<AtomicUsize>, report: Arc<Mutex<Report>>) {
     loop {
         let number = next.fetch_add(1, Ordering::Relaxed);
         if number >= calls {
             return;
         }
         let is_read = number.is_multiple_of(2);
-        let tool = if is_read { "read" } else { "count" };
-        let outcome = client.call_tool(tool, json!({ "number": number })).await;
-        let outcome = outcome.and_then(|it| it.data::<usize>());
+        let outcome = client.call(number).await.and_then(|it| it.data::<usize>());
+        let is_hundredth = number.is_multiple_of(100);
+        let list = if is_hundredth { client.list().await } else { Ok(None) };
         let mut report = report.lock().unwrap_or_else(PoisonError::into_inner);
         match outcome {
             Ok(data) if data != number => {
@@ -74,13 +123,17 @@ async fn work(client: Client, calls: usize, next: Arc<AtomicUsize>, report: Arc<
             Ok(_) if is_read => report.reads += 1,
             Ok(_) => report.counted.push(number),
             Err(error) => {
-                *report.failed.entry(error.kind.to_string()).or_default() += 1;
+                report.failed.entry(error.kind.to_string()).or_default().push(number);
                 if is_read {
                     report.unexpected.push(format!("read {number}: {error}"));
                 }
             }
         }
-        if number.is_multiple_of(100) {
+        match list {
+            Ok(list) => report.lists.extend(list),
+            Err(error) => report.unexpected.push(format!("list: {error}")),
+        }
+        if is_hundredth {
             println!("{number}");
         }
         if number == WARM || number == calls - 1 {

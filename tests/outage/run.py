@@ -3,8 +3,9 @@
     .venv/bin/python tests/outage/run.py [WORD]…
 
 A server is killed 50 times during 5,000 calls of one client. Each read must succeed. Each other call must succeed or
-fail with a typed error, and must not run twice. The client must come to an end, and its memory must stay flat. Words
-select the cells that have all of them, such as `python 2025-11-25`.
+fail with a typed error, and must not run twice. The client must come to an end, and its memory must stay flat. In a
+group of five servers, two are killed in turn: calls to the others must succeed, and each list of tools must have
+theirs. Words select the cells that have all of them, such as `python group 2025-11-25`.
 """
 
 from __future__ import annotations
@@ -31,7 +32,10 @@ CLIENTS = {
     "node": ["node", HERE / "client.mjs"],
     "rust": [ROOT / "target/release/outage-client"],
 }
+KINDS = ("client", "group")
 REVISIONS = ("2025-11-25", "2026-07-28")
+GROUP = 5  # servers
+FLAPPING = (1, 3)  # those that are killed
 CALLS = 5_000
 KILLS = 50
 AT_ONCE = 2
@@ -43,13 +47,13 @@ GROWTH = 12 << 20  # bytes; allocators keep a few for themselves
 
 def main() -> int:
     words = sys.argv[1:]
-    cells = [(language, revision) for language in CLIENTS for revision in REVISIONS]
+    cells = [(language, kind, revision) for language in CLIENTS for kind in KINDS for revision in REVISIONS]
     cells = [cell for cell in cells if all(word in cell for word in words)]
     with ThreadPoolExecutor(AT_ONCE) as pool:
         outcomes = list(pool.map(lambda cell: check(*cell), cells))
     failures = [f"{' / '.join(cell)}: {why}" for cell, (_, wrong) in zip(cells, outcomes, strict=True) for why in wrong]
-    for (language, revision), (said, wrong) in zip(cells, outcomes, strict=True):
-        print(f"{language:7} {revision}  {'FAILED' if wrong else 'ok':7} {said}")
+    for (language, kind, revision), (said, wrong) in zip(cells, outcomes, strict=True):
+        print(f"{language:7} {kind:7} {revision}  {'FAILED' if wrong else 'ok':7} {said}")
     failed = sum(bool(wrong) for _, wrong in outcomes)
     print(f"outage: {len(cells) - failed} passed, {failed} failed")
     for failure in failures:
@@ -57,22 +61,27 @@ def main() -> int:
     return 1 if failed or not cells else 0
 
 
-def check(language: str, revision: str) -> tuple[str, list[str]]:
+def check(language: str, kind: str, revision: str) -> tuple[str, list[str]]:
     """Runs a cell; returns a summary and what is wrong."""
     with tempfile.TemporaryDirectory(prefix="outage-") as folder:
         ledger = Path(folder) / "ledger"
-        server = FlappingServer(ledger)
+        servers = [FlappingServer(ledger) for _ in range(GROUP if kind == "group" else 1)]
+        flapping = [servers[at] for at in FLAPPING] if kind == "group" else servers
         try:
             began = time.monotonic()
-            report, kills, problem = drive([*CLIENTS[language], server.url, revision, str(CALLS)], server)
+            urls = ",".join(server.url for server in servers)
+            report, kills, problem = drive([*CLIENTS[language], urls, revision, str(CALLS)], flapping)
             took = time.monotonic() - began
         finally:
-            server.stop()
+            for server in servers:
+                server.stop()
         if report is None:
             return "", [problem]
         wrong = [problem] if problem else []
         wrong += judge(report, kills, ledger.read_text().split())
-        failed = ", ".join(f"{count} {kind}" for kind, count in report["failed"].items()) or "none"
+        if kind == "group":
+            wrong += judge_group(report)
+        failed = ", ".join(f"{len(numbers)} {kind}" for kind, numbers in report["failed"].items()) or "none"
         return (
             f"{kills} kills, {report['reads']} reads, {len(report['counted'])} counted, failed: {failed}; {took:.0f} s",
             wrong,
@@ -92,12 +101,28 @@ def judge(report: dict[str, Any], kills: int, ledger: list[str]) -> list[str]:
     lost = [number for number in report["counted"] if number not in ran]
     if lost:
         wrong.append(f"calls that succeeded but never ran: {lost[:5]}")
-    ended = len(report["counted"]) + sum(report["failed"].values())
+    ended = len(report["counted"]) + sum(map(len, report["failed"].values()))
     if ended != CALLS // 2:
         wrong.append(f"{ended} of {CALLS // 2} calls that may not be repeated came to an end")
     first, last = report["memory"]
     if last - first > GROWTH:
         wrong.append(f"its memory grew by {(last - first) >> 20} MiB")
+    return wrong
+
+
+def judge_group(report: dict[str, Any]) -> list[str]:
+    wrong = []
+    for kind, numbers in report["failed"].items():
+        steady = [number for number in numbers if number // 2 % GROUP not in FLAPPING]
+        if steady:
+            wrong.append(f"calls to servers that were never away failed ({kind}): {steady[:5]}")
+    if len(report["lists"]) != CALLS // 100:
+        wrong.append(f"{len(report['lists'])} lists instead of {CALLS // 100}")
+    tools = {f"s{at}_{tool}" for at in range(GROUP) if at not in FLAPPING for tool in ("read", "count")}
+    for names in report["lists"]:
+        if not tools <= set(names):
+            wrong.append(f"a list without tools of servers that were never away: {names}")
+            break
     return wrong
 
 
@@ -139,8 +164,11 @@ def _listen(process: subprocess.Popen[str], ready: threading.Event) -> None:
             ready.set()
 
 
-def drive(command: list[Any], server: FlappingServer) -> tuple[dict[str, Any] | None, int, str]:
-    """Kills the server after every hundredth call. Returns the client's report, the number of kills, and a problem."""
+def drive(command: list[Any], servers: list[FlappingServer]) -> tuple[dict[str, Any] | None, int, str]:
+    """Kills a server after every hundredth call, in turn.
+
+    Returns the client's report, the number of kills, and a problem.
+    """
     client = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     lines: queue.Queue[str | None] = queue.Queue()
     said: list[str] = []
@@ -160,7 +188,7 @@ def drive(command: list[Any], server: FlappingServer) -> tuple[dict[str, Any] | 
             if line.startswith("{"):
                 return json.loads(line), kills, ""
             if kills < KILLS:
-                server.kill()
+                servers[kills % len(servers)].kill()
                 kills += 1
     except queue.Empty:
         return None, kills, f"it did not end within {SECONDS} s"
