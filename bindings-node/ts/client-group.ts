@@ -9,9 +9,8 @@ import { type PromptResult, type ResourceResult, resourceResultFromWire, type To
 import type { CallOptions, ClientOptions, Target } from "./model/types/client.js";
 import type { Prompt, Resource, ResourceTemplate, Tool } from "./model/types/components.js";
 import { errorOf, type ReportedError } from "./client/errors.js";
-import { openClient, type OpenedClient } from "./client/open.js";
 import { type ToolCall, toolCall, type ToolCallArguments } from "./client/tool-call.js";
-import type { Client } from "./client.js";
+import { type Client, openClient, type OpenedClient } from "./client.js";
 import { checked, type FailedServer, native, type NativeGroup } from "./native.js";
 
 type Wire = Record<string, unknown>;

@@ -16,7 +16,6 @@ import type { Meta } from "./model/types/content.js";
 import type { Output, Schema } from "./model/types/schema.js";
 import { isObject } from "./model/values.js";
 import { checkCallOptions, checkClientOptions } from "./client/options.js";
-import { openClient, setOpen } from "./client/open.js";
 import { inputRequiredFromWire } from "./client/questions.js";
 import { toolResult } from "./client/result.js";
 import { Subscribing } from "./client/subscription.js";
@@ -26,6 +25,28 @@ import { ClientWire, type Reply, withoutLimit } from "./client/wire.js";
 import type { NativeClient } from "./native.js";
 
 type Wire = Record<string, unknown>;
+
+/**
+ * A client that is being connected.
+ *
+ * @internal
+ */
+export interface OpenedClient {
+  readonly client: Client;
+  readonly native: NativeClient;
+  /** Rejects when the server can't be reached. */
+  readonly connected: Promise<void>;
+  /** Returns true once the server was reached, which in a group may be later. */
+  isConnected(): boolean;
+}
+
+/**
+ * Begins to connect to a server; `group` is its name in a group. Throws if the target or an option is invalid, and if a server in
+ * this process does not start.
+ *
+ * @internal
+ */
+export let openClient: (target: Target, options: ClientOptions, place: string, group?: string) => Promise<OpenedClient>;
 
 /**
  * A client connected to one server. The connection keeps the process alive until `close()`; with a server in memory, only
@@ -76,7 +97,7 @@ export class Client implements AsyncDisposable {
   }
 
   static {
-    setOpen(async (target, options, place, group) => {
+    openClient = async (target, options, place, group) => {
       checkClientOptions(place, options);
       const settings = settingsOf(options, place);
       const opened = reach(target, place, options.headers);
@@ -93,7 +114,7 @@ export class Client implements AsyncDisposable {
         connected,
         isConnected: () => wire.isConnected,
       };
-    });
+    };
   }
 
   /** The server's description of itself; without one, the name is "". */
