@@ -50,7 +50,7 @@ export class ClientGroup implements AsyncDisposable {
    *
    * @param targets - Targets by name, a host's whole configuration `{ mcpServers }`, or the path of a JSON file with such a
    *   configuration.
-   * @param options - The options of `Client.connect`, for each server; requests to `onElicit` and `onSample` name the `server`.
+   * @param options - The options of `Client.connect`, for each server; callbacks are given the name of the `server`.
    * @throws TypeError when a target or an option is invalid, or the file is not valid JSON; the error of node:fs when the file
    *   can't be read.
    */
@@ -194,12 +194,15 @@ async function targetsOf(given: unknown, place: string): Promise<Targets> {
   return JSON.parse(checked(place, () => NativeGroup.fileTargets(targets, text))) as Targets;
 }
 
-/** Returns the options with callbacks whose requests name the server. */
+/** Returns the options with callbacks that are given the server's name. */
 function optionsOf(server: string, options: ClientOptions): ClientOptions {
   const named = { ...options };
-  const { onElicit, onSample } = options;
+  const { onElicit, onSample, onLog, onListChanged, onReconnect } = options;
   if (typeof onElicit === "function") named.onElicit = (request) => onElicit({ ...request, server });
   if (typeof onSample === "function") named.onSample = (request) => onSample({ ...request, server });
+  if (typeof onLog === "function") named.onLog = (message) => onLog({ ...message, server });
+  if (typeof onListChanged === "function") named.onListChanged = (kind) => onListChanged(kind, server);
+  if (typeof onReconnect === "function") named.onReconnect = (info) => onReconnect({ ...info, server });
   return named;
 }
 

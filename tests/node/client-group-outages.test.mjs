@@ -33,7 +33,7 @@ const names = async (group) => (await group.listTools()).map(({ name }) => name)
 test("a server that starts later joins the group", async () => {
   const at = await freeUrl();
   const reached = [];
-  const options = { retry: "never", onReconnect: ({ attempt, reason }) => reached.push([attempt > 1, reason instanceof ConnectFailed]) };
+  const options = { retry: "never", onReconnect: ({ attempt, reason, server }) => reached.push([attempt > 1, reason instanceof ConnectFailed, server]) };
   const group = await ClientGroup.connect({ a: shelf("a"), late: at }, options);
   assert.deepEqual([...group.clients.keys()], ["a"]);
   assert.ok(group.errors.get("late") instanceof ConnectFailed);
@@ -42,7 +42,7 @@ test("a server that starts later joins the group", async () => {
   // Nothing asks for it, so that the attempt is one in the background.
   await until(() => group.clients.size === 2);
   assert.equal(group.clients.get("late").server.name, "late");
-  assert.deepEqual(reached, [[true, true]]);
+  assert.deepEqual(reached, [[true, true, "late"]]);
   assert.equal(group.errors.size, 0);
   assert.deepEqual(await names(group), ["a_who", "late_who"]);
   assert.equal((await group.readResource("late://about")).text, "late");
@@ -128,3 +128,25 @@ test("missing credentials are not tried again", async () => {
   await group.close();
   server.close();
 });
+
+for (const revision of ["2025-11-25", "2026-07-28"]) {
+  test(`logs and changes name their server (${revision})`, async () => {
+    const told = [];
+    const options = {
+      revision,
+      onLog: ({ data, server }) => told.push([server, data]),
+      onListChanged: (kind, server) => told.push([server, kind]),
+    };
+    const app = shelf("x");
+    app.tool("change", {}, async (_, ctx) => {
+      await ctx.info("hello");
+      app.tools.disable("who");
+      return "";
+    });
+    const group = await ClientGroup.connect({ a: shelf("a"), b: app }, options);
+    await group.callTool("b_change");
+    await until(() => told.length === 2);
+    assert.deepEqual(told.sort(), [["b", "hello"], ["b", "tools"]]);
+    await group.close();
+  });
+}

@@ -1,3 +1,4 @@
+import asyncio
 import json
 import sys
 from pathlib import Path
@@ -102,6 +103,33 @@ async def test_callbacks_get_the_name_of_the_asking_server(era):
         asking("x"), **{**options, "on_elicit": lambda it: str(it.server), "on_sample": lambda _: "-"}
     ) as one:
         assert one.call_tool("ask").text == "None, -"
+
+
+def changing(name):
+    app = Server(name)
+    app.tool(lambda: "", name="tidy")
+
+    @app.tool
+    async def change(ctx: Context) -> str:
+        await ctx.info("hello")
+        app.tools.disable("tidy")
+        return name
+
+    return app
+
+
+@pytest.mark.parametrize("era", ["2025-11-25", "2026-07-28"])
+async def test_logs_and_changes_name_their_server(era):
+    told, changed = [], asyncio.Event()
+    options = {
+        "on_log": lambda it: told.append((it.server, it.data)),
+        "on_list_changed": lambda it: (told.append((it.server, it.kind)), changed.set()),
+        "revision": era,
+    }
+    async with ClientGroup({"a": changing("x"), "b": changing("y")}, **options) as group:
+        await group.call_tool("b_change")
+        await asyncio.wait_for(changed.wait(), 10)
+    assert sorted(told) == [("b", "hello"), ("b", "tools")]
 
 
 def refusing(code):

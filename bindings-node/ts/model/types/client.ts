@@ -75,15 +75,17 @@ export interface ClientOptions {
   onSample?: ((request: SampleRequest) => Maybe<string | SampleResult>) | undefined;
   /** Called with the id of an `elicitUrl` whose page is finished (2025-11-25). */
   onUrlDone?: ((elicitationId: string) => void) | undefined;
-  onLog?: ((message: { level: LogLevel; logger: string | undefined; data: unknown }) => void) | undefined;
+  /** Called with each log message; `server` is the name of the sender in a `ClientGroup`, as for the next two. */
+  onLog?: ((message: { level: LogLevel; logger: string | undefined; data: unknown; server?: string | undefined }) => void) | undefined;
   onProgress?: ((progress: Progress) => void) | undefined;
-  onListChanged?: ((kind: "tools" | "resources" | "prompts") => void) | undefined;
+  /** Called with the list that changed. */
+  onListChanged?: ((kind: "tools" | "resources" | "prompts", server?: string) => void) | undefined;
   /**
    * Called when the server's state for this client was lost and the client is connected again, with the reason: a command
    * with `restart: true` was started again, a lost connection to an address was opened again, or an expired HTTP session was
-   * replaced. Subscriptions continue.
+   * replaced. Subscriptions continue. In a `ClientGroup` also when a server is reached for the first time after failed attempts.
    */
-  onReconnect?: ((info: { attempt: number; reason: Error }) => void) | undefined;
+  onReconnect?: ((info: { attempt: number; reason: Error; server?: string | undefined }) => void) | undefined;
   /**
    * Receives the errors of callbacks, and the events of the process, such as those of connections. Default: warnings and
    * errors go to stderr; the rest as well if the environment variable `NODE_DEBUG` contains `gudgeon`.

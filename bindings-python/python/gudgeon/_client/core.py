@@ -244,9 +244,10 @@ class Core:
         if what == "lost":
             self.lost = event[2]
         elif what == "changed":
-            return Notify(callbacks["on_list_changed"], ListChanged(kind=event[2]))
+            return Notify(callbacks["on_list_changed"], ListChanged(kind=event[2], server=self.group_name))
         elif what == "log":
-            return Notify(callbacks["on_log"], LogMessage.from_dict(decode(event[2])))
+            message = {**decode(event[2]), "server": self.group_name}
+            return Notify(callbacks["on_log"], LogMessage.from_dict(message))
         elif what == "url_done" and "on_url_done" in callbacks:
             return Notify(callbacks["on_url_done"], event[2])
         elif what == "reconnected" and self.is_open():

@@ -132,7 +132,8 @@ class ClientGroup(_Group):
     Args:
         targets: Targets by name, a host's whole configuration (`{"mcpServers": …}`), or the path of a JSON file with
             such a configuration, a str or a Path, which is read when the group is entered.
-        options: Those of `Client`, for each of them; requests of `on_elicit` and `on_sample` name the asking `server`.
+        options: Those of `Client`, for each of them; requests of `on_elicit` and `on_sample`, log messages and changed
+            lists name their `server`.
 
     Raises:
         TypeError: It is neither a mapping of names to targets nor a path.

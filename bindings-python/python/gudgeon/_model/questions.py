@@ -158,9 +158,12 @@ class Accepted(Value):
 
 
 class LogMessage(Value):
-    """A log message of a server, the argument of `on_log`. Spec: Server Features › Utilities › Logging."""
+    """A log message of a server, the argument of `on_log`; `server` is the sender's name in a `ClientGroup`.
 
-    _fields = {"level": REQUIRED, "logger": None, "data": REQUIRED}
+    Spec: Server Features › Utilities › Logging.
+    """
+
+    _fields = {"level": REQUIRED, "logger": None, "data": REQUIRED, "server": None}
 
 
 class Progress(Value):
@@ -170,9 +173,12 @@ class Progress(Value):
 
 
 class ListChanged(Value):
-    """A list of the server that changed: `kind` is "tools", "resources" or "prompts"."""
+    """A list of the server that changed: `kind` is "tools", "resources" or "prompts".
 
-    _fields = {"kind": REQUIRED}
+    `server` is the server's name in a `ClientGroup`.
+    """
+
+    _fields = {"kind": REQUIRED, "server": None}
 
 
 class Change(Value):

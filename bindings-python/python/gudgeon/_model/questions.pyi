@@ -79,7 +79,8 @@ class LogMessage(Value):
     level: str
     logger: str | None
     data: Any
-    def __init__(self, *, level: str, data: Any, logger: str | None = None) -> None: ...
+    server: str | None
+    def __init__(self, *, level: str, data: Any, logger: str | None = None, server: str | None = None) -> None: ...
 
 class Progress(Value):
     progress: float
@@ -89,7 +90,8 @@ class Progress(Value):
 
 class ListChanged(Value):
     kind: Literal["tools", "resources", "prompts"]
-    def __init__(self, *, kind: Literal["tools", "resources", "prompts"]) -> None: ...
+    server: str | None
+    def __init__(self, *, kind: Literal["tools", "resources", "prompts"], server: str | None = None) -> None: ...
 
 class Change(Value):
     kind: Literal["tools", "resources", "prompts", "updated"]
