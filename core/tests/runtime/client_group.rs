@@ -265,11 +265,15 @@ async fn missing_credentials_are_not_tried_again() {
 #[tokio::test]
 async fn a_closed_group_makes_no_further_attempt() {
     let url = free_url().await;
-    let group = ClientGroup::connect([("late", at(&url))]).await.unwrap();
+    let a = shelf("a", &["who"]);
+    let group = ClientGroup::connect([("a", Client::builder(&a)), ("late", at(&url))]);
+    let group = group.await.unwrap();
     group.close().await;
+    let failed: Vec<_> = group.errors().into_iter().map(|(name, _)| name).collect();
+    assert_eq!(failed, ["late"], "closing is no failure of the others");
     let listening = shelf("late", &["who"]).listen(&url).await.unwrap();
     tokio::time::sleep(Duration::from_millis(1500)).await;
-    assert!(group.clients().is_empty());
+    assert_eq!(group.clients().len(), 1);
     assert!(group.call_tool("late_who", ()).await.is_err());
     listening.shut_down().await;
 }

@@ -143,9 +143,6 @@ impl Member {
             let mut state = lock(&self.state);
             state.is_final = true;
             state.stop_retrying();
-            let closed =
-                || Error::new(ErrorKind::Lost, "the group is closed").with_target(&self.name);
-            state.error.get_or_insert_with(|| Arc::new(closed()));
             state.client.clone()
         };
         if let Some(client) = client {
