@@ -3,7 +3,7 @@
 pub(crate) mod fault;
 mod option_name;
 
-use std::fmt;
+use std::{fmt, io};
 
 use serde_json::value::RawValue;
 
@@ -130,6 +130,31 @@ impl Error {
             exit_status: None,
             stderr: None,
             source: None,
+        }
+    }
+
+    /// Copies the error for another caller. Of its source the copy has the text, or the number of the operating system's
+    /// error.
+    pub(crate) fn duplicate(&self) -> Self {
+        let source = self.source.as_deref().map(|source| {
+            match source.downcast_ref().and_then(io::Error::raw_os_error) {
+                Some(number) => io::Error::from_raw_os_error(number).into(),
+                None => source.to_string().into(),
+            }
+        });
+        Self {
+            kind: self.kind,
+            message: self.message.clone(),
+            hint: self.hint.clone(),
+            target: self.target.clone(),
+            phase: self.phase,
+            code: self.code,
+            data: self.data.clone(),
+            http_status: self.http_status,
+            www_authenticate: self.www_authenticate.clone(),
+            exit_status: self.exit_status,
+            stderr: self.stderr.clone(),
+            source,
         }
     }
 

@@ -1,7 +1,6 @@
 //! A server of a group: its client, or the reason that there is none, and the attempts to connect.
 
 use std::{
-    io,
     sync::{Arc, Mutex, Weak},
     time::Duration,
 };
@@ -108,9 +107,9 @@ impl Member {
         let state = lock(&self.state);
         match (&state.client, &state.error) {
             (Some(client), _) => Ok(Ok(client.clone())),
-            (None, Some(error)) if state.is_final => Ok(Err(copy(error))),
+            (None, Some(error)) if state.is_final => Ok(Err(error.duplicate())),
             (None, Some(error)) if attempts.is_some_and(|it| it != state.attempts) => {
-                Ok(Err(copy(error)))
+                Ok(Err(error.duplicate()))
             }
             _ if state.is_final => Ok(Err(self.closed())),
             _ => Err(state.attempts),
@@ -175,7 +174,7 @@ impl Member {
             }
             Err(error) => {
                 state.is_final |= !(unconnected.can_try_again() && may_pass(&error));
-                state.error = Some(Arc::new(copy(&error)));
+                state.error = Some(Arc::new(error.duplicate()));
                 Err(error)
             }
         }
@@ -211,27 +210,4 @@ async fn keep_trying(member: Weak<Member>) {
 /// Returns whether waiting may help, unlike against missing credentials or a server that speaks no common revision.
 fn may_pass(error: &Error) -> bool {
     !matches!(error.kind, ErrorKind::Auth | ErrorKind::Unsupported | ErrorKind::Misuse)
-}
-
-fn copy(error: &Error) -> Error {
-    let source = error.source.as_deref().map(|source| {
-        match source.downcast_ref().and_then(io::Error::raw_os_error) {
-            Some(number) => io::Error::from_raw_os_error(number).into(),
-            None => source.to_string().into(),
-        }
-    });
-    Error {
-        kind: error.kind,
-        message: error.message.clone(),
-        hint: error.hint.clone(),
-        target: error.target.clone(),
-        phase: error.phase,
-        code: error.code,
-        data: error.data.clone(),
-        http_status: error.http_status,
-        www_authenticate: error.www_authenticate.clone(),
-        exit_status: error.exit_status,
-        stderr: error.stderr.clone(),
-        source,
-    }
 }

@@ -39,7 +39,7 @@ impl Subscriptions {
             }
             (Step::Subscribe, Err(error)) => {
                 for key in waiting {
-                    self.end(key, Some(copy(&error)));
+                    self.end(key, Some(error.duplicate()));
                 }
             }
             (Step::Unsubscribe, Err(error)) => {
@@ -80,21 +80,5 @@ impl Subscriptions {
         for key in stream_lost.map(|(key, _)| *key).collect::<Vec<_>>() {
             self.end(key, Some(Error::new(ErrorKind::Lost, why)));
         }
-    }
-}
-
-/// Copies an error for another subscription, without its source.
-fn copy(error: &Error) -> Error {
-    Error {
-        hint: error.hint.clone(),
-        target: error.target.clone(),
-        phase: error.phase,
-        code: error.code,
-        data: error.data.clone(),
-        http_status: error.http_status,
-        www_authenticate: error.www_authenticate.clone(),
-        exit_status: error.exit_status,
-        stderr: error.stderr.clone(),
-        ..Error::new(error.kind, error.message.clone())
     }
 }
