@@ -275,7 +275,8 @@ async fn a_proxy_that_fails_is_an_error_that_names_it() {
         ),
         (
             "talks first",
-            Behaviour::Repeat("HTTP/1.1 200 OK\r\n\r\n", "x"),
+            // In one write, because a TLS handshake that has begun refuses the bytes with another message.
+            Behaviour::Repeat("HTTP/1.1 200 OK\r\n\r\nx", "x"),
             "Connect|has a body",
             "",
         ),

@@ -112,7 +112,8 @@ impl Proxy {
     /// Adds the proxy to an error of the connection through it, unless the error names the proxy.
     pub(crate) fn explain(&self, mut error: Error) -> Error {
         let name = self.to_string();
-        if error.message.contains(&name) {
+        let is_named = |it: &str| it.contains(&name);
+        if is_named(&error.message) || error.hint.as_deref().is_some_and(is_named) {
             return error;
         }
         let route = format!("the connection goes through the proxy {name}");
@@ -238,7 +239,9 @@ mod tests {
         let route = "the connection goes through the proxy http://proxy:3128 (HTTPS_PROXY)";
         assert_eq!(explained, format!("HTTP 502 ({route})"));
         let hinted = Error::new(ErrorKind::Lost, "HTTP 502").with_hint("wait");
-        assert_eq!(proxy.explain(hinted).to_string(), format!("HTTP 502 (wait; {route})"));
+        let explained = proxy.explain(hinted);
+        assert_eq!(explained.to_string(), format!("HTTP 502 (wait; {route})"));
+        assert_eq!(proxy.explain(explained).to_string(), format!("HTTP 502 (wait; {route})"));
         let named = proxy.unreachable("refused");
         assert_eq!(proxy.explain(proxy.unreachable("refused")).hint, named.hint);
     }
