@@ -68,7 +68,7 @@ export class ClientGroup implements AsyncDisposable {
         members.set(name, outcome.value);
       } else if (isServer(target)) {
         logger.error(`the server ${name} could not be started:`, outcome.reason);
-        failed.push({ name, reason: `the server could not be started: ${String(outcome.reason)}` });
+        failed.push({ name, reason: String(outcome.reason) });
       } else {
         misuse ??= outcome.reason;
       }

@@ -23,7 +23,7 @@ use gudgeon::{
         options::Problem,
     },
     client::{ClientBuilder, Member, ServerIdentity},
-    error::{Error, ErrorKind, Language},
+    error::{Error, Language},
     protocol::{Raw, SubscriptionFilter, json},
 };
 use pyo3::{exceptions::PyValueError, prelude::*, types::PyBytes};
@@ -56,7 +56,7 @@ pub(crate) struct NativeClient {
 #[derive(Debug)]
 pub(crate) struct Connected {
     number: u64,
-    /// The client that is connected, or of a group, for which connecting is tried again.
+    /// The client, from the first attempt to connect until it is closed.
     client: Mutex<Option<Arc<Member>>>,
     /// The mailbox for events that belong to no request.
     home: Mutex<Option<Arc<Letters>>>,
@@ -157,8 +157,7 @@ impl NativeClient {
 
     /// Records that the server with this name in a group can't be started, with the reason.
     fn fail(&self, group: String, why: &str) {
-        let error = Error { target: Some(group.clone()), ..Error::new(ErrorKind::Connect, why) };
-        *lock(&self.shared.client) = Some(Member::failed(group, error));
+        *lock(&self.shared.client) = Some(Member::failed(group, why));
     }
 
     /// Starts an operation: its name, its params, and its options. Returns the ticket.
@@ -292,24 +291,15 @@ impl NativeClient {
         builder: Result<ClientBuilder, Error>,
         group: Option<String>,
     ) -> PyResult<u64> {
-        let (builder, is_grouped) = (builder.map_err(|it| raise(&it))?, group.is_some());
-        let builder = if is_grouped { builder.for_group() } else { builder };
+        let builder = builder.map_err(|it| raise(&it))?;
+        let builder = if group.is_some() { builder.for_group() } else { builder };
         let builder = self.shared.listen(builder, &self.options);
         let member = Member::new(group.unwrap_or_default(), builder).map_err(|it| raise(&it))?;
         *lock(&self.shared.home) = Some(Arc::clone(&mailbox.0));
         remember(&self.shared);
-        if is_grouped {
-            *lock(&self.shared.client) = Some(Arc::clone(&member));
-        }
-        let shared = Arc::clone(&self.shared);
+        *lock(&self.shared.client) = Some(Arc::clone(&member));
         self.start(&mailbox.0, async move {
-            let client = match is_grouped {
-                true => member.connect().await?,
-                false => member.client().await?,
-            };
-            if !is_grouped {
-                *lock(&shared.client) = Some(member);
-            }
+            let client = member.connect().await?;
             Ok(describe(&client.server()).into())
         })
     }

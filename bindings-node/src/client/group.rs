@@ -6,7 +6,7 @@ use gudgeon::{
         group_targets::{self, Targets},
     },
     client::{ClientGroup, Member, describe},
-    error::{Error, ErrorKind, Language},
+    error::Language,
 };
 use napi::{
     Env,
@@ -35,10 +35,7 @@ impl NativeGroup {
     #[napi(constructor, catch_unwind)]
     pub fn new(clients: Vec<&NativeClient>, failed: Vec<FailedServer>) -> napi::Result<Self> {
         let members = clients.iter().filter_map(|it| it.member());
-        let failed = failed.into_iter().map(|FailedServer { name, reason }| {
-            let error = Error::new(ErrorKind::Connect, reason);
-            Member::failed(name.clone(), Error { target: Some(name), ..error })
-        });
+        let failed = failed.into_iter().map(|it| Member::failed(it.name, &it.reason));
         ClientGroup::of(members.chain(failed).collect()).map(Self).map_err(misuse)
     }
 

@@ -54,7 +54,7 @@ pub struct NativeClient {
 struct Shared {
     queue: Arc<Queue>,
     questions: Arc<Questions>,
-    /// The client that is connected, or of a group, for which connecting is tried again.
+    /// The client, until it is closed.
     client: Mutex<Option<Arc<Member>>>,
     calls: Mutex<HashMap<u32, AbortHandle>>,
     subscriptions: Held,
@@ -294,16 +294,15 @@ impl NativeClient {
         let queue = Arc::new(Queue::new(wake));
         let questions = Questions::new(Language::TypeScript);
         let builder = hooked(builder, &settings, &queue, &questions);
-        let is_grouped = group.is_some();
         let member = Member::new(group.unwrap_or_default(), builder).map_err(misuse)?;
         let shared = Arc::new(Shared {
             queue,
             questions,
-            client: Mutex::new(is_grouped.then(|| Arc::clone(&member))),
+            client: Mutex::new(Some(Arc::clone(&member))),
             calls: Mutex::default(),
             subscriptions: Held::default(),
         });
-        connect(&shared, member, is_grouped).map_err(no_runtime)?;
+        connect(&shared, member).map_err(no_runtime)?;
         Ok(Self { shared, peer: None })
     }
 
@@ -376,24 +375,17 @@ fn hooked(
     questions.register(builder, settings, move |it| asked.ask(it))
 }
 
-fn connect(shared: &Arc<Shared>, member: Arc<Member>, is_grouped: bool) -> io::Result<()> {
+fn connect(shared: &Arc<Shared>, member: Arc<Member>) -> io::Result<()> {
     let runtime = runtime()?;
     let connecting = Arc::clone(shared);
     let mut calls = lock(&shared.calls);
     let task = runtime.spawn(async move {
-        let outcome = match is_grouped {
-            true => member.connect().await,
-            false => member.client().await,
-        };
+        let outcome = member.connect().await;
         if lock(&connecting.calls).remove(&CONNECT).is_none() {
             return;
         }
         match outcome {
-            Ok(client) => {
-                let server = client.server();
-                *lock(&connecting.client) = Some(member);
-                connecting.queue.connected(&server);
-            }
+            Ok(client) => connecting.queue.connected(&client.server()),
             Err(error) => connecting.queue.reply(CONNECT, Err(error)),
         }
     });

@@ -33,6 +33,7 @@ pub struct ClientBuilder {
     hooks: Hooks,
     questions: Questions,
     proxies: ProxyEnvironment,
+    keeps_trying: bool,
 }
 
 /// A client with valid options that is not connected.
@@ -43,6 +44,8 @@ pub(super) struct UnconnectedClient {
     /// The same target for further attempts; `None` if there can be one only.
     again: Option<Reconnect>,
     on_progress: Option<OnProgress>,
+    /// True if connecting is tried again in the background.
+    pub(super) keeps_trying: bool,
 }
 
 impl UnconnectedClient {
@@ -91,7 +94,8 @@ impl ClientBuilder {
             Target::Url(_) => ProxyEnvironment::read(),
             _ => ProxyEnvironment::default(),
         };
-        Self { target, options, on_progress: None, hooks, questions, proxies }
+        let (on_progress, keeps_trying) = (None, false);
+        Self { target, options, on_progress, hooks, questions, proxies, keeps_trying }
     }
 
     /// Changes the client's options.
@@ -181,21 +185,24 @@ impl ClientBuilder {
         self.prepare()?.connect().await
     }
 
-    /// Returns a builder for a client in a group, whose command is started again after it ended.
+    /// Returns a builder for a client in a group: connecting is tried again in the background, and a command that ended is
+    /// started again.
     #[doc(hidden)] // For the language bindings.
     #[must_use]
-    pub fn for_group(self) -> Self {
+    pub fn for_group(mut self) -> Self {
+        self.keeps_trying = true;
         self.options(|it| it.restart = true)
     }
 
     /// Checks the options. Errors if they are invalid.
     pub(super) fn prepare(self) -> Result<UnconnectedClient, Error> {
-        let Self { target, options, on_progress, hooks, questions, proxies } = self;
+        let Self { target, options, on_progress, hooks, questions, proxies, keeps_trying } = self;
         Ok(UnconnectedClient {
             again: target.again(options.restart),
             target: Mutex::new(Some(target)),
             connector: Arc::new(Connector::new(options, hooks, questions, proxies)?),
             on_progress,
+            keeps_trying,
         })
     }
 }

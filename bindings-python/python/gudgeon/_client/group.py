@@ -85,7 +85,7 @@ class _Group:
         if not isinstance(client._core.place, InMemory):
             raise error
         log_unstarted(client._core.target_name(), error)
-        client._core.native.fail(client._core.group_name, f"the server could not be started: {error!r}")
+        client._core.native.fail(client._core.group_name, repr(error))
 
     def target_name(self) -> str:
         """The name in the errors of results that can't be read."""

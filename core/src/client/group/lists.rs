@@ -54,7 +54,7 @@ impl ClientGroup {
                 listed.get(&member.name).is_some_and(|it| it.contains(own))
             });
         }
-        match &mut owners[..] {
+        match &owners[..] {
             [] => Ok(longest),
             [owner] => Ok(owner.clone()),
             _ => Err(ambiguous(singular, name, &owners)),
@@ -87,7 +87,8 @@ impl ClientGroup {
         let lists = self.lists(kind, members).await.into_iter();
         lists
             .map(|(member, list)| {
-                let names = list.iter().filter_map(|it| name_in(kind, it)).collect();
+                let entries = list.iter().filter_map(|it| serde_json::from_str(it.get()).ok());
+                let names = entries.filter_map(|it| name_in(kind, &it)).collect();
                 (member.name.clone(), names)
             })
             .collect()
@@ -142,20 +143,20 @@ fn singular(kind: ListName) -> Option<&'static str> {
     }
 }
 
-fn name_in(kind: ListName, item: &Raw) -> Option<String> {
-    let members: Members<Raw> = serde_json::from_str(item.get()).ok()?;
+/// Returns the name, URI or template of an entry.
+fn name_in(kind: ListName, entry: &Members<Raw>) -> Option<String> {
     let member = match kind {
         ListName::Tools | ListName::Prompts => "name",
         ListName::Resources => "uri",
         ListName::ResourceTemplates => "uriTemplate",
     };
-    serde_json::from_str(members.get(member)?.get()).ok()
+    serde_json::from_str(entry.get(member)?.get()).ok()
 }
 
 /// Returns an entry under its full name, its own name, and the full name.
-fn with_prefix(kind: ListName, server: &str, item: &Raw) -> Result<(Raw, String, String), Error> {
-    let mut members: Members<Raw> = peer::read(kind.method().as_str(), item)?;
-    let own = name_in(kind, item).unwrap_or_default();
+fn with_prefix(kind: ListName, server: &str, entry: &Raw) -> Result<(Raw, String, String), Error> {
+    let mut members: Members<Raw> = peer::read(kind.method().as_str(), entry)?;
+    let own = name_in(kind, &members).unwrap_or_default();
     let full = format!("{server}_{own}");
     for (_, value) in members.0.iter_mut().filter(|(name, _)| name == "name") {
         *value = json::to_raw(&full);

@@ -1,4 +1,4 @@
-//! A server of a group: its client, or the reason that there is none, and the attempts to connect.
+//! A member of a group of clients: it connects to one server, and while that fails, it tries again in the background.
 
 use std::{
     sync::{Arc, Mutex, Weak},
@@ -19,11 +19,11 @@ use crate::{
 const FIRST_DELAY: Duration = Duration::from_secs(1);
 const MAX_DELAY: Duration = Duration::from_secs(60);
 
-/// A server of a group. While it can't be reached, it is tried again in the background.
+/// The client of one server. In a group it tries again in the background while the server can't be reached.
 #[derive(Debug)]
 pub struct Member {
     pub(super) name: String,
-    /// `None` if the options of the client are invalid.
+    /// `None` for a server that could not be started.
     unconnected: Option<UnconnectedClient>,
     state: Mutex<State>,
     /// Held during an attempt to connect.
@@ -44,13 +44,16 @@ struct State {
 }
 
 impl Member {
-    /// Errors if the options of the client are invalid. `builder` is one of [`ClientBuilder::for_group`].
+    /// Returns an unconnected member. `builder` is one of [`ClientBuilder::for_group`], or else the client does not try
+    /// again. Errors if the options of the client are invalid.
     pub fn new(name: String, builder: ClientBuilder) -> Result<Arc<Self>, Error> {
         Ok(Self::with(name, Some(builder.prepare()?), State::default()))
     }
 
-    /// Returns a server that can't be reached because of this error.
-    pub fn failed(name: String, error: Error) -> Arc<Self> {
+    /// Returns a member whose server could not be started, for this reason.
+    pub fn failed(name: String, reason: &str) -> Arc<Self> {
+        let message = format!("the server could not be started: {reason}");
+        let error = Error::new(ErrorKind::Connect, message).with_target(&name);
         let error = Some(Arc::new(error));
         Self::with(name, None, State { error, is_final: true, ..State::default() })
     }
@@ -65,12 +68,15 @@ impl Member {
         &self.name
     }
 
-    /// Connects to the server. After an error that may pass, it is tried again in the background.
+    /// Connects to the server. In a group it is tried again in the background after an error that may pass.
     ///
     /// Must be called inside a tokio runtime.
     pub async fn connect(self: &Arc<Self>) -> Result<Client, Error> {
         let outcome = self.client().await;
-        if let Err(error) = &outcome {
+        let is_grouped = self.unconnected.as_ref().is_some_and(|it| it.keeps_trying);
+        if let Err(error) = &outcome
+            && is_grouped
+        {
             tracing::warn!(server = ?self.name, %error, "a server of a group could not be reached");
             let mut state = lock(&self.state);
             if !state.is_final {
@@ -88,31 +94,29 @@ impl Member {
 
     /// Returns the client; tries to connect if it is not connected. Concurrent callers wait for one attempt.
     pub async fn client(&self) -> Result<Client, Error> {
-        let attempts = match self.settled(None) {
-            Ok(outcome) => return outcome,
-            Err(attempts) => attempts,
-        };
+        let attempts = lock(&self.state).attempts;
+        if let Some(outcome) = self.outcome(attempts) {
+            return outcome;
+        }
         let _turn = self.connecting.lock().await;
-        match (self.settled(Some(attempts)), &self.unconnected) {
+        match (self.outcome(attempts), &self.unconnected) {
+            (Some(outcome), _) => outcome,
             // Boxed, so that the future of each call does not have the size of a handshake.
-            (Err(_), Some(it)) => self.ended(it, Box::pin(it.connect()).await),
-            (Err(_), None) => Err(self.closed()),
-            (Ok(outcome), _) => outcome,
+            (None, Some(it)) => self.ended(it, Box::pin(it.connect()).await),
+            (None, None) => Err(self.closed()),
         }
     }
 
-    /// Returns the outcome if no attempt is necessary, which is also the case if there was one since these `attempts`;
-    /// else the number of attempts that ended.
-    fn settled(&self, attempts: Option<u32>) -> Result<Result<Client, Error>, u32> {
+    /// Returns the outcome of connecting, also if an attempt failed after this number of `attempts`; `None` if another
+    /// attempt is to be made.
+    fn outcome(&self, attempts: u32) -> Option<Result<Client, Error>> {
         let state = lock(&self.state);
         match (&state.client, &state.error) {
-            (Some(client), _) => Ok(Ok(client.clone())),
-            (None, Some(error)) if state.is_final => Ok(Err(error.duplicate())),
-            (None, Some(error)) if attempts.is_some_and(|it| it != state.attempts) => {
-                Ok(Err(error.duplicate()))
+            (Some(client), _) => Some(Ok(client.clone())),
+            (None, Some(error)) if state.is_final || state.attempts != attempts => {
+                Some(Err(error.duplicate()))
             }
-            _ if state.is_final => Ok(Err(self.closed())),
-            _ => Err(state.attempts),
+            (None, _) => state.is_final.then(|| Err(self.closed())),
         }
     }
 

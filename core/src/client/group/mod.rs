@@ -18,7 +18,7 @@ use self::member::Member;
 #[cfg(feature = "bindings")]
 #[doc(hidden)]
 pub use self::member::Member;
-use super::{Client, ClientBuilder, Listed, ToolResult};
+use super::{Client, ClientBuilder, ListName, Listed, ToolResult};
 use crate::{
     error::{Error, ErrorKind},
     peer,
@@ -95,8 +95,8 @@ impl ClientGroup {
         self.members.iter().filter_map(|it| Some((it.name.as_str(), it.error()?))).collect()
     }
 
-    /// Lists the tools, resources, resource templates or prompts of all servers. Those of servers that fail are left out, and the
-    /// failure is in [`Self::errors`].
+    /// Lists the tools, resources, resource templates or prompts of all servers. Those of servers that fail are left out,
+    /// and the failure is in [`Self::errors`].
     ///
     /// # Errors
     /// [`ErrorKind::Protocol`] if two tools or two prompts would have the same name.
@@ -115,7 +115,7 @@ impl ClientGroup {
         name: &str,
         arguments: impl Serialize,
     ) -> Result<ToolResult, Error> {
-        let (member, own_name) = self.find(super::ListName::Tools, name).await?;
+        let (member, own_name) = self.find(ListName::Tools, name).await?;
         member.client().await?.call_tool(&own_name, arguments).await
     }
 
@@ -125,7 +125,7 @@ impl ClientGroup {
         name: &str,
         arguments: impl Serialize,
     ) -> Result<GetPromptResult, Error> {
-        let (member, own_name) = self.find(super::ListName::Prompts, name).await?;
+        let (member, own_name) = self.find(ListName::Prompts, name).await?;
         member.client().await?.get_prompt(&own_name, arguments).await
     }
 
