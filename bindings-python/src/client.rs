@@ -133,7 +133,7 @@ impl NativeClient {
         group: Option<String>,
     ) -> PyResult<u64> {
         self.check_process()?;
-        self.open(mailbox, place.0.builder(&self.options), group)
+        self.open(mailbox, self.options.builder_for(&place.0), group)
     }
 
     /// Connects to a server in memory. `stream` is one end of a socket pair, which is duplicated; `group` is the

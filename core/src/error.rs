@@ -1,6 +1,11 @@
 //! The errors of this library.
 
 pub(crate) mod fault;
+#[cfg(feature = "bindings")]
+#[doc(hidden)]
+pub mod given;
+#[cfg(not(feature = "bindings"))]
+pub(crate) mod given;
 mod option_name;
 
 use std::{fmt, io};

@@ -101,7 +101,7 @@ impl NativeClient {
         group: Option<String>,
         wake: Wake<true>,
     ) -> napi::Result<Self> {
-        Self::open(|it| place.0.builder(it), &settings, group, wake)
+        Self::open(|it| it.builder_for(&place.0), &settings, group, wake)
     }
 
     /// Connects to the other end of a stream served in this process.

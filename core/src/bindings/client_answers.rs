@@ -5,7 +5,7 @@ use std::sync::Once;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::{client_roots, client_target::wrong};
+use super::client_roots;
 use crate::{
     client::Question,
     error::{Error, ErrorKind, Language},
@@ -19,7 +19,7 @@ static NOTHING_RETURNED: Once = Once::new();
 ///
 /// Errors are for the server and for the log, and so do not show the value.
 pub(super) fn result(language: Language, question: &Question, given: &[u8]) -> Result<Raw, Error> {
-    let result = serde_json::from_slice(given).map_err(wrong).map_err(|it| it.message);
+    let result = serde_json::from_slice(given).map_err(|it| it.to_string());
     let result = result.and_then(|given| match question.method {
         Method::ListRoots => {
             let roots = client_roots::read_all(&given).map_err(|it| it.message)?;

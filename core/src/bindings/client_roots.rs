@@ -4,27 +4,26 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::{
-    client_target::{refused, wrong},
-    options::Problem,
-};
-use crate::protocol::{
-    Root,
-    file_uri::{file_uri, is_file_uri},
-    json::to_raw,
+use crate::{
+    error::given::Problem,
+    protocol::{
+        Root,
+        file_uri::{file_uri, is_file_uri},
+        json::to_raw,
+    },
 };
 
 const WANTED: &str = "must be a file:// URI such as \"file:///srv/shelf\", an absolute path, or an object with \"uri\" and \"name\"";
 
 /// Reads a list of roots, JSON.
 pub fn read(given: &[u8]) -> Result<Vec<Root>, Problem> {
-    read_all(&serde_json::from_slice(given).map_err(wrong)?)
+    read_all(&serde_json::from_slice(given).map_err(Problem::wrong_type)?)
 }
 
 /// Reads a list of roots. Each is a `file:` URI, an absolute path, or an object with such a `uri` and a `name`.
 pub(super) fn read_all(given: &Value) -> Result<Vec<Root>, Problem> {
     let Value::Array(list) = given else {
-        return Err(wrong(format!("roots must be a list, not {given}")));
+        return Err(Problem::wrong_type(format!("roots must be a list, not {given}")));
     };
     list.iter().enumerate().map(|(at, it)| root(at, it)).collect()
 }
@@ -33,10 +32,11 @@ fn root(at: usize, given: &Value) -> Result<Root, Problem> {
     let is_object = given.is_object();
     let member = |name: &str| given.get(name).filter(|it| !it.is_null());
     let message = || format!("roots[{at}] {WANTED}, not {given}");
-    let text = |it: &Value| it.as_str().map(str::to_owned).ok_or_else(|| wrong(message()));
+    let text =
+        |it: &Value| it.as_str().map(str::to_owned).ok_or_else(|| Problem::wrong_type(message()));
     let uri = text(if is_object { &given["uri"] } else { given })?;
     Ok(Root {
-        uri: uri_of(uri).ok_or_else(|| refused(message()))?,
+        uri: uri_of(uri).ok_or_else(|| Problem::not_allowed(message()))?,
         name: member("name").map(text).transpose()?,
         meta: member("_meta").map(to_raw),
     })

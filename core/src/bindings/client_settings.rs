@@ -5,10 +5,10 @@ use std::time::Duration;
 use serde::{Deserialize, Deserializer, de::Error as _};
 use serde_json::Value;
 
-use super::{client_operation::parse, client_roots, client_target::refused, options::Problem};
+use super::{client_operation::parse, client_roots};
 use crate::{
-    client::{Client, ClientBuilder, ClientOptions, Retry, Target},
-    error::Error,
+    client::{Client, ClientBuilder, ClientOptions, Place, Retry, Target},
+    error::{Error, given::Problem},
     protocol::{Dialect, Implementation, Revision, Root},
 };
 
@@ -54,9 +54,14 @@ pub struct ClientSettings {
 impl ClientSettings {
     /// Reads the settings.
     pub fn parse(json: &[u8]) -> Result<Self, Problem> {
-        let mut read: Self = parse("the client's options", json).map_err(refused)?;
+        let mut read: Self = parse("the client's options", json).map_err(Problem::not_allowed)?;
         read.roots = read.given_roots.take().as_ref().map(client_roots::read_all).transpose()?;
         Ok(read)
+    }
+
+    /// Returns a builder with these settings for a client of this server, without callbacks.
+    pub fn builder_for(&self, place: &Place) -> Result<ClientBuilder, Error> {
+        Ok(place.configure(self.builder(place.target())?))
     }
 
     /// Returns a builder with these settings, without callbacks.

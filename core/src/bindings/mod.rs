@@ -11,7 +11,6 @@ pub mod client_settings;
 pub mod client_target;
 pub mod component_changes;
 pub mod faulty_link;
-pub mod group_targets;
 pub mod http_options;
 #[cfg(feature = "http")]
 pub mod incoming_body;
@@ -21,4 +20,5 @@ pub mod options;
 pub mod unknown_name;
 pub mod waiting;
 
+pub use crate::client::group_targets;
 pub use crate::server::resolve_inside::resolve as resolve_inside;

@@ -24,6 +24,7 @@ mod operation;
 mod options;
 mod params;
 mod perform;
+mod place;
 mod questions;
 mod reconnect;
 mod retry;
@@ -42,12 +43,17 @@ use std::{
 
 use serde::Serialize;
 
-#[cfg(not(feature = "bindings"))]
-use self::operation::{Operation, Reply};
 pub use self::{
-    builder::ClientBuilder, connection::Event, group::ClientGroup, operation::CallOptions,
-    options::ClientOptions, retry::Retry, round::ToolRound, subscription::Subscription,
-    target::Target, test_server::TestServer,
+    builder::ClientBuilder,
+    connection::Event,
+    group::{ClientGroup, read_configuration},
+    operation::CallOptions,
+    options::ClientOptions,
+    retry::Retry,
+    round::ToolRound,
+    subscription::Subscription,
+    target::Target,
+    test_server::TestServer,
 };
 use self::{connected::Connected, reconnect::Reconnecting};
 #[cfg(feature = "bindings")]
@@ -55,9 +61,15 @@ use self::{connected::Connected, reconnect::Reconnecting};
 pub use self::{
     connection::{BoxFuture, Question},
     failures::describe,
-    group::Member,
+    group::{Member, targets as group_targets},
     operation::{Operation, Reply},
+    place::Place,
     questions::Answerer,
+};
+#[cfg(not(feature = "bindings"))]
+use self::{
+    operation::{Operation, Reply},
+    place::Place,
 };
 use crate::peer::ListKind as ListName;
 pub use crate::session::client::{Change, ListKind, LogMessage, Progress, ServerIdentity};

@@ -116,12 +116,6 @@ impl Tool {
             meta: None,
         }
     }
-
-    /// Returns the name to display: the title, or else the annotations' title, or else the name.
-    pub fn display_name(&self) -> &str {
-        let annotated = self.annotations.as_ref().and_then(|it| it.title.as_deref());
-        self.title.as_deref().or(annotated).unwrap_or(&self.name)
-    }
 }
 
 impl CallToolResult {

@@ -8,6 +8,7 @@ mod client_answers;
 mod client_calls;
 #[cfg(unix)]
 mod client_checks;
+mod client_configuration;
 mod client_child;
 mod client_declares;
 mod client_group;

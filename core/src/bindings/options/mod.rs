@@ -4,15 +4,14 @@ mod hints_python;
 mod hints_typescript;
 mod kind;
 mod table;
-mod value;
 
 use std::str::FromStr;
 
 pub use kind::{Kind, Least};
 pub use table::Row;
-pub use value::{Given, Value};
 
 use super::unknown_name::unknown_name;
+pub use crate::error::given::{Given, Problem, Value};
 use crate::error::{Error, Language};
 
 /// Names of other SDKs, each with the option here or the fix.
@@ -36,17 +35,6 @@ pub enum Taker {
     Retry,
     /// An endpoint, or an address to listen at.
     Http,
-}
-
-/// The reason that an option is refused.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Problem {
-    /// The place, the option and the description of what is allowed.
-    pub message: String,
-    /// `true` if the value is of the right type but not allowed.
-    pub is_range: bool,
-    /// `true` if the message goes on with `, not ` and the value as the language shows it.
-    pub shows_value: bool,
 }
 
 /// Checks one option. Absent values are allowed for every option that exists. `place` begins the error.

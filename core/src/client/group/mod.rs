@@ -7,6 +7,11 @@
 mod lists;
 mod member;
 mod read;
+#[cfg(feature = "bindings")]
+#[doc(hidden)]
+pub mod targets;
+#[cfg(not(feature = "bindings"))]
+mod targets;
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -18,6 +23,7 @@ use self::member::Member;
 #[cfg(feature = "bindings")]
 #[doc(hidden)]
 pub use self::member::Member;
+pub use self::targets::read_configuration;
 use super::{Client, ClientBuilder, ListName, Listed, ToolResult};
 use crate::{
     error::{Error, ErrorKind},

@@ -1,4 +1,6 @@
-//! Values of options as the languages give them.
+//! Values as the callers of each language give them, and why one is refused.
+
+use std::fmt;
 
 use serde_json::Value as Json;
 
@@ -12,6 +14,29 @@ pub trait Given: Sized {
 
     /// Returns the keys and values of an object.
     fn entries(&self) -> Vec<(Self, Self)>;
+}
+
+/// The reason that a value is refused.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Problem {
+    /// The place, the option and the description of what is allowed.
+    pub message: String,
+    /// `true` if the value is of the right type but not allowed.
+    pub is_range: bool,
+    /// `true` if the message goes on with `, not ` and the value as the language shows it.
+    pub shows_value: bool,
+}
+
+impl Problem {
+    /// A value of a wrong type.
+    pub(crate) fn wrong_type(message: impl fmt::Display) -> Self {
+        Self { message: message.to_string(), is_range: false, shows_value: false }
+    }
+
+    /// A value of the right type that is not allowed.
+    pub(crate) fn not_allowed(message: impl fmt::Display) -> Self {
+        Self { is_range: true, ..Self::wrong_type(message) }
+    }
 }
 
 /// The part of a value that decides whether an option can have it.
@@ -33,21 +58,21 @@ pub enum Value {
 }
 
 impl Value {
-    pub(super) fn as_number(&self) -> Option<f64> {
+    pub(crate) fn as_number(&self) -> Option<f64> {
         match self {
             Self::Integer(value) | Self::Fraction(value) => Some(*value),
             _ => None,
         }
     }
 
-    pub(super) fn as_integer(&self) -> Option<f64> {
+    pub(crate) fn as_integer(&self) -> Option<f64> {
         match self {
             Self::Integer(value) => Some(*value),
             _ => None,
         }
     }
 
-    pub(super) fn as_text(&self) -> Option<&str> {
+    pub(crate) fn as_text(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text),
             _ => None,
