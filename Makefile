@@ -7,7 +7,7 @@ PY := $(VENV)/bin/python
 FUZZ_TARGETS := engine endpoint client sse uri_template schema sealed_state dialects
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test ready build build-python build-node build-rust build-bench setup fmt lint stubs interop conformance \
+.PHONY: help demo test ready package build build-python build-node build-rust build-bench setup fmt lint stubs interop conformance \
 	conformance-all fuzz lock-files advisories bench-stdio bench-http bench-clients bench-sessions bench-memory bench-victim \
 	coldstart \
 	clean
@@ -24,6 +24,10 @@ test: ## everything is built, and every test; what was skipped is told with its 
 ready: fmt test ## what to run before a commit: format, lint, test
 
 build: build-python build-node build-rust ## both bindings and the Rust examples, in release
+
+package: build ## wheel, source distribution and npm package in target/package, installed into empty environments and tested there
+	@$(PY) tests/package/build.py
+	@$(PY) tests/package/run.py
 
 setup: $(VENV)/.stamp node_modules/.stamp $(REFEREE)/.stamp ## the virtual environment and the npm packages
 

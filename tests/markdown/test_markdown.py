@@ -22,6 +22,9 @@ LANGUAGES = {"python", "ts", "rust", "json", "sh", "text"}
 BINARIES = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "debug/examples"
 # The front page of the crate's documentation: its blocks are doctests.
 DOCTESTS = "core/README.md"
+# Where the npm packages are installed. By default the library is the one of this folder.
+MODULES = Path(os.environ.get("NODE_MODULES", ROOT / "node_modules"))
+LIBRARY = MODULES / "gudgeon" if "NODE_MODULES" in os.environ else ROOT
 PACKAGES = ["zod", "hono", "express"]
 
 
@@ -35,9 +38,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         path.write_text(snippet.code, encoding="utf-8")
     modules = folder / "node_modules"
     modules.mkdir()
-    (modules / "gudgeon").symlink_to(ROOT, target_is_directory=True)
+    (modules / "gudgeon").symlink_to(LIBRARY, target_is_directory=True)
     for name in PACKAGES:
-        (modules / name).symlink_to(ROOT / "node_modules" / name, target_is_directory=True)
+        (modules / name).symlink_to(MODULES / name, target_is_directory=True)
     (folder / "package.json").write_text('{ "type": "module" }\n', encoding="utf-8")
     yield folder
     shutil.rmtree(folder)

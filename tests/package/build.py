@@ -1,0 +1,59 @@
+"""Builds the wheel, the source distribution and the npm package as they are published, into target/package.
+
+python3 tests/package/build.py
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+OUT = ROOT / "target/package"
+PROFILE = "dist"
+# What npm reads besides the compiled files.
+NPM_FILES = ("package.json", "README.md", "LICENSE")
+
+
+def main():
+    shutil.rmtree(OUT, ignore_errors=True)
+    OUT.mkdir(parents=True)
+    python_packages()
+    npm_package()
+
+
+def python_packages():
+    """Builds the source distribution, and from that the wheel."""
+    maturin = Path(sys.executable).with_name("maturin")
+    run([maturin, "build", "--quiet", "--profile", PROFILE, "--sdist", "--out", OUT])
+
+
+def npm_package():
+    folder = OUT / "npm"
+    compiled = folder / "bindings-node/dist"
+    shutil.copytree(ROOT / "bindings-node/dist", compiled, ignore=shutil.ignore_patterns("modules", "gudgeon.node"))
+    for name in NPM_FILES:
+        shutil.copy(ROOT / name, folder / name)
+    run(["node", "bindings-node/build.mjs", "--profile", PROFILE, "--out", compiled])
+    run(["npm", "pack", "--silent", "--ignore-scripts", "--pack-destination", OUT], folder)
+
+
+def run(command, cwd=ROOT):
+    """Runs a command that must succeed. Its compiled code contains no path of this machine."""
+    home = Path(os.environ.get("CARGO_HOME", Path.home() / ".cargo"))
+    sysroot = subprocess.run(["rustc", "--print", "sysroot"], check=True, capture_output=True, text=True).stdout.strip()
+    hidden = {ROOT: "/gudgeon", home / "registry/src": "/cargo", sysroot: "/rust"}
+    flags = " ".join(f"--remap-path-prefix={path}={name}" for path, name in hidden.items())
+    c_flags = " ".join(f"-ffile-prefix-map={path}={name}" for path, name in hidden.items())
+    environment = {
+        **os.environ,
+        "CARGO_TARGET_DIR": os.environ.get("CARGO_TARGET_DIR", str(ROOT / "target")),
+        "RUSTFLAGS": flags,
+        "CFLAGS": c_flags,
+    }
+    subprocess.run([str(it) for it in command], cwd=cwd, env=environment, check=True)
+
+
+if __name__ == "__main__":
+    main()

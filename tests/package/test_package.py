@@ -1,0 +1,121 @@
+"""The packages as they are published: their content, and calls between the installed libraries of both languages."""
+
+import os
+import re
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import gudgeon
+
+ROOT = Path(__file__).resolve().parents[2]
+OUT = ROOT / "target/package"
+MODULES = Path(os.environ["NODE_MODULES"])
+# The unpacked sizes, in bytes.
+MAX_WHEEL = 12_000_000
+MAX_NPM = 11_600_000
+
+PYTHON_SERVER = """
+from gudgeon import Server
+
+app = Server("python")
+
+
+@app.tool
+def add(a: int, b: int) -> int:
+    return a + b
+
+
+app.run()
+"""
+NODE_SERVER = """
+import { Server } from "gudgeon";
+const app = new Server("node");
+const input = { type: "object", properties: { a: { type: "integer" }, b: { type: "integer" } } };
+app.tool("add", { input }, ({ a, b }) => a + b);
+await app.run();
+"""
+NODE_CLIENT = """
+import { Client } from "gudgeon";
+const [command, ...args] = process.argv.slice(2);
+const client = await Client.connect({ command, args });
+console.log(client.server.name, (await client.callTool("add", { a: 1, b: 2 })).data);
+await client.close();
+"""
+SERVERS = {"python": [sys.executable, "server.py"], "node": ["node", "server.mjs"]}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("package")
+    (folder / "server.py").write_text(PYTHON_SERVER)
+    (folder / "server.mjs").write_text(NODE_SERVER)
+    (folder / "client.mjs").write_text(NODE_CLIENT)
+    (folder / "node_modules").symlink_to(MODULES, target_is_directory=True)
+    return folder
+
+
+def wheel():
+    (path,) = OUT.glob("gudgeon-*.whl")
+    return zipfile.ZipFile(path)
+
+
+def tarball():
+    (path,) = OUT.glob("gudgeon-*.tgz")
+    return tarfile.open(path)
+
+
+def test_the_installed_package_is_tested():
+    assert Path(gudgeon.__file__).is_relative_to(sys.prefix)
+    assert sys.prefix == str(OUT / "venv")
+
+
+def test_the_wheel_is_small():
+    assert sum(it.file_size for it in wheel().infolist()) <= MAX_WHEEL
+
+
+def test_the_npm_package_is_small():
+    assert sum(it.size for it in tarball().getmembers()) <= MAX_NPM
+
+
+def test_the_wheel_is_typed_and_holds_no_tests():
+    names = wheel().namelist()
+    assert "gudgeon/py.typed" in names and "gudgeon/_native.pyi" in names
+    assert [it for it in names if not it.startswith(("gudgeon/", "gudgeon-"))] == []
+
+
+def test_the_npm_package_says_which_platforms_it_runs_on():
+    manifest = subprocess.run(
+        ["node", "-p", "const { os, cpu, libc } = require('gudgeon/package.json'); JSON.stringify([os, cpu, libc])"],
+        cwd=MODULES.parent,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert re.fullmatch(r'\[\["\w+"\],\["\w+"\],(\["(glibc|musl)"\]|null)\]\n', manifest.stdout)
+
+
+@pytest.mark.parametrize("native", [Path(gudgeon.__file__).parent, MODULES / "gudgeon"], ids=["wheel", "npm"])
+def test_compiled_code_contains_no_path_of_the_machine_that_built_it(native):
+    (library,) = [it for pattern in ("_native*.so", "**/*.node") for it in native.glob(pattern)]
+    content = library.read_bytes()
+    found = {it for it in (f"{ROOT}/", f"{Path.home()}/", "/.cargo/", "/.rustup/") if it.encode() in content}
+    assert found == set()
+
+
+@pytest.mark.parametrize("server", SERVERS)
+def test_python_calls_a_server_of_each_language(folder, server):
+    with gudgeon.SyncClient(gudgeon.Command(*SERVERS[server], cwd=folder)) as client:
+        assert client.server.name == server
+        assert client.call_tool("add", {"a": 1, "b": 2}).data == 3
+
+
+@pytest.mark.parametrize("server", SERVERS)
+def test_node_calls_a_server_of_each_language(folder, server):
+    command = ["node", "client.mjs", *SERVERS[server]]
+    said = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True, timeout=60)
+    assert said.stdout == f"{server} 3\n"
