@@ -26,7 +26,6 @@ ready: fmt test ## what to run before a commit: format, lint, test
 build: build-python build-node build-rust ## both bindings and the Rust examples, in release
 
 package: build ## wheel, source distribution and npm package in target/package, installed into empty environments and tested there
-	@$(PY) tests/package/build.py
 	@$(PY) tests/package/run.py
 
 setup: $(VENV)/.stamp node_modules/.stamp $(REFEREE)/.stamp ## the virtual environment and the npm packages

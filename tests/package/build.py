@@ -1,7 +1,4 @@
-"""Builds the wheel, the source distribution and the npm package as they are published, into target/package.
-
-python3 tests/package/build.py
-"""
+"""Builds the wheel, the source distribution and the npm package as they are published, into target/package."""
 
 import os
 import shutil
@@ -16,7 +13,8 @@ PROFILE = "dist"
 NPM_FILES = ("package.json", "README.md", "LICENSE")
 
 
-def main():
+def build():
+    """Builds all packages anew."""
     shutil.rmtree(OUT, ignore_errors=True)
     OUT.mkdir(parents=True)
     python_packages()
@@ -53,7 +51,3 @@ def run(command, cwd=ROOT):
         "CFLAGS": c_flags,
     }
     subprocess.run([str(it) for it in command], cwd=cwd, env=environment, check=True)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,16 +1,15 @@
-"""Installs the packages into empty environments, and tests them there as a new user would.
+"""Builds the packages, installs them into empty environments, and tests them there as a new user would.
 
-python3 tests/package/run.py, after tests/package/build.py
+python3 tests/package/run.py
 """
 
 import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-OUT = ROOT / "target/package"
+from build import OUT, ROOT, build
+
 VENV = OUT / "venv"
 APP = OUT / "app"
 # What the snippets and their tests import, beside the package and what it depends on.
@@ -19,6 +18,7 @@ NPM_PACKAGES = ("express", "hono", "zod")
 
 
 def main():
+    build()
     (wheel,) = OUT.glob("gudgeon-*.whl")
     (tarball,) = OUT.glob("gudgeon-*.tgz")
     run([sys.executable, "-m", "venv", "--clear", VENV])
