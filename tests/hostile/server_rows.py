@@ -139,6 +139,12 @@ def reply_of_100_mib(peer, id):
         peer.close()
 
 
+@row("a notification of 17 MiB before the reply", "right", ("stdio",))
+def _(peer, id):
+    peer.send(method="notifications/message", params={"level": "info", "data": "x" * (17 * MIB)})
+    peer.reply(id, text("right"))
+
+
 @row("an event of 100 MiB", "protocol", ("http",))
 def _(peer, id):
     peer.event(b"data: ")

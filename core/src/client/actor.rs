@@ -204,7 +204,9 @@ impl Actor {
     async fn take(&mut self, arrival: Arrival) {
         match arrival {
             Arrival::Frame(frame) => self.handle(Input::Frame(&frame)),
-            Arrival::TooLong { limit } => self.handle(Input::TooLong { limit }),
+            Arrival::TooLong { limit, beginning } => {
+                self.handle(Input::TooLong { limit, beginning: &beginning });
+            }
             Arrival::Failed { id, error } => self.handle(Input::Failed { id, error }),
             Arrival::Renewed => self.handle(Input::Renewed),
             Arrival::StreamLost(why) => {

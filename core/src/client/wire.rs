@@ -104,7 +104,7 @@ impl Wire {
 fn input(frame: Frame<'_>) -> Input<'_> {
     match frame {
         Frame::Line(line) => Input::Frame(line),
-        Frame::TooLong { limit } => Input::TooLong { limit },
+        Frame::TooLong { limit, beginning } => Input::TooLong { limit, beginning },
     }
 }
 

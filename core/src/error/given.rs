@@ -29,12 +29,12 @@ pub struct Problem {
 
 impl Problem {
     /// A value of a wrong type.
-    pub(crate) fn wrong_type(message: impl fmt::Display) -> Self {
+    pub fn wrong_type(message: impl fmt::Display) -> Self {
         Self { message: message.to_string(), is_range: false, shows_value: false }
     }
 
     /// A value of the right type that is not allowed.
-    pub(crate) fn not_allowed(message: impl fmt::Display) -> Self {
+    pub fn not_allowed(message: impl fmt::Display) -> Self {
         Self { is_range: true, ..Self::wrong_type(message) }
     }
 }
@@ -58,21 +58,21 @@ pub enum Value {
 }
 
 impl Value {
-    pub(crate) fn as_number(&self) -> Option<f64> {
+    pub fn as_number(&self) -> Option<f64> {
         match self {
             Self::Integer(value) | Self::Fraction(value) => Some(*value),
             _ => None,
         }
     }
 
-    pub(crate) fn as_integer(&self) -> Option<f64> {
+    pub fn as_integer(&self) -> Option<f64> {
         match self {
             Self::Integer(value) => Some(*value),
             _ => None,
         }
     }
 
-    pub(crate) fn as_text(&self) -> Option<&str> {
+    pub fn as_text(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text),
             _ => None,

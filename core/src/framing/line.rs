@@ -8,14 +8,22 @@ pub const DEFAULT_LINE_LIMIT: usize = 16 * 1024 * 1024;
 const LONG: usize = 1024 * 1024;
 /// A buffer that grew beyond this capacity is freed after its line.
 const KEPT_CAPACITY: usize = 64 * 1024;
+/// The most bytes of an overlong line that are returned.
+const BEGINNING: usize = 512;
 
 /// A frame that the decoder found.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Frame<'a> {
     /// A line without its line end; never blank.
     Line(&'a [u8]),
-    /// A line longer than `limit` bytes. It is reported once, the rest of the line is skipped, and decoding goes on.
-    TooLong { limit: usize },
+    /// A line longer than `limit` bytes, and at most 512 bytes of its beginning. It is reported once, the rest of the
+    /// line is skipped, and decoding goes on.
+    TooLong { limit: usize, beginning: &'a [u8] },
+}
+
+/// Returns the part of an overlong message that [`Frame::TooLong`] has.
+pub(crate) fn beginning_of(message: &[u8]) -> &[u8] {
+    &message[..message.len().min(BEGINNING)]
 }
 
 /// A decoder that splits chunks of any size into lines. A line that lies within one chunk is not copied.
@@ -49,7 +57,7 @@ impl LineDecoder {
         match self.cut(chunk)? {
             Cut::Chunk(line) => Some(Frame::Line(line)),
             Cut::Held => Some(Frame::Line(without_return(&self.held))),
-            Cut::TooLong => Some(Frame::TooLong { limit: self.limit }),
+            Cut::TooLong => Some(Frame::TooLong { limit: self.limit, beginning: &self.held }),
         }
     }
 
@@ -85,8 +93,7 @@ impl LineDecoder {
                 continue;
             }
             if self.held.len() + line.len() > self.limit {
-                self.held = Vec::new();
-                return Some(Cut::TooLong);
+                return Some(self.give_up(line));
             }
             if self.held.is_empty() {
                 let line = without_return(line);
@@ -111,15 +118,23 @@ impl LineDecoder {
             return None;
         }
         if self.held.len() + rest.len() > self.limit {
-            self.held = Vec::new();
             self.skipping = true;
-            return Some(Cut::TooLong);
+            return Some(self.give_up(rest));
         }
         if self.held.len() > LONG && self.held.capacity() < self.limit {
             self.held.reserve_exact(self.limit - self.held.len());
         }
         self.held.extend_from_slice(rest);
         None
+    }
+
+    /// Keeps only the beginning of an overlong line, until it was returned; `rest` follows what is held.
+    fn give_up<'a>(&mut self, rest: &[u8]) -> Cut<'a> {
+        let mut beginning = beginning_of(&self.held).to_vec();
+        beginning.extend_from_slice(&rest[..rest.len().min(BEGINNING - beginning.len())]);
+        self.held = beginning;
+        self.spent = true;
+        Cut::TooLong
     }
 
     fn forget_spent(&mut self) {
@@ -216,6 +231,24 @@ mod tests {
     fn a_line_of_exactly_the_limit_passes_and_one_byte_more_does_not() {
         assert_eq!(decode(4, [&b"1234\n12345\n1"[..]]), [line("1234"), Owned::TooLong, line("1")]);
         assert_eq!(decode(4, [&b"12345"[..]]), [Owned::TooLong]);
+    }
+
+    #[test]
+    fn an_overlong_line_is_reported_with_its_beginning() {
+        let line = [&b"{\"id\":1"[..], &[b'x'; 2000]].concat();
+        for size in [1, 7, 512, 1500, 3000] {
+            let mut decoder = LineDecoder::new(1000);
+            let mut reported = Vec::new();
+            for chunk in line.chunks(size) {
+                let mut rest = chunk;
+                while let Some(frame) = decoder.next(&mut rest) {
+                    let Frame::TooLong { limit: 1000, beginning } = frame else { panic!() };
+                    reported.push(beginning.to_vec());
+                }
+            }
+            assert_eq!(reported, [line[..BEGINNING].to_vec()], "chunks of {size} bytes");
+            assert_eq!((decoder.held(), decoder.finish()), (0, None));
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use tokio::{sync::mpsc, task::JoinHandle};
 
 use super::{Transport, writer::Writer};
-use crate::error::Error;
+use crate::{error::Error, framing::beginning_of};
 
 /// The maximum number of messages that were received but not processed.
 const MAX_WAITING: usize = 64;
@@ -15,9 +15,10 @@ const MAX_WAITING: usize = 64;
 #[derive(Debug)]
 pub(crate) enum Arrival {
     Frame(Bytes),
-    /// A message longer than `limit` bytes was discarded.
+    /// A message longer than `limit` bytes was discarded, of which a few bytes at the beginning are kept, or none.
     TooLong {
         limit: usize,
+        beginning: Vec<u8>,
     },
     /// The request with this id will get no response.
     Failed {
@@ -72,7 +73,9 @@ impl Messages {
         Self::start(writer, async move |arrivals| {
             loop {
                 let arrival = match transport.receive().await {
-                    Ok(Some(frame)) if frame.len() > limit => Arrival::TooLong { limit },
+                    Ok(Some(frame)) if frame.len() > limit => {
+                        Arrival::TooLong { limit, beginning: beginning_of(&frame).to_vec() }
+                    }
                     Ok(Some(frame)) => Arrival::Frame(frame.into()),
                     Ok(None) => Arrival::End("the other side closed the connection".into()),
                     Err(error) => Arrival::End(format!("the connection broke: {error}")),

@@ -74,7 +74,7 @@ impl Connected {
 
     /// Answers a discarded frame that is longer than `limit` bytes.
     pub(crate) fn refuse_too_long(&self, limit: usize) {
-        run_now(self.endpoint.frame(self.id, &Frame::TooLong { limit }));
+        run_now(self.endpoint.frame(self.id, &Frame::TooLong { limit, beginning: &[] }));
     }
 
     /// Handles the lines in the first `count` bytes of a chunk; a long line on another thread.

@@ -73,7 +73,7 @@ fn any_message() -> impl Strategy<Value = Value> {
 #[derive(Clone, Debug)]
 enum Step {
     Frame(Vec<u8>),
-    TooLong,
+    TooLong(Vec<u8>),
     Request(Method),
     Advance(u64),
     Closed,
@@ -85,7 +85,11 @@ fn any_step() -> impl Strategy<Value = Step> {
         6 => any_message().prop_map(|it| Step::Frame(it.to_string().into_bytes())),
         1 => vec(any_message(), 0..4).prop_map(|it| Step::Frame(Value::Array(it).to_string().into_bytes())),
         1 => vec(any::<u8>(), 0..64).prop_map(Step::Frame),
-        1 => Just(Step::TooLong),
+        1 => (any_message(), 0_usize..80).prop_map(|(it, at)| {
+            let mut beginning = it.to_string().into_bytes();
+            beginning.truncate(at);
+            Step::TooLong(beginning)
+        }),
         3 => select(Method::ALL.to_vec()).prop_map(Step::Request),
         1 => (0u64..20).prop_map(Step::Advance),
         1 => Just(Step::Closed),
@@ -106,7 +110,7 @@ proptest! {
         for (number, step) in (0u64..).zip(steps) {
             match step {
                 Step::Frame(bytes) => client.feed(Input::Frame(&bytes)),
-                Step::TooLong => client.feed(Input::TooLong { limit: 9 }),
+                Step::TooLong(it) => client.feed(Input::TooLong { limit: 9, beginning: &it }),
                 Step::Request(method) => {
                     requests += 1;
                     let options = RequestOptions { timeout: Some(Duration::from_secs(10)), ..RequestOptions::default() };

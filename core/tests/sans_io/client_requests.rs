@@ -326,9 +326,38 @@ fn a_message_over_the_limit_ends_the_only_request() {
     let mut client = Scripted::legacy();
     client.request(1, Method::ListTools, "{}", NONE);
     client.sent();
-    client.feed(Input::TooLong { limit: 100 });
+    client.feed(Input::TooLong { limit: 100, beginning: b"" });
     let failure = client.done().1.expect_err("too long");
     assert!(failure.message.contains("100 bytes") && failure.hint.is_some());
+}
+
+#[test]
+fn a_response_over_the_limit_ends_the_request_that_its_beginning_names() {
+    let mut client = Scripted::legacy();
+    client.request(1, Method::ListTools, "{}", NONE);
+    let first = client.sent()["id"].clone();
+    client.request(2, Method::ListTools, "{}", NONE);
+    let second = client.sent()["id"].clone();
+    for other in [
+        r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"data":"x"#.to_owned(),
+        format!(r#"{{"id":{second},"method":"sampling/createMessage","params":{{"x"#),
+        r#"{"id":999,"result":{"tools":[{"x"#.to_owned(),
+        r#"{"result":{"tools":[{"x"#.to_owned(),
+    ] {
+        client.feed(Input::TooLong { limit: 100, beginning: other.as_bytes() });
+        client.silent();
+    }
+    let beginning = format!(r#"{{"jsonrpc":"2.0","id":{second},"result":{{"tools":[{{"x"#);
+    client.feed(Input::TooLong { limit: 100, beginning: beginning.as_bytes() });
+    let (key, outcome) = client.done();
+    assert_eq!(key, 2);
+    assert!(outcome.expect_err("too long").message.contains("longer than 100 bytes"));
+    // A notification does not end the only request.
+    let notification = br#"{"jsonrpc":"2.0","method":"notifications/message","params":{"data":"x"#;
+    client.feed(Input::TooLong { limit: 100, beginning: notification });
+    client.silent();
+    client.receive(&json!({"jsonrpc": "2.0", "id": first, "result": {"tools": []}}));
+    assert!(client.done().1.is_ok());
 }
 
 #[test]

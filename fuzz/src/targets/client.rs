@@ -157,7 +157,7 @@ impl Run {
                 self.handle(Input::Failed { id: at as u64, error });
             }
             b'+' => self.advance(span(argument)),
-            b'T' => self.handle(Input::TooLong { limit: 9 }),
+            b'T' => self.handle(Input::TooLong { limit: 9, beginning: argument }),
             b'R' => {
                 self.is_renewed = true;
                 self.handle(Input::Renewed);

@@ -4,7 +4,9 @@ use std::time::Instant;
 
 use serde_json::value::RawValue;
 
-use super::{ClientSession, LogMessage, Output, Progress, modern, negotiate::Phase};
+use super::{
+    ClientSession, LogMessage, Output, Progress, modern, negotiate::Phase, oversized::Oversized,
+};
 use crate::{
     error::{Error, ErrorKind},
     protocol::{
@@ -36,10 +38,17 @@ impl ClientSession {
         }
     }
 
-    /// The request can be identified only if exactly one is in flight.
-    pub(super) fn handle_too_long(&mut self, limit: usize) {
+    /// Fails the request that the message answers. If its beginning does not tell, that is the only request in flight.
+    pub(super) fn handle_too_long(&mut self, limit: usize, beginning: &[u8]) {
         tracing::warn!(limit, "dropped a message of the server that is too long");
-        if let Some((key, method)) = self.calls.only().and_then(|it| self.calls.complete(it)) {
+        let id = match Oversized::of(beginning) {
+            Oversized::Response(id) => Some(id),
+            Oversized::NoResponse => None,
+            Oversized::Unclear => self.calls.only(),
+        };
+        let Some(id) = id else { return };
+        if let Some((key, method)) = self.calls.complete(id) {
+            self.renewal.forget(id);
             let message =
                 format!("{}: the server's answer is longer than {limit} bytes", method.as_str());
             let error = Error::new(ErrorKind::Protocol, message).limited_by("max_message");

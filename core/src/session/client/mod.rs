@@ -10,6 +10,7 @@ mod listening;
 mod modern;
 mod negotiate;
 mod noise;
+mod oversized;
 mod server_capabilities;
 mod pages;
 mod renewal;
@@ -95,8 +96,8 @@ pub enum Input<'a> {
     Start,
     /// A frame was received.
     Frame(&'a [u8]),
-    /// A frame longer than the limit, in bytes, was discarded.
-    TooLong { limit: usize },
+    /// A frame longer than the limit, in bytes, was discarded, except for its beginning, which may be empty.
+    TooLong { limit: usize, beginning: &'a [u8] },
     /// Sends a request; `params` is a JSON object.
     Request { key: RequestKey, method: MethodName, params: &'a str, options: RequestOptions },
     /// Cancels a request; no [`Output::Done`] follows.
@@ -277,7 +278,7 @@ impl ClientSession {
         match input {
             Input::Start => self.start(now),
             Input::Frame(bytes) => self.handle_frame(now, bytes),
-            Input::TooLong { limit } => self.handle_too_long(limit),
+            Input::TooLong { limit, beginning } => self.handle_too_long(limit, beginning),
             Input::Request { key, method, params, options } => {
                 if let Err(error) = self.request(now, key, method, params, options) {
                     self.outputs.push_back(Output::Done(key, Err(error)));

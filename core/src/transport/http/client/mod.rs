@@ -234,7 +234,9 @@ impl HttpWire {
             };
             match report {
                 TaskReport::Frame(frame) => return Arrival::Frame(frame),
-                TaskReport::TooLong => return Arrival::TooLong { limit: self.shared.limit },
+                TaskReport::TooLong => {
+                    return Arrival::TooLong { limit: self.shared.limit, beginning: Vec::new() };
+                }
                 TaskReport::Answer { id, frame } => {
                     self.exchanges.remove(&id);
                     return Arrival::Frame(frame);

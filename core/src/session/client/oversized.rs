@@ -1,0 +1,117 @@
+//! Messages that are too long to be read: what their beginning says about them.
+
+use std::{borrow::Cow, fmt};
+
+use serde::{
+    Deserializer,
+    de::{IgnoredAny, MapAccess, Visitor},
+};
+use serde_json::value::RawValue;
+
+/// A message that is too long to be read.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Oversized {
+    /// The response to the request with this id.
+    Response(u64),
+    /// A request, a notification, or a response with an id that this client never sends.
+    NoResponse,
+    /// The beginning does not say which.
+    Unclear,
+}
+
+impl Oversized {
+    /// Reads the beginning of a message.
+    pub(super) fn of(beginning: &[u8]) -> Self {
+        let mut read = Members::default();
+        // It ends with an error at the latest where the beginning ends.
+        let _ = serde_json::Deserializer::from_slice(beginning).deserialize_map(&mut read);
+        match read {
+            Members { has_method: true, .. } => Self::NoResponse,
+            Members { has_outcome: true, id: Some(id), .. } => {
+                id.parse().map_or(Self::NoResponse, Self::Response)
+            }
+            Members { .. } => Self::Unclear,
+        }
+    }
+}
+
+/// The members of a message that tell its kind.
+#[derive(Default)]
+struct Members {
+    /// The id as JSON.
+    id: Option<String>,
+    has_method: bool,
+    has_outcome: bool,
+}
+
+impl<'de> Visitor<'de> for &mut Members {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON-RPC message")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<(), A::Error> {
+        while let Some(name) = members.next_key::<Cow<'de, str>>()? {
+            match &*name {
+                "id" => self.id = Some(members.next_value::<&RawValue>()?.get().to_owned()),
+                "method" => {
+                    self.has_method = true;
+                    members.next_value::<IgnoredAny>()?;
+                }
+                "result" | "error" => {
+                    self.has_outcome = true;
+                    members.next_value::<IgnoredAny>()?;
+                }
+                _ => {
+                    members.next_value::<IgnoredAny>()?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn the_beginning_names_the_request_that_is_answered() {
+        for (beginning, expected) in [
+            (r#"{"jsonrpc":"2.0","id":7,"result":{"content":[{"te"#, Oversized::Response(7)),
+            (r#"{"id" : 7 , "error" : {"code""#, Oversized::Response(7)),
+            (r#"{"result":{},"id":7,"more":"x"#, Oversized::Response(7)),
+            (r#"{"jsonrpc":"2.0","id":"7","result":{"#, Oversized::NoResponse),
+            (r#"{"id":-7,"result":{"#, Oversized::NoResponse),
+            (r#"{"jsonrpc":"2.0","method":"notifications/message","par"#, Oversized::NoResponse),
+            (r#"{"id":7,"method":"sampling/createMessage","params":{"#, Oversized::NoResponse),
+            (r#"{"id":7"#, Oversized::Unclear),
+            (r#"{"id":7,"params":{"#, Oversized::Unclear),
+            (r#"{"result":{"content":[{"#, Oversized::Unclear),
+            (r#"{"params":{"id":7,"result":1"#, Oversized::Unclear),
+            ("[7", Oversized::Unclear),
+            ("", Oversized::Unclear),
+        ] {
+            assert_eq!(Oversized::of(beginning.as_bytes()), expected, "{beginning}");
+        }
+        assert_eq!(Oversized::of(b"{\"id\":7,\"result\":\"\xff"), Oversized::Response(7));
+    }
+
+    proptest! {
+        #[test]
+        fn a_message_that_is_cut_anywhere_names_no_other_request(id in 10_u64..1000, at in 0_usize..60) {
+            let message = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"id":1,"text":"…"}}}}"#);
+            let beginning = &message.as_bytes()[..at.min(message.len())];
+            let read = Oversized::of(beginning);
+            prop_assert!(matches!(read, Oversized::Unclear) || read == Oversized::Response(id));
+        }
+
+        #[test]
+        fn any_bytes_are_read(bytes: Vec<u8>) {
+            Oversized::of(&bytes);
+        }
+    }
+}
