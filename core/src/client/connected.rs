@@ -3,7 +3,7 @@
 use std::{
     fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use super::{
@@ -23,7 +23,7 @@ use crate::{
     transport::proxy::ProxyEnvironment,
 };
 
-/// The time for which `connect` waits for the server to acknowledge the subscription to its lists.
+/// The longest time for which `connect` waits for the server to acknowledge the subscription to its lists.
 const LISTEN_TIME: Duration = Duration::from_secs(5);
 
 pub(super) type Hook<T> = Box<dyn Fn(T) + Send + Sync>;
@@ -99,6 +99,8 @@ impl Connector {
         let mut session = self.options.session(level.or(default_level));
         session.capabilities = self.questions.with_roots(self.capabilities.clone());
         let has_roots = session.capabilities.roots.is_some();
+        let (begun, limit) = (Instant::now(), session.connect_timeout);
+        let time_left = || limit.map(|it| it.saturating_sub(begun.elapsed()));
         let tools = Arc::new(Mutex::new(KnownTools::default()));
         let (known, mirrored) = (Arc::clone(&tools), Arc::clone(&tools));
         let (hooks, asked) = (Arc::clone(&self.hooks), Arc::clone(&self.questions));
@@ -123,10 +125,13 @@ impl Connector {
             has_roots,
         });
         if self.hooks.list_changed.is_some() {
-            connected.listen_to_lists(Arc::clone(&self.hooks), self.options.timeout).await;
+            let wait = time_left().map_or(LISTEN_TIME, |it| it.min(LISTEN_TIME));
+            connected.listen_to_lists(Arc::clone(&self.hooks), self.options.timeout, wait).await;
         }
         if let Some(level) = level {
-            match connected.perform(&Operation::SetLogLevel(level), self.calls()).await {
+            let mut options = self.calls();
+            options.timeout = time_left().or(options.timeout);
+            match connected.perform(&Operation::SetLogLevel(level), options).await {
                 // A server without logging needs no level.
                 Err(error) if error.kind != ErrorKind::Unsupported => {
                     connected.connection.close().await;
@@ -170,8 +175,9 @@ impl Connected {
         self.connection.notify(Method::RootsListChanged.into(), json::raw("{}".into()))
     }
 
-    /// Subscribes to the lists in the modern era, where a server notifies only subscribers.
-    async fn listen_to_lists(&self, hooks: Arc<Hooks>, timeout: Option<Duration>) {
+    /// Subscribes to the lists in the modern era, where a server notifies only subscribers. Returns after `wait` at the
+    /// latest; the subscription goes on.
+    async fn listen_to_lists(&self, hooks: Arc<Hooks>, timeout: Option<Duration>, wait: Duration) {
         let server = self.connection.describe();
         if !server.has_listen() {
             return;
@@ -198,7 +204,7 @@ impl Connected {
         };
         let opened = self.connection.subscribe(interests, settings, Box::new(on_event));
         let Ok((_, opened)) = opened else { return };
-        match tokio::time::timeout(LISTEN_TIME, opened).await {
+        match tokio::time::timeout(wait, opened).await {
             Ok(Ok(Err(error))) => {
                 tracing::warn!(%error, "changes of the server's lists go unnoticed");
             }

@@ -362,6 +362,48 @@ async fn with_a_new_session_every_list_counts_as_changed() {
 }
 
 #[tokio::test]
+async fn connecting_waits_for_the_subscription_to_the_lists_no_longer_than_its_limit() {
+    let mock = Mock::start(|request| match &*request.rpc() {
+        "server/discover" => {
+            let mut discovery = http::discovery();
+            discovery["capabilities"]["tools"] = json!({"listChanged": true});
+            request.result(discovery)
+        }
+        _ => Answer::events(Vec::new()).hold(),
+    })
+    .await;
+    let connecting = Client::builder(Target::url(&mock.url).unwrap())
+        .options(|it| it.connect_timeout = Some(Duration::from_millis(500)))
+        .on_list_changed(|_| ())
+        .connect();
+    // Without the limit it waits for 5 s.
+    let client = tokio::time::timeout(Duration::from_secs(3), connecting).await.expect("in time");
+    assert_eq!(mock.of("subscriptions/listen").len(), 1);
+    client.unwrap().close().await;
+}
+
+#[tokio::test]
+async fn connecting_waits_for_the_log_level_no_longer_than_its_limit() {
+    let mock = Mock::start(|request| match &*request.rpc() {
+        "initialize" => request.result(initialized("2025-11-25")),
+        "notifications/initialized" => Answer::empty(202),
+        _ => Answer::events(Vec::new()).hold(),
+    })
+    .await;
+    let connecting = Client::builder(Target::url(&mock.url).unwrap())
+        .options(|it| {
+            it.revisions = vec![Revision::V2025_11_25];
+            it.connect_timeout = Some(Duration::from_millis(500));
+            it.log_level = Some(gudgeon::protocol::LoggingLevel::Warning);
+        })
+        .connect();
+    // Without the limit it waits for the 60 s of a request.
+    let failed = tokio::time::timeout(Duration::from_secs(3), connecting).await.expect("in time");
+    assert_eq!(failed.unwrap_err().kind, ErrorKind::Timeout);
+    assert_eq!(mock.of("logging/setLevel").len(), 1);
+}
+
+#[tokio::test]
 async fn an_idle_client_detects_a_lost_session_by_its_stream() {
     let server = server();
     let listening = server.listen("http://127.0.0.1:0/mcp").await.unwrap();
