@@ -93,6 +93,10 @@ pub(super) fn is_outage(error: &Error) -> bool {
 /// Returns whether a connection failed in a way that waiting may help against, unlike a redirect or a bad certificate.
 fn is_unreachable(error: &Error) -> bool {
     let Some(source) = error.source.as_deref() else { return false };
+    // The error of a connection to a proxy is that of the proxy's address.
+    if let Some(cause) = source.downcast_ref::<Error>() {
+        return is_unreachable(cause);
+    }
     match source.downcast_ref::<io::Error>() {
         Some(source) => !matches!(
             source.kind(),
@@ -155,6 +159,7 @@ mod tests {
         let io = |kind: io::ErrorKind| {
             Error::new(ErrorKind::Connect, "m").caused_by(io::Error::from(kind))
         };
+        let through_proxy = |it: Error| Error::new(ErrorKind::Connect, "the proxy").caused_by(it);
         for (error, expected) in [
             (error(ErrorKind::Lost, None), true),
             (error(ErrorKind::Lost, Some(503)), true),
@@ -165,6 +170,8 @@ mod tests {
             (io(io::ErrorKind::ConnectionRefused), true),
             (io(io::ErrorKind::NotFound), true),
             (io(io::ErrorKind::InvalidData), false), // a certificate
+            (through_proxy(io(io::ErrorKind::ConnectionRefused)), true),
+            (through_proxy(io(io::ErrorKind::InvalidData)), false),
         ] {
             assert_eq!(is_outage(&error), expected, "{error:?}");
         }
