@@ -31,8 +31,11 @@ use crate::{
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 /// The maximum number of pings with an unwritten answer.
 const MAX_PINGS: usize = 1_000;
-/// The initial size of each connection's read and write buffers.
-const BUFFER: usize = 16 * 1024;
+/// The initial size of each connection's read buffer. The frames of one read are handled without a pause, so that of
+/// thousands of empty ones, which other connections wait for, a buffer must not hold too many.
+const READ_BUFFER: usize = 4 * 1024;
+/// The size up to which frames are gathered before they are written.
+const WRITE_BUFFER: usize = 16 * 1024;
 
 type Socket = WebSocketStream<Box<dyn Stream>>;
 
@@ -141,8 +144,8 @@ async fn handshake(
         set(header::SEC_WEBSOCKET_PROTOCOL, SUBPROTOCOL);
     }
     let config = WebSocketConfig::default()
-        .read_buffer_size(BUFFER)
-        .write_buffer_size(BUFFER)
+        .read_buffer_size(READ_BUFFER)
+        .write_buffer_size(WRITE_BUFFER)
         .max_message_size(Some(limit))
         .max_frame_size(Some(limit));
     let shaken = client_async_with_config(request, stream, Some(config));
