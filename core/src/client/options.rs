@@ -48,7 +48,8 @@ pub struct ClientOptions {
     /// Names and values of headers for every HTTP request and for the WebSocket handshake, such as `Authorization`.
     /// They are sent to the origin of the URL only, and are never logged.
     pub headers: Vec<(String, String)>,
-    /// The maximum size of a message from the server in bytes; longer ones are discarded. Default: 16 MiB.
+    /// The maximum size of a message from the server in bytes. Longer ones are discarded, and the request that such a
+    /// message answers fails with [`ErrorKind::Protocol`](crate::error::ErrorKind::Protocol). Default: 16 MiB.
     pub max_message: usize,
     /// The maximum number of rounds of questions in a call. Default: 10.
     pub max_rounds: usize,
