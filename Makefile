@@ -7,8 +7,8 @@ PY := $(VENV)/bin/python
 FUZZ_TARGETS := engine endpoint client sse uri_template schema sealed_state dialects
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test ready package build build-python build-node build-rust build-bench setup fmt lint stubs interop conformance \
-	conformance-all fuzz lock-files advisories bench-stdio bench-http bench-clients bench-sessions bench-memory bench-victim \
+.PHONY: help demo test ready build package build-python build-node build-rust build-bench setup fmt lint stubs interop \
+	conformance conformance-all fuzz lock-files advisories bench-stdio bench-http bench-clients bench-sessions bench-memory bench-victim \
 	coldstart \
 	clean
 
@@ -26,6 +26,7 @@ ready: fmt test ## what to run before a commit: format, lint, test
 build: build-python build-node build-rust ## both bindings and the Rust examples, in release
 
 package: build ## wheel, source distribution and npm package in target/package, installed into empty environments and tested there
+	@cargo build --quiet --workspace --examples
 	@$(PY) tests/package/run.py
 
 setup: $(VENV)/.stamp node_modules/.stamp $(REFEREE)/.stamp ## the virtual environment and the npm packages

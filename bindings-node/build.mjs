@@ -1,5 +1,5 @@
 // Builds the addon into bindings-node/dist: node build.mjs [--profile release] [--out FOLDER]
-// By cargo alone: `napi build` names a target, and so compiles every dependency a second time.
+// It calls cargo directly, because `napi build` names a target, and so compiles every dependency a second time.
 import { spawnSync } from "node:child_process";
 import { copyFileSync, existsSync, mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";

@@ -41,10 +41,9 @@ pub enum Targets<T> {
 /// # }
 /// ```
 pub fn read_configuration(json: &str) -> Result<Vec<(String, ClientBuilder)>, Error> {
-    let refused = |it: Problem| Error::misuse(it.message);
     let given: Json = serde_json::from_str(json)
         .map_err(|it| Error::misuse(format!("the configuration is not valid JSON: {it}")))?;
-    let servers = named(Language::Rust, given).map_err(refused)?;
+    let servers = named(Language::Rust, given).map_err(|it| Error::misuse(it.message))?;
     let entries = servers.as_object().into_iter().flatten();
     let read = |(name, entry): (&String, &Json)| {
         let place = Place::of(Language::Rust, entry)

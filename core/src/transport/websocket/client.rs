@@ -31,8 +31,8 @@ use crate::{
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 /// The maximum number of pings with an unwritten answer.
 const MAX_PINGS: usize = 1_000;
-/// The initial size of each connection's read buffer. The frames of one read are handled without a pause, so that of
-/// thousands of empty ones, which other connections wait for, a buffer must not hold too many.
+/// The initial size of each connection's read buffer. All frames of one read are handled without a pause, while other
+/// connections wait, and thousands of empty frames would fit into a larger buffer.
 const READ_BUFFER: usize = 4 * 1024;
 /// The size up to which frames are gathered before they are written.
 const WRITE_BUFFER: usize = 16 * 1024;
