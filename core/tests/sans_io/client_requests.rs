@@ -1,27 +1,18 @@
-//! Requests of a client: sent frames, accepted responses, time limits; and questions of a server.
+//! Requests of a client: sent frames, accepted responses, and time limits.
 
 use std::time::Duration;
 
 use gudgeon::{
     error::ErrorKind,
-    protocol::{ErrorObject, LoggingLevel, Method, MethodName, Revision},
+    protocol::{LoggingLevel, Method, MethodName, Revision},
     session::client::{Input, ListKind, Output, RequestKey, RequestOptions},
 };
 use serde_json::json;
 
-use crate::support::wire::{Scripted, error, raw};
+use crate::support::wire::{Scripted, error, seconds};
 
 const NONE: RequestOptions =
     RequestOptions { timeout: None, max_timeout: None, wants_progress: false, times: None };
-
-fn seconds(timeout: u64, max: u64) -> RequestOptions {
-    RequestOptions {
-        timeout: Some(Duration::from_secs(timeout)),
-        max_timeout: Some(Duration::from_secs(max)),
-        wants_progress: false,
-        times: None,
-    }
-}
 
 #[test]
 fn a_legacy_request_carries_a_progress_token_only_if_used() {
@@ -358,94 +349,6 @@ fn a_response_over_the_limit_ends_the_request_that_its_beginning_names() {
     client.silent();
     client.receive(&json!({"jsonrpc": "2.0", "id": first, "result": {"tools": []}}));
     assert!(client.done().1.is_ok());
-}
-
-#[test]
-fn a_server_may_ask_only_what_the_client_declared() {
-    let mut client = Scripted::legacy();
-    for method in
-        ["sampling/createMessage", "elicitation/create", "tasks/get", "acme/x", "tools/list"]
-    {
-        client.receive(&json!({"jsonrpc": "2.0", "id": "q", "method": method, "params": {}}));
-        assert_eq!(client.sent()["error"]["code"], -32601, "{method}");
-    }
-    client.receive(&json!({"jsonrpc": "2.0", "id": "q", "method": "roots/list"}));
-    let Some(Output::Ask(ask)) = client.session.poll() else { panic!("expected a question") };
-    assert_eq!((ask.method, ask.params.get()), (Method::ListRoots, "{}"));
-    client.receive(&json!({"jsonrpc": "2.0", "id": "q", "method": "roots/list"}));
-    assert_eq!(client.sent()["error"]["code"], -32600, "the id is still in flight");
-    client.feed(Input::Answer(ask.id, Ok(raw(&json!({"roots": []})))));
-    assert_eq!(client.sent(), json!({"jsonrpc": "2.0", "id": "q", "result": {"roots": []}}));
-    client.feed(Input::Answer(ask.id, Err(ErrorObject::new(1, "twice"))));
-    client.silent();
-
-    let mut client = Scripted::modern();
-    for method in ["roots/list", "ping", "acme/x"] {
-        client.receive(&json!({"jsonrpc": "2.0", "id": 1, "method": method}));
-        client.silent();
-    }
-}
-
-#[test]
-fn a_cancelled_question_is_not_answered() {
-    let mut client = Scripted::legacy();
-    client.receive(&json!({"jsonrpc": "2.0", "id": 5, "method": "roots/list"}));
-    let Some(Output::Ask(ask)) = client.session.poll() else { panic!("expected a question") };
-    client.receive(
-        &json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 5}}),
-    );
-    assert!(matches!(client.session.poll(), Some(Output::AskCancelled(id)) if id == ask.id));
-    client.feed(Input::Answer(ask.id, Ok(raw(&json!({})))));
-    client.silent();
-}
-
-#[test]
-fn timeouts_are_suspended_while_the_user_answers() {
-    let mut client = Scripted::legacy();
-    client.request(1, Method::CallTool, r#"{"name":"a"}"#, seconds(5, 60));
-    client.sent();
-    let ask = |client: &mut Scripted, id: &str| {
-        client.receive(&json!({"jsonrpc": "2.0", "id": id, "method": "roots/list"}));
-        let Some(Output::Ask(ask)) = client.session.poll() else { panic!("expected a question") };
-        ask.id
-    };
-    let (one, _other) = (ask(&mut client, "q1"), ask(&mut client, "q2"));
-    assert!(!client.advance(Duration::from_secs(20)), "the user reads");
-    client.feed(Input::Answer(one, Ok(raw(&json!({"roots": []})))));
-    client.sent();
-    assert!(!client.advance(Duration::from_secs(20)), "and reads");
-    let taken_back = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "q2"}});
-    client.receive(&taken_back);
-    client.drain();
-    assert!(!client.advance(Duration::from_secs(4)));
-    assert!(client.advance(Duration::from_secs(1)), "from here on it is silent");
-    client.sent();
-    let failure = client.done().1.expect_err("it took too long");
-    assert!(failure.message.contains("no answer and no progress for 5 s"), "{failure}");
-}
-
-#[test]
-fn the_total_limit_includes_the_users_time() {
-    let mut client = Scripted::legacy();
-    client.request(1, Method::CallTool, r#"{"name":"a"}"#, seconds(5, 60));
-    client.sent();
-    client.receive(&json!({"jsonrpc": "2.0", "id": "q", "method": "roots/list"}));
-    client.drain();
-    assert!(!client.advance(Duration::from_secs(59)));
-    assert!(client.advance(Duration::from_secs(1)));
-    client.sent();
-    let failure = client.done().1.expect_err("it took too long");
-    assert!(failure.message.contains("60 s in all"), "{failure}");
-}
-
-#[test]
-fn questions_are_bounded() {
-    let mut client = Scripted::legacy();
-    for id in 0..1_000 {
-        client.receive(&json!({"jsonrpc": "2.0", "id": id, "method": "roots/list"}));
-    }
-    let asked = client.drain().into_iter().filter(|it| matches!(it, Output::Ask(_))).count();
-    assert_eq!(asked, 64);
 }
 
 #[test]

@@ -12,6 +12,7 @@ mod client_listening;
 mod client_negotiation;
 mod client_pair;
 mod client_properties;
+mod client_questions;
 mod client_requests;
 mod dialect_clients;
 mod dialect_endpoint;

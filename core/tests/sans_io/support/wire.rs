@@ -162,3 +162,13 @@ pub(crate) fn error(id: u64, code: i64, data: Option<Value>) -> Value {
 pub(crate) fn raw(value: &Value) -> Raw {
     json::raw(value.to_string())
 }
+
+/// Options with these time limits: without an answer or progress, and in all.
+pub(crate) fn seconds(timeout: u64, max: u64) -> RequestOptions {
+    RequestOptions {
+        timeout: Some(Duration::from_secs(timeout)),
+        max_timeout: Some(Duration::from_secs(max)),
+        wants_progress: false,
+        times: None,
+    }
+}
