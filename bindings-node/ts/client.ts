@@ -405,7 +405,7 @@ function failureOf({ served, isInMemory }: OpenedTarget): () => Promise<unknown>
 const NONE = {};
 
 function settingsOf(options: ClientOptions, place: string): string {
-  const { revision, retry, timeoutMs, maxTimeoutMs, connectTimeoutMs, clientInfo, maxMessage, maxRounds, allowedUrlSchemes, validate, roots } = options;
+  const { revision, retry, timeoutMs, maxTimeoutMs, connectTimeoutMs, clientInfo, maxMessage, maxRounds, allowedUrlSchemes, validate, cacheResults, roots } = options;
   const settings = {
     revision,
     retry: isObject(retry) ? { ...retry, deadlineMs: withoutLimit(retry.deadlineMs) } : retry,
@@ -417,6 +417,7 @@ function settingsOf(options: ClientOptions, place: string): string {
     maxRounds,
     allowedUrlSchemes,
     validate,
+    cacheResults,
     callbacks: Object.entries(options).flatMap(([name, value]) => (typeof value === "function" ? [name] : [])),
     roots: typeof roots === "function" ? undefined : roots,
   };

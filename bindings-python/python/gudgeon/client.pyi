@@ -69,11 +69,12 @@ class Retry:
 
 class ClientOptions(TypedDict, total=False):
     """Options of clients: `timeout` (60) and `max_timeout` (None) in seconds, `max_message` in bytes (16 MiB),
-    `max_rounds` (10), `allowed_url_schemes` (http, https), `retry` ("safe"), `validate` (False).
+    `max_rounds` (10), `allowed_url_schemes` (http, https), `retry` ("safe"), `validate` (False), `cache_results` (True).
     """
 
     revision: Literal["auto", "0.7", "bare"] | Revision | Sequence[Revision]
     validate: bool
+    cache_results: bool
     retry: Literal["safe", "never"] | Retry
     timeout: float | None
     max_timeout: float | None

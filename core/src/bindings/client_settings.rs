@@ -44,6 +44,7 @@ pub struct ClientSettings {
     allowed_url_schemes: Option<Vec<String>>,
     #[serde(default)]
     validate: bool,
+    cache_results: Option<bool>,
     #[serde(default, deserialize_with = "retry")]
     retry: Retry,
     /// The registered callbacks: the names of their options.
@@ -93,6 +94,7 @@ impl ClientSettings {
         options.info = self.client_info.clone().unwrap_or_default();
         options.roots.clone_from(&self.roots);
         options.max_message = self.max_message.unwrap_or(options.max_message);
+        options.cache_results = self.cache_results.unwrap_or(options.cache_results);
         options.max_rounds = self.max_rounds.unwrap_or(options.max_rounds);
         if let Some(schemes) = &self.allowed_url_schemes {
             options.allowed_url_schemes.clone_from(schemes);

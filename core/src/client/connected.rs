@@ -9,6 +9,7 @@ use std::{
 use super::{
     CallOptions, ClientOptions, Operation, Target,
     connection::{Connection, ConnectionConfig, Event},
+    known::Known,
     listeners::SubscriptionEvent,
     questions::Questions,
 };
@@ -18,7 +19,7 @@ use crate::{
         KnownTools,
         subscriptions::{Interests, SubscriptionSettings},
     },
-    protocol::{ClientCapabilities, LoggingLevel, Method, Root, SubscriptionFilter, json},
+    protocol::{ClientCapabilities, Era, LoggingLevel, Method, Root, SubscriptionFilter, json},
     session::client::{Change, ListKind, LogMessage},
     transport::proxy::ProxyEnvironment,
 };
@@ -46,6 +47,9 @@ pub(super) struct Connector {
     proxies: ProxyEnvironment,
     /// The level of log messages that was set last.
     log_level: Mutex<Option<LoggingLevel>>,
+    /// The era of the last connection; `None` after an attempt to connect failed. Spec: Base Protocol › Versioning ›
+    /// Backward Compatibility with Initialization-Based Versions.
+    era: Mutex<Option<Era>>,
 }
 
 /// An open connection.
@@ -53,7 +57,7 @@ pub(super) struct Connector {
 pub(super) struct Connected {
     pub(super) connection: Connection,
     pub(super) questions: Arc<Questions>,
-    tools: Arc<Mutex<KnownTools>>,
+    pub(super) known: Arc<Known>,
     pub(super) max_rounds: usize,
     pub(super) validate: bool,
     /// True if roots were declared in the handshake.
@@ -74,6 +78,7 @@ impl Connector {
         let capabilities = questions.declare(std::mem::take(&mut options.capabilities));
         Ok(Self {
             log_level: Mutex::new(options.log_level),
+            era: Mutex::default(),
             options,
             hooks: Arc::new(hooks),
             questions: Arc::new(questions),
@@ -96,21 +101,22 @@ impl Connector {
     pub(super) async fn connect(&self, target: Target) -> Result<Arc<Connected>, Error> {
         let level = *lock(&self.log_level);
         let default_level = self.hooks.log.as_ref().map(|_| LoggingLevel::Info);
-        let mut session = self.options.session(level.or(default_level));
+        let era = lock(&self.era).take();
+        let mut session = self.options.session(level.or(default_level), era);
         session.capabilities = self.questions.with_roots(self.capabilities.clone());
         let has_roots = session.capabilities.roots.is_some();
         let (begun, limit) = (Instant::now(), session.connect_timeout);
         let time_left = || limit.map(|it| it.saturating_sub(begun.elapsed()));
-        let tools = Arc::new(Mutex::new(KnownTools::default()));
-        let (known, mirrored) = (Arc::clone(&tools), Arc::clone(&tools));
+        let known = Arc::new(Known::new(self.options.cache_results));
+        let (changing, mirrored) = (Arc::clone(&known), Arc::clone(&known));
         let (hooks, asked) = (Arc::clone(&self.hooks), Arc::clone(&self.questions));
         let config = ConnectionConfig {
             session,
             max_message: self.options.max_message,
             headers: self.options.headers.clone(),
             proxies: self.proxies.clone(),
-            mirror: Arc::new(move |name, arguments| lock(&mirrored).mirror(name, arguments)),
-            on_event: Arc::new(move |event| hooks.on_event(event, &known)),
+            mirror: Arc::new(move |name, arguments| mirrored.tools().mirror(name, arguments)),
+            on_event: Arc::new(move |event| hooks.on_event(event, &changing)),
             on_question: Arc::new(move |question| {
                 let questions = Arc::clone(&asked);
                 Box::pin(async move { questions.answer(question).await })
@@ -119,11 +125,12 @@ impl Connector {
         let connected = Arc::new(Connected {
             connection: Connection::open(target, config).await?,
             questions: Arc::clone(&self.questions),
-            tools,
+            known,
             max_rounds: self.options.max_rounds,
             validate: self.options.validate,
             has_roots,
         });
+        *lock(&self.era) = Some(connected.connection.describe().revision.era());
         if self.hooks.list_changed.is_some() {
             let wait = time_left().map_or(LISTEN_TIME, |it| it.min(LISTEN_TIME));
             connected.listen_to_lists(Arc::clone(&self.hooks), self.options.timeout, wait).await;
@@ -146,7 +153,7 @@ impl Connector {
 
 impl Connected {
     pub(super) fn with_tools<T>(&self, look: impl FnOnce(&mut KnownTools) -> T) -> T {
-        look(&mut lock(&self.tools))
+        look(&mut self.known.tools())
     }
 
     /// Assumes that calls may be repeated as over an earlier connection to the server, until its tools are listed.
@@ -192,10 +199,10 @@ impl Connected {
         let Ok(interests) = Interests::of(&filter) else { return };
         let settings =
             SubscriptionSettings { timeout, outlives_end: true, ..SubscriptionSettings::default() };
-        let tools = Arc::clone(&self.tools);
+        let known = Arc::clone(&self.known);
         let on_event = move |event| match event {
             SubscriptionEvent::Changed(Change::List(kind)) => {
-                hooks.on_event(Event::ListChanged(kind), &tools);
+                hooks.on_event(Event::ListChanged(kind), &known);
             }
             SubscriptionEvent::Changed(Change::Updated(_)) | SubscriptionEvent::Ended(None) => (),
             SubscriptionEvent::Ended(Some(error)) => {
@@ -222,7 +229,7 @@ impl Hooks {
         }
     }
 
-    fn on_event(&self, event: Event, tools: &Mutex<KnownTools>) {
+    fn on_event(&self, event: Event, known: &Known) {
         match &event {
             Event::Log(message) => {
                 if let Some(hook) = &self.log {
@@ -230,9 +237,7 @@ impl Hooks {
                 }
             }
             Event::ListChanged(kind) => {
-                if *kind == ListKind::Tools {
-                    lock(tools).forget();
-                }
+                known.changed(&Change::List(*kind));
                 if let Some(hook) = &self.list_changed {
                     hook(*kind);
                 }

@@ -19,6 +19,7 @@ mod connection;
 mod error_context;
 mod failures;
 mod group;
+mod known;
 mod listeners;
 mod operation;
 mod options;

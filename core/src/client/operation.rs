@@ -69,6 +69,16 @@ impl Operation {
         }
     }
 
+    /// Returns the methods of the lists that may be out of date when the server rejects the operation's params.
+    pub(super) fn lists(&self) -> &'static [Method] {
+        match self {
+            Self::CallTool { .. } | Self::CallToolRound { .. } => &[Method::ListTools],
+            Self::GetPrompt { .. } => &[Method::ListPrompts],
+            Self::ReadResource { .. } => &[Method::ListResources, Method::ListResourceTemplates],
+            _ => &[],
+        }
+    }
+
     /// Returns the method with the tool, resource or prompt that it is about, for errors.
     pub(super) fn subject(&self) -> String {
         match self {

@@ -5,7 +5,7 @@ use std::{fmt, time::Duration};
 use super::{CallOptions, Retry};
 use crate::{
     framing::DEFAULT_LINE_LIMIT,
-    protocol::{ClientCapabilities, Dialect, Implementation, LoggingLevel, Revision, Root},
+    protocol::{ClientCapabilities, Dialect, Era, Implementation, LoggingLevel, Revision, Root},
     session::client::ClientConfig,
 };
 
@@ -55,6 +55,10 @@ pub struct ClientOptions {
     pub max_rounds: usize,
     /// If true, arguments are checked against the tool's schema before they are sent. Default: false.
     pub validate: bool,
+    /// If true, lists and resources are not requested again while the server's `ttlMs` says that they are fresh, unless it
+    /// has notified of a change. Applies from 2026-07-28 on; requests with `_meta` are always sent. Default: true. Spec:
+    /// Server Features › Utilities › Caching.
+    pub cache_results: bool,
     /// The minimum level of log messages. Default: the server's; with
     /// [`on_log`](super::ClientBuilder::on_log), modern servers send `info` and above.
     pub log_level: Option<LoggingLevel>,
@@ -79,18 +83,25 @@ impl Default for ClientOptions {
             max_message: DEFAULT_LINE_LIMIT,
             max_rounds: 10,
             validate: false,
+            cache_results: true,
             log_level: None,
         }
     }
 }
 
 impl ClientOptions {
-    /// Returns the options of the session; without a `log_level` it is `log_level`.
-    pub(super) fn session(&self, log_level: Option<LoggingLevel>) -> ClientConfig {
+    /// Returns the options of the session; without a `log_level` it is `log_level`. `expected_era` is that of an earlier
+    /// connection.
+    pub(super) fn session(
+        &self,
+        log_level: Option<LoggingLevel>,
+        expected_era: Option<Era>,
+    ) -> ClientConfig {
         ClientConfig {
             info: self.info.clone(),
             capabilities: self.capabilities.clone(),
             revisions: self.revisions.clone(),
+            expected_era,
             dialect: self.dialect,
             probe_timeout: self.probe_timeout,
             connect_timeout: self.connect_timeout.or(self.timeout),

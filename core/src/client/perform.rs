@@ -11,6 +11,7 @@ use crate::{
     error::{Error, ErrorKind},
     peer::{self, KnownTools, ListKind, Page, Pages, Round, with_answers},
     protocol::{CompleteResult, Method, MethodName, Raw, code, json},
+    session::client::{Change, ListKind as ListName},
     transport::off_thread::{LARGE, off_thread},
 };
 
@@ -38,7 +39,12 @@ impl Connected {
         options: CallOptions,
     ) -> Result<Reply, Error> {
         let outcome = self.run(operation, &RunningCall::begin(options)).await;
-        outcome.map_err(|error| self.name_subject(error, operation))
+        outcome.map_err(|error| {
+            if error.code == Some(code::INVALID_PARAMS) {
+                self.known.forget_results(operation.lists());
+            }
+            self.name_subject(error, operation)
+        })
     }
 
     async fn run(&self, operation: &Operation, call: &RunningCall) -> Result<Reply, Error> {
@@ -68,9 +74,7 @@ impl Connected {
                 };
                 let mut params = json::ObjectWriter::with_capacity(uri.len() + 16);
                 params.member("uri", uri);
-                self.rounds(Asked::Other(Method::ReadResource), &params.finish(), call)
-                    .await
-                    .map(Into::into)
+                self.read_resource(&params.finish(), call).await.map(Into::into)
             }
             Operation::GetPrompt { name, arguments } => {
                 let params = tool_params(name, arguments.as_ref());
@@ -100,9 +104,19 @@ impl Connected {
         let is_filtered = kind == ListKind::Tools && self.connection.mirrors();
         let mut pages = Pages::new(kind);
         let mut cursor = None;
+        let mut has_cached_pages = false;
         loop {
             let params = cursor_params(cursor);
-            let result = self.send(kind.method(), &params, call).await?;
+            let (result, is_cached) = match self.send_or_reuse(kind.method(), &params, call).await {
+                // Caching, "Interaction with Pagination": the cursor of a cached page may have become invalid.
+                Err(error) if has_cached_pages && error.code == Some(code::INVALID_PARAMS) => {
+                    self.known.forget_results(&[kind.method()]);
+                    (pages, cursor, has_cached_pages) = (Pages::new(kind), None, false);
+                    continue;
+                }
+                outcome => outcome?,
+            };
+            has_cached_pages |= is_cached;
             cursor = pages.push(&result).map_err(|it| self.name(it))?;
             call.next_page();
             if cursor.is_none() {
@@ -125,7 +139,8 @@ impl Connected {
         call: &RunningCall,
     ) -> Result<Reply, Error> {
         let is_first = cursor.is_none();
-        let result = self.send(kind.method(), &cursor_params(cursor), call).await?;
+        let params = cursor_params(cursor);
+        let (result, _) = self.send_or_reuse(kind.method(), &params, call).await?;
         let mut page = Page::read(kind, &result).map_err(|it| self.name(it))?;
         if kind == ListKind::Tools {
             if self.connection.mirrors() {
@@ -176,7 +191,7 @@ impl Connected {
             Err(error) if error.kind == ErrorKind::Timeout => return Err(self.name(error)),
             Err(_) => {
                 // The tool may have changed since it was listed.
-                self.with_tools(KnownTools::forget);
+                self.known.changed(&Change::List(ListName::Tools));
                 self.list_tools_once(name, call).await;
                 self.check_result(name, &result, call).await.map_err(|it| self.name(it))?;
             }
@@ -240,7 +255,7 @@ impl Connected {
         match self.send(Method::CallTool, params, call).await {
             // Streamable HTTP, "Client Behavior": the tool may have changed since it was listed.
             Err(error) if error.code == Some(code::HEADER_MISMATCH) => {
-                self.with_tools(KnownTools::forget);
+                self.known.changed(&Change::List(ListName::Tools));
                 self.list_tools_once(name, call).await;
                 self.send(Method::CallTool, params, call).await
             }
@@ -260,6 +275,13 @@ impl Connected {
         }
     }
 
+    /// Reads a resource. The result of a read in which the server asked questions is not cached.
+    async fn read_resource(&self, params: &str, call: &RunningCall) -> Result<Raw, Error> {
+        let what = Asked::Other(Method::ReadResource);
+        let (result, _) = self.send_or_reuse(Method::ReadResource, params, call).await?;
+        self.answer_rounds(what, params, result, call).await
+    }
+
     /// Sends a request, answers its questions and repeats it until the result is final.
     async fn rounds(
         &self,
@@ -267,8 +289,19 @@ impl Connected {
         params: &str,
         call: &RunningCall,
     ) -> Result<Raw, Error> {
+        let result = self.send_round(what, params, call).await?;
+        self.answer_rounds(what, params, result, call).await
+    }
+
+    /// Answers the questions in the result of a request, and repeats the request until the result is final.
+    async fn answer_rounds(
+        &self,
+        what: Asked<'_>,
+        params: &str,
+        mut result: Raw,
+        call: &RunningCall,
+    ) -> Result<Raw, Error> {
         let method = what.method();
-        let mut result = self.send_round(what, params, call).await?;
         for _ in 0..self.max_rounds {
             let round = Round::read(method.as_str(), &result).map_err(|it| self.name(it))?;
             let Some(round) = round else { return Ok(result) };
@@ -291,6 +324,21 @@ impl Connected {
             format!("{}: the server still asks questions after {limit} rounds", method.as_str());
         let error = Error::new(ErrorKind::Protocol, message);
         Err(self.name(error.limited_by("max_rounds")))
+    }
+
+    /// Sends a request, unless a cached result is still fresh; returns the result, and whether it was cached.
+    async fn send_or_reuse(
+        &self,
+        method: Method,
+        params: &str,
+        call: &RunningCall,
+    ) -> Result<(Raw, bool), Error> {
+        let send = self.send(method, params, call);
+        // The server may take `_meta` into account.
+        match self.connection.describe().spoken().is_stateless && call.meta().is_none() {
+            true => self.known.fresh_or(method, params, send).await,
+            false => Ok((send.await?, false)),
+        }
     }
 
     async fn send(

@@ -114,6 +114,8 @@ impl Reconnecting {
                 Err(error) if is_outage(&error) && self.reconnects() => error,
                 outcome => return outcome,
             };
+            // The server may have been replaced by a newer version.
+            self.current().known.clear_results();
             let repetition = known.get_or_insert_with(|| self.repetition(operation));
             if matches!(repetition, Repetition::Forbidden) {
                 return Err(error);

@@ -11,17 +11,14 @@ use std::{
 use tokio::sync::Notify;
 
 use super::{
-    Client, ListKind,
+    Client,
     connected::{Connected, lock},
     listeners::SubscriptionEvent,
     reconnect::Reconnecting,
 };
 use crate::{
     error::{Error, ErrorKind},
-    peer::{
-        KnownTools,
-        subscriptions::{Changes, Interests, SubscriptionKey, SubscriptionSettings},
-    },
+    peer::subscriptions::{Changes, Interests, SubscriptionKey, SubscriptionSettings},
     protocol::SubscriptionFilter,
     session::client::Change,
 };
@@ -200,10 +197,10 @@ impl Shared {
             let (shared, client) = (Arc::clone(self), Arc::downgrade(client));
             let source = Arc::downgrade(&connected);
             let on_event = move |event| {
-                if matches!(event, SubscriptionEvent::Changed(Change::List(ListKind::Tools)))
+                if let SubscriptionEvent::Changed(change) = &event
                     && let Some(connected) = source.upgrade()
                 {
-                    connected.with_tools(KnownTools::forget);
+                    connected.known.changed(change);
                 }
                 shared.on_event(event, &client);
             };

@@ -1,12 +1,15 @@
-//! Sans-IO processing of a server's responses on the client: pages, rounds of questions, tool results, subscriptions.
+//! Sans-IO processing of a server's responses on the client: pages, rounds of questions, tool results,
+//! results to reuse, subscriptions.
 
 mod pages;
+mod results;
 mod rounds;
 pub mod subscriptions;
 mod text_data;
 mod tools;
 
 pub use pages::{ListKind, Page, Pages};
+pub use results::ResultCache;
 pub use rounds::{Round, with_answers};
 pub use text_data::is_data;
 pub use tools::{

@@ -1,6 +1,9 @@
 //! The client over HTTP+SSE, the transport of 2024-11-05.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{
+    Arc, Mutex,
+    atomic::{AtomicU32, Ordering},
+};
 
 use gudgeon::{Client, Revision, client::Target, error::ErrorKind};
 use serde_json::{Value, json};
@@ -74,9 +77,12 @@ async fn an_endpoint_of_another_origin_is_not_used() {
 
 #[tokio::test]
 async fn the_end_of_an_http_sse_stream_is_a_lost_connection() {
+    let connections = AtomicU32::new(0);
     let mock = Mock::start(move |request| match (&*request.method, &*request.rpc()) {
         ("GET", _) => {
-            let result = json!({"jsonrpc": "2.0", "id": 2, "result": initialized("2024-11-05")});
+            // The first connection begins with a probe, those after the loss with `initialize`.
+            let id = if connections.fetch_add(1, Ordering::Relaxed) == 0 { 2 } else { 1 };
+            let result = json!({"jsonrpc": "2.0", "id": id, "result": initialized("2024-11-05")});
             Answer::events(vec![
                 Step::Bytes("event: endpoint\ndata: /messages\n\n".into()),
                 Step::Wait(100),

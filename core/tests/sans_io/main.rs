@@ -36,6 +36,7 @@ mod parking;
 mod parking_limits;
 mod protocol_types;
 mod registration;
+mod result_cache;
 mod test_mode;
 mod service;
 mod spec_schemas;

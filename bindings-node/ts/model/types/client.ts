@@ -47,6 +47,12 @@ export interface ClientOptions {
   /** Checks arguments against the tool's schema before sending them. Default: false. */
   validate?: boolean | undefined;
   /**
+   * Does not request lists and resources again while the server's `ttlMs` says that they are fresh, unless it has notified of a
+   * change. Applies from 2026-07-28 on; calls with `meta` are always sent. Default: true. Spec: Server Features › Utilities ›
+   * Caching.
+   */
+  cacheResults?: boolean | undefined;
+  /**
    * What is repeated while the server can't be reached, after growing delays: `"safe"`, reads, lists, and calls of tools
    * marked read-only or idempotent, in 5 attempts within 30 s. Default: `"safe"`.
    */

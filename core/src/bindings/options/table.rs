@@ -149,6 +149,7 @@ const ROWS: &[Row] = &[
     row("expose_errors", Kind::Checked, &[Taker::Server, Taker::Tool]),
     row("revision", Kind::Revisions, CLIENT),
     row("validate", Kind::Boolean, CLIENT),
+    row("cache_results", Kind::Boolean, CLIENT),
     row("retry", Kind::Retry, CLIENT),
     row("timeout", TIME_LIMIT, CLIENT),
     row("max_timeout", TIME_LIMIT, CLIENT),

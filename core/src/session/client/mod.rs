@@ -50,6 +50,9 @@ pub struct ClientConfig {
     pub capabilities: ClientCapabilities,
     /// The accepted revisions, in any order. If both eras are among them, the server is probed first.
     pub revisions: Vec<Revision>,
+    /// The era that the server spoke over an earlier connection. One that was legacy is not probed, unless it then refuses
+    /// `initialize`.
+    pub expected_era: Option<Era>,
     /// A dialect to use instead of the revisions.
     pub dialect: Option<Dialect>,
     /// The time limit for the answer to the probe, after which a server counts as legacy. At most half of
@@ -297,7 +300,7 @@ impl ClientSession {
             Input::DeclareRoots => self.declare_roots(),
             Input::Tick => self.expire(now),
             Input::Renewed => self.restore(),
-            Input::Failed { id, error } => self.fail_request(id, error),
+            Input::Failed { id, error } => self.fail_request(now, id, error),
             Input::Leave(reason) => {
                 self.calls.ids().into_iter().for_each(|id| self.send_cancelled(id, Some(reason)));
                 self.close(reason);
@@ -447,8 +450,8 @@ impl ClientSession {
         }
     }
 
-    fn fail_request(&mut self, id: u64, error: Error) {
-        let Some(error) = self.negotiation_failed(id, error) else { return };
+    fn fail_request(&mut self, now: Instant, id: u64, error: Error) {
+        let Some(error) = self.negotiation_failed(now, id, error) else { return };
         self.renewal.forget(id);
         if let Some((key, method)) = self.calls.complete(id) {
             let message = format!("{}: {}", method.as_str(), error.message);

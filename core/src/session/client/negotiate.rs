@@ -68,11 +68,10 @@ impl ClientSession {
         if self.negotiation.limit.is_none() {
             self.connecting_since(now);
         }
-        let probe = match self.negotiation.restarted {
-            true => None,
-            false => newest(self.allowed(), Era::Modern),
-        };
         let legacy = newest(self.allowed(), Era::Legacy);
+        let is_legacy = self.negotiation.restarted
+            || self.config.expected_era == Some(Era::Legacy) && legacy.is_some();
+        let probe = newest(self.allowed(), Era::Modern).filter(|_| !is_legacy);
         match (probe, legacy) {
             (Some(revision), _) => self.probe(now, revision),
             (None, Some(revision)) => self.initialize(revision),
@@ -115,7 +114,7 @@ impl ClientSession {
                 self.negotiation.deadline = None;
                 match outcome {
                     Ok(result) => self.initialized(result),
-                    Err(error) => self.initialize_refused(error),
+                    Err(error) => self.initialize_refused(now, error),
                 }
                 true
             }
@@ -155,7 +154,12 @@ impl ClientSession {
     }
 
     /// Handles the failure of the probe or of `initialize`. Returns the failure if it is neither.
-    pub(super) fn negotiation_failed(&mut self, id: u64, error: Error) -> Option<Error> {
+    pub(super) fn negotiation_failed(
+        &mut self,
+        now: Instant,
+        id: u64,
+        error: Error,
+    ) -> Option<Error> {
         match self.phase {
             Phase::Probing { id: own, .. } if own == id => {
                 self.negotiation.deadline = None;
@@ -168,9 +172,11 @@ impl ClientSession {
             }
             Phase::Initializing { id: own } if own == id => {
                 self.negotiation.deadline = None;
-                match self.negotiation.late_identity.take() {
-                    Some(identity) => self.accept(identity),
-                    None => self.fail(error),
+                let is_answer = error.http_status.is_some() && error.kind != ErrorKind::Auth;
+                match (self.negotiation.late_identity.take(), self.unprobed()) {
+                    (Some(identity), _) => self.accept(identity),
+                    (None, Some(revision)) if is_answer => self.probe(now, revision),
+                    (None, _) => self.fail(error),
                 }
             }
             _ => return Some(error),
@@ -324,14 +330,24 @@ impl ClientSession {
         }
     }
 
-    fn initialize_refused(&mut self, error: &ErrorObject) {
+    fn initialize_refused(&mut self, now: Instant, error: &ErrorObject) {
         if let Some(identity) = self.negotiation.late_identity.take() {
             return self.accept(identity);
+        }
+        if let Some(revision) = self.unprobed() {
+            return self.probe(now, revision);
         }
         let versions = supported(error).map(|it| self.no_common(&it.join(", ")));
         self.fail(versions.unwrap_or_else(|| {
             refusal(format!("the server refused initialize: {}", describe(error)), error)
         }));
+    }
+
+    /// Returns the revision to probe the server with, if it was not probed because it was legacy over an earlier
+    /// connection.
+    fn unprobed(&self) -> Option<Revision> {
+        let is_unprobed = self.negotiation.probed.is_empty() && !self.negotiation.restarted;
+        newest(self.allowed(), Era::Modern).filter(|_| is_unprobed)
     }
 
     /// Handles a late response to the probe.

@@ -14,6 +14,17 @@ pub(crate) type Received = mpsc::UnboundedReceiver<Value>;
 /// dealt with as `revision` wants it.
 pub(crate) fn server(
     revision: &'static str,
+    script: impl FnMut(&Value) -> Vec<Value> + Send + 'static,
+) -> (Target, Received) {
+    let capabilities =
+        json!({"tools": {}, "prompts": {}, "resources": {}, "logging": {}, "completions": {}});
+    server_with(capabilities, revision, script)
+}
+
+/// Like [`server`], with these capabilities.
+pub(crate) fn server_with(
+    capabilities: Value,
+    revision: &'static str,
     mut script: impl FnMut(&Value) -> Vec<Value> + Send + 'static,
 ) -> (Target, Received) {
     let (ours, theirs) = tokio::io::duplex(1 << 16);
@@ -23,7 +34,8 @@ pub(crate) fn server(
         let mut lines = BufReader::new(input).lines();
         while let Ok(Some(line)) = lines.next_line().await {
             let message: Value = serde_json::from_str(&line).expect("a client speaks JSON");
-            let replies = opening(revision, &message).unwrap_or_else(|| script(&message));
+            let replies =
+                opening(&capabilities, revision, &message).unwrap_or_else(|| script(&message));
             let _ = sender.send(message);
             for reply in replies {
                 if reply == "hang up" {
@@ -37,9 +49,7 @@ pub(crate) fn server(
     (Target::stream(input, output), received)
 }
 
-fn opening(revision: &str, message: &Value) -> Option<Vec<Value>> {
-    let capabilities =
-        json!({"tools": {}, "prompts": {}, "resources": {}, "logging": {}, "completions": {}});
+fn opening(capabilities: &Value, revision: &str, message: &Value) -> Option<Vec<Value>> {
     let is_modern = revision == "2026-07-28";
     let reply = match message["method"].as_str()? {
         "server/discover" if is_modern => {
