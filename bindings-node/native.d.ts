@@ -54,6 +54,16 @@ export declare class NativeGroup {
   /** Performs an operation: its name and its params. Resolves to `[result]`, or to `[null, error]`, as JSON. */
   call(what: string, params: string): Promise<string>
   /**
+   * Subscribes to `{"filter", "server"?}`. Resolves to `[number]`, or to `[null, error]`, as JSON; the number identifies
+   * the subscription from then on.
+   */
+  subscribe(params: string): Promise<string>
+  /** Resolves when there is an event of the subscription to take. */
+  awaitChange(subscription: number): Promise<string>
+  /** Returns `{"change": …}`, or `{}` at the end; null if there is no event yet. */
+  takeChange(subscription: number): string | null
+  unsubscribe(subscription: number): void
+  /**
    * Returns `[server, name]`: the server that the name of a tool or prompt belongs to and the name there, if it is connected and
    * certain without lists.
    */

@@ -6,15 +6,19 @@ import { serveInMemoryOf } from "./model/in-memory.js";
 import { toJson } from "./model/json.js";
 import { loggerOf } from "./model/logging.js";
 import { type PromptResult, type ResourceResult, resourceResultFromWire, type ToolResult } from "./model/results.js";
-import type { CallOptions, ClientOptions, Target } from "./model/types/client.js";
+import type { CallOptions, Change, ClientOptions, SubscribeOptions, Subscription, Target } from "./model/types/client.js";
 import type { Prompt, Resource, ResourceTemplate, Tool } from "./model/types/components.js";
 import { errorOf, type ReportedError } from "./client/errors.js";
+import { Subscribing } from "./client/subscription.js";
 import { type ToolCall, toolCall, type ToolCallArguments } from "./client/tool-call.js";
+import type { Listening, Taken } from "./client/wire.js";
 import { type Client, openClient, type OpenedClient } from "./client.js";
 import { checked, type FailedServer, native, type NativeGroup } from "./native.js";
 
 type Wire = Record<string, unknown>;
 type Targets = Readonly<Record<string, Target>>;
+/** A change, and the name of the server that reported it. */
+type GroupChange = Change & { server: string };
 
 /**
  * Clients of several servers. Names of tools and prompts are prefixed with their server's name.
@@ -152,6 +156,43 @@ export class ClientGroup implements AsyncDisposable {
     return client.getPrompt(own, args);
   }
 
+  /**
+   * Returns an iterator over changes of all servers, each with its `server`, from `open()` or the first step of the iteration on.
+   *
+   * Equal changes that wait in the queue are merged. A server that can't be reached is subscribed to once it is reached. After
+   * an interruption everything that a server was subscribed to is reported as changed, since changes may have been missed.
+   * The iteration ends when the group is closed, or when no server is left whose subscription continues; `errors` has the reasons.
+   *
+   * @param what - `uris` of resources, each of the server that `readResource` would read it from first; `tools`, `resources`,
+   *   `prompts`: true for changes of these lists (default: false); `server`: the only server to subscribe to (default: all).
+   * @throws TypeError when nothing is subscribed to.
+   * @throws NotSupported when all servers are connected and none reports any of these changes, or no connected server reports
+   *   updates of a resource.
+   * @throws McpError when the group has no server of this name.
+   *
+   * Spec: Base Protocol › Patterns › Subscriptions.
+   *
+   * @example
+   * ```ts
+   * import { ClientGroup, Server } from "gudgeon";
+   *
+   * const shelf = new Server("shelf");
+   * shelf.resource("shelf://about", {}, () => "two books");
+   * const group = await ClientGroup.connect({ books: shelf });
+   * const changes = await group.subscribe({ uris: ["shelf://about"] }).open();
+   * shelf.notifyUpdated("shelf://about");
+   * for await (const change of changes) {
+   *   console.log(change); // { kind: 'updated', uri: 'shelf://about', server: 'books' }
+   *   break;
+   * }
+   * await group.close();
+   * ```
+   */
+  subscribe(what: SubscribeOptions & { server?: string | undefined }): Subscription<GroupChange> {
+    const { server, ...wanted } = what;
+    return new Subscribing<GroupChange>({ subscribe: (filter) => this.#subscribe(filter, server) }, wanted);
+  }
+
   /** Closes all clients, and ends the attempts to reach servers. */
   async close(): Promise<void> {
     await Promise.all([...this.#members.values()].map(({ client }) => client.close()));
@@ -178,12 +219,29 @@ export class ClientGroup implements AsyncDisposable {
 
   /** Performs an operation of the native half. */
   async #call(what: string, params: object): Promise<unknown> {
-    const [result, error] = JSON.parse(await this.#native.call(what, toJson(params))) as [unknown, ReportedError?];
-    if (error) throw errorOf(error);
-    return result;
+    return resultOf(await this.#native.call(what, toJson(params)));
+  }
+
+  async #subscribe(filter: Wire, server: string | undefined): Promise<Listening<GroupChange>> {
+    const number = resultOf(await this.#native.subscribe(toJson({ filter, server }, "subscribe()"))) as number;
+    return {
+      take: () => {
+        const taken = this.#native.takeChange(number);
+        return taken === null ? undefined : (JSON.parse(taken) as Taken<GroupChange>);
+      },
+      ready: () => this.#native.awaitChange(number),
+      close: () => this.#native.unsubscribe(number),
+    };
   }
 }
 brandClass("ClientGroup", ClientGroup as never);
+
+/** Returns the result in the outcome of an operation; throws its error. */
+function resultOf(outcome: string): unknown {
+  const [result, error] = JSON.parse(outcome) as [unknown, ReportedError?];
+  if (error) throw errorOf(error);
+  return result;
+}
 
 async function targetsOf(given: unknown, place: string): Promise<Targets> {
   const { NativeGroup } = native();

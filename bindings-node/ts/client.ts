@@ -8,7 +8,7 @@ import {
   type PromptResult, promptResultFromWire, type ResourceResult, resourceResultFromWire, type ToolResult,
 } from "./model/results.js";
 import { explainSdkNames } from "./model/sdk-names.js";
-import type { CallOptions, ClientOptions, InputRequired, Subscription, Target } from "./model/types/client.js";
+import type { CallOptions, ClientOptions, InputRequired, SubscribeOptions, Subscription, Target } from "./model/types/client.js";
 import type {
   Completion, Implementation, LogLevel, Page, Prompt, Resource, ResourceTemplate, Revision, Root, Tool,
 } from "./model/types/components.js";
@@ -328,12 +328,7 @@ export class Client implements AsyncDisposable {
    * await client.close();
    * ```
    */
-  subscribe(what: {
-    uris?: readonly string[] | undefined;
-    tools?: boolean | undefined;
-    resources?: boolean | undefined;
-    prompts?: boolean | undefined;
-  }): Subscription {
+  subscribe(what: SubscribeOptions): Subscription {
     return new Subscribing(this.#wire, what);
   }
 

@@ -21,6 +21,7 @@ use gudgeon::{
         client_settings::ClientSettings,
         client_target::{Place, stream_target},
         options::Problem,
+        subscriptions::Subscriptions,
     },
     client::{ClientBuilder, Member, ServerIdentity},
     error::{Error, Language},
@@ -34,7 +35,7 @@ use crate::{
     client_error::error_json,
     client_mailbox::{Content, Letters, Mailbox},
     client_runtime::{remember, runtime},
-    client_subscriptions::Held,
+    client_subscriptions::to_tuple,
     error::raise,
     options::raised,
     stream::lock,
@@ -62,7 +63,7 @@ pub(crate) struct Connected {
     home: Mutex<Option<Arc<Letters>>>,
     calls: Calls,
     questions: Arc<Questions>,
-    subscriptions: Held,
+    subscriptions: Subscriptions,
 }
 
 /// The address or the command of a server.
@@ -102,7 +103,7 @@ impl NativeClient {
             home: Mutex::default(),
             calls: Calls::default(),
             questions: Questions::new(Language::Python),
-            subscriptions: Held::default(),
+            subscriptions: Subscriptions::default(),
         };
         Ok(Self { shared: Arc::new(shared), options, process: std::process::id() })
     }
@@ -203,7 +204,7 @@ impl NativeClient {
         let (ticket, shared) = (next(), Arc::clone(&self.shared));
         self.shared.calls.start(ticket, &mailbox.0, async move {
             let subscription = client.subscribe_to(&filter).await?;
-            let keep = || shared.subscriptions.keep(ticket, subscription);
+            let keep = || shared.subscriptions.keep(ticket, subscription.into());
             shared.calls.unless_cancelled(ticket, keep);
             Ok(json::raw("{}".into()).into())
         })
@@ -219,14 +220,14 @@ impl NativeClient {
         })
     }
 
-    /// Returns `(kind, uri)`, `("failed", error)` or `("end", None)`; None if there is no event yet.
+    /// Returns `(kind, uri, None)`, `("failed", error, None)` or `("end", None, None)`; None if there is no event yet.
     fn take_change<'py>(
         &self,
         py: Python<'py>,
         subscription: u64,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let taken = self.shared.subscriptions.take(subscription);
-        taken.map(|it| it.into_tuple(py)).transpose()
+        taken.map(|it| to_tuple(it, py)).transpose()
     }
 
     fn unsubscribe(&self, subscription: u64) {

@@ -1,12 +1,16 @@
 //! Groups of clients.
 
+use std::sync::Arc;
+
 use gudgeon::{
     bindings::{
-        client_group::{errors, find_now, perform},
+        client_group::{errors, find_now, perform, subscribe},
         group_targets::{Targets, read, read_file},
+        subscriptions::Subscriptions,
     },
     client::ClientGroup,
     error::Language,
+    protocol::json,
 };
 use pyo3::{IntoPyObjectExt as _, prelude::*, types::PyBytes};
 
@@ -15,6 +19,7 @@ use crate::{
     client_calls::Calls,
     client_error::error_json,
     client_mailbox::Mailbox,
+    client_subscriptions::to_tuple,
     error::raise,
     options::{self, raised},
 };
@@ -25,6 +30,7 @@ use crate::{
 pub(crate) struct NativeGroup {
     group: ClientGroup,
     calls: Calls,
+    subscriptions: Arc<Subscriptions>,
 }
 
 #[pymethods]
@@ -34,7 +40,7 @@ impl NativeGroup {
     fn new(clients: Vec<PyRef<'_, NativeClient>>) -> PyResult<Self> {
         let members = clients.iter().filter_map(|it| it.member()).collect();
         let group = ClientGroup::of(members).map_err(|it| raise(&it))?;
-        Ok(Self { group, calls: Calls::default() })
+        Ok(Self { group, calls: Calls::default(), subscriptions: Arc::default() })
     }
 
     /// Starts an operation: its name and its params. Returns the ticket.
@@ -52,7 +58,42 @@ impl NativeGroup {
     /// Cancels an operation: nothing more arrives for this ticket.
     fn cancel(&self, mailbox: &Mailbox, ticket: u64) {
         self.calls.cancel(ticket);
+        self.subscriptions.leave(ticket);
         mailbox.0.forget(ticket);
+    }
+
+    /// Subscribes to `{"filter", "server"?}`. Returns the ticket, which identifies the subscription from then on.
+    fn subscribe(&self, mailbox: &Mailbox, params: Vec<u8>) -> PyResult<u64> {
+        let (group, subscriptions) = (self.group.clone(), Arc::clone(&self.subscriptions));
+        let (ticket, calls) = (next(), self.calls.clone());
+        self.calls.start(ticket, &mailbox.0, async move {
+            let subscription = subscribe(group, &params).await?;
+            calls.unless_cancelled(ticket, || subscriptions.keep(ticket, subscription.into()));
+            Ok(json::raw("{}".into()).into())
+        })
+    }
+
+    /// Waits for the next event of a subscription. Returns the ticket.
+    fn await_change(&self, mailbox: &Mailbox, subscription: u64) -> PyResult<u64> {
+        let ready = self.subscriptions.ready(subscription);
+        self.calls.start(next(), &mailbox.0, async move {
+            ready.await;
+            Ok(json::raw("{}".into()).into())
+        })
+    }
+
+    /// Returns `(kind, uri, server)` or `("end", None, None)`; None if there is no event yet.
+    fn take_change<'py>(
+        &self,
+        py: Python<'py>,
+        subscription: u64,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let taken = self.subscriptions.take(subscription);
+        taken.map(|it| to_tuple(it, py)).transpose()
+    }
+
+    fn unsubscribe(&self, subscription: u64) {
+        self.subscriptions.leave(subscription);
     }
 
     /// Returns the errors of the servers, by name, as JSON.

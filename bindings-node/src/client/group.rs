@@ -1,12 +1,18 @@
 //! Groups of clients.
 
+use std::sync::{
+    Arc,
+    atomic::{AtomicU32, Ordering},
+};
+
 use gudgeon::{
     bindings::{
-        client_group::{errors, find_now, perform},
+        client_group::{errors, find_now, perform, subscribe},
         group_targets::{self, Targets},
+        subscriptions::Subscriptions,
     },
     client::{ClientGroup, Member, describe},
-    error::Language,
+    error::{Error, Language},
 };
 use napi::{
     Env,
@@ -14,13 +20,19 @@ use napi::{
 };
 use napi_derive::napi;
 
-use super::{NativeClient, no_runtime, refused_value, runtime};
+use super::{NativeClient, no_runtime, refused_value, runtime, subscriptions::to_json};
 use crate::{error::misuse, options::Js};
 
 /// The clients of a group, each of which was connected or tried to.
 #[napi]
 #[derive(Debug)]
-pub struct NativeGroup(ClientGroup);
+pub struct NativeGroup {
+    group: ClientGroup,
+    subscriptions: Arc<Subscriptions>,
+}
+
+/// The numbers of subscriptions of groups.
+static NEXT: AtomicU32 = AtomicU32::new(1);
 
 /// A server that could not be started: its name in the group, and the reason.
 #[napi(object)]
@@ -36,7 +48,8 @@ impl NativeGroup {
     pub fn new(clients: Vec<&NativeClient>, failed: Vec<FailedServer>) -> napi::Result<Self> {
         let members = clients.iter().filter_map(|it| it.member());
         let failed = failed.into_iter().map(|it| Member::failed(it.name, &it.reason));
-        ClientGroup::of(members.chain(failed).collect()).map(Self).map_err(misuse)
+        let group = ClientGroup::of(members.chain(failed).collect()).map_err(misuse)?;
+        Ok(Self { group, subscriptions: Arc::default() })
     }
 
     /// Performs an operation: its name and its params. Resolves to `[result]`, or to `[null, error]`, as JSON.
@@ -47,29 +60,61 @@ impl NativeGroup {
         what: String,
         params: String,
     ) -> napi::Result<Object<'env>> {
-        let (deferred, promise) = env.create_deferred()?;
-        let group = self.0.clone();
-        runtime().map_err(no_runtime)?.spawn(async move {
-            let outcome = match perform(group, &what, params.as_bytes()).await {
-                Ok(reply) => format!("[{}]", reply.result.get()),
-                Err(error) => format!("[null,{}]", describe(&error, &error.message)),
-            };
-            deferred.resolve(move |_| Ok(outcome));
-        });
-        Ok(promise)
+        let group = self.group.clone();
+        promise(env, async move {
+            perform(group, &what, params.as_bytes()).await.map(|it| it.result.get().to_owned())
+        })
+    }
+
+    /// Subscribes to `{"filter", "server"?}`. Resolves to `[number]`, or to `[null, error]`, as JSON; the number identifies
+    /// the subscription from then on.
+    #[napi(catch_unwind, ts_return_type = "Promise<string>")]
+    pub fn subscribe<'env>(&self, env: &'env Env, params: String) -> napi::Result<Object<'env>> {
+        let (group, subscriptions) = (self.group.clone(), Arc::clone(&self.subscriptions));
+        promise(env, async move {
+            let subscription = subscribe(group, params.as_bytes()).await?;
+            let number = NEXT.fetch_add(1, Ordering::Relaxed);
+            subscriptions.keep(number.into(), subscription.into());
+            Ok(number.to_string())
+        })
+    }
+
+    /// Resolves when there is an event of the subscription to take.
+    #[napi(catch_unwind, ts_return_type = "Promise<string>")]
+    pub fn await_change<'env>(
+        &self,
+        env: &'env Env,
+        subscription: u32,
+    ) -> napi::Result<Object<'env>> {
+        let ready = self.subscriptions.ready(subscription.into());
+        promise(env, async move {
+            ready.await;
+            Ok("null".to_owned())
+        })
+    }
+
+    /// Returns `{"change": …}`, or `{}` at the end; null if there is no event yet.
+    #[napi(catch_unwind)]
+    pub fn take_change(&self, subscription: u32) -> Option<String> {
+        self.subscriptions.take(subscription.into()).map(to_json)
+    }
+
+    #[napi(catch_unwind)]
+    pub fn unsubscribe(&self, subscription: u32) {
+        self.subscriptions.leave(subscription.into());
     }
 
     /// Returns `[server, name]`: the server that the name of a tool or prompt belongs to and the name there, if it is connected and
     /// certain without lists.
     #[napi(catch_unwind)]
     pub fn find_now(&self, name: String) -> Option<Vec<String>> {
-        find_now(&self.0, &name).map(|(server, own_name)| vec![server, own_name])
+        find_now(&self.group, &name).map(|(server, own_name)| vec![server, own_name])
     }
 
     /// Returns the errors of the servers, by name, as JSON.
     #[napi(catch_unwind)]
     pub fn errors(&self) -> String {
-        errors(&self.0, |it| describe(it, &it.message))
+        errors(&self.group, |it| describe(it, &it.message))
     }
 
     /// Returns the targets by name in what a group was given, or the path of the file that holds them.
@@ -88,4 +133,27 @@ impl NativeGroup {
         group_targets::read_file(Language::TypeScript, &path, text.as_bytes())
             .map_err(refused_value)
     }
+}
+
+// Without an event loop, for example after a worker thread has ended, there is no receiver.
+impl Drop for NativeGroup {
+    fn drop(&mut self) {
+        self.subscriptions.leave_all();
+    }
+}
+
+/// Returns a promise that resolves to `[result]`, or to `[null, error]`, as JSON.
+fn promise<'env>(
+    env: &'env Env,
+    work: impl Future<Output = Result<String, Error>> + Send + 'static,
+) -> napi::Result<Object<'env>> {
+    let (deferred, promise) = env.create_deferred()?;
+    runtime().map_err(no_runtime)?.spawn(async move {
+        let outcome = match work.await {
+            Ok(result) => format!("[{result}]"),
+            Err(error) => format!("[null,{}]", describe(&error, &error.message)),
+        };
+        deferred.resolve(move |_| Ok(outcome));
+    });
+    Ok(promise)
 }

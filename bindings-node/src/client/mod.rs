@@ -24,6 +24,7 @@ use gudgeon::{
         client_settings::ClientSettings,
         client_target::{Place, stream_target},
         options::Problem,
+        subscriptions::Subscriptions,
     },
     client::{self, ClientBuilder, Member, Reply, Target},
     error::{Error, Language},
@@ -33,7 +34,7 @@ use napi_derive::napi;
 use serde_json::value::RawValue;
 use tokio::{runtime::Runtime, task::AbortHandle};
 
-use self::{queue::Queue, subscriptions::Held};
+use self::queue::Queue;
 use crate::{
     error::{io as refused, misuse},
     shared::{Wake, lock},
@@ -57,7 +58,7 @@ struct Shared {
     /// The client, until it is closed.
     client: Mutex<Option<Arc<Member>>>,
     calls: Mutex<HashMap<u32, AbortHandle>>,
-    subscriptions: Held,
+    subscriptions: Subscriptions,
 }
 
 /// The address or the command of a server.
@@ -196,7 +197,7 @@ impl NativeClient {
         let shared = Arc::clone(&self.shared);
         self.shared.spawn(number, async move {
             let subscription = client.subscribe_to(&filter).await?;
-            shared.subscriptions.keep(number, subscription);
+            shared.subscriptions.keep(number.into(), subscription.into());
             Ok(nothing())
         });
         Ok(())
@@ -205,7 +206,7 @@ impl NativeClient {
     /// The reply to this number arrives when there is an event of the subscription to take.
     #[napi(catch_unwind)]
     pub fn await_change(&self, number: u32, subscription: u32) {
-        let ready = self.shared.subscriptions.ready(subscription);
+        let ready = self.shared.subscriptions.ready(subscription.into());
         self.shared.spawn(number, async move {
             ready.await;
             Ok(nothing())
@@ -215,12 +216,12 @@ impl NativeClient {
     /// Returns `{"change": …}`, `{}` or `{"error": …}` at the end; null if there is no event yet.
     #[napi(catch_unwind)]
     pub fn take_change(&self, subscription: u32) -> Option<String> {
-        self.shared.subscriptions.take(subscription)
+        self.shared.subscriptions.take(subscription.into()).map(subscriptions::to_json)
     }
 
     #[napi(catch_unwind)]
     pub fn unsubscribe(&self, subscription: u32) {
-        self.shared.subscriptions.leave(subscription);
+        self.shared.subscriptions.leave(subscription.into());
     }
 
     /// `params` is a JSON object.
@@ -300,7 +301,7 @@ impl NativeClient {
             questions,
             client: Mutex::new(Some(Arc::clone(&member))),
             calls: Mutex::default(),
-            subscriptions: Held::default(),
+            subscriptions: Subscriptions::default(),
         });
         connect(&shared, member).map_err(no_runtime)?;
         Ok(Self { shared, peer: None })

@@ -1,30 +1,22 @@
 import { checkOptions } from "../model/checks.js";
-import type { Change, Subscription } from "../model/types/client.js";
+import type { Change, SubscribeOptions, Subscription } from "../model/types/client.js";
 import { errorOf } from "./errors.js";
 import type { Listening, Taken } from "./wire.js";
 
-/** The changes that a subscription asks for. */
-export interface Wanted {
-  uris?: readonly string[] | undefined;
-  tools?: boolean | undefined;
-  resources?: boolean | undefined;
-  prompts?: boolean | undefined;
+/** The part of a client's wire, or of a group, that opens subscriptions. */
+interface Wire<C> {
+  subscribe(filter: Readonly<Record<string, unknown>>): Promise<Listening<C>>;
 }
 
-/** The part of the client's wire that opens subscriptions. */
-interface Wire {
-  subscribe(filter: Readonly<Record<string, unknown>>): Promise<Listening>;
-}
-
-/** An iterator over the changes that a server reports. The native half queues changes until they are taken. */
-export class Subscribing implements Subscription {
-  readonly #wire: Wire;
+/** An iterator over the changes that servers report. The native half queues changes until they are taken. */
+export class Subscribing<C extends Change = Change> implements Subscription<C> {
+  readonly #wire: Wire<C>;
   readonly #filter: Readonly<Record<string, unknown>>;
-  #listening: Promise<Listening> | undefined;
+  #listening: Promise<Listening<C>> | undefined;
   #isOver = false;
 
   /** Begins with `open()` or the first `next()`. */
-  constructor(wire: Wire, wanted: Wanted) {
+  constructor(wire: Wire<C>, wanted: SubscribeOptions) {
     checkOptions("subscribe", "subscribe()", wanted);
     const { uris = [], tools, prompts, resources } = wanted;
     this.#wire = wire;
@@ -48,7 +40,7 @@ export class Subscribing implements Subscription {
     return this;
   }
 
-  async next(): Promise<IteratorResult<Change, undefined>> {
+  async next(): Promise<IteratorResult<C, undefined>> {
     while (!this.#isOver) {
       const value = await this.#settled(this.#take(await this.#opened()));
       if (value !== undefined) return { done: false, value };
@@ -57,7 +49,7 @@ export class Subscribing implements Subscription {
     return { done: true, value: undefined };
   }
 
-  #opened(): Promise<Listening> {
+  #opened(): Promise<Listening<C>> {
     return this.#settled((this.#listening ??= this.#wire.subscribe(this.#filter)));
   }
 
@@ -72,7 +64,7 @@ export class Subscribing implements Subscription {
   }
 
   /** Ends the subscription; a waiting `next()` resolves with the end. */
-  async return(): Promise<IteratorResult<Change, undefined>> {
+  async return(): Promise<IteratorResult<C, undefined>> {
     this.#isOver = true;
     // A subscription that failed to open needs no unsubscribing.
     this.#listening?.then((it) => it.close(), () => undefined);
@@ -84,7 +76,7 @@ export class Subscribing implements Subscription {
   }
 
   /** Returns the oldest change; undefined at the end. */
-  async #take(listening: Listening): Promise<Change | undefined> {
+  async #take(listening: Listening<C>): Promise<C | undefined> {
     for (;;) {
       const taken = listening.take() ?? (await this.#awaited(listening));
       if (taken?.error) throw errorOf(taken.error);
@@ -92,7 +84,7 @@ export class Subscribing implements Subscription {
     }
   }
 
-  async #awaited(listening: Listening): Promise<Taken | undefined> {
+  async #awaited(listening: Listening<C>): Promise<Taken<C> | undefined> {
     try {
       await listening.ready();
       return listening.take();

@@ -52,15 +52,15 @@ export interface Reply {
 }
 
 /** The next item of a subscription: a change, or its end with the reason. */
-export interface Taken {
-  readonly change?: Change;
+export interface Taken<C = Change> {
+  readonly change?: C;
   readonly error?: ReportedError;
 }
 
 /** A subscription in the native half, which queues changes. */
-export interface Listening {
+export interface Listening<C = Change> {
   /** Takes the next item; undefined if the queue is empty. */
-  take(): Taken | undefined;
+  take(): Taken<C> | undefined;
   /** Resolves when there is an item to take. */
   ready(): Promise<unknown>;
   close(): void;

@@ -215,7 +215,7 @@ class Client:
         """
     def take_change(self, /, subscription: SupportsIndex) -> Any | None:
         """
-        Returns `(kind, uri)`, `("failed", error)` or `("end", None)`; None if there is no event yet.
+        Returns `(kind, uri, None)`, `("failed", error, None)` or `("end", None, None)`; None if there is no event yet.
         """
     def unsubscribe(self, /, subscription: SupportsIndex) -> None: ...
 
@@ -354,6 +354,10 @@ class Group:
     The clients of a group, each of which was connected or tried to.
     """
     def __new__(cls, /, clients: SupportsGetItem[int, Client]) -> Group: ...
+    def await_change(self, /, mailbox: Mailbox, subscription: SupportsIndex) -> int:
+        """
+        Waits for the next event of a subscription. Returns the ticket.
+        """
     def call(self, /, mailbox: Mailbox, what: str, params: SupportsGetItem[int, SupportsIndex]) -> int:
         """
         Starts an operation: its name and its params. Returns the ticket.
@@ -371,6 +375,15 @@ class Group:
         Returns the server that the name of a tool or prompt belongs to and the name there, if it is connected and
         certain without lists.
         """
+    def subscribe(self, /, mailbox: Mailbox, params: SupportsGetItem[int, SupportsIndex]) -> int:
+        """
+        Subscribes to `{"filter", "server"?}`. Returns the ticket, which identifies the subscription from then on.
+        """
+    def take_change(self, /, subscription: SupportsIndex) -> Any | None:
+        """
+        Returns `(kind, uri, server)` or `("end", None, None)`; None if there is no event yet.
+        """
+    def unsubscribe(self, /, subscription: SupportsIndex) -> None: ...
 
 @final
 class Mailbox:

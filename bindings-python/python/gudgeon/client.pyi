@@ -267,6 +267,14 @@ class ClientGroup:
     ) -> ToolResult: ...
     async def read_resource(self, uri: str, *, server: str | None = None) -> ResourceResult: ...
     async def get_prompt(self, name: str, arguments: Mapping[str, str] | None = None) -> PromptResult: ...
+    def subscribe(
+        self,
+        *uris: str,
+        tools: bool = False,
+        prompts: bool = False,
+        resources: bool = False,
+        server: str | None = None,
+    ) -> Subscription: ...
 
 class SyncClientGroup:
     def __init__(
@@ -285,3 +293,11 @@ class SyncClientGroup:
     ) -> ToolResult: ...
     def read_resource(self, uri: str, *, server: str | None = None) -> ResourceResult: ...
     def get_prompt(self, name: str, arguments: Mapping[str, str] | None = None) -> PromptResult: ...
+    def subscribe(
+        self,
+        *uris: str,
+        tools: bool = False,
+        prompts: bool = False,
+        resources: bool = False,
+        server: str | None = None,
+    ) -> SyncSubscription: ...

@@ -5,10 +5,10 @@ use serde_json::json;
 
 use super::client_operation::{operation, parse};
 use crate::{
-    client::{ClientGroup, Operation, Reply},
+    client::{ClientGroup, GroupSubscription, Operation, Reply},
     error::Error,
     peer::ListKind,
-    protocol::json::to_raw,
+    protocol::{SubscriptionFilter, json::to_raw},
 };
 
 #[derive(Deserialize)]
@@ -50,6 +50,17 @@ pub async fn perform(group: ClientGroup, what: &str, params: &[u8]) -> Result<Re
     let (member, own_name) = group.find(kind, &name).await?;
     member.client().await?;
     Ok(to_raw(&json!({ "server": member.name(), "name": own_name })).into())
+}
+
+/// Subscribes to the `filter` in these params, a JSON object; if given of this `server` only.
+pub async fn subscribe(group: ClientGroup, params: &[u8]) -> Result<GroupSubscription, Error> {
+    #[derive(Deserialize)]
+    struct Subscribe {
+        filter: SubscriptionFilter,
+        server: Option<String>,
+    }
+    let Subscribe { filter, server } = parse("subscribe", params)?;
+    group.subscribe_to(&filter, server.as_deref()).await
 }
 
 /// Returns the server that the name of a tool or prompt belongs to and the name there, if it is connected and certain

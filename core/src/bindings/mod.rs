@@ -17,6 +17,7 @@ pub mod incoming_body;
 pub mod logs;
 pub mod mailbox;
 pub mod options;
+pub mod subscriptions;
 pub mod unknown_name;
 pub mod waiting;
 

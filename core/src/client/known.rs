@@ -61,7 +61,7 @@ impl Known {
         params: &str,
         send: impl Future<Output = Result<Raw, E>>,
     ) -> Result<(Raw, bool), E> {
-        let sent = {
+        let version = {
             let Some(results) = self.results() else { return Ok((send.await?, false)) };
             if let Some(result) = results.get(Instant::now(), method, params) {
                 return Ok((result, true));
@@ -70,7 +70,7 @@ impl Known {
         };
         let result = send.await?;
         if let Some(mut results) = self.results() {
-            results.store(Instant::now(), sent, method, params, &result);
+            results.store(Instant::now(), version, method, params, &result);
         }
         Ok((result, false))
     }

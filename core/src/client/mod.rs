@@ -47,7 +47,7 @@ use serde::Serialize;
 pub use self::{
     builder::ClientBuilder,
     connection::Event,
-    group::{ClientGroup, read_configuration},
+    group::{ClientGroup, GroupSubscription, read_configuration},
     operation::CallOptions,
     options::ClientOptions,
     retry::Retry,
@@ -371,6 +371,7 @@ impl ToolResult {
     }
 
     /// Returns the structured content as JSON, `None` if there is none.
+    #[doc(hidden)] // For the tests; programs call `data`.
     pub fn raw_data(&self) -> Option<&Raw> {
         self.data.as_ref()
     }

@@ -107,15 +107,15 @@ impl ContentBlock {
         Self::Text(TextContent { text: text.into(), ..TextContent::default() })
     }
 
-    /// `data` is base64.
-    pub fn image(data: impl Into<String>, mime_type: impl Into<String>) -> Self {
-        let (data, mime_type) = (data.into(), mime_type.into());
+    /// Creates an image; `data` is base64.
+    #[cfg(feature = "server")]
+    pub(crate) fn image(data: String, mime_type: String) -> Self {
         Self::Image(MediaContent { data, mime_type, ..MediaContent::default() })
     }
 
-    /// `data` is base64.
-    pub fn audio(data: impl Into<String>, mime_type: impl Into<String>) -> Self {
-        let (data, mime_type) = (data.into(), mime_type.into());
+    /// Creates a sound; `data` is base64.
+    #[cfg(feature = "server")]
+    pub(crate) fn audio(data: String, mime_type: String) -> Self {
         Self::Audio(MediaContent { data, mime_type, ..MediaContent::default() })
     }
 

@@ -178,12 +178,6 @@ impl Resource {
     }
 }
 
-impl ResourceTemplate {
-    pub fn new(uri_template: impl Into<String>, name: impl Into<String>) -> Self {
-        Self { uri_template: uri_template.into(), name: name.into(), ..Self::default() }
-    }
-}
-
 impl ResourceContents {
     pub fn text(uri: impl Into<String>, text: impl Into<String>) -> Self {
         let (uri, text) = (uri.into(), text.into());

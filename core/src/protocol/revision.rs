@@ -33,6 +33,7 @@ impl Revision {
         Self::V2026_07_28,
     ];
     /// The newest revision.
+    #[doc(hidden)] // For the language bindings and the tests.
     pub const LATEST: Self = Self::V2026_07_28;
     /// The newest legacy revision, which opens a session by `initialize`.
     #[doc(hidden)] // For the language bindings and the tests.

@@ -13,6 +13,7 @@ mod client_configuration;
 mod client_child;
 mod client_declares;
 mod client_group;
+mod client_group_changes;
 mod client_http;
 mod client_http_legacy;
 mod client_http_sessions;

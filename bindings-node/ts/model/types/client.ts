@@ -168,8 +168,16 @@ export interface CallOptions<O = undefined> {
 /** A change that a subscription reports: of a list, or of a resource. */
 export type Change = { kind: "tools" | "resources" | "prompts" } | { kind: "updated"; uri: string };
 
-/** The changes that a server reports, one by one. */
-export interface Subscription extends AsyncIterableIterator<Change>, AsyncDisposable {
+/** The changes that a subscription asks for: of the resources `uris`, and of lists. Default: none. */
+export interface SubscribeOptions {
+  uris?: readonly string[] | undefined;
+  tools?: boolean | undefined;
+  resources?: boolean | undefined;
+  prompts?: boolean | undefined;
+}
+
+/** The changes that a server reports, or the servers of a group, one by one. */
+export interface Subscription<C extends Change = Change> extends AsyncIterableIterator<C>, AsyncDisposable {
   /**
    * Subscribes now, instead of with the first `next()`: every change after this resolves is reported. Returns the
    * subscription itself; throws what `next()` would throw.

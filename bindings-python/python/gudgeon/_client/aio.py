@@ -302,7 +302,7 @@ class Client(Peer):
         >>> asyncio.run(main())
         ('updated', 'shelf://about')
         """
-        return Subscription(self._core, *self._subscription(uris, tools, prompts, resources))
+        return Subscription(self._core, self._run, *self._subscription(uris, tools, prompts, resources))
 
     async def set_log_level(self, level: Any) -> None:
         """Sets the level from which on the server sends log messages. Spec: Server Features › Utilities › Logging."""

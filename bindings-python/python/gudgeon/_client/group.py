@@ -18,6 +18,7 @@ from .core import Ask
 from .errors import error_of
 from .exit import log_unstarted
 from .read import read_page, read_resource, reader
+from .subscription import Subscription, SyncSubscription
 from .sync import SyncClient
 from .targets import InMemory
 
@@ -93,11 +94,14 @@ class _Group:
 
     # What follows is written once as generators: each yields requests and receives their outcomes.
 
-    def _do(self, what: str, **params: Any) -> Steps:
+    def _connected_native(self) -> Any:
         if self._native is None:
             raise McpError("this group is not connected", hint="use it inside `with` or `async with`")
-        text = encode(params)
-        return (yield Ask(lambda mailbox: self._native.call(mailbox, what, text)))
+        return self._native
+
+    def _do(self, what: str, **params: Any) -> Steps:
+        native, text = self._connected_native(), encode(params)
+        return (yield Ask(lambda mailbox: native.call(mailbox, what, text)))
 
     def _list(self, kind: str) -> Steps:
         event = yield from self._do(f"list{kind[0].upper()}{kind[1:]}")
@@ -118,6 +122,30 @@ class _Group:
     def _read(self, uri: str, server: str | None) -> Steps:
         event = yield from self._do("readResource", uri=uri, server=server)
         return read_resource(self, event)
+
+
+class _Changes:
+    """What a subscription of a group needs; of one server if it is named."""
+
+    def __init__(self, group: _Group, server: str | None) -> None:
+        self._group = group
+        self._server = server
+
+    @property
+    def native(self) -> Any:
+        return self._group._native
+
+    def subscribe(self, filter: bytes) -> Steps:
+        native = self._group._connected_native()
+        params = encode({"filter": decode(filter), "server": self._server}, "the subscription")
+        tickets: list[int] = []
+
+        def start(mailbox: Any) -> int:
+            tickets.append(native.subscribe(mailbox, params))
+            return tickets[-1]
+
+        yield Ask(start)
+        return tickets[-1]
 
 
 class ClientGroup(_Group):
@@ -229,6 +257,51 @@ class ClientGroup(_Group):
         client, own_name = await self._run(self._find("Prompt", name))
         return await client.get_prompt(own_name, arguments)
 
+    def subscribe(
+        self,
+        *uris: str,
+        tools: bool = False,
+        prompts: bool = False,
+        resources: bool = False,
+        server: str | None = None,
+    ) -> Any:
+        """Subscribes to changes of these resources, and of these lists of all servers, when it is entered with `with`.
+        Each change names its `server`.
+
+        Equal changes that were not taken yet are one change. A server that can't be reached is subscribed to once it is
+        reached. After an interruption everything that a server was subscribed to counts as changed, because changes may
+        have been missed. The iteration ends when the group is closed, or when no server is left whose subscription
+        continues; `errors` has the reasons.
+
+        Args:
+            uris: The URIs of the resources, each of the server that `read_resource` would read it from first.
+            tools, prompts, resources: Whether to subscribe to changes of these lists. Default False.
+            server: The only server to subscribe to. Default: all.
+
+        Raises:
+            ValueError: Neither a resource nor a list is named.
+            NotSupported: On entering: all servers are connected and none reports any of these changes, or no connected
+                server reports updates of a resource.
+            McpError: On entering: the group has no server of this name.
+
+        Spec: Base Protocol › Patterns › Subscriptions (2026-07-28); Server Features › Resources › Subscriptions
+        (before).
+
+        >>> import asyncio
+        >>> from gudgeon import ClientGroup, Server
+        >>> shelf = Server("shelf")
+        >>> _ = shelf.tool(lambda: "ok", name="tidy")
+        >>> async def main():
+        ...     async with ClientGroup({"books": shelf}) as group, group.subscribe(tools=True) as changes:
+        ...         shelf.tools.disable("tidy")
+        ...         async for change in changes:
+        ...             return change.server, change.kind
+        >>> asyncio.run(main())
+        ('books', 'tools')
+        """
+        lists = {"tools": tools, "prompts": prompts, "resources": resources}
+        return Subscription(_Changes(self, server), self._run, uris, lists)
+
     async def _run(self, steps: Steps) -> Any:
         queue = Client._loop_queue()
         for client in self._all.values():
@@ -338,6 +411,21 @@ class SyncClientGroup(_Group):
         """`SyncClient.get_prompt` with `<server>_<prompt>` as name."""
         client, own_name = self._run(self._find("Prompt", name))
         return client.get_prompt(own_name, arguments)
+
+    def subscribe(
+        self,
+        *uris: str,
+        tools: bool = False,
+        prompts: bool = False,
+        resources: bool = False,
+        server: str | None = None,
+    ) -> Any:
+        """Subscribes to changes; the subscription is entered with `with`.
+
+        Parameters and errors: `ClientGroup.subscribe`.
+        """
+        lists = {"tools": tools, "prompts": prompts, "resources": resources}
+        return SyncSubscription(_Changes(self, server), self._run, uris, lists)
 
     def _run(self, steps: Steps) -> Any:
         try:

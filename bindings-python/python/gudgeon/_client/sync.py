@@ -198,7 +198,7 @@ class SyncClient(Peer):
         ...     next(changes).kind
         'tools'
         """
-        return SyncSubscription(self._core, *self._subscription(uris, tools, prompts, resources), self._queue)
+        return SyncSubscription(self._core, self._run, *self._subscription(uris, tools, prompts, resources))
 
     def set_log_level(self, level: Any) -> None:
         """Sets the lowest level of log messages that the server sends. Spec: Server Features › Utilities › Logging."""

@@ -182,6 +182,9 @@ class ListChanged(Value):
 
 
 class Change(Value):
-    """A change of a subscription: the list of this `kind` changed, or the resource `uri` was "updated"."""
+    """A change of a subscription: the list of this `kind` changed, or the resource `uri` was "updated".
 
-    _fields = {"kind": REQUIRED, "uri": None}
+    `server` is the name of the server that reported it in a `ClientGroup`, else None.
+    """
+
+    _fields = {"kind": REQUIRED, "uri": None, "server": None}

@@ -96,8 +96,13 @@ class ListChanged(Value):
 class Change(Value):
     kind: Literal["tools", "resources", "prompts", "updated"]
     uri: str | None
+    server: str | None
     def __init__(
-        self, *, kind: Literal["tools", "resources", "prompts", "updated"], uri: str | None = None
+        self,
+        *,
+        kind: Literal["tools", "resources", "prompts", "updated"],
+        uri: str | None = None,
+        server: str | None = None,
     ) -> None: ...
 
 class RootsRequest(Value):

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use tokio::task::AbortHandle;
+use tokio::{sync::watch, task::AbortHandle};
 
 use crate::{
     client::{
@@ -28,6 +28,8 @@ pub struct Member {
     state: Mutex<State>,
     /// Held during an attempt to connect.
     connecting: tokio::sync::Mutex<()>,
+    /// Signals that the server was reached, or that this is closed or given up.
+    changed: watch::Sender<()>,
 }
 
 #[derive(Debug, Default)]
@@ -35,10 +37,11 @@ struct State {
     client: Option<Client>,
     /// The number of attempts that ended.
     attempts: u32,
-    /// The reason that the server can't be reached, or that its last list failed.
+    /// The reason that the server can't be reached, or that its last list or subscription failed.
     error: Option<Arc<Error>>,
     /// True if no further attempt is made.
     is_final: bool,
+    is_closed: bool,
     /// The task that tries again.
     retrying: Option<AbortHandle>,
 }
@@ -60,7 +63,7 @@ impl Member {
 
     fn with(name: String, unconnected: Option<UnconnectedClient>, state: State) -> Arc<Self> {
         let (state, connecting) = (Mutex::new(state), tokio::sync::Mutex::default());
-        Arc::new(Self { name, unconnected, state, connecting })
+        Arc::new(Self { name, unconnected, state, connecting, changed: watch::Sender::new(()) })
     }
 
     /// Returns the server's name in the group.
@@ -124,7 +127,7 @@ impl Member {
         Error::new(ErrorKind::Lost, "the client is closed").with_target(&self.name)
     }
 
-    /// Returns the reason that the server can't be reached, or that its last list failed.
+    /// Returns the reason that the server can't be reached, or that its last list or subscription failed.
     pub fn error(&self) -> Option<Arc<Error>> {
         lock(&self.state).error.clone()
     }
@@ -144,10 +147,11 @@ impl Member {
     pub async fn close(&self) {
         let client = {
             let mut state = lock(&self.state);
-            state.is_final = true;
+            (state.is_final, state.is_closed) = (true, true);
             state.stop_retrying();
             state.client.clone()
         };
+        self.changed.send_replace(());
         if let Some(client) = client {
             client.close().await;
         }
@@ -169,6 +173,7 @@ impl Member {
                 let failed = state.error.take();
                 let attempt = state.attempts;
                 drop(state);
+                self.changed.send_replace(());
                 if let Some(reason) = failed {
                     let server = client.server();
                     let event = Event::Reconnected { attempt, reason, server };
@@ -179,7 +184,37 @@ impl Member {
             Err(error) => {
                 state.is_final |= !(unconnected.can_try_again() && may_pass(&error));
                 state.error = Some(Arc::new(error.duplicate()));
+                drop(state);
+                self.changed.send_replace(());
                 Err(error)
+            }
+        }
+    }
+
+    /// Waits for the client to be connected; `None` once it is closed, or no further attempt is made.
+    pub(super) async fn reached(this: &Weak<Self>) -> Option<Client> {
+        let mut changes = this.upgrade()?.changed.subscribe();
+        loop {
+            {
+                let this = this.upgrade()?;
+                let state = lock(&this.state);
+                match &state.client {
+                    _ if state.is_closed => return None,
+                    Some(client) => return Some(client.clone()),
+                    None if state.is_final => return None,
+                    None => (),
+                }
+            }
+            changes.changed().await.ok()?;
+        }
+    }
+
+    /// Waits until the client is closed.
+    pub(super) async fn until_closed(this: &Weak<Self>) {
+        let Some(mut changes) = this.upgrade().map(|it| it.changed.subscribe()) else { return };
+        while this.upgrade().is_some_and(|it| !lock(&it.state).is_closed) {
+            if changes.changed().await.is_err() {
+                return;
             }
         }
     }
@@ -212,6 +247,6 @@ async fn keep_trying(member: Weak<Member>) {
 }
 
 /// Returns whether waiting may help, unlike against missing credentials or a server that speaks no common revision.
-fn may_pass(error: &Error) -> bool {
+pub(super) fn may_pass(error: &Error) -> bool {
     !matches!(error.kind, ErrorKind::Auth | ErrorKind::Unsupported | ErrorKind::Misuse)
 }

@@ -7,6 +7,7 @@
 mod lists;
 mod member;
 mod read;
+mod subscription;
 #[cfg(feature = "bindings")]
 #[doc(hidden)]
 pub mod targets;
@@ -23,7 +24,7 @@ use self::member::Member;
 #[cfg(feature = "bindings")]
 #[doc(hidden)]
 pub use self::member::Member;
-pub use self::targets::read_configuration;
+pub use self::{subscription::GroupSubscription, targets::read_configuration};
 use super::{Client, ClientBuilder, ListName, Listed, ToolResult};
 use crate::{
     error::{Error, ErrorKind},
@@ -96,7 +97,7 @@ impl ClientGroup {
         members.filter_map(|it| Some((it.name.as_str(), it.connected()?))).collect()
     }
 
-    /// Returns, by name, the errors of the servers that can't be reached, or whose last list failed.
+    /// Returns, by name, the errors of the servers that can't be reached, or whose last list or subscription failed.
     pub fn errors(&self) -> Vec<(&str, Arc<Error>)> {
         self.members.iter().filter_map(|it| Some((it.name.as_str(), it.error()?))).collect()
     }

@@ -35,7 +35,7 @@ impl ClientGroup {
     }
 
     /// Returns the connected servers with resources in the order in which they are asked for this one.
-    async fn order(&self, uri: &str) -> Vec<Arc<Member>> {
+    pub(super) async fn order(&self, uri: &str) -> Vec<Arc<Member>> {
         let mut order = self.members.to_vec();
         order.retain(|it| it.has_resources());
         if order.len() > 1 {

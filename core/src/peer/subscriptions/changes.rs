@@ -55,6 +55,11 @@ impl Changes {
         }
     }
 
+    /// Adds everything that these interests cover, because it may have changed.
+    pub fn push_all(&mut self, interests: &Interests) {
+        interests.all().for_each(|change| self.push(change));
+    }
+
     /// Ends the queue; `why` is the error if the end was unexpected.
     pub fn end(&mut self, why: Option<Error>) {
         if !std::mem::replace(&mut self.is_over, true) {

@@ -56,6 +56,11 @@ impl ServerIdentity {
         self.check_list(list).is_ok()
     }
 
+    /// Returns `true` if the server declared notifications of updated resources.
+    pub(crate) fn notifies_of_updates(&self) -> bool {
+        self.check_updates().is_ok()
+    }
+
     /// Errors if the server did not declare the notifications that this filter needs.
     pub(crate) fn check_filter(&self, filter: &SubscriptionFilter) -> Result<(), Error> {
         for (asked, list) in [
