@@ -33,6 +33,7 @@ async function run(job) {
   const closed = performance.now() - began - took;
   pings.runs = false;
   await pinging;
+  if ({}.evil !== undefined) outcome = "polluted";
   return { outcome, detail, took: took / 1000, closed: closed / 1000, ping: pings.longest };
 }
 
@@ -60,6 +61,10 @@ async function act(client, action) {
   if (action === "connect") return "connected";
   if (action === "list") return String((await client.listTools()).length);
   if (action === "list and call") await client.listTools();
+  if (action === "list and call first") {
+    const [tool] = await client.listTools();
+    return (await client.callTool(tool.name, { a: "x\r\nx-evil: 1" })).text;
+  }
   if (action === "call twice") await client.callTool("evil");
   if (action === "validate") return (await client.callTool("evil", { n: "b".repeat(200_000) })).text;
   if (action === "push") {

@@ -89,6 +89,9 @@ async def act(client, action):
         return str(len(await client.list_tools()))
     if action == "list and call":
         await client.list_tools()
+    if action == "list and call first":
+        tools = await client.list_tools()
+        return (await client.call_tool(tools[0].name, {"a": "x\r\nx-evil: 1"})).text
     if action == "call twice":
         await client.call_tool("evil")
     if action == "validate":

@@ -105,6 +105,11 @@ async fn act(client: &Client, action: &str) -> Result<String, Error> {
         "connect" => return Ok("connected".into()),
         "list" => return Ok(client.list_tools().await?.len().to_string()),
         "list and call" => drop(client.list_tools().await?),
+        "list and call first" => {
+            let tools = client.list_tools().await?;
+            let arguments = json!({ "a": "x\r\nx-evil: 1" });
+            return client.call_tool(&tools[0].name, arguments).await.map(|it| it.text());
+        }
         "call twice" => drop(client.call_tool("evil", ()).await?),
         "validate" => {
             let arguments = json!({ "n": "b".repeat(200_000) });

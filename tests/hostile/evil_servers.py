@@ -2,6 +2,7 @@
 
 import json
 import os
+import select
 import subprocess
 import sys
 import time
@@ -19,7 +20,18 @@ MAX_TIMEOUT = 2.0
 MARGIN = 1.5
 CLOSE = 8.0
 PING = 100.0
+# The seconds after which a client without an outcome counts as hanging.
 STUCK = 30.0
+# The seconds that a client may take to end after its input.
+END = 5.0
+
+
+class Broken(Exception):
+    """A client program that ended or whose output is no outcome."""
+
+
+class Hangs(Broken):
+    """A client program without an outcome."""
 
 
 class Evil:
@@ -44,24 +56,24 @@ class Evil:
 class Driver(Process):
     """A client program."""
 
-    def __init__(self, language, honest, evil):
-        super().__init__([*CLIENTS[language], honest])
+    def __init__(self, command, honest, evil, stuck=STUCK):
+        super().__init__([*command, honest])
         self.evil = evil
+        self.stuck = stuck
 
     def run(self, row, transport):
-        """Returns what a row came to, and what is wrong with that."""
+        """Returns what a row came to, and what is wrong with that. A client that broke or hangs is ended."""
         token = f"hostile-{uuid4().hex}"
-        target = self.target(row, transport, token)
-        before = self.memory()
-        self.forget_peak()
-        job = {"target": target, "action": row.action, "changes": row.era == "legacy"}
         try:
-            self.process.stdin.write(json.dumps(job).encode() + b"\n")
-            self.process.stdin.flush()
-            found = json.loads(self.process.stdout.readline())
-        except (OSError, ValueError):
-            return {}, [f"the client ended with {self.process.wait(5)}: {''.join(self.said)[-2000:]}"]
-        found["grown"] = self.memory("VmHWM") - before
+            before = self.memory()
+            self.forget_peak()
+            found = self.outcome({"target": self.target(row, transport, token), **job_of(row)})
+            found["grown"] = self.memory("VmHWM") - before
+        except (OSError, ValueError, Broken) as problem:
+            wrong = self.broken(problem)
+            # Its servers would keep their pipes, and the machine busy.
+            left_of(token)
+            return {}, [wrong]
         wrong = []
         if found["outcome"] not in row.expected(transport):
             wrong.append(f"the outcome is {found['outcome']!r}, not {row.expected(transport)}: {found['detail']}")
@@ -77,18 +89,60 @@ class Driver(Process):
             wrong.append(f"processes are left: {left}")
         return found, wrong
 
+    def outcome(self, job):
+        """Runs a job; raises `Hangs` if no outcome arrives in time, and `Broken` if it is none."""
+        self.process.stdin.write(json.dumps(job).encode() + b"\n")
+        self.process.stdin.flush()
+        output = self.process.stdout.fileno()
+        poll = select.poll()
+        poll.register(output, select.POLLIN)
+        until = time.monotonic() + self.stuck
+        line = b""
+        while not line.endswith(b"\n"):
+            if not poll.poll(max(0, until - time.monotonic()) * 1000):
+                raise Hangs(f"the client hangs: no outcome in {self.stuck:g} s")
+            if not (piece := os.read(output, 1 << 16)):
+                raise Broken("the client ended")
+            line += piece
+        try:
+            return json.loads(line)
+        except ValueError:
+            raise Broken(f"the client's outcome is not JSON: {line[:200]!r}") from None
+
+    def broken(self, problem):
+        """Ends the client; returns the description of what happened to it."""
+        try:
+            status = self.process.wait(0 if isinstance(problem, Hangs) else END)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            status = None
+        self.reading.join(END)
+        said = "".join(self.said)[-2000:]
+        return f"{problem}{f', with status {status}' if status is not None else ''}; its stderr: {said!r}"
+
     def target(self, row, transport, token):
         if transport == "stdio":
             return [sys.executable, str(FOLDER / "servers.py"), "stdio", row.name, self.evil.canary, token]
         return f"{transport}://127.0.0.1:{self.evil.port}/{quote(row.name)}"
 
     def stop(self):
-        self.process.stdin.close()
+        """Ends the client; returns what is wrong with how it ends."""
+        wrong = []
         try:
-            self.process.wait(5)
-        except subprocess.TimeoutExpired:
+            self.process.stdin.close()
+            self.process.wait(min(END, self.stuck))
+        except OSError:
             pass
+        except subprocess.TimeoutExpired:
+            wrong = ["the client does not end after its input"]
         super().stop()
+        return wrong
+
+
+def job_of(row):
+    changes = row.era == "legacy" or "subscriptions/listen" in row.behaviours
+    return {"action": row.action, "changes": changes}
 
 
 def left_of(token):
@@ -120,22 +174,34 @@ def cells(wanted):
 
 def run(language, transport, rows, honest):
     """Runs rows one after the other with one client; returns those that failed, with the reasons."""
+    return attack(CLIENTS[language], transport, rows, honest, label=language)
+
+
+def attack(command, transport, rows, honest, stuck=STUCK, label=""):
+    """Runs rows with a client program."""
     failures = []
     # Servers of its own, because floods would delay those of other clients.
     evil = Evil()
-    driver = Driver(language, honest, evil)
+    driver = None
     try:
         for row in rows:
+            driver = driver or Driver(command, honest, evil, stuck)
             found, wrong = driver.run(row, transport)
             if os.environ.get("HOSTILE_SHOW"):
-                print(language, transport, row.name, json.dumps(found), flush=True)
+                print(label, transport, row.name, json.dumps(found), flush=True)
             if wrong:
                 failures.append((row, wrong))
                 if not driver.is_alive():
                     driver.stop()
-                    driver = Driver(language, honest, evil)
-        failures += [(ROWS[it["row"]], [f"the client visited another origin: {it}"]) for it in evil.visits()]
+                    driver = None
+        if driver and (wrong := driver.stop()):
+            failures.append((rows[-1], wrong))
+        for visit in evil.visits():
+            # The address that was visited tells the row, unless the visitor changed it.
+            row = ROWS.get(visit["row"], rows[-1])
+            failures.append((row, [f"the client visited another origin: {visit}"]))
     finally:
-        driver.stop()
+        if driver:
+            driver.stop()
         evil.stop()
     return failures

@@ -57,7 +57,10 @@ class Process:
     def memory(self, of="VmRSS"):
         """Returns the bytes of resident memory; those of the peak are `VmHWM`."""
         status = Path(f"/proc/{self.process.pid}/status").read_text()
-        return int(re.search(rf"{of}:\s+(\d+) kB", status)[1]) * 1024
+        found = re.search(rf"{of}:\s+(\d+) kB", status)
+        if not found:
+            raise ProcessLookupError("the process ended")
+        return int(found[1]) * 1024
 
     def forget_peak(self):
         Path(f"/proc/{self.process.pid}/clear_refs").write_text("5")

@@ -1,4 +1,5 @@
-"""Hostile peers: evil servers against the clients of three languages, and evil clients against their servers.
+"""Hostile peers: evil servers against the clients of three languages, evil clients against their servers, and broken
+client programs against this runner.
 
 Arguments select cells by parts of their names, such as `client / python / stdio / silence`. HOSTILE_SHOW=1 prints what
 each cell came to.
@@ -11,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import evil_clients
 import evil_servers
+import self_test
 from processes import RELEASE, Process
 
 # A cell that fails is repeated alone, because others may have kept the machine busy.
@@ -27,7 +29,11 @@ def main(wanted):
         def attack_client(language, transport, rows):
             return evil_servers.run(language, transport, rows, honest)
 
-        suites = [("client", attack_client, evil_servers.cells), ("server", evil_clients.run, evil_clients.cells)]
+        suites = [
+            ("client", attack_client, evil_servers.cells),
+            ("server", evil_clients.run, evil_clients.cells),
+            ("runner", self_test.run, self_test.cells),
+        ]
         passed, failures = run(suites, wanted)
     print(f"hostile: {passed} passed, {len(failures)} failed ({time.monotonic() - began:.0f} s)")
     for name, wrong in failures:
@@ -36,10 +42,11 @@ def main(wanted):
 
 
 def run(suites, wanted):
-    """Runs the cells of both suites; returns the number of those that passed, and the others with the reasons."""
+    """Runs the cells of all suites; returns the number of those that passed, and the others with the reasons."""
     jobs = []
+    known = [it for it, _, _ in suites]
+    names = [word for word in wanted if word not in known]
     for suite, attack, cells in suites:
-        names = [word for word in wanted if word not in ("client", "server")]
         if suite in wanted or names == wanted:
             jobs += [(suite, attack, *cell, rows) for cell, rows in cells(names).items()]
     with ThreadPoolExecutor(AT_ONCE) as pool:

@@ -10,6 +10,7 @@ import base64
 import hashlib
 import json
 import os
+import queue
 import socket
 import sys
 import threading
@@ -17,6 +18,7 @@ from urllib.parse import unquote, urlsplit
 
 MAGIC = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 MODERN = "2026-07-28"
+MIB = 1 << 20
 INFO = {"name": "evil", "version": "1"}
 CAPABILITIES = {"tools": {"listChanged": True}, "logging": {}}
 visits = []
@@ -47,9 +49,12 @@ def serve(row, peer):
 def handle(row, peer, message):
     """Answers a message as the row says, or as an honest server."""
     method, id, params = message.get("method"), message.get("id"), message.get("params") or {}
+    peer.params, peer.counts = params, row.counts
     peer.token = (params.get("_meta") or {}).get("progressToken")
     if behaviour := row.behaviours.get(method):
         return behaviour(peer, id)
+    if method is None:
+        peer.answers.put(message)
     if method is None or id is None:
         return peer.accept()
     if method == "server/discover" and row.era == "modern":
@@ -78,6 +83,10 @@ class Peer:
 
     canary = ""
     token = None
+    # The params of the request, and the counts of its row.
+    params = counts = None
+    # The client's answers to questions, over HTTP of all exchanges.
+    answers = queue.SimpleQueue()
 
     def send(self, **message):
         self.say(json.dumps({"jsonrpc": "2.0", **message}).encode())
@@ -169,9 +178,10 @@ class Http(Peer):
 class WebSocket(Peer):
     kind = "ws"
 
-    def __init__(self, connection, reader):
+    def __init__(self, connection, reader, headers):
         self.connection = connection
         self.reader = reader
+        self.headers = headers
 
     def receive(self):
         while True:
@@ -228,7 +238,7 @@ class Connection(threading.Thread):
             self.connection.close()
 
     def exchange(self):
-        method, path, headers, body = read_request(self.reader)
+        method, path, headers, size = read_head(self.reader)
         name = unquote(urlsplit(path).path.strip("/"))
         if name == "visits":
             Http(self.connection, headers).whole(200, visits)
@@ -236,17 +246,20 @@ class Connection(threading.Thread):
         row = self.rows[name]
         if "upgrade" in headers:
             if row.handshake:
-                row.handshake(WebSocket(self.connection, self.reader), 0)
+                row.handshake(WebSocket(self.connection, self.reader, headers), 0)
             accept = base64.b64encode(hashlib.sha1(headers["sec-websocket-key"].encode() + MAGIC).digest())
             self.connection.sendall(
                 b"HTTP/1.1 101 X\r\nupgrade: websocket\r\nconnection: upgrade\r\nsec-websocket-accept: %s\r\n\r\n"
                 % accept
             )
-            serve(row, WebSocket(self.connection, self.reader))
+            serve(row, WebSocket(self.connection, self.reader, headers))
             return False
         peer = Http(self.connection, headers)
-        if method == "GET" and row.behaviours.get("GET"):
-            row.behaviours["GET"](peer, 0)
+        if size > MIB and row.behaviours.get("body"):
+            row.behaviours["body"](peer, 0)
+        body = self.reader.read(size)
+        if method != "POST" and row.behaviours.get(method):
+            row.behaviours[method](peer, 0)
         elif method == "POST":
             handle(row, peer, json.loads(body))
         else:
@@ -265,14 +278,15 @@ class Canary(threading.Thread):
     def run(self):
         with self.connection, self.connection.makefile("rb") as reader:
             try:
-                _, path, headers, _ = read_request(reader)
+                _, path, headers, _ = read_head(reader)
             except ValueError:
                 path, headers = "/unknown", {}
             visits.append({"row": unquote(path.strip("/")), "authorization": headers.get("authorization")})
             self.connection.sendall(b"HTTP/1.1 404 X\r\ncontent-length: 0\r\n\r\n")
 
 
-def read_request(reader):
+def read_head(reader):
+    """Returns the method, the path, the headers and the length of the body."""
     words = reader.readline().decode().split()
     if len(words) != 3:
         raise ValueError("the connection ended")
@@ -280,7 +294,7 @@ def read_request(reader):
     while line := reader.readline().decode().strip():
         name, _, value = line.partition(":")
         headers[name.lower()] = value.strip()
-    return words[0], words[1], headers, reader.read(int(headers.get("content-length", 0)))
+    return words[0], words[1], headers, int(headers.get("content-length", 0))
 
 
 def listen(kind, rows=None):

@@ -3,13 +3,10 @@
 import gzip
 import json
 
-from rows import MIB, forever, row, wait
+from rows import HTTP, MIB, WS, forever, row, wait
 from servers import text
 
 # ── HTTP ─────────────────────────────────────────────────────────────────────────────────────────────
-
-HTTP = ("http",)
-WS = ("ws",)
 
 
 @row("a redirect to another origin", "protocol|connect|lost", HTTP)

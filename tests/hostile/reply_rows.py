@@ -1,0 +1,182 @@
+"""Evil servers over any transport: ids, JSON, results, and lists that are hard to read."""
+
+import json
+
+from rows import HTTP, MIB, STREAMS, row, wait
+from servers import INFO, MODERN, discovered, text
+
+# ── ids and messages ─────────────────────────────────────────────────────────────────────────────────
+
+
+def raw_reply(id, result):
+    """Returns a reply whose id and result are JSON."""
+    return b'{"jsonrpc":"2.0","id":%s,"result":%s}' % (id.encode(), json.dumps(result).encode())
+
+
+@row("ids that only equal the right one in value", "right")
+def _(peer, id):
+    for other in (f"{id}.0", f"{id}e0", f"{id}.0e0", f"{id * 10}e-1", f'"{id}"', f"0{id}", f"+{id}", f"[{id}]", "true"):
+        peer.say(raw_reply(other, text("wrong")))
+    peer.reply(id, text("right"))
+
+
+@row("a batch of replies to one id", "right")
+def _(peer, id):
+    replies = [{"jsonrpc": "2.0", "id": id, "result": text(it)} for it in ("right", *["wrong"] * 500)]
+    peer.say(json.dumps(replies).encode())
+
+
+# As in JavaScript, the last of several members with one name counts, in all languages and over all transports.
+@row("each member of a reply twice", "last")
+def _(peer, id):
+    first, last = json.dumps(text("first")), json.dumps(text("last"))
+    peer.say(f'{{"jsonrpc":"2.0","id":{id + 1000},"id":{id},"result":{first},"result":{last}}}'.encode())
+
+
+@row("a reply of JSON-RPC 1.0", "protocol")
+def _(peer, id):
+    peer.say(json.dumps({"jsonrpc": "1.0", "id": id, "result": text("wrong")}).encode())
+
+
+# A string of JavaScript may have one.
+@row("a text with a lone surrogate", "protocol|\ud800")
+def _(peer, id):
+    peer.reply(id, text("\ud800"))
+
+
+# Event streams are decoded with replacement characters, WebSockets are closed, and a line is dropped.
+@row("a reply that is not UTF-8", {"http": "\ufffd", "ws": "lost", "stdio": "timeout"})
+def _(peer, id):
+    peer.say(b'{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"\xff"}]}}' % id)
+
+
+@row("an error with 1 MiB of data", "protocol")
+def _(peer, id):
+    peer.refuse(id, {"code": -32603, "message": "wrong", "data": ["x" * MIB]})
+
+
+# ── the handshake ────────────────────────────────────────────────────────────────────────────────────
+
+
+@row("a second answer to discover", "right", STREAMS, method="server/discover")
+def _(peer, id):
+    peer.reply(id, discovered())
+    peer.reply(id, {**discovered(), "supportedVersions": ["2099-01-01"], "capabilities": 3})
+
+
+@row("a second answer to initialize", "right", STREAMS, era="legacy", method="initialize")
+def _(peer, id):
+    result = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": INFO}
+    peer.reply(id, result)
+    peer.reply(id, {**result, "protocolVersion": "2031-01-01"})
+    peer.refuse(id, {"code": -32603, "message": "wrong"})
+
+
+@row("50,000 revisions", "right", method="server/discover")
+def _(peer, id):
+    peer.answer(id, {**discovered(), "supportedVersions": [f"2099-{it}" for it in range(50_000)] + [MODERN]})
+
+
+@row("instructions of 1 MiB", "right", method="server/discover")
+def _(peer, id):
+    peer.answer(id, {**discovered(), "instructions": "x" * MIB})
+
+
+@row("a revision that is refused and named in turn", "unsupported", action="connect", method="server/discover")
+def _(peer, id):
+    data = {"supported": [MODERN], "requested": MODERN}
+    peer.refuse(id, {"code": -32022, "message": "Unsupported protocol version", "data": data})
+
+
+# ── results ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def listed(*tools, **members):
+    return {"resultType": "complete", "tools": list(tools), "ttlMs": 0, "cacheScope": "private", **members}
+
+
+def named(name):
+    return {"name": name, "inputSchema": {"type": "object"}}
+
+
+POLLUTED = {"__proto__": {"evil": 1}, "constructor": {"prototype": {"evil": 1}}}
+FORM = {"type": "object", "properties": {"a": {"type": "string"}}}
+QUESTION = {"method": "elicitation/create", "params": {"mode": "form", "message": "?", "requestedSchema": FORM}}
+
+# These are read above the transports, so one transport stands for all.
+
+
+@row("terminal escapes in a result", "\x1b]0;x\x07\x1b[2Jright", HTTP)
+def _(peer, id):
+    peer.reply(id, text("\x1b]0;x\x07\x1b[2Jright"))
+
+
+@row("content of an unknown type", "right", HTTP)
+def _(peer, id):
+    peer.reply(id, {"resultType": "complete", "content": [{"type": "hologram", "text": 3}, *text("right")["content"]]})
+
+
+@row("content of 5,000 parts", "right", HTTP)
+def _(peer, id):
+    part = {"type": "image", "data": "", "mimeType": ""}
+    peer.reply(id, {"resultType": "complete", "content": [part] * 5_000 + text("right")["content"]})
+
+
+@row("structured content of 100,000 numbers", "right", HTTP)
+def _(peer, id):
+    peer.reply(id, {**text("right"), "structuredContent": {"n": [0] * 100_000}})
+
+
+@row("members named as those of all objects", "right", HTTP, action="list and call", method="tools/list")
+def _(peer, id):
+    tools = [{**named(it), "__proto__": POLLUTED, "_meta": POLLUTED} for it in ("__proto__", "constructor", "evil")]
+    peer.answer(id, listed(*tools, **POLLUTED))
+
+
+@row("members named as those of all objects", "")
+def _(peer, id):
+    value = {**POLLUTED, "toString": 1, "then": 2, "__class__": 3, "__dict__": {"evil": 1}}
+    if "inputResponses" not in peer.params:
+        asked = dict.fromkeys(("__proto__", "constructor", "__class__"), QUESTION)
+        return peer.answer(id, {"resultType": "input_required", "inputRequests": asked, "requestState": "x"})
+    answered = sorted(peer.params["inputResponses"]) == ["__class__", "__proto__", "constructor"]
+    peer.answer(id, {**text("right" if answered else "wrong"), **POLLUTED, "structuredContent": value, "_meta": value})
+
+
+# JavaScript reads them as infinite.
+@row("numbers beyond a double", "protocol|right", HTTP)
+def _(peer, id):
+    start = json.dumps(text("right")).encode()[:-1]
+    peer.say(b'{"jsonrpc":"2.0","id":%d,"result":%s,"structuredContent":{"n":[1e999,-1e999]}}}' % (id, start))
+
+
+# ── lists ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@row("cursors without end", "protocol|timeout", HTTP, action="list", method="tools/list")
+def _(peer, id):
+    peer.answer(id, listed(named(f"tool {id}"), nextCursor=str(id)))
+
+
+@row("a cursor that is a number", "protocol", HTTP, action="list", method="tools/list")
+def _(peer, id):
+    peer.answer(id, listed(nextCursor=3))
+
+
+@row("a list that stays valid for 2^63 ms", "right", HTTP, action="list and call", method="tools/list")
+def _(peer, id):
+    peer.answer(id, listed(named("evil"), ttlMs=2**63))
+
+
+@row("a list that stays valid for no number", "right", HTTP, action="list and call", method="tools/list")
+def _(peer, id):
+    peer.answer(id, listed(named("evil"), ttlMs=-1e300, cacheScope=7))
+
+
+ODD_NAMES = [named(it) for it in ("", "\0", "a\r\nb", "\x1b[2J", "\u202e", "x" * MIB)]
+
+
+@row("tools of one name", "3", HTTP, action="list", tools=[named("evil")] * 3)
+@row("names of control characters, and one of 1 MiB", "6", HTTP, action="list", tools=ODD_NAMES)
+def _(peer, id):
+    wait()
