@@ -5,7 +5,7 @@ use std::time::Instant;
 use serde_json::value::RawValue;
 
 use super::{
-    ClientSession, LogMessage, Output, Progress, modern, negotiate::Phase, oversized::Oversized,
+    ClientSession, LogMessage, Output, Progress, modern, negotiate::Phase, partial::Partial,
 };
 use crate::{
     error::{Error, ErrorKind},
@@ -41,10 +41,10 @@ impl ClientSession {
     /// Fails the request that the message answers. If its beginning does not tell, that is the only request in flight.
     pub(super) fn handle_too_long(&mut self, limit: usize, beginning: &[u8]) {
         tracing::warn!(limit, "dropped a message of the server that is too long");
-        let id = match Oversized::of(beginning) {
-            Oversized::Response(id) => Some(id),
-            Oversized::NoResponse => None,
-            Oversized::Unclear => self.calls.only(),
+        let id = match Partial::of(beginning) {
+            Partial::Response(id) => Some(id),
+            Partial::NoResponse => None,
+            Partial::Unclear => self.calls.only(),
         };
         let Some(id) = id else { return };
         if let Some((key, method)) = self.calls.complete(id) {

@@ -10,9 +10,9 @@ mod listening;
 mod modern;
 mod negotiate;
 mod noise;
-mod oversized;
 mod server_capabilities;
 mod pages;
+mod partial;
 mod renewal;
 
 use std::{

@@ -1,4 +1,4 @@
-//! Messages that are too long to be read: what their beginning says about them.
+//! Messages that can't be read whole: what the part that can be read says about them.
 
 use std::{borrow::Cow, fmt};
 
@@ -8,18 +8,18 @@ use serde::{
 };
 use serde_json::value::RawValue;
 
-/// A message that is too long to be read.
+/// A message that can't be read whole.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Oversized {
+pub(super) enum Partial {
     /// The response to the request with this id.
     Response(u64),
     /// A request, a notification, or a response with an id that this client never sends.
     NoResponse,
-    /// The beginning does not say which.
+    /// The readable part does not say which.
     Unclear,
 }
 
-impl Oversized {
+impl Partial {
     /// Reads the beginning of a message.
     pub(super) fn of(beginning: &[u8]) -> Self {
         let mut read = Members::default();
@@ -81,23 +81,23 @@ mod tests {
     #[test]
     fn the_beginning_names_the_request_that_is_answered() {
         for (beginning, expected) in [
-            (r#"{"jsonrpc":"2.0","id":7,"result":{"content":[{"te"#, Oversized::Response(7)),
-            (r#"{"id" : 7 , "error" : {"code""#, Oversized::Response(7)),
-            (r#"{"result":{},"id":7,"more":"x"#, Oversized::Response(7)),
-            (r#"{"jsonrpc":"2.0","id":"7","result":{"#, Oversized::NoResponse),
-            (r#"{"id":-7,"result":{"#, Oversized::NoResponse),
-            (r#"{"jsonrpc":"2.0","method":"notifications/message","par"#, Oversized::NoResponse),
-            (r#"{"id":7,"method":"sampling/createMessage","params":{"#, Oversized::NoResponse),
-            (r#"{"id":7"#, Oversized::Unclear),
-            (r#"{"id":7,"params":{"#, Oversized::Unclear),
-            (r#"{"result":{"content":[{"#, Oversized::Unclear),
-            (r#"{"params":{"id":7,"result":1"#, Oversized::Unclear),
-            ("[7", Oversized::Unclear),
-            ("", Oversized::Unclear),
+            (r#"{"jsonrpc":"2.0","id":7,"result":{"content":[{"te"#, Partial::Response(7)),
+            (r#"{"id" : 7 , "error" : {"code""#, Partial::Response(7)),
+            (r#"{"result":{},"id":7,"more":"x"#, Partial::Response(7)),
+            (r#"{"jsonrpc":"2.0","id":"7","result":{"#, Partial::NoResponse),
+            (r#"{"id":-7,"result":{"#, Partial::NoResponse),
+            (r#"{"jsonrpc":"2.0","method":"notifications/message","par"#, Partial::NoResponse),
+            (r#"{"id":7,"method":"sampling/createMessage","params":{"#, Partial::NoResponse),
+            (r#"{"id":7"#, Partial::Unclear),
+            (r#"{"id":7,"params":{"#, Partial::Unclear),
+            (r#"{"result":{"content":[{"#, Partial::Unclear),
+            (r#"{"params":{"id":7,"result":1"#, Partial::Unclear),
+            ("[7", Partial::Unclear),
+            ("", Partial::Unclear),
         ] {
-            assert_eq!(Oversized::of(beginning.as_bytes()), expected, "{beginning}");
+            assert_eq!(Partial::of(beginning.as_bytes()), expected, "{beginning}");
         }
-        assert_eq!(Oversized::of(b"{\"id\":7,\"result\":\"\xff"), Oversized::Response(7));
+        assert_eq!(Partial::of(b"{\"id\":7,\"result\":\"\xff"), Partial::Response(7));
     }
 
     proptest! {
@@ -105,13 +105,13 @@ mod tests {
         fn a_message_that_is_cut_anywhere_names_no_other_request(id in 10_u64..1000, at in 0_usize..60) {
             let message = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"id":1,"text":"…"}}}}"#);
             let beginning = &message.as_bytes()[..at.min(message.len())];
-            let read = Oversized::of(beginning);
-            prop_assert!(matches!(read, Oversized::Unclear) || read == Oversized::Response(id));
+            let read = Partial::of(beginning);
+            prop_assert!(matches!(read, Partial::Unclear) || read == Partial::Response(id));
         }
 
         #[test]
         fn any_bytes_are_read(bytes: Vec<u8>) {
-            Oversized::of(&bytes);
+            Partial::of(&bytes);
         }
     }
 }
