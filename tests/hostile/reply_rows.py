@@ -150,6 +150,33 @@ def _(peer, id):
     peer.say(b'{"jsonrpc":"2.0","id":%d,"result":%s,"structuredContent":{"n":[1e999,-1e999]}}}' % (id, start))
 
 
+@row("error data with a number beyond a double", "protocol", HTTP)
+def _(peer, id):
+    peer.say(b'{"jsonrpc":"2.0","id":%d,"error":{"code":1,"message":"x","data":1e999}}' % id)
+
+
+@row("error data of 1,000 levels", "protocol", HTTP)
+def _(peer, id):
+    deep = b"[" * 1000 + b"]" * 1000
+    peer.say(b'{"jsonrpc":"2.0","id":%d,"error":{"code":1,"message":"x","data":%s}}' % (id, deep))
+
+
+@row("a capability with a lone surrogate", "right|connect|protocol", HTTP, method="server/discover")
+def _(peer, id):
+    peer.answer(id, {**discovered(), "capabilities": {"tools": {}, "experimental": {"x": {"y": "\ud800"}}}})
+
+
+@row("a failed result with a number beyond a double", "tool|protocol", HTTP)
+def _(peer, id):
+    start = json.dumps({**text("wrong"), "isError": True}).encode()[:-1]
+    peer.say(b'{"jsonrpc":"2.0","id":%d,"result":%s,"_meta":{"n":1e999}}}' % (id, start))
+
+
+@row("a failed result with a text that is an object", "tool|protocol", HTTP)
+def _(peer, id):
+    peer.reply(id, {"resultType": "complete", "isError": True, "content": [{"type": "text", "text": {}}]})
+
+
 # ── lists ────────────────────────────────────────────────────────────────────────────────────────────
 
 

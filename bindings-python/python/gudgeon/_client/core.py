@@ -7,16 +7,14 @@ import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any
 
-from msgspec.json import decode
-
 from .._model.encoding import to_builtins
 from .._model.json import encode
 from .._native import Place
-from ..errors import ConnectionLost, McpError
+from ..errors import ConnectFailed, ConnectionLost, McpError, ProtocolError
 from ..types import Completion, InputRequired, ListChanged, LogMessage, Page, Progress
-from .errors import error_of
+from .errors import UnreadableQuestion, read_error, refusal_of
 from .options import Options, how
-from .read import read_page, read_prompt, read_resource, read_tool, reader, typed
+from .read import read_json, read_list, read_prompt, read_resource, read_result, read_tool, reader, typed
 from .targets import InMemory, Wire, place_of
 
 Steps = Generator["Ask", Any, Any]
@@ -57,6 +55,7 @@ class Core:
         self.identity: dict[str, Any] | None = None
         self.lost: str | None = None
         self.stranded: str | None = None
+        self._warned: set[str] = set()
 
     # ── the connection ──────────────────────────────────────────────────────────────────────────────
 
@@ -77,8 +76,16 @@ class Core:
         else:
             name, end = self.target_name(), stream if stream is not None else -1
             event = yield Ask(lambda mailbox: native.connect_stream(mailbox, name, end, self.group_name))
-        self.identity = decode(event[2])
+        try:
+            self.identity = self._described(event[2])
+        except ProtocolError as error:
+            yield Ask(native.close)
+            if self.group_name is not None:
+                # Another attempt would find the same description.
+                native.fail(self.group_name, error.message)
+            raise ConnectFailed(error.message, target=error.target, phase="connect") from error.__cause__
         self.lost = self.stranded = None
+        self._warned.clear()
 
     def close(self) -> Steps:
         if self.is_forked():
@@ -98,7 +105,16 @@ class Core:
         """Looks whether a server that was not reached at first is connected by now."""
         if self.identity is None and not self.is_forked():
             identity = self.native.identity()
-            self.identity = None if identity is None else decode(identity)
+            if identity is not None:
+                try:
+                    self.identity = self._described(identity)
+                except ProtocolError as error:
+                    self._warn("the server can't be used", error)
+
+    def _described(self, identity: bytes) -> dict[str, Any]:
+        """Returns the server's description of itself."""
+        described: dict[str, Any] = read_json(self, "the server's description", identity)
+        return described
 
     def is_lost(self) -> bool:
         """Returns whether the connection is lost and is not made anew automatically."""
@@ -130,18 +146,16 @@ class Core:
 
     def list_all(self, kind: str) -> Steps:
         event = yield from self._do(_list(kind), {})
-        read = reader(kind)
-        return read_page(self, kind, lambda: [read(item) for item in decode(event[2])])
+        return read_list(self, kind, event[2])
 
     def list_page(self, kind: str, cursor: str | None) -> Steps:
         event = yield from self._do(f"{_list(kind)}Page", {"cursor": cursor})
         read = reader(kind)
 
-        def page() -> Page[Any]:
-            wire = decode(event[2])
+        def page(wire: Any) -> Page[Any]:
             return Page([read(item) for item in wire["items"]], next_cursor=wire.get("nextCursor"))
 
-        return read_page(self, kind, page)
+        return read_result(self, kind, event[2], page)
 
     def call_tool(self, name: str, arguments: Mapping[str, Any] | None, returns: Any, options: dict[str, Any]) -> Steps:
         params = {"name": name, "arguments": _object("arguments", arguments)}
@@ -166,7 +180,7 @@ class Core:
         event = yield from self._do("callToolRound", params, options)
         if not event[4]:
             return read_tool(self, name, event)
-        return read_page(self, "tools", lambda: InputRequired.from_dict(decode(event[2])))
+        return read_result(self, "tools", event[2], InputRequired.from_dict)
 
     def read_resource(self, uri: str, variables: Mapping[str, Any] | None, timeout: Any) -> Steps:
         params = {"uri": uri, "variables": _object("variables", variables)}
@@ -186,7 +200,7 @@ class Core:
             "arguments": _object("arguments", arguments),
         }
         event = yield from self._do("complete", params)
-        return read_page(self, "completion", lambda: Completion.from_dict(decode(event[2])))
+        return read_result(self, "completion", event[2], Completion.from_dict)
 
     def set_log_level(self, level: str) -> Steps:
         yield from self._do("setLogLevel", {"level": level})
@@ -195,7 +209,7 @@ class Core:
         self._check_open()
         refused = self.native.set_roots(encode(roots, "the roots"))
         if refused is not None:
-            raise error_of(decode(refused))
+            raise read_error(refused)
 
     def ping(self) -> Steps:
         start = time.perf_counter()
@@ -205,7 +219,7 @@ class Core:
     def request(self, method: str, params: Mapping[str, Any] | None, timeout: Any) -> Steps:
         order = {"method": method, "params": _object("params", params)}
         event = yield from self._do("request", order, _limit(timeout))
-        return decode(event[2])
+        return read_result(self, method, event[2])
 
     def notify(self, method: str, params: Mapping[str, Any] | None) -> None:
         self._check_open()
@@ -246,22 +260,39 @@ class Core:
         elif what == "changed":
             return Notify(callbacks["on_list_changed"], ListChanged(kind=event[2], server=self.group_name))
         elif what == "log":
-            message = {**decode(event[2]), "server": self.group_name}
+            message = {**read_json(self, "the message", event[2]), "server": self.group_name}
             return Notify(callbacks["on_log"], LogMessage.from_dict(message))
         elif what == "url_done" and "on_url_done" in callbacks:
             return Notify(callbacks["on_url_done"], event[2])
         elif what == "reconnected" and self.is_open():
             if event[2] is not None:
-                self.identity = decode(event[2])
+                try:
+                    self.identity = self._described(event[2])
+                except ProtocolError as error:
+                    self._warn("the server was connected again, and its former description is kept", error)
             if "on_reconnect" in callbacks:
                 return Notify(callbacks["on_reconnect"], self.declared("info"))
         return None
+
+    def refuse(self, number: int, error: Exception, callback: Callable[..., Any]) -> None:
+        """Refuses a question of the server because of an exception."""
+        if isinstance(error, UnreadableQuestion):
+            self._warn("a question is refused", error)
+        self.native.refuse(number, encode(refusal_of(error, callback)))
+
+    def _warn(self, effect: str, error: McpError) -> None:
+        """Logs that a message can't be read: once for each effect and connection, because a server may send many."""
+        if effect not in self._warned:
+            import logging
+
+            self._warned.add(effect)
+            logging.getLogger("gudgeon").warning("%s: %s: %s", self.target_name(), effect, error.message)
 
 
 def answer_of(event: tuple[Any, ...]) -> tuple[Any, ...]:
     """Returns the event that ends a request. Raises the error of a failed one."""
     if event[0] == "failed":
-        raise error_of(decode(event[2]))
+        raise read_error(event[2])
     return event
 
 

@@ -2,17 +2,54 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
+
+from msgspec.json import decode
 
 from .. import errors
 from ..types import ElicitRequest, ToolResult
 from .exit import log_failure
+from .read import UNREADABLE
 
+# Strings and brackets of JSON.
+_TOKENS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[][{}]')
 _CLASSES: dict[str, type[errors.McpError]] = {
     "auth": errors.AuthError,
     "unsupported": errors.NotSupported,
 }
+
+
+def read_error(encoded: bytes) -> Exception:
+    """Returns the exception for an error that the native module describes in JSON, without data that can't be read."""
+    try:
+        described = decode(encoded)
+    except UNREADABLE:
+        # The data is the last member. A string can't contain these bytes, because its quotes are escaped.
+        described = decode(encoded[: encoded.index(b',"data":')] + b"}")
+    return error_of(described)
+
+
+def read_errors(encoded: bytes) -> dict[str, Exception]:
+    """Returns the exceptions for a JSON object of errors, by name, as `read_error` does. They are read one by one, so
+    that the data of one does not hide the others.
+    """
+    found: dict[str, Exception] = {}
+    name, start, depth = b"", 0, 0
+    for token in _TOKENS.finditer(encoded):
+        text = token[0]
+        if text in b"{[":
+            depth += 1
+            if depth == 2:
+                start = token.start()
+        elif text in b"}]":
+            depth -= 1
+            if depth == 1:
+                found[decode(name)] = read_error(encoded[start : token.end()])
+        elif depth == 1:
+            name = text
+    return found
 
 
 def error_of(described: Mapping[str, Any]) -> Exception:
@@ -75,6 +112,10 @@ def _broken(kind: str, message: str, described: Mapping[str, Any], where: dict[s
     return lost(message, **where)
 
 
+class UnreadableQuestion(errors.ProtocolError):
+    """A question of the server that can't be read."""
+
+
 class ConnectTimeout(errors.ConnectFailed, errors.CallTimeout):
     """No answer while connecting: both a failed connect and a timeout."""
 
@@ -83,8 +124,12 @@ def _tool_error(message: str, data: Any, where: dict[str, Any]) -> Exception:
     error: Any = errors.ToolError(message)
     error.hint, error.target, error.phase = where["hint"], where["target"], where["phase"]
     if isinstance(data, dict):
-        error._result = ToolResult.from_dict(data)
-        error.meta = error._result.meta
+        try:
+            error._result = ToolResult.from_dict(data)
+            error.meta = error._result.meta
+        except UNREADABLE:
+            # The tool failed, whatever it says about it: the result is then made of the message.
+            pass
     raised: Exception = error
     return raised
 
@@ -96,10 +141,10 @@ def _url_required(message: str, data: dict[str, Any], where: dict[str, Any]) -> 
 
 
 def refusal_of(error: BaseException, callback: Callable[..., Any]) -> dict[str, Any]:
-    """Returns the error that the server gets for a callback that raised, and logs it unless the user refused."""
+    """Returns the error that the server gets for a question. Logs it if the callback failed."""
     refusals = {"declined": errors.Declined, "cancelled": errors.Cancelled}
     kind = next((name for name, cls in refusals.items() if isinstance(error, cls)), "")
-    if not kind:
+    if not kind and not isinstance(error, UnreadableQuestion):
         log_failure(callback, error)
     if isinstance(error, errors.McpError):
         return {"kind": kind, "message": error.message, "code": error.code, "data": error.data}

@@ -15,9 +15,9 @@ from ..errors import McpError
 from .aio import Client
 from .blocks import Blocks
 from .core import Ask
-from .errors import error_of
+from .errors import read_errors
 from .exit import log_unstarted
-from .read import read_page, read_resource, reader
+from .read import read_list, read_resource, read_result
 from .subscription import Subscription, SyncSubscription
 from .sync import SyncClient
 from .targets import InMemory
@@ -56,7 +56,7 @@ class _Group:
         """The McpErrors of the servers that can't be reached, or whose last list failed, by name."""
         if self._native is None:
             return {}
-        return {name: error_of(error) for name, error in decode(self._native.errors()).items()}
+        return read_errors(self._native.errors())
 
     def _name(self, targets: Mapping[str, Any]) -> None:
         """Makes the clients, unconnected."""
@@ -105,15 +105,14 @@ class _Group:
 
     def _list(self, kind: str) -> Steps:
         event = yield from self._do(f"list{kind[0].upper()}{kind[1:]}")
-        read = reader(kind)
-        return read_page(self, kind, lambda: [read(item) for item in decode(event[2])])
+        return read_list(self, kind, event[2])
 
     def _find(self, kind: str, name: str) -> Steps:
         """Returns the client that has a tool or prompt, and its name there."""
         found = None if self._native is None else self._native.find_now(name)
         if found is None:
             event = yield from self._do(f"find{kind}", name=name)
-            found = decode(event[2]).values()
+            found = read_result(self, name, event[2]).values()
         server, own_name = found
         client = self._all[server]
         client._core.refresh()

@@ -12,7 +12,6 @@ from .._model.event_loop import running_loop
 from .._model.frames import from_here
 from .._model.json import encode
 from .core import Ask, Core, Steps, answer_of, progress_of
-from .errors import refusal_of
 from .exit import log_failure
 
 TURN = 0.05  # seconds of callbacks, after which other tasks of the loop run
@@ -175,7 +174,7 @@ class LoopQueue:
             core.native.refuse(number, encode({"kind": "cancelled"}))
             raise
         except Exception as error:
-            core.native.refuse(number, encode(refusal_of(error, callback)))
+            core.refuse(number, error, callback)
 
     def _spawn(self, coroutine: Any) -> asyncio.Task[Any]:
         task = self.loop.create_task(coroutine)

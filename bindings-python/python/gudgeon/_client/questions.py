@@ -7,8 +7,10 @@ from functools import partial
 from typing import Any
 
 from .._model.json import encode
-from ..errors import Cancelled, Declined, ProtocolError
+from ..errors import Cancelled, Declined
 from ..types import Accepted, ElicitRequest, RootsRequest, SampleRequest
+from .errors import UnreadableQuestion
+from .read import UNREADABLE
 
 Answering = Generator[Any, Any, bytes]
 """Yields what the callback returned, which may be awaitable, and receives its result."""
@@ -28,24 +30,24 @@ def answering(
     kind: str, callback: Callable[..., Any], params: bytes, key: str | None, server: str | None = None
 ) -> Answering:
     """Returns what a callback answers, as JSON; `server` is the name of the asking server in a group."""
-    from msgspec.json import decode
-
     ask: Callable[..., Any] = partial(callback.answer, key) if isinstance(callback, Keyed) else callback
     if kind == "roots":
         answer = yield (ask(RootsRequest()) if isinstance(callback, Keyed) else callback())
     else:
-        request = _read_request(ElicitRequest if kind == "on_elicit" else SampleRequest, decode(params))
+        request = _read_request(ElicitRequest if kind == "on_elicit" else SampleRequest, params)
         answer = yield ask(_asked_by(server, request))
     if isinstance(answer, (Declined, Cancelled)) or answer is Declined or answer is Cancelled:
         raise answer
     return encode(answer.value if isinstance(answer, Accepted) else answer, "the answer")
 
 
-def _read_request(type: Any, data: Any) -> Any:
+def _read_request(type: Any, params: bytes) -> Any:
+    from msgspec.json import decode
+
     try:
-        return type.from_dict(data)
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise ProtocolError(-32602, f"the server's question can't be read: {error}") from error
+        return type.from_dict(decode(params))
+    except UNREADABLE as error:
+        raise UnreadableQuestion(-32602, f"the server's question can't be read: {error}") from error
 
 
 def _asked_by(server: str | None, request: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Makes values of the server's results. An unreadable result is a ProtocolError that names the request."""
+"""Makes values of what a server sent. An unreadable result is a ProtocolError that names the request."""
 
 from __future__ import annotations
 
@@ -27,32 +27,47 @@ def reader(kind: str) -> Callable[[Any], Any]:
     return _KINDS[kind]
 
 
-def read_page(core: Any, what: str, read: Callable[[], _T]) -> _T:
-    """Runs a reader; its failure is a ProtocolError."""
+# Raised by msgspec, for JSON that it can't represent in Python, and by `from_dict`.
+UNREADABLE = (ValueError, TypeError, KeyError, AttributeError, RecursionError)
+
+
+def read_json(core: Any, what: str, encoded: bytes, make: Callable[[Any], _T] | None = None) -> _T:
+    """Returns what a server sent, as `make` returns it for the decoded JSON; without `make`, the decoded JSON.
+
+    Raises ProtocolError if either fails; `what` begins its message.
+    """
     try:
-        return read()
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise ProtocolError(
-            -32603, f"{what}: the server's result is invalid: {error}", target=core.target_name(), phase="call"
-        ) from error
+        received = decode(encoded)
+        return received if make is None else make(received)
+    except UNREADABLE as error:
+        raise ProtocolError(-32603, f"{what} is invalid: {error}", target=core.target_name(), phase="call") from error
+
+
+def read_result(core: Any, what: str, encoded: bytes, make: Callable[[Any], _T] | None = None) -> _T:
+    """Returns the result of a request as `read_json` does; `what` names the request."""
+    return read_json(core, f"{what}: the server's result", encoded, make)
+
+
+def read_list(core: Any, kind: str, encoded: bytes) -> list[Any]:
+    """Returns the entries of a list."""
+    read = reader(kind)
+    return read_result(core, kind, encoded, lambda items: [read(item) for item in items])
 
 
 def read_tool(core: Any, name: str, event: tuple[Any, ...]) -> ToolResult[Any]:
-    def read() -> ToolResult[Any]:
-        result: ToolResult[Any] = ToolResult.from_dict(decode(event[2]))
-        if event[3] is not None:
-            result.__dict__["_data"] = decode(event[3])
-        return result
-
-    return read_page(core, f"tool {name!r}", read)
+    request = f"tool {name!r}"
+    result: ToolResult[Any] = read_result(core, request, event[2], ToolResult.from_dict)
+    if event[3] is not None:
+        result.__dict__["_data"] = read_result(core, request, event[3])
+    return result
 
 
 def read_resource(core: Any, event: tuple[Any, ...]) -> ResourceResult:
-    return read_page(core, "resources/read", lambda: ResourceResult.from_dict(decode(event[2])))
+    return read_result(core, "resources/read", event[2], ResourceResult.from_dict)
 
 
 def read_prompt(core: Any, event: tuple[Any, ...]) -> PromptResult:
-    return read_page(core, "prompts/get", lambda: PromptResult.from_dict(decode(event[2])))
+    return read_result(core, "prompts/get", event[2], PromptResult.from_dict)
 
 
 def typed(core: Any, name: str, event: tuple[Any, ...], wanted: Any) -> ToolResult[Any]:
@@ -67,7 +82,7 @@ def typed(core: Any, name: str, event: tuple[Any, ...], wanted: Any) -> ToolResu
         read = _reader(wanted)
         try:
             return result._with_data(read(result.text.encode() if encoded is None else encoded))
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, RecursionError):
             if encoded is not None:
                 raise
             try:
@@ -75,7 +90,7 @@ def typed(core: Any, name: str, event: tuple[Any, ...], wanted: Any) -> ToolResu
             except (ValueError, TypeError):
                 pass
             raise
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, RecursionError) as error:
         label = getattr(wanted, "__name__", None) or str(wanted)
         problem = " ".join(str(error).split())
         raise McpError(

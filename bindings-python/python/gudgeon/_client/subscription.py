@@ -6,13 +6,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Protocol
 
-from msgspec.json import decode
-
 from .._model.json import encode
 from .._native import check_options
 from ..types import Change
 from .core import Ask, Steps
-from .errors import error_of
+from .errors import read_error
 
 _LISTS = ("tools", "prompts", "resources")
 
@@ -55,7 +53,8 @@ class Subscribing:
             self._source.native.unsubscribe(self._number)
 
     def _await(self, number: int, mailbox: Any) -> int:
-        return self._source.native.await_change(mailbox, number)
+        ticket: int = self._source.native.await_change(mailbox, number)
+        return ticket
 
     def _next(self) -> Steps:
         """Returns the oldest change; None at the end."""
@@ -71,7 +70,7 @@ class Subscribing:
             if kind == "end":
                 return None
             if kind == "failed":
-                raise error_of(decode(value))
+                raise read_error(value)
             return Change(kind=kind, uri=value, server=server)
 
 

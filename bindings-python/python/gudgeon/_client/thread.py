@@ -6,10 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from .._model.frames import from_here
-from .._model.json import encode
 from ..errors import ProtocolError
 from .core import Ask, Core, Steps, answer_of, progress_of
-from .errors import refusal_of
 from .exit import log_failure
 
 _COROUTINE = 0x80  # CO_COROUTINE
@@ -50,7 +48,7 @@ class ThreadQueue:
             raise from_here(error)  # noqa: B904
 
     def start(self, core: Core, steps: Steps) -> Callable[[], None]:
-        """Makes the only request of an operation; the function that is returned waits for its outcome."""
+        """Makes the first request of an operation; the function that is returned does the rest."""
         ask = next(steps)
         ticket = ask.start(self.mailbox)
 
@@ -59,9 +57,11 @@ class ThreadQueue:
                 try:
                     outcome = self.wait(core.native, ask, ticket)
                 except BaseException as error:
-                    steps.throw(error)
+                    step = steps.throw(error)
                 else:
-                    steps.send(outcome)
+                    step = steps.send(outcome)
+                while True:
+                    step = steps.send(self.ask(core.native, step))
             except StopIteration:
                 pass
             except Exception as error:
@@ -125,7 +125,7 @@ class ThreadQueue:
                 if wrong is not None:
                     log_failure(callback, TypeError(wrong))
         except Exception as error:
-            core.native.refuse(number, encode(refusal_of(error, callback)))
+            core.refuse(number, error, callback)
 
 
 def _awaitable(kind: str, value: Any) -> ProtocolError:

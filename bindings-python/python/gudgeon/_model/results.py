@@ -62,7 +62,10 @@ class ToolResult(Value):
             return text
         from msgspec.json import decode
 
-        return decode(text)
+        try:
+            return decode(text)
+        except (ValueError, RecursionError):  # a number beyond a float, half of a surrogate pair, too deep
+            return text
 
     @property
     def text(self):
