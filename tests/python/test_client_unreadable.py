@@ -1,7 +1,8 @@
-"""Messages of a server that Python can't read: calls fail with an McpError."""
+"""Messages of a server that Python can't read: calls fail with an McpError, notifications are dropped."""
 
 import asyncio
 import json
+import logging
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from gudgeon import (
     Client,
     ClientGroup,
+    LogMessage,
     McpError,
     ProtocolError,
     SyncClient,
@@ -157,6 +159,38 @@ def test_the_errors_of_a_group_lack_data_that_cannot_be_read() -> None:
 
 async def refusing(_: bytes, /) -> None:
     """Answers nothing: the error is in the queue already."""
+
+
+def notice(data: str) -> str:
+    return f'"method":"notifications/message","params":{{"level":"error","data":{data}}}'
+
+
+@pytest.mark.parametrize("name", UNREADABLE)
+def test_a_log_message_does_not_disturb_a_blocking_call(name: str, caplog: pytest.LogCaptureFixture) -> None:
+    logged: list[LogMessage] = []
+    server = Scripted(before=(notice(UNREADABLE[name]), notice(UNREADABLE[name]), notice('"fine"')))
+    with blocking(server, on_log=logged.append) as client:
+        assert client.call_tool("any").text == "right"
+    assert [it.data for it in logged] == ["fine"]
+    check_warning(caplog)
+
+
+@pytest.mark.parametrize("name", UNREADABLE)
+async def test_a_log_message_does_not_disturb_a_loop(name: str, caplog: pytest.LogCaptureFixture) -> None:
+    logged: list[LogMessage] = []
+    failures: list[Any] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: failures.append(context))
+    server = Scripted(before=(notice(UNREADABLE[name]), notice(UNREADABLE[name]), notice('"fine"')))
+    async with looping(server, on_log=logged.append) as client:
+        assert (await client.call_tool("any")).text == "right"
+    assert [it.data for it in logged] == ["fine"] and not failures
+    check_warning(caplog)
+
+
+def check_warning(caplog: pytest.LogCaptureFixture) -> None:
+    """Checks that the first message that was dropped was logged, and the second was not."""
+    warnings = [it.getMessage() for it in caplog.records if it.levelno >= logging.WARNING and it.name == "gudgeon"]
+    assert len(warnings) == 1 and "a log message is dropped: the message is invalid" in warnings[0]
 
 
 QUESTION = '"id":"q","method":"elicitation/create","params":{"mode":"form","message":"?","requestedSchema":%s}'

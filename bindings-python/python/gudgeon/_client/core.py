@@ -260,8 +260,12 @@ class Core:
         elif what == "changed":
             return Notify(callbacks["on_list_changed"], ListChanged(kind=event[2], server=self.group_name))
         elif what == "log":
-            message = {**read_json(self, "the message", event[2]), "server": self.group_name}
-            return Notify(callbacks["on_log"], LogMessage.from_dict(message))
+            try:
+                message = read_json(self, "the message", event[2], self._log_message)
+            except ProtocolError as error:
+                self._warn("a log message is dropped", error)
+                return None
+            return Notify(callbacks["on_log"], message)
         elif what == "url_done" and "on_url_done" in callbacks:
             return Notify(callbacks["on_url_done"], event[2])
         elif what == "reconnected" and self.is_open():
@@ -273,6 +277,9 @@ class Core:
             if "on_reconnect" in callbacks:
                 return Notify(callbacks["on_reconnect"], self.declared("info"))
         return None
+
+    def _log_message(self, wire: dict[str, Any]) -> LogMessage:
+        return LogMessage.from_dict({**wire, "server": self.group_name})
 
     def refuse(self, number: int, error: Exception, callback: Callable[..., Any]) -> None:
         """Refuses a question of the server because of an exception."""
