@@ -44,10 +44,21 @@ def _(peer, id):
     peer.reply(id, text("\ud800"))
 
 
-# Event streams are decoded with replacement characters, WebSockets are closed, and a line is dropped.
-@row("a reply that is not UTF-8", {"http": "\ufffd", "ws": "lost", "stdio": "timeout"})
+# Event streams are decoded with replacement characters, and WebSockets are closed.
+@row("a reply that is not UTF-8", {"http": "\ufffd", "ws": "lost", "stdio": "protocol"})
 def _(peer, id):
     peer.say(b'{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"\xff"}]}}' % id)
+
+
+@row("a reply that is cut", "protocol", STREAMS)
+def _(peer, id):
+    peer.say(b'{"jsonrpc":"2.0","id":%d,"result":{"content":[' % id)
+
+
+@row("a reply behind 1,000 others of its batch", "protocol", STREAMS)
+def _(peer, id):
+    replies = [{"jsonrpc": "2.0", "id": it, "result": text("wrong")} for it in (*range(10_000, 11_000), id)]
+    peer.say(json.dumps(replies).encode())
 
 
 @row("an error with 1 MiB of data", "protocol")

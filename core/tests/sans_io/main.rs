@@ -14,6 +14,7 @@ mod client_pair;
 mod client_properties;
 mod client_questions;
 mod client_requests;
+mod client_unreadable;
 mod dialect_clients;
 mod dialect_endpoint;
 mod endpoint_asking;

@@ -5,7 +5,9 @@ use std::time::Instant;
 use serde_json::value::RawValue;
 
 use super::{
-    ClientSession, LogMessage, Output, Progress, modern, negotiate::Phase, partial::Partial,
+    ClientSession, LogMessage, Output, Progress, modern,
+    negotiate::Phase,
+    partial::{self, Partial},
 };
 use crate::{
     error::{Error, ErrorKind},
@@ -22,20 +24,46 @@ const MAX_ERROR_MESSAGE: usize = 64 * 1024;
 impl ClientSession {
     pub(super) fn handle_frame(&mut self, now: Instant, bytes: &[u8]) {
         match Frame::parse(bytes) {
-            Frame::One(Err(malformed)) if self.server.is_none() => {
-                self.noise.push(bytes);
+            Frame::One(Err(malformed)) => {
+                if self.server.is_none() {
+                    self.noise.push(bytes);
+                }
+                let problem = malformed.unreadable.then(|| malformed.message.clone());
                 self.handle_message(now, Err(malformed));
+                if let Some(problem) = problem {
+                    self.fail_responses(now, bytes, &problem);
+                }
             }
             Frame::One(message) => self.handle_message(now, message),
             Frame::Batch(members) => {
+                let mut problem = None;
                 if members.len() > MAX_BATCH {
                     tracing::warn!("dropped messages of a batch of more than {MAX_BATCH}");
+                    problem = Some(format!("its batch has more than {MAX_BATCH} messages"));
                 }
                 for member in members.into_iter().take(MAX_BATCH) {
+                    if let Err(Malformed { unreadable: true, message, .. }) = &member {
+                        problem.get_or_insert_with(|| message.clone());
+                    }
                     self.handle_message(now, member);
+                }
+                if let Some(problem) = problem {
+                    self.fail_responses(now, bytes, &problem);
                 }
             }
         }
+    }
+
+    /// Fails the requests that a frame answers, except those whose response was read.
+    fn fail_responses(&mut self, now: Instant, frame: &[u8], problem: &str) {
+        if matches!(self.phase, Phase::Idle | Phase::Closed(_)) {
+            return;
+        }
+        partial::responses(frame, |id| {
+            let message = format!("the server's answer can't be read: {problem}");
+            let error = ErrorObject::new(code::PARSE_ERROR, message);
+            self.handle_response(now, Some(&Id::number(id)), Err(error));
+        });
     }
 
     /// Fails the request that the message answers. If its beginning does not tell, that is the only request in flight.

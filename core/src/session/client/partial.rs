@@ -4,7 +4,7 @@ use std::{borrow::Cow, fmt};
 
 use serde::{
     Deserializer,
-    de::{IgnoredAny, MapAccess, Visitor},
+    de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor},
 };
 use serde_json::value::RawValue;
 
@@ -25,12 +25,41 @@ impl Partial {
         let mut read = Members::default();
         // It ends with an error at the latest where the beginning ends.
         let _ = serde_json::Deserializer::from_slice(beginning).deserialize_map(&mut read);
-        match read {
-            Members { has_method: true, .. } => Self::NoResponse,
-            Members { has_outcome: true, id: Some(id), .. } => {
-                id.parse().map_or(Self::NoResponse, Self::Response)
+        read.kind()
+    }
+}
+
+/// Calls `found` with the id of each response in a frame that can't be read whole.
+pub(super) fn responses(frame: &[u8], mut found: impl FnMut(u64)) {
+    if frame.trim_ascii_start().starts_with(b"[") {
+        // It ends with an error at the latest where the frame becomes unreadable.
+        let _ = serde_json::Deserializer::from_slice(frame).deserialize_seq(Batch(found));
+    } else if let Partial::Response(id) = Partial::of(frame) {
+        found(id);
+    }
+}
+
+/// Reads a batch without keeping its members, of which a message of a few megabytes can have millions.
+struct Batch<F>(F);
+
+impl<'de, F: FnMut(u64)> Visitor<'de> for Batch<F> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a batch")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut batch: A) -> Result<(), A::Error> {
+        loop {
+            let mut read = Members::default();
+            let next = batch.next_element_seed(&mut read);
+            // The last member that can be read may be cut.
+            if let Partial::Response(id) = read.kind() {
+                (self.0)(id);
             }
-            Members { .. } => Self::Unclear,
+            if next?.is_none() {
+                return Ok(());
+            }
         }
     }
 }
@@ -42,6 +71,27 @@ struct Members {
     id: Option<String>,
     has_method: bool,
     has_outcome: bool,
+}
+
+impl Members {
+    fn kind(self) -> Partial {
+        match self {
+            Self { has_method: true, .. } => Partial::NoResponse,
+            Self { has_outcome: true, id: Some(id), .. } => {
+                id.parse().map_or(Partial::NoResponse, Partial::Response)
+            }
+            Self { .. } => Partial::Unclear,
+        }
+    }
+}
+
+/// Reads a member of a batch, which may be any value.
+impl<'de> DeserializeSeed<'de> for &mut Members {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
 }
 
 impl<'de> Visitor<'de> for &mut Members {
@@ -68,6 +118,35 @@ impl<'de> Visitor<'de> for &mut Members {
                 }
             }
         }
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut values: A) -> Result<(), A::Error> {
+        while values.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(())
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<(), E> {
         Ok(())
     }
 }
@@ -112,6 +191,8 @@ mod tests {
         #[test]
         fn any_bytes_are_read(bytes: Vec<u8>) {
             Partial::of(&bytes);
+            responses(&bytes, |_| ());
+            responses(&[b"[", &*bytes].concat(), |_| ());
         }
     }
 }

@@ -1,0 +1,178 @@
+//! Responses that a client can't read: each fails the request that it answers, and no other.
+
+use gudgeon::{
+    error::ErrorKind,
+    protocol::{MAX_BATCH, Method, Revision},
+    session::client::{Input, Output, RequestOptions},
+};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use crate::support::wire::Scripted;
+
+/// Sends two requests with the keys 1 and 2; returns their ids.
+fn requests(client: &mut Scripted) -> [Value; 2] {
+    [1, 2].map(|key| {
+        client.request(key, Method::ListTools, "{}", RequestOptions::default());
+        client.sent()["id"].clone()
+    })
+}
+
+fn receive(client: &mut Scripted, frame: impl AsRef<[u8]>) {
+    client.feed(Input::Frame(frame.as_ref()));
+}
+
+/// Takes the outcome of a request, which its unreadable response ended.
+fn assert_failed(client: &mut Scripted, key: u64) {
+    let (ended, outcome) = client.done();
+    let failure = outcome.expect_err("can't be read");
+    assert_eq!((ended, failure.kind), (key, ErrorKind::Protocol), "{failure}");
+    assert!(failure.message.contains("can't be read"), "{failure}");
+}
+
+#[test]
+fn a_response_that_is_not_json_ends_its_request() {
+    for rest in [
+        &br#","result":{"tools":["#[..],
+        b",\"result\":{\"tools\":\"\xff\"}}",
+        br#","result":{"tools":[]}} x"#,
+        br#","result":{"tools":[]},}"#,
+    ] {
+        let mut client = Scripted::legacy();
+        let [_, second] = requests(&mut client);
+        receive(
+            &mut client,
+            [format!(r#"{{"jsonrpc":"2.0","id":{second}"#).as_bytes(), rest].concat(),
+        );
+        assert_failed(&mut client, 2);
+        client.silent();
+        assert_eq!(client.session.in_flight(), 1);
+    }
+}
+
+#[test]
+fn other_frames_that_are_not_json_end_no_request() {
+    let mut client = Scripted::legacy();
+    client.request(1, Method::ListTools, "{}", RequestOptions::default());
+    let id = client.sent()["id"].clone();
+    for frame in [
+        "listening on port 8000".to_owned(),
+        "{".into(),
+        format!(r#"{{"jsonrpc":"2.0","id":{id}"#),
+        format!(r#"{{"jsonrpc":"2.0","id":"{id}","result":{{"#),
+        format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"roots/list","result":{{"#),
+        format!(r#"{{"params":{{"id":{id},"result":{{}}"#),
+        format!(r#"[[{{"id":{id},"result":{{}}}}],"#),
+        r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"#.into(),
+    ] {
+        receive(&mut client, &frame);
+        client.silent();
+    }
+    client.receive(&json!({"jsonrpc": "2.0", "id": id, "result": {"tools": []}}));
+    assert!(client.done().1.is_ok());
+}
+
+#[test]
+fn a_batch_that_is_not_json_ends_the_requests_that_it_answers() {
+    let mut client = Scripted::legacy();
+    let [first, second] = requests(&mut client);
+    let batch = format!(
+        r#" [7,"x",null,-1.5,[{{}}],{{"method":"x"}},{{"id":{first},"result":{{"tools":[]}}}},{{"id":{second},"error":{{"#
+    );
+    receive(&mut client, batch);
+    assert_failed(&mut client, 1);
+    assert_failed(&mut client, 2);
+    client.silent();
+}
+
+#[test]
+fn a_response_behind_too_many_others_of_its_batch_ends_its_request() {
+    let mut client = Scripted::legacy();
+    let [first, second] = requests(&mut client);
+    let message = |id: &Value| json!({"jsonrpc": "2.0", "id": id, "result": {"tools": []}});
+    let mut batch = vec![json!({"jsonrpc": "2.0", "method": "notifications/x"}); MAX_BATCH];
+    batch[MAX_BATCH - 1] = message(&first);
+    batch.extend([message(&first), json!(7), message(&second)]);
+    client.receive(&Value::Array(batch));
+    let mut outcomes: Vec<_> = client
+        .drain()
+        .into_iter()
+        .filter_map(|it| match it {
+            Output::Done(key, outcome) => Some((key.0, outcome)),
+            _ => None,
+        })
+        .collect();
+    let (key, failure) = outcomes.pop().expect("an outcome");
+    assert_eq!((key, failure.expect_err("dropped").kind), (2, ErrorKind::Protocol));
+    let (key, result) = outcomes.pop().expect("an outcome");
+    assert!(key == 1 && result.is_ok() && outcomes.is_empty(), "{result:?}");
+}
+
+#[test]
+fn an_unreadable_answer_to_the_probe_means_a_legacy_server() {
+    let mut client = Scripted::start(&Revision::ALL);
+    let id = client.sent()["id"].clone();
+    receive(&mut client, format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"#));
+    let initialize = client.sent();
+    assert_eq!(initialize["method"], "initialize");
+    let id = initialize["id"].clone();
+    receive(&mut client, format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"#));
+    let failure = client.failed();
+    assert_eq!(failure.kind, ErrorKind::Protocol);
+    assert!(failure.message.contains("can't be read"), "{failure}");
+}
+
+#[test]
+fn an_unreadable_member_of_a_batch_ends_its_request_only() {
+    let mut client = Scripted::legacy();
+    let [first, second] = requests(&mut client);
+    let batch = format!(
+        r#"[{{"jsonrpc":"2.0","id":{first},"result":{{"tools":[]}}}},{{"jsonrpc":"2.0","id":{second},"result":{{}},"params":1e999}}]"#
+    );
+    receive(&mut client, batch);
+    let (key, result) = client.done();
+    assert!(key == 1 && result.is_ok(), "{result:?}");
+    assert_failed(&mut client, 2);
+    client.silent();
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+    #[test]
+    fn a_batch_that_is_cut_anywhere_ends_the_requests_that_it_answers_until_then(
+        ids in proptest::collection::vec(2_u64..9, 1..6), at in 0_usize..300,
+    ) {
+        let member = |id| format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"id":3,"tools":"…"}}}}"#);
+        let batch = format!("[{}", ids.iter().map(member).collect::<Vec<_>>().join(","));
+        let at = at.min(batch.len());
+        let mut client = Scripted::legacy();
+        // The ids begin at 2.
+        for id in 2..9 {
+            client.request(id, Method::ListTools, "{}", RequestOptions::default());
+        }
+        client.drain();
+        receive(&mut client, &batch.as_bytes()[..at]);
+        let mut ended = Vec::new();
+        while client.session.in_flight() + ended.len() < 7 {
+            let (key, outcome) = client.done();
+            prop_assert_eq!(outcome.expect_err("can't be read").kind, ErrorKind::Protocol);
+            ended.push(key);
+        }
+        client.silent();
+        let answered = |complete: usize| {
+            let mut found = Vec::new();
+            for id in &ids[..complete] {
+                if !found.contains(id) {
+                    found.push(*id);
+                }
+            }
+            found
+        };
+        let complete = at.saturating_sub(1) / (member(&2).len() + 1);
+        let with_cut = (complete + 1).min(ids.len());
+        prop_assert!(
+            ended == answered(complete) || ended == answered(with_cut),
+            "{:?} ended by {}", ended, String::from_utf8_lossy(&batch.as_bytes()[..at])
+        );
+    }
+}
