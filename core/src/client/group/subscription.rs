@@ -284,7 +284,7 @@ impl Follower {
             let refused = server.check_filter(&self.wanted.filter()).err();
             let error =
                 refused.unwrap_or_else(|| Error::misuse("nothing is wanted of this server"));
-            return Err(client.connected().name(error.in_phase("subscribe")));
+            return Err(client.connected().name(error).in_phase("subscribe"));
         };
         let subscription = client.subscribe_to(&interests.filter()).await?;
         Ok((subscription, interests))
