@@ -6,10 +6,13 @@ use std::{
     sync::{Arc, Mutex, RwLock},
 };
 
+use serde_json::Value;
+
 use super::{
     CallOptions, Client, ClientOptions, Target,
     connected::{Connector, Hooks, lock},
     connection::{Event, OnProgress},
+    middleware::{Next, Request, Stack},
     questions::{Answerer, Questions, Roots},
     reconnect::Reconnecting,
     target::Reconnect,
@@ -30,6 +33,7 @@ pub struct ClientBuilder {
     target: Target,
     options: ClientOptions,
     on_progress: Option<OnProgress>,
+    middleware: Stack,
     hooks: Hooks,
     questions: Questions,
     proxies: ProxyEnvironment,
@@ -44,6 +48,7 @@ pub(super) struct UnconnectedClient {
     /// The same target for further attempts; `None` if there can be one only.
     again: Option<Reconnect>,
     on_progress: Option<OnProgress>,
+    middleware: Arc<Stack>,
     /// True if connecting is tried again in the background.
     pub(super) keeps_trying: bool,
 }
@@ -58,7 +63,8 @@ impl UnconnectedClient {
             CallOptions { on_progress: self.on_progress.clone(), ..self.connector.calls() };
         let connector = Arc::clone(&self.connector);
         let reconnecting = Reconnecting::new(connected, connector, self.again.clone());
-        Ok(Client { reconnecting: Arc::new(reconnecting), options })
+        let middleware = Arc::clone(&self.middleware);
+        Ok(Client { reconnecting: Arc::new(reconnecting), middleware, options })
     }
 
     pub(super) fn can_try_again(&self) -> bool {
@@ -95,7 +101,8 @@ impl ClientBuilder {
             _ => ProxyEnvironment::default(),
         };
         let (on_progress, keeps_trying) = (None, false);
-        Self { target, options, on_progress, hooks, questions, proxies, keeps_trying }
+        let middleware = Stack::default();
+        Self { target, options, on_progress, middleware, hooks, questions, proxies, keeps_trying }
     }
 
     /// Changes the client's options.
@@ -156,6 +163,46 @@ impl ClientBuilder {
         self
     }
 
+    /// Adds middleware: a function that runs around the client's requests with these methods and passes them on with
+    /// `next.run(request)`. It may change the params and the result, answer by itself, or send the request again. The
+    /// method `"*"` stands for all. The first one that is added is the outermost.
+    ///
+    /// It runs once for each request of the program, not for its pages, rounds of questions and repetitions after an
+    /// outage, nor for requests that the client sends by itself. Subscriptions and notifications have no middleware.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), gudgeon::Error> {
+    /// use gudgeon::{Client, Server};
+    ///
+    /// let server = Server::new("greeter").tool("greet", || async { "hello" });
+    /// let client = Client::builder(&server)
+    ///     .middleware(["tools/call"], |mut request, next| async move {
+    ///         request.params["_meta"] = serde_json::json!({ "tenant": "books" });
+    ///         let result = next.run(request).await?;
+    ///         println!("{}", result["isError"] == true);
+    ///         Ok(result)
+    ///     })
+    ///     .connect()
+    ///     .await?;
+    /// assert_eq!(client.call_tool("greet", ()).await?.text(), "hello");
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn middleware<F, Answering, M: Into<String>>(
+        mut self,
+        methods: impl IntoIterator<Item = M>,
+        middleware: F,
+    ) -> Self
+    where
+        F: Fn(Request, Next) -> Answering + Send + Sync + 'static,
+        Answering: Future<Output = Result<Value, Error>> + Send + 'static,
+    {
+        self.middleware.push(methods.into_iter().map(Into::into).collect(), middleware);
+        self
+    }
+
     /// Registers a callback that answers elicitations. To decline or cancel, it returns an error of kind `Declined`
     /// or `Cancelled`.
     #[must_use]
@@ -196,13 +243,14 @@ impl ClientBuilder {
 
     /// Checks the options. Errors if they are invalid.
     pub(super) fn prepare(self) -> Result<UnconnectedClient, Error> {
-        let Self { target, options, on_progress, hooks, questions, proxies, keeps_trying } = self;
+        let Self { target, options, on_progress, middleware, hooks, questions, .. } = self;
         Ok(UnconnectedClient {
             again: target.again(options.restart),
             target: Mutex::new(Some(target)),
-            connector: Arc::new(Connector::new(options, hooks, questions, proxies)?),
+            connector: Arc::new(Connector::new(options, hooks, questions, self.proxies)?),
             on_progress,
-            keeps_trying,
+            middleware: Arc::new(middleware),
+            keeps_trying: self.keeps_trying,
         })
     }
 }

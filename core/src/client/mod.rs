@@ -21,6 +21,7 @@ mod failures;
 mod group;
 mod known;
 mod listeners;
+mod middleware;
 mod operation;
 mod options;
 mod params;
@@ -35,6 +36,7 @@ mod subscription;
 mod target;
 mod test_server;
 mod wire;
+mod wire_form;
 
 use std::{
     ops::Deref,
@@ -48,6 +50,7 @@ pub use self::{
     builder::ClientBuilder,
     connection::Event,
     group::{ClientGroup, GroupSubscription, read_configuration},
+    middleware::{Next, Request},
     operation::CallOptions,
     options::ClientOptions,
     retry::Retry,
@@ -56,7 +59,7 @@ pub use self::{
     target::Target,
     test_server::TestServer,
 };
-use self::{connected::Connected, reconnect::Reconnecting};
+use self::{connected::Connected, middleware::Stack, reconnect::Reconnecting};
 #[cfg(feature = "bindings")]
 #[doc(hidden)]
 pub use self::{
@@ -88,6 +91,7 @@ use crate::{
 #[derive(Clone, Debug)]
 pub struct Client {
     reconnecting: Arc<Reconnecting>,
+    middleware: Arc<Stack>,
     options: CallOptions,
 }
 
@@ -299,10 +303,14 @@ impl Client {
         self.reconnecting.close().await;
     }
 
-    /// Performs an operation, again if that is allowed after an outage.
+    /// Performs an operation inside the middleware, again if that is allowed after an outage.
     #[doc(hidden)] // For the language bindings.
     pub async fn call(&self, operation: Operation, options: CallOptions) -> Result<Reply, Error> {
-        self.reconnecting.perform(operation, options).await
+        match self.middleware.applies(operation.method()) {
+            // Boxed, so that the future of each call does not have the size of the way through middleware.
+            true => Box::pin(self.call_through(operation, options)).await,
+            false => self.reconnecting.perform(operation, options).await,
+        }
     }
 
     /// Returns the connection that is or was open.

@@ -37,7 +37,7 @@ use crate::{
 /// # async fn main() -> Result<(), gudgeon::error::Error> {
 /// let server = Server::new("shelf").tool("remove", remove);
 /// for revision in [Revision::V2025_11_25, Revision::V2026_07_28] {
-///     let tested = TestServer::of(&server).answer("Delete it?", false).replay();
+///     let tested = TestServer::from(&server).answer("Delete it?", false).replay();
 ///     let client = Client::builder(tested).options(|it| it.revisions = vec![revision]).connect().await?;
 ///     assert_eq!(client.call_tool("remove", ()).await?.text(), "kept");
 /// }
@@ -59,12 +59,14 @@ enum Reaction {
     Cancels,
 }
 
-impl<'a> TestServer<'a> {
-    /// Creates a target for tests of this server, without answers.
-    pub fn of(server: &'a Server) -> Self {
+/// Creates a target for tests of this server, without answers.
+impl<'a> From<&'a Server> for TestServer<'a> {
+    fn from(server: &'a Server) -> Self {
         Self { server, principal: None, replays: false, answers: BTreeMap::new() }
     }
+}
 
+impl TestServer<'_> {
     /// Sets the principal of every call, as [`Context::principal`](crate::Context::principal) returns it. Default: none.
     pub fn principal(mut self, principal: Principal) -> Self {
         self.principal = Some(Arc::new(principal));

@@ -55,7 +55,8 @@ impl ListKind {
         }
     }
 
-    fn member(self) -> &'static str {
+    /// Returns the member of a result that has these items.
+    pub fn member(self) -> &'static str {
         match self {
             Self::Tools => "tools",
             Self::Resources => "resources",

@@ -250,11 +250,6 @@ fn unnamed(params: &Value) -> Map<String, Value> {
 }
 
 impl Request {
-    /// Returns an argument of a tool or prompt.
-    pub fn argument(&self, name: &str) -> Option<&Value> {
-        self.params.get("arguments")?.get(name)
-    }
-
     /// Returns the name of the tool or prompt, or the URI of the resource.
     pub fn subject(&self) -> Option<&str> {
         self.params.get("name").or_else(|| self.params.get("uri"))?.as_str()

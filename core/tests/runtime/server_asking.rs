@@ -400,7 +400,7 @@ async fn a_step_may_ask_and_the_handler_run_again() {
     });
     for (era, replays) in ERAS.map(|it| (it, false)).into_iter().chain([(Revision::LATEST, true)]) {
         done.store(0, Ordering::SeqCst);
-        let mut test_mode = TestServer::of(&server).answer("lend/elicit-1", "Ada");
+        let mut test_mode = TestServer::from(&server).answer("lend/elicit-1", "Ada");
         test_mode = test_mode.answer("lend/elicit-2", true).answer("elicit-1", "Dune");
         if replays {
             test_mode = test_mode.replay();

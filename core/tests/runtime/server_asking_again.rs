@@ -85,7 +85,7 @@ async fn call(
     counts: impl IntoIterator<Item = Value>,
 ) -> (Result<String, Error>, Vec<String>) {
     let server = shop();
-    let mut test_mode = TestServer::of(&server);
+    let mut test_mode = TestServer::from(&server);
     if replays {
         test_mode = test_mode.replay();
     }

@@ -32,7 +32,7 @@ fn text(result: &Value) -> &str {
 async fn middleware_sees_calls_and_changes_what_goes_in_and_out() {
     let server = shelf().middleware(["tools/call"], |mut request, next| async move {
         assert_eq!(request.subject(), Some("open"));
-        let title = request.argument("title").unwrap().as_str().unwrap().to_uppercase();
+        let title = request.params["arguments"]["title"].as_str().unwrap().to_uppercase();
         request.params["arguments"] = json!({ "title": title });
         let mut result = next.run(request).await?;
         result["_meta"] = json!({"seen": true});

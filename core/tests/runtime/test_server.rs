@@ -41,7 +41,7 @@ fn counting() -> (Server, Arc<AtomicUsize>) {
 }
 
 fn test_server(server: &Server) -> TestServer<'_> {
-    TestServer::of(server)
+    TestServer::from(server)
         .answer("elicit-1", true)
         .answer("why", json!({"value": "tidy"}))
         .answer("Really?", false)
@@ -79,18 +79,18 @@ async fn replay_runs_the_handler_anew_for_every_round() {
 #[tokio::test]
 async fn the_newest_revision_that_the_server_speaks_is_spoken() {
     let (server, _) = counting();
-    let client = Client::connect(TestServer::of(&server)).await.expect("connects");
+    let client = Client::connect(TestServer::from(&server)).await.expect("connects");
     assert_eq!(client.server().revision, Revision::V2026_07_28);
     let server = Server::new("old")
         .options(|it| it.revisions = vec![Revision::V2025_06_18, Revision::V2025_03_26]);
-    let client = Client::connect(TestServer::of(&server)).await.expect("connects");
+    let client = Client::connect(TestServer::from(&server)).await.expect("connects");
     assert_eq!(client.server().revision, Revision::V2025_06_18);
 }
 
 #[tokio::test]
 async fn a_question_without_an_answer_says_which() {
     let (server, _) = counting();
-    let server = TestServer::of(&server).answer("Sure?", true);
+    let server = TestServer::from(&server).answer("Sure?", true);
     let client = Client::connect(server).await.expect("connects");
     let failure = client.call_tool("remove", ()).await.expect_err("one is missing");
     assert_eq!(failure.kind, ErrorKind::Misuse);
@@ -117,9 +117,9 @@ async fn closing_a_question_is_another_answer_than_declining_it() {
     });
     for era in ASKING {
         for (tested, expected) in [
-            (TestServer::of(&server).cancel("What?"), "Cancelled"),
-            (TestServer::of(&server).decline("What?"), "Declined"),
-            (TestServer::of(&server).answer("What?", "decline"), "Accepted(\"decline\")"),
+            (TestServer::from(&server).cancel("What?"), "Cancelled"),
+            (TestServer::from(&server).decline("What?"), "Declined"),
+            (TestServer::from(&server).answer("What?", "decline"), "Accepted(\"decline\")"),
         ] {
             let client = connect(tested, era).await;
             let said = client.call_tool("remove", ()).await.expect("an outcome").text();
@@ -170,7 +170,7 @@ async fn calls_have_the_principal_and_headers_of_the_test_and_logs_reach_it() {
     });
     for revision in Revision::ALL {
         let (logged, logs) = std::sync::mpsc::channel();
-        let client = Client::builder(TestServer::of(&server).principal(Principal::new("ada")))
+        let client = Client::builder(TestServer::from(&server).principal(Principal::new("ada")))
             .options(|it| {
                 it.revisions = vec![revision];
                 it.headers = vec![("x-region".into(), "eu".into())];
@@ -182,7 +182,7 @@ async fn calls_have_the_principal_and_headers_of_the_test_and_logs_reach_it() {
         assert_eq!(client.call_tool("who", ()).await.unwrap().text(), "ada eu", "{revision}");
         client.close().await;
         assert_eq!(logs.try_iter().count(), 1, "{revision}");
-        let nobody = connect(TestServer::of(&server), revision).await;
+        let nobody = connect(TestServer::from(&server), revision).await;
         assert_eq!(nobody.call_tool("who", ()).await.unwrap().text(), "nobody -", "{revision}");
     }
 }
