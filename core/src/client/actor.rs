@@ -204,6 +204,7 @@ impl Actor {
     async fn take(&mut self, arrival: Arrival) {
         match arrival {
             Arrival::Frame(frame) => self.handle(Input::Frame(&frame)),
+            Arrival::Response { id, frame } => self.handle(Input::Response { id, frame: &frame }),
             Arrival::TooLong { limit, beginning } => {
                 self.handle(Input::TooLong { limit, beginning: &beginning });
             }

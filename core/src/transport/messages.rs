@@ -15,6 +15,11 @@ const MAX_WAITING: usize = 64;
 #[derive(Debug)]
 pub(crate) enum Arrival {
     Frame(Bytes),
+    /// A frame that ended the exchange of the request with this id.
+    Response {
+        id: u64,
+        frame: Bytes,
+    },
     /// A message longer than `limit` bytes was discarded, of which a few bytes at the beginning are kept, or none.
     TooLong {
         limit: usize,

@@ -320,6 +320,30 @@ async fn an_answer_over_the_limit_fails_its_call_and_nothing_else() {
 }
 
 #[tokio::test]
+async fn a_response_that_is_no_message_fails_its_call() {
+    let mock = Mock::start(|request| match &*request.rpc() {
+        "tools/call" => {
+            let mut response = request.response(text_result("wrong"));
+            response["method"] = Value::Null;
+            match request.body["params"]["arguments"]["events"].as_bool() {
+                Some(true) => Answer::events(vec![event(&response), Step::Hold]),
+                _ => Answer::json(200, response),
+            }
+        }
+        _ => modern(request),
+    })
+    .await;
+    let target = Target::url(&mock.url).unwrap();
+    let builder = Client::builder(target).options(|it| it.timeout = Some(Duration::from_secs(5)));
+    let client = builder.connect().await.unwrap();
+    for arguments in [json!({"events": true}), json!({})] {
+        let error = client.call_tool("echo", arguments).await.unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Protocol, "{error}");
+        assert!(error.to_string().contains("can't be read"), "{error}");
+    }
+}
+
+#[tokio::test]
 async fn headers_of_the_user_go_with_every_request_and_to_no_other_origin() {
     let thief = Mock::start(modern).await;
     let elsewhere = format!("http://localhost:{}/mcp", thief.port);

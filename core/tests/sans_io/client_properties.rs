@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use gudgeon::{
+    error::{Error, ErrorKind},
     protocol::{Method, Revision},
     session::client::{Input, RequestOptions},
 };
@@ -73,6 +74,7 @@ fn any_message() -> impl Strategy<Value = Value> {
 #[derive(Clone, Debug)]
 enum Step {
     Frame(Vec<u8>),
+    Response(u64, Vec<u8>),
     TooLong(Vec<u8>),
     Request(Method),
     Advance(u64),
@@ -85,6 +87,7 @@ fn any_step() -> impl Strategy<Value = Step> {
         6 => any_message().prop_map(|it| Step::Frame(it.to_string().into_bytes())),
         1 => vec(any_message(), 0..4).prop_map(|it| Step::Frame(Value::Array(it).to_string().into_bytes())),
         1 => vec(any::<u8>(), 0..64).prop_map(Step::Frame),
+        2 => (0u64..60, any_message()).prop_map(|(id, it)| Step::Response(id, it.to_string().into_bytes())),
         1 => (any_message(), 0_usize..80).prop_map(|(it, at)| {
             let mut beginning = it.to_string().into_bytes();
             beginning.truncate(at);
@@ -110,6 +113,13 @@ proptest! {
         for (number, step) in (0u64..).zip(steps) {
             match step {
                 Step::Frame(bytes) => client.feed(Input::Frame(&bytes)),
+                Step::Response(id, bytes) => {
+                    client.feed(Input::Response { id, frame: &bytes });
+                    client.drain();
+                    let in_flight = client.session.in_flight();
+                    client.feed(Input::Failed { id, error: Error::new(ErrorKind::Lost, "again") });
+                    prop_assert_eq!(client.session.in_flight(), in_flight, "it has ended");
+                }
                 Step::TooLong(it) => client.feed(Input::TooLong { limit: 9, beginning: &it }),
                 Step::Request(method) => {
                     requests += 1;

@@ -1,4 +1,4 @@
-//! Responses that a client can't read: each fails the request that it answers, and no other.
+//! Responses that a client can't read: each fails the request that it answers, or whose exchange it ends, and no other.
 
 use gudgeon::{
     error::ErrorKind,
@@ -133,6 +133,52 @@ fn an_unreadable_member_of_a_batch_ends_its_request_only() {
     let (key, result) = client.done();
     assert!(key == 1 && result.is_ok(), "{result:?}");
     assert_failed(&mut client, 2);
+    client.silent();
+}
+
+#[test]
+fn a_response_that_ends_an_exchange_ends_its_request() {
+    for frame in [
+        "",
+        "no JSON",
+        "[]",
+        r#"{"jsonrpc":"2.0","id":3,"method":null,"result":{}}"#,
+        r#"{"jsonrpc":"2.0","method":"x"}"#,
+    ] {
+        let mut client = Scripted::legacy();
+        let [_, second] = requests(&mut client);
+        let id = second.as_u64().expect("a number");
+        client.feed(Input::Response { id, frame: frame.as_bytes() });
+        let mut outputs = client.drain();
+        let Some(Output::Done(key, Err(failure))) = outputs.pop() else { panic!("{outputs:?}") };
+        assert_eq!((key.0, failure.kind), (2, ErrorKind::Protocol), "{failure}");
+        assert_eq!(client.session.in_flight(), 1);
+    }
+}
+
+#[test]
+fn a_response_that_is_read_ends_its_request_once() {
+    let mut client = Scripted::legacy();
+    let [first, second] = requests(&mut client);
+    let id = second.as_u64().expect("a number");
+    let message = |id: &Value| json!({"jsonrpc": "2.0", "id": id, "result": {"tools": []}});
+    let frame = json!([message(&second), message(&first)]).to_string();
+    client.feed(Input::Response { id, frame: frame.as_bytes() });
+    for key in [2, 1] {
+        let (ended, outcome) = client.done();
+        assert!(ended == key && outcome.is_ok(), "{outcome:?}");
+    }
+    client.silent();
+}
+
+#[test]
+fn an_exchange_without_an_answer_to_the_probe_means_a_legacy_server() {
+    let mut client = Scripted::start(&Revision::ALL);
+    client.sent();
+    client.feed(Input::Response { id: 1, frame: b"{}" });
+    assert_eq!(client.sent()["method"], "initialize");
+    client.feed(Input::Response { id: 2, frame: b"{}" });
+    assert_eq!(client.failed().kind, ErrorKind::Protocol);
     client.silent();
 }
 

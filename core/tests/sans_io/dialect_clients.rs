@@ -209,6 +209,20 @@ fn an_expired_session_is_renewed_without_losing_requests() {
 }
 
 #[test]
+fn an_exchange_that_tells_of_an_expired_session_does_not_end_its_request() {
+    let introduction = r#"{"jsonrpc":"2.0","id":1,"result":{"version":"0.7.0"}}"#;
+    let (mut alone, _) = Alone::new(Dialect::V0_7, introduction);
+    alone.request(1, "tools/call", r#"{"name":"a"}"#);
+    let expired = br#"{"jsonrpc":"2.0","id":2,"error":{"code":1002,"message":"expired"}}"#;
+    let again = alone.feed(Input::Response { id: 2, frame: expired });
+    assert_eq!(frames(again)[0]["method"], "initialize");
+    let failed = alone.feed(Input::Response { id: 3, frame: b"{}" });
+    let [Output::Done(RequestKey(1), Err(error))] = &failed[..] else { panic!("{failed:?}") };
+    assert_eq!(error.kind, ErrorKind::Lost);
+    assert!(error.message.contains("can't be read"), "{}", error.message);
+}
+
+#[test]
 fn a_failed_renewal_fails_the_waiting_requests() {
     let introduction = r#"{"jsonrpc":"2.0","id":1,"result":{"version":"0.7.0"}}"#;
     let (mut alone, _) = Alone::new(Dialect::V0_7, introduction);

@@ -1,7 +1,8 @@
 //! A [`ClientSession`] against any server.
 //!
 //! `o` chooses the revisions, `<` is a frame of the server, `>` a request or notification of the program as its frame would be,
-//! `=` answers a question, `x` cancels a request, `f` fails one, `+` moves the clock, `R` a new session, `X` closes.
+//! `=` answers a question, `x` cancels a request, `f` fails one, `A` ends the exchange of one with a frame, `+` moves the clock,
+//! `R` a new session, `X` closes.
 
 use std::{
     collections::BTreeSet,
@@ -36,6 +37,10 @@ pub(super) const SEEDS: &[&str] = &[
 < {"jsonrpc":"2.0","id":3,"result":{"content":[]}}
 > {"method":"resources/subscribe","params":{"uri":"a://b"}}
 + 70000
+< [7,{"jsonrpc":"2.0","id":4,"result":{
+> {"method":"tools/list","params":{}}
+A5 {"jsonrpc":"2.0","id":5,"method":null,"result":{}}
+> {"method":"tools/list","params":{}}
 x1
 R
 X"#,
@@ -137,6 +142,16 @@ impl Run {
         let (at, rest) = number(argument);
         match name {
             b'<' => self.handle(Input::Frame(argument)),
+            b'A' => {
+                self.handle(Input::Response { id: at as u64, frame: rest });
+                let in_flight = self.session.in_flight();
+                let error = Error::new(ErrorKind::Lost, "again");
+                self.handle(Input::Failed { id: at as u64, error });
+                assert!(
+                    self.is_renewed || self.session.in_flight() == in_flight,
+                    "it has not ended"
+                );
+            }
             b'>' => self.send(argument),
             b'=' => {
                 let Some(key) = pick(&self.asks, at).copied() else { return };

@@ -67,6 +67,10 @@ impl Calls {
         self.open.get(&id).filter(|it| it.is_listen()).map(|it| it.key)
     }
 
+    pub(super) fn contains(&self, id: u64) -> bool {
+        self.open.contains_key(&id)
+    }
+
     /// Returns the only request in flight, if there is exactly one. Subscriptions do not count.
     pub(super) fn only(&self) -> Option<u64> {
         let mut asking = self.open.iter().filter(|(_, it)| !it.is_listen()).map(|(id, _)| *id);

@@ -66,6 +66,17 @@ impl ClientSession {
         });
     }
 
+    /// Fails a request whose exchange ended, unless its response was read.
+    pub(super) fn end_exchange(&mut self, now: Instant, id: u64) {
+        let is_open =
+            self.calls.contains(id) || self.is_negotiating(id) || self.renewal.is_negotiating(id);
+        if is_open && !self.renewal.will_repeat(id) {
+            let message = "the server's answer can't be read: it is not a JSON-RPC response";
+            let error = ErrorObject::new(code::INVALID_REQUEST, message);
+            self.handle_response(now, Some(&Id::number(id)), Err(error));
+        }
+    }
+
     /// Fails the request that the message answers. If its beginning does not tell, that is the only request in flight.
     pub(super) fn handle_too_long(&mut self, limit: usize, beginning: &[u8]) {
         tracing::warn!(limit, "dropped a message of the server that is too long");

@@ -99,6 +99,8 @@ pub enum Input<'a> {
     Start,
     /// A frame was received.
     Frame(&'a [u8]),
+    /// A frame was received that ended the exchange of the request with this id, so that no other response to it follows.
+    Response { id: u64, frame: &'a [u8] },
     /// A frame longer than the limit, in bytes, was discarded, except for its beginning, which may be empty.
     TooLong { limit: usize, beginning: &'a [u8] },
     /// Sends a request; `params` is a JSON object.
@@ -281,6 +283,10 @@ impl ClientSession {
         match input {
             Input::Start => self.start(now),
             Input::Frame(bytes) => self.handle_frame(now, bytes),
+            Input::Response { id, frame } => {
+                self.handle_frame(now, frame);
+                self.end_exchange(now, id);
+            }
             Input::TooLong { limit, beginning } => self.handle_too_long(limit, beginning),
             Input::Request { key, method, params, options } => {
                 if let Err(error) = self.request(now, key, method, params, options) {

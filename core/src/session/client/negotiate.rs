@@ -122,6 +122,14 @@ impl ClientSession {
         }
     }
 
+    /// Returns whether this is the request of the negotiation that is in flight.
+    pub(super) fn is_negotiating(&self, id: u64) -> bool {
+        match self.phase {
+            Phase::Probing { id: own, .. } | Phase::Initializing { id: own } => own == id,
+            _ => false,
+        }
+    }
+
     pub(super) fn expire_negotiation(&mut self, now: Instant) {
         if self.negotiation.deadline.is_none_or(|it| it > now) {
             return;

@@ -33,6 +33,16 @@ impl Renewal {
         self.sent.remove(&id)?.uri
     }
 
+    /// Returns whether this is the `initialize` in flight.
+    pub(super) fn is_negotiating(&self, id: u64) -> bool {
+        self.under_way.as_ref().is_some_and(|(own, _)| *own == id)
+    }
+
+    /// Returns whether a request waits for a new session, in which it is sent again.
+    pub(super) fn will_repeat(&self, id: u64) -> bool {
+        self.under_way.as_ref().is_some_and(|(_, waiting)| waiting.contains(&id))
+    }
+
     pub(super) fn clear(&mut self) {
         *self = Self::default();
     }

@@ -239,7 +239,7 @@ impl HttpWire {
                 }
                 TaskReport::Answer { id, frame } => {
                     self.exchanges.remove(&id);
-                    return Arrival::Frame(frame);
+                    return Arrival::Response { id, frame };
                 }
                 TaskReport::Failed { id, error } => {
                     self.exchanges.remove(&id);
