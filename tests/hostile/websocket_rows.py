@@ -84,6 +84,12 @@ for name, headers in HANDSHAKES.items():
         wait()
 
 
+@row("an extension that was not offered", "connect", WS, action="connect", method="handshake")
+def _(peer, id):
+    accepted(peer, *UPGRADE, "sec-websocket-extensions: permessage-deflate")
+    wait()
+
+
 @row("a handshake with HTTP 200", "connect", WS, action="connect", method="handshake")
 def _(peer, id):
     accepted(peer, *UPGRADE, "content-length: 0", status="200 X")

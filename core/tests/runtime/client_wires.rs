@@ -188,6 +188,29 @@ async fn a_websocket_that_is_refused_says_how() {
 }
 
 #[tokio::test]
+async fn a_websocket_with_an_extension_that_was_not_offered_is_refused() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("ws://{}/mcp", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        let (stream, _) = listener.accept().await.unwrap();
+        let compress = |request: &Request, mut response: Response| {
+            assert_eq!(request.headers().get("sec-websocket-extensions"), None);
+            let headers = response.headers_mut();
+            headers.insert("sec-websocket-protocol", "mcp".parse().unwrap());
+            headers.insert("sec-websocket-extensions", "permessage-deflate".parse().unwrap());
+            Ok::<_, ErrorResponse>(response)
+        };
+        let mut socket = accept_hdr_async(stream, compress).await.unwrap();
+        while socket.next().await.is_some() {}
+    });
+    let builder = Client::builder(Target::url(&url).unwrap())
+        .options(|it| it.timeout = Some(Duration::from_secs(5)));
+    let error = builder.connect().await.unwrap_err();
+    assert_eq!((error.kind, error.phase), (ErrorKind::Connect, Some("connect")), "{error}");
+    assert!(error.to_string().contains("extension \"permessage-deflate\""), "{error}");
+}
+
+#[tokio::test]
 async fn a_websocket_message_over_the_limit_ends_the_connection() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("ws://{}/mcp", listener.local_addr().unwrap());

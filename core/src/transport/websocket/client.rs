@@ -150,7 +150,14 @@ async fn handshake(
         .max_frame_size(Some(limit));
     let shaken = client_async_with_config(request, stream, Some(config));
     match tokio::time::timeout(HANDSHAKE_TIMEOUT, shaken).await {
-        Ok(Ok((socket, _))) => Ok(Some(socket)),
+        Ok(Ok((socket, response))) => match chosen_extension(response.headers()) {
+            None => Ok(Some(socket)),
+            Some(chosen) => {
+                let message =
+                    format!("the server chose the extension {chosen:?}, which was not offered");
+                Err(Error::new(ErrorKind::Connect, message).in_phase("connect"))
+            }
+        },
         Ok(Err(tungstenite::Error::Protocol(ProtocolError::SecWebSocketSubProtocolError(
             SubProtocolError::NoSubProtocol,
         )))) => Ok(None),
@@ -175,6 +182,14 @@ async fn handshake(
             Err(Error::new(ErrorKind::Connect, message).in_phase("connect"))
         }
     }
+}
+
+/// Returns an extension in the response to a handshake, at most 100 bytes of it. Such a response must be refused (RFC 6455,
+/// section 4.1), because this client offers no extension, and tungstenite does not check it.
+fn chosen_extension(headers: &HeaderMap) -> Option<String> {
+    let mut values = headers.get_all(header::SEC_WEBSOCKET_EXTENSIONS).iter();
+    let chosen = values.find(|it| !it.as_bytes().trim_ascii().is_empty())?.as_bytes();
+    Some(String::from_utf8_lossy(&chosen[..chosen.len().min(100)]).into_owned())
 }
 
 fn is_too_long(error: &tungstenite::Error) -> bool {
