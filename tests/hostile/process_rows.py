@@ -37,6 +37,13 @@ def _(peer):
     wait()
 
 
+@row("a child that closes its input and lives on", "lost", STDIO, action="call twice")
+def _(peer, id):
+    os.close(0)
+    peer.reply(id, text("right"))
+    wait()
+
+
 @row("a grandchild in a session of its own that keeps the pipes", "right", STDIO)
 def _(peer, id):
     # It ends by itself: no client can find it.

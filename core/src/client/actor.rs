@@ -1,5 +1,7 @@
 //! The task that owns a connection: session, transport and timer.
 
+mod loss;
+
 use std::{collections::HashMap, ops::ControlFlow, sync::Arc};
 
 use tokio::{
@@ -245,38 +247,6 @@ impl Actor {
             }
             Order::Unsubscribe(key) => self.listeners.close(Instant::now().into_std(), key),
             Order::Close(_) => unreachable!("closing ends the loop"),
-        }
-    }
-
-    /// Handles the end of the server's output: determines the reason and fails all pending requests.
-    async fn lose(&mut self, why: String) {
-        if let Some(wire) = &mut self.wire {
-            wire.finish(Instant::now().into_std(), &mut self.session);
-        }
-        self.exit_info = match &mut self.process {
-            Some(process) => process.exit_info().await,
-            None => ExitInfo::default(),
-        };
-        let is_unread = self.process.as_ref().is_some_and(Process::has_unread_input)
-            || self.wire.as_ref().is_some_and(Wire::has_unwritten);
-        self.wire = None;
-        let was_open = self.opened.is_none();
-        let reason = match (self.process.is_some(), self.exit_info.status) {
-            (true, Some(status @ ..=-1)) => format!("the server was killed by signal {}", -status),
-            (true, Some(status)) => format!("the server exited with status {status}"),
-            (true, None) => "the server closed its output but is still running".to_owned(),
-            (false, _) if why.is_empty() => "the other side closed the connection".to_owned(),
-            (false, _) => why,
-        };
-        if self.process.is_some() && is_unread {
-            self.handle(Input::Unread);
-        }
-        self.handle(Input::Closed(&reason));
-        // A connection that ends during the negotiation may be opened again by the session.
-        self.is_up.send_replace(!was_open);
-        self.handle_subscriptions(subscriptions::Input::Closed(Some(&reason)));
-        if was_open {
-            (self.config.on_event)(Event::Closed(reason));
         }
     }
 

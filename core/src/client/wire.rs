@@ -11,7 +11,7 @@ use crate::{
     transport::{
         Link,
         http::client::{HttpWire, Mirror, SessionId},
-        messages::{Arrival, Messages},
+        messages::{Arrival, Messages, NOT_READ},
         proxy::Proxy,
         stream::LineReader,
         writer::Writer,
@@ -20,6 +20,9 @@ use crate::{
 
 /// The time for writing queued messages when the connection closes.
 const LAST_WRITES: Duration = Duration::from_secs(2);
+/// The number of reads after which the output of a server that no longer reads is left. Together they are longer than the buffer
+/// of a pipe.
+const LAST_READS: usize = 32;
 
 pub(super) enum Wire {
     Lines(LineReader, Writer),
@@ -53,12 +56,15 @@ impl Wire {
         match self {
             Self::Lines(reader, writer) => {
                 writer.room().await;
-                match reader.read().await {
-                    Ok(read @ 1..) => WireEvent::Bytes(read),
-                    Ok(0) => WireEvent::Arrival(Arrival::End(String::new())),
-                    Err(error) => {
-                        WireEvent::Arrival(Arrival::End(format!("the connection broke: {error}")))
-                    }
+                let end = |why| WireEvent::Arrival(Arrival::End(why));
+                tokio::select! {
+                    biased;
+                    () = writer.failed() => end(NOT_READ.into()),
+                    read = reader.read() => match read {
+                        Ok(read @ 1..) => WireEvent::Bytes(read),
+                        Ok(0) => end(String::new()),
+                        Err(error) => end(format!("the connection broke: {error}")),
+                    },
                 }
             }
             Self::Messages(messages) => WireEvent::Arrival(messages.next().await),
@@ -80,12 +86,32 @@ impl Wire {
         }
     }
 
-    /// Passes a last line without a line end to the session.
-    pub(super) fn finish(&mut self, now: std::time::Instant, to: &mut ClientSession) {
+    /// Passes what the server sent before the end to the session, a last line without a line end included. Returns whether
+    /// the server may still send more, although the connection is lost.
+    pub(super) fn finish(&mut self, now: std::time::Instant, to: &mut ClientSession) -> bool {
+        let mut is_open = true;
+        for _ in 0..LAST_READS {
+            match self.read_now() {
+                None => break,
+                Some(Ok(read @ 1..)) => self.read(read, now, to),
+                Some(_) => {
+                    is_open = false;
+                    break;
+                }
+            }
+        }
         if let Self::Lines(reader, _) = self
             && let Some(frame) = reader.decoder.finish()
         {
             to.handle(now, input(frame));
+        }
+        is_open
+    }
+
+    fn read_now(&mut self) -> Option<std::io::Result<usize>> {
+        match self {
+            Self::Lines(reader, _) => reader.read_now(),
+            Self::Messages(_) | Self::Http(_) => Some(Ok(0)),
         }
     }
 

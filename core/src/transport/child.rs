@@ -217,6 +217,12 @@ impl Process {
         ExitInfo { status: status.and_then(Result::ok).map(status_code), stderr: self.stderr() }
     }
 
+    /// Returns the exit status, if there is one already, and the last lines so far.
+    pub(crate) fn exit_info_now(&mut self) -> ExitInfo {
+        let status = self.child.try_wait().ok().flatten();
+        ExitInfo { status: status.map(status_code), stderr: self.stderr() }
+    }
+
     /// Returns whether a part of what was written to its standard input was never read.
     pub(crate) fn has_unread_input(&self) -> bool {
         #[cfg(unix)]

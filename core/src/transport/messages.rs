@@ -11,6 +11,9 @@ use crate::{error::Error, framing::beginning_of};
 /// The maximum number of messages that were received but not processed.
 const MAX_WAITING: usize = 64;
 
+/// The reason for the end of a connection to which nothing can be written.
+pub(crate) const NOT_READ: &str = "the other side no longer reads";
+
 /// An event on a message connection.
 #[derive(Debug)]
 pub(crate) enum Arrival {
@@ -65,14 +68,14 @@ impl Messages {
             'all: while queue.take(&mut waiting).await {
                 for frame in waiting.drain(..) {
                     let bytes = frame.len();
-                    let written = output.send(frame).await;
-                    queue.wrote(bytes);
-                    if let Err(error) = written {
+                    if let Err(error) = output.send(frame).await {
                         tracing::debug!(%error, "a message could not be sent");
                         break 'all;
                     }
+                    queue.wrote(bytes);
                 }
             }
+            drop(queue);
             output.close().await;
         });
         Self::start(writer, async move |arrivals| {
@@ -96,8 +99,18 @@ impl Messages {
     /// Returns the next event. Cancel safe.
     pub(crate) async fn next(&mut self) -> Arrival {
         self.writer.room().await;
-        let end = || Arrival::End("the other side closed the connection".into());
-        self.arrivals.recv().await.unwrap_or_else(end)
+        let arrival = tokio::select! {
+            biased;
+            () = self.writer.failed() => {
+                // A few messages that were received before are left.
+                self.arrivals.close();
+                self.arrivals.recv().await.unwrap_or_else(|| Arrival::End(NOT_READ.into()))
+            }
+            arrival = self.arrivals.recv() => {
+                arrival.unwrap_or_else(|| Arrival::End("the other side closed the connection".into()))
+            }
+        };
+        arrival
     }
 
     /// Writes queued messages for up to `grace` and closes the connection.

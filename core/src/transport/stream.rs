@@ -2,6 +2,7 @@
 
 use std::{fmt, io};
 
+use futures_util::FutureExt;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use super::writer::Writer;
@@ -60,6 +61,11 @@ impl LineReader {
         self.input.read(&mut self.buffer).await
     }
 
+    /// Reads what has arrived already; `None` if that is nothing yet.
+    pub(crate) fn read_now(&mut self) -> Option<io::Result<usize>> {
+        self.read().now_or_never()
+    }
+
     pub(crate) fn parts(&mut self, read: usize) -> (&mut LineDecoder, &[u8]) {
         (&mut self.decoder, &self.buffer[..read])
     }
@@ -77,17 +83,12 @@ fn write_lines(mut output: Box<dyn AsyncWrite + Send + Unpin>) -> Writer {
                 output.write_all(&lines).await?;
                 output.flush().await
             };
-            // The reader reports a lost connection, so no error is raised here.
-            let is_gone = written.await.is_err();
+            if let Err(error) = written.await {
+                return tracing::debug!(%error, "messages could not be sent");
+            }
             lines.clear();
             lines.shrink_to(CHUNK);
-            if is_gone {
-                queue.failed();
-            }
             queue.wrote(bytes);
-            if is_gone {
-                break;
-            }
         }
         let _ = output.shutdown().await;
     })

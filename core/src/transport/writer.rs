@@ -4,7 +4,7 @@ use std::{
     future::Future,
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
+        atomic::{AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -12,47 +12,48 @@ use std::{
 use tokio::{
     sync::{Notify, mpsc},
     task::JoinHandle,
+    time::Instant,
 };
 
 /// With more unwritten bytes than this, reading pauses: a peer that does not read can't send either.
 const MAX_UNWRITTEN: usize = 4 * 1024 * 1024;
+/// The time in which messages and the end of a peer that no longer reads may still arrive.
+const LAST_MESSAGES: Duration = Duration::from_millis(200);
 
 /// The sending end of the queue.
 #[derive(Debug)]
 pub(crate) struct Writer {
     frames: mpsc::UnboundedSender<Vec<u8>>,
     unwritten: Arc<AtomicUsize>,
-    has_failed: Arc<AtomicBool>,
     drained: Arc<Notify>,
     task: JoinHandle<()>,
+    /// The time at which a failure was noticed.
+    failed_at: Option<Instant>,
 }
 
-/// The receiving end of the queue, held by the writing task.
+/// The receiving end of the queue, held by the writing task. Dropping it tells the [`Writer`] that the peer is gone.
 #[derive(Debug)]
 pub(crate) struct Unwritten {
     frames: mpsc::UnboundedReceiver<Vec<u8>>,
     bytes: Arc<AtomicUsize>,
-    has_failed: Arc<AtomicBool>,
     drained: Arc<Notify>,
 }
 
 impl Writer {
-    /// Starts the writing task; `write` runs until the queue ends or the peer is gone.
+    /// Starts the writing task; `write` runs until the queue ends, or drops it after a failure.
     pub(crate) fn start<F>(write: impl FnOnce(Unwritten) -> F) -> Self
     where
         F: Future<Output = ()> + Send + 'static,
     {
         let (frames, queue) = mpsc::unbounded_channel();
         let unwritten = Arc::new(AtomicUsize::new(0));
-        let has_failed = Arc::new(AtomicBool::new(false));
         let drained = Arc::new(Notify::new());
         let queue = Unwritten {
             frames: queue,
             bytes: Arc::clone(&unwritten),
-            has_failed: Arc::clone(&has_failed),
             drained: Arc::clone(&drained),
         };
-        Self { frames, unwritten, has_failed, drained, task: tokio::spawn(write(queue)) }
+        Self { frames, unwritten, drained, task: tokio::spawn(write(queue)), failed_at: None }
     }
 
     /// Queues a frame.
@@ -66,14 +67,21 @@ impl Writer {
 
     /// Returns whether frames are queued, or could not be written.
     pub(crate) fn has_unwritten(&self) -> bool {
-        self.unwritten.load(Ordering::Acquire) > 0 || self.has_failed.load(Ordering::Acquire)
+        self.unwritten.load(Ordering::Acquire) > 0
     }
 
-    /// Waits until the queue has room.
+    /// Waits until the queue has room, or writing has failed.
     pub(crate) async fn room(&self) {
-        while self.unwritten.load(Ordering::Acquire) > MAX_UNWRITTEN && !self.task.is_finished() {
+        while self.unwritten.load(Ordering::Acquire) > MAX_UNWRITTEN && !self.frames.is_closed() {
             self.drained.notified().await;
         }
+    }
+
+    /// Waits until writing has failed, and for the last messages of the peer. Cancel safe.
+    pub(crate) async fn failed(&mut self) {
+        self.frames.closed().await;
+        let failed_at = *self.failed_at.get_or_insert_with(Instant::now);
+        tokio::time::sleep_until(failed_at + LAST_MESSAGES).await;
     }
 
     /// Writes queued frames for up to `grace` and closes the connection.
@@ -92,14 +100,16 @@ impl Unwritten {
         self.frames.recv_many(frames, 256).await > 0
     }
 
-    /// Records that frames could not be written.
-    pub(crate) fn failed(&self) {
-        self.has_failed.store(true, Ordering::Release);
-    }
-
-    /// Records that so many bytes of frames were written, or dropped.
+    /// Records that so many bytes of frames were written.
     pub(crate) fn wrote(&self, bytes: usize) {
         self.bytes.fetch_sub(bytes, Ordering::AcqRel);
+        self.drained.notify_one();
+    }
+}
+
+impl Drop for Unwritten {
+    fn drop(&mut self) {
+        self.frames.close();
         self.drained.notify_one();
     }
 }

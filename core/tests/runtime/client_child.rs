@@ -129,6 +129,35 @@ async fn a_server_that_dies_in_a_call_is_explained() {
 }
 
 #[tokio::test]
+async fn a_server_that_closes_its_input_is_lost() {
+    let closes = r#"
+    if method == "tools/call":
+        os.close(0)
+        say(id, result=dict(content=[dict(type="text", text="right")]))
+        time.sleep(600)"#;
+    let builder = Client::builder(server("", closes))
+        .options(|it| it.timeout = Some(Duration::from_secs(20)));
+    let client = builder.connect().await.expect("connects");
+    assert_eq!(client.call_tool("pid", ()).await.expect("answers").text(), "right");
+    let failure = client.call_tool("pid", ()).await.expect_err("not sent");
+    assert_eq!((failure.kind, failure.exit_status), (ErrorKind::Lost, None), "{failure}");
+    assert!(failure.message.contains("closed its input but is still running"), "{failure}");
+}
+
+#[tokio::test]
+async fn a_server_that_closes_its_input_at_once_is_not_waited_for() {
+    let builder = Client::builder(server(
+        "os.close(0)
+time.sleep(600)",
+        "",
+    ))
+    .options(|it| it.probe_timeout = Duration::from_millis(500));
+    let failure = builder.connect().await.expect_err("no answer");
+    assert_eq!(failure.kind, ErrorKind::Connect, "{failure}");
+    assert!(failure.message.contains("closed its input but is still running"), "{failure}");
+}
+
+#[tokio::test]
 async fn noise_on_stdout_and_stderr_is_tolerated() {
     let noise = r#"
     print("starting up…\n\n{broken json\n[]\n" + json.dumps({"jsonrpc": "2.0", "id": "other", "result": {}}), flush=True)

@@ -12,6 +12,7 @@ mod client_checks;
 mod client_configuration;
 mod client_child;
 mod client_declares;
+mod client_failed_writes;
 mod client_group;
 mod client_group_changes;
 mod client_http;

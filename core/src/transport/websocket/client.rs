@@ -73,12 +73,12 @@ pub(crate) async fn connect(
                     break 'all;
                 }
             }
-            let flushed = output.flush().await;
-            queue.wrote(bytes);
-            if flushed.is_err() {
+            if output.flush().await.is_err() {
                 break;
             }
+            queue.wrote(bytes);
         }
+        drop(queue);
         let _ = output.close().await;
     });
     Ok(Messages::start(writer, async move |arrivals| {
