@@ -14,6 +14,7 @@ use std::{
 use gudgeon::{
     Client,
     bindings::{
+        client_middleware::MiddlewareRuns,
         client_notice::Notice,
         client_operation::{apply_options, operation},
         client_questions::Questions,
@@ -32,7 +33,7 @@ use serde::de::DeserializeOwned;
 
 use crate::{
     client_calls::Calls,
-    client_error::error_json,
+    client_error::{error_json, middleware_failed},
     client_mailbox::{Content, Letters, Mailbox},
     client_runtime::{remember, runtime},
     client_subscriptions::to_tuple,
@@ -62,6 +63,9 @@ pub(crate) struct Connected {
     /// The mailbox for events that belong to no request.
     home: Mutex<Option<Arc<Letters>>>,
     calls: Calls,
+    /// The requests that middleware sends.
+    inner_calls: Calls,
+    middleware: Arc<MiddlewareRuns>,
     questions: Arc<Questions>,
     subscriptions: Subscriptions,
 }
@@ -102,6 +106,8 @@ impl NativeClient {
             client: Mutex::default(),
             home: Mutex::default(),
             calls: Calls::default(),
+            inner_calls: Calls::default(),
+            middleware: Arc::default(),
             questions: Questions::new(Language::Python),
             subscriptions: Subscriptions::default(),
         };
@@ -193,6 +199,7 @@ impl NativeClient {
     /// Cancels a request: the server is notified, and nothing more arrives for this ticket.
     fn cancel(&self, mailbox: &Mailbox, ticket: u64) {
         self.shared.calls.cancel(ticket);
+        self.shared.inner_calls.cancel(ticket);
         self.shared.subscriptions.leave(ticket);
         mailbox.0.forget(ticket);
     }
@@ -264,6 +271,30 @@ impl NativeClient {
     /// Rejects a question of the server with a reason, as JSON.
     fn refuse(&self, number: u32, why: &[u8]) {
         self.shared.questions.refuse(number, why);
+    }
+
+    /// Sends the request of a run of middleware with these params, JSON. The outcome arrives under this ticket, or else
+    /// under a new one. Returns the ticket.
+    #[pyo3(signature = (mailbox, run, params, ticket = None))]
+    fn middleware_next(
+        &self,
+        mailbox: &Mailbox,
+        run: u32,
+        params: &[u8],
+        ticket: Option<u64>,
+    ) -> PyResult<u64> {
+        let sent = self.shared.middleware.next(run, params);
+        self.shared.inner_calls.start(ticket.unwrap_or_else(next), &mailbox.0, sent)
+    }
+
+    /// Ends a run of middleware with its result, JSON.
+    fn middleware_finish(&self, run: u32, result: &[u8]) {
+        self.shared.middleware.finish(run, result);
+    }
+
+    /// Ends a run of middleware with its exception.
+    fn middleware_fail(&self, run: u32, exception: &Bound<'_, PyAny>) {
+        self.shared.middleware.fail(run, middleware_failed(exception));
     }
 
     /// Closes the connection. Returns the ticket.
@@ -363,6 +394,16 @@ impl Connected {
                 shared.push(Content::of(asked));
             }
         });
+        if options.has("middleware") {
+            let shared = Arc::downgrade(self);
+            builder = self.middleware.register(builder, move |request| {
+                let Some(shared) = shared.upgrade() else { return };
+                let to = request.ticket.unwrap_or(shared.number);
+                if let Some(home) = &*lock(&shared.home) {
+                    home.push(to, Content::Middleware(shared.number, request));
+                }
+            });
+        }
         if options.has("on_log") {
             let shared = Arc::downgrade(self);
             builder = builder.on_log(move |message| {

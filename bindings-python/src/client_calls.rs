@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use gudgeon::{client::Reply, error::Error};
+use gudgeon::{bindings::client_middleware::with_ticket, client::Reply, error::Error};
 use pyo3::PyResult;
 use tokio::task::AbortHandle;
 
@@ -31,7 +31,7 @@ impl Calls {
         let runtime = runtime()?;
         let mut running = lock(&self.0);
         let task = runtime.spawn(async move {
-            let outcome = doing.await;
+            let outcome = with_ticket(ticket, doing).await;
             // Under the lock, so that what was cancelled leaves nothing behind.
             calls.finish(ticket, || {
                 let content = match outcome {

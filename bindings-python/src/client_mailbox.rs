@@ -8,6 +8,7 @@ use std::{
 
 use gudgeon::{
     bindings::{
+        client_middleware::WaitingRequest,
         client_notice::Notice,
         client_questions::Asked,
         mailbox::{self, Kind},
@@ -18,7 +19,11 @@ use gudgeon::{
 };
 use pyo3::{prelude::*, types::PyBytes};
 
-use crate::{client::describe, client_error::error_json, waker::Waker};
+use crate::{
+    client::describe,
+    client_error::{error_json, raised},
+    waker::Waker,
+};
 
 /// The interval at which signals are checked.
 const PATIENCE: Duration = Duration::from_millis(100);
@@ -50,6 +55,8 @@ pub(crate) enum Content {
     },
     /// The question was withdrawn.
     Withdrawn(u32),
+    /// A request for the middleware of the client with this number.
+    Middleware(u64, WaitingRequest),
 }
 
 impl Content {
@@ -62,6 +69,7 @@ impl Content {
             Self::Changed(list) => Kind::Changed(list),
             Self::Notice(Notice::UrlDone(text)) => Kind::Notification(text.len()),
             Self::Notice(_) | Self::Question { .. } | Self::Withdrawn(_) => Kind::Event,
+            Self::Middleware(..) => Kind::OfRequest,
         }
     }
 
@@ -183,9 +191,10 @@ impl Letter {
                 let data = reply.data.as_ref().map(bytes);
                 ("done", to, bytes(&reply.result), data, reply.is_input_required).into_pyobject(py)
             }
-            Content::Failed(error) => {
-                ("failed", to, error_json(&error).into_bytes()).into_pyobject(py)
-            }
+            Content::Failed(error) => match raised(py, &error) {
+                Some(exception) => ("raised", to, exception).into_pyobject(py),
+                None => ("failed", to, error_json(&error).into_bytes()).into_pyobject(py),
+            },
             Content::Progress(it) => {
                 ("progress", to, it.progress, it.total, it.message).into_pyobject(py)
             }
@@ -200,6 +209,10 @@ impl Letter {
                 ("question", to, number, kind, bytes(&params), key).into_pyobject(py)
             }
             Content::Withdrawn(number) => ("withdrawn", to, number).into_pyobject(py),
+            Content::Middleware(client, it) => {
+                ("middleware", to, client, it.number, it.method, it.params.into_bytes())
+                    .into_pyobject(py)
+            }
         };
         tuple.map(Bound::into_any)
     }

@@ -40,6 +40,7 @@ _HOMES = {
     "client": (
         "Client",
         "ClientGroup",
+        "ClientRequest",
         "Command",
         "Retry",
         "Subscription",

@@ -14,6 +14,7 @@ from .client import (
     Client as Client,
     ClientGroup as ClientGroup,
     ClientOptions as ClientOptions,
+    ClientRequest as ClientRequest,
     Command as Command,
     Retry as Retry,
     Subscription as Subscription,

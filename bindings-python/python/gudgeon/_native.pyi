@@ -187,6 +187,19 @@ class Client:
         """
         Returns the server's description of itself as JSON; None if it was not reached.
         """
+    def middleware_fail(self, /, run: SupportsIndex, exception: Any) -> None:
+        """
+        Ends a run of middleware with its exception.
+        """
+    def middleware_finish(self, /, run: SupportsIndex, result: bytes) -> None:
+        """
+        Ends a run of middleware with its result, JSON.
+        """
+    def middleware_next(self, /, mailbox: Mailbox, run: SupportsIndex, params: bytes, ticket: SupportsIndex | None = None) -> int:
+        """
+        Sends the request of a run of middleware with these params, JSON. The outcome arrives under this ticket, or else
+        under a new one. Returns the ticket.
+        """
     def move_to(self, /, mailbox: Mailbox) -> None:
         """
         Events that belong to no request arrive in this mailbox from now on.

@@ -2,6 +2,7 @@
 
 from ._client.aio import Client
 from ._client.group import ClientGroup, SyncClientGroup
+from ._client.middleware import ClientRequest
 from ._client.options import Retry
 from ._client.subscription import Subscription, SyncSubscription
 from ._client.sync import SyncClient
@@ -10,6 +11,7 @@ from ._client.targets import Command
 __all__ = [
     "Client",
     "ClientGroup",
+    "ClientRequest",
     "Command",
     "Retry",
     "Subscription",

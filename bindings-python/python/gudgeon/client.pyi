@@ -34,6 +34,7 @@ __all__ = [
     "Client",
     "ClientGroup",
     "ClientOptions",
+    "ClientRequest",
     "Command",
     "Retry",
     "Subscription",
@@ -64,6 +65,11 @@ class Transport(Protocol):
 
 Target: TypeAlias = Server[Any] | Transport | str | PathLike[str] | Sequence[str] | Command | Mapping[str, Any]
 
+class ClientRequest:
+    method: str
+    params: Mapping[str, Any]
+    def __init__(self, method: str, params: Mapping[str, Any]) -> None: ...
+
 class Retry:
     def __init__(self, *, attempts: int = 5, deadline: float = 30, only_safe: bool = True) -> None: ...
 
@@ -75,6 +81,7 @@ class ClientOptions(TypedDict, total=False):
     revision: Literal["auto", "0.7", "bare"] | Revision | Sequence[Revision]
     validate: bool
     cache_results: bool
+    middleware: Sequence[Callable[[ClientRequest, Any], Any]]
     retry: Literal["safe", "never"] | Retry
     timeout: float | None
     max_timeout: float | None

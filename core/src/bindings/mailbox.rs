@@ -33,6 +33,8 @@ pub enum Kind {
     Changed(&'static str),
     /// An event that is never dropped: its number is bounded elsewhere.
     Event,
+    /// An event of a request, for the one that waits for it.
+    OfRequest,
 }
 
 /// Holds entries of type `T`, each addressed to the number of a request or of a client.
@@ -124,7 +126,7 @@ impl<T> Mailbox<T> {
 
     /// Takes the next entry for this request, or for a client as a whole.
     pub fn take_for(&mut self, now: Instant, request: u64) -> Option<T> {
-        let is_mine = |it: &Entry<T>| it.to == request || !matches!(it.kind, Kind::Progress(_));
+        let is_mine = |it: &Entry<T>| it.to == request || !it.kind.is_of_request();
         let other = self.others.iter().position(is_mine);
         let outcome = self.outcomes.iter().position(|it| it.to == request);
         if let Some(at) = outcome {
@@ -139,7 +141,7 @@ impl<T> Mailbox<T> {
     /// Drops the entries of a cancelled request.
     pub fn forget(&mut self, request: u64) {
         self.outcomes.retain(|it| it.to != request);
-        let is_other = |it: &Entry<T>| it.to != request || !matches!(it.kind, Kind::Progress(_));
+        let is_other = |it: &Entry<T>| it.to != request || !it.kind.is_of_request();
         self.others.retain(is_other);
         self.bytes = self.others.iter().map(|it| it.kind.bytes()).sum();
     }
@@ -172,8 +174,13 @@ impl Kind {
     fn bytes(self) -> usize {
         match self {
             Self::Progress(bytes) | Self::Notification(bytes) => bytes + ENTRY,
-            Self::Outcome(_) | Self::Changed(_) | Self::Event => 0,
+            Self::Outcome(_) | Self::Changed(_) | Self::Event | Self::OfRequest => 0,
         }
+    }
+
+    /// Returns `true` for an event that only the one who waits for its request takes.
+    fn is_of_request(self) -> bool {
+        matches!(self, Self::Progress(_) | Self::OfRequest)
     }
 }
 

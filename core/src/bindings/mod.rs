@@ -3,6 +3,7 @@
 
 pub(crate) mod client_answers;
 pub mod client_group;
+pub mod client_middleware;
 pub mod client_notice;
 pub mod client_operation;
 pub mod client_questions;

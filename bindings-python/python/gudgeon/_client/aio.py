@@ -33,9 +33,14 @@ class Client(Peer):
         headers: Headers of every HTTP request, and of the first one of a WebSocket, such as
             {"Authorization": "Bearer …"}; sent to the URL's own origin only, and never logged.
         validate: Whether arguments are checked against the tool's schema before they are sent. Default False.
-        cache_results: Whether lists and resources are not requested again while the server's `ttlMs` says that they are fresh,
-            unless it has notified of a change. Applies from 2026-07-28 on; calls with `meta` are always sent. Default
-            True.
+        cache_results: Whether lists and resources are not requested again while the server's `ttlMs` says that they are
+            fresh, unless it has notified of a change. Applies from 2026-07-28 on; calls with `meta` are always sent.
+            Default True.
+        middleware: Async functions (request, next) that run around the requests of the program, the first one
+            outermost. `request` is a `ClientRequest`, which may be changed; `await next(request)` sends it, and returns
+            the result as plain JSON values, a failed tool call as one with `isError`. What a function returns is the
+            result. Not for subscriptions and notifications. In a `SyncClient` the functions are not async, and call
+            `next(request)`.
         retry: What is repeated while the server can't be reached, after growing delays: "safe" (default), reads, lists
             and tools marked read-only or idempotent, in 5 attempts within 30 s; "never"; or a `Retry`.
         client_info: An `Implementation` that describes this program to the server.

@@ -23,11 +23,17 @@ Steps = Generator["Ask", Any, Any]
 class Ask:
     """One request to the native half: `start(mailbox)` returns its ticket."""
 
-    __slots__ = ("on_progress", "start")
+    __slots__ = ("has_middleware", "on_progress", "start")
 
-    def __init__(self, start: Callable[[Any], int], on_progress: Callable[..., Any] | None = None) -> None:
+    def __init__(
+        self,
+        start: Callable[[Any], int],
+        on_progress: Callable[..., Any] | None = None,
+        has_middleware: bool = False,
+    ) -> None:
         self.start = start
         self.on_progress = on_progress
+        self.has_middleware = has_middleware
 
 
 class Notify:
@@ -244,7 +250,9 @@ class Core:
         text = encode(params, "the request")
         return (
             yield Ask(
-                lambda mailbox: self.native.call(mailbox, what, text, special, on_progress is not None), on_progress
+                lambda mailbox: self.native.call(mailbox, what, text, special, on_progress is not None),
+                on_progress,
+                bool(self.options.middleware),
             )
         )
 
@@ -298,9 +306,10 @@ class Core:
 
 def answer_of(event: tuple[Any, ...]) -> tuple[Any, ...]:
     """Returns the event that ends a request. Raises the error of a failed one."""
-    if event[0] == "failed":
-        raise read_error(event[2])
-    return event
+    if event[0] == "done":
+        return event
+    # The exception of middleware is raised as it is.
+    raise event[2] if event[0] == "raised" else read_error(event[2])
 
 
 def progress_of(event: tuple[Any, ...]) -> Any:

@@ -101,7 +101,8 @@ class _Group:
 
     def _do(self, what: str, **params: Any) -> Steps:
         native, text = self._connected_native(), encode(params)
-        return (yield Ask(lambda mailbox: native.call(mailbox, what, text)))
+        middleware = bool(self._options.get("middleware"))
+        return (yield Ask(lambda mailbox: native.call(mailbox, what, text), has_middleware=middleware))
 
     def _list(self, kind: str) -> Steps:
         event = yield from self._do(f"list{kind[0].upper()}{kind[1:]}")

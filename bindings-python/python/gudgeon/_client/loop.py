@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextvars import Context, copy_context
 from time import monotonic
 from typing import Any
 from weakref import WeakValueDictionary
@@ -27,6 +28,8 @@ class LoopQueue:
         self.loop = loop
         self.mailbox = Mailbox()
         self._waiting: dict[int, tuple[asyncio.Future[Any], Callable[..., Any] | None]] = {}
+        # The contexts of calls with middleware, and the tasks that run it.
+        self._callers: dict[int, tuple[Context, list[asyncio.Task[Any]]]] = {}
         self._cores: WeakValueDictionary[int, Core] = WeakValueDictionary()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._questions: dict[int, asyncio.Task[Any]] = {}
@@ -97,6 +100,8 @@ class LoopQueue:
         ticket = ask.start(self.mailbox)
         future: asyncio.Future[Any] = self.loop.create_future()
         self._waiting[ticket] = (future, ask.on_progress)
+        if ask.has_middleware:
+            self._callers[ticket] = (copy_context(), [])
         try:
             return answer_of(await future)
         except asyncio.CancelledError:
@@ -104,6 +109,9 @@ class LoopQueue:
             raise
         finally:
             del self._waiting[ticket]
+            if ask.has_middleware:
+                for task in self._callers.pop(ticket)[1]:
+                    task.cancel()
 
     def drain(self) -> None:
         """Delivers what has arrived, for a while: the mailbox stays readable while anything is left in it, so that slow
@@ -118,7 +126,7 @@ class LoopQueue:
 
     def _receive(self, event: tuple[Any, ...]) -> None:
         what, to = event[0], event[1]
-        if what in ("done", "failed"):
+        if what in ("done", "failed", "raised"):
             waiting = self._waiting.get(to)
             if waiting is not None and not waiting[0].done():
                 waiting[0].set_result(event)
@@ -126,10 +134,31 @@ class LoopQueue:
             waiting = self._waiting.get(to)
             if waiting is not None and waiting[1] is not None:
                 self._notify(waiting[1], progress_of(event))
+        elif what == "middleware":
+            caller, core = self._callers.get(to), self._cores.get(event[2])
+            if caller is not None and core is not None:
+                # A context can't be entered twice at once.
+                caller[1].append(caller[0].copy().run(self._spawn, self._run_middleware(core, event)))
         else:
             core = self._cores.get(to)
             if core is not None:
                 self._deliver(core, event)
+
+    async def _run_middleware(self, core: Core, event: tuple[Any, ...]) -> None:
+        from .middleware import run_on_loop
+
+        native, run = core.native, event[3]
+
+        async def send(params: bytes) -> Any:
+            outcome = await self.ask(native, Ask(lambda mailbox: native.middleware_next(mailbox, run, params)))
+            return outcome[2]
+
+        try:
+            native.middleware_finish(run, await run_on_loop(core.options.middleware, event, send))
+        except BaseException as error:
+            native.middleware_fail(run, error)
+            if not isinstance(error, Exception):
+                raise
 
     def _deliver(self, core: Core, event: tuple[Any, ...]) -> None:
         if event[0] == "question":

@@ -8,6 +8,7 @@ from typing import Any
 
 from .._model.mappings import value_of
 from .._native import check_options, declared_options
+from .middleware import middleware_of
 
 
 class Retry:
@@ -47,6 +48,7 @@ class Options:
         self._wire = {**given, "retry": retry._limits() if isinstance(retry, Retry) else retry}
         check_options("client", "Client", self._wire)
         self.given = given
+        self.middleware = middleware_of(given.get("middleware"))
         self.callbacks: dict[str, Callable[..., Any]] = {name: it for name, it in given.items() if callable(it)}
 
     def to_json(self) -> bytes:
@@ -58,8 +60,9 @@ class Options:
 
             declared["clientInfo"] = value_of(Implementation, declared["clientInfo"], "Client: client_info=").to_dict()
         roots = self.given.get("roots")
+        callbacks = [*self.callbacks, *(["middleware"] if self.middleware else [])]
         return encode(
-            {**declared, "roots": None if callable(roots) else roots, "callbacks": list(self.callbacks)},
+            {**declared, "roots": None if callable(roots) else roots, "callbacks": callbacks},
             "Client: the options",
         )
 

@@ -9,6 +9,7 @@ from .._model.frames import from_here
 from ..errors import ProtocolError
 from .core import Ask, Core, Steps, answer_of, progress_of
 from .exit import log_failure
+from .middleware import refuse_async
 
 _COROUTINE = 0x80  # CO_COROUTINE
 
@@ -29,6 +30,7 @@ class ThreadQueue:
                 raise TypeError(
                     f"a SyncClient has no event loop: its callback {name!r} must be a def, not an async def"
                 )
+        refuse_async(core.options.middleware)
         self._cores[core.number] = core
 
     def run(self, core: Core, steps: Steps) -> Any:
@@ -79,17 +81,36 @@ class ThreadQueue:
         try:
             while end is None:
                 event = self.mailbox.wait(ticket)
-                if event[0] in ("done", "failed"):
+                if event[0] in ("done", "failed", "raised"):
                     end = event
                 elif event[0] == "progress":
                     if ask.on_progress is not None:
                         self._notify(ask.on_progress, progress_of(event))
+                elif event[0] == "middleware":
+                    self._run_middleware(ask, ticket, event)
                 else:
                     self._deliver(event)
         except BaseException:
             native.cancel(self.mailbox, ticket)
             raise
         return answer_of(end)
+
+    def _run_middleware(self, ask: Ask, ticket: int, event: tuple[Any, ...]) -> None:
+        from .middleware import run_blocking
+
+        core = self._cores[event[2]]
+        native, run = core.native, event[3]
+
+        def send(params: bytes) -> Any:
+            # Under the same ticket, so that its progress arrives meanwhile.
+            return self.wait(native, ask, native.middleware_next(self.mailbox, run, params, ticket))[2]
+
+        try:
+            native.middleware_finish(run, run_blocking(core.options.middleware, event, send))
+        except BaseException as error:
+            native.middleware_fail(run, error)
+            if not isinstance(error, Exception):
+                raise
 
     def _deliver(self, event: tuple[Any, ...]) -> None:
         core = self._cores[event[1]]

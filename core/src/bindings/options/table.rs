@@ -150,6 +150,7 @@ const ROWS: &[Row] = &[
     row("revision", Kind::Revisions, CLIENT),
     row("validate", Kind::Boolean, CLIENT),
     row("cache_results", Kind::Boolean, CLIENT),
+    row("middleware", Kind::Checked, CLIENT),
     row("retry", Kind::Retry, CLIENT),
     row("timeout", TIME_LIMIT, CLIENT),
     row("max_timeout", TIME_LIMIT, CLIENT),
