@@ -101,9 +101,9 @@ impl Wire {
             }
         }
         if let Self::Lines(reader, _) = self
-            && let Some(frame) = reader.decoder.finish()
+            && let Some(Frame::Line(line)) = reader.decoder.finish()
         {
-            to.handle(now, input(frame));
+            to.handle(now, Input::LastLine(line));
         }
         is_open
     }

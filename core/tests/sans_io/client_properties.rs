@@ -71,9 +71,18 @@ fn any_message() -> impl Strategy<Value = Value> {
     ]
 }
 
+fn beginning() -> impl Strategy<Value = Vec<u8>> {
+    (any_message(), 0_usize..80).prop_map(|(it, at)| {
+        let mut beginning = it.to_string().into_bytes();
+        beginning.truncate(at);
+        beginning
+    })
+}
+
 #[derive(Clone, Debug)]
 enum Step {
     Frame(Vec<u8>),
+    LastLine(Vec<u8>),
     Response(u64, Vec<u8>),
     TooLong(Vec<u8>),
     Request(Method),
@@ -88,11 +97,8 @@ fn any_step() -> impl Strategy<Value = Step> {
         1 => vec(any_message(), 0..4).prop_map(|it| Step::Frame(Value::Array(it).to_string().into_bytes())),
         1 => vec(any::<u8>(), 0..64).prop_map(Step::Frame),
         2 => (0u64..60, any_message()).prop_map(|(id, it)| Step::Response(id, it.to_string().into_bytes())),
-        1 => (any_message(), 0_usize..80).prop_map(|(it, at)| {
-            let mut beginning = it.to_string().into_bytes();
-            beginning.truncate(at);
-            Step::TooLong(beginning)
-        }),
+        1 => beginning().prop_map(Step::LastLine),
+        1 => beginning().prop_map(Step::TooLong),
         3 => select(Method::ALL.to_vec()).prop_map(Step::Request),
         1 => (0u64..20).prop_map(Step::Advance),
         1 => Just(Step::Closed),
@@ -113,6 +119,7 @@ proptest! {
         for (number, step) in (0u64..).zip(steps) {
             match step {
                 Step::Frame(bytes) => client.feed(Input::Frame(&bytes)),
+                Step::LastLine(bytes) => client.feed(Input::LastLine(&bytes)),
                 Step::Response(id, bytes) => {
                     client.feed(Input::Response { id, frame: &bytes });
                     client.drain();

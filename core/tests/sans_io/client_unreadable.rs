@@ -137,6 +137,20 @@ fn an_unreadable_member_of_a_batch_ends_its_request_only() {
 }
 
 #[test]
+fn a_response_that_the_end_of_the_connection_cuts_is_lost_with_it() {
+    let mut client = Scripted::legacy();
+    let [first, second] = requests(&mut client);
+    let whole = json!([{"jsonrpc": "2.0", "id": first, "result": {"tools": []}}]).to_string();
+    client.feed(Input::LastLine(whole.as_bytes()));
+    assert!(client.done().1.is_ok());
+    let cut = format!(r#"{{"jsonrpc":"2.0","id":{second},"result":{{"to"#);
+    client.feed(Input::LastLine(cut.as_bytes()));
+    client.silent();
+    client.feed(Input::Closed("gone"));
+    assert_eq!(client.done().1.expect_err("lost").kind, ErrorKind::Lost);
+}
+
+#[test]
 fn a_response_that_ends_an_exchange_ends_its_request() {
     for frame in [
         "",

@@ -1,8 +1,8 @@
 //! A [`ClientSession`] against any server.
 //!
 //! `o` chooses the revisions, `<` is a frame of the server, `>` a request or notification of the program as its frame would be,
-//! `=` answers a question, `x` cancels a request, `f` fails one, `A` ends the exchange of one with a frame, `+` moves the clock,
-//! `R` a new session, `X` closes.
+//! `=` answers a question, `x` cancels a request, `f` fails one, `A` ends the exchange of one with a frame, `L` is the end of a
+//! stream, `+` moves the clock, `R` a new session, `X` closes.
 
 use std::{
     collections::BTreeSet,
@@ -142,6 +142,7 @@ impl Run {
         let (at, rest) = number(argument);
         match name {
             b'<' => self.handle(Input::Frame(argument)),
+            b'L' => self.handle(Input::LastLine(argument)),
             b'A' => {
                 self.handle(Input::Response { id: at as u64, frame: rest });
                 let in_flight = self.session.in_flight();

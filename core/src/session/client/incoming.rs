@@ -54,6 +54,20 @@ impl ClientSession {
         }
     }
 
+    /// Handles a line that may be cut. The request that a cut one answers fails with the connection, because that is why it
+    /// can't be read.
+    pub(super) fn handle_last_line(&mut self, now: Instant, line: &[u8]) {
+        match Frame::parse(line) {
+            Frame::One(Err(malformed)) if malformed.unreadable => {
+                if self.server.is_none() {
+                    self.noise.push(line);
+                }
+                self.handle_message(now, Err(malformed));
+            }
+            _ => self.handle_frame(now, line),
+        }
+    }
+
     /// Fails the requests that a frame answers, except those whose response was read.
     fn fail_responses(&mut self, now: Instant, frame: &[u8], problem: &str) {
         if matches!(self.phase, Phase::Idle | Phase::Closed(_)) {

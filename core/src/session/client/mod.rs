@@ -99,6 +99,8 @@ pub enum Input<'a> {
     Start,
     /// A frame was received.
     Frame(&'a [u8]),
+    /// The connection ended without the end of this line, which may therefore be cut; [`Input::Closed`] follows.
+    LastLine(&'a [u8]),
     /// A frame was received that ended the exchange of the request with this id, so that no other response to it follows.
     Response { id: u64, frame: &'a [u8] },
     /// A frame longer than the limit, in bytes, was discarded, except for its beginning, which may be empty.
@@ -283,6 +285,7 @@ impl ClientSession {
         match input {
             Input::Start => self.start(now),
             Input::Frame(bytes) => self.handle_frame(now, bytes),
+            Input::LastLine(bytes) => self.handle_last_line(now, bytes),
             Input::Response { id, frame } => {
                 self.handle_frame(now, frame);
                 self.end_exchange(now, id);
