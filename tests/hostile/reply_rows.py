@@ -188,6 +188,12 @@ def _(peer, id):
     peer.reply(id, {"resultType": "complete", "isError": True, "content": [{"type": "text", "text": {}}]})
 
 
+@row("an image that is not base64", "right", HTTP)
+def _(peer, id):
+    image = {"type": "image", "data": "%%%", "mimeType": "image/png"}
+    peer.reply(id, {"resultType": "complete", "content": [image, *text("right")["content"]]})
+
+
 # ── lists ────────────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -10,6 +10,7 @@ import pytest
 from gudgeon import (
     Client,
     ClientGroup,
+    Image,
     LogMessage,
     McpError,
     ProtocolError,
@@ -212,6 +213,42 @@ async def test_a_question_is_refused(face: str, caplog: pytest.LogCaptureFixture
 def ask_blocking(server: Scripted) -> None:
     with blocking(server, on_elicit=lambda _: {}) as client:
         assert client.call_tool("any").text == "right"
+
+
+def test_bytes_that_are_not_base64_fail_when_they_are_read() -> None:
+    blob = {"type": "resource", "resource": {"uri": "a:b", "blob": "%%%"}}
+    content = [
+        {"type": "image", "data": "%%%", "mimeType": "image/png"},
+        {"type": "text", "text": "right"},
+        {"type": "image", "data": "AAE", "mimeType": "image/png"},
+        {"type": "image", "data": "-_8=\n", "mimeType": "image/png"},
+        blob,
+    ]
+    with blocking(Scripted(json.dumps({"content": content}))) as client:
+        result = client.call_tool("any")
+    image, text, *others, embedded = result.content
+    assert result.text == text.text == "right"  # type: ignore[union-attr]
+    assert isinstance(image, Image) and image.mime_type == "image/png"
+    for _ in range(2):
+        with pytest.raises(McpError, match=r"Image\.data.*base64"):
+            _ = image.data
+    with pytest.raises(McpError, match=r"EmbeddedResource\.blob.*base64"):
+        _ = embedded.blob  # type: ignore[union-attr]
+    assert [it.data for it in others] == [b"\x00\x01", b"\xfb\xff"]  # type: ignore[union-attr]
+    assert "base64" in repr(image) and image == image and hash(image) == hash(image)
+    # A program that passes the result on sends what it received.
+    assert image.to_dict() == content[0] and embedded.to_dict() == blob
+
+
+def test_contents_of_a_resource_that_are_not_base64_fail_when_they_are_read() -> None:
+    parts = [{"uri": "a:b", "text": "right"}, {"uri": "a:c", "blob": "%%%"}]
+    with blocking(Scripted(json.dumps({"contents": parts}))) as client:
+        read = client.read_resource("a:b")
+    assert read.text == "right"
+    with pytest.raises(McpError, match=r"ResourceContents\.blob.*base64"):
+        _ = read.contents[1].blob
+    with pytest.raises(McpError, match="base64"):
+        _ = read.blob
 
 
 def test_a_text_that_only_looks_like_data_is_a_string() -> None:

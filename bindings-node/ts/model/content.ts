@@ -1,5 +1,6 @@
 import { isMarked, mark } from "./brand.js";
 import { display } from "./display.js";
+import { McpError } from "./mcp-error.js";
 import type {
   AudioContent, Content, ContentMark, EmbeddedResource, ImageContent, Message, Meta, Other, ResourceContents, ResourceLink,
   TextContent, ToolOutcome, ToolUse,
@@ -7,6 +8,8 @@ import type {
 import { isObject } from "./values.js";
 
 const CONTENT = Symbol.for("gudgeon.content");
+/** The member of an object whose bytes could not be decoded: the string that was received in their place. */
+const UNDECODED = Symbol.for("gudgeon.undecoded");
 const MESSAGE = Symbol.for("gudgeon.message");
 
 type Unmarked<T> = Omit<T, ContentMark>;
@@ -193,7 +196,7 @@ function bodyToWire(content: Content): Wire {
       return { type: "text", text: content.text };
     case "image":
     case "audio":
-      return { type: content.type, data: toBase64(content.data), mimeType: content.mimeType };
+      return { type: content.type, data: undecodedIn(content) ?? toBase64(content.data), mimeType: content.mimeType };
     case "resource":
       return { type: "resource", resource: contentsToWire(content.resource) };
     case "tool_result":
@@ -223,7 +226,9 @@ export function contentFromWire(raw: Wire): Content {
     case "audio":
       if (has("data", "mimeType")) {
         const { data, mimeType } = fields as { data: string; mimeType: string };
-        return made<ImageContent | AudioContent>({ type, data: fromBase64(data), mimeType, ...common } as Unmarked<ImageContent>);
+        const bytes = fromBase64(data);
+        const media = made<ImageContent | AudioContent>({ type, data: bytes ?? NONE, mimeType, ...common } as Unmarked<ImageContent>);
+        return bytes ? media : withUndecoded(media, "data", data);
       }
       break;
     case "resource_link":
@@ -253,8 +258,11 @@ export function contentListFromWire(raw: unknown): Content[] {
 }
 
 /** Returns contents in the wire format. Without a URI of their own, the core adds the requested one. */
-export function contentsToWire({ uri, mimeType, text, blob, meta }: ResourceContents): Wire {
-  const what = blob === undefined ? { text: text ?? "" } : { blob: toBase64(blob) };
+export function contentsToWire(contents: ResourceContents): Wire {
+  const { uri, mimeType, text, meta } = contents;
+  const undecoded = undecodedIn(contents);
+  const blob = undecoded ?? (contents.blob && toBase64(contents.blob));
+  const what = blob === undefined ? { text: text ?? "" } : { blob };
   return {
     ...(uri !== "" && { uri }),
     ...(mimeType !== undefined && { mimeType }),
@@ -265,12 +273,14 @@ export function contentsToWire({ uri, mimeType, text, blob, meta }: ResourceCont
 
 export function contentsFromWire(raw: Wire): ResourceContents {
   const { uri, text, blob, _meta: meta, ...fields } = raw;
-  return {
+  const bytes = typeof blob === "string" ? fromBase64(blob) : undefined;
+  const contents: ResourceContents = {
     ...fields,
     uri: typeof uri === "string" ? uri : "",
-    ...(typeof blob === "string" ? { blob: fromBase64(blob) } : { text: typeof text === "string" ? text : "" }),
+    ...(typeof blob === "string" ? { blob: bytes ?? NONE } : { text: typeof text === "string" ? text : "" }),
     ...(isObject(meta) && { meta }),
   };
+  return typeof blob === "string" && !bytes ? withUndecoded(contents, "blob", blob) : contents;
 }
 
 /** Returns one message for each piece of content, since a prompt's message holds only one. */
@@ -296,8 +306,35 @@ export function toBase64(data: Uint8Array): string {
   return Buffer.from(data.buffer, data.byteOffset, data.byteLength).toString("base64");
 }
 
-function fromBase64(data: string): Uint8Array {
-  return new Uint8Array(Buffer.from(data, "base64"));
+/** Returns undefined for a string that is not base64, apart from whitespace. Padding may be missing, and the URL alphabet is read too. */
+function fromBase64(data: string): Uint8Array | undefined {
+  const bytes = Buffer.from(data, "base64");
+  // Node leaves out the characters that are not base64.
+  const isWhole = bytes.length === decodedLength(data) || bytes.length === decodedLength(data.replace(/\s+/g, ""));
+  return isWhole ? new Uint8Array(bytes) : undefined;
+}
+
+/** Returns the number of bytes that base64 of this length stands for; -1 if there is none of this length. */
+function decodedLength(data: string): number {
+  let end = data.length;
+  while (end > 0 && data[end - 1] === "=") end--;
+  return end % 4 === 1 ? -1 : Math.floor((end * 3) / 4);
+}
+
+const NONE = new Uint8Array();
+
+/** Makes reading a member an error: the string in its place is not base64. Other members of the result can still be used. */
+function withUndecoded<T extends object>(owner: T, name: string, data: string): T {
+  const get = (): never => {
+    throw new McpError("the base64 that was received is invalid", { kind: "protocol" });
+  };
+  Object.defineProperty(owner, UNDECODED, { value: data });
+  return Object.defineProperty(owner, name, { get, enumerable: true, configurable: true });
+}
+
+/** Returns the string in place of bytes that could not be decoded; undefined if there is none. */
+export function undecodedIn(owner: object): string | undefined {
+  return (owner as { [UNDECODED]?: string })[UNDECODED];
 }
 
 function bytesOf(data: unknown, place: string): Uint8Array {

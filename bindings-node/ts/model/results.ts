@@ -2,7 +2,7 @@ import { brandClass } from "./brand.js";
 import { refuseUnknown } from "./checks.js";
 import {
   asContent, contentListFromWire, contentsFromWire, contentsToWire, contentToWire, isMessage, messageFromWire, messageToWire,
-  textOf, user,
+  textOf, undecodedIn, user,
 } from "./content.js";
 import { display } from "./display.js";
 import type { Content, Message, Meta, ResourceContents } from "./types/content.js";
@@ -66,7 +66,10 @@ export class ResourceResult {
       return rest.mimeType !== undefined && whole.mimeType === undefined ? { ...whole, mimeType: rest.mimeType } : whole;
     });
     this.text = this.contents.flatMap((one) => (one.text === undefined ? [] : [one.text])).join("\n");
-    this.blob = this.contents.find((one) => one.blob !== undefined)?.blob ?? new Uint8Array();
+    const binary = this.contents.find((one) => undecodedIn(one) !== undefined || one.blob !== undefined);
+    const isUndecoded = binary !== undefined && undecodedIn(binary) !== undefined;
+    this.blob = (isUndecoded ? undefined : binary?.blob) ?? new Uint8Array();
+    if (isUndecoded) Object.defineProperty(this, "blob", { get: () => binary.blob, enumerable: true, configurable: true });
     this.meta = rest.meta ?? {};
   }
 }
@@ -92,6 +95,7 @@ export class PromptResult {
 /** Throws a TypeError for a value that is not a resource's contents. */
 function checkedContents(one: unknown): ResourceContents {
   if (isObject(one) && typeof one["uri"] === "string") {
+    if (undecodedIn(one) !== undefined) return one as unknown as ResourceContents;
     const { text, blob } = one;
     if (text === undefined ? blob instanceof Uint8Array : typeof text === "string") return one as unknown as ResourceContents;
   }

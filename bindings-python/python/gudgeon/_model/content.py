@@ -1,6 +1,6 @@
 """The content blocks of tools, prompts and sampling."""
 
-from .value import REQUIRED, Value, each, plain, read_object, string, unbase64
+from .value import REQUIRED, Value, all_decoded, bytes_property, each, plain, read_object, received_bytes, string
 
 
 class Icon(Value):
@@ -113,7 +113,17 @@ class _Media(Content):
     """Bytes and their media type."""
 
     _fields = {"data": REQUIRED, "mime_type": REQUIRED, "annotations": None, "meta": {}}
-    _readers = {"annotations": Annotations.from_dict, "data": unbase64}
+    _readers = {"annotations": Annotations.from_dict, "data": received_bytes}
+    data = bytes_property("data")
+
+    @classmethod
+    def from_dict(cls, data):
+        return all_decoded(super().from_dict(data))
+
+    @classmethod
+    def _received(cls, data):
+        """Returns the value of a JSON object. Bytes that can't be decoded raise an error when they are read."""
+        return super().from_dict(data)
 
     def _load(self, data, format, mime_type, annotations, meta):
         kind = type(self).__name__
@@ -181,6 +191,7 @@ class EmbeddedResource(Content):
 
     type = "resource"
     _fields = {"uri": REQUIRED, "text": None, "blob": None, "mime_type": None, "annotations": None, "meta": {}}
+    blob = bytes_property("blob")
 
     def __init__(self, uri, *, text=None, blob=None, mime_type=None, annotations=None, meta=None):
         if (text is None) == (blob is None):
@@ -198,7 +209,12 @@ class EmbeddedResource(Content):
 
     def contents(self):
         """Returns the resource inside, as JSON values."""
-        parts = {"uri": self.uri, "mimeType": self.mime_type, "text": self.text, "blob": plain(self.blob)}
+        parts = {
+            "uri": self.uri,
+            "mimeType": self.mime_type,
+            "text": self.text,
+            "blob": plain(self.__dict__["blob"]),
+        }
         return {key: value for key, value in parts.items() if value is not None}
 
     def to_dict(self):
@@ -211,6 +227,11 @@ class EmbeddedResource(Content):
 
     @classmethod
     def from_dict(cls, data):
+        return all_decoded(cls._received(data))
+
+    @classmethod
+    def _received(cls, data):
+        """Returns the value of a JSON object. Bytes that can't be decoded raise an error when they are read."""
         read_object("EmbeddedResource", data)
         inner = data.get("resource")
         read_object("EmbeddedResource.resource", inner)
@@ -222,7 +243,7 @@ class EmbeddedResource(Content):
             {
                 "uri": inner["uri"],
                 "text": None if inner.get("text") is None else string(inner["text"]),
-                "blob": None if blob is None else unbase64(blob),
+                "blob": None if blob is None else received_bytes(blob),
                 "mime_type": inner.get("mimeType"),
                 "annotations": None if notes is None else Annotations.from_dict(notes),
                 "meta": data.get("_meta") or {},
@@ -343,14 +364,19 @@ class Other(Content):
         return cls(data)
 
 
-_KINDS = {kind.type: kind for kind in (Text, Image, Audio, EmbeddedResource, ResourceLink, ToolUse, ToolOutcome)}
+_KINDS = {
+    **{kind.type: kind.from_dict for kind in (Text, ResourceLink, ToolUse, ToolOutcome)},
+    **{kind.type: kind._received for kind in (Image, Audio, EmbeddedResource)},
+}
 
 
 def content_from_dict(data):
-    """Returns the content block of a JSON object; an unknown type becomes `Other`."""
+    """Returns the content block of a JSON object; an unknown type becomes `Other`. Bytes that can't be decoded raise an
+    error when they are read.
+    """
     read_object("Content", data)
     kind = data.get("type")
-    return (_KINDS.get(kind, Other) if isinstance(kind, str) else Other).from_dict(data)
+    return (_KINDS.get(kind, Other.from_dict) if isinstance(kind, str) else Other.from_dict)(data)
 
 
 def contents_of(content, owner):

@@ -1,7 +1,7 @@
 """Results of tools, resources, prompts and completions."""
 
 from .content import Content, EmbeddedResource, _Media, content_from_dict, contents_of, text_of
-from .value import REQUIRED, Value, each, plain, read_object, string, unbase64
+from .value import REQUIRED, Value, all_decoded, bytes_property, each, plain, read_object, received_bytes, string
 
 
 class ToolResult(Value):
@@ -85,12 +85,22 @@ class ResourceContents(Value):
     """
 
     _fields = {"uri": "", "mime_type": None, "text": None, "blob": None, "meta": {}}
-    _readers = {"text": string, "blob": unbase64}
+    _readers = {"text": string, "blob": received_bytes}
+    blob = bytes_property("blob")
 
     def __init__(self, *, uri="", mime_type=None, text=None, blob=None, meta=None):
         if text is not None and blob is not None:
             raise ValueError("ResourceContents takes text= or blob=, not both")
         self._put({"uri": uri, "mime_type": mime_type, "text": text, "blob": blob, "meta": dict(meta or {})})
+
+    @classmethod
+    def from_dict(cls, data):
+        return all_decoded(super().from_dict(data))
+
+    @classmethod
+    def _received(cls, data):
+        """Returns the value of a JSON object. Bytes that can't be decoded raise an error when they are read."""
+        return super().from_dict(data)
 
 
 def resource_contents(value, mime_type=None):
@@ -133,7 +143,7 @@ class ResourceResult(Value):
     """
 
     _fields = {"contents": REQUIRED, "meta": {}}
-    _readers = {"contents": each(ResourceContents.from_dict)}
+    _readers = {"contents": each(ResourceContents._received)}
 
     def __init__(self, contents, *, mime_type=None, meta=None):
         if contents is None or isinstance(contents, (int, float)):

@@ -44,12 +44,71 @@ def string(wire):
 
 
 def unbase64(text):
-    """Reads bytes from base64, ignoring whitespace. Raises ValueError for anything else."""
+    """Reads bytes from base64, ignoring whitespace; also without padding, and of the URL alphabet. Raises ValueError
+    for anything else.
+    """
     from base64 import b64decode
 
     if isinstance(text, bytes):
         return text
-    return b64decode("".join(text.split()), validate=True)
+    try:
+        return b64decode(text, validate=True)
+    except ValueError:
+        text = "".join(text.split()).replace("-", "+").replace("_", "/")
+        return b64decode(text + "=" * (-len(text) % 4), validate=True)
+
+
+class Undecoded(JsonValue):
+    """A string in place of bytes, which is not base64. It is written as it was received."""
+
+    __slots__ = ("problem", "text")
+
+    def __init__(self, text, problem):
+        self.text = text
+        self.problem = problem
+
+    def to_dict(self):
+        return self.text
+
+    def __eq__(self, other):
+        return type(other) is Undecoded and self.text == other.text
+
+    def __hash__(self):
+        return hash(self.text)
+
+    def __repr__(self):
+        return "<invalid base64>"
+
+
+def received_bytes(text):
+    """Reads bytes from base64. One that is invalid becomes `Undecoded`, so that what came with it can be used."""
+    try:
+        return unbase64(text)
+    except ValueError as error:
+        return Undecoded(text, str(error))
+
+
+def bytes_property(name):
+    """Returns a property for bytes that were read by `received_bytes`."""
+
+    def read(self):
+        """The bytes. Raises McpError if the base64 that was received is invalid."""
+        value = self.__dict__[name]
+        if type(value) is Undecoded:
+            from ..errors import McpError
+
+            raise McpError(f"{type(self).__name__}.{name}: the base64 that was received is invalid: {value.problem}")
+        return value
+
+    return property(read)
+
+
+def all_decoded(value):
+    """Returns the value. Raises ValueError if its bytes could not be decoded."""
+    for name, part in value.__dict__.items():
+        if type(part) is Undecoded:
+            raise ValueError(f"{type(value).__name__}.from_dict: {camel(name)!r} is invalid: {part.problem}")
+    return value
 
 
 class Value(JsonValue):
