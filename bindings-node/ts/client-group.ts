@@ -1,6 +1,5 @@
 import { brandClass } from "./model/brand.js";
 import { refuseUnknown } from "./model/checks.js";
-import { promptFromWire, resourceFromWire, resourceTemplateFromWire, toolFromWire } from "./model/components.js";
 import type { McpError } from "./model/errors.js";
 import { serveInMemoryOf } from "./model/in-memory.js";
 import { toJson } from "./model/json.js";
@@ -8,7 +7,9 @@ import { loggerOf } from "./model/logging.js";
 import { type PromptResult, type ResourceResult, resourceResultFromWire, type ToolResult } from "./model/results.js";
 import type { CallOptions, Change, ClientOptions, SubscribeOptions, Subscription, Target } from "./model/types/client.js";
 import type { Prompt, Resource, ResourceTemplate, Tool } from "./model/types/components.js";
+import { checkResourceResult } from "./client/checks.js";
 import { errorOf, type ReportedError } from "./client/errors.js";
+import { entriesOf, type Listing, PROMPTS, received, RESOURCE_TEMPLATES, RESOURCES, TOOLS } from "./client/received.js";
 import { Subscribing } from "./client/subscription.js";
 import { type ToolCall, toolCall, type ToolCallArguments } from "./client/tool-call.js";
 import type { Listening, Taken } from "./client/wire.js";
@@ -103,17 +104,17 @@ export class ClientGroup implements AsyncDisposable {
    * @throws McpError when two tools would have the same name.
    */
   async listTools(): Promise<Tool[]> {
-    return this.#list("listTools", toolFromWire);
+    return this.#list("listTools", TOOLS);
   }
 
   /** Returns all resources of all servers, under their own URIs. */
   async listResources(): Promise<Resource[]> {
-    return this.#list("listResources", resourceFromWire);
+    return this.#list("listResources", RESOURCES);
   }
 
   /** Returns all resource templates of all servers. */
   async listResourceTemplates(): Promise<ResourceTemplate[]> {
-    return this.#list("listResourceTemplates", resourceTemplateFromWire);
+    return this.#list("listResourceTemplates", RESOURCE_TEMPLATES);
   }
 
   /**
@@ -122,7 +123,7 @@ export class ClientGroup implements AsyncDisposable {
    * @throws McpError when two prompts would have the same name.
    */
   async listPrompts(): Promise<Prompt[]> {
-    return this.#list("listPrompts", promptFromWire);
+    return this.#list("listPrompts", PROMPTS);
   }
 
   /**
@@ -147,7 +148,8 @@ export class ClientGroup implements AsyncDisposable {
    */
   async readResource(uri: string, options: { server?: string | undefined } = {}): Promise<ResourceResult> {
     refuseUnknown(`readResource(${JSON.stringify(uri)})`, ["server"], options);
-    return resourceResultFromWire((await this.#call("readResource", { uri, server: options.server })) as Wire);
+    const result = (await this.#call("readResource", { uri, server: options.server })) as Wire;
+    return received("resources/read", undefined, result, checkResourceResult, resourceResultFromWire);
   }
 
   /** Renders a prompt by the name `<server>_<prompt>`. */
@@ -202,8 +204,8 @@ export class ClientGroup implements AsyncDisposable {
     await this.close();
   }
 
-  async #list<T>(what: string, read: (raw: Wire) => T): Promise<T[]> {
-    return ((await this.#call(what, {})) as readonly Wire[]).map(read);
+  async #list<T>(what: string, listing: Listing<T>): Promise<T[]> {
+    return entriesOf(listing, undefined, (await this.#call(what, {})) as readonly Wire[]);
   }
 
   /** Returns the client of the server that a tool or prompt belongs to, and its name there. */

@@ -1,6 +1,5 @@
 import { brandClass } from "./model/brand.js";
 import { refuseUnknown } from "./model/checks.js";
-import { promptFromWire, resourceFromWire, resourceTemplateFromWire, toolFromWire } from "./model/components.js";
 import { display } from "./model/display.js";
 import { toJson } from "./model/json.js";
 import { keepAliveUntil } from "./model/keep-alive.js";
@@ -15,13 +14,15 @@ import type {
 import type { Meta } from "./model/types/content.js";
 import type { Output, Schema } from "./model/types/schema.js";
 import { isObject } from "./model/values.js";
+import { checkCompletion, checkInputRequired, checkPromptResult, checkResourceResult } from "./client/checks.js";
 import { checkCallOptions, checkClientOptions } from "./client/options.js";
 import { inputRequiredFromWire } from "./client/questions.js";
+import { entriesOf, type Listing, pageOf, PROMPTS, received, RESOURCE_TEMPLATES, RESOURCES, TOOLS } from "./client/received.js";
 import { toolResult } from "./client/result.js";
 import { Subscribing } from "./client/subscription.js";
 import { reach, type OpenedTarget } from "./client/target.js";
 import { type ToolCall, toolCall, type ToolCallArguments } from "./client/tool-call.js";
-import { ClientWire, type Reply, withoutLimit } from "./client/wire.js";
+import { ClientWire, withoutLimit } from "./client/wire.js";
 import type { NativeClient } from "./native.js";
 
 type Wire = Record<string, unknown>;
@@ -146,42 +147,42 @@ export class Client implements AsyncDisposable {
    * @throws NotSupported when the server did not declare the capability; likewise for all other requests.
    */
   async listTools(): Promise<Tool[]> {
-    return listed(await this.#wire.request("listTools", {}), toolFromWire);
+    return this.#list("listTools", TOOLS);
   }
 
   /** Returns one page. `cursor` is the `nextCursor` of the page before; by default the first page. */
   async listToolsPage(cursor?: string): Promise<Page<Tool>> {
-    return page(await this.#wire.request("listToolsPage", { cursor }), toolFromWire);
+    return this.#page("listToolsPage", cursor, TOOLS);
   }
 
   /** Returns all resources, of all pages. Spec: Server Features › Resources. */
   async listResources(): Promise<Resource[]> {
-    return listed(await this.#wire.request("listResources", {}), resourceFromWire);
+    return this.#list("listResources", RESOURCES);
   }
 
   /** Returns one page, as `listToolsPage` does. */
   async listResourcesPage(cursor?: string): Promise<Page<Resource>> {
-    return page(await this.#wire.request("listResourcesPage", { cursor }), resourceFromWire);
+    return this.#page("listResourcesPage", cursor, RESOURCES);
   }
 
   /** Returns all resource templates, of all pages. Spec: Server Features › Resources › Templates. */
   async listResourceTemplates(): Promise<ResourceTemplate[]> {
-    return listed(await this.#wire.request("listResourceTemplates", {}), resourceTemplateFromWire);
+    return this.#list("listResourceTemplates", RESOURCE_TEMPLATES);
   }
 
   /** Returns one page, as `listToolsPage` does. */
   async listResourceTemplatesPage(cursor?: string): Promise<Page<ResourceTemplate>> {
-    return page(await this.#wire.request("listResourceTemplatesPage", { cursor }), resourceTemplateFromWire);
+    return this.#page("listResourceTemplatesPage", cursor, RESOURCE_TEMPLATES);
   }
 
   /** Returns all prompts, of all pages. Spec: Server Features › Prompts. */
   async listPrompts(): Promise<Prompt[]> {
-    return listed(await this.#wire.request("listPrompts", {}), promptFromWire);
+    return this.#list("listPrompts", PROMPTS);
   }
 
   /** Returns one page, as `listToolsPage` does. */
   async listPromptsPage(cursor?: string): Promise<Page<Prompt>> {
-    return page(await this.#wire.request("listPromptsPage", { cursor }), promptFromWire);
+    return this.#page("listPromptsPage", cursor, PROMPTS);
   }
 
   /**
@@ -214,7 +215,7 @@ export class Client implements AsyncDisposable {
     const [name, args, options = NONE as CallOptions<O>] = toolCall(given);
     if (options !== NONE) checkCallOptions("callTool", name, options);
     const reply = await this.#wire.request("callTool", { name, arguments: object(args, argumentsOf(name)) }, options);
-    return (await toolResult(name, reply, options.output)) as ToolResult<[O] extends [undefined] ? unknown : Output<O>>;
+    return (await toolResult(name, this.#wire.target, reply, options.output)) as ToolResult<[O] extends [undefined] ? unknown : Output<O>>;
   }
 
   /**
@@ -233,7 +234,9 @@ export class Client implements AsyncDisposable {
     const { answers, state } = options;
     const params = { name, arguments: object(args, argumentsOf(name)), answers: object(answers, "the answers"), state };
     const reply = await this.#wire.request("callToolRound", params, options);
-    return reply.isInputRequired ? inputRequiredFromWire(reply.result) : toolResult(name, reply, options.output);
+    const { target } = this.#wire;
+    if (!reply.isInputRequired) return toolResult(name, target, reply, options.output);
+    return received(`tools/call ${JSON.stringify(name)}`, target, reply.result, checkInputRequired, inputRequiredFromWire);
   }
 
   /**
@@ -249,7 +252,8 @@ export class Client implements AsyncDisposable {
   ): Promise<ResourceResult> {
     checkCallOptions("readResource", uri, options);
     const params = { uri: String(uri), variables: object(options.variables, "the variables") };
-    return resourceResultFromWire((await this.#wire.request("readResource", params, options)).result);
+    const { result } = await this.#wire.request("readResource", params, options);
+    return received("resources/read", this.#wire.target, result, checkResourceResult, resourceResultFromWire);
   }
 
   /**
@@ -262,7 +266,8 @@ export class Client implements AsyncDisposable {
   async getPrompt(name: string, args?: Readonly<Record<string, string>>, options: CallOptions = {}): Promise<PromptResult> {
     checkCallOptions("getPrompt", name, options);
     const params = { name, arguments: object(args, `the arguments of prompt ${JSON.stringify(name)}`) };
-    return promptResultFromWire((await this.#wire.request("getPrompt", params, options)).result);
+    const { result } = await this.#wire.request("getPrompt", params, options);
+    return received("prompts/get", this.#wire.target, result, checkPromptResult, promptResultFromWire);
   }
 
   /**
@@ -283,7 +288,8 @@ export class Client implements AsyncDisposable {
   ): Promise<Completion> {
     refuseUnknown(`complete(${JSON.stringify(target)})`, ["arguments"], options, { args: "arguments", context: "arguments" });
     const params = { target, argument, value, arguments: object(options.arguments, "the arguments so far") };
-    return (await this.#wire.request("complete", params)).result as unknown as Completion;
+    const { result } = await this.#wire.request("complete", params);
+    return received("completion/complete", this.#wire.target, result, checkCompletion, (it) => it as unknown as Completion);
   }
 
   /**
@@ -372,6 +378,15 @@ export class Client implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
   }
+
+  async #list<T>(what: string, listing: Listing<T>): Promise<T[]> {
+    const { result } = await this.#wire.request(what, {});
+    return entriesOf(listing, this.#wire.target, result as unknown as readonly Wire[]);
+  }
+
+  async #page<T>(what: string, cursor: string | undefined, listing: Listing<T>): Promise<Page<T>> {
+    return pageOf(listing, this.#wire.target, (await this.#wire.request(what, { cursor })).result);
+  }
 }
 brandClass("Client", Client as never);
 explainSdkNames("Client", Client);
@@ -426,13 +441,4 @@ function argumentsOf(name: string): string {
 function object(value: object | undefined, place: string): object | undefined {
   if (value === undefined || isObject(value)) return value;
   throw new TypeError(`${place} must be an object, not ${display(value)}`);
-}
-
-function listed<T>({ result }: Reply, read: (raw: Wire) => T): T[] {
-  return (result as unknown as readonly Wire[]).map(read);
-}
-
-function page<T>({ result }: Reply, read: (raw: Wire) => T): Page<T> {
-  const { items, nextCursor } = result as { items: readonly Wire[]; nextCursor?: string };
-  return { items: items.map(read), nextCursor };
 }

@@ -188,6 +188,16 @@ def _(peer, id):
     peer.reply(id, {"resultType": "complete", "isError": True, "content": [{"type": "text", "text": {}}]})
 
 
+@row("content without a type", "protocol", HTTP)
+def _(peer, id):
+    peer.reply(id, {"resultType": "complete", "content": [{"text": "wrong"}, 3, None]})
+
+
+@row("a text that is a number", "protocol", HTTP)
+def _(peer, id):
+    peer.reply(id, {"resultType": "complete", "content": [{"type": "text", "text": 3}]})
+
+
 @row("an image that is not base64", "right", HTTP)
 def _(peer, id):
     image = {"type": "image", "data": "%%%", "mimeType": "image/png"}
@@ -220,6 +230,7 @@ def _(peer, id):
 ODD_NAMES = [named(it) for it in ("", "\0", "a\r\nb", "\x1b[2J", "\u202e", "x" * MIB)]
 
 
+@row("a tool whose description is a number", "protocol", HTTP, action="list", tools=[{**named("a"), "description": 3}])
 @row("tools of one name", "3", HTTP, action="list", tools=[named("evil")] * 3)
 @row("names of control characters, and one of 1 MiB", "6", HTTP, action="list", tools=ODD_NAMES)
 def _(peer, id):

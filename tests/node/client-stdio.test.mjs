@@ -406,10 +406,12 @@ test("nonsense from a server does no harm", async () => {
     send({ method: "notifications/progress", params: { progressToken: 77, progress: 1 } });
     send({ method: "acme/unknown", params: [1] });
     process.stdout.write('{"jsonrpc":"2.0","id":5000,"result":' + "[".repeat(100000) + "]".repeat(100000) + "}\\n");
-    answer(message, { content: [{ type: "acme/thing", data: 1 }, 5, { type: "text" }], extra: "\\ud800" });
+    const odd = message.params.name === "odd" ? [5, { type: "text" }] : [];
+    answer(message, { content: [{ type: "acme/thing", data: 1 }, ...odd], extra: "\\ud800" });
   `), { revision: "2025-11-25" });
+  await assert.rejects(client.callTool("odd"), { kind: "protocol", message: /content\[1\] must be an object/ });
   const { content } = await client.callTool("a");
-  assert.deepEqual(content.map((one) => one.type), ["other", "other"]);
+  assert.deepEqual(content.map((one) => one.type), ["other"]);
   await client.close();
 });
 

@@ -5,9 +5,10 @@ import {
   AuthError, CallTimeout, Cancelled, ConnectFailed, ConnectionLost, ConnectTimeout, Declined, type ErrorKind, McpError,
   NotSupported, ProtocolError, ResourceNotFound, ToolError, UrlElicitationRequired,
 } from "../model/errors.js";
-import { toolResultFromWire } from "../model/results.js";
+import { type ToolResult, toolResultFromWire } from "../model/results.js";
 import type { Logger } from "../model/types/logging.js";
 import { isObject } from "../model/values.js";
+import { checkToolResult } from "./checks.js";
 import { elicitRequestFromWire } from "./questions.js";
 
 /** An error as the native half reports it. */
@@ -48,8 +49,7 @@ export function errorOf(reported: ReportedError): Error {
     case "unsupported":
       return new NotSupported(message, { ...details, data });
     case "tool": {
-      const result = toolResultFromWire(isObject(data) ? data : {});
-      return new ToolError(message, undefined, { ...details, result });
+      return new ToolError(message, undefined, { ...details, result: failedResult(data) });
     }
     case "notFound": {
       const uri = isObject(data) && typeof data["uri"] === "string" ? data["uri"] : "";
@@ -61,6 +61,17 @@ export function errorOf(reported: ReportedError): Error {
       return new Cancelled(message, { ...details, data });
     default:
       return protocolError(message, data, details);
+  }
+}
+
+/** Returns the result of a tool that failed; undefined if it is invalid, as the tool failed whatever it says about it. */
+function failedResult(data: unknown): ToolResult | undefined {
+  try {
+    if (!isObject(data)) return undefined;
+    checkToolResult(data);
+    return toolResultFromWire(data);
+  } catch {
+    return undefined;
   }
 }
 

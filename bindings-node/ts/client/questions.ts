@@ -1,4 +1,4 @@
-import { Cancelled, Declined } from "../model/errors.js";
+import { Cancelled, Declined, ProtocolError } from "../model/errors.js";
 import { toJson } from "../model/json.js";
 import { cancelled, declined } from "../model/questions.js";
 import { sampleRequestFromWire, sampleResultToWire } from "../model/sampling.js";
@@ -6,6 +6,7 @@ import type { ClientOptions, ElicitRequest, InputRequired, SampleRequest } from 
 import type { SampleResult } from "../model/types/questions.js";
 import type { JsonSchema } from "../model/types/schema.js";
 import { isObject } from "../model/values.js";
+import { checkSampleRequest, InvalidMember } from "./checks.js";
 
 type Wire = Readonly<Record<string, unknown>>;
 
@@ -41,10 +42,20 @@ export async function answer(options: ClientOptions, what: Asked, params: Wire, 
 
 function returned(options: ClientOptions, what: Asked, params: Wire, key: string | undefined): unknown {
   if (what === "onElicit") return call(options.onElicit, key, elicitRequestFromWire(params));
-  if (what === "onSample") return call(options.onSample, key, sampleRequestFromWire(params));
+  if (what === "onSample") return call(options.onSample, key, receivedSampleRequest(params));
   const roots = options.roots as () => unknown;
   const withKey = keyed.get(roots);
   return withKey ? withKey(key) : roots();
+}
+
+function receivedSampleRequest(params: Wire): SampleRequest {
+  try {
+    checkSampleRequest(params);
+    return sampleRequestFromWire(params);
+  } catch (error) {
+    if (!(error instanceof InvalidMember || error instanceof RangeError)) throw error;
+    throw new ProtocolError(-32602, `the server's question can't be read: ${error.message}`, undefined, { cause: error });
+  }
 }
 
 export function elicitRequestFromWire(params: Wire): ElicitRequest {

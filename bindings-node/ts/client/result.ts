@@ -2,12 +2,14 @@ import { checked, native } from "../native.js";
 import { McpError } from "../model/errors.js";
 import { toolResultFromWire, withData, type ToolResult } from "../model/results.js";
 import { compileSchema, SchemaMismatch, type Validate, validatorOf } from "../schema/compile.js";
+import { checkToolResult } from "./checks.js";
+import { received } from "./received.js";
 import type { Reply } from "./wire.js";
 
 /** Returns a tool's result, with `data` validated by the schema if one is given. */
-export function toolResult(name: string, reply: Reply, output: unknown): ToolResult | Promise<ToolResult> {
-  const [data] = reply.data;
-  const result = reply.data.length > 0 ? toolResultFromWire(reply.result, data) : withTextData(toolResultFromWire(reply.result));
+export function toolResult(name: string, target: string, reply: Reply, output: unknown): ToolResult | Promise<ToolResult> {
+  const whole = received(`tools/call ${JSON.stringify(name)}`, target, reply.result, checkToolResult, toolResultFromWire);
+  const result = reply.data.length > 0 ? withData(whole, reply.data[0]) : withTextData(whole);
   if (output === undefined || result.isError) return result;
   return typed(result, name, checkOf(output, `callTool(${JSON.stringify(name)}), output`));
 }

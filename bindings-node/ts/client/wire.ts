@@ -118,6 +118,11 @@ export class ClientWire {
     return this.#facts;
   }
 
+  /** The server's name in errors. */
+  get target(): string {
+    return this.#target;
+  }
+
   get sessionId(): string | undefined {
     return this.#native.sessionId() ?? undefined;
   }

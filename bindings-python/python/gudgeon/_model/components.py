@@ -1,9 +1,10 @@
 """The two sides of a connection, and tools, resources and prompts as clients see them."""
 
 from .content import Annotations, Icon
-from .value import REQUIRED, Value, each, read_object
+from .value import REQUIRED, Value, boolean, each, number, read_object, string
 
 _ICONS = each(Icon.from_dict)
+_NAMES = {"name": string, "title": string, "description": string}
 _OFFER = {"name": REQUIRED, "title": None, "description": None, "icons": (), "meta": {}}
 
 
@@ -79,6 +80,13 @@ class ToolAnnotations(Value):
     """
 
     _fields = {"title": None, "read_only": None, "destructive": None, "idempotent": None, "open_world": None}
+    _readers = {
+        "title": string,
+        "read_only": boolean,
+        "destructive": boolean,
+        "idempotent": boolean,
+        "open_world": boolean,
+    }
     _hints = frozenset(_fields) - {"title"}
 
     def __init__(self, *, title=None, read_only=None, destructive=None, idempotent=None, open_world=None):
@@ -99,41 +107,53 @@ class ToolAnnotations(Value):
 
 class _Component(Value):
     _fields = _OFFER
-    _readers = {"icons": _ICONS}
+    _readers = {**_NAMES, "icons": _ICONS}
 
 
 class Tool(_Component):
     """A tool as clients see it. Spec: Server Features › Tools › Tool."""
 
     _fields = {**_OFFER, "input_schema": REQUIRED, "output_schema": None, "annotations": None}
-    _readers = {"icons": _ICONS, "annotations": ToolAnnotations.from_dict}
+    _readers = {**_Component._readers, "annotations": ToolAnnotations.from_dict}
 
 
 class Resource(_Component):
     """A resource as clients see it; `size` in bytes. Spec: Server Features › Resources › Resource."""
 
     _fields = {**_OFFER, "uri": REQUIRED, "mime_type": None, "size": None, "annotations": None}
-    _readers = {"icons": _ICONS, "annotations": Annotations.from_dict}
+    _readers = {
+        **_Component._readers,
+        "uri": string,
+        "mime_type": string,
+        "size": number,
+        "annotations": Annotations.from_dict,
+    }
 
 
 class ResourceTemplate(_Component):
     """A template (RFC 6570) as clients see it. Spec: Server Features › Resources › Resource templates."""
 
     _fields = {**_OFFER, "uri_template": REQUIRED, "mime_type": None, "annotations": None}
-    _readers = {"icons": _ICONS, "annotations": Annotations.from_dict}
+    _readers = {
+        **_Component._readers,
+        "uri_template": string,
+        "mime_type": string,
+        "annotations": Annotations.from_dict,
+    }
 
 
 class PromptArgument(Value):
     """An argument of a prompt; `required` is by default False."""
 
     _fields = {"name": REQUIRED, "title": None, "description": None, "required": False}
+    _readers = {**_NAMES, "required": boolean}
 
 
 class Prompt(_Component):
     """A prompt as clients see it. Spec: Server Features › Prompts › Prompt."""
 
     _fields = {**_OFFER, "arguments": ()}
-    _readers = {"icons": _ICONS, "arguments": each(PromptArgument.from_dict)}
+    _readers = {**_Component._readers, "arguments": each(PromptArgument.from_dict)}
 
 
 class Page(Value):

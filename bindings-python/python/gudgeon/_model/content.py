@@ -1,6 +1,17 @@
 """The content blocks of tools, prompts and sampling."""
 
-from .value import REQUIRED, Value, all_decoded, bytes_property, each, plain, read_object, received_bytes, string
+from .value import (
+    REQUIRED,
+    Value,
+    all_decoded,
+    bytes_property,
+    each,
+    number,
+    plain,
+    read_object,
+    received_bytes,
+    string,
+)
 
 
 class Icon(Value):
@@ -113,7 +124,7 @@ class _Media(Content):
     """Bytes and their media type."""
 
     _fields = {"data": REQUIRED, "mime_type": REQUIRED, "annotations": None, "meta": {}}
-    _readers = {"annotations": Annotations.from_dict, "data": received_bytes}
+    _readers = {"annotations": Annotations.from_dict, "data": received_bytes, "mime_type": string}
     data = bytes_property("data")
 
     @classmethod
@@ -290,7 +301,16 @@ class ResourceLink(Content):
         "annotations": None,
         "meta": {},
     }
-    _readers = {"annotations": Annotations.from_dict, "icons": each(Icon.from_dict)}
+    _readers = {
+        "uri": string,
+        "name": string,
+        "title": string,
+        "description": string,
+        "mime_type": string,
+        "size": number,
+        "annotations": Annotations.from_dict,
+        "icons": each(Icon.from_dict),
+    }
 
     def __init__(self, uri, *, name, title=None, description=None, mime_type=None, size=None, annotations=None):
         self._put(

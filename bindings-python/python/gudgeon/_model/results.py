@@ -85,7 +85,7 @@ class ResourceContents(Value):
     """
 
     _fields = {"uri": "", "mime_type": None, "text": None, "blob": None, "meta": {}}
-    _readers = {"text": string, "blob": received_bytes}
+    _readers = {"uri": string, "mime_type": string, "text": string, "blob": received_bytes}
     blob = bytes_property("blob")
 
     def __init__(self, *, uri="", mime_type=None, text=None, blob=None, meta=None):

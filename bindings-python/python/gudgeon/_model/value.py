@@ -43,6 +43,20 @@ def string(wire):
     return wire
 
 
+def boolean(wire):
+    """Reads true or false."""
+    if not isinstance(wire, bool):
+        raise TypeError(f"expected a boolean, got {type(wire).__name__}")
+    return wire
+
+
+def number(wire):
+    """Reads a number."""
+    if isinstance(wire, bool) or not isinstance(wire, (int, float)):
+        raise TypeError(f"expected a number, got {type(wire).__name__}")
+    return wire
+
+
 def unbase64(text):
     """Reads bytes from base64, ignoring whitespace; also without padding, and of the URL alphabet. Raises ValueError
     for anything else.
