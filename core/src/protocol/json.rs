@@ -76,13 +76,19 @@ pub fn apart<'a>(
 #[derive(Debug)]
 pub struct ObjectWriter {
     json: String,
+    /// The place of the object's first member.
+    start: usize,
 }
 
 impl ObjectWriter {
     pub fn with_capacity(bytes: usize) -> Self {
-        let mut json = String::with_capacity(bytes + 2);
-        json.push('{');
-        Self { json }
+        Self::behind(String::with_capacity(bytes + 2))
+    }
+
+    /// Writes an object behind other text, which [`Self::finish`] returns with it.
+    pub fn behind(mut text: String) -> Self {
+        text.push('{');
+        Self { start: text.len(), json: text }
     }
 
     /// Adds a member whose value is given as JSON text. `name` must not need escaping.
@@ -121,7 +127,7 @@ impl ObjectWriter {
     }
 
     fn separate(&mut self) {
-        if self.json.len() > 1 {
+        if self.json.len() > self.start {
             self.json.push(',');
         }
     }

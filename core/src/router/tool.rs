@@ -18,6 +18,9 @@ use crate::{
     wire::{ParamHeader, describes_object},
 };
 
+/// The beginning of content with one text.
+const TEXT: &str = r#"[{"type":"text","text":"#;
+
 /// A tool and its handler.
 #[derive(Clone, Debug)]
 pub struct RegisteredTool<H> {
@@ -142,12 +145,13 @@ pub(super) fn outcome(output: Option<&Output>, reply: Reply) -> Result<ToolOutco
             Some(_) => structured(output, "null".into(), None),
         },
         Reply::Text(text) => {
-            let content = text_content(&text);
             if output.is_none() {
+                let content = text_content(&text);
                 return Ok(ToolOutcome { content, ..ToolOutcome::default() });
             }
             let mut value = String::with_capacity(text.len() + 2);
             json::push_string(&mut value, &text);
+            let content = text_block(&value);
             structured(output, value, Some(content))
         }
         Reply::Json(value) => structured(output, value, None),
@@ -241,10 +245,15 @@ fn check_output(output: Option<&Output>, value: &str) -> Result<Option<bool>, Fa
 
 fn text_content(text: &str) -> String {
     let mut content = String::with_capacity(text.len() + 32);
-    content.push_str(r#"[{"type":"text","text":"#);
+    content.push_str(TEXT);
     json::push_string(&mut content, text);
     content.push_str("}]");
     content
+}
+
+/// Returns the content for a text that is a JSON string already.
+fn text_block(string: &str) -> String {
+    [TEXT, string, "}]"].concat()
 }
 
 /// Reads an array of content blocks; strings in it become text blocks.

@@ -15,20 +15,31 @@ use crate::protocol::{
 /// Returns the response frame: the result, or an error if the revision can't express it. `server_info` is the server's
 /// `Implementation` as JSON.
 pub fn result_frame(wire: &Wire, id: &Id, response: &Response, server_info: &str) -> Vec<u8> {
-    let result = match wire.dialect {
-        Some(Dialect::V0_7) => match dialect_0_7::result(response) {
-            Ok(result) => result,
-            Err(error) => return error_frame(wire, Some(id), &error),
-        },
-        _ => result(wire, response, server_info),
-    };
-    let mut frame = String::with_capacity(result.len() + id.as_json().len() + 40);
+    let mut frame = String::with_capacity(256 + id.as_json().len() + size(response));
     frame.push_str(r#"{"jsonrpc":"2.0","id":"#);
     frame.push_str(id.as_json());
     frame.push_str(r#","result":"#);
-    frame.push_str(&result);
+    let mut frame = match wire.dialect {
+        Some(Dialect::V0_7) => match dialect_0_7::result(response) {
+            Ok(result) => frame + &result,
+            Err(error) => return error_frame(wire, Some(id), &error),
+        },
+        _ => result(wire, response, server_info, frame),
+    };
     frame.push('}');
     frame.into_bytes()
+}
+
+/// Returns about how many bytes the members of a result have that may be large.
+fn size(response: &Response) -> usize {
+    match response {
+        Response::Tool(outcome) => {
+            outcome.content.len() + outcome.structured.as_ref().map_or(0, |it| it.json.len())
+        }
+        Response::Contents { contents, .. } => contents.len(),
+        Response::Raw(raw) => raw.get().len(),
+        _ => 0,
+    }
 }
 
 /// Returns an error response; without an id if the request's id was not readable.
@@ -67,8 +78,9 @@ pub fn plain_result(response: &Response) -> String {
     result.finish()
 }
 
-fn result(wire: &Wire, response: &Response, server_info: &str) -> String {
-    let mut result = ObjectWriter::with_capacity(160);
+/// Appends a result to the beginning of a frame.
+fn result(wire: &Wire, response: &Response, server_info: &str, frame: String) -> String {
+    let mut result = ObjectWriter::behind(frame);
     if matches!(response, Response::InputRequired { .. }) {
         result.raw("resultType", r#""input_required""#);
     } else if wire.vocabulary.stamped_results {
