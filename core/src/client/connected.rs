@@ -19,7 +19,9 @@ use crate::{
         KnownTools,
         subscriptions::{Interests, SubscriptionSettings},
     },
-    protocol::{ClientCapabilities, Era, LoggingLevel, Method, Root, SubscriptionFilter, json},
+    protocol::{
+        ClientCapabilities, LoggingLevel, Method, Revision, Root, SubscriptionFilter, json,
+    },
     session::client::{Change, ListKind, LogMessage},
     transport::proxy::ProxyEnvironment,
 };
@@ -47,9 +49,9 @@ pub(super) struct Connector {
     proxies: ProxyEnvironment,
     /// The level of log messages that was set last.
     log_level: Mutex<Option<LoggingLevel>>,
-    /// The era of the last connection; `None` after an attempt to connect failed. Spec: Base Protocol › Versioning ›
+    /// The revision of the last connection; `None` after an attempt to connect failed. Spec: Base Protocol › Versioning ›
     /// Backward Compatibility with Initialization-Based Versions.
-    era: Mutex<Option<Era>>,
+    revision: Mutex<Option<Revision>>,
 }
 
 /// An open connection.
@@ -78,7 +80,7 @@ impl Connector {
         let capabilities = questions.declare(std::mem::take(&mut options.capabilities));
         Ok(Self {
             log_level: Mutex::new(options.log_level),
-            era: Mutex::default(),
+            revision: Mutex::default(),
             options,
             hooks: Arc::new(hooks),
             questions: Arc::new(questions),
@@ -101,8 +103,8 @@ impl Connector {
     pub(super) async fn connect(&self, target: Target) -> Result<Arc<Connected>, Error> {
         let level = *lock(&self.log_level);
         let default_level = self.hooks.log.as_ref().map(|_| LoggingLevel::Info);
-        let era = lock(&self.era).take();
-        let mut session = self.options.session(level.or(default_level), era);
+        let revision = lock(&self.revision).take();
+        let mut session = self.options.session(level.or(default_level), revision);
         session.capabilities = self.questions.with_roots(self.capabilities.clone());
         let has_roots = session.capabilities.roots.is_some();
         let (begun, limit) = (Instant::now(), session.connect_timeout);
@@ -130,7 +132,7 @@ impl Connector {
             validate: self.options.validate,
             has_roots,
         });
-        *lock(&self.era) = Some(connected.connection.describe().revision.era());
+        *lock(&self.revision) = Some(connected.connection.describe().revision);
         if self.hooks.list_changed.is_some() {
             let wait = time_left().map_or(LISTEN_TIME, |it| it.min(LISTEN_TIME));
             connected.listen_to_lists(Arc::clone(&self.hooks), self.options.timeout, wait).await;

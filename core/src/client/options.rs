@@ -5,7 +5,7 @@ use std::{fmt, time::Duration};
 use super::{CallOptions, Retry};
 use crate::{
     framing::DEFAULT_LINE_LIMIT,
-    protocol::{ClientCapabilities, Dialect, Era, Implementation, LoggingLevel, Revision, Root},
+    protocol::{ClientCapabilities, Dialect, Implementation, LoggingLevel, Revision, Root},
     session::client::ClientConfig,
 };
 
@@ -90,18 +90,18 @@ impl Default for ClientOptions {
 }
 
 impl ClientOptions {
-    /// Returns the options of the session; without a `log_level` it is `log_level`. `expected_era` is that of an earlier
+    /// Returns the options of the session; without a `log_level` it is `log_level`. `last_revision` is that of an earlier
     /// connection.
     pub(super) fn session(
         &self,
         log_level: Option<LoggingLevel>,
-        expected_era: Option<Era>,
+        last_revision: Option<Revision>,
     ) -> ClientConfig {
         ClientConfig {
             info: self.info.clone(),
             capabilities: self.capabilities.clone(),
             revisions: self.revisions.clone(),
-            expected_era,
+            last_revision,
             dialect: self.dialect,
             probe_timeout: self.probe_timeout,
             connect_timeout: self.connect_timeout.or(self.timeout),

@@ -40,7 +40,7 @@ fn config(revisions: &[Revision]) -> ClientConfig {
         info: Implementation::new("probe", "1"),
         capabilities: ClientCapabilities::default(),
         revisions: revisions.to_vec(),
-        expected_era: None,
+        last_revision: None,
         dialect: None,
         probe_timeout: Duration::from_secs(5),
         connect_timeout: None,

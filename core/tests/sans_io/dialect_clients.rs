@@ -27,7 +27,7 @@ fn config(dialect: Dialect) -> ClientConfig {
         info: Implementation::new("probe", "1"),
         capabilities: ClientCapabilities::default(),
         revisions: Revision::ALL.to_vec(),
-        expected_era: None,
+        last_revision: None,
         dialect: Some(dialect),
         probe_timeout: Duration::from_secs(5),
         connect_timeout: None,

@@ -95,7 +95,7 @@ fn config(input: &[u8]) -> ClientConfig {
             ..ClientCapabilities::default()
         },
         revisions,
-        expected_era: None,
+        last_revision: None,
         dialect,
         probe_timeout: Duration::from_secs(5),
         connect_timeout: Some(Duration::from_secs(60)),

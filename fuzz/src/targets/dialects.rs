@@ -150,7 +150,7 @@ fn ask(method: &str, params: &RawValue) -> bool {
             info: Implementation::new("c", "1"),
             capabilities: ClientCapabilities::default(),
             revisions: vec![revision],
-            expected_era: None,
+            last_revision: None,
             dialect,
             probe_timeout: std::time::Duration::from_secs(5),
             connect_timeout: None,

@@ -50,9 +50,9 @@ pub struct ClientConfig {
     pub capabilities: ClientCapabilities,
     /// The accepted revisions, in any order. If both eras are among them, the server is probed first.
     pub revisions: Vec<Revision>,
-    /// The era that the server spoke over an earlier connection. One that was legacy is not probed, unless it then refuses
-    /// `initialize`.
-    pub expected_era: Option<Era>,
+    /// The revision that the server spoke over an earlier connection. A server that was legacy is not probed, unless it then
+    /// refuses `initialize`.
+    pub last_revision: Option<Revision>,
     /// A dialect to use instead of the revisions.
     pub dialect: Option<Dialect>,
     /// The time limit for the answer to the probe, after which a server counts as legacy. At most half of

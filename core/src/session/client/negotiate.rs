@@ -70,7 +70,8 @@ impl ClientSession {
         }
         let legacy = newest(self.allowed(), Era::Legacy);
         let is_legacy = self.negotiation.restarted
-            || self.config.expected_era == Some(Era::Legacy) && legacy.is_some();
+            || self.config.last_revision.is_some_and(|it| it.era() == Era::Legacy)
+                && legacy.is_some();
         let probe = newest(self.allowed(), Era::Modern).filter(|_| !is_legacy);
         match (probe, legacy) {
             (Some(revision), _) => self.probe(now, revision),

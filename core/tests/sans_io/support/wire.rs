@@ -27,7 +27,7 @@ pub(crate) fn config(revisions: &[Revision]) -> ClientConfig {
             ..ClientCapabilities::default()
         },
         revisions: revisions.to_vec(),
-        expected_era: None,
+        last_revision: None,
         dialect: None,
         probe_timeout: Duration::from_secs(5),
         connect_timeout: Some(Duration::from_secs(60)),
