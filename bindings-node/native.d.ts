@@ -31,6 +31,15 @@ export declare class NativeClient {
   refuse(number: number, reason: string): void
   /** Reads roots, JSON, and sets them. Returns an error as JSON if the server does not allow that. */
   setRoots(roots: string): string | null
+  /** Sends the request of a run of middleware with these params, JSON; its outcome arrives under this number. */
+  middlewareNext(number: number, run: number, params: string): void
+  /** Ends a run of middleware with its result, JSON. */
+  middlewareFinish(run: number, result: string): void
+  /**
+   * Ends a run of middleware with the number and the description of what it threw. Returns false if the caller has given
+   * up.
+   */
+  middlewareFail(run: number, thrown: number, message: string): boolean
   /** Closes the connection; the reply to this number arrives when it is closed. */
   close(number: number): void
   /** Stops delivering events of this client. */

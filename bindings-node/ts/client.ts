@@ -428,7 +428,7 @@ function settingsOf(options: ClientOptions, place: string): string {
     allowedUrlSchemes,
     validate,
     cacheResults,
-    callbacks: Object.entries(options).flatMap(([name, value]) => (typeof value === "function" ? [name] : [])),
+    callbacks: Object.entries(options).flatMap(([name, value]) => (typeof value === "function" || (name === "middleware" && options.middleware?.length) ? [name] : [])),
     roots: typeof roots === "function" ? undefined : roots,
   };
   return toJson(settings, `${place}, the options`);

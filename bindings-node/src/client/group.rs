@@ -20,7 +20,9 @@ use napi::{
 };
 use napi_derive::napi;
 
-use super::{NativeClient, no_runtime, refused_value, runtime, subscriptions::to_json};
+use super::{
+    NativeClient, no_runtime, refused_value, runtime, subscriptions::to_json, thrown::error_json,
+};
 use crate::{error::misuse, options::Js};
 
 /// The clients of a group, each of which was connected or tried to.
@@ -143,15 +145,15 @@ impl Drop for NativeGroup {
 }
 
 /// Returns a promise that resolves to `[result]`, or to `[null, error]`, as JSON.
-fn promise<'env>(
-    env: &'env Env,
+fn promise(
+    env: &Env,
     work: impl Future<Output = Result<String, Error>> + Send + 'static,
-) -> napi::Result<Object<'env>> {
+) -> napi::Result<Object<'_>> {
     let (deferred, promise) = env.create_deferred()?;
     runtime().map_err(no_runtime)?.spawn(async move {
         let outcome = match work.await {
             Ok(result) => format!("[{result}]"),
-            Err(error) => format!("[null,{}]", describe(&error, &error.message)),
+            Err(error) => format!("[null,{}]", error_json(&error)),
         };
         deferred.resolve(move |_| Ok(outcome));
     });

@@ -3,6 +3,7 @@
 mod group;
 mod queue;
 mod subscriptions;
+mod thrown;
 
 use std::{
     collections::HashMap,
@@ -17,6 +18,7 @@ use std::{
 use gudgeon::{
     Client,
     bindings::{
+        client_middleware::{MiddlewareRuns, with_ticket},
         client_notice::Notice,
         client_operation::{apply_options, operation},
         client_questions::Questions,
@@ -34,7 +36,7 @@ use napi_derive::napi;
 use serde_json::value::RawValue;
 use tokio::{runtime::Runtime, task::AbortHandle};
 
-use self::queue::Queue;
+use self::{queue::Queue, thrown::middleware_failed};
 use crate::{
     error::{io as refused, misuse},
     shared::{Wake, lock},
@@ -55,6 +57,7 @@ pub struct NativeClient {
 struct Shared {
     queue: Arc<Queue>,
     questions: Arc<Questions>,
+    middleware: Arc<MiddlewareRuns>,
     /// The client, until it is closed.
     client: Mutex<Option<Arc<Member>>>,
     calls: Mutex<HashMap<u32, AbortHandle>>,
@@ -250,6 +253,26 @@ impl NativeClient {
         Ok(self.client()?.set_roots(roots).err().map(|it| client::describe(&it, &it.message)))
     }
 
+    /// Sends the request of a run of middleware with these params, JSON; its outcome arrives under this number.
+    #[napi(catch_unwind)]
+    pub fn middleware_next(&self, number: u32, run: u32, params: String) {
+        let sent = self.shared.middleware.next(run, params.as_bytes());
+        self.shared.spawn(number, sent);
+    }
+
+    /// Ends a run of middleware with its result, JSON.
+    #[napi(catch_unwind)]
+    pub fn middleware_finish(&self, run: u32, result: String) {
+        self.shared.middleware.finish(run, result.as_bytes());
+    }
+
+    /// Ends a run of middleware with the number and the description of what it threw. Returns false if the caller has given
+    /// up.
+    #[napi(catch_unwind)]
+    pub fn middleware_fail(&self, run: u32, thrown: u32, message: String) -> bool {
+        self.shared.middleware.fail(run, middleware_failed(thrown, &message))
+    }
+
     /// Closes the connection; the reply to this number arrives when it is closed.
     #[napi(catch_unwind)]
     pub fn close(&self, number: u32) {
@@ -295,10 +318,18 @@ impl NativeClient {
         let queue = Arc::new(Queue::new(wake));
         let questions = Questions::new(Language::TypeScript);
         let builder = hooked(builder, &settings, &queue, &questions);
+        let middleware = Arc::new(MiddlewareRuns::default());
+        let builder = if settings.has("middleware") {
+            let waiting = Arc::clone(&queue);
+            middleware.register(builder, move |request| waiting.middleware(&request))
+        } else {
+            builder
+        };
         let member = Member::new(group.unwrap_or_default(), builder).map_err(misuse)?;
         let shared = Arc::new(Shared {
             queue,
             questions,
+            middleware,
             client: Mutex::new(Some(Arc::clone(&member))),
             calls: Mutex::default(),
             subscriptions: Subscriptions::default(),
@@ -343,7 +374,7 @@ impl Shared {
         // Held until the task is in the table, so that it can't be removed before.
         let mut calls = lock(&self.calls);
         let task = runtime.spawn(async move {
-            let outcome = work.await;
+            let outcome = with_ticket(number.into(), work).await;
             if lock(&shared.calls).remove(&number).is_some() {
                 shared.queue.reply(number, outcome);
             }

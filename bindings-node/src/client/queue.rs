@@ -8,6 +8,7 @@ use std::{sync::Mutex, time::Instant};
 
 use gudgeon::{
     bindings::{
+        client_middleware::WaitingRequest,
         client_notice::Notice,
         client_questions::Asked,
         mailbox::{Kind, Mailbox},
@@ -18,6 +19,7 @@ use gudgeon::{
 };
 use napi::threadsafe_function::ThreadsafeFunctionCallMode;
 
+use super::thrown::error_json;
 use crate::shared::{Wake, lock};
 
 /// The address of events that belong to no request.
@@ -66,7 +68,7 @@ impl Queue {
                 }
                 Err(error) => {
                     entry.push_str(",1,");
-                    entry.push_str(&describe(&error, &error.message));
+                    entry.push_str(&error_json(&error));
                 }
             }
         });
@@ -135,6 +137,25 @@ impl Queue {
                 },
             ),
         }
+    }
+
+    /// Passes a request to the middleware.
+    pub(super) fn middleware(&self, request: &WaitingRequest) {
+        self.push(
+            CLIENT,
+            |_| Kind::Event,
+            |entry| {
+                entry.push_str("\"middleware\",");
+                entry.push_str(&request.number.to_string());
+                entry.push(',');
+                let ticket = request.ticket.map_or_else(|| "null".into(), |it| it.to_string());
+                entry.push_str(&ticket);
+                entry.push(',');
+                json::push_string(entry, &request.method);
+                entry.push(',');
+                entry.push_str(&request.params);
+            },
+        );
     }
 
     /// Records a changed list; repeated changes are merged, and none is dropped.

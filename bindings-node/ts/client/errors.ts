@@ -9,6 +9,7 @@ import { type ToolResult, toolResultFromWire } from "../model/results.js";
 import type { Logger } from "../model/types/logging.js";
 import { isObject } from "../model/values.js";
 import { checkToolResult } from "./checks.js";
+import { takeThrown } from "./middleware.js";
 import { elicitRequestFromWire } from "./questions.js";
 
 /** An error as the native half reports it. */
@@ -27,11 +28,15 @@ export interface ReportedError {
   /** Below zero: the number of a signal. */
   readonly exitStatus?: number;
   readonly stderr?: string;
+  /** The number of what middleware threw; the rest is left out. */
+  readonly thrown?: number;
 }
 
 const URL_ELICITATION_REQUIRED = -32042;
 
+/** Returns the error; what middleware threw is returned as it is. */
 export function errorOf(reported: ReportedError): Error {
+  if (reported.thrown !== undefined) return takeThrown(reported.thrown) as Error;
   const { kind, message, data, ...details } = reported;
   switch (kind) {
     case "misuse":

@@ -6,6 +6,9 @@ import { isObject } from "../model/values.js";
 const signal: Check = (value) =>
   isObject(value) && typeof value["addEventListener"] === "function" ? undefined : "must be an AbortSignal, such as controller.signal";
 
+const middleware: Check = (value) =>
+  Array.isArray(value) && value.every((it) => typeof it === "function") ? undefined : "must be an array of functions (request, next)";
+
 /** The functions that take options of a call. */
 const TAKERS = {
   callTool: "call",
@@ -17,7 +20,7 @@ const TAKERS = {
 
 /** Refuses unknown options and values that are not allowed; `place` begins the text. */
 export function checkClientOptions(place: string, options: ClientOptions): void {
-  checkOptions("client", place, options, { logger });
+  checkOptions("client", place, options, { logger, middleware });
   if (isObject(options.retry)) checkOptions("retry", `${place}: retry`, options.retry);
 }
 

@@ -6,11 +6,12 @@ import { stringify, toJson } from "../model/json.js";
 import { KeepAlive } from "../model/keep-alive.js";
 import { loggerOf } from "../model/logging.js";
 import { withTraceContext } from "../model/tracing.js";
-import type { Change, ClientOptions, Progress } from "../model/types/client.js";
+import type { Change, ClientOptions, ClientRequest, Progress } from "../model/types/client.js";
 import type { LogLevel } from "../model/types/components.js";
 import type { Meta } from "../model/types/content.js";
 import type { Logger } from "../model/types/logging.js";
 import { errorOf, refusalOf, type ReportedError } from "./errors.js";
+import { keepThrown, runMiddleware, takeThrown } from "./middleware.js";
 import { answer, type Asked } from "./questions.js";
 
 type Wire = Readonly<Record<string, unknown>>;
@@ -32,6 +33,7 @@ type ServerEvent =
   | readonly ["urlDone", elicitation: string]
   | readonly ["reconnected", { attempt: number; reason: ReportedError; facts: Facts }]
   | readonly ["ask", number: number, what: Asked, params: Wire, key?: string]
+  | readonly ["middleware", run: number, ticket: number | null, method: string, params: Wire]
   | readonly ["closed", reason: string];
 
 /** Options of one request. */
@@ -93,6 +95,8 @@ export class ClientWire {
   #facts: Facts | undefined;
   #closing: Promise<void> | undefined;
   readonly #alive = new KeepAlive();
+  /** The async contexts of calls with middleware, and the requests that it sends. */
+  readonly #callers = new Map<number, { readonly context: AsyncResource; readonly sent: Set<number> }>();
 
   /** Messages that answer no request are received by callbacks. */
   readonly #hasCallbacks: boolean;
@@ -160,6 +164,7 @@ export class ClientWire {
     const onProgress = this.#progressOf(options);
     const json = toJson(params, `${what}()`);
     checked(`${what}()`, () => this.#native.request(number, what, json, optionsJson(options), onProgress !== undefined));
+    if (this.#options.middleware?.length) this.#callers.set(number, { context: new AsyncResource("GudgeonCall"), sent: new Set() });
     const reply = new Promise<Reply>((resolve, reject) => this.#expect(number, { resolve, reject, onProgress }));
     return signal ? this.#abortable(number, what, signal, reply) : reply;
   }
@@ -228,6 +233,7 @@ export class ClientWire {
   #take(number: number): Waiting | undefined {
     const waiting = this.#waiting.get(number);
     if (this.#waiting.delete(number)) this.#alive.release();
+    this.#callers.delete(number);
     return waiting;
   }
 
@@ -238,9 +244,11 @@ export class ClientWire {
 
   #abortable(number: number, what: string, signal: AbortSignal, reply: Promise<Reply>): Promise<Reply> {
     const abort = (): void => {
-      const waiting = this.#take(number);
-      this.#native.cancel(number);
-      waiting?.reject(aborted(what, signal));
+      for (const it of [number, ...(this.#callers.get(number)?.sent ?? [])]) {
+        const waiting = this.#take(it);
+        this.#native.cancel(it);
+        waiting?.reject(aborted(what, signal));
+      }
       this.#closeWhenLost();
     };
     signal.addEventListener("abort", abort, { once: true });
@@ -310,9 +318,33 @@ export class ClientWire {
       }
       case "ask":
         return void this.#answer(entry[1], entry[2], entry[3], entry[4]);
+      case "middleware": {
+        const [, run, ticket, method, params] = entry;
+        const caller = ticket === null ? undefined : this.#callers.get(ticket);
+        const start = (): void => void this.#runMiddleware(run, { method, params }, caller?.sent);
+        return caller ? caller.context.runInAsyncScope(start) : start();
+      }
       case "closed":
         this.#reason ??= entry[1];
         return;
+    }
+  }
+
+  async #runMiddleware(run: number, request: ClientRequest, sent: Set<number> | undefined): Promise<void> {
+    const send = async (params: Wire): Promise<unknown> => {
+      const json = toJson(params, "the params of middleware");
+      const number = this.#next++;
+      sent?.add(number);
+      const reply = new Promise<Reply>((resolve, reject) => this.#expect(number, { resolve, reject, onProgress: undefined }));
+      this.#native.middlewareNext(number, run, json);
+      return (await reply).result;
+    };
+    try {
+      const result = await runMiddleware(this.#options.middleware ?? [], request, send);
+      this.#native.middlewareFinish(run, toJson(result, "the result of middleware"));
+    } catch (error) {
+      const number = keepThrown(error);
+      if (!this.#native.middlewareFail(run, number, String(error))) takeThrown(number);
     }
   }
 

@@ -47,6 +47,11 @@ export interface ClientOptions {
   /** Checks arguments against the tool's schema before sending them. Default: false. */
   validate?: boolean | undefined;
   /**
+   * Functions that run around the requests of the program, the first one outermost. A failed tool call is a result with
+   * `isError` there. Not for subscriptions and notifications. Default: none.
+   */
+  middleware?: readonly ClientMiddleware[] | undefined;
+  /**
    * Does not request lists and resources again while the server's `ttlMs` says that they are fresh, unless it has notified of a
    * change. Applies from 2026-07-28 on; calls with `meta` are always sent. Default: true. Spec: Server Features › Utilities ›
    * Caching.
@@ -107,6 +112,18 @@ export interface ClientOptions {
   /** The maximum size of a message in bytes. Default: 16 MiB. */
   maxMessage?: number | undefined;
 }
+
+/** A request of a client as its middleware sees it: the params and the result are plain JSON. */
+export interface ClientRequest {
+  readonly method: string;
+  readonly params: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * Middleware of a client. `next()` sends the request, or the changed one that is given, and resolves to the result, which a list has
+ * with the entries of all pages. It may be called again, or not at all. What the function returns is the result.
+ */
+export type ClientMiddleware = (request: ClientRequest, next: (changed?: ClientRequest) => Promise<unknown>) => Maybe<unknown>;
 
 /** A server's question to the user, as passed to `onElicit`. Spec: Client Features › Elicitation. */
 export interface ElicitRequest {

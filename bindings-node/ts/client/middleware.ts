@@ -1,0 +1,35 @@
+import type { ClientMiddleware, ClientRequest } from "../model/types/client.js";
+
+/** Runs middleware around a request, the first function outermost; `send` sends the request. Returns the result. */
+export async function runMiddleware(
+  functions: readonly ClientMiddleware[],
+  first: ClientRequest,
+  send: (params: Readonly<Record<string, unknown>>) => Promise<unknown>,
+): Promise<unknown> {
+  const call = async (at: number, request: ClientRequest): Promise<unknown> => {
+    const middleware = functions[at];
+    if (middleware === undefined) return send(request.params);
+    const result = await middleware(request, (changed = request) => call(at + 1, changed));
+    if (result == null) throw new TypeError(`the middleware ${JSON.stringify(middleware.name)} returned nothing; return what next() returned`);
+    return result;
+  };
+  return call(0, first);
+}
+
+/** What middleware threw and callers have not received yet, by number; the oldest go first. */
+const thrown = new Map<number, unknown>();
+const MAX_THROWN = 1_000;
+let next = 1;
+
+export function keepThrown(error: unknown): number {
+  const [oldest] = thrown.keys();
+  if (thrown.size >= MAX_THROWN && oldest !== undefined) thrown.delete(oldest);
+  thrown.set(next, error);
+  return next++;
+}
+
+export function takeThrown(number: number): unknown {
+  const error = thrown.get(number);
+  thrown.delete(number);
+  return error;
+}
