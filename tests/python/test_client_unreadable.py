@@ -10,6 +10,7 @@ import pytest
 from gudgeon import (
     Client,
     ClientGroup,
+    ClientRequest,
     Image,
     LogMessage,
     McpError,
@@ -88,6 +89,16 @@ async def test_a_result_is_a_protocol_error(name: str) -> None:
         for _ in range(2):
             with pytest.raises(ProtocolError, match="the server's result is invalid"):
                 await client.call_tool("any")
+
+
+@pytest.mark.parametrize("name", RESULTS)
+async def test_a_result_is_an_error_in_middleware(name: str) -> None:
+    async def passing(request: ClientRequest, next: Any) -> Any:
+        return await next(request)
+
+    async with Client(Scripted(RESULTS[name]), revision="2025-11-25", middleware=[passing]) as client:
+        with pytest.raises(McpError, match="the server's result is invalid"):
+            await client.call_tool("any")
 
 
 async def test_a_result_of_any_method_is_a_protocol_error() -> None:

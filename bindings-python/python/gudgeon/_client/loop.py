@@ -154,7 +154,7 @@ class LoopQueue:
             return outcome[2]
 
         try:
-            native.middleware_finish(run, await run_on_loop(core.options.middleware, event, send))
+            native.middleware_finish(run, await run_on_loop(core, event, send))
         except BaseException as error:
             native.middleware_fail(run, error)
             if not isinstance(error, Exception):

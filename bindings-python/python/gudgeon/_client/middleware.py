@@ -10,6 +10,7 @@ from msgspec.json import decode
 
 from .._model.article import with_article
 from .._model.json import encode
+from .read import read_result
 
 _COROUTINE = 0x80  # CO_COROUTINE
 
@@ -55,14 +56,14 @@ def refuse_async(functions: Sequence[Callable[..., Any]]) -> None:
             raise TypeError(f"a SyncClient has no event loop: its middleware {_name(function)} must be a def")
 
 
-async def run_on_loop(
-    functions: Sequence[Callable[..., Any]], event: tuple[Any, ...], send: Callable[[bytes], Awaitable[bytes]]
-) -> bytes:
-    """Runs async functions around a request; `send` sends it. Returns the result as JSON."""
+async def run_on_loop(core: Any, event: tuple[Any, ...], send: Callable[[bytes], Awaitable[bytes]]) -> bytes:
+    """Runs a client's async functions around a request; `send` sends it. Returns the result as JSON."""
+    functions = core.options.middleware
 
     async def call(at: int, request: ClientRequest) -> Any:
         if at == len(functions):
-            return decode(await send(_params(request)))
+            sent = await send(_params(request))
+            return read_result(core, request.method, sent)
         result = functions[at](request, partial(call, at + 1))
         if not hasattr(result, "__await__"):
             raise TypeError(f"the middleware {_name(functions[at])} of a Client must be an async def")
@@ -71,14 +72,14 @@ async def run_on_loop(
     return encode(await call(0, ClientRequest(event[4], decode(event[5]))), "the result of middleware")
 
 
-def run_blocking(
-    functions: Sequence[Callable[..., Any]], event: tuple[Any, ...], send: Callable[[bytes], bytes]
-) -> bytes:
-    """Runs functions around a request; `send` sends it. Returns the result as JSON."""
+def run_blocking(core: Any, event: tuple[Any, ...], send: Callable[[bytes], bytes]) -> bytes:
+    """Runs a client's functions around a request; `send` sends it. Returns the result as JSON."""
+    functions = core.options.middleware
 
     def call(at: int, request: ClientRequest) -> Any:
         if at == len(functions):
-            return decode(send(_params(request)))
+            sent = send(_params(request))
+            return read_result(core, request.method, sent)
         return _checked(functions[at], functions[at](request, partial(call, at + 1)), "next(request)")
 
     return encode(call(0, ClientRequest(event[4], decode(event[5]))), "the result of middleware")

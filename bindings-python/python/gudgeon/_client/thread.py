@@ -106,7 +106,7 @@ class ThreadQueue:
             return self.wait(native, ask, native.middleware_next(self.mailbox, run, params, ticket))[2]
 
         try:
-            native.middleware_finish(run, run_blocking(core.options.middleware, event, send))
+            native.middleware_finish(run, run_blocking(core, event, send))
         except BaseException as error:
             native.middleware_fail(run, error)
             if not isinstance(error, Exception):
