@@ -25,6 +25,7 @@ function listening(then) {
     const { id, method, params } = message;
     const notify = (method, params) => send({ method: "notifications/" + method, params: { _meta: { [ID]: id }, ...params } });
     if (method === "tools/call") return params.name === "die" ? process.exit(7) : answer(message, text(process.pid));
+    if (method === "tools/list") return answer(message, { resultType: "complete", tools: [], ttlMs: 0, cacheScope: "private" });
     if (method !== "subscriptions/listen") return;
     const wanted = { ...params.notifications };
     const acknowledge = () => notify("subscriptions/acknowledged", { notifications: wanted });
