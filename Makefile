@@ -7,9 +7,9 @@ PY := $(VENV)/bin/python
 FUZZ_TARGETS := engine endpoint client sse uri_template schema sealed_state dialects
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test ready build package build-python build-node build-rust build-bench setup fmt lint stubs interop \
+.PHONY: help demo test ready build package build-python build-node build-rust build-bench build-counts setup fmt lint stubs interop \
 	conformance conformance-all fuzz lock-files advisories bench-stdio bench-http bench-clients bench-sessions bench-memory bench-victim \
-	coldstart \
+	coldstart update-counts \
 	clean
 
 help: ## list the targets
@@ -66,6 +66,10 @@ build-rust:
 build-bench: build
 	@cargo build --release --quiet --workspace --exclude gudgeon-python --exclude gudgeon-node
 
+# After `make build`. With the package that asks for all features, what was compiled for that is not compiled again.
+build-counts:
+	@cargo build --release --quiet --package shared-features --package bench-driver --bin bench-server
+
 fmt: setup ## format Rust and Python
 	@cargo fmt --all
 	@$(VENV)/bin/ruff format --quiet .
@@ -120,6 +124,10 @@ bench-memory: build-bench ## whether memory stays flat over 200,000 calls
 
 coldstart: build-bench ## from spawn to the first reply, against the official SDKs
 	@$(PY) tests/bench/coldstart.py
+
+update-counts: build ## write the instructions that a call costs, which the tests compare; read the diff
+	@$(MAKE) --no-print-directory build-counts
+	@$(PY) tests/counts/run.py --update
 
 clean: ## remove what was built
 	@rm -rf target bindings-node/dist node_modules $(REFEREE) $(VENV) .interop

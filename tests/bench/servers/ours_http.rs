@@ -1,4 +1,4 @@
-//! Gudgeon in Rust over HTTP: bench-server PORT [options as JSON, those that the benches raise or shorten].
+//! Gudgeon in Rust: bench-server PORT|stdio [options as JSON, those that the benches raise or shorten].
 #![forbid(unsafe_code)]
 
 use std::time::Duration;
@@ -28,7 +28,8 @@ struct Given {
 #[tokio::main]
 async fn main() -> Result<(), Error> {
     let mut words = std::env::args().skip(1);
-    let port = words.next().ok_or_else(|| Error::misuse("bench-server PORT [OPTIONS]"))?;
+    let place = words.next().ok_or_else(|| Error::misuse("bench-server PORT|stdio [OPTIONS]"))?;
+    let at = if place == "stdio" { place } else { format!("http://127.0.0.1:{place}/mcp") };
     let given: Given = serde_json::from_str(words.next().as_deref().unwrap_or("{}"))
         .map_err(|error| Error::misuse(error.to_string()))?;
     let time = |given: Option<f64>, usual| given.map_or(usual, Duration::from_secs_f64);
@@ -42,6 +43,6 @@ async fn main() -> Result<(), Error> {
             it.http.idle_timeout = time(given.idle_timeout, it.http.idle_timeout);
             it.http.keep_alive = time(given.keep_alive, it.http.keep_alive);
         })
-        .run(&format!("http://127.0.0.1:{port}/mcp"))
+        .run(&at)
         .await
 }
