@@ -1,6 +1,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ._model.mcp_error import McpError as McpError
 from .types import ElicitRequest, ToolResult
 
 __all__ = [
@@ -17,25 +18,6 @@ __all__ = [
     "ToolError",
     "UrlElicitationRequired",
 ]
-
-class McpError(Exception):
-    message: str
-    code: int | None  # JSON-RPC code, where there is one
-    data: Any
-    hint: str | None  # how to fix it
-    target: str | None  # the URL or command
-    phase: str | None  # "connect", "negotiate", "call", …
-    status: int | None  # of the HTTP response that caused the error
-    def __init__(
-        self,
-        message: str = "",
-        *,
-        code: int | None = None,
-        data: Any = None,
-        hint: str | None = None,
-        target: str | None = None,
-        phase: str | None = None,
-    ) -> None: ...
 
 class ConnectFailed(McpError):
     exit_status: int | None

@@ -3,6 +3,7 @@
 from types import GenericAlias
 
 from .encoding import JsonValue, to_builtins
+from .mcp_error import McpError
 
 REQUIRED = object()
 _WIRE = {"meta": "_meta"}
@@ -109,8 +110,6 @@ def bytes_property(name):
         """The bytes. Raises McpError if the base64 that was received is invalid."""
         value = self.__dict__[name]
         if type(value) is Undecoded:
-            from ..errors import McpError
-
             raise McpError(f"{type(self).__name__}.{name}: the base64 that was received is invalid: {value.problem}")
         return value
 
