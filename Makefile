@@ -8,7 +8,7 @@ FUZZ_TARGETS := engine endpoint client sse uri_template schema sealed_state dial
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test ready build package build-python build-node build-rust build-bench build-counts setup fmt lint stubs interop \
-	conformance conformance-all fuzz lock-files advisories bench-stdio bench-http bench-clients bench-sessions bench-memory bench-victim \
+	conformance conformance-all fuzz lock-files advisories bench-stdio bench-http bench-clients bench-sessions bench-memory bench-scale bench-victim \
 	coldstart update-counts \
 	clean
 
@@ -121,6 +121,9 @@ bench-sessions: build-bench ## what 10,000 legacy sessions and 10,000 modern sub
 
 bench-memory: build-bench ## whether memory stays flat over 200,000 calls
 	@$(PY) tests/bench/memory.py
+
+bench-scale: build-bench ## how costs grow with tools, sessions, streams, calls in flight and payloads; writes docs/scale.md
+	@$(PY) tests/bench/scale.py
 
 coldstart: build-bench ## from spawn to the first reply, against the official SDKs
 	@$(PY) tests/bench/coldstart.py
