@@ -155,7 +155,12 @@ test("a recorder writes the messages", async () => {
 test("faults are the same for the same seed", async () => {
   const lost = async (seed) => {
     const client = await connect(echo(), { faults: { seed, drop: 0.3 }, revision: "2025-11-25" });
-    const calls = Array.from({ length: 20 }, () => client.callTool("echo", { text: "" }, { timeoutMs: 2_000 }));
+    const calls = [];
+    for (let n = 0; n < 20; n++) {
+      calls.push(client.callTool("echo", { text: "" }, { timeoutMs: 2_000 }));
+      // Calls that are made at once may be sent in another order.
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
     const outcomes = await Promise.allSettled(calls);
     await client.close();
     return outcomes.map(({ status }) => status);
