@@ -47,7 +47,8 @@ export class ServerCore {
   readonly http: string;
   /** The plans by handler number, as the native half refers to them. */
   readonly plans: (Plan | undefined)[] = [];
-  readonly #registrations: Registration[] = [];
+  /** By what identifies them, in the order in which they were made. */
+  readonly #registrations = new Map<string, Registration>();
   readonly #mountPoints: MountPoint[] = [];
   /** The servers mounted into this one; their lifespans are entered with its own. */
   readonly mounted: ServerCore[] = [];
@@ -136,7 +137,7 @@ export class ServerCore {
       }
     });
     this.plans[id] = plan;
-    this.#registrations.push(registration);
+    this.#registrations.set(identityOf(registration), registration);
     this.#notifySendListeners();
     for (const warning of warnings ?? []) {
       if (this.options.logger) this.logger.warn(warning);
@@ -148,10 +149,7 @@ export class ServerCore {
   /** Throws if a name is taken, here or in a server that mounts this one. */
   #checkFree({ place, kind, key, declaration }: Pick<Registration, "place" | "kind" | "key" | "declaration">): void {
     const argument = declaration["argument"];
-    const taken = this.#registrations.some(
-      (one) => one.kind === kind && one.key === key && one.declaration["argument"] === argument,
-    );
-    if (taken) {
+    if (this.#registrations.has(identityOf({ kind, key, declaration }))) {
       const name = JSON.stringify(key) + (argument === undefined ? "" : ` ${JSON.stringify(argument)}`);
       throw new TypeError(
         `${place}: a ${kind} named ${name} is already registered with ${JSON.stringify(this.server.name)}; ` +
@@ -172,7 +170,7 @@ export class ServerCore {
       );
     }
     const link = { prefix, into };
-    const published = this.#registrations.map((registration) => mountedRegistration(registration, link));
+    const published = [...this.#registrations.values()].map((registration) => mountedRegistration(registration, link));
     for (const registration of published) into.#checkFree(registration);
     for (const registration of published) into.#register(registration);
     this.#mountPoints.push(link);
@@ -258,7 +256,7 @@ export class ServerCore {
   /** Returns the keys of the components with one of the tags. */
   #tagged(kind: Kind, tags: readonly string[]): string[] {
     const carries = (own: unknown): boolean => Array.isArray(own) && own.some((tag) => tags.includes(tag as string));
-    return this.#registrations.filter((one) => one.kind === kind && carries(one.declaration["tags"])).map(({ key }) => key);
+    return [...this.#registrations.values()].filter((one) => one.kind === kind && carries(one.declaration["tags"])).map(({ key }) => key);
   }
 
   /** Returns this server and all servers that mount it, each once. */
@@ -278,14 +276,19 @@ export class ServerCore {
   }
 
   #visible(kind: string, key: string): Visible | undefined {
-    return this.#registrations.find((one) => one.kind === kind && one.key === key)?.visible;
+    return this.#registrations.get(identityOf({ kind, key, declaration: {} }))?.visible;
   }
 
   #remove(kind: Kind, key: string): void {
     this.native.remove(kind, key);
     const isRemoved = (one: Registration): boolean => one.key === key && (one.kind === kind || (one.kind === "completion" && isCompleted(kind)));
-    this.#registrations.splice(0, this.#registrations.length, ...this.#registrations.filter((one) => !isRemoved(one)));
+    for (const [identity, one] of this.#registrations) if (isRemoved(one)) this.#registrations.delete(identity);
   }
+}
+
+/** Returns what only one registration of a server has: its kind and key, and the argument that it completes. */
+function identityOf({ kind, key, declaration }: { kind: string; key: string; declaration: Registration["declaration"] }): string {
+  return JSON.stringify([kind, key, declaration["argument"]]);
 }
 
 const CORE = Symbol.for("gudgeon.core");
