@@ -228,7 +228,9 @@ async fn accept(
                 match stream {
                     Accepted::Tcp(stream, _) => serve(peers, stream, remote, stages, open),
                     #[cfg(unix)]
-                    Accepted::Unix(stream) => serve(peers, stream, remote, stages, open),
+                    Accepted::Unix(stream) => {
+                        serve::<Box<dyn Stream>>(peers, Box::new(stream), remote, stages, open);
+                    }
                 }
             }
             // The connection was closed before it was accepted.
@@ -242,6 +244,11 @@ async fn accept(
         }
     }
 }
+
+/// A byte stream of any kind. TCP has code of its own; the rest shares it, because each copy of a connection's code is large.
+trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 
 /// Returns whether a problem that was last logged at this time is to be logged again, as it is now.
 fn is_due(logged: &mut Option<Instant>) -> bool {
@@ -278,7 +285,7 @@ fn serve<S>(
             let shaking = timeout(peers.timeouts.header, acceptor.accept(stream));
             tokio::spawn(async move {
                 if let Ok(Ok(stream)) = Box::pin(shaking).await {
-                    http::serve(peers, stream, remote, stage).await;
+                    http::serve::<Box<dyn Stream>>(peers, Box::new(stream), remote, stage).await;
                 }
                 drop(open);
             });
