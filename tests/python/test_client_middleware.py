@@ -161,6 +161,16 @@ async def test_a_cancelled_call_cancels_its_middleware():
         await asyncio.wait_for(ended.wait(), 5)
 
 
+async def test_a_call_in_another_event_loop_is_an_error():
+    async with Client(shelf(), middleware=[Log()]) as client:
+
+        async def call() -> Any:
+            return await asyncio.wait_for(client.call_tool("add", {"a": 1, "b": 2}), 10)
+
+        with pytest.raises(RuntimeError, match="in the event loop in which it was connected"):
+            await asyncio.to_thread(asyncio.run, call())
+
+
 async def test_a_group_runs_the_middleware_of_its_clients():
     log = Log()
     async with ClientGroup({"a": shelf(), "b": shelf()}, middleware=[log]) as group:

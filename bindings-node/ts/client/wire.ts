@@ -332,6 +332,7 @@ export class ClientWire {
 
   async #runMiddleware(run: number, request: ClientRequest, sent: Set<number> | undefined): Promise<void> {
     const send = async (params: Wire): Promise<unknown> => {
+      if (this.#reason !== undefined) throw this.#lost(this.#reason);
       const json = toJson(params, "the params of middleware");
       const number = this.#next++;
       sent?.add(number);

@@ -136,9 +136,12 @@ class LoopQueue:
                 self._notify(waiting[1], progress_of(event))
         elif what == "middleware":
             caller, core = self._callers.get(to), self._cores.get(event[2])
-            if caller is not None and core is not None:
+            if core is not None and caller is not None:
                 # A context can't be entered twice at once.
                 caller[1].append(caller[0].copy().run(self._spawn, self._run_middleware(core, event)))
+            elif core is not None:
+                problem = "a client with middleware must be called in the event loop in which it was connected"
+                core.native.middleware_fail(event[3], RuntimeError(problem))
         else:
             core = self._cores.get(to)
             if core is not None:
