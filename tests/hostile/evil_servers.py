@@ -90,7 +90,7 @@ class Driver(Process):
         return found, wrong
 
     def outcome(self, job):
-        """Runs a job; raises `Hangs` if no outcome arrives in time, and `Broken` if it is none."""
+        """Runs a job; raises `Hangs` if no outcome arrives in time, and `Broken` if the output is not an outcome."""
         self.process.stdin.write(json.dumps(job).encode() + b"\n")
         self.process.stdin.flush()
         output = self.process.stdout.fileno()

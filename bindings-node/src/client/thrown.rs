@@ -1,4 +1,4 @@
-//! What middleware threw, on its way through the core to the caller.
+//! Errors for the values that middleware threw, which the core passes on to the caller.
 
 use std::fmt;
 

@@ -314,7 +314,7 @@ function fromBase64(data: string): Uint8Array | undefined {
   return isWhole ? new Uint8Array(bytes) : undefined;
 }
 
-/** Returns the number of bytes that base64 of this length stands for; -1 if there is none of this length. */
+/** Returns the number of bytes that a base64 string encodes; -1 if no base64 string has its length. */
 function decodedLength(data: string): number {
   let end = data.length;
   while (end > 0 && data[end - 1] === "=") end--;
@@ -332,7 +332,7 @@ function withUndecoded<T extends object>(owner: T, name: string, data: string): 
   return Object.defineProperty(owner, name, { get, enumerable: true, configurable: true });
 }
 
-/** Returns the string in place of bytes that could not be decoded; undefined if there is none. */
+/** Returns the string that was received in place of base64; undefined if the base64 was valid. */
 export function undecodedIn(owner: object): string | undefined {
   return (owner as { [UNDECODED]?: string })[UNDECODED];
 }

@@ -65,7 +65,7 @@ impl Subscriptions {
         }
     }
 
-    /// Returns the next event; `None` if there is none yet.
+    /// Takes the next event; returns `None` while there is none.
     pub fn take(&self, number: u64) -> Option<Taken> {
         let subscription = self.lock().get(&number).cloned();
         match subscription.map_or(Poll::Ready(Taken::End(None)), |it| it.take()) {

@@ -1,4 +1,4 @@
-//! What the client of a connection knows from the server's earlier results.
+//! The state that a client keeps from a server's results: listed tools and cached results.
 
 use std::{
     sync::{Mutex, MutexGuard},

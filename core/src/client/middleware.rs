@@ -51,7 +51,7 @@ struct Chain {
 struct Sent {
     operation: Operation,
     result: Raw,
-    /// What middleware was given.
+    /// The result as middleware received it.
     given: Value,
 }
 

@@ -11,7 +11,7 @@ use crate::{
     error::{Error, ErrorKind},
     peer::{self, KnownTools, ListKind, Page, Pages, Round, with_answers},
     protocol::{CompleteResult, Method, MethodName, Raw, code, json},
-    session::client::{Change, ListKind as ListName},
+    session::client::{Change, ListKind as ChangedList},
     transport::off_thread::{LARGE, off_thread},
 };
 
@@ -191,7 +191,7 @@ impl Connected {
             Err(error) if error.kind == ErrorKind::Timeout => return Err(self.name(error)),
             Err(_) => {
                 // The tool may have changed since it was listed.
-                self.known.changed(&Change::List(ListName::Tools));
+                self.known.changed(&Change::List(ChangedList::Tools));
                 self.list_tools_once(name, call).await;
                 self.check_result(name, &result, call).await.map_err(|it| self.name(it))?;
             }
@@ -255,7 +255,7 @@ impl Connected {
         match self.send(Method::CallTool, params, call).await {
             // Streamable HTTP, "Client Behavior": the tool may have changed since it was listed.
             Err(error) if error.code == Some(code::HEADER_MISMATCH) => {
-                self.known.changed(&Change::List(ListName::Tools));
+                self.known.changed(&Change::List(ChangedList::Tools));
                 self.list_tools_once(name, call).await;
                 self.send(Method::CallTool, params, call).await
             }

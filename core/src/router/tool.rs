@@ -151,7 +151,7 @@ pub(super) fn outcome(output: Option<&Output>, reply: Reply) -> Result<ToolOutco
             }
             let mut value = String::with_capacity(text.len() + 2);
             json::push_string(&mut value, &text);
-            let content = text_block(&value);
+            let content = escaped_text_content(&value);
             structured(output, value, Some(content))
         }
         Reply::Json(value) => structured(output, value, None),
@@ -252,7 +252,7 @@ fn text_content(text: &str) -> String {
 }
 
 /// Returns the content for a text that is a JSON string already.
-fn text_block(string: &str) -> String {
+fn escaped_text_content(string: &str) -> String {
     [TEXT, string, "}]"].concat()
 }
 

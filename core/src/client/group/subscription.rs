@@ -62,7 +62,7 @@ struct ServerChanges {
     is_over: bool,
 }
 
-/// What a subscription of a group asks of one server.
+/// The changes of one server that a subscription of a group asks for.
 #[derive(Clone, Debug)]
 struct Wanted {
     lists: SubscriptionFilter,
