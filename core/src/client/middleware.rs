@@ -8,7 +8,10 @@ use std::{
 
 use serde_json::Value;
 
-use super::{CallOptions, Client, Operation, Reply, connected::lock, connection::BoxFuture};
+use super::{
+    CallOptions, Client, Operation, Reply, connected::lock, connection::BoxFuture,
+    params::with_meta,
+};
 use crate::{
     error::{Error, ErrorKind},
     peer::Round,
@@ -120,9 +123,8 @@ impl Client {
         options: CallOptions,
     ) -> Result<Reply, Error> {
         let method = operation.method().to_owned();
-        let params = operation.to_params(options.meta.as_ref())?;
-        let params =
-            serde_json::from_str(params.get()).map_err(|it| Error::misuse(it.to_string()))?;
+        let params = with_meta(&operation.params()?, options.meta.as_ref());
+        let params = serde_json::from_str(&params).map_err(|it| Error::misuse(it.to_string()))?;
         let layers = self.middleware.layers(&method);
         let (client, sent) = (self.clone(), Mutex::default());
         let chain = Arc::new(Chain { layers, client, operation, options, sent });

@@ -17,6 +17,14 @@ pub(super) fn tool_params(name: &str, arguments: Option<&Raw>) -> String {
     params.finish()
 }
 
+/// Returns params with this `_meta`.
+pub(super) fn with_meta(params: &str, meta: Option<&Raw>) -> String {
+    let Some(meta) = meta else { return params.to_owned() };
+    let mut with_meta = json::ObjectWriter::with_capacity(params.len() + meta.get().len() + 16);
+    with_meta.splice(params).raw("_meta", meta.get());
+    with_meta.finish()
+}
+
 pub(super) fn cursor_params(cursor: Option<String>) -> String {
     let mut params = json::ObjectWriter::with_capacity(32);
     if let Some(cursor) = cursor {

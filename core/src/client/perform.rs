@@ -4,13 +4,13 @@ use super::{
     CallOptions, Operation, Reply,
     connected::Connected,
     connection::Question,
-    params::{complete_params, cursor_params, expand, tool_params},
+    params::{cursor_params, tool_params, with_meta},
     running_call::RunningCall,
 };
 use crate::{
     error::{Error, ErrorKind},
-    peer::{self, KnownTools, ListKind, Page, Pages, Round, with_answers},
-    protocol::{CompleteResult, Method, MethodName, Raw, code, json},
+    peer::{self, KnownTools, ListKind, Page, Pages, Round},
+    protocol::{Method, MethodName, Raw, code, json},
     session::client::{Change, ListKind as ChangedList},
     transport::off_thread::{LARGE, off_thread},
 };
@@ -56,46 +56,28 @@ impl Connected {
             Operation::CallTool { name, arguments } => {
                 self.run_tool(name, arguments.as_ref(), call).await
             }
-            Operation::CallToolRound { name, arguments, answers, state } => {
-                let state = state.as_ref().map(json::to_raw);
-                let params = tool_params(name, arguments.as_ref());
-                let params = with_answers(&params, answers.as_deref(), state.as_deref());
-                let result = self.send_call(name, &params, call).await?;
+            Operation::CallToolRound { name, .. } => {
+                let result = self.send_call(name, &operation.params()?, call).await?;
                 if Round::read(Method::CallTool.as_str(), &result)?.is_some() {
                     return Ok(Reply { result, data: None, is_input_required: true });
                 }
                 call.restart();
                 self.read_result(name, result, call).await
             }
-            Operation::ReadResource { uri, variables } => {
-                let uri = match variables {
-                    Some(variables) => &expand(uri, variables)?,
-                    None => uri,
-                };
-                let mut params = json::ObjectWriter::with_capacity(uri.len() + 16);
-                params.member("uri", uri);
-                self.read_resource(&params.finish(), call).await.map(Into::into)
+            Operation::ReadResource { .. } => {
+                self.read_resource(&operation.params()?, call).await.map(Into::into)
             }
-            Operation::GetPrompt { name, arguments } => {
-                let params = tool_params(name, arguments.as_ref());
-                self.rounds(Asked::Other(Method::GetPrompt), &params, call).await.map(Into::into)
+            Operation::GetPrompt { .. } => {
+                let what = Asked::Other(Method::GetPrompt);
+                self.rounds(what, &operation.params()?, call).await.map(Into::into)
             }
-            Operation::Complete { target, argument, value, given } => {
-                let params = complete_params(target, argument, value, given.as_ref());
-                let result = self.send(Method::Complete, &params, call).await?;
-                let method = Method::Complete.as_str();
-                let read =
-                    peer::read::<CompleteResult>(method, &result).map_err(|it| self.name(it))?;
-                Ok(json::to_raw(&read.completion).into())
+            Operation::Complete { .. } => {
+                let result = self.send(Method::Complete, &operation.params()?, call).await?;
+                operation.of_result(&result).map(Into::into).map_err(|it| self.name(it))
             }
-            Operation::SetLogLevel(level) => {
-                let params = format!(r#"{{"level":{:?}}}"#, level.as_str());
-                self.send(Method::SetLevel, &params, call).await.map(Into::into)
-            }
-            Operation::Ping => self.send(Method::Ping, "{}", call).await.map(Into::into),
-            Operation::Request { method, params } => {
-                let params = params.as_deref().map_or("{}", |it| it.get());
-                self.send(MethodName::parse(method), params, call).await.map(Into::into)
+            Operation::SetLogLevel(_) | Operation::Ping | Operation::Request { .. } => {
+                let method = MethodName::parse(operation.method());
+                self.send(method, &operation.params()?, call).await.map(Into::into)
             }
         }
     }
@@ -347,14 +329,7 @@ impl Connected {
         params: &str,
         call: &RunningCall,
     ) -> Result<Raw, Error> {
-        let params = match call.meta() {
-            None => params.to_owned(),
-            Some(meta) => {
-                let mut with_meta = json::ObjectWriter::with_capacity(params.len() + 64);
-                with_meta.splice(params).raw("_meta", meta.get());
-                with_meta.finish()
-            }
-        };
+        let params = with_meta(params, call.meta());
         self.connection.request(method.into(), json::raw(params), call.settings()).await
     }
 

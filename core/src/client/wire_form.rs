@@ -9,13 +9,13 @@ use super::{
 use crate::{
     error::Error,
     peer::{self, Page, with_answers},
-    protocol::{Completion, Members, Raw, json},
+    protocol::{CompleteResult, Members, Raw, json},
 };
 
 impl Operation {
-    /// Returns the params of the operation's request, with this `_meta`. Errors if variables don't fit their template.
-    pub(super) fn to_params(&self, meta: Option<&Raw>) -> Result<Raw, Error> {
-        let params = match self {
+    /// Returns the params of the operation's request. Errors if variables don't fit their template.
+    pub(super) fn params(&self) -> Result<String, Error> {
+        Ok(match self {
             Self::List(_) | Self::Ping => "{}".to_owned(),
             Self::ListPage(_, cursor) => cursor_params(cursor.clone()),
             Self::CallTool { name, arguments } | Self::GetPrompt { name, arguments } => {
@@ -28,8 +28,10 @@ impl Operation {
             }
             Self::ReadResource { uri, variables } => {
                 let expanded = variables.as_ref().map(|it| expand(uri, it)).transpose()?;
-                json::to_raw(&serde_json::json!({ "uri": expanded.as_ref().unwrap_or(uri) }))
-                    .to_string()
+                let uri = expanded.as_ref().unwrap_or(uri);
+                let mut params = json::ObjectWriter::with_capacity(uri.len() + 16);
+                params.member("uri", uri);
+                params.finish()
             }
             Self::Complete { target, argument, value, given } => {
                 complete_params(target, argument, value, given.as_ref())
@@ -38,11 +40,7 @@ impl Operation {
             Self::Request { params, .. } => {
                 params.as_deref().map_or("{}", |it| it.get()).to_owned()
             }
-        };
-        let Some(meta) = meta else { return Ok(json::raw(params)) };
-        let mut with_meta = json::ObjectWriter::with_capacity(params.len() + 64);
-        with_meta.splice(&params).raw("_meta", meta.get());
-        Ok(json::raw(with_meta.finish()))
+        })
     }
 
     /// Returns the operation with other params, and their `_meta`. Errors if the params are not those of the method.
@@ -109,11 +107,7 @@ impl Operation {
             Self::List(kind) => Page::read(*kind, result).map(|it| json::to_raw(&it.items)),
             Self::ListPage(kind, _) => Page::read(*kind, result).map(|it| it.to_json()),
             Self::Complete { .. } => {
-                #[derive(serde::Deserialize)]
-                struct Completed {
-                    completion: Completion,
-                }
-                let read: Completed = peer::read(method, result)?;
+                let read: CompleteResult = peer::read(method, result)?;
                 Ok(json::to_raw(&read.completion))
             }
             _ => Ok(result.clone()),
@@ -201,6 +195,7 @@ impl<'a> Given<'a> {
 mod tests {
     use super::*;
     use crate::{
+        client::params::with_meta,
         error::ErrorKind,
         peer::ListKind,
         protocol::{CompletionTarget, LoggingLevel},
@@ -254,18 +249,18 @@ mod tests {
     #[test]
     fn params_are_read_as_they_were_written() {
         for (operation, expected) in operations() {
-            let params = operation.to_params(None).unwrap();
+            let params = raw(&operation.params().unwrap());
             assert_eq!(params.get(), expected, "{operation:?}");
             let (read, meta) = operation.with_params(&params).unwrap();
-            assert_eq!(read.to_params(None).unwrap().get(), expected, "{operation:?}");
+            assert_eq!(read.params().unwrap(), expected, "{operation:?}");
             assert!(meta.is_none());
             if matches!(operation, Operation::Request { .. }) {
                 continue;
             }
-            let with_meta = operation.to_params(Some(&raw(r#"{"m":1}"#))).unwrap();
+            let with_meta = raw(&with_meta(&operation.params().unwrap(), Some(&raw(r#"{"m":1}"#))));
             let (read, meta) = operation.with_params(&with_meta).unwrap();
             assert_eq!(meta.unwrap().get(), r#"{"m":1}"#);
-            assert_eq!(read.to_params(None).unwrap().get(), expected);
+            assert_eq!(read.params().unwrap(), expected);
         }
     }
 
@@ -273,7 +268,7 @@ mod tests {
     fn variables_are_in_the_uri() {
         let variables = Some(raw(r#"{"id":"b c"}"#));
         let operation = Operation::ReadResource { uri: "a:/{id}".into(), variables };
-        assert_eq!(operation.to_params(None).unwrap().get(), r#"{"uri":"a:/b%20c"}"#);
+        assert_eq!(operation.params().unwrap(), r#"{"uri":"a:/b%20c"}"#);
     }
 
     #[test]
