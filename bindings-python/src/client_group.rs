@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use gudgeon::{
     bindings::{
-        client_group::{errors, find_now, perform, subscribe},
+        client_group::{find_now, perform, subscribe},
         group_targets::{Targets, read, read_file},
         subscriptions::Subscriptions,
     },
@@ -96,9 +96,12 @@ impl NativeGroup {
         self.subscriptions.leave(subscription);
     }
 
-    /// Returns the errors of the servers, by name, as JSON.
-    fn errors<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, errors(&self.group, error_json).as_bytes())
+    /// Returns the errors of the servers: their names, and the errors as JSON.
+    fn errors<'py>(&self, py: Python<'py>) -> Vec<(String, Bound<'py, PyBytes>)> {
+        let errors = self.group.errors().into_iter();
+        errors
+            .map(|(name, it)| (name.to_owned(), PyBytes::new(py, error_json(&it).as_bytes())))
+            .collect()
     }
 }
 

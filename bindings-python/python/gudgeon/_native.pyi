@@ -379,9 +379,9 @@ class Group:
         """
         Cancels an operation: nothing more arrives for this ticket.
         """
-    def errors(self, /) -> bytes:
+    def errors(self, /) -> list[tuple[str, bytes]]:
         """
-        Returns the errors of the servers, by name, as JSON.
+        Returns the errors of the servers: their names, and the errors as JSON.
         """
     def find_now(self, /, name: str) -> tuple[str, str] | None:
         """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -13,8 +12,6 @@ from ..types import ElicitRequest, ToolResult
 from .exit import log_failure
 from .read import UNREADABLE
 
-# Strings and brackets of JSON.
-_TOKENS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[][{}]')
 _CLASSES: dict[str, type[errors.McpError]] = {
     "auth": errors.AuthError,
     "unsupported": errors.NotSupported,
@@ -29,27 +26,6 @@ def read_error(encoded: bytes) -> Exception:
         # The data is the last member. A string can't contain these bytes, because its quotes are escaped.
         described = decode(encoded[: encoded.index(b',"data":')] + b"}")
     return error_of(described)
-
-
-def read_errors(encoded: bytes) -> dict[str, Exception]:
-    """Returns the exceptions for a JSON object of errors, by name, as `read_error` does. They are read one by one, so
-    that the data of one does not hide the others.
-    """
-    found: dict[str, Exception] = {}
-    name, start, depth = b"", 0, 0
-    for token in _TOKENS.finditer(encoded):
-        text = token[0]
-        if text in b"{[":
-            depth += 1
-            if depth == 2:
-                start = token.start()
-        elif text in b"}]":
-            depth -= 1
-            if depth == 1:
-                found[decode(name)] = read_error(encoded[start : token.end()])
-        elif depth == 1:
-            name = text
-    return found
 
 
 def error_of(described: Mapping[str, Any]) -> Exception:

@@ -15,7 +15,7 @@ from ..errors import McpError
 from .aio import Client
 from .blocks import Blocks
 from .core import Ask
-from .errors import read_errors
+from .errors import read_error
 from .exit import log_unstarted
 from .read import read_list, read_resource, read_result
 from .subscription import Subscription, SyncSubscription
@@ -56,7 +56,7 @@ class _Group:
         """The McpErrors of the servers that can't be reached, or whose last list failed, by name."""
         if self._native is None:
             return {}
-        return read_errors(self._native.errors())
+        return {name: read_error(error) for name, error in self._native.errors()}
 
     def _name(self, targets: Mapping[str, Any]) -> None:
         """Makes the clients, unconnected."""
