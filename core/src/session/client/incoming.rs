@@ -26,7 +26,7 @@ impl ClientSession {
         match Frame::parse(bytes) {
             Frame::One(Err(malformed)) => {
                 if self.server.is_none() {
-                    self.noise.push(bytes);
+                    self.stray_output.push(bytes);
                 }
                 let problem = malformed.unreadable.then(|| malformed.message.clone());
                 self.handle_message(now, Err(malformed));
@@ -60,7 +60,7 @@ impl ClientSession {
         match Frame::parse(line) {
             Frame::One(Err(malformed)) if malformed.unreadable => {
                 if self.server.is_none() {
-                    self.noise.push(line);
+                    self.stray_output.push(line);
                 }
                 self.handle_message(now, Err(malformed));
             }

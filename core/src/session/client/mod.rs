@@ -9,11 +9,11 @@ mod legacy;
 mod listening;
 mod modern;
 mod negotiate;
-mod noise;
 mod server_capabilities;
 mod pages;
 mod partial;
 mod renewal;
+mod stray_output;
 
 use std::{
     collections::VecDeque,
@@ -28,9 +28,9 @@ use self::{
     calls::Calls,
     modern::Counterpart,
     negotiate::{Negotiation, Phase},
-    noise::Noise,
     pages::Pages,
     renewal::Renewal,
+    stray_output::StrayOutput,
 };
 use super::pending::{InboundKey, Pending};
 pub use super::server::{ListKind, Progress};
@@ -244,7 +244,7 @@ pub struct ClientSession {
     config: Arc<ClientConfig>,
     phase: Phase,
     negotiation: Negotiation,
-    noise: Noise,
+    stray_output: StrayOutput,
     wire: &'static Wire,
     /// From 2026-07-28: the members added to the `_meta` of every request.
     envelope: Option<String>,
@@ -265,7 +265,7 @@ impl ClientSession {
         Self {
             phase: Phase::Idle,
             negotiation: Negotiation::default(),
-            noise: Noise::default(),
+            stray_output: StrayOutput::default(),
             wire: Wire::spelled(Revision::LATEST_LEGACY, config.dialect),
             envelope: None,
             server: None,

@@ -375,9 +375,9 @@ impl ClientSession {
 
     fn fail(&mut self, mut error: Error) {
         self.negotiation.deadline = None;
-        let noise = self.noise.quoted();
-        if !noise.is_empty() {
-            error.message.push_str(&noise);
+        let stray = self.stray_output.quoted();
+        if !stray.is_empty() {
+            error.message.push_str(&stray);
             error.hint.get_or_insert_with(|| STDOUT_IS_FOR_MESSAGES.to_owned());
         }
         self.phase = Phase::Closed(error.message.clone());

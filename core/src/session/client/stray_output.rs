@@ -6,12 +6,12 @@ const SHOWN: usize = 200;
 
 /// The first texts that are no messages.
 #[derive(Debug, Default)]
-pub(super) struct Noise {
+pub(super) struct StrayOutput {
     texts: Vec<String>,
     is_cut: bool,
 }
 
-impl Noise {
+impl StrayOutput {
     pub(super) fn push(&mut self, bytes: &[u8]) {
         // Four bytes are the longest character.
         let text = String::from_utf8_lossy(&bytes[..bytes.len().min(SHOWN * 4)]);
@@ -47,18 +47,18 @@ mod tests {
 
     #[test]
     fn a_few_texts_are_quoted_and_each_is_cut() {
-        let mut noise = Noise::default();
-        assert_eq!(noise.quoted(), "");
-        noise.push(b"  \n");
-        noise.push(b"Listening on port 8000\x1b[0m");
+        let mut stray = StrayOutput::default();
+        assert_eq!(stray.quoted(), "");
+        stray.push(b"  \n");
+        stray.push(b"Listening on port 8000\x1b[0m");
         assert_eq!(
-            noise.quoted(),
+            stray.quoted(),
             r#"; what it sent is not a message: "Listening on port 8000\u{1b}[0m""#
         );
-        noise.push("ä".repeat(1_000_000).as_bytes());
-        noise.push(b"three");
-        noise.push(b"four");
-        let quoted = noise.quoted();
+        stray.push("ä".repeat(1_000_000).as_bytes());
+        stray.push(b"three");
+        stray.push(b"four");
+        let quoted = stray.quoted();
         assert!(quoted.contains(&format!("\"{}…\"", "ä".repeat(SHOWN))), "{quoted}");
         assert!(quoted.ends_with(r#""three", …"#), "{quoted}");
         assert!(quoted.len() < 1_000, "{}", quoted.len());
