@@ -44,7 +44,8 @@ pub struct Malformed {
     pub message: String,
     /// True for a malformed response, which gets no error response.
     pub is_response: bool,
-    /// True if it has no method, so that it is no request, whatever else it is.
+    /// True if it has no method, so that it is no request, whatever else it is. Beside a result or an error, a method that is
+    /// not a string counts as none.
     pub lacks_method: bool,
 }
 
@@ -187,8 +188,14 @@ fn parse_message(text: &str) -> Result<Message<'_>, Malformed> {
         }
         Err(error) => return Err(Malformed::unreadable(error.to_string())),
     };
-    let lacks_method = fields.method.is_none();
-    let is_response = lacks_method && (fields.result.is_some() || fields.error.is_some());
+    let has_outcome = fields.result.is_some() || fields.error.is_some();
+    let lacks_method = match &fields.method {
+        None => true,
+        Some(Name::Text(_)) => false,
+        // Some programs write absent members as null.
+        Some(Name::Other) => has_outcome,
+    };
+    let is_response = lacks_method && has_outcome;
     let id = fields.id.map(|it| Id::parse(it.get()).ok_or(it));
     let known = match &id {
         Some(Ok(id)) => Some(id.clone()),

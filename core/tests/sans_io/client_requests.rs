@@ -412,3 +412,47 @@ fn params_that_are_no_object_are_a_misuse() {
     client.request(1, Method::ListTools, "[]", NONE);
     assert_eq!(client.done().1.expect_err("refused").kind, ErrorKind::Misuse);
 }
+
+#[test]
+fn a_batch_over_the_limit_ends_all_requests_because_it_may_answer_each() {
+    for beginning in [r#"[{"jsonrpc":"2.0","id":2,"result":{"x"#, " [ ", "[\n{", ""] {
+        let mut client = Scripted::legacy();
+        for key in [1, 2, 3] {
+            client.request(key, Method::ListTools, "{}", NONE);
+            client.sent();
+        }
+        client.feed(Input::TooLong { limit: 100, beginning: beginning.as_bytes() });
+        for key in [1, 2, 3] {
+            let (ended, outcome) = client.done();
+            let failure = outcome.expect_err("too long");
+            assert_eq!((ended, failure.kind), (key, ErrorKind::Protocol));
+            assert!(failure.message.contains("may have contained the answer"), "{failure}");
+            assert!(failure.message.contains("100 bytes") && failure.hint.is_some(), "{failure}");
+        }
+        client.silent();
+    }
+}
+
+#[test]
+fn a_log_line_over_the_limit_ends_no_request() {
+    let mut client = Scripted::legacy();
+    for key in [1, 2] {
+        client.request(key, Method::ListTools, "{}", NONE);
+        client.sent();
+    }
+    client.feed(Input::TooLong { limit: 100, beginning: b"[INFO] starting" });
+    client.silent();
+}
+
+#[test]
+fn an_answer_over_the_limit_ends_the_negotiation() {
+    for beginning in [r#"{"jsonrpc":"2.0","id":1,"result":{"x"#, r#"[{"jsonrpc":"2.0","#] {
+        let mut client = Scripted::start(&[Revision::V2025_11_25]);
+        client.sent();
+        client.feed(Input::TooLong { limit: 100, beginning: beginning.as_bytes() });
+        let failure = client.failed();
+        assert_eq!(failure.kind, ErrorKind::Protocol);
+        assert!(failure.message.contains("longer than 100 bytes"), "{failure}");
+        client.silent();
+    }
+}

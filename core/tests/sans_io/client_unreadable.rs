@@ -109,6 +109,25 @@ fn a_response_behind_too_many_others_of_its_batch_ends_its_request() {
 }
 
 #[test]
+fn a_response_with_a_method_that_is_not_a_string_ends_its_request() {
+    for method in ["null", "3", "{}"] {
+        for outcome in [r#""result":{"tools":[]}"#, r#""error":{"code":1,"message":"x"}"#] {
+            let mut client = Scripted::legacy();
+            let [_, second] = requests(&mut client);
+            receive(
+                &mut client,
+                format!(r#"{{"jsonrpc":"2.0","id":{second},"method":{method},{outcome}}}"#),
+            );
+            let (ended, outcome) = client.done();
+            let failure = outcome.expect_err("malformed");
+            assert_eq!((ended, failure.kind), (2, ErrorKind::Protocol));
+            assert!(failure.message.contains("is malformed"), "{failure}");
+            client.silent();
+        }
+    }
+}
+
+#[test]
 fn an_unreadable_answer_to_the_probe_means_a_legacy_server() {
     let mut client = Scripted::start(&Revision::ALL);
     let id = client.sent()["id"].clone();

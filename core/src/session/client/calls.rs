@@ -71,6 +71,11 @@ impl Calls {
         self.open.contains_key(&id)
     }
 
+    /// Returns the requests in flight except subscriptions, in the order they were sent.
+    pub(super) fn asking(&self) -> Vec<u64> {
+        self.ids().into_iter().filter(|it| self.listen(*it).is_none()).collect()
+    }
+
     /// Returns the only request in flight, if there is exactly one. Subscriptions do not count.
     pub(super) fn only(&self) -> Option<u64> {
         let mut asking = self.open.iter().filter(|(_, it)| !it.is_listen()).map(|(id, _)| *id);

@@ -82,8 +82,9 @@ impl ClientSession {
 
     /// Fails a request whose exchange ended, unless its response was read.
     pub(super) fn end_exchange(&mut self, now: Instant, id: u64) {
-        let is_open =
-            self.calls.contains(id) || self.is_negotiating(id) || self.renewal.is_negotiating(id);
+        let is_open = self.calls.contains(id)
+            || self.negotiating() == Some(id)
+            || self.renewal.is_negotiating(id);
         if is_open && !self.renewal.will_repeat(id) {
             let message = "the server's answer can't be read: it is not a JSON-RPC response";
             let error = ErrorObject::new(code::INVALID_REQUEST, message);
@@ -91,21 +92,26 @@ impl ClientSession {
         }
     }
 
-    /// Fails the request that the message answers. If its beginning does not tell, that is the only request in flight.
-    pub(super) fn handle_too_long(&mut self, limit: usize, beginning: &[u8]) {
+    /// Fails the requests that the message may answer: the one that its beginning names, or, for a batch and for a message
+    /// without a known beginning, all in flight. If the beginning of a single message does not tell, that is the only one.
+    pub(super) fn handle_too_long(&mut self, now: Instant, limit: usize, beginning: &[u8]) {
         tracing::warn!(limit, "dropped a message of the server that is too long");
-        let id = match Partial::of(beginning) {
-            Partial::Response(id) => Some(id),
-            Partial::NoResponse => None,
-            Partial::Unclear => self.calls.only(),
+        let ids = match Partial::of(beginning) {
+            Partial::Response(id) => vec![id],
+            Partial::NoResponse => Vec::new(),
+            Partial::Unclear if beginning.is_empty() || is_batch(beginning) => {
+                self.negotiating().into_iter().chain(self.calls.asking()).collect()
+            }
+            Partial::Unclear => self.calls.only().into_iter().collect(),
         };
-        let Some(id) = id else { return };
-        if let Some((key, method)) = self.calls.complete(id) {
-            self.renewal.forget(id);
-            let message =
-                format!("{}: the server's answer is longer than {limit} bytes", method.as_str());
+        let subject = match ids.len() {
+            1 => "the server's answer",
+            _ => "a message of the server, which may have contained the answer,",
+        };
+        for id in ids {
+            let message = format!("{subject} is longer than {limit} bytes");
             let error = Error::new(ErrorKind::Protocol, message).limited_by("max_message");
-            self.outputs.push_back(Output::Done(key, Err(error)));
+            self.fail_request(now, id, error);
         }
     }
 
@@ -303,6 +309,12 @@ impl ClientSession {
         }
         self.end_listen(&id, params);
     }
+}
+
+/// Returns whether this is the beginning of an array of objects. Logs, whose lines often begin with "[", are none.
+fn is_batch(beginning: &[u8]) -> bool {
+    let members = beginning.trim_ascii_start().strip_prefix(b"[").map(<[u8]>::trim_ascii_start);
+    members.is_some_and(|it| matches!(it, [] | [b'{', ..]))
 }
 
 /// Cuts the message of a server's error, which is copied into the texts of several errors and logs.

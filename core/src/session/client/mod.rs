@@ -290,7 +290,7 @@ impl ClientSession {
                 self.handle_frame(now, frame);
                 self.end_exchange(now, id);
             }
-            Input::TooLong { limit, beginning } => self.handle_too_long(limit, beginning),
+            Input::TooLong { limit, beginning } => self.handle_too_long(now, limit, beginning),
             Input::Request { key, method, params, options } => {
                 if let Err(error) = self.request(now, key, method, params, options) {
                     self.outputs.push_back(Output::Done(key, Err(error)));

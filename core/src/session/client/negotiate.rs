@@ -123,11 +123,11 @@ impl ClientSession {
         }
     }
 
-    /// Returns whether this is the request of the negotiation that is in flight.
-    pub(super) fn is_negotiating(&self, id: u64) -> bool {
+    /// Returns the request of the negotiation that is in flight.
+    pub(super) fn negotiating(&self) -> Option<u64> {
         match self.phase {
-            Phase::Probing { id: own, .. } | Phase::Initializing { id: own } => own == id,
-            _ => false,
+            Phase::Probing { id, .. } | Phase::Initializing { id } => Some(id),
+            _ => None,
         }
     }
 

@@ -247,11 +247,12 @@ impl<'a> Events<'a> {
         while let Some(item) = self.decoder.next(&mut chunk) {
             match item {
                 SseItem::Retry(wait) => self.retry = wait,
-                SseItem::TooLong => {
+                SseItem::TooLong if self.request.is_some() => found = Some(Found::TooLong),
+                SseItem::TooLong if self.shared.is_pair() => {
                     self.shared.report(TaskReport::TooLong).await;
-                    if self.request.is_some() {
-                        found = Some(Found::TooLong);
-                    }
+                }
+                SseItem::TooLong => {
+                    tracing::warn!("dropped a message of the server that is too long");
                 }
                 SseItem::Event { event, data, .. } => {
                     self.attempts = 0;
