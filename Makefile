@@ -8,7 +8,8 @@ FUZZ_TARGETS := engine endpoint client sse uri_template schema sealed_state dial
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test ready build package build-python build-node build-rust build-bench build-counts setup fmt lint stubs interop \
-	conformance conformance-all fuzz lock-files advisories bench-stdio bench-http bench-clients bench-sessions bench-memory bench-scale bench-victim \
+	conformance conformance-all fuzz lock-files advisories bench-stdio bench-http bench-clients bench-payload bench-sessions \
+	bench-memory bench-scale bench-victim \
 	coldstart update-counts \
 	clean
 
@@ -112,6 +113,9 @@ bench-http: build-bench ## calls a second over HTTP in each era, against the off
 
 bench-clients: build-bench ## calls a second of clients over HTTP in each era, against the official SDKs'
 	@$(PY) tests/bench/client_speed.py
+
+bench-payload: build-bench ## calls a second with payloads up to 1 MiB, of servers and clients, against the official SDKs
+	@$(PY) tests/bench/payload.py
 
 bench-victim: build ## what calls of 3 MiB of four connections cost the small calls of a fifth
 	@$(PY) tests/bench/victim.py

@@ -1,12 +1,11 @@
 /** Keeps many calls of one client in flight for some seconds: common to the clients in TypeScript. */
 import { performance } from "node:perf_hooks";
 
-export const ARGUMENTS = { text: "hello, world 16!" };
-
-/** URL, era, calls in flight, seconds. */
+/** URL, era, calls in flight, seconds, and the length of the text in the arguments. */
 export function commandLine() {
-  const [url, era, inFlight, seconds] = process.argv.slice(2);
-  return { url, era, inFlight: Number(inFlight), seconds: Number(seconds) };
+  const [url, era, inFlight, seconds, bytes] = process.argv.slice(2);
+  const text = bytes ? "x".repeat(Number(bytes)) : "hello, world 16!";
+  return { url, era, inFlight: Number(inFlight), seconds: Number(seconds), args: { text } };
 }
 
 /** Awaits `call()` as often as the seconds allow, that many at once, after a second of practice; prints the rate. */

@@ -5,13 +5,12 @@ import json
 import sys
 import time
 
-ARGUMENTS = {"text": "hello, world 16!"}
-
 
 def command_line():
-    """Returns URL, revision or era, number of concurrent calls, seconds."""
-    url, era, in_flight, seconds = sys.argv[1:]
-    return url, era, int(in_flight), float(seconds)
+    """Returns URL, revision or era, number of concurrent calls, seconds, and the arguments of the calls."""
+    url, era, in_flight, seconds, *size = sys.argv[1:]
+    text = "x" * int(size[0]) if size else "hello, world 16!"
+    return url, era, int(in_flight), float(seconds), {"text": text}
 
 
 async def keep_calling(call, in_flight, seconds):

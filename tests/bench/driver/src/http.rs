@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::measure::{Latencies, cpu_seconds, json, resident_megabytes};
-use crate::{META, is_success, misused, number};
+use crate::{META, is_success, misused, number, text_of};
 
 pub(crate) const PATH: &str = "/mcp";
 pub(crate) const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}"#;
@@ -57,6 +57,7 @@ impl Load {
                 "--warmup" => load.warmup = number(&word, &value)?,
                 "--tool" => load.tool = value,
                 "--arguments" => load.arguments = value,
+                "--text" => load.arguments = text_of(number(&word, &value)?),
                 "--pid" => load.pid = Some(number(&word, &value)?),
                 _ => return Err(misused(&format!("unknown: {word} {value}"))),
             }

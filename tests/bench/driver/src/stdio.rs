@@ -1,14 +1,18 @@
 //! Calls over stdio to a spawned server.
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, poll};
+
 use crate::measure::{Latencies, cpu_seconds, json, resident_megabytes};
-use crate::{META, contains, is_success, misused, number};
+use crate::{META, contains, is_success, misused, number, text_of};
 
 /// The part of a first slow call that quick calls overlap, to show whether it stalls them.
 const FIRST: Duration = Duration::from_millis(300);
+/// The bytes that one read may bring: as much as a pipe holds.
+const CHUNK: usize = 64 * 1024;
 
 // ── the command line ────────────────────────────────────────────────────────────────────────────────
 
@@ -59,6 +63,7 @@ impl Options {
                 "--coldstart" => options.coldstart = Some(number(&word, &value)?),
                 "--tool" => options.tool = value,
                 "--arguments" => options.arguments = value,
+                "--text" => options.arguments = text_of(number(&word, &value)?),
                 "--mix" => {
                     let (tool, arguments) =
                         value.split_once('=').ok_or_else(|| misused("--mix wants NAME=JSON"))?;
@@ -95,7 +100,7 @@ impl Options {
         for _ in 0..times {
             let start = Instant::now();
             let mut server = Server::spawn(self)?;
-            server.send(INITIALIZE)?;
+            server.out.extend_from_slice(INITIALIZE);
             server.wait_for(0)?;
             took.push(start.elapsed());
         }
@@ -188,7 +193,6 @@ struct Calls {
     templates: Vec<Template>,
     slots: Vec<Slot>,
     stride: u64,
-    out: Vec<u8>,
 }
 
 struct Slot {
@@ -205,7 +209,6 @@ impl Calls {
             templates: vec![Template::call(options.modern, &options.tool, &options.arguments)],
             slots: (0..quick).map(slot).collect(),
             stride: options.in_flight as u64,
-            out: Vec::new(),
         }
     }
 
@@ -224,15 +227,14 @@ impl Calls {
         let end = Instant::now() + Duration::from_secs_f64(seconds);
         let start = Instant::now();
         for slot in 0..self.slots.len() {
-            self.queue(slot, start);
+            self.queue(server, slot, start);
         }
         let mut in_flight = self.slots.len();
         while in_flight > 0 {
-            server.send(&self.out)?;
-            self.out.clear();
-            server.fill()?;
+            server.exchange()?;
             let now = Instant::now();
             while let Some(line) = server.line() {
+                let line = &server.buffer[line];
                 let Some(id) = reply_id(line) else { continue };
                 let slot = usize::try_from(id % self.stride).map_err(|error| error.to_string())?;
                 let sent =
@@ -245,7 +247,7 @@ impl Calls {
                 };
                 answered(slot, sent, now);
                 if now < end {
-                    self.queue(slot, now);
+                    self.queue(server, slot, now);
                 } else {
                     in_flight -= 1;
                 }
@@ -254,15 +256,15 @@ impl Calls {
         Ok(())
     }
 
-    fn queue(&mut self, at: usize, now: Instant) {
+    fn queue(&mut self, server: &mut Server, at: usize, now: Instant) {
         let slot = &mut self.slots[at];
         // Id 0 is used by the handshake; then each slot increases its id by the stride.
         slot.id = if slot.id == 0 { at as u64 + self.stride } else { slot.id + self.stride };
         slot.sent = Some(now);
         let template = &self.templates[slot.template];
-        self.out.extend_from_slice(&template.before);
-        self.out.extend_from_slice(slot.id.to_string().as_bytes());
-        self.out.extend_from_slice(&template.after);
+        server.out.extend_from_slice(&template.before);
+        server.out.extend_from_slice(slot.id.to_string().as_bytes());
+        server.out.extend_from_slice(&template.after);
     }
 }
 
@@ -293,10 +295,13 @@ struct Server {
     child: Child,
     stdin: Option<ChildStdin>,
     stdout: ChildStdout,
-    /// The received bytes; those before `at` are processed.
+    /// The bytes to send; those before `sent` are sent.
+    out: Vec<u8>,
+    sent: usize,
+    /// The received bytes; those before `at` are processed, and those before `searched` contain no line end.
     buffer: Vec<u8>,
     at: usize,
-    chunk: Vec<u8>,
+    searched: usize,
 }
 
 impl Server {
@@ -308,9 +313,13 @@ impl Server {
             .stderr(if options.stderr { Stdio::inherit() } else { Stdio::null() })
             .spawn()
             .map_err(|error| format!("{}: {error}", options.command[0]))?;
-        let stdin = child.stdin.take();
-        let stdout = child.stdout.take().ok_or("no pipe to the server")?;
-        Ok(Self { child, stdin, stdout, buffer: Vec::new(), at: 0, chunk: vec![0; 64 * 1024] })
+        let stdin = child.stdin.take().ok_or("no pipe to the server")?;
+        let stdout = child.stdout.take().ok_or("no pipe from the server")?;
+        // The server's end is another description, which stays as it is.
+        rustix::io::ioctl_fionbio(&stdin, true).map_err(|error| error.to_string())?;
+        let buffer = Vec::with_capacity(CHUNK);
+        let (stdin, out) = (Some(stdin), Vec::new());
+        Ok(Self { child, stdin, stdout, out, sent: 0, buffer, at: 0, searched: 0 })
     }
 
     /// Starts a server and performs the handshake.
@@ -320,45 +329,79 @@ impl Server {
             let discover = format!(
                 "{{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"server/discover\",\"params\":{{{META}}}}}\n"
             );
-            server.send(discover.as_bytes())?;
+            server.out.extend_from_slice(discover.as_bytes());
             server.wait_for(0)?;
         } else {
-            server.send(INITIALIZE)?;
+            server.out.extend_from_slice(INITIALIZE);
             server.wait_for(0)?;
-            server.send(INITIALIZED)?;
+            server.out.extend_from_slice(INITIALIZED);
         }
         Ok(server)
     }
 
-    fn send(&mut self, bytes: &[u8]) -> Result<(), String> {
-        let stdin = self.stdin.as_mut().ok_or("stdin is closed")?;
-        stdin.write_all(bytes).map_err(|error| self.gone(&error.to_string()))
+    /// Sends what the server takes, and reads what is there, once. A server that writes before it has read everything
+    /// is read from meanwhile.
+    fn exchange(&mut self) -> Result<(), String> {
+        self.send()?;
+        while self.sent < self.out.len() {
+            let stdin = self.stdin.as_ref().ok_or("stdin is closed")?;
+            let mut both =
+                [PollFd::new(&self.stdout, PollFlags::IN), PollFd::new(stdin, PollFlags::OUT)];
+            poll(&mut both, None).map_err(|error| error.to_string())?;
+            if !both[0].revents().is_empty() {
+                break;
+            }
+            self.send()?;
+        }
+        self.fill()
+    }
+
+    fn send(&mut self) -> Result<(), String> {
+        while self.sent < self.out.len() {
+            let stdin = self.stdin.as_mut().ok_or("stdin is closed")?;
+            match stdin.write(&self.out[self.sent..]) {
+                Ok(count) => self.sent += count,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+                Err(error) => return Err(self.gone(&error.to_string())),
+            }
+        }
+        self.out.clear();
+        self.sent = 0;
+        Ok(())
     }
 
     /// Reads the available bytes once.
     fn fill(&mut self) -> Result<(), String> {
         self.buffer.drain(..self.at);
+        self.searched -= self.at;
         self.at = 0;
-        match self.stdout.read(&mut self.chunk) {
+        let held = self.buffer.len();
+        self.buffer.resize(held + CHUNK, 0);
+        let read = self.stdout.read(&mut self.buffer[held..]);
+        self.buffer.truncate(held + read.as_ref().map_or(0, |count| *count));
+        match read {
             Ok(0) => Err(self.gone("end of its output")),
-            Ok(count) => {
-                self.buffer.extend_from_slice(&self.chunk[..count]);
-                Ok(())
-            }
+            Ok(_) => Ok(()),
             Err(error) => Err(self.gone(&error.to_string())),
         }
     }
 
-    fn line(&mut self) -> Option<&[u8]> {
-        let rest = &self.buffer[self.at..];
-        let end = rest.iter().position(|&byte| byte == b'\n')?;
-        self.at += end + 1;
-        Some(&rest[..end])
+    /// Returns the place of the next line in the buffer.
+    fn line(&mut self) -> Option<std::ops::Range<usize>> {
+        let start = self.at;
+        let Some(end) = memchr::memchr(b'\n', &self.buffer[self.searched..]) else {
+            self.searched = self.buffer.len();
+            return None;
+        };
+        let end = self.searched + end;
+        (self.at, self.searched) = (end + 1, end + 1);
+        Some(start..end)
     }
 
     fn wait_for(&mut self, id: u64) -> Result<(), String> {
         loop {
             while let Some(line) = self.line() {
+                let line = &self.buffer[line];
                 if reply_id(line) == Some(id) {
                     let shown = String::from_utf8_lossy(line);
                     return if is_success(line) {
@@ -368,7 +411,7 @@ impl Server {
                     };
                 }
             }
-            self.fill()?;
+            self.exchange()?;
         }
     }
 
