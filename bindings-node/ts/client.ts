@@ -190,9 +190,9 @@ export class Client implements AsyncDisposable {
    *
    * @param name - The tool's name; or the name and the arguments in one object, as other SDKs take them.
    * @param args - The arguments; default: none.
-   * @param options - `output`: the schema that validates `data` and gives its type; without it `data` is the structured
-   *   content, or else the JSON value in the text, the same in every revision; `timeoutMs`; `onProgress`; `signal`;
-   *   `throwOnError` (default: true).
+   * @param options - `output`: the schema that validates `data` and gives its type; a Standard Schema may convert it, for
+   *   example strings to dates; without `output`, `data` is the structured content, or else the JSON value in the text, the same in
+   *   every revision; `timeoutMs`; `onProgress`; `signal`; `throwOnError` (default: true).
    * @throws ToolError when the tool fails, unless `throwOnError` is false.
    * @throws ProtocolError when there is no such tool, or the arguments are wrong.
    * @throws CallTimeout when no answer arrives in time.

@@ -15,6 +15,7 @@ use gudgeon::{
     },
     client::{Progress, Question, Reply},
     error::Error,
+    peer::DataFormats,
     protocol::Raw,
 };
 use pyo3::{prelude::*, types::PyBytes};
@@ -103,6 +104,19 @@ struct Queue {
 #[derive(Debug)]
 pub(crate) struct Mailbox(pub(crate) Arc<Letters>);
 
+/// The formats in the data of a tool's result.
+#[pyclass(frozen, name = "DataFormats")]
+#[derive(Debug)]
+pub(crate) struct NativeFormats(DataFormats);
+
+#[pymethods]
+impl NativeFormats {
+    /// Returns the formats by their places, a JSON array of nodes; None if there are none.
+    fn nodes(&self) -> Option<&str> {
+        self.0.to_json()
+    }
+}
+
 #[pymethods]
 impl Mailbox {
     #[new]
@@ -188,8 +202,10 @@ impl Letter {
         let to = self.to;
         let tuple = match self.content {
             Content::Done(reply) => {
-                let data = reply.data.as_ref().map(bytes);
-                ("done", to, bytes(&reply.result), data, reply.is_input_required).into_pyobject(py)
+                let (data, formats) = (reply.data.as_ref().map(bytes), reply.formats);
+                let formats = formats.map(NativeFormats);
+                ("done", to, bytes(&reply.result), data, reply.is_input_required, formats)
+                    .into_pyobject(py)
             }
             Content::Failed(error) => match raised(py, &error) {
                 Some(exception) => ("raised", to, exception).into_pyobject(py),

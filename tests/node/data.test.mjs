@@ -51,4 +51,22 @@ for (const revision of eras) {
       assert.deepEqual((await client.callTool("book")).data, { title: "Dune" });
     });
   });
+
+  test(`dates are strings that a schema may convert, in ${revision}`, async () => {
+    const moment = z.iso.datetime();
+    const app = new Server("t");
+    app.tool("now", { output: moment }, () => "2026-11-22T19:30:00Z");
+    app.tool("loan", { output: z.object({ due: z.array(moment) }) }, () => ({ due: ["2026-11-22T19:30:00Z"] }));
+    const date = moment.transform((it) => new Date(it));
+    await closing(connect(app, { revision }), async (client) => {
+      for (let listed = 0; listed < 2; listed++) {
+        assert.equal((await client.callTool("now")).data, "2026-11-22T19:30:00Z");
+        assert.deepEqual((await client.callTool("loan")).data, { due: ["2026-11-22T19:30:00Z"] });
+        assert.deepEqual((await client.callTool("now", {}, { output: date })).data, new Date("2026-11-22T19:30:00Z"));
+        const loan = await client.callTool("loan", {}, { output: z.object({ due: z.array(date) }) });
+        assert.deepEqual(loan.data, { due: [new Date("2026-11-22T19:30:00Z")] });
+        await client.listTools();
+      }
+    });
+  });
 }

@@ -444,7 +444,7 @@ fn in_memory(stream: UnixStream, name: String) -> napi::Result<Target> {
 }
 
 fn nothing() -> Reply {
-    Reply { result: json::raw("null".into()), data: None, is_input_required: false }
+    json::raw("null".into()).into()
 }
 
 fn raw(json: String) -> napi::Result<Box<RawValue>> {

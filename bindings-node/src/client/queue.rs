@@ -76,7 +76,7 @@ impl Queue {
 
     pub(super) fn connected(&self, server: &ServerIdentity) {
         let result = json::raw(facts(server));
-        self.reply(0, Ok(Reply { result, data: None, is_input_required: false }));
+        self.reply(0, Ok(result.into()));
     }
 
     pub(super) fn progress(&self, number: u32, step: &Progress) {

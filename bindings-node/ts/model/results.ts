@@ -27,7 +27,10 @@ export class ToolResult<D = unknown> {
   /** Default: false. */
   readonly isError: boolean;
   readonly meta: Meta;
-  /** The structured content, validated by the call's `output` schema if there is one; without structured content, the JSON value that the only text holds, or the text. */
+  /**
+   * The structured content, validated by the call's `output` schema if there is one; without structured content, the JSON value that
+   * the only text holds, or the text. Dates, decimals and bytes are strings, as in JSON; a Standard Schema in `output` may convert them.
+   */
   readonly data: D;
   /** All text content, joined by line breaks. */
   readonly text: string;

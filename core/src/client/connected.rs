@@ -158,10 +158,10 @@ impl Connected {
         look(&mut self.known.tools())
     }
 
-    /// Assumes that calls may be repeated as over an earlier connection to the server, until its tools are listed.
+    /// Expects the tools of an earlier connection to the server, until they are listed.
     pub(super) fn expect_tools_of(&self, earlier: &Self) {
-        let repeatable = earlier.with_tools(|it| it.repeatable());
-        self.with_tools(|it| it.expect(repeatable));
+        let expected = earlier.with_tools(|it| it.expected());
+        self.with_tools(|it| it.expect(expected));
     }
 
     /// Replaces the roots, and notifies a legacy server.

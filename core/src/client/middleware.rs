@@ -164,7 +164,7 @@ impl Client {
         let is_round = matches!(operation, Operation::CallToolRound { .. });
         let method = Method::CallTool.as_str();
         if is_round && Round::read(method, &result).map_err(name)?.is_some() {
-            return Ok(Reply { result, data: None, is_input_required: true });
+            return Ok(Reply { is_input_required: true, ..result.into() });
         }
         let read = connected.with_tools(|it| it.read_result(tool, &result)).map_err(name)?;
         match read.failure.filter(|_| raises_on_error) {
@@ -172,7 +172,10 @@ impl Client {
                 let error = Error::new(ErrorKind::Tool, message);
                 Err(name(Error { data: Some(result), ..error }))
             }
-            None => Ok(Reply { result, data: read.data, is_input_required: false }),
+            None => {
+                let (data, formats) = (read.data, read.formats);
+                Ok(Reply { result, data, formats, is_input_required: false })
+            }
         }
     }
 }

@@ -358,7 +358,8 @@ listed!(Tool => Tools, Resource => Resources, ResourceTemplate => ResourceTempla
 
 impl ToolResult {
     /// Deserializes the structured content. Without structured content, deserializes the JSON value that is the only
-    /// text, or else the text as a string. Errors if the type does not fit.
+    /// text, or else the text as a string. Errors if the type does not fit. Types that serde reads from strings, such as
+    /// those for dates, UUIDs and decimals, may be used in every revision.
     pub fn data<T: for<'de> serde::Deserialize<'de>>(&self) -> Result<T, Error> {
         let parsed = match &self.data {
             Some(data) => serde_json::from_str(data.get()),

@@ -4,7 +4,7 @@ use std::{fmt, time::Duration};
 
 use super::connection::{OnProgress, Question};
 use crate::{
-    peer::ListKind,
+    peer::{DataFormats, ListKind},
     protocol::{self, CompletionTarget, LoggingLevel, Method, Raw},
 };
 
@@ -116,6 +116,8 @@ pub struct Reply {
     pub result: Raw,
     /// A tool's structured content without its wrapper; `None` if the result has only content.
     pub data: Option<Raw>,
+    /// The formats in a tool's data, for languages that have types for them; `None` if it has none.
+    pub formats: Option<DataFormats>,
     /// True if the server requires answers first; only for [`Operation::CallToolRound`].
     pub is_input_required: bool,
 }
@@ -139,6 +141,6 @@ impl From<&protocol::Question> for Question {
 
 impl From<Raw> for Reply {
     fn from(result: Raw) -> Self {
-        Self { result, data: None, is_input_required: false }
+        Self { result, data: None, formats: None, is_input_required: false }
     }
 }

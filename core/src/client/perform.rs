@@ -50,16 +50,22 @@ impl Connected {
     async fn run(&self, operation: &Operation, call: &RunningCall) -> Result<Reply, Error> {
         match operation {
             Operation::List(kind) => {
-                self.list_all(*kind, call).await.map(|it| json::to_raw(&it).into())
+                let items = self.list_all(*kind, call).await?;
+                self.was_listed(*kind);
+                Ok(json::to_raw(&items).into())
             }
-            Operation::ListPage(kind, cursor) => self.fetch_page(*kind, cursor.clone(), call).await,
+            Operation::ListPage(kind, cursor) => {
+                let page = self.fetch_page(*kind, cursor.clone(), call).await?;
+                self.was_listed(*kind);
+                Ok(page)
+            }
             Operation::CallTool { name, arguments } => {
                 self.run_tool(name, arguments.as_ref(), call).await
             }
             Operation::CallToolRound { name, .. } => {
                 let result = self.send_call(name, &operation.params()?, call).await?;
                 if Round::read(Method::CallTool.as_str(), &result)?.is_some() {
-                    return Ok(Reply { result, data: None, is_input_required: true });
+                    return Ok(Reply { is_input_required: true, ..result.into() });
                 }
                 call.restart();
                 self.read_result(name, result, call).await
@@ -178,7 +184,15 @@ impl Connected {
                 self.check_result(name, &result, call).await.map_err(|it| self.name(it))?;
             }
         }
-        Ok(Reply { result, data: verdict.data, is_input_required: false })
+        let (data, formats) = (verdict.data, verdict.formats);
+        Ok(Reply { result, data, formats, is_input_required: false })
+    }
+
+    /// Records that the program has a list.
+    fn was_listed(&self, kind: ListKind) {
+        if kind == ListKind::Tools {
+            self.with_tools(KnownTools::use_formats);
+        }
     }
 
     async fn check_result(

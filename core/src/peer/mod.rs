@@ -1,6 +1,7 @@
 //! Sans-IO processing of a server's responses on the client: pages, rounds of questions, tool results,
 //! results to reuse, subscriptions.
 
+mod data_formats;
 mod pages;
 mod results;
 mod rounds;
@@ -9,11 +10,13 @@ mod text_data;
 mod tools;
 
 pub use pages::{ListKind, Page, Pages};
+pub use data_formats::DataFormats;
 pub use results::ResultCache;
 pub use rounds::{Round, with_answers};
 pub use text_data::is_data;
 pub use tools::{
-    KnownTools, ListedSchema, ParsedToolResult, check_arguments, check_result, retain_mirrored,
+    ExpectedTools, KnownTools, ListedSchema, ParsedToolResult, check_arguments, check_result,
+    retain_mirrored,
 };
 
 use crate::{

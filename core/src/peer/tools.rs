@@ -1,13 +1,14 @@
 //! Listed tools, and the checks of calls and results that their definitions allow.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     sync::{Arc, OnceLock},
 };
 
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
+use super::data_formats::{DataFormats, FoundFormats};
 use crate::{
     error::{Error, ErrorKind},
     protocol::{Params, Raw, ResultType, ToolAnnotations},
@@ -22,6 +23,20 @@ pub struct KnownTools {
     is_complete: bool,
     /// The tools of an earlier connection, each with true if it is repeatable. Used until this connection's are known.
     expected: HashMap<String, bool>,
+    /// True once the program has listed tools. From then on data has the formats that output schemas name; lists that
+    /// only some transports and revisions need make no difference.
+    has_formats: bool,
+    /// The tools whose formats the program used before the list changed. They are listed again before the next result is
+    /// read, so that its data has the same types as before.
+    formatted: HashSet<String>,
+}
+
+/// The expectations of a server's tools after it was connected again, until they are listed.
+#[derive(Debug)]
+pub struct ExpectedTools {
+    repeatable: HashMap<String, bool>,
+    has_formats: bool,
+    formatted: HashSet<String>,
 }
 
 #[derive(Debug)]
@@ -41,6 +56,7 @@ struct KnownTool {
 pub struct ListedSchema {
     text: Raw,
     compiled: OnceLock<Result<Option<Schema>, SchemaError>>,
+    formats: FoundFormats,
 }
 
 /// The interpretation of a tool's result.
@@ -52,6 +68,8 @@ pub struct ParsedToolResult {
     pub failure: Option<String>,
     /// True if `data` can be determined only with the tool's output schema.
     pub needs_schema: bool,
+    /// The formats in the data; `None` if it certainly has none, or the program has not listed the tool.
+    pub formats: Option<DataFormats>,
 }
 
 impl KnownTools {
@@ -89,7 +107,13 @@ impl KnownTools {
 
     /// Forgets all tools, because the list has changed or may have.
     pub fn forget(&mut self) {
-        *self = Self::default();
+        let (formatted, has_formats) = (self.formatted(), self.has_formats);
+        *self = Self { formatted, has_formats, ..Self::default() };
+    }
+
+    /// Records that the program has listed tools.
+    pub fn use_formats(&mut self) {
+        self.has_formats = true;
     }
 
     /// Returns whether the tool is known from a list.
@@ -106,15 +130,29 @@ impl KnownTools {
         }
     }
 
-    /// Returns for each known tool whether it is repeatable.
-    pub fn repeatable(&self) -> HashMap<String, bool> {
+    /// Returns the expectations of these tools over the next connection.
+    pub fn expected(&self) -> ExpectedTools {
         let known = self.tools.iter().map(|(name, tool)| (name.clone(), tool.is_repeatable));
-        self.expected.clone().into_iter().chain(known).collect()
+        ExpectedTools {
+            repeatable: self.expected.clone().into_iter().chain(known).collect(),
+            has_formats: self.has_formats,
+            formatted: self.formatted(),
+        }
     }
 
-    /// Sets what [`Self::is_repeatable`] returns for tools that are not known yet.
-    pub fn expect(&mut self, repeatable: HashMap<String, bool>) {
-        self.expected = repeatable;
+    /// Sets the expectations of tools that are not known yet.
+    pub fn expect(&mut self, expected: ExpectedTools) {
+        let ExpectedTools { repeatable, has_formats, formatted } = expected;
+        (self.expected, self.has_formats, self.formatted) = (repeatable, has_formats, formatted);
+    }
+
+    fn formatted(&self) -> HashSet<String> {
+        let is_in_use =
+            |tool: &KnownTool| tool.output.as_ref().is_some_and(|it| it.formats.are_in_use());
+        let known = self.tools.iter().filter(|(_, tool)| is_in_use(tool));
+        // The tools that this connection has not listed are still expected.
+        let earlier = self.formatted.iter().filter(|it| !self.knows(it)).cloned();
+        known.map(|(name, _)| name.clone()).chain(earlier).collect()
     }
 
     /// Returns the HTTP headers that repeat arguments of a call.
@@ -149,20 +187,27 @@ impl KnownTools {
                 false => said,
             };
             let data = wire.structured_content.map(ToOwned::to_owned);
-            return Ok(ParsedToolResult { data, failure: Some(failure), needs_schema: false });
+            let failure = Some(failure);
+            return Ok(ParsedToolResult { data, failure, needs_schema: false, formats: None });
         }
-        let Some(value) = wire.structured_content else {
-            return Ok(ParsedToolResult { data: None, failure: None, needs_schema: false });
-        };
-        let inner = only_result(value);
         let known = self.tools.get(name);
         let is_wrapped = known.is_some_and(|it| it.is_wrapped) || wire.says_wrapped();
-        let data = match (is_wrapped, inner) {
-            (true, Some(inner)) => inner.to_owned(),
-            _ => value.to_owned(),
+        let inner = wire.structured_content.and_then(only_result);
+        let (data, is_unwrapped) = match (wire.structured_content, inner) {
+            (Some(_), Some(inner)) if is_wrapped => (Some(inner), true),
+            (Some(value), _) => (Some(value), false),
+            // A text stands for the value itself.
+            (None, _) => (None, is_wrapped),
         };
-        let needs_schema = inner.is_some() && !is_wrapped && !self.knows(name);
-        Ok(ParsedToolResult { data: Some(data), failure: None, needs_schema })
+        let is_ambiguous = inner.is_some() && !is_wrapped;
+        let is_formatted = self.has_formats && self.formatted.contains(name);
+        let output = known.and_then(|it| it.output.as_ref()).filter(|_| self.has_formats);
+        Ok(ParsedToolResult {
+            data: data.map(ToOwned::to_owned),
+            failure: None,
+            needs_schema: (is_ambiguous || is_formatted) && !self.knows(name),
+            formats: output.and_then(|it| DataFormats::of(it, is_unwrapped)),
+        })
     }
 
     /// Returns the input schema of a tool, for [`check_arguments`].
@@ -242,7 +287,15 @@ pub fn retain_mirrored(items: &mut Vec<Raw>) {
 
 impl ListedSchema {
     fn new(text: Raw) -> Arc<Self> {
-        Arc::new(Self { text, compiled: OnceLock::new() })
+        Arc::new(Self { text, compiled: OnceLock::new(), formats: FoundFormats::default() })
+    }
+
+    pub(super) fn text(&self) -> &str {
+        self.text.get()
+    }
+
+    pub(super) fn formats(&self) -> &FoundFormats {
+        &self.formats
     }
 
     /// Returns whether a check of a small value takes little time. Compiling the schema may take longer.

@@ -1,5 +1,7 @@
 //! A client and a server in one process, in every revision.
 
+use std::{collections::HashMap, net::IpAddr};
+
 use gudgeon::{Client, Revision, Server, error::ErrorKind};
 
 fn shelf() -> Server {
@@ -25,6 +27,26 @@ async fn a_server_in_memory_is_called_in_every_revision() {
         assert_eq!(client.list_tools().await.expect("lists").len(), 2);
         client.ping().await.expect("answers");
         client.close().await;
+    }
+}
+
+#[tokio::test]
+async fn data_is_read_as_types_that_serde_reads_from_strings() {
+    let address = IpAddr::from([10, 0, 0, 1]);
+    let server = Server::new("network")
+        .tool("one", move || async move { address })
+        .tool("many", move || async move { HashMap::from([("a", vec![Some(address), None])]) });
+    for revision in Revision::ALL {
+        let builder = Client::builder(&server).options(|it| it.revisions = vec![revision]);
+        let client = builder.connect().await.expect("connects");
+        for _ in 0..2 {
+            let one = client.call_tool("one", ()).await.expect("answers");
+            assert_eq!(one.data::<IpAddr>().expect("an address"), address);
+            let many = client.call_tool("many", ()).await.expect("answers");
+            let many = many.data::<HashMap<String, Vec<Option<IpAddr>>>>().expect("addresses");
+            assert_eq!(many["a"], [Some(address), None]);
+            client.list_tools().await.expect("lists");
+        }
     }
 }
 

@@ -57,8 +57,9 @@ def read_list(core: Any, kind: str, encoded: bytes) -> list[Any]:
 def read_tool(core: Any, name: str, event: tuple[Any, ...]) -> ToolResult[Any]:
     request = f"tool {name!r}"
     result: ToolResult[Any] = read_result(core, request, event[2], ToolResult.from_dict)
-    if event[3] is not None:
-        result.__dict__["_data"] = read_result(core, request, event[3])
+    _, _, _, encoded, _, formats = event
+    if encoded is not None or formats is not None:
+        result._receive(encoded, formats)
     return result
 
 
