@@ -35,6 +35,9 @@ use crate::{
     },
 };
 
+/// The bytes of a server after which the tasks of other connections run. tokio counts reads, which may be large.
+const TURN: usize = 64 * 1024;
+
 type Opened = oneshot::Sender<Result<Arc<ServerIdentity>, Error>>;
 
 struct Actor {
@@ -56,6 +59,8 @@ struct Actor {
     asks: HashMap<InboundKey, AbortHandle>,
     listeners: Listeners,
     alarm: Alarm,
+    /// The bytes that were processed since the tasks of other connections ran.
+    unshared: usize,
     opened: Option<Opened>,
     is_up: watch::Sender<bool>,
 }
@@ -113,6 +118,7 @@ pub(super) async fn start(
         asks: HashMap::new(),
         listeners: Listeners::default(),
         alarm: Alarm::default(),
+        unshared: 0,
         opened: Some(opened),
         is_up: up,
     };
@@ -153,8 +159,15 @@ impl Actor {
                     return Box::pin(self.give_up(None)).await;
                 }
                 Woken::Order(None) => break,
-                Woken::Event(WireEvent::Bytes(read)) => self.read(read),
-                Woken::Event(WireEvent::Arrival(arrival)) => self.take(arrival).await,
+                Woken::Event(WireEvent::Bytes(read)) => {
+                    self.read(read);
+                    self.share(read).await;
+                }
+                Woken::Event(WireEvent::Arrival(arrival)) => {
+                    let bytes = arrival.len();
+                    self.take(arrival).await;
+                    self.share(bytes).await;
+                }
                 Woken::Deadline => {
                     self.handle(Input::Tick);
                     self.handle_subscriptions(subscriptions::Input::Tick);
@@ -186,6 +199,15 @@ impl Actor {
             event = next_event => Woken::Event(event),
             () = tick => Woken::Deadline,
             () = gave_up => Woken::Order(None),
+        }
+    }
+
+    /// Lets the tasks of other connections run, where many bytes were processed. Python and TypeScript have one thread for all.
+    async fn share(&mut self, bytes: usize) {
+        self.unshared += bytes;
+        if self.unshared > TURN {
+            self.unshared = 0;
+            tokio::task::yield_now().await;
         }
     }
 

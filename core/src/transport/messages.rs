@@ -41,6 +41,16 @@ pub(crate) enum Arrival {
     End(String),
 }
 
+impl Arrival {
+    /// Returns the number of bytes in the message.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Frame(frame) | Self::Response { frame, .. } => frame.len(),
+            _ => 0,
+        }
+    }
+}
+
 /// A message connection with one task for reading and one for writing.
 #[derive(Debug)]
 pub(crate) struct Messages {

@@ -137,10 +137,15 @@ impl ClientSession {
                 self.handle_notification(now, &method, &params);
             }
             Err(malformed) => {
-                tracing::warn!(
-                    problem = malformed.message,
-                    "dropped a malformed frame of the server"
-                );
+                self.malformed += 1;
+                // A server can send millions.
+                if self.malformed.is_power_of_two() {
+                    tracing::warn!(
+                        problem = malformed.message,
+                        count = self.malformed,
+                        "dropped a malformed frame of the server"
+                    );
+                }
                 // Without a method it can only be meant as the response to the request with its id.
                 if malformed.lacks_method && malformed.id.is_some() {
                     let message =

@@ -245,6 +245,8 @@ pub struct ClientSession {
     phase: Phase,
     negotiation: Negotiation,
     stray_output: StrayOutput,
+    /// The number of frames that were no messages.
+    malformed: u64,
     wire: &'static Wire,
     /// From 2026-07-28: the members added to the `_meta` of every request.
     envelope: Option<String>,
@@ -266,6 +268,7 @@ impl ClientSession {
             phase: Phase::Idle,
             negotiation: Negotiation::default(),
             stray_output: StrayOutput::default(),
+            malformed: 0,
             wire: Wire::spelled(Revision::LATEST_LEGACY, config.dialect),
             envelope: None,
             server: None,
