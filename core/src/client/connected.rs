@@ -61,6 +61,7 @@ pub(super) struct Connected {
     pub(super) questions: Arc<Questions>,
     pub(super) known: Arc<Known>,
     pub(super) max_rounds: usize,
+    pub(super) max_message: usize,
     pub(super) validate: bool,
     /// True if roots were declared in the handshake.
     pub(super) has_roots: bool,
@@ -129,6 +130,7 @@ impl Connector {
             questions: Arc::clone(&self.questions),
             known,
             max_rounds: self.options.max_rounds,
+            max_message: self.options.max_message,
             validate: self.options.validate,
             has_roots,
         });

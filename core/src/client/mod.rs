@@ -16,6 +16,7 @@ mod alarm;
 mod builder;
 mod connected;
 mod connection;
+mod entries;
 mod error_context;
 mod failures;
 mod group;

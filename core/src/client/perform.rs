@@ -107,6 +107,7 @@ impl Connected {
             has_cached_pages |= is_cached;
             cursor = pages.push(&result).map_err(|it| self.name(it))?;
             call.next_page();
+            self.check_count(kind.method(), pages.objects())?;
             if cursor.is_none() {
                 let mut items = pages.into_items();
                 if is_filtered {
@@ -225,11 +226,9 @@ impl Connected {
         in_time(check, call).await
     }
 
-    /// Learns the tools of the server; a failure is logged.
-    pub(super) async fn list_tools(&self, options: CallOptions) {
-        if let Err(error) = self.list_all(ListKind::Tools, &RunningCall::begin(options)).await {
-            tracing::debug!(%error, "the tools could not be listed");
-        }
+    /// Learns the tools of the server.
+    pub(super) async fn list_tools(&self, options: CallOptions) -> Result<(), Error> {
+        self.list_all(ListKind::Tools, &RunningCall::begin(options)).await.map(drop)
     }
 
     /// Lists the tools if this one is unknown. A failure does not fail the call.
@@ -343,8 +342,16 @@ impl Connected {
         params: &str,
         call: &RunningCall,
     ) -> Result<Raw, Error> {
-        let params = with_meta(params, call.meta());
-        self.connection.request(method.into(), json::raw(params), call.settings()).await
+        let (method, params): (MethodName, _) = (method.into(), with_meta(params, call.meta()));
+        let standard = match &method {
+            MethodName::Standard(method) => Some(*method),
+            MethodName::Vendor(_) => None,
+        };
+        let result = self.connection.request(method, json::raw(params), call.settings()).await?;
+        if let Some(method) = standard {
+            self.check_objects(method, &result)?;
+        }
+        Ok(result)
     }
 
     /// Names the tool, resource or prompt in the error of an expired time limit; the session knows only the method.

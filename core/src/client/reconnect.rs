@@ -24,6 +24,10 @@ use crate::{
     session::client::took_too_long,
 };
 
+/// The time limit for listing tools after an outage, to learn whether the one that was called may be called again. The
+/// error of the call waits for it.
+const LOOKUP: Duration = Duration::from_secs(2);
+
 /// The connection of a client, which all its clones share, and the way to open it again.
 pub(super) struct Reconnecting {
     current: Mutex<Arc<Connected>>,
@@ -41,8 +45,9 @@ pub(super) struct Reconnecting {
 enum Repetition<'a> {
     Allowed,
     Forbidden,
-    /// Allowed if the server marks this tool, which is not known yet, as read-only or idempotent.
-    IfToolAllows(&'a str),
+    /// Allowed if the server marks this tool, which is not known yet, as read-only or idempotent. It is looked up within
+    /// the limits of the call.
+    IfToolAllows(&'a str, &'a CallOptions),
 }
 
 impl Reconnecting {
@@ -77,15 +82,14 @@ impl Reconnecting {
         let perform = |connected: Arc<Connected>| async move {
             connected.perform(operation, options.clone()).await
         };
+        let repeat = self.repeat(Some((operation, options)), perform);
         let reply = match options.max_timeout.filter(|_| self.reconnects()) {
-            None => self.repeat(Some(operation), perform).await?,
+            None => repeat.await?,
             // A connection that is opened again counts, which no request's own limit covers.
-            Some(limit) => tokio::time::timeout(limit, self.repeat(Some(operation), perform))
-                .await
-                .unwrap_or_else(|_| {
-                    let error = took_too_long(&operation.subject(), limit);
-                    Err(self.current().name(error))
-                })?,
+            Some(limit) => tokio::time::timeout(limit, repeat).await.unwrap_or_else(|_| {
+                let error = took_too_long(&operation.subject(), limit);
+                Err(self.current().name(error))
+            })?,
         };
         if let Operation::SetLogLevel(level) = operation {
             self.connector.keep_log_level(*level);
@@ -97,7 +101,7 @@ impl Reconnecting {
     /// for a subscription.
     pub(super) async fn repeat<T, F>(
         &self,
-        operation: Option<&Operation>,
+        operation: Option<(&Operation, &CallOptions)>,
         attempt: impl Fn(Arc<Connected>) -> F,
     ) -> Result<T, Error>
     where
@@ -123,11 +127,16 @@ impl Reconnecting {
             loop {
                 let Some(delay) = attempts.next() else { return Err(error) };
                 self.pause(delay).await;
-                let Repetition::IfToolAllows(name) = *repetition else { break };
-                match Box::pin(self.is_repeatable(name, attempts.number())).await {
-                    Some(true) => *repetition = Repetition::Allowed,
-                    Some(false) => return Err(error),
-                    None => (),
+                let Repetition::IfToolAllows(name, options) = *repetition else { break };
+                match Box::pin(self.is_repeatable(name, options, attempts.number())).await {
+                    Ok(true) => *repetition = Repetition::Allowed,
+                    Ok(false) => return Err(error),
+                    // The server is still away.
+                    Err(why) if is_outage(&why) => (),
+                    Err(why) => {
+                        tracing::debug!(%why, "the tools could not be listed");
+                        return Err(error);
+                    }
                 }
             }
         }
@@ -216,8 +225,12 @@ impl Reconnecting {
         }
     }
 
-    fn repetition<'a>(&self, operation: Option<&'a Operation>) -> Repetition<'a> {
-        let Some(operation) = operation.filter(|_| self.connector.options.retry.only_safe) else {
+    fn repetition<'a>(
+        &self,
+        operation: Option<(&'a Operation, &'a CallOptions)>,
+    ) -> Repetition<'a> {
+        let only_safe = self.connector.options.retry.only_safe;
+        let Some((operation, options)) = operation.filter(|_| only_safe) else {
             return Repetition::Allowed;
         };
         match operation {
@@ -232,18 +245,29 @@ impl Reconnecting {
                 match self.current().with_tools(|it| it.is_repeatable(name)) {
                     Some(true) => Repetition::Allowed,
                     Some(false) => Repetition::Forbidden,
-                    None => Repetition::IfToolAllows(name),
+                    None => Repetition::IfToolAllows(name, options),
                 }
             }
             Operation::CallToolRound { .. } | Operation::Request { .. } => Repetition::Forbidden,
         }
     }
 
-    /// Returns whether the server marks a tool as read-only or idempotent; `None` if it can't be asked.
-    async fn is_repeatable(&self, name: &str, attempt: u32) -> Option<bool> {
-        let connected = self.opened(attempt).await.ok()?;
-        connected.list_tools(self.connector.calls()).await;
-        connected.with_tools(|it| it.is_repeatable(name))
+    /// Returns whether the server marks a tool as read-only or idempotent.
+    async fn is_repeatable(
+        &self,
+        name: &str,
+        options: &CallOptions,
+        attempt: u32,
+    ) -> Result<bool, Error> {
+        let connected = self.opened(attempt).await?;
+        let within = |limit: Option<Duration>| Some(limit.map_or(LOOKUP, |it| it.min(LOOKUP)));
+        let limits = CallOptions {
+            timeout: within(options.timeout),
+            max_timeout: within(options.max_timeout),
+            ..self.connector.calls()
+        };
+        connected.list_tools(limits).await?;
+        Ok(connected.with_tools(|it| it.is_repeatable(name)).unwrap_or(false))
     }
 }
 

@@ -8,6 +8,7 @@ mod rounds;
 pub mod subscriptions;
 mod text_data;
 mod tools;
+mod values;
 
 pub use pages::{ListKind, Page, Pages};
 pub use data_formats::DataFormats;
@@ -19,13 +20,14 @@ pub use tools::{
     retain_mirrored,
 };
 
+pub(crate) use self::values::count_values;
 use crate::{
     error::{Error, ErrorKind},
     protocol::Raw,
 };
 
 /// Creates an error for a response that violates the protocol.
-fn broken(message: impl Into<String>) -> Error {
+pub(crate) fn broken(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::Protocol, message)
 }
 

@@ -5,7 +5,7 @@ use std::{
     hash::{DefaultHasher, Hash, Hasher},
 };
 
-use super::{broken, read};
+use super::{broken, count_values, read};
 use crate::{
     error::Error,
     protocol::{Members, Method, Raw, json},
@@ -40,6 +40,7 @@ pub struct Pages {
     items: Vec<Raw>,
     /// The total size of the entries and cursors in bytes.
     bytes: usize,
+    objects: usize,
     /// Hashes of the received pages, to detect repetition.
     seen: HashSet<u64>,
 }
@@ -108,7 +109,7 @@ impl Page {
 impl Pages {
     /// Creates an empty collection of pages.
     pub fn new(kind: ListKind) -> Self {
-        Self { kind, items: Vec::new(), bytes: 0, seen: HashSet::new() }
+        Self { kind, items: Vec::new(), bytes: 0, objects: 0, seen: HashSet::new() }
     }
 
     /// Adds a page and returns the cursor of the next page, if any. Errors if the result is not a page, if the same
@@ -122,6 +123,7 @@ impl Pages {
         if self.bytes > MAX_BYTES {
             return Err(broken(format!("{method}: the server's list exceeds {MAX_BYTES} bytes")));
         }
+        self.objects += page.items.iter().map(|it| count_values(it.get())).sum::<usize>();
         self.items.extend(page.items);
         let Some(cursor) = page.next_cursor else { return Ok(None) };
         // A repeated cursor alone is no error: it may lead to a different page (Pagination).
@@ -134,6 +136,11 @@ impl Pages {
             return Err(broken(format!("{method}: the server's list exceeds {MAX_PAGES} pages")));
         }
         Ok(Some(cursor))
+    }
+
+    /// Returns the number of objects in the entries so far, their schemas and `_meta` not included.
+    pub fn objects(&self) -> usize {
+        self.objects
     }
 
     /// Returns the entries of all pages.

@@ -10,7 +10,7 @@ use gudgeon::{
 };
 
 /// A legacy server that exits with status 4 when the tool `die` is called, and once, if the file `mark` does not exist
-/// yet, when `safe` or `unsafe` is.
+/// yet, when `safe` or `unsafe` is. If `mute` is in the name of the file, it does not answer `tools/list`.
 const SERVER: &str = r#"
 import json, os, sys
 mark, level = sys.argv[1], "none"
@@ -26,6 +26,8 @@ for line in sys.stdin:
         continue
     elif method == "logging/setLevel":
         level = params["level"]
+    elif method == "tools/list" and "mute" in mark:
+        continue
     elif method == "tools/list":
         result = dict(tools=[dict(name="safe", inputSchema={}, annotations=dict(readOnlyHint=True)),
                              dict(name="unsafe", inputSchema={}), dict(name="die", inputSchema={})])
@@ -112,4 +114,13 @@ async fn a_subscription_is_made_again_and_given_up_if_the_server_ends_at_once() 
     assert!(matches!(changes.next().await, Some(Err(_))));
     assert!(changes.next().await.is_none());
     assert_eq!(attempts.lock().expect("lives").len(), 1);
+}
+
+#[tokio::test]
+async fn a_lost_call_does_not_wait_for_a_server_that_lists_no_tools() {
+    let (client, _) = connected("unlisted-mute", Retry::default()).await;
+    // The time limit of a call is 60 s.
+    let bound = std::time::Duration::from_secs(30);
+    let lost = tokio::time::timeout(bound, call(&client, "safe")).await.expect("ends before");
+    assert_eq!(lost.expect_err("is not repeated").kind, ErrorKind::Lost);
 }
