@@ -257,9 +257,12 @@ impl NativeClient {
         Ok(refused.map(|it| PyBytes::new(py, error_json(&it).as_bytes())))
     }
 
-    /// Events that belong to no request arrive in this mailbox from now on.
+    /// Events that belong to no request arrive in this mailbox from now on, also those that were not taken yet.
     fn move_to(&self, mailbox: &Mailbox) {
-        *lock(&self.shared.home) = Some(Arc::clone(&mailbox.0));
+        let mut home = lock(&self.shared.home);
+        if let Some(former) = home.replace(Arc::clone(&mailbox.0)) {
+            former.move_to(self.shared.number, &mailbox.0);
+        }
     }
 
     /// Answers a question of the server by the value that a callback returned, as JSON. Returns the problem of a value
@@ -381,6 +384,15 @@ impl Connected {
         lock(&self.client).take()
     }
 
+    /// Returns whether events that belong to no request arrive in this mailbox.
+    pub(crate) fn lives_in(&self, home: &Arc<Letters>) -> bool {
+        lock(&self.home).as_ref().is_some_and(|it| Arc::ptr_eq(it, home))
+    }
+
+    pub(crate) fn refuse_questions(&self) {
+        self.questions.refuse_all();
+    }
+
     fn connected(&self) -> Option<Client> {
         lock(&self.client).as_ref().and_then(|it| it.connected())
     }
@@ -392,6 +404,9 @@ impl Connected {
         builder = self.questions.register(builder, options, move |asked| {
             if let Some(shared) = shared.upgrade() {
                 shared.push(Content::of(asked));
+                if lock(&shared.home).as_ref().is_some_and(|it| it.is_closed()) {
+                    shared.refuse_questions();
+                }
             }
         });
         if options.has("middleware") {

@@ -2,7 +2,10 @@
 
 use std::{
     os::fd::{AsFd, AsRawFd},
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Condvar, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -23,6 +26,7 @@ use pyo3::{prelude::*, types::PyBytes};
 use crate::{
     client::describe,
     client_error::{error_json, raised},
+    client_runtime::refuse_questions,
     waker::Waker,
 };
 
@@ -90,6 +94,8 @@ pub(crate) struct Letters {
     queue: Mutex<Queue>,
     arrived: Condvar,
     waker: Waker,
+    /// True once nothing takes events any more, because the event loop is closed.
+    is_closed: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -122,7 +128,15 @@ impl Mailbox {
     #[new]
     fn new() -> PyResult<Self> {
         let waker = Waker::new()?;
-        Ok(Self(Arc::new(Letters { queue: Mutex::default(), arrived: Condvar::new(), waker })))
+        let (queue, arrived, is_closed) = (Mutex::default(), Condvar::new(), AtomicBool::default());
+        Ok(Self(Arc::new(Letters { queue, arrived, waker, is_closed })))
+    }
+
+    /// Refuses the open questions of the clients whose events arrive here, and those to come, because the event loop is
+    /// closed. Other events wait for the mailbox that a client moves to.
+    fn close(&self) {
+        self.0.is_closed.store(true, Ordering::Release);
+        refuse_questions(&self.0);
     }
 
     /// Readable when there are events.
@@ -160,6 +174,20 @@ impl Letters {
             self.arrived.notify_all();
         }
         self.waker.wake();
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.is_closed.load(Ordering::Acquire)
+    }
+
+    /// Moves the events of a client to another mailbox, without questions that are refused already.
+    pub(crate) fn move_to(&self, client: u64, other: &Self) {
+        let moved = self.lock().letters.take_all(client).into_iter().map(|(_, letter)| letter);
+        let is_refused =
+            |it: &Letter| self.is_closed() && matches!(it.content, Content::Question { .. });
+        for letter in moved.filter(|it| !is_refused(it)) {
+            other.push(letter.to, letter.content);
+        }
     }
 
     /// Drops the events of a cancelled request.
@@ -217,8 +245,9 @@ impl Letter {
             Content::Log(message) => ("log", to, bytes(&message)).into_pyobject(py),
             Content::Changed(list) => ("changed", to, list).into_pyobject(py),
             Content::Notice(Notice::UrlDone(id)) => ("url_done", to, id).into_pyobject(py),
-            Content::Notice(Notice::Reconnected { server, .. }) => {
-                ("reconnected", to, bytes(&describe(&server))).into_pyobject(py)
+            Content::Notice(Notice::Reconnected { attempt, reason, server }) => {
+                let (server, reason) = (bytes(&describe(&server)), error_json(&reason));
+                ("reconnected", to, server, attempt, reason.into_bytes()).into_pyobject(py)
             }
             Content::Notice(Notice::Lost(reason)) => ("lost", to, reason).into_pyobject(py),
             Content::Question { number, kind, params, key } => {

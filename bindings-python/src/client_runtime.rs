@@ -9,7 +9,7 @@ use gudgeon::client::Member;
 use pyo3::{PyResult, Python, pyfunction};
 use tokio::runtime::{Builder, Runtime};
 
-use crate::{client::Connected, interpreter, stream::lock};
+use crate::{client::Connected, client_mailbox::Letters, interpreter, stream::lock};
 
 /// Locked only by threads that hold the GIL, so that no fork finds it locked.
 static RUNNING: Mutex<Option<Running>> = Mutex::new(None);
@@ -42,6 +42,14 @@ pub(crate) fn remember(client: &Arc<Connected>) {
     if let Some(running) = lock(&RUNNING).as_mut() {
         running.clients.retain(|it| it.strong_count() > 0);
         running.clients.push(Arc::downgrade(client));
+    }
+}
+
+/// Refuses the open questions of all clients whose events arrive in this mailbox.
+pub(crate) fn refuse_questions(home: &Arc<Letters>) {
+    if let Some(running) = lock(&RUNNING).as_ref() {
+        let clients = running.clients.iter().filter_map(Weak::upgrade);
+        clients.filter(|it| it.lives_in(home)).for_each(|it| it.refuse_questions());
     }
 }
 

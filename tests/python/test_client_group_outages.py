@@ -52,7 +52,7 @@ def free_port():
 
 async def test_a_server_that_starts_later_joins_the_group():
     at, reached = url(free_port()), []
-    options = {"retry": "never", "on_reconnect": lambda info: reached.append(info["name"])}
+    options = {"retry": "never", "on_reconnect": lambda made: reached.append(made.server)}
     async with ClientGroup({"a": shelf("a"), "late": at}, **options) as group:
         assert list(group.clients) == ["a"] and isinstance(group.errors["late"], ConnectFailed)
         with pytest.raises(ConnectFailed) as caught:

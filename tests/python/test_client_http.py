@@ -7,6 +7,7 @@ import pytest
 
 from gudgeon import Client, ClientGroup, SyncClient
 from gudgeon.errors import AuthError, ConnectFailed, McpError
+from gudgeon.types import Reconnected
 from http_mock import Mock
 
 
@@ -33,7 +34,10 @@ def test_on_reconnect_reports_a_new_session():
         mock.session = "s-2"
         client.call_tool("echo")
         assert client.session_id == "s-2"
-        assert [server["name"] for server in back] == ["mock"]
+        (made,) = back
+        assert isinstance(made, Reconnected) and (made.attempt, made.server) == (1, None)
+        assert isinstance(made.reason, McpError) and client.server.name == "mock"
+        assert made.to_dict() == {"attempt": 1, "reason": str(made.reason)}
 
 
 def test_async_and_many_at_once():

@@ -58,6 +58,7 @@ from .types import (
     Prompt as Prompt,
     PromptArgument as PromptArgument,
     PromptResult as PromptResult,
+    Reconnected as Reconnected,
     Resource as Resource,
     ResourceContents as ResourceContents,
     ResourceLink as ResourceLink,

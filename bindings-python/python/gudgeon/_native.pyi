@@ -202,7 +202,7 @@ class Client:
         """
     def move_to(self, /, mailbox: Mailbox) -> None:
         """
-        Events that belong to no request arrive in this mailbox from now on.
+        Events that belong to no request arrive in this mailbox from now on, also those that were not taken yet.
         """
     def notify(self, /, method: str, params: bytes) -> None: ...
     @property
@@ -404,6 +404,11 @@ class Mailbox:
     Holds events until they are taken.
     """
     def __new__(cls, /) -> Mailbox: ...
+    def close(self, /) -> None:
+        """
+        Refuses the open questions of the clients whose events arrive here, and those to come, because the event loop is
+        closed. Other events wait for the mailbox that a client moves to.
+        """
     def fileno(self, /) -> int:
         """
         Readable when there are events.

@@ -20,6 +20,7 @@ from .types import (
     Progress,
     Prompt,
     PromptResult,
+    Reconnected,
     Resource,
     ResourceResult,
     ResourceTemplate,
@@ -95,7 +96,7 @@ class ClientOptions(TypedDict, total=False):
     on_log: Callable[[LogMessage], Any]
     on_progress: Callable[[Progress], Any]
     on_list_changed: Callable[[ListChanged], Any]
-    on_reconnect: Callable[[Any], Any]
+    on_reconnect: Callable[[Reconnected], Any]
     max_rounds: int
     allowed_url_schemes: Sequence[str]
     max_message: int

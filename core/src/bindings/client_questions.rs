@@ -14,7 +14,7 @@ use super::{client_answers, client_settings::ClientSettings};
 use crate::{
     client::{Answerer, ClientBuilder, Question},
     error::{Error, ErrorKind, Language},
-    protocol::Raw,
+    protocol::{Raw, code},
 };
 
 /// The numbers of questions differ between clients, because several clients may share a queue of the host.
@@ -78,6 +78,15 @@ impl Questions {
     pub fn refuse(&self, number: u32, reason: &[u8]) {
         if let Some((_, sender)) = self.lock().remove(&number) {
             let _ = sender.send(Err(client_answers::refusal(reason)));
+        }
+    }
+
+    /// Refuses all open questions, because nothing will answer them.
+    pub fn refuse_all(&self) {
+        for (_, (_, sender)) in self.lock().drain() {
+            let message = "the client can't answer any more";
+            let error = Error::new(ErrorKind::Protocol, message);
+            let _ = sender.send(Err(Error { code: Some(code::INTERNAL_ERROR), ..error }));
         }
     }
 

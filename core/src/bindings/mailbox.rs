@@ -146,6 +146,16 @@ impl<T> Mailbox<T> {
         self.bytes = self.others.iter().map(|it| it.kind.bytes()).sum();
     }
 
+    /// Takes all entries of a client as a whole, for another mailbox.
+    pub fn take_all(&mut self, client: u64) -> Vec<(Kind, T)> {
+        let mut taken = Vec::new();
+        while let Some(at) = self.others.iter().position(|it| it.to == client) {
+            let kind = self.others[at].kind;
+            taken.extend(self.take_other(at).map(|content| (kind, content)));
+        }
+        taken
+    }
+
     fn take_other(&mut self, at: usize) -> Option<T> {
         let Entry { to, kind, content, .. } = self.others.remove(at)?;
         self.bytes -= kind.bytes();
@@ -261,6 +271,20 @@ mod tests {
         assert_eq!(mailbox.take_for(now, 6), None);
         mailbox.forget(5);
         assert!(mailbox.is_empty());
+        assert_eq!(mailbox.bytes, 0);
+    }
+
+    #[test]
+    fn a_client_that_moves_takes_its_events_along() {
+        let (now, mut mailbox) = (Instant::now(), Mailbox::default());
+        for (to, kind, name) in
+            [(9, LOG, "log"), (8, LOG, "other"), (9, Kind::Changed("tools"), "changed")]
+        {
+            mailbox.push(now, to, kind, name);
+        }
+        assert_eq!(mailbox.take_all(9), [(LOG, "log"), (Kind::Changed("tools"), "changed")]);
+        assert!(mailbox.take_all(9).is_empty());
+        assert_eq!(mailbox.take(now), ["other"]);
         assert_eq!(mailbox.bytes, 0);
     }
 

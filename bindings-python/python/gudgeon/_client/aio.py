@@ -53,9 +53,9 @@ class Client(Peer):
             given tools.
         on_url_done: Called with the id of an `elicit_url` whose interaction is complete (2025-11-25).
         on_log, on_progress, on_list_changed: Called with each `LogMessage`, `Progress` and `ListChanged`.
-        on_reconnect: Called with the server's information after state on the server was lost: a command with
-            `restart=True` was started again, a lost connection to an address was opened again, or an HTTP session that
-            the server had ended was replaced by a new one.
+        on_reconnect: Called with a `Reconnected` after state on the server was lost: a command with `restart=True` was
+            started again, a lost connection to an address was opened again, or an HTTP session that the server had
+            ended was replaced by a new one.
         allowed_url_schemes: Schemes of the URLs that the server may ask the user to visit. Questions with another URL
             are refused and logged. Default "http" and "https".
         max_rounds: Rounds of questions in one call. Default 10.
@@ -143,11 +143,7 @@ class Client(Peer):
     async def close(self) -> None:
         """Closes the connection, and ends the process that it started. Does nothing if closed."""
         end, self._other_end = self._other_end, None
-        try:
-            await self._run(self._core.close())
-        finally:
-            if end is not None and not self._core.is_forked():
-                await end.close()
+        await self._loop_queue().close(self._core, end)
 
     @staticmethod
     def _loop_queue() -> Any:

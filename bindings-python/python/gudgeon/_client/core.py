@@ -11,7 +11,7 @@ from .._model.encoding import to_builtins
 from .._model.json import encode
 from .._native import Place
 from ..errors import ConnectFailed, ConnectionLost, McpError, ProtocolError
-from ..types import Completion, InputRequired, ListChanged, LogMessage, Page, Progress
+from ..types import Completion, InputRequired, ListChanged, LogMessage, Page, Progress, Reconnected
 from .errors import UnreadableQuestion, read_error, refusal_of
 from .options import Options, how
 from .read import read_json, read_list, read_prompt, read_resource, read_result, read_tool, reader, typed
@@ -132,7 +132,7 @@ class Core:
             raise _not_connected(self.target_name())
         return self.identity[name]
 
-    def _check_open(self) -> None:
+    def check_open(self) -> None:
         if self.identity is None:
             raise _not_connected(self.target_name())
         if self.stranded is not None:
@@ -144,9 +144,14 @@ class Core:
 
     def leave_loop(self) -> None:
         """Records that the loop that this client was connected in is closed: what that loop itself ran has ended."""
-        if isinstance(self.place, (InMemory, Wire)):
-            self.stranded = "the server in memory" if isinstance(self.place, InMemory) else "its transport"
-            self.lost = self.lost or self.stranded
+        self.stranded = self.serving_here()
+        self.lost = self.lost or self.stranded
+
+    def serving_here(self) -> str | None:
+        """Returns the name of what serves this client in the event loop in which it was connected."""
+        if isinstance(self.place, InMemory):
+            return "the server in memory"
+        return "its transport" if isinstance(self.place, Wire) else None
 
     # ── operations ──────────────────────────────────────────────────────────────────────────────────
 
@@ -212,7 +217,7 @@ class Core:
         yield from self._do("setLogLevel", {"level": level})
 
     def set_roots(self, roots: Sequence[Any]) -> None:
-        self._check_open()
+        self.check_open()
         refused = self.native.set_roots(encode(roots, "the roots"))
         if refused is not None:
             raise read_error(refused)
@@ -228,23 +233,18 @@ class Core:
         return read_result(self, method, event[2])
 
     def notify(self, method: str, params: Mapping[str, Any] | None) -> None:
-        self._check_open()
+        self.check_open()
         self.native.notify(method, encode(_object("params", params) or {}, "the params"))
 
-    def subscribe(self, filter: bytes) -> Steps:
+    def subscribe(self, filter: Mapping[str, Any]) -> Steps:
         """Subscribes; returns the number of the new subscription."""
-        self._check_open()
-        tickets: list[int] = []
-
-        def start(mailbox: Any) -> int:
-            tickets.append(self.native.subscribe(mailbox, filter))
-            return tickets[-1]
-
-        yield Ask(start)
-        return tickets[-1]
+        self.check_open()
+        text = encode(filter, "the subscription")
+        event = yield Ask(lambda mailbox: self.native.subscribe(mailbox, text))
+        return event[1]
 
     def _do(self, what: str, params: Mapping[str, Any], options: dict[str, Any] | None = None) -> Steps:
-        self._check_open()
+        self.check_open()
         special = how(options or {})
         on_progress = (options or {}).get("on_progress") or self.options.callbacks.get("on_progress")
         text = encode(params, "the request")
@@ -283,7 +283,9 @@ class Core:
                 except ProtocolError as error:
                     self._warn("the server was connected again, and its former description is kept", error)
             if "on_reconnect" in callbacks:
-                return Notify(callbacks["on_reconnect"], self.declared("info"))
+                reason = read_error(event[4])
+                made = Reconnected(attempt=event[3], reason=reason, server=self.group_name)
+                return Notify(callbacks["on_reconnect"], made)
         return None
 
     def _log_message(self, wire: dict[str, Any]) -> LogMessage:

@@ -135,17 +135,11 @@ class _Changes:
     def native(self) -> Any:
         return self._group._native
 
-    def subscribe(self, filter: bytes) -> Steps:
+    def subscribe(self, filter: Mapping[str, Any]) -> Steps:
         native = self._group._connected_native()
-        params = encode({"filter": decode(filter), "server": self._server}, "the subscription")
-        tickets: list[int] = []
-
-        def start(mailbox: Any) -> int:
-            tickets.append(native.subscribe(mailbox, params))
-            return tickets[-1]
-
-        yield Ask(start)
-        return tickets[-1]
+        params = encode({"filter": filter, "server": self._server}, "the subscription")
+        event = yield Ask(lambda mailbox: native.subscribe(mailbox, params))
+        return event[1]
 
 
 class ClientGroup(_Group):
@@ -304,12 +298,12 @@ class ClientGroup(_Group):
 
     async def _run(self, steps: Steps) -> Any:
         queue = Client._loop_queue()
-        for client in self._all.values():
-            queue.attend(client._core)
+        cores = [client._core for client in self._all.values()]
+        guests = [core for core in cores if not queue.attend(core)]
         try:
             ask = next(steps)
             while True:
-                ask = steps.send(await queue.ask(self._native, ask))
+                ask = steps.send(await queue.ask(self._native, ask, guests))
         except StopIteration as end:
             return end.value
         except Exception as error:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextvars import Context, copy_context
 from time import monotonic
 from typing import Any
-from weakref import WeakValueDictionary
+from weakref import WeakValueDictionary, finalize
 
 from .._model.event_loop import running_loop
 from .._model.frames import from_here
 from .._model.json import encode
+from ..errors import McpError
 from .core import Ask, Core, Steps, answer_of, progress_of
 from .exit import log_failure
 
 TURN = 0.05  # seconds of callbacks, after which other tasks of the loop run
+LOOK = 0.1  # seconds after which a call looks again whether the client's own loop runs
 _queues: dict[asyncio.AbstractEventLoop, LoopQueue] = {}
 
 
@@ -33,10 +35,14 @@ class LoopQueue:
         self._cores: WeakValueDictionary[int, Core] = WeakValueDictionary()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._questions: dict[int, asyncio.Task[Any]] = {}
+        drain = _Drain(self)
         try:
-            loop.add_reader(self.mailbox.fileno(), self.drain)
+            loop.add_reader(self.mailbox.fileno(), drain)
         except (NotImplementedError, AttributeError):
             self._watch_from_a_thread()
+        else:
+            # The loop has the only reference, and drops it when it is closed.
+            finalize(drain, self.mailbox.close).atexit = False
 
     def _watch_from_a_thread(self) -> None:
         """Watches the file descriptor from a thread, for loops that can't."""
@@ -56,23 +62,26 @@ class LoopQueue:
                     try:
                         loop.call_soon_threadsafe(drain)
                     except RuntimeError:
-                        return  # it was closed meanwhile
+                        break  # it was closed meanwhile
                     drained.wait(1)
+            mailbox.close()
 
         threading.Thread(target=watch, name="gudgeon-client-watch", daemon=True).start()
 
     def adopt(self, core: Core) -> None:
         """Delivers the notifications of a client on this loop from now on."""
+        for queue in list(_queues.values()):
+            queue._cores.pop(core.number, None)
         self._cores[core.number] = core
 
-    async def run(self, core: Core, steps: Steps) -> Any:
-        """Runs the steps of an operation."""
-        self.attend(core)
+    async def run(self, core: Core, steps: Steps, closes: bool = False) -> Any:
+        """Runs the steps of an operation. Raises McpError if the client's own loop does not run, unless they close it."""
+        guests = () if closes or self.attend(core) else (core,)
         try:
             step = next(steps)
             while True:
                 try:
-                    value = await self.ask(core.native, step)
+                    value = await self.ask(core.native, step, guests)
                 except BaseException as error:
                     step = steps.throw(error)
                 else:
@@ -82,24 +91,59 @@ class LoopQueue:
         except Exception as error:
             raise from_here(error)  # noqa: B904
 
-    def attend(self, core: Core) -> None:
-        """Delivers the notifications of a client on this loop if its own loop is closed."""
-        if core.number not in self._cores:
+    async def close(self, core: Core, other_end: Any) -> None:
+        """Closes a client, and the other end of its connection if there is one in this process. Raises McpError if that
+        one can't be ended, because its loop does not run.
+        """
+        home = self if core.number in self._cores else _home_of(core)
+        if home is None:
             self._take_over(core)
+        try:
+            await self.run(core, core.close(), closes=True)
+        finally:
+            if home is not None and home is not self:
+                home._cores.pop(core.number, None)
+            if other_end is not None and not core.is_forked():
+                await self._end(core, home, other_end)
+
+    async def _end(self, core: Core, home: LoopQueue | None, other_end: Any) -> None:
+        if core.stranded is not None:
+            other_end.leave()
+        elif home is None or home is self:
+            await other_end.close()
+        elif home.loop.is_running():
+            await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(other_end.close(), home.loop))
+        else:
+            raise _not_running(core)
+
+    def attend(self, core: Core) -> bool:
+        """Delivers the notifications of a client on this loop if its own loop is closed; returns whether they are
+        delivered here. Raises McpError if the client's own loop is another one, and does not run.
+        """
+        if core.number in self._cores:
+            return True
+        home = _home_of(core)
+        if home is None:
+            self._take_over(core)
+            return True
+        if not home.loop.is_running():
+            raise _not_running(core)
+        return False
 
     def _take_over(self, core: Core) -> None:
-        for loop, queue in list(_queues.items()):
-            if core.number in queue._cores and not loop.is_closed():
-                return
         self.adopt(core)
         core.native.move_to(self.mailbox)
         core.leave_loop()
 
-    async def ask(self, native: Any, ask: Ask) -> Any:
-        """Makes a request of a client or a group, and waits for its outcome."""
+    async def ask(self, native: Any, ask: Ask, guests: Sequence[Core] = ()) -> Any:
+        """Makes a request of a client or a group, and waits for its outcome. `guests` are its clients whose own loop is
+        another one.
+        """
         ticket = ask.start(self.mailbox)
         future: asyncio.Future[Any] = self.loop.create_future()
         self._waiting[ticket] = (future, ask.on_progress)
+        if guests:
+            self.loop.call_later(LOOK, self._look_after, native, ticket, guests)
         if ask.has_middleware:
             self._callers[ticket] = (copy_context(), [])
         try:
@@ -112,6 +156,23 @@ class LoopQueue:
             if ask.has_middleware:
                 for task in self._callers.pop(ticket)[1]:
                     task.cancel()
+
+    def _look_after(self, native: Any, ticket: int, guests: Sequence[Core]) -> None:
+        """Ends a request with an error if a client's own loop does not run any more, because then nothing answers the
+        server's questions and no middleware continues.
+        """
+        waiting = self._waiting.get(ticket)
+        if waiting is None or waiting[0].done():
+            return
+        try:
+            for core in guests:
+                self.attend(core)
+                core.check_open()
+        except McpError as error:
+            native.cancel(self.mailbox, ticket)
+            waiting[0].set_exception(error)
+        else:
+            self.loop.call_later(LOOK, self._look_after, native, ticket, guests)
 
     def drain(self) -> None:
         """Delivers what has arrived, for a while: the mailbox stays readable while anything is left in it, so that slow
@@ -215,6 +276,34 @@ class LoopQueue:
         return task
 
 
+class _Drain:
+    """The callback of a loop, which delivers what has arrived."""
+
+    def __init__(self, queue: LoopQueue) -> None:
+        self._queue = queue
+
+    def __call__(self) -> None:
+        self._queue.drain()
+
+
+def _home_of(core: Core) -> LoopQueue | None:
+    """Returns the queue of the loop on which the notifications of a client are delivered; None if it is closed."""
+    for loop, queue in list(_queues.items()):
+        if core.number in queue._cores and not loop.is_closed():
+            return queue
+    return None
+
+
+def _not_running(core: Core) -> McpError:
+    server = core.serving_here()
+    return McpError(
+        f"this client was connected in another event loop, which does not run now, so that {server or 'its callbacks'} "
+        "can't answer",
+        hint="use the client inside the asyncio.run() in which it was connected, or open one for each loop",
+        target=core.target_name(),
+    )
+
+
 async def _awaited(callback: Callable[..., Any], outcome: Awaitable[Any]) -> None:
     try:
         await outcome
@@ -224,7 +313,7 @@ async def _awaited(callback: Callable[..., Any], outcome: Awaitable[Any]) -> Non
 
 def loop_queue() -> LoopQueue:
     """Returns the queue of the running loop."""
-    loop = running_loop("Client", "SyncClient on a thread: trio.to_thread.run_sync()")
+    loop = running_loop("Client", "SyncClient")
     queue = _queues.get(loop)
     if queue is None:
         for other in list(_queues):

@@ -45,6 +45,11 @@ class OtherEnd:
             self._pump.cancel()
             await asyncio.wait([self._pump])
 
+    def leave(self) -> None:
+        """Ends the server after its event loop was closed."""
+        if self._served is not None:
+            self._served.leave()
+
     def open_blocking(self) -> socket.socket:
         ours, theirs = socket.socketpair()
         try:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Protocol
 
-from .._model.json import encode
 from .._native import check_options
 from ..types import Change
 from .core import Ask, Steps
@@ -21,7 +20,7 @@ class Source(Protocol):
     @property
     def native(self) -> Any: ...
 
-    def subscribe(self, filter: bytes, /) -> Steps:
+    def subscribe(self, filter: Mapping[str, Any], /) -> Steps:
         """Subscribes; returns the number of the new subscription."""
         ...
 
@@ -40,7 +39,7 @@ class Subscribing:
         filter: dict[str, Any] = {f"{name}ListChanged": True for name in _LISTS if lists[name]}
         if uris:
             filter["resourceSubscriptions"] = list(uris)
-        self._filter = encode(filter)
+        self._filter = filter
         self._source = source
         self._run = run
         self._number: int | None = None

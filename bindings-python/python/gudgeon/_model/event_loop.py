@@ -14,10 +14,10 @@ def running_loop(what: str, instead: str) -> asyncio.AbstractEventLoop:
 
     Args:
         what: The name of what needs it, for the error.
-        instead: What works without asyncio.
+        instead: What works on a thread without a loop.
 
     Raises:
-        RuntimeError: No loop of asyncio runs on this thread. Under trio the message says so.
+        RuntimeError: No loop of asyncio runs on this thread; under trio the message says that.
     """
     import asyncio
 
@@ -25,10 +25,13 @@ def running_loop(what: str, instead: str) -> asyncio.AbstractEventLoop:
         return asyncio.get_running_loop()
     except RuntimeError:
         if not _runs_trio():
-            raise
+            raise RuntimeError(
+                f"no running event loop: {what} needs one on this thread; use asyncio.run(), from other threads "
+                f"asyncio.run_coroutine_threadsafe(), or {instead}"
+            ) from None
     raise RuntimeError(
         f"{what} needs asyncio, and this task runs on trio: run the program with asyncio.run() (with anyio: "
-        f'backend="asyncio"), or use {instead}'
+        f'backend="asyncio"), or use {instead} on a thread: trio.to_thread.run_sync()'
     )
 
 

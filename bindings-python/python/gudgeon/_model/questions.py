@@ -181,6 +181,22 @@ class ListChanged(Value):
     _fields = {"kind": REQUIRED, "server": None}
 
 
+class Reconnected(Value):
+    """A connection that was made anew, after state on the server was lost.
+
+    Args:
+        attempt: The number of attempts that it took.
+        reason: The McpError that ended the former connection.
+        server: The server's name in a `ClientGroup`.
+    """
+
+    _fields = {"attempt": REQUIRED, "reason": REQUIRED, "server": None}
+
+    def to_dict(self):
+        named = {} if self.server is None else {"server": self.server}
+        return {"attempt": self.attempt, "reason": str(self.reason), **named}
+
+
 class Change(Value):
     """A change of a subscription: the list of this `kind` changed, or the resource `uri` was "updated".
 

@@ -93,6 +93,12 @@ class ListChanged(Value):
     server: str | None
     def __init__(self, *, kind: Literal["tools", "resources", "prompts"], server: str | None = None) -> None: ...
 
+class Reconnected(Value):
+    attempt: int
+    reason: Exception
+    server: str | None
+    def __init__(self, *, attempt: int, reason: Exception, server: str | None = None) -> None: ...
+
 class Change(Value):
     kind: Literal["tools", "resources", "prompts", "updated"]
     uri: str | None

@@ -45,6 +45,11 @@ class Served:
         if self._runner is not None:
             await self._runner
 
+    def leave(self) -> None:
+        """Ends the serving, whose event loop was closed."""
+        if self._serving is not None:
+            self._serving.end()
+
     def start_thread(self, fd: int) -> Served:
         """Serves this descriptor from a thread; it is duplicated, the caller keeps its own."""
         import threading

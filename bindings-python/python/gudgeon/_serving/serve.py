@@ -132,7 +132,7 @@ def check_loop() -> None:
     """Raises RuntimeError where no loop of asyncio runs."""
     from .._model.event_loop import running_loop
 
-    running_loop("the server", "app.run() on a thread: trio.to_thread.run_sync()")
+    running_loop("the server", "app.run()")
 
 
 async def serve(app: Any, start: Start, *, grace: float = GRACE, signals: Any = None, opened: Any = None) -> None:
