@@ -60,8 +60,11 @@ export declare class NativeFaultyLink {
 /** The clients of a group, each of which was connected or tried to. */
 export declare class NativeGroup {
   constructor(clients: Array<NativeClient>, failed: Array<FailedServer>)
-  /** Performs an operation: its name and its params. Resolves to `[result]`, or to `[null, error]`, as JSON. */
-  call(what: string, params: string): Promise<string>
+  /**
+   * Performs an operation: its name and its params. Middleware of the clients is told the ticket. Resolves to
+   * `[result]`, or to `[null, error]`, as JSON.
+   */
+  call(what: string, params: string, ticket: number): Promise<string>
   /**
    * Subscribes to `{"filter", "server"?}`. Resolves to `[number]`, or to `[null, error]`, as JSON; the number identifies
    * the subscription from then on.

@@ -9,6 +9,7 @@ import type { CallOptions, Change, ClientOptions, SubscribeOptions, Subscription
 import type { Prompt, Resource, ResourceTemplate, Tool } from "./model/types/components.js";
 import { checkResourceResult } from "./client/checks.js";
 import { errorOf, type ReportedError } from "./client/errors.js";
+import { inContext } from "./client/middleware.js";
 import { entriesOf, type Listing, PROMPTS, received, RESOURCE_TEMPLATES, RESOURCES, TOOLS } from "./client/received.js";
 import { Subscribing } from "./client/subscription.js";
 import { type ToolCall, toolCall, type ToolCallArguments } from "./client/tool-call.js";
@@ -221,7 +222,8 @@ export class ClientGroup implements AsyncDisposable {
 
   /** Performs an operation of the native half. */
   async #call(what: string, params: object): Promise<unknown> {
-    return resultOf(await this.#native.call(what, toJson(params)));
+    const json = toJson(params);
+    return resultOf(await inContext((ticket) => this.#native.call(what, json, ticket)));
   }
 
   async #subscribe(filter: Wire, server: string | undefined): Promise<Listening<GroupChange>> {

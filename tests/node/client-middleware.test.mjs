@@ -123,13 +123,26 @@ test("progress arrives, and an aborted call ends what its middleware sent", asyn
   });
 });
 
-test("a group runs the middleware of its clients", async () => {
+test("a group runs the middleware of its clients, in the context of its caller", async () => {
   const { seen, record } = recorder();
-  const group = await ClientGroup.connect({ a: shelf(), b: shelf() }, { middleware: [record] });
-  assert.equal((await group.listTools()).length, 6);
-  assert.equal((await group.callTool("a_add", { a: 1, b: 2 })).data, 3);
-  assert.equal((await group.readResource("shelf://about", { server: "b" })).text, "two books");
-  assert.deepEqual(seen.map(([method]) => method), ["tools/list", "tools/list", "tools/call", "resources/read"]);
+  // Two servers may have the tool, so that it is looked for in their lists.
+  const group = await ClientGroup.connect({ a: shelf(), a_b: shelf() }, { middleware: [record] });
+  const run = (who, use) => tenant.run(who, use);
+  const [tools, found, read] = await Promise.all([
+    run("ada", () => group.listTools()),
+    run("bob", () => group.callTool("a_b_add", { a: 1, b: 2 })),
+    run("eve", () => group.readResource("shelf://about", { server: "a_b" })),
+  ]);
+  assert.deepEqual([tools.length, found.data, read.text], [6, 3, "two books"]);
+  assert.deepEqual(seen.map(([method, who]) => `${who} ${method}`).sort(), [
+    "ada tools/list",
+    "ada tools/list",
+    "bob tools/call",
+    "bob tools/list",
+    "bob tools/list",
+    "eve resources/read",
+  ]);
+  assert.equal(tenant.getStore(), undefined);
   await group.close();
 });
 

@@ -8,6 +8,7 @@ use std::sync::{
 use gudgeon::{
     bindings::{
         client_group::{errors, find_now, perform, subscribe},
+        client_middleware::with_ticket,
         group_targets::{self, Targets},
         subscriptions::Subscriptions,
     },
@@ -54,17 +55,21 @@ impl NativeGroup {
         Ok(Self { group, subscriptions: Arc::default() })
     }
 
-    /// Performs an operation: its name and its params. Resolves to `[result]`, or to `[null, error]`, as JSON.
+    /// Performs an operation: its name and its params. Middleware of the clients is told the ticket. Resolves to
+    /// `[result]`, or to `[null, error]`, as JSON.
     #[napi(catch_unwind, ts_return_type = "Promise<string>")]
     pub fn call<'env>(
         &self,
         env: &'env Env,
         what: String,
         params: String,
+        ticket: i64,
     ) -> napi::Result<Object<'env>> {
         let group = self.group.clone();
         promise(env, async move {
-            perform(group, &what, params.as_bytes()).await.map(|it| it.result.get().to_owned())
+            let work = perform(group, &what, params.as_bytes());
+            let performed = with_ticket(ticket.unsigned_abs(), work).await;
+            performed.map(|it| it.result.get().to_owned())
         })
     }
 

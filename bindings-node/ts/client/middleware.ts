@@ -1,3 +1,5 @@
+import { AsyncResource } from "node:async_hooks";
+
 import type { ClientMiddleware, ClientRequest } from "../model/types/client.js";
 
 /** Runs middleware around a request, the first function outermost; `send` sends the request. Returns the result. */
@@ -14,6 +16,26 @@ export async function runMiddleware(
     return result;
   };
   return call(0, first);
+}
+
+/** The async contexts of operations of groups, by their tickets, which are above those of clients. */
+const callers = new Map<number, AsyncResource>();
+let ticket = 2 ** 32;
+
+/** Performs an operation of a group; middleware of its clients runs in the async context of the caller. */
+export async function inContext<T>(perform: (ticket: number) => Promise<T>): Promise<T> {
+  const own = ticket++;
+  callers.set(own, new AsyncResource("GudgeonCall"));
+  try {
+    return await perform(own);
+  } finally {
+    callers.delete(own);
+  }
+}
+
+/** Returns the async context of an operation of a group. */
+export function contextOf(given: number): AsyncResource | undefined {
+  return callers.get(given);
 }
 
 /** What middleware threw and callers have not received yet, by number; the oldest go first. */

@@ -11,7 +11,7 @@ import type { LogLevel } from "../model/types/components.js";
 import type { Meta } from "../model/types/content.js";
 import type { Logger } from "../model/types/logging.js";
 import { errorOf, refusalOf, type ReportedError } from "./errors.js";
-import { keepThrown, runMiddleware, takeThrown } from "./middleware.js";
+import { contextOf, keepThrown, runMiddleware, takeThrown } from "./middleware.js";
 import { answer, type Asked } from "./questions.js";
 
 type Wire = Readonly<Record<string, unknown>>;
@@ -321,8 +321,9 @@ export class ClientWire {
       case "middleware": {
         const [, run, ticket, method, params] = entry;
         const caller = ticket === null ? undefined : this.#callers.get(ticket);
+        const context = ticket === null ? undefined : (caller?.context ?? contextOf(ticket));
         const start = (): void => void this.#runMiddleware(run, { method, params }, caller?.sent);
-        return caller ? caller.context.runInAsyncScope(start) : start();
+        return context ? context.runInAsyncScope(start) : start();
       }
       case "closed":
         this.#reason ??= entry[1];
