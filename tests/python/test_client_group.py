@@ -293,3 +293,37 @@ def test_the_server_that_a_request_goes_to(case):
             assert matches(expected, lambda name=name: group.call_tool(name).text), name
         for uri, expected in case.get("read", {}).items():
             assert matches(expected, lambda uri=uri: group.read_resource(uri).text), uri
+
+
+# It ends once all servers have seen the end of their input, or at SIGTERM.
+PATIENT = """
+import json, os, pathlib, signal, sys, time
+
+folder, name, count = pathlib.Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+signal.signal(signal.SIGTERM, lambda *_: ((folder / f"terminated {name}").touch(), os._exit(1)))
+for line in sys.stdin:
+    message = json.loads(line)
+    if message["method"] == "initialize":
+        result = dict(protocolVersion="2025-11-25", capabilities={}, serverInfo=dict(name=name, version="1"))
+        print(json.dumps(dict(jsonrpc="2.0", id=message["id"], result=result)), flush=True)
+(folder / f"ended {name}").touch()
+while len(list(folder.glob("ended *"))) < count:
+    time.sleep(0.01)
+"""
+
+
+def patient(folder):
+    names = ["a", "b", "c"]
+    return {it: [sys.executable, "-c", PATIENT, str(folder), it, str(len(names))] for it in names}
+
+
+async def test_a_group_closes_its_clients_at_the_same_time(tmp_path):
+    async with ClientGroup(patient(tmp_path), revision="2025-11-25") as group:
+        assert len(group.clients) == 3
+    assert sorted(it.name for it in tmp_path.iterdir()) == ["ended a", "ended b", "ended c"]
+
+
+def test_a_blocking_group_closes_its_clients_at_the_same_time(tmp_path):
+    with SyncClientGroup(patient(tmp_path), revision="2025-11-25") as group:
+        assert len(group.clients) == 3
+    assert sorted(it.name for it in tmp_path.iterdir()) == ["ended a", "ended b", "ended c"]

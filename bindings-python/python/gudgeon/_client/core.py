@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from typing import Any
 
 from .._model.encoding import to_builtins
@@ -14,7 +14,7 @@ from ..errors import ConnectFailed, ConnectionLost, McpError, ProtocolError
 from ..types import Completion, InputRequired, ListChanged, LogMessage, Page, Progress, Reconnected
 from .errors import UnreadableQuestion, read_error, refusal_of
 from .options import Options, how
-from .read import read_json, read_list, read_prompt, read_resource, read_result, read_tool, reader, typed
+from .read import read_entries, read_json, read_list, read_prompt, read_resource, read_result, read_tool, typed
 from .targets import InMemory, Wire, place_of
 
 Steps = Generator["Ask", Any, Any]
@@ -34,6 +34,14 @@ class Ask:
         self.start = start
         self.on_progress = on_progress
         self.has_middleware = has_middleware
+
+
+def _no_request(mailbox: Any) -> int:
+    raise AssertionError("a pause is no request")
+
+
+# In place of a request: other tasks of an event loop run before the next step.
+PAUSE = Ask(_no_request)
 
 
 class Notify:
@@ -157,16 +165,13 @@ class Core:
 
     def list_all(self, kind: str) -> Steps:
         event = yield from self._do(_list(kind), {})
-        return read_list(self, kind, event[2])
+        return (yield from gathered(read_list(self, kind, event[2])))
 
     def list_page(self, kind: str, cursor: str | None) -> Steps:
         event = yield from self._do(f"{_list(kind)}Page", {"cursor": cursor})
-        read = reader(kind)
-
-        def page(wire: Any) -> Page[Any]:
-            return Page([read(item) for item in wire["items"]], next_cursor=wire.get("nextCursor"))
-
-        return read_result(self, kind, event[2], page)
+        page: dict[str, Any] = read_result(self, kind, event[2])
+        entries = yield from gathered(read_entries(self, kind, page["items"]))
+        return Page(entries, next_cursor=page.get("nextCursor"))
 
     def call_tool(self, name: str, arguments: Mapping[str, Any] | None, returns: Any, options: dict[str, Any]) -> Steps:
         params = {"name": name, "arguments": _object("arguments", arguments)}
@@ -304,6 +309,16 @@ class Core:
 
             self._warned.add(effect)
             logging.getLogger("gudgeon").warning("%s: %s: %s", self.target_name(), effect, error.message)
+
+
+def gathered(parts: Iterable[list[Any]]) -> Steps:
+    """Returns the entries of all parts, with pauses between them, because a server may send many."""
+    entries: list[Any] = []
+    for part in parts:
+        if entries:
+            yield PAUSE
+        entries += part
+    return entries
 
 
 def answer_of(event: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -14,7 +14,7 @@ from .._native import Group, group_file, group_targets
 from ..errors import McpError
 from .aio import Client
 from .blocks import Blocks
-from .core import Ask
+from .core import Ask, gathered
 from .errors import read_error
 from .exit import log_unstarted
 from .read import read_list, read_resource, read_result
@@ -106,7 +106,7 @@ class _Group:
 
     def _list(self, kind: str) -> Steps:
         event = yield from self._do(f"list{kind[0].upper()}{kind[1:]}")
-        return read_list(self, kind, event[2])
+        return (yield from gathered(read_list(self, kind, event[2])))
 
     def _find(self, kind: str, name: str) -> Steps:
         """Returns the client that has a tool or prompt, and its name there."""
@@ -355,8 +355,9 @@ class SyncClientGroup(_Group):
 
     def __exit__(self, *exc: object) -> None:
         if self._blocks.leave():
-            for client in self._close():
-                client.close()
+            closing = [client._stop() for client in self._close()]
+            for finish in closing:
+                finish()
 
     def list_tools(self) -> list[Any]:
         """Lists all tools of all servers as `<server>_<tool>`; those of servers that fail are left out.

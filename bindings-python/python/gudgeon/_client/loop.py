@@ -13,7 +13,7 @@ from .._model.event_loop import running_loop
 from .._model.frames import from_here
 from .._model.json import encode
 from ..errors import McpError
-from .core import Ask, Core, Steps, answer_of, progress_of
+from .core import PAUSE, Ask, Core, Steps, answer_of, progress_of
 from .exit import log_failure
 
 TURN = 0.05  # seconds of callbacks, after which other tasks of the loop run
@@ -139,6 +139,8 @@ class LoopQueue:
         """Makes a request of a client or a group, and waits for its outcome. `guests` are its clients whose own loop is
         another one.
         """
+        if ask is PAUSE:
+            return await asyncio.sleep(0)
         ticket = ask.start(self.mailbox)
         future: asyncio.Future[Any] = self.loop.create_future()
         self._waiting[ticket] = (future, ask.on_progress)

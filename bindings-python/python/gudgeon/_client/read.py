@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from msgspec.json import decode, encode
@@ -13,6 +13,9 @@ from .._model.json import decoder
 from ..errors import McpError, ProtocolError
 from ..types import Prompt, PromptResult, Resource, ResourceResult, ResourceTemplate, Tool, ToolResult
 
+# The entries of a list that are read before other tasks of an event loop run.
+SLICE = 500
+
 _T = TypeVar("_T")
 _KINDS: dict[str, Callable[[Any], Any]] = {
     "tools": Tool.from_dict,
@@ -20,11 +23,6 @@ _KINDS: dict[str, Callable[[Any], Any]] = {
     "resourceTemplates": ResourceTemplate.from_dict,
     "prompts": Prompt.from_dict,
 }
-
-
-def reader(kind: str) -> Callable[[Any], Any]:
-    """Returns the function that makes a value of an entry of this list."""
-    return _KINDS[kind]
 
 
 # Raised by msgspec, for JSON that it can't represent in Python, and by `from_dict`.
@@ -40,7 +38,11 @@ def read_json(core: Any, what: str, encoded: bytes, make: Callable[[Any], _T] | 
         received = decode(encoded)
         return received if make is None else make(received)
     except UNREADABLE as error:
-        raise ProtocolError(-32603, f"{what} is invalid: {error}", target=core.target_name(), phase="call") from error
+        raise _invalid(core, what, error) from error
+
+
+def _invalid(core: Any, what: str, error: Exception) -> ProtocolError:
+    return ProtocolError(-32603, f"{what} is invalid: {error}", target=core.target_name(), phase="call")
 
 
 def read_result(core: Any, what: str, encoded: bytes, make: Callable[[Any], _T] | None = None) -> _T:
@@ -48,10 +50,20 @@ def read_result(core: Any, what: str, encoded: bytes, make: Callable[[Any], _T] 
     return read_json(core, f"{what}: the server's result", encoded, make)
 
 
-def read_list(core: Any, kind: str, encoded: bytes) -> list[Any]:
-    """Returns the entries of a list."""
-    read = reader(kind)
-    return read_result(core, kind, encoded, lambda items: [read(item) for item in items])
+def read_list(core: Any, kind: str, encoded: bytes) -> Iterator[list[Any]]:
+    """Yields the entries of a list, at most `SLICE` at a time."""
+    return read_entries(core, kind, read_result(core, kind, encoded))
+
+
+def read_entries(core: Any, kind: str, items: list[Any]) -> Iterator[list[Any]]:
+    """Yields the entries of a list whose JSON is decoded, at most `SLICE` at a time."""
+    read = _KINDS[kind]
+    for at in range(0, len(items), SLICE):
+        try:
+            part = [read(item) for item in items[at : at + SLICE]]
+        except UNREADABLE as error:
+            raise _invalid(core, f"{kind}: the server's result", error) from error
+        yield part
 
 
 def read_tool(core: Any, name: str, event: tuple[Any, ...]) -> ToolResult[Any]:

@@ -88,13 +88,24 @@ class SyncClient(Peer):
         self._other_end = end
 
     def close(self) -> None:
-        """Ends the connection, and the server's process with it. Closed already, it does nothing."""
+        """Ends the connection, and the server's process with it. Closed already, it does nothing. Details:
+        `Client.close`.
+        """
+        self._stop()()
+
+    def _stop(self) -> Callable[[], None]:
+        """Begins to close; the function that is returned waits for the end."""
         end, self._other_end = self._other_end, None
-        try:
-            self._run(self._core.close())
-        finally:
-            if end is not None and not self._core.is_forked():
-                end.close_blocking()
+        wait = self._queue.start(self._core, self._core.close())
+
+        def finish() -> None:
+            try:
+                wait()
+            finally:
+                if end is not None and not self._core.is_forked():
+                    end.close_blocking()
+
+        return finish
 
     def list_tools(self) -> Any:
         """Lists all tools, over all pages. Spec: Server Features › Tools."""

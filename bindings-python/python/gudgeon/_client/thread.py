@@ -7,7 +7,7 @@ from typing import Any
 
 from .._model.frames import from_here
 from ..errors import ProtocolError
-from .core import Ask, Core, Steps, answer_of, progress_of
+from .core import PAUSE, Ask, Core, Steps, answer_of, progress_of
 from .exit import log_failure
 from .middleware import refuse_async
 
@@ -51,7 +51,9 @@ class ThreadQueue:
 
     def start(self, core: Core, steps: Steps) -> Callable[[], None]:
         """Makes the first request of an operation; the function that is returned does the rest."""
-        ask = next(steps)
+        ask = next(steps, None)
+        if ask is None:
+            return lambda: None
         ticket = ask.start(self.mailbox)
 
         def finish() -> None:
@@ -73,6 +75,8 @@ class ThreadQueue:
 
     def ask(self, native: Any, ask: Ask) -> Any:
         """Makes a request of a client or a group, and waits for its outcome."""
+        if ask is PAUSE:
+            return None
         return self.wait(native, ask, ask.start(self.mailbox))
 
     def wait(self, native: Any, ask: Ask, ticket: int) -> Any:
