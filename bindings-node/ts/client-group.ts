@@ -196,7 +196,7 @@ export class ClientGroup implements AsyncDisposable {
     return new Subscribing<GroupChange>({ subscribe: (filter) => this.#subscribe(filter, server) }, wanted);
   }
 
-  /** Closes all clients, and ends the attempts to reach servers. */
+  /** Closes all clients at the same time, and ends the attempts to reach servers. */
   async close(): Promise<void> {
     await Promise.all([...this.#members.values()].map(({ client }) => client.close()));
   }

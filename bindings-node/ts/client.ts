@@ -366,7 +366,10 @@ export class Client implements AsyncDisposable {
     await this.#wire.notify(method, object(params, `the params of ${method}`) as Wire);
   }
 
-  /** Closes the connection and ends a process that was started for it. May be called twice. */
+  /**
+   * Closes the connection and ends a process that was started for it: it has 2 s to exit after the end of its input, then it gets
+   * SIGTERM, and after 2 s more SIGKILL. May be called twice.
+   */
   async close(): Promise<void> {
     await this.#wire.close();
     // A failure of a server in this process, or of a transport, was reported to the calls that it affected.

@@ -4,7 +4,7 @@ import os
 import signal
 import subprocess
 
-from rows import MIB, STDIO, row, wait
+from rows import MIB, REFUSED, STDIO, forever, row, wait
 from server_rows import marked
 from servers import text
 
@@ -65,6 +65,26 @@ def _(peer, id):
 def _(peer, id):
     while True:
         peer.raw(b"x" * 65536)
+
+
+GARBAGE = {"lines": b"no message\n", "lines of 4 KiB": b"x" * 4095 + b"\n", "empty lines": b"\n", "brackets": b"[[[[\n"}
+for kind, line in GARBAGE.items():
+
+    @row(f"{kind} that are no messages, without end", "timeout", STDIO)
+    def _(peer, id, line=line):
+        block = line * (65536 // len(line))
+        forever(peer, lambda: peer.raw(block))
+
+
+@row(
+    "lines that are no messages, without end, in place of a handshake",
+    REFUSED + "|timeout",
+    STDIO,
+    action="connect",
+    method="begin",
+)
+def _(peer):
+    forever(peer, lambda: peer.raw(b"no message\n" * 5000))
 
 
 @row("4 MiB of binary output before the first message", "right", STDIO, method="begin")

@@ -33,6 +33,17 @@ def _(peer, id):
     peer.say(f'{{"jsonrpc":"2.0","id":{id + 1000},"id":{id},"result":{first},"result":{last}}}'.encode())
 
 
+@row("a result beside a method that is null", "protocol")
+def _(peer, id):
+    peer.send(id=id, method=None, result=text("wrong"))
+
+
+@row("a batch of replies of 17 MiB", "protocol|lost", era="legacy")
+def _(peer, id):
+    other = {"jsonrpc": "2.0", "method": "x", "params": {"x": "x" * (17 * MIB)}}
+    peer.say(json.dumps([other, {"jsonrpc": "2.0", "id": id, "result": text("wrong")}]).encode())
+
+
 @row("a reply of JSON-RPC 1.0", "protocol")
 def _(peer, id):
     peer.say(json.dumps({"jsonrpc": "1.0", "id": id, "result": text("wrong")}).encode())
@@ -131,6 +142,46 @@ def _(peer, id):
 def _(peer, id):
     part = {"type": "image", "data": "", "mimeType": ""}
     peer.reply(id, {"resultType": "complete", "content": [part] * 5_000 + text("right")["content"]})
+
+
+IMAGE = {"type": "image", "data": "", "mimeType": ""}
+
+
+@row("content of 10,000 parts", "right", HTTP)
+def _(peer, id):
+    peer.reply(id, {"resultType": "complete", "content": [IMAGE] * 9_999 + text("right")["content"]})
+
+
+for part in (IMAGE, {"type": "text", "text": "x"}, {"type": "x"}):
+
+    @row(f"content of 300,000 parts of type {part['type']}", "protocol", ("http", "stdio"))
+    def _(peer, id, part=part):
+        peer.reply(id, {"resultType": "complete", "content": [part] * 300_000})
+
+
+# The limits count the objects of which clients make values, wherever they are.
+@row("a content block with 300,000 others inside", "protocol", HTTP)
+def _(peer, id):
+    outcome = {"type": "tool_result", "toolUseId": "x", "content": [IMAGE] * 300_000}
+    peer.reply(id, {"resultType": "complete", "content": [outcome]})
+
+
+for count, expected in ((25_000, "25000"), (100_000, "protocol")):
+
+    @row(f"a page of {count:,} tools", expected, HTTP, action="list", method="tools/list")
+    def _(peer, id, count=count):
+        peer.answer(id, listed(*(named(f"tool {it}") for it in range(count))))
+
+
+@row("two pages of 15,000 tools", "protocol", HTTP, action="list", method="tools/list")
+def _(peer, id):
+    cursor = peer.params.get("cursor", "")
+    peer.answer(id, listed(*(named(f"tool {it} {cursor}") for it in range(15_000)), nextCursor=f"{id}"))
+
+
+@row("a tool with 300,000 icons", "protocol", HTTP, action="list", method="tools/list")
+def _(peer, id):
+    peer.answer(id, listed({**named("evil"), "icons": [{"src": ""}] * 300_000}))
 
 
 @row("structured content of 100,000 numbers", "right", HTTP)

@@ -299,7 +299,8 @@ impl Client {
         self.reconnecting.notify(MethodName::parse(method), params)
     }
 
-    /// Closes the connection and ends the server's process.
+    /// Closes the connection and ends the server's process: it has 2 s to exit after the end of its input, then it gets
+    /// SIGTERM, and after 2 s more SIGKILL.
     pub async fn close(&self) {
         self.reconnecting.close().await;
     }

@@ -141,7 +141,11 @@ class Client(Peer):
         return self
 
     async def close(self) -> None:
-        """Closes the connection, and ends the process that it started. Does nothing if closed."""
+        """Closes the connection, and ends the process that it started. Does nothing if closed.
+
+        The process has 2 seconds to exit after the end of its input, then it gets SIGTERM, and after 2 seconds more
+        SIGKILL. Spec: Base Protocol › Transports › stdio › Shutdown.
+        """
         end, self._other_end = self._other_end, None
         await self._loop_queue().close(self._core, end)
 

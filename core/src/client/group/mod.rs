@@ -146,7 +146,7 @@ impl ClientGroup {
         peer::read("resources/read", &self.read_raw(uri).await?.result)
     }
 
-    /// Closes all clients and ends the attempts to reach servers.
+    /// Closes all clients at the same time, and ends the attempts to reach servers.
     pub async fn close(&self) {
         join_all(self.members.iter().map(|it| it.close())).await;
     }
