@@ -75,7 +75,9 @@ class LoopQueue:
         self._cores[core.number] = core
 
     async def run(self, core: Core, steps: Steps, closes: bool = False) -> Any:
-        """Runs the steps of an operation. Raises McpError if the client's own loop does not run, unless they close it."""
+        """Runs the steps of an operation. Raises McpError if the client's own loop does not run, unless they close the
+        client.
+        """
         guests = () if closes or self.attend(core) else (core,)
         try:
             step = next(steps)

@@ -8,7 +8,7 @@ import uuid
 from functools import lru_cache
 from typing import Any
 
-from msgspec import ValidationError, convert
+from msgspec import convert
 from msgspec.json import decode
 
 # Types by format; the native half names them.
@@ -44,11 +44,16 @@ class _Node:
         self.others, self.rest = node(wire.get("others")), node(wire.get("rest"))
 
     def inside(self, value: Any) -> list[tuple[Any, Any, _Node | None]]:
-        """Returns the keys, values and nodes of what a dict or a list holds."""
+        """Returns the keys, values and nodes of what a dict or a list holds, where there may be a format."""
+        members, others, first, rest = self.members, self.others, self.first, self.rest
         if type(value) is dict:
-            return [(key, item, self.members.get(key, self.others)) for key, item in value.items()]
-        first, count = self.first, len(self.first)
-        return [(at, item, first[at] if at < count else self.rest) for at, item in enumerate(value)]
+            if others is None:
+                return [(key, value[key], inner) for key, inner in members.items() if key in value]
+            return [(key, item, members.get(key, others)) for key, item in value.items()]
+        if not first:
+            return [] if rest is None else [(at, item, rest) for at, item in enumerate(value)]
+        count = len(first)
+        return [(at, item, first[at] if at < count else rest) for at, item in enumerate(value)]
 
 
 # Programs call few of the tools that a server may list.
@@ -85,6 +90,6 @@ def _of_string(text: str, node: _Node) -> Any:
     for wanted in node.types:
         try:
             return convert(text, wanted)
-        except ValidationError:
+        except ValueError:
             pass
     return text
