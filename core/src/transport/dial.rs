@@ -6,25 +6,18 @@ mod tunnel;
 
 use std::{io, time::Duration};
 
-use tokio::{
-    io::{AsyncRead, AsyncWrite},
-    net::TcpStream,
-};
+use tokio::net::TcpStream;
 
-use super::{Link, Url, proxy::Proxy, url::Scheme};
+use super::{ByteStream, Link, Url, proxy::Proxy, url::Scheme};
 use crate::error::{Error, ErrorKind};
 
 /// The time limit for a connection, including the proxy's response and the TLS handshakes.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-pub(crate) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
-
-impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
-
 /// Opens a stream to the server at `url`, with TLS if the scheme requires it.
 ///
 /// With a proxy, the stream leads through it; for `http`, where a proxy forwards requests, to the proxy itself.
-pub(crate) async fn dial(url: &Url, proxy: Option<&Proxy>) -> Result<Box<dyn Stream>, Error> {
+pub(crate) async fn dial(url: &Url, proxy: Option<&Proxy>) -> Result<Box<dyn ByteStream>, Error> {
     dial_within(CONNECT_TIMEOUT, url, proxy).await
 }
 
@@ -32,7 +25,7 @@ async fn dial_within(
     limit: Duration,
     url: &Url,
     proxy: Option<&Proxy>,
-) -> Result<Box<dyn Stream>, Error> {
+) -> Result<Box<dyn ByteStream>, Error> {
     let opened = async {
         match proxy {
             Some(proxy) => open_through(proxy, url).await,
@@ -57,7 +50,7 @@ pub(crate) async fn dial_lines(url: &Url) -> Result<Link, Error> {
     Ok(Link::new(input, output))
 }
 
-async fn open(url: &Url) -> Result<Box<dyn Stream>, Error> {
+async fn open(url: &Url) -> Result<Box<dyn ByteStream>, Error> {
     if url.scheme() == Scheme::Unix {
         return open_socket(url).await;
     }
@@ -65,7 +58,7 @@ async fn open(url: &Url) -> Result<Box<dyn Stream>, Error> {
     secure_if_required(url, tcp).await
 }
 
-async fn open_through(proxy: &Proxy, url: &Url) -> Result<Box<dyn Stream>, Error> {
+async fn open_through(proxy: &Proxy, url: &Url) -> Result<Box<dyn ByteStream>, Error> {
     let unreachable = |it: Error| proxy.unreachable(&it.message).caused_by(it);
     let tcp = open_tcp(proxy.url()).await.map_err(|it| unreachable(failed(it.to_string(), it)))?;
     let stream = secure_if_required(proxy.url(), tcp).await.map_err(unreachable)?;
@@ -85,8 +78,8 @@ async fn open_tcp(url: &Url) -> io::Result<TcpStream> {
 
 async fn secure_if_required(
     url: &Url,
-    stream: impl Stream + 'static,
-) -> Result<Box<dyn Stream>, Error> {
+    stream: impl ByteStream + 'static,
+) -> Result<Box<dyn ByteStream>, Error> {
     if !url.scheme().is_secure() {
         return Ok(Box::new(stream));
     }
@@ -97,7 +90,7 @@ async fn secure_if_required(
 }
 
 #[cfg(unix)]
-async fn open_socket(url: &Url) -> Result<Box<dyn Stream>, Error> {
+async fn open_socket(url: &Url) -> Result<Box<dyn ByteStream>, Error> {
     let path = url.socket();
     match tokio::net::UnixStream::connect(&path).await {
         Ok(stream) => Ok(Box::new(stream)),
@@ -106,7 +99,7 @@ async fn open_socket(url: &Url) -> Result<Box<dyn Stream>, Error> {
 }
 
 #[cfg(not(unix))]
-async fn open_socket(_: &Url) -> Result<Box<dyn Stream>, Error> {
+async fn open_socket(_: &Url) -> Result<Box<dyn ByteStream>, Error> {
     Err(Error::misuse("this system has no Unix sockets; use tcp://"))
 }
 

@@ -1,5 +1,7 @@
 //! Transports: modules that move bytes and contain no protocol logic.
 
+#[cfg(any(feature = "client", feature = "http"))]
+mod byte_stream;
 #[cfg(feature = "client")]
 pub(crate) mod child;
 mod custom;
@@ -40,6 +42,8 @@ pub(crate) mod websocket;
 #[cfg(feature = "client")]
 pub(crate) mod writer;
 
+#[cfg(any(feature = "client", feature = "http"))]
+pub(crate) use byte_stream::ByteStream;
 #[cfg(feature = "client")]
 pub use child::Command;
 pub use custom::Transport;

@@ -6,7 +6,7 @@ use rustls::{ClientConfig, RootCertStore, pki_types::ServerName};
 use tokio::sync::OnceCell;
 use tokio_rustls::TlsConnector;
 
-use super::{Stream, failed};
+use super::{ByteStream, failed};
 use crate::{
     error::{Error, ErrorKind},
     transport::Url,
@@ -15,8 +15,8 @@ use crate::{
 /// Performs the handshake with the server at `url`.
 pub(super) async fn secure(
     url: &Url,
-    stream: impl Stream + 'static,
-) -> Result<Box<dyn Stream>, Error> {
+    stream: impl ByteStream + 'static,
+) -> Result<Box<dyn ByteStream>, Error> {
     let name = ServerName::try_from(url.host().to_owned())
         .map_err(|_| Error::misuse(format!("{:?} is not a valid host name for TLS", url.host())))?;
     let connector = TlsConnector::from(tls().await?);

@@ -3,7 +3,7 @@
 use http::{Method, Request, header};
 use hyper::client::conn::http1;
 
-use super::Stream;
+use super::ByteStream;
 use crate::{
     error::Error,
     transport::{Url, http::io::HyperIo, proxy::Proxy},
@@ -17,9 +17,9 @@ const MAX_HEAD: usize = 16 * 1024;
 /// Only the host and port of `url` and the proxy's own credentials are sent to the proxy.
 pub(super) async fn open(
     proxy: &Proxy,
-    stream: Box<dyn Stream>,
+    stream: Box<dyn ByteStream>,
     url: &Url,
-) -> Result<Box<dyn Stream>, Error> {
+) -> Result<Box<dyn ByteStream>, Error> {
     let target = url.host_and_port();
     let request = Request::builder()
         .method(Method::CONNECT)
@@ -46,7 +46,7 @@ pub(super) async fn open(
         return Err(proxy.refused(&target, response.status()));
     }
     let upgraded = hyper::upgrade::on(response).await.map_err(broken)?;
-    let parts = upgraded.downcast::<HyperIo<Box<dyn Stream>>>();
+    let parts = upgraded.downcast::<HyperIo<Box<dyn ByteStream>>>();
     match parts {
         // The server waits for the first bytes of the client, so bytes before them are the proxy's.
         Ok(parts) if parts.read_buf.is_empty() => Ok(parts.io.0),

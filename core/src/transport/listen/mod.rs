@@ -15,7 +15,7 @@ use std::{
 };
 
 use tokio::{
-    io::{AsyncRead, AsyncWrite, split},
+    io::split,
     sync::{mpsc, watch},
     task::JoinHandle,
     time::timeout,
@@ -27,6 +27,7 @@ use self::{
     socket::{Accepted, Socket},
 };
 use super::{
+    ByteStream,
     http::server as http,
     lines::{LineGuard, Lines},
     send_queue::Connected,
@@ -229,7 +230,7 @@ async fn accept(
                     Accepted::Tcp(stream, _) => serve(peers, stream, remote, stages, open),
                     #[cfg(unix)]
                     Accepted::Unix(stream) => {
-                        serve::<Box<dyn Stream>>(peers, Box::new(stream), remote, stages, open);
+                        serve::<Box<dyn ByteStream>>(peers, Box::new(stream), remote, stages, open);
                     }
                 }
             }
@@ -244,11 +245,6 @@ async fn accept(
         }
     }
 }
-
-/// A byte stream of any kind. TCP has code of its own; the rest shares it, because each copy of a connection's code is large.
-trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
-
-impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 
 /// Returns whether a problem that was last logged at this time is to be logged again, as it is now.
 fn is_due(logged: &mut Option<Instant>) -> bool {
@@ -273,7 +269,7 @@ fn serve<S>(
     mut stage: watch::Receiver<Stage>,
     open: Open,
 ) where
-    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    S: ByteStream + 'static,
 {
     match &peers.protocol {
         Protocol::Http => drop(tokio::spawn(async move {
@@ -285,7 +281,8 @@ fn serve<S>(
             let shaking = timeout(peers.timeouts.header, acceptor.accept(stream));
             tokio::spawn(async move {
                 if let Ok(Ok(stream)) = Box::pin(shaking).await {
-                    http::serve::<Box<dyn Stream>>(peers, Box::new(stream), remote, stage).await;
+                    http::serve::<Box<dyn ByteStream>>(peers, Box::new(stream), remote, stage)
+                        .await;
                 }
                 drop(open);
             });

@@ -19,8 +19,8 @@ use super::SUBPROTOCOL;
 use crate::{
     error::{Error, ErrorKind, option_name},
     transport::{
-        Url,
-        dial::{Stream, dial},
+        ByteStream, Url,
+        dial::dial,
         http::client::refused,
         messages::{Arrival, Messages},
         proxy::Proxy,
@@ -37,7 +37,7 @@ const READ_BUFFER: usize = 4 * 1024;
 /// The size up to which frames are gathered before they are written.
 const WRITE_BUFFER: usize = 16 * 1024;
 
-type Socket = WebSocketStream<Box<dyn Stream>>;
+type Socket = WebSocketStream<Box<dyn ByteStream>>;
 
 /// Connects; a message longer than `limit` bytes ends the connection.
 pub(crate) async fn connect(
