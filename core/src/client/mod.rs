@@ -36,6 +36,7 @@ mod running_call;
 mod subscription;
 mod target;
 mod test_server;
+mod unread;
 mod wire;
 mod wire_form;
 

@@ -3,18 +3,17 @@
 use std::{
     fmt,
     pin::Pin,
-    sync::{Arc, Mutex, MutexGuard, Weak},
-    task::{Context, Poll, Waker},
+    sync::{Arc, Mutex, Weak},
+    task::{Context, Poll},
     time::{Duration, Instant},
 };
-
-use tokio::sync::Notify;
 
 use super::{
     Client,
     connected::{Connected, lock},
     listeners::SubscriptionEvent,
     reconnect::Reconnecting,
+    unread::UnreadQueue,
 };
 use crate::{
     error::{Error, ErrorKind},
@@ -41,16 +40,8 @@ pub struct Subscription {
 struct Shared {
     interests: Interests,
     timeout: Option<Duration>,
-    unread: Mutex<Unread>,
-    arrived: Notify,
+    unread: UnreadQueue<Changes>,
     source: Mutex<Source>,
-}
-
-#[derive(Debug)]
-struct Unread {
-    changes: Changes,
-    /// The waker of the task that polls the stream.
-    waker: Option<Waker>,
 }
 
 /// The connection that the changes come from.
@@ -112,32 +103,19 @@ impl Subscription {
     ///
     /// Cancel safe.
     pub async fn next(&mut self) -> Option<Result<Change, Error>> {
-        loop {
-            self.ready().await;
-            if let Poll::Ready(next) = self.try_next() {
-                return next;
-            }
-        }
+        self.shared.unread.next().await
     }
 
     /// Returns the next change if there is one, without waiting.
     #[doc(hidden)] // For the language bindings; programs use the stream.
     pub fn try_next(&self) -> Poll<Option<Result<Change, Error>>> {
-        self.shared.lock().changes.take()
+        self.shared.unread.try_next()
     }
 
     /// Waits until [`Self::try_next`] returns a change or the end.
     #[doc(hidden)] // For the language bindings; programs use the stream.
     pub async fn ready(&self) {
-        loop {
-            let arrived = self.shared.arrived.notified();
-            let mut arrived = std::pin::pin!(arrived);
-            arrived.as_mut().enable();
-            if self.shared.lock().changes.is_ready() {
-                return;
-            }
-            arrived.await;
-        }
+        self.shared.unread.ready().await;
     }
 
     /// Ends the subscription; a pending [`Self::ready`] returns.
@@ -152,12 +130,7 @@ impl futures_util::Stream for Subscription {
     type Item = Result<Change, Error>;
 
     fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let mut unread = self.shared.lock();
-        let next = unread.changes.take();
-        if next.is_pending() {
-            unread.waker = Some(context.waker().clone());
-        }
-        next
+        self.shared.unread.poll_next(context)
     }
 }
 
@@ -175,14 +148,8 @@ impl fmt::Debug for Subscription {
 
 impl Shared {
     fn new(interests: Interests, timeout: Option<Duration>) -> Self {
-        let unread = Unread { changes: Changes::new(interests.clone()), waker: None };
-        Self {
-            interests,
-            timeout,
-            unread: Mutex::new(unread),
-            arrived: Notify::new(),
-            source: Mutex::default(),
-        }
+        let unread = UnreadQueue::new(Changes::new(interests.clone()));
+        Self { interests, timeout, unread, source: Mutex::default() }
     }
 
     /// Subscribes over an open connection, which is opened again first if necessary.
@@ -225,7 +192,7 @@ impl Shared {
     fn on_event(self: &Arc<Self>, event: SubscriptionEvent, client: &Weak<Reconnecting>) {
         match event {
             SubscriptionEvent::Changed(change) => {
-                self.update(|unread| unread.changes.push(change));
+                self.unread.update(|changes| changes.push(change));
             }
             SubscriptionEvent::Ended(Some(error)) => match client.upgrade() {
                 Some(client) if self.may_reopen(&error, &client) => {
@@ -262,21 +229,6 @@ impl Shared {
     }
 
     fn end(&self, why: Option<Error>) {
-        self.update(|unread| unread.changes.end(why));
-    }
-
-    fn update(&self, change: impl FnOnce(&mut Unread)) {
-        let mut unread = self.lock();
-        change(&mut unread);
-        let waker = unread.waker.take();
-        drop(unread);
-        self.arrived.notify_waiters();
-        if let Some(waker) = waker {
-            waker.wake();
-        }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Unread> {
-        lock(&self.unread)
+        self.unread.update(|changes| changes.end(why));
     }
 }

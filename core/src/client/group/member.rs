@@ -1,23 +1,14 @@
 //! A member of a group of clients: it connects to one server, and while that fails, it tries again in the background.
 
-use std::{
-    sync::{Arc, Mutex, Weak},
-    time::Duration,
-};
+use std::sync::{Arc, Mutex, Weak};
 
 use tokio::{sync::watch, task::AbortHandle};
 
+use super::backoff::Backoff;
 use crate::{
-    client::{
-        Client, ClientBuilder, Event, builder::UnconnectedClient, connected::lock,
-        retry::with_jitter,
-    },
+    client::{Client, ClientBuilder, Event, builder::UnconnectedClient, connected::lock},
     error::{Error, ErrorKind},
 };
-
-/// The delay before the second attempt to connect; each further one is twice as long, up to [`MAX_DELAY`].
-const FIRST_DELAY: Duration = Duration::from_secs(1);
-const MAX_DELAY: Duration = Duration::from_secs(60);
 
 /// The client of one server. In a group it tries again in the background while the server can't be reached.
 #[derive(Debug)]
@@ -235,14 +226,13 @@ impl Drop for Member {
 }
 
 async fn keep_trying(member: Weak<Member>) {
-    let mut delay = FIRST_DELAY;
+    let mut backoff = Backoff::new();
     loop {
-        tokio::time::sleep(with_jitter(delay)).await;
+        backoff.wait().await;
         let Some(member) = member.upgrade() else { return };
         if member.client().await.is_ok() || lock(&member.state).is_final {
             return;
         }
-        delay = (delay * 2).min(MAX_DELAY);
     }
 }
 

@@ -4,6 +4,7 @@
 //! the URI. If none does, servers with a template that matches are asked first, then the others, each in the order of
 //! the group, until one has it.
 
+mod backoff;
 mod lists;
 mod member;
 mod read;

@@ -3,29 +3,26 @@
 use std::{
     fmt,
     pin::Pin,
-    sync::{Arc, Mutex, MutexGuard, Weak},
-    task::{Context, Poll, Waker},
-    time::{Duration, Instant},
+    sync::{Arc, Mutex, Weak},
+    task::{Context, Poll},
+    time::Instant,
 };
 
 use futures_util::future::join_all;
-use tokio::{
-    sync::{Notify, oneshot},
-    task::AbortHandle,
-};
+use tokio::{sync::oneshot, task::AbortHandle};
 
-use super::{ClientGroup, Member, member::may_pass};
+use super::{ClientGroup, Member, backoff::Backoff, member::may_pass};
 use crate::{
-    client::{Client, Subscription, connected::lock, retry::with_jitter},
+    client::{
+        Client, Subscription,
+        connected::lock,
+        unread::{Unread, UnreadQueue},
+    },
     error::{Error, ErrorKind},
     peer::subscriptions::{Changes, Interests},
     protocol::SubscriptionFilter,
     session::client::{Change, ListKind, ServerIdentity},
 };
-
-/// The delay before a subscription that failed is made again; each further one is twice as long, up to [`MAX_DELAY`].
-const FIRST_DELAY: Duration = Duration::from_secs(1);
-const MAX_DELAY: Duration = Duration::from_secs(60);
 
 /// A stream of changes that the servers of a group notify of, each with the server's name, until it is dropped.
 ///
@@ -39,19 +36,16 @@ pub struct GroupSubscription {
 
 #[derive(Debug)]
 struct Shared {
-    unread: Mutex<Unread>,
-    arrived: Notify,
+    unread: UnreadQueue<GroupChanges>,
     /// The tasks that follow the servers.
     tasks: Mutex<Vec<AbortHandle>>,
 }
 
 #[derive(Debug)]
-struct Unread {
+struct GroupChanges {
     servers: Vec<ServerChanges>,
     /// The server whose changes are taken next, so that none has to wait for another.
     next: usize,
-    /// The waker of the task that polls the stream.
-    waker: Option<Waker>,
 }
 
 #[derive(Debug)]
@@ -71,7 +65,7 @@ struct Wanted {
 
 /// Follows the changes of one server.
 struct Follower {
-    /// The server's place in [`Unread::servers`].
+    /// The server's place in [`GroupChanges::servers`].
     place: usize,
     wanted: Wanted,
     shared: Weak<Shared>,
@@ -152,38 +146,26 @@ impl GroupSubscription {
     ///
     /// Cancel safe.
     pub async fn next(&mut self) -> Option<(String, Change)> {
-        loop {
-            self.ready().await;
-            if let Poll::Ready(next) = self.try_next() {
-                return next;
-            }
-        }
+        self.shared.unread.next().await
     }
 
     /// Returns the next change if there is one, without waiting.
     #[doc(hidden)] // For the language bindings; programs use the stream.
     pub fn try_next(&self) -> Poll<Option<(String, Change)>> {
-        self.shared.lock().take()
+        self.shared.unread.try_next()
     }
 
     /// Waits until [`Self::try_next`] returns a change or the end.
     #[doc(hidden)] // For the language bindings; programs use the stream.
     pub async fn ready(&self) {
-        loop {
-            let mut arrived = std::pin::pin!(self.shared.arrived.notified());
-            arrived.as_mut().enable();
-            if self.shared.lock().is_ready() {
-                return;
-            }
-            arrived.await;
-        }
+        self.shared.unread.ready().await;
     }
 
     /// Ends the subscription; a pending [`Self::ready`] returns.
     #[doc(hidden)] // For the language bindings; programs drop the stream.
     pub fn close(&self) {
         self.shared.stop();
-        self.shared.update(|unread| unread.servers.iter_mut().for_each(|it| it.is_over = true));
+        self.shared.unread.update(|it| it.servers.iter_mut().for_each(|it| it.is_over = true));
     }
 
     /// Follows the servers from now on. Waits for the first outcome of those that are connected.
@@ -212,12 +194,7 @@ impl futures_util::Stream for GroupSubscription {
     type Item = (String, Change);
 
     fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let mut unread = self.shared.lock();
-        let next = unread.take();
-        if next.is_pending() {
-            unread.waker = Some(context.waker().clone());
-        }
-        next
+        self.shared.unread.poll_next(context)
     }
 }
 
@@ -237,7 +214,7 @@ impl Follower {
     /// Follows the server until it can't be subscribed to any more. `first` is given the outcome of the first attempt.
     async fn run(self, member: Weak<Member>, first: oneshot::Sender<Result<(), Error>>) {
         let mut first = Some(first);
-        let mut delay = FIRST_DELAY;
+        let mut backoff = Backoff::new();
         while let Some(client) = Member::reached(&member).await {
             let begun = Instant::now();
             let is_first = first.is_some();
@@ -265,15 +242,16 @@ impl Follower {
                 break;
             }
             // A server that is shut down ends its subscriptions without an error, and may come back.
-            delay = if begun.elapsed() > MAX_DELAY { FIRST_DELAY } else { delay };
+            if begun.elapsed() > Backoff::MAX {
+                backoff = Backoff::new();
+            }
             tokio::select! {
-                () = tokio::time::sleep(with_jitter(delay)) => (),
+                () = backoff.wait() => (),
                 () = Member::until_closed(&member) => break,
             }
-            delay = (delay * 2).min(MAX_DELAY);
         }
         if let Some(shared) = self.shared.upgrade() {
-            shared.update(|unread| unread.servers[self.place].is_over = true);
+            shared.unread.update(|it| it.servers[self.place].is_over = true);
         }
     }
 
@@ -301,7 +279,7 @@ impl Follower {
 
     fn update(&self, change: impl FnOnce(&mut ServerChanges)) {
         if let Some(shared) = self.shared.upgrade() {
-            shared.update(|unread| change(&mut unread.servers[self.place]));
+            shared.unread.update(|it| change(&mut it.servers[self.place]));
         }
     }
 }
@@ -330,16 +308,20 @@ impl Wanted {
     }
 }
 
-impl Unread {
+impl GroupChanges {
+    fn is_over(&self) -> bool {
+        self.servers.iter().all(|it| it.is_over)
+    }
+}
+
+impl Unread for GroupChanges {
+    type Item = (String, Change);
+
     fn is_ready(&self) -> bool {
         self.servers.iter().any(|it| it.changes.is_ready()) || self.is_over()
     }
 
-    fn is_over(&self) -> bool {
-        self.servers.iter().all(|it| it.is_over)
-    }
-
-    fn take(&mut self) -> Poll<Option<(String, Change)>> {
+    fn take(&mut self) -> Poll<Option<Self::Item>> {
         let count = self.servers.len();
         for place in (self.next..self.next + count).map(|it| it % count) {
             let server = &mut self.servers[place];
@@ -363,28 +345,13 @@ impl Shared {
                 is_over: false,
             }
         });
-        let unread = Unread { servers: servers.collect(), next: 0, waker: None };
-        Self { unread: Mutex::new(unread), arrived: Notify::new(), tasks: Mutex::default() }
-    }
-
-    fn update(&self, change: impl FnOnce(&mut Unread)) {
-        let mut unread = self.lock();
-        change(&mut unread);
-        let waker = unread.waker.take();
-        drop(unread);
-        self.arrived.notify_waiters();
-        if let Some(waker) = waker {
-            waker.wake();
-        }
+        let unread = UnreadQueue::new(GroupChanges { servers: servers.collect(), next: 0 });
+        Self { unread, tasks: Mutex::default() }
     }
 
     /// Stops following the servers.
     fn stop(&self) {
         lock(&self.tasks).drain(..).for_each(|it| it.abort());
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Unread> {
-        lock(&self.unread)
     }
 }
 
