@@ -60,6 +60,8 @@ pub trait AnyRegistry {
     /// The listed entry of a key, as JSON.
     fn listed(&self, key: &str) -> Option<String>;
     fn remove(&mut self, key: &str) -> Result<(), Error>;
+    /// Undoes the last change, which was an addition.
+    fn undo_add(&mut self);
     /// Changes the listed entry of a key.
     fn update(&mut self, key: &str, changes: &Changes) -> Result<(), Error>;
     /// Enables or disables the named entries and those with one of the tags. Returns `true` if anything changed.
@@ -91,6 +93,10 @@ impl<T: Component<Listed: Serialize> + Clone> AnyRegistry for Registry<T> {
 
     fn remove(&mut self, key: &str) -> Result<(), Error> {
         self.remove(key)
+    }
+
+    fn undo_add(&mut self) {
+        self.undo_add();
     }
 
     fn update(&mut self, key: &str, changes: &Changes) -> Result<(), Error> {

@@ -28,6 +28,8 @@ pub mod uri_template;
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
+#[cfg(test)]
+pub(crate) use self::registry::counted;
 pub(crate) use self::{component::changeable, paths::leaves_folder};
 pub use self::{
     component::{Changes, Component, ComponentOptions},

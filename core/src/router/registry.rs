@@ -28,19 +28,15 @@ struct Entries<T: Component> {
     list: Vec<Entry<T>>,
     index: FxHashMap<Box<str>, u64>,
     next: u64,
+    /// The number of components with restricted visibility.
+    guarded: usize,
+    /// The number of components of which the check of a small request or reply may take long.
+    slow: usize,
     /// Created on first use; every change discards them.
-    made: Made<T::Listed>,
+    pages: OnceLock<Pages<T::Listed>>,
 }
 
-#[derive(Debug)]
-struct Made<L> {
-    is_guarded: OnceLock<bool>,
-    checks_slowly: OnceLock<bool>,
-    /// By the position of their first entry.
-    pages: OnceLock<Pages<L>>,
-}
-
-/// The pages of one size.
+/// The pages of one size, by the position of their first entry.
 #[derive(Debug)]
 struct Pages<L> {
     size: usize,
@@ -70,18 +66,9 @@ impl<T: Component> Clone for Registry<T> {
 impl<T: Component> Clone for Entries<T> {
     /// Clones the entries for a change, without the cached pages.
     fn clone(&self) -> Self {
-        Self {
-            list: self.list.clone(),
-            index: self.index.clone(),
-            next: self.next,
-            made: Made::default(),
-        }
-    }
-}
-
-impl<L> Default for Made<L> {
-    fn default() -> Self {
-        Self { is_guarded: OnceLock::new(), checks_slowly: OnceLock::new(), pages: OnceLock::new() }
+        #[cfg(test)]
+        counted::count(&counted::COPIES);
+        Self { list: self.list.clone(), index: self.index.clone(), pages: OnceLock::new(), ..*self }
     }
 }
 
@@ -98,7 +85,9 @@ impl<T: Component> Registry<T> {
             list: Vec::new(),
             index: FxHashMap::default(),
             next: 0,
-            made: Made::default(),
+            guarded: 0,
+            slow: 0,
+            pages: OnceLock::new(),
         };
         Self { kind, entries: Arc::new(entries) }
     }
@@ -117,11 +106,21 @@ impl<T: Component> Registry<T> {
         let place = format!("{} {:?}: _meta", self.kind, component.key());
         warnings.extend(problems.iter().map(|it| format!("{place}: {it}")));
         let entries = self.change();
+        entries.count(&component);
         let order = entries.next;
         entries.next += 1;
         entries.index.insert(component.key().into(), order);
         entries.list.push(Entry { order, enabled, component: Arc::new(component) });
         Ok(warnings)
+    }
+
+    /// Undoes the last call, which was [`Registry::add`].
+    pub(super) fn undo_add(&mut self) {
+        let entries = self.change();
+        if let Some(entry) = entries.list.pop() {
+            entries.next = entry.order;
+            entries.forget(&entry.component);
+        }
     }
 
     /// Returns the kind of the components, such as `tool`.
@@ -144,14 +143,12 @@ impl<T: Component> Registry<T> {
 
     /// Returns `true` if at least one component has restricted visibility.
     pub(crate) fn is_guarded(&self) -> bool {
-        let find = || self.entries.list.iter().any(|it| it.component.options().is_guarded);
-        *self.entries.made.is_guarded.get_or_init(find)
+        self.entries.guarded > 0
     }
 
     /// Returns whether the check of a small request for one of the components, or of its reply, may take long.
     pub(super) fn checks_slowly(&self) -> bool {
-        let find = || self.entries.list.iter().any(|it| it.component.checks_slowly());
-        *self.entries.made.checks_slowly.get_or_init(find)
+        self.entries.slow > 0
     }
 
     /// Collects the kind and key of the matching components with restricted visibility.
@@ -203,8 +200,8 @@ impl<T: Component> Registry<T> {
     pub fn remove(&mut self, key: &str) -> Result<(), Error> {
         let at = self.position(key)?;
         let entries = self.change();
-        entries.list.remove(at);
-        entries.index.remove(key);
+        let entry = entries.list.remove(at);
+        entries.forget(&entry.component);
         Ok(())
     }
 
@@ -251,7 +248,7 @@ impl<T: Component> Registry<T> {
         if self.is_guarded() {
             return self.make(start, size, visibility);
         }
-        let pages = self.entries.made.pages.get_or_init(|| {
+        let pages = self.entries.pages.get_or_init(|| {
             let pages = (0..=list.len()).map(|_| OnceLock::new()).collect();
             Pages { size, pages }
         });
@@ -280,21 +277,54 @@ impl<T: Component> Registry<T> {
 
     fn change(&mut self) -> &mut Entries<T> {
         let entries = Arc::make_mut(&mut self.entries);
-        entries.made = Made::default();
+        entries.pages = OnceLock::new();
         entries
     }
 
+    /// Replaces the component at a position by another one with the same key.
+    fn replace(&mut self, at: usize, component: T) {
+        let entries = self.change();
+        entries.count(&component);
+        let old = std::mem::replace(&mut entries.list[at].component, Arc::new(component));
+        entries.discount(&old);
+    }
+
     fn entry(&self, key: &str) -> Option<&Entry<T>> {
-        let order = *self.entries.index.get(key)?;
-        let at = self.entries.list.binary_search_by_key(&order, |it| it.order).ok()?;
-        self.entries.list.get(at)
+        self.entries.list.get(self.entries.position(key)?)
     }
 
     fn position(&self, key: &str) -> Result<usize, Error> {
-        let order = self.entries.index.get(key);
-        order
-            .and_then(|order| self.entries.list.binary_search_by_key(order, |it| it.order).ok())
-            .ok_or_else(|| Error::misuse(format!("no {} named {key:?} is registered", self.kind)))
+        let missing = || Error::misuse(format!("no {} named {key:?} is registered", self.kind));
+        self.entries.position(key).ok_or_else(missing)
+    }
+}
+
+impl<T: Component> Entries<T> {
+    /// Returns the position of the component with this key. An entry stands at its order, less at most as many places as
+    /// entries were removed; so without removals there is nothing to search.
+    fn position(&self, key: &str) -> Option<usize> {
+        let order = *self.index.get(key)?;
+        let latest = usize::try_from(order).ok()?.min(self.list.len().checked_sub(1)?);
+        let removed = usize::try_from(self.next).ok()? - self.list.len();
+        let earliest = usize::try_from(order).ok()?.saturating_sub(removed);
+        let places = self.list.get(earliest..=latest)?;
+        places.binary_search_by_key(&order, |it| it.order).ok().map(|it| earliest + it)
+    }
+
+    fn count(&mut self, component: &T) {
+        self.guarded += usize::from(component.options().is_guarded);
+        self.slow += usize::from(component.checks_slowly());
+    }
+
+    fn discount(&mut self, component: &T) {
+        self.guarded -= usize::from(component.options().is_guarded);
+        self.slow -= usize::from(component.checks_slowly());
+    }
+
+    /// Forgets a component that is no longer in the list.
+    fn forget(&mut self, component: &T) {
+        self.discount(component);
+        self.index.remove(component.key());
     }
 }
 
@@ -303,7 +333,7 @@ impl<T: Component + Clone> Registry<T> {
         let at = self.position(key)?;
         let mut component = T::clone(&self.entries.list[at].component);
         component.update(changes)?;
-        self.change().list[at].component = Arc::new(component);
+        self.replace(at, component);
         Ok(())
     }
 
@@ -319,7 +349,128 @@ impl<T: Component + Clone> Registry<T> {
         let at = self.position(key)?;
         let mut component = T::clone(&self.entries.list[at].component);
         amend(&mut component)?;
-        self.change().list[at].component = Arc::new(component);
+        self.replace(at, component);
         Ok(())
+    }
+}
+
+/// Counts of work that would make a start with many components quadratic.
+#[cfg(test)]
+pub(crate) mod counted {
+    use std::{cell::Cell, thread::LocalKey};
+
+    thread_local! {
+        /// The copies of all entries of a registry.
+        pub(crate) static COPIES: Cell<usize> = const { Cell::new(0) };
+    }
+
+    pub(super) fn count(what: &'static LocalKey<Cell<usize>>) {
+        what.set(what.get() + 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{cell::Cell, rc::Rc};
+
+    use super::*;
+    use crate::{protocol::Raw, router::ComponentOptions};
+
+    const MANY: usize = 100;
+
+    /// A component that counts how often it is looked at.
+    struct Counting {
+        key: String,
+        listed: Arc<()>,
+        options: ComponentOptions,
+        looks: Rc<Cell<usize>>,
+    }
+
+    impl Component for Counting {
+        type Listed = ();
+
+        fn key(&self) -> &str {
+            &self.key
+        }
+
+        fn listed(&self) -> &Arc<()> {
+            &self.listed
+        }
+
+        fn options(&self) -> &ComponentOptions {
+            self.looks.set(self.looks.get() + 1);
+            &self.options
+        }
+
+        fn meta(&self) -> Option<&Raw> {
+            None
+        }
+
+        fn checks_slowly(&self) -> bool {
+            self.looks.set(self.looks.get() + 1);
+            self.key == "7"
+        }
+
+        fn update(&mut self, _: &Changes) -> Result<(), Error> {
+            Ok(())
+        }
+    }
+
+    fn filled(looks: &Rc<Cell<usize>>) -> Registry<Counting> {
+        let mut registry = Registry::new("thing");
+        for index in 0..MANY {
+            let options = ComponentOptions { is_guarded: index == 8, ..Default::default() };
+            let (key, looks) = (index.to_string(), Rc::clone(looks));
+            let thing = Counting { key, listed: Arc::default(), options, looks };
+            registry.add(thing, true).expect("is added");
+            assert_eq!(registry.is_guarded(), index >= 8);
+            assert_eq!(registry.checks_slowly(), index >= 7);
+        }
+        registry
+    }
+
+    #[test]
+    fn what_holds_for_some_component_is_known_without_a_search() {
+        let looks = Rc::default();
+        let mut registry = filled(&looks);
+        assert!(looks.get() <= 2 * MANY, "{}", looks.get());
+        for key in ["7", "8"] {
+            registry.remove(key).expect("is there");
+        }
+        assert!(!registry.is_guarded() && !registry.checks_slowly());
+    }
+
+    #[test]
+    fn components_are_found_after_any_removals() {
+        for step in 1..10 {
+            let mut registry = filled(&Rc::default());
+            let (removed, left): (Vec<usize>, Vec<usize>) =
+                (0..MANY).partition(|it| it % step == 0);
+            for index in removed {
+                registry.remove(&index.to_string()).expect("is there");
+                registry.remove(&index.to_string()).expect_err("is gone");
+            }
+            for (at, index) in left.into_iter().enumerate() {
+                let key = index.to_string();
+                assert_eq!(registry.position(&key).expect("is there"), at);
+                assert_eq!(registry.get(&key).expect("is there").key(), key);
+            }
+        }
+    }
+
+    #[test]
+    fn an_addition_is_undone() {
+        let mut registry = Registry::new("thing");
+        let options = ComponentOptions { is_guarded: true, ..Default::default() };
+        let thing = |key: &str| Counting {
+            key: key.to_owned(),
+            listed: Arc::default(),
+            options: options.clone(),
+            looks: Rc::default(),
+        };
+        registry.add(thing("one"), true).expect("is added");
+        registry.undo_add();
+        assert!(registry.is_empty() && !registry.is_guarded() && registry.find("one").is_none());
+        registry.add(thing("one"), true).expect("is added again");
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{
     handler::{self, Components},
     middleware::Stack,
-    registry::Hub,
+    registry::{Hub, Registered},
 };
 use crate::{
     error::Error,
@@ -25,47 +25,28 @@ pub(super) struct Outer {
 pub(super) enum Change {
     Remove(List, String),
     Update(List, String, Changes),
-    Enable {
-        list: List,
-        keys: Vec<String>,
-        tags: Vec<String>,
-        enabled: bool,
-    },
-    /// A mounted server has a new tool, resource or prompt.
-    Follow {
-        list: List,
-        key: String,
-        components: Components,
-        prefix: String,
-        stack: Arc<Stack>,
-    },
-}
-
-/// The outcome of a change.
-#[derive(Default)]
-pub(super) struct Changed {
-    /// The changed list; `None` if the change is not visible in any list.
-    pub(super) list: Option<ListKind>,
-    /// Reasons why known hosts will not accept the changed entry.
-    pub(super) warnings: Vec<String>,
+    Enable { list: List, keys: Vec<String>, tags: Vec<String>, enabled: bool },
 }
 
 impl Outer {
-    /// Returns the change that adds the entry registered under this key to the outer server.
-    pub(super) fn follow(&self, list: List, key: &str, components: &Components) -> Change {
-        Change::Follow {
-            list,
-            key: key.to_owned(),
-            components: components.clone(),
-            prefix: self.prefix.clone(),
-            stack: Arc::clone(&self.stack),
-        }
+    /// Adds the entry of the mounted server that is registered under this key.
+    pub(super) fn follow(
+        &self,
+        list: List,
+        key: &str,
+        components: &Components,
+    ) -> Result<(), Error> {
+        let wrap = |handler: &_, name: Option<&str>| handler::mounted(handler, &self.stack, name);
+        self.hub.grow(|into| {
+            let warnings = into.mount_one(&self.prefix, components, list, key, &wrap)?;
+            Ok(Registered { list, key: list.mounted_key(&self.prefix, key), warnings })
+        })
     }
 }
 
 impl Change {
-    pub(super) fn make(&self, components: &mut Components) -> Result<Changed, Error> {
-        let mut warnings = Vec::new();
+    /// Returns the changed list; `None` if the change is not visible in any list. Changes nothing if it fails.
+    pub(super) fn make(&self, components: &mut Components) -> Result<Option<ListKind>, Error> {
         let list = match self {
             Self::Remove(list, key) => {
                 components.list_mut(*list).remove(key)?;
@@ -78,13 +59,8 @@ impl Change {
             Self::Enable { list, keys, tags, enabled } => {
                 components.list_mut(*list).set_enabled(keys, tags, *enabled)?.then_some(list)
             }
-            Self::Follow { list, key, components: of, prefix, stack } => {
-                let wrap = |handler: &_, name: Option<&str>| handler::mounted(handler, stack, name);
-                warnings = components.mount_one(prefix, of, *list, key, &wrap)?;
-                Some(list)
-            }
         };
-        Ok(Changed { list: list.map(|it| it.kind()), warnings })
+        Ok(list.map(|it| it.kind()))
     }
 
     /// Returns the corresponding change of the outer server, given the entries of both. Entries that no longer exist
@@ -110,9 +86,6 @@ impl Change {
                 let keys = keys.iter().map(|it| list.mounted_key(&outer.prefix, it));
                 let keys = keys.filter(|it| there.list(*list).has(it)).collect();
                 Some(Self::Enable { list: *list, keys, tags: Vec::new(), enabled: *enabled })
-            }
-            Self::Follow { list, key, prefix, .. } => {
-                Some(outer.follow(*list, &list.mounted_key(prefix, key), here))
             }
         }
     }

@@ -281,14 +281,13 @@ impl Server {
     pub fn mount(mut self, prefix: &str, other: Self) -> Self {
         let components = other.hub.edit(|components| components.clone());
         let stack = Arc::new(other.stack);
-        let wrap = |handler: &_, name: Option<&str>| handler::mounted(handler, &stack, name);
-        let added = self.hub.edit(|into| into.mount(prefix, &components, &wrap));
+        let added = self.hub.mount(prefix, &components, &stack);
         self.wanted_below.extend(stack.methods());
         self.wanted_below.extend(other.wanted_below);
         self.at_start.extend(other.at_start);
         self.at_shutdown.extend(other.at_shutdown);
         self.set_middleware();
-        let mounted = self.registered(added.map(|warnings| registry::warn(&warnings)));
+        let mounted = self.registered(added);
         let hub = Arc::clone(&mounted.hub);
         other.hub.follow(Outer { hub, prefix: prefix.to_owned(), stack });
         mounted

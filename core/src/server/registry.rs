@@ -8,9 +8,10 @@ use std::{
 use serde_json::Value;
 
 use super::{
-    changes::{Change, Changed, Outer},
+    changes::{Change, Outer},
     connection::Connection,
-    handler::Components,
+    handler::{self, Components},
+    middleware::Stack,
     visible::VisibilityFilter,
 };
 use crate::{error::Error, router::List, session::server::ListKind};
@@ -145,6 +146,18 @@ struct State {
     connections: Vec<Weak<dyn Connection>>,
 }
 
+impl State {
+    /// Shows the connections the current items.
+    fn publish(&self, changed: ListKind) {
+        let mut components = None;
+        for connection in self.connections.iter().filter_map(Weak::upgrade) {
+            let components = components.get_or_insert_with(|| Arc::new(self.components.clone()));
+            connection.set_components(Arc::clone(components), vec![changed]);
+            connection.flush();
+        }
+    }
+}
+
 impl Hub {
     pub(super) fn new(components: Components) -> Self {
         Self {
@@ -173,13 +186,25 @@ impl Hub {
 
     /// Adds an item and logs reasons why known hosts will not accept it.
     pub(super) fn add(&self, component: impl Component) -> Result<(), Error> {
-        let mut state = self.lock();
-        let mut components = state.components.clone();
-        let Registered { list, key, warnings } = component.register(&mut components)?;
-        if let Some(outer) = &state.outer {
-            outer.hub.apply(&outer.follow(list, &key, &components))?;
+        self.grow(|components| component.register(components))
+    }
+
+    /// Adds one item to this server and those that it is mounted into; if that fails anywhere, nothing is changed. Lists
+    /// that no connection has are changed in place: a copy for each addition would make starts quadratic.
+    pub(super) fn grow(
+        &self,
+        add: impl FnOnce(&mut Components) -> Result<Registered, Error>,
+    ) -> Result<(), Error> {
+        let state = &mut *self.lock();
+        let Registered { list, key, warnings } = add(&mut state.components)?;
+        if let Some(outer) = &state.outer
+            && let Err(error) = outer.follow(list, &key, &state.components)
+        {
+            state.components.list_mut(list).undo_add();
+            return Err(error);
         }
-        self.commit(&mut state, components, list.kind());
+        self.visibility_filter.add(&state.components, list, &key);
+        state.publish(list.kind());
         warn(&warnings);
         Ok(())
     }
@@ -187,28 +212,43 @@ impl Hub {
     /// Applies a change to this server and those that it is mounted into; if that fails anywhere, nothing is changed.
     /// Connections are notified only if the change makes a difference.
     fn apply(&self, change: &Change) -> Result<(), Error> {
-        let mut state = self.lock();
-        let mut components = state.components.clone();
-        let Changed { list, warnings } = change.make(&mut components)?;
-        if let Some(outer) = &state.outer {
-            let above = change.above(outer, &components, &outer.hub.lock().components);
-            above.map_or(Ok(()), |it| outer.hub.apply(&it))?;
+        let state = &mut *self.lock();
+        let before = state.outer.as_ref().map(|_| state.components.clone());
+        let list = change.make(&mut state.components)?;
+        if let (Some(outer), Some(before)) = (&state.outer, before) {
+            let above = change.above(outer, &state.components, &outer.hub.lock().components);
+            if let Err(error) = above.map_or(Ok(()), |it| outer.hub.apply(&it)) {
+                state.components = before;
+                return Err(error);
+            }
+        }
+        if let Change::Remove(list, key) = change {
+            self.visibility_filter.remove(&state.components, *list, key);
         }
         if let Some(list) = list {
-            self.commit(&mut state, components, list);
+            state.publish(list);
         }
-        warn(&warnings);
         Ok(())
     }
 
-    fn commit(&self, state: &mut State, components: Components, changed: ListKind) {
-        state.components = components;
-        self.visibility_filter.update(&state.components);
-        let components = Arc::new(state.components.clone());
-        for connection in state.connections.iter().filter_map(Weak::upgrade) {
-            connection.set_components(Arc::clone(&components), vec![changed]);
-            connection.flush();
+    /// Adds everything that another server has now.
+    pub(super) fn mount(
+        &self,
+        prefix: &str,
+        other: &Components,
+        stack: &Arc<Stack>,
+    ) -> Result<(), Error> {
+        let wrap = |handler: &_, name: Option<&str>| handler::mounted(handler, stack, name);
+        let components = &mut self.lock().components;
+        let warnings = components.mount(prefix, other, &wrap)?;
+        for list in [List::Tools, List::Resources, List::Templates, List::Prompts] {
+            for key in other.list(list).keys() {
+                let key = list.mounted_key(prefix, &key);
+                self.visibility_filter.add(components, list, &key);
+            }
         }
+        warn(&warnings);
+        Ok(())
     }
 
     /// Propagates all later changes to an outer server.
@@ -231,12 +271,9 @@ impl Hub {
         }
     }
 
-    /// Changes items that are not listed, before any connection exists.
+    /// Changes what no list has, before any connection exists.
     pub(super) fn edit<T>(&self, edit: impl FnOnce(&mut Components) -> T) -> T {
-        let mut state = self.lock();
-        let edited = edit(&mut state.components);
-        self.visibility_filter.update(&state.components);
-        edited
+        edit(&mut self.lock().components)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -247,5 +284,61 @@ impl Hub {
 impl fmt::Debug for Hub {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Hub").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Components;
+    use crate::{
+        router::{AnyRegistry, List, counted::COPIES},
+        server::{Server, Tool},
+    };
+
+    const MANY: usize = 100;
+
+    fn tool(index: usize) -> Tool {
+        Tool::new(format!("tool_{index}"), || async { "done" }).visible(|_| true)
+    }
+
+    fn components(server: &Server) -> Components {
+        server.hub.edit(|it| it.clone())
+    }
+
+    #[test]
+    fn a_start_copies_no_lists() {
+        let server = (0..MANY).fold(Server::new("shelf"), |it, index| it.add(tool(index)));
+        assert_eq!(COPIES.get(), 0);
+        let registry = server.registry();
+        let house = Server::new("house").mount("shelf", server);
+        for index in MANY..2 * MANY {
+            registry.add(tool(index)).expect("is added to both");
+        }
+        let here = components(&house).tools;
+        assert_eq!((here.keys().len(), here.is_guarded(), COPIES.get()), (2 * MANY, true, 0));
+    }
+
+    #[test]
+    fn readers_keep_what_they_have() {
+        let server = Server::new("shelf").add(tool(0));
+        let (seen, registry) = (components(&server), server.registry());
+        for index in 1..MANY {
+            registry.add(tool(index)).expect("is added");
+        }
+        registry.remove(List::Tools, "tool_0").expect("is there");
+        assert_eq!(seen.tools.keys(), ["tool_0"]);
+        assert_eq!(COPIES.get(), 1);
+    }
+
+    #[test]
+    fn a_registration_that_an_outer_server_refuses_leaves_no_trace() {
+        let shelf = Server::new("shelf");
+        let (registry, hub) = (shelf.registry(), shelf.hub.clone());
+        let house = Server::new("house").add(Tool::new("shelf_tool_0", || async { "taken" }));
+        let house = house.mount("shelf", shelf);
+        registry.add(tool(0)).expect_err("the name is taken in the house");
+        assert!(hub.edit(|it| it.tools.is_empty()));
+        registry.add(tool(1)).expect("another name");
+        assert_eq!(components(&house).tools.keys(), ["shelf_tool_0", "shelf_tool_1"]);
     }
 }

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     protocol::Principal,
-    router::{Component, Registry, UnresolvedComponents},
+    router::{Component, List, Registry, UnresolvedComponents},
 };
 
 /// A predicate that decides by principal whether an item is visible.
@@ -39,14 +39,28 @@ impl Predicate {
 }
 
 impl VisibilityFilter {
-    /// Replaces the predicates with those of the current items.
-    pub(super) fn update(&self, components: &Components) {
-        let mut found = HashMap::new();
-        guarded(&components.tools, |it| &it.handler, &mut found);
-        guarded(&components.resources, |it| &it.handler, &mut found);
-        guarded(&components.templates, |it| &it.handler, &mut found);
-        guarded(&components.prompts, |it| &it.handler, &mut found);
-        *self.lock() = found;
+    /// Adds the predicate of an item, if it has one.
+    pub(super) fn add(&self, components: &Components, list: List, key: &str) {
+        let (kind, handler) = match list {
+            List::Tools => found(&components.tools, key, |it| &it.handler),
+            List::Resources => found(&components.resources, key, |it| &it.handler),
+            List::Templates => found(&components.templates, key, |it| &it.handler),
+            List::Prompts => found(&components.prompts, key, |it| &it.handler),
+        };
+        if let Some(predicate) = handler.and_then(|it| it.visible.as_ref()) {
+            self.lock().insert((kind.to_owned(), key.to_owned()), Arc::clone(predicate));
+        }
+    }
+
+    /// Forgets the predicate of an item that was removed.
+    pub(super) fn remove(&self, components: &Components, list: List, key: &str) {
+        let kind = match list {
+            List::Tools => components.tools.kind(),
+            List::Resources => components.resources.kind(),
+            List::Templates => components.templates.kind(),
+            List::Prompts => components.prompts.kind(),
+        };
+        self.lock().remove(&(kind.to_owned(), key.to_owned()));
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<(String, String), Arc<Predicate>>> {
@@ -71,16 +85,13 @@ impl VisibilityFilter {
     }
 }
 
-fn guarded<T: Component>(
-    registry: &Registry<T>,
+/// Returns the kind of a registry, and the handler of one of its components.
+fn found<'a, T: Component>(
+    registry: &'a Registry<T>,
+    key: &str,
     handler: impl Fn(&T) -> &Arc<Erased>,
-    found: &mut HashMap<(String, String), Arc<Predicate>>,
-) {
-    for (component, _) in registry.all().filter(|_| registry.is_guarded()) {
-        if let Some(predicate) = &handler(component).visible {
-            found.insert((registry.kind().into(), component.key().into()), Arc::clone(predicate));
-        }
-    }
+) -> (&'static str, Option<&'a Arc<Erased>>) {
+    (registry.kind(), registry.find(key).map(|it| handler(it)))
 }
 
 impl fmt::Debug for VisibilityFilter {
