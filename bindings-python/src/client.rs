@@ -22,7 +22,7 @@ use gudgeon::{
         client_settings::ClientSettings,
         client_target::{Place, stream_target},
         options::Problem,
-        subscriptions::Subscriptions,
+        subscriptions::OpenSubscriptions,
     },
     client::{ClientBuilder, Member, ServerIdentity},
     error::{Error, Language},
@@ -67,7 +67,7 @@ pub(crate) struct Connected {
     inner_calls: Calls,
     middleware: Arc<MiddlewareRuns>,
     questions: Arc<Questions>,
-    subscriptions: Subscriptions,
+    subscriptions: OpenSubscriptions,
 }
 
 /// The address or the command of a server.
@@ -109,7 +109,7 @@ impl NativeClient {
             inner_calls: Calls::default(),
             middleware: Arc::default(),
             questions: Questions::new(Language::Python),
-            subscriptions: Subscriptions::default(),
+            subscriptions: OpenSubscriptions::default(),
         };
         Ok(Self { shared: Arc::new(shared), options, process: std::process::id() })
     }

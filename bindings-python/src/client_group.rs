@@ -6,7 +6,7 @@ use gudgeon::{
     bindings::{
         client_group::{find_now, perform, subscribe},
         group_targets::{Targets, read, read_file},
-        subscriptions::Subscriptions,
+        subscriptions::OpenSubscriptions,
     },
     client::ClientGroup,
     error::Language,
@@ -30,7 +30,7 @@ use crate::{
 pub(crate) struct NativeGroup {
     group: ClientGroup,
     calls: Calls,
-    subscriptions: Arc<Subscriptions>,
+    subscriptions: Arc<OpenSubscriptions>,
 }
 
 #[pymethods]

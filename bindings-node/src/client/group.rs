@@ -10,7 +10,7 @@ use gudgeon::{
         client_group::{errors, find_now, perform, subscribe},
         client_middleware::with_ticket,
         group_targets::{self, Targets},
-        subscriptions::Subscriptions,
+        subscriptions::OpenSubscriptions,
     },
     client::{ClientGroup, Member, describe},
     error::{Error, Language},
@@ -31,7 +31,7 @@ use crate::{error::misuse, options::Js};
 #[derive(Debug)]
 pub struct NativeGroup {
     group: ClientGroup,
-    subscriptions: Arc<Subscriptions>,
+    subscriptions: Arc<OpenSubscriptions>,
 }
 
 /// The numbers of subscriptions of groups.

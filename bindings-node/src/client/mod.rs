@@ -26,7 +26,7 @@ use gudgeon::{
         client_settings::ClientSettings,
         client_target::{Place, stream_target},
         options::Problem,
-        subscriptions::Subscriptions,
+        subscriptions::OpenSubscriptions,
     },
     client::{self, ClientBuilder, Member, Reply, Target},
     error::{Error, Language},
@@ -61,7 +61,7 @@ struct Shared {
     /// The client, until it is closed.
     client: Mutex<Option<Arc<Member>>>,
     calls: Mutex<HashMap<u32, AbortHandle>>,
-    subscriptions: Subscriptions,
+    subscriptions: OpenSubscriptions,
 }
 
 /// The address or the command of a server.
@@ -332,7 +332,7 @@ impl NativeClient {
             middleware,
             client: Mutex::new(Some(Arc::clone(&member))),
             calls: Mutex::default(),
-            subscriptions: Subscriptions::default(),
+            subscriptions: OpenSubscriptions::default(),
         });
         connect(&shared, member).map_err(no_runtime)?;
         Ok(Self { shared, peer: None })

@@ -13,7 +13,7 @@ use crate::{
 
 /// Open subscriptions, by number.
 #[derive(Debug, Default)]
-pub struct Subscriptions(Mutex<HashMap<u64, Arc<AnySubscription>>>);
+pub struct OpenSubscriptions(Mutex<HashMap<u64, Arc<AnySubscription>>>);
 
 /// A subscription of a client or a group.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ pub enum Taken {
     End(Option<Error>),
 }
 
-impl Subscriptions {
+impl OpenSubscriptions {
     /// Adds a subscription.
     pub fn keep(&self, number: u64, subscription: AnySubscription) {
         self.lock().insert(number, Arc::new(subscription));
