@@ -36,8 +36,6 @@ pub(super) struct Builder<'a> {
     pub(super) nodes: Vec<Node>,
     pub(super) patterns: usize,
     pub(super) backtracking: Backtracking,
-    /// `true` if an array's items are compared with each other.
-    pub(super) has_unique_items: bool,
     /// Keyed by address, since a schema can be reached in several ways.
     seen: HashMap<*const Value, usize>,
     references: Vec<Reference<'a>>,
@@ -183,7 +181,6 @@ impl<'a> Builder<'a> {
             ("$defs" | "definitions", Value::Object(_)) => {
                 self.visit_all(value, place, resource)?;
             }
-            ("uniqueItems", Value::Bool(true)) => self.has_unique_items = true,
             ("pattern", Value::String(text)) => {
                 self.patterns += 1;
                 if pattern::backtracks(text) {
@@ -279,7 +276,7 @@ fn refuses_strings(schema: &Value) -> bool {
         || schema.get("enum").and_then(Value::as_array).is_some_and(no_string)
 }
 
-fn percent_decode(text: &str) -> Option<String> {
+pub(super) fn percent_decode(text: &str) -> Option<String> {
     let mut bytes = text.bytes();
     let mut decoded = Vec::with_capacity(text.len());
     while let Some(byte) = bytes.next() {

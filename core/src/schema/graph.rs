@@ -16,7 +16,6 @@ pub(super) struct Graph {
     nodes: Vec<Node>,
     patterns: usize,
     backtracking: Backtracking,
-    has_unique_items: bool,
 }
 
 /// A schema and its successors.
@@ -44,9 +43,8 @@ impl Node {
 
 impl Graph {
     pub(super) fn build(document: &Value) -> Result<Self, SchemaError> {
-        let Builder { nodes, patterns, backtracking, has_unique_items, .. } =
-            Builder::read(document)?;
-        let graph = Self { nodes, patterns, backtracking, has_unique_items };
+        let Builder { nodes, patterns, backtracking, .. } = Builder::read(document)?;
+        let graph = Self { nodes, patterns, backtracking };
         let mut heights = vec![Height::Unknown; graph.nodes.len()];
         for node in 0..graph.nodes.len() {
             graph.height(node, 1, &mut heights)?;
@@ -66,11 +64,6 @@ impl Graph {
     /// Returns the patterns with look-around or back-references.
     pub(super) fn backtracking(&self) -> &Backtracking {
         &self.backtracking
-    }
-
-    /// Returns `true` if an array's items are compared with each other.
-    pub(super) fn has_unique_items(&self) -> bool {
-        self.has_unique_items
     }
 
     /// Returns the root properties that accept no string.

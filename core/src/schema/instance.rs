@@ -62,14 +62,22 @@ impl<'a> Object<'a> {
         }
     }
 
-    fn member(&self, name: &str) -> Option<&Instance<'a>> {
+    pub(super) fn len(&self) -> usize {
+        self.members.len()
+    }
+
+    pub(super) fn iter(&self) -> Members<'_> {
+        Members(self.members.iter())
+    }
+
+    pub(super) fn member(&self, name: &str) -> Option<&Instance<'a>> {
         self.place(name).map(|it| &self.members[it].1)
     }
 }
 
 impl Instance<'_> {
     /// Returns whether the value equals another; numbers are compared by value.
-    fn equals(&self, other: &Value) -> bool {
+    pub(super) fn equals(&self, other: &Value) -> bool {
         match (self, other) {
             (Self::Null, Value::Null) => true,
             (Self::Bool(one), Value::Bool(other)) => one == other,
@@ -285,4 +293,4 @@ impl<'de> Visitor<'de> for Reader {
 struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

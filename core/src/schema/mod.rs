@@ -15,14 +15,12 @@ mod object;
 mod pattern;
 mod place;
 mod portable;
+mod quick;
 mod violation;
 
-use std::{fmt, sync::OnceLock};
+use std::{collections::HashMap, fmt};
 
-use jsonschema::{
-    Draft, PatternOptions, Validator,
-    json::{Json, SerdeJson},
-};
+use jsonschema::{Draft, PatternOptions, Validator, json::SerdeJson};
 use serde_json::Value;
 
 pub use arguments::Checked;
@@ -32,18 +30,19 @@ use instance::{Borrowing, Instance};
 pub use limits::{MAX_IN_PLACE, MAX_PATTERNS, MAX_SUBSCHEMAS, MAX_TEXT};
 pub use nearest::nearest;
 pub use object::of_object;
+use pattern::Pattern;
 pub use portable::{SchemaProfile, portable, target};
+use quick::Quick;
 pub use violation::{Subject, Violation};
 
 /// A compiled schema and its text.
 #[derive(Debug)]
 pub struct Schema {
     text: Box<str>,
-    compiler: Compiler,
-    /// Answers quickly whether a value is valid. `None` if a check must be bounded first, or would copy the value.
-    quick: Option<Validator<Borrowing>>,
-    /// Says what is wrong with a value. Compiled when it is needed first, if there is a quick one.
-    thorough: OnceLock<Validator>,
+    /// Answers quickly whether a value is valid. `None` if a check must be bounded first, or if the schema has other keywords.
+    quick: Option<Quick>,
+    /// Knows all keywords, and says what is wrong with a value.
+    thorough: Validator,
     graph: Graph,
     /// `true` if the cost of a check must be bounded per value first.
     multiplies: bool,
@@ -98,20 +97,15 @@ impl Schema {
         let graph = Graph::build(&document)?;
         let backtracks = !graph.backtracking().is_empty();
         let multiplies = graph.expansion() > limits::CHECKED_STEPS;
-        let compiler = Compiler { draft, pattern_size: limits::pattern_size(graph.patterns()) };
-        let quick = match backtracks || multiplies || graph.has_unique_items() {
+        let pattern_size = limits::pattern_size(graph.patterns());
+        let quick = match backtracks || multiplies {
             true => None,
-            false => Some(compiler.compile(&document)?),
-        };
-        let thorough = match quick {
-            None => OnceLock::from(compiler.compile(&document)?),
-            Some(_) => OnceLock::new(),
+            false => Quick::compile(&document, draft, pattern_size),
         };
         Ok(Self {
             text: text.into(),
-            compiler,
+            thorough: thorough(&document, draft, pattern_size, quick.as_ref())?,
             quick,
-            thorough,
             backtracks,
             multiplies,
             textless: graph.textless_properties().into(),
@@ -154,22 +148,16 @@ impl Schema {
     fn fits_quickly(&self, json: &str) -> Result<bool, Violation> {
         let Some(quick) = &self.quick else { return Ok(false) };
         let Ok(value) = serde_json::from_str::<Instance<'_>>(json) else { return Ok(false) };
-        if quick.is_valid(&value) {
-            return Ok(true);
+        match quick.accepts(&value) {
+            Some(true) => return Ok(true),
+            Some(false) => {}
+            None => return Ok(false),
         }
         let is_explained = self.graph.can_afford::<Borrowing>(&value, limits::EXPLAINED_STEPS);
         match is_explained || value.has_text(&self.textless) {
             true => Ok(false),
             false => Err(Violation::unexplained()),
         }
-    }
-
-    fn thorough(&self) -> &Validator {
-        self.thorough.get_or_init(|| {
-            let document = limits::read(&self.text).ok();
-            let compiled = document.and_then(|it| self.compiler.compile(&it).ok());
-            compiled.expect("the same text was compiled before")
-        })
     }
 
     /// Errors if the check needs more steps than its budget.
@@ -183,7 +171,7 @@ impl Schema {
 
     fn is_valid(&self, value: &Value) -> bool {
         (!self.multiplies || self.graph.can_afford::<SerdeJson>(value, limits::CHECKED_STEPS))
-            && self.thorough().is_valid(value)
+            && self.thorough.is_valid(value)
     }
 
     /// Refuses names of members that are too long, in sum, for the backtracking patterns of `patternProperties`.
@@ -207,37 +195,37 @@ impl Schema {
         // Collecting errors does not memoize: for some schemas it is exponential in the depth of the value, unlike the
         // check itself.
         if self.graph.can_afford::<SerdeJson>(value, limits::EXPLAINED_STEPS) {
-            Violation::explain(self.thorough().iter_errors(value), value, &self.text)
+            Violation::explain(self.thorough.iter_errors(value), value, &self.text)
         } else {
             Violation::unexplained()
         }
     }
 }
 
-/// The settings with which a schema is compiled.
-#[derive(Clone, Copy, Debug)]
-struct Compiler {
+/// Compiles the thorough check. `pattern_size` is the most bytes of a compiled pattern; the patterns of `quick` are shared.
+fn thorough(
+    document: &Value,
     draft: Draft,
-    /// The most bytes of a compiled pattern.
     pattern_size: usize,
-}
-
-impl Compiler {
-    fn compile<F: Json>(self, document: &Value) -> Result<Validator<F>, SchemaError> {
-        let Self { draft, pattern_size } = self;
-        let names = PatternOptions::fancy_regex()
-            .backtrack_limit(limits::NAME_BACKTRACKS)
-            .size_limit(pattern_size);
-        jsonschema::options_for::<F>()
-            .with_draft(draft)
-            .offline()
-            .with_pattern_options(names)
-            .with_keyword("pattern", move |_, pattern, _| pattern::keyword(pattern, pattern_size))
-            .build(document)
-            .map_err(|error| {
-                SchemaError::at(error.instance_path().as_str(), explain::describe(&error))
-            })
-    }
+    quick: Option<&Quick>,
+) -> Result<Validator, SchemaError> {
+    let names = PatternOptions::fancy_regex()
+        .backtrack_limit(limits::NAME_BACKTRACKS)
+        .size_limit(pattern_size);
+    let shared = quick.into_iter().flat_map(Quick::patterns);
+    let shared: HashMap<String, Pattern> =
+        shared.map(|it| (it.text().to_owned(), it.clone())).collect();
+    jsonschema::options()
+        .with_draft(draft)
+        .offline()
+        .with_pattern_options(names)
+        .with_keyword("pattern", move |_, value, _| {
+            let text = value.as_str().unwrap_or_default();
+            let known = shared.get(text).cloned();
+            pattern::keyword(known.or_else(|| Pattern::compile(text, pattern_size)))
+        })
+        .build(document)
+        .map_err(|error| SchemaError::at(error.instance_path().as_str(), explain::describe(&error)))
 }
 
 fn read_value(json: &str) -> Result<Value, Violation> {

@@ -3,14 +3,11 @@
 
 use std::{
     cell::{Cell, RefCell},
-    sync::OnceLock,
+    sync::{Arc, OnceLock},
 };
 
 use fancy_regex::{Error, RegexBuilder, RuntimeError};
-use jsonschema::{
-    Keyword, ValidationError,
-    json::{Json, Node},
-};
+use jsonschema::{Keyword, ValidationError};
 use serde_json::Value;
 
 use super::limits;
@@ -37,12 +34,10 @@ pub(super) fn within_budget<R>(check: impl FnOnce() -> R) -> Result<R, String> {
     REFUSED.take().map_or(Ok(result), Err)
 }
 
-/// Compiles the keyword's value. `size` is the most bytes of a compiled pattern.
-pub(super) fn keyword<F: Json>(
-    pattern: &Value,
-    size: usize,
-) -> Result<Box<dyn for<'i> Keyword<'i, F>>, ValidationError<'static>> {
-    let pattern = Pattern::compile(pattern.as_str().unwrap_or_default(), size);
+/// Makes the keyword, from a compiled pattern if it could be compiled.
+pub(super) fn keyword(
+    pattern: Option<Pattern>,
+) -> Result<Box<dyn for<'i> Keyword<'i>>, ValidationError<'static>> {
     let pattern = pattern.ok_or_else(|| {
         ValidationError::schema("this is not a regular expression of ECMA-262, or it is too large")
     })?;
@@ -59,17 +54,21 @@ fn is_linear(translated: &str) -> bool {
     regex_syntax::Parser::new().parse(translated).is_ok()
 }
 
-struct Pattern {
+/// A compiled pattern. Clones share it.
+#[derive(Clone, Debug)]
+pub(super) struct Pattern {
     /// As the schema has it.
-    text: String,
+    text: Arc<str>,
     engine: Engine,
 }
 
+#[derive(Clone, Debug)]
 enum Engine {
     Linear(regex::Regex),
-    Backtracking(Box<Backtracking>),
+    Backtracking(Arc<Backtracking>),
 }
 
+#[derive(Debug)]
 struct Backtracking {
     translated: String,
     size: usize,
@@ -78,7 +77,8 @@ struct Backtracking {
 }
 
 impl Pattern {
-    fn compile(text: &str, size: usize) -> Option<Self> {
+    /// Returns `None` for what is no pattern, and for one that would take more than `size` bytes.
+    pub(super) fn compile(text: &str, size: usize) -> Option<Self> {
         let translated = jsonschema_regex::to_rust_regex(text).ok()?;
         let engine = if is_linear(&translated) {
             let regex = regex::RegexBuilder::new(&translated).size_limit(size).build();
@@ -87,19 +87,24 @@ impl Pattern {
             let attempts = [const { OnceLock::new() }; ATTEMPTS.len()];
             let pattern = Backtracking { translated: translated.into_owned(), size, attempts };
             pattern.attempt(0)?;
-            Engine::Backtracking(Box::new(pattern))
+            Engine::Backtracking(Arc::new(pattern))
         };
-        Some(Self { text: text.to_owned(), engine })
+        Some(Self { text: text.into(), engine })
     }
 
-    fn matches(&self, text: &str) -> bool {
+    /// Returns the pattern as the schema has it.
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
+    pub(super) fn matches(&self, text: &str) -> bool {
         let matches = match &self.engine {
             Engine::Linear(regex) => Some(regex.is_match(text)),
             Engine::Backtracking(pattern) => pattern.matches(text),
         };
         matches.unwrap_or_else(|| {
             LEFT.set(0);
-            REFUSED.with_borrow_mut(|it| it.get_or_insert_with(|| self.text.clone()).len());
+            REFUSED.with_borrow_mut(|it| it.get_or_insert_with(|| self.text.to_string()).len());
             false
         })
     }
@@ -132,14 +137,14 @@ impl Backtracking {
     }
 }
 
-impl<'i, F: Json> Keyword<'i, F> for Pattern {
-    fn validate(&self, instance: F::Node<'i>) -> Result<(), ValidationError<'i>> {
-        let is_valid = Keyword::<F>::is_valid(self, instance);
+impl<'i> Keyword<'i> for Pattern {
+    fn validate(&self, value: &'i Value) -> Result<(), ValidationError<'i>> {
+        let is_valid = Keyword::is_valid(self, value);
         if is_valid { Ok(()) } else { Err(ValidationError::custom(&*self.text)) }
     }
 
-    fn is_valid(&self, instance: F::Node<'i>) -> bool {
-        instance.as_string().is_none_or(|text| self.matches(&text))
+    fn is_valid(&self, value: &'i Value) -> bool {
+        value.as_str().is_none_or(|text| self.matches(text))
     }
 }
 
