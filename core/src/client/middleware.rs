@@ -1,7 +1,6 @@
 //! Middleware of a client: functions that run around its requests.
 
 use std::{
-    collections::HashSet,
     fmt,
     sync::{Arc, Mutex},
 };
@@ -16,6 +15,7 @@ use crate::{
     error::{Error, ErrorKind},
     peer::Round,
     protocol::{Method, Raw, json},
+    router::MethodFilter,
 };
 
 /// A request of a client, as its middleware sees it.
@@ -37,9 +37,9 @@ pub struct Next {
 
 type Layer = dyn Fn(Request, Next) -> BoxFuture<Result<Value, Error>> + Send + Sync;
 
-/// The middleware of a client in order of registration, outermost first, each with its methods; `None` for all.
+/// The middleware of a client in order of registration, outermost first.
 #[derive(Clone, Default)]
-pub(super) struct Stack(Vec<(Option<HashSet<String>>, Arc<Layer>)>);
+pub(super) struct Stack(Vec<(MethodFilter, Arc<Layer>)>);
 
 /// An operation on its way through middleware.
 struct Chain {
@@ -82,25 +82,19 @@ impl Stack {
         F: Fn(Request, Next) -> Answering + Send + Sync + 'static,
         Answering: Future<Output = Result<Value, Error>> + Send + 'static,
     {
-        let methods = Some(methods.into_iter().collect::<HashSet<_>>());
-        let methods = methods.filter(|it| !it.contains("*"));
         let layer = move |request, next| -> BoxFuture<_> { Box::pin(middleware(request, next)) };
-        self.0.push((methods, Arc::new(layer)));
+        self.0.push((MethodFilter::new(methods), Arc::new(layer)));
     }
 
     /// Returns whether middleware runs around requests of this method.
     pub(super) fn applies(&self, method: &str) -> bool {
-        self.0.iter().any(|(methods, _)| is_among(methods.as_ref(), method))
+        self.0.iter().any(|(methods, _)| methods.contains(method))
     }
 
     fn layers(&self, method: &str) -> Vec<Arc<Layer>> {
-        let wanted = self.0.iter().filter(|(methods, _)| is_among(methods.as_ref(), method));
+        let wanted = self.0.iter().filter(|(methods, _)| methods.contains(method));
         wanted.map(|(_, layer)| Arc::clone(layer)).collect()
     }
-}
-
-fn is_among(methods: Option<&HashSet<String>>, method: &str) -> bool {
-    methods.is_none_or(|it| it.contains(method))
 }
 
 impl Chain {

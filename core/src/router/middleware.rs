@@ -1,13 +1,13 @@
 //! Middleware of a shell: the requests that pass it, the prepared answer it receives, and the interpretation of its
 //! reply. Params and results use the vocabulary of the newest revision.
 
-use std::{borrow::Cow, collections::HashSet, sync::Arc};
+use std::{borrow::Cow, sync::Arc};
 
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use super::{
-    Job, ResultBuilder,
+    Job, MethodFilter, ResultBuilder,
     handler::{Failure, Reply, bad_result, own_meta},
     middleware_params::{HandlerKind, completion},
     middleware_results::{complete, entries, write, write_type},
@@ -36,8 +36,8 @@ pub struct Middleware<H> {
     pub handler: H,
     /// `true` if registered handlers run with a [`MiddlewareFrame`]; `false` if their shell wraps them itself.
     pub wraps_handlers: bool,
-    /// The methods that pass this middleware; `None`: all.
-    methods: Option<HashSet<Box<str>>>,
+    /// The methods that pass this middleware.
+    methods: MethodFilter,
 }
 
 /// The router's answer before middleware sees it, or the context of a handler that replaces that answer.
@@ -80,13 +80,11 @@ impl<H> Middleware<H> {
         methods: impl IntoIterator<Item = N>,
         wraps_handlers: bool,
     ) -> Self {
-        let methods: HashSet<Box<str>> = methods.into_iter().map(Into::into).collect();
-        let methods = Some(methods).filter(|it| !it.contains("*"));
-        Self { handler, wraps_handlers, methods }
+        Self { handler, wraps_handlers, methods: MethodFilter::new(methods) }
     }
 
     pub(super) fn wants(&self, method: &MethodName) -> bool {
-        self.methods.as_ref().is_none_or(|it| it.contains(method.as_str()))
+        self.methods.contains(method.as_str())
     }
 }
 

@@ -12,6 +12,7 @@ pub mod limits;
 mod lint;
 mod list;
 mod meta_keys;
+mod method_filter;
 mod middleware;
 mod middleware_params;
 mod middleware_results;
@@ -30,7 +31,7 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 
 #[cfg(test)]
 pub(crate) use self::registry::counted;
-pub(crate) use self::{component::changeable, paths::leaves_folder};
+pub(crate) use self::{component::changeable, method_filter::MethodFilter, paths::leaves_folder};
 pub use self::{
     component::{Changes, Component, ComponentOptions},
     definition::Definition,

@@ -2,7 +2,7 @@
 
 mod ready;
 
-use std::{collections::HashSet, fmt, sync::Arc};
+use std::{fmt, sync::Arc};
 
 use serde_json::{Map, Value};
 
@@ -11,7 +11,7 @@ use super::{
     Context, ToolError,
     handler::{BoxFuture, Erased, Outcome},
 };
-use crate::router::{self, Failure, MiddlewareFrame, Reply};
+use crate::router::{self, Failure, MethodFilter, MiddlewareFrame, Reply};
 
 /// A request as seen by middleware.
 #[derive(Clone, Debug)]
@@ -35,7 +35,7 @@ type Layer = dyn Fn(Request, Next) -> BoxFuture<Result<Value, ToolError>> + Send
 
 /// The middleware of a server in order of registration, outermost first.
 #[derive(Clone, Default)]
-pub(crate) struct Stack(Vec<(Option<HashSet<String>>, Arc<Layer>)>);
+pub(crate) struct Stack(Vec<(MethodFilter, Arc<Layer>)>);
 
 /// The middleware of a server that was mounted into another one.
 #[derive(Clone, Debug)]
@@ -97,19 +97,14 @@ impl Stack {
         F: Fn(Request, Next) -> Answering + Send + Sync + 'static,
         Answering: Future<Output = Result<Value, ToolError>> + Send + 'static,
     {
-        let methods = Some(methods.into_iter().collect::<HashSet<_>>());
-        let methods = methods.filter(|it| !it.contains("*"));
         let layer = move |request, next| -> BoxFuture<_> { Box::pin(middleware(request, next)) };
-        self.0.push((methods, Arc::new(layer)));
+        self.0.push((MethodFilter::new(methods), Arc::new(layer)));
     }
 
     /// Returns the methods that the middleware applies to.
     pub(super) fn methods(&self) -> Vec<String> {
-        let of = |methods: &Option<HashSet<String>>| match methods {
-            None => vec!["*".to_owned()],
-            Some(methods) => methods.iter().cloned().collect(),
-        };
-        self.0.iter().flat_map(|(methods, _)| of(methods)).collect()
+        let methods = self.0.iter().flat_map(|(methods, _)| methods.names());
+        methods.map(ToOwned::to_owned).collect()
     }
 
     /// Returns the middleware for the router. `more` are methods that mounted servers have middleware for.
@@ -130,12 +125,9 @@ impl Stack {
         method: &'a str,
         name: Option<&'a String>,
     ) -> impl Iterator<Item = Station> + 'a {
-        let wanted = move |methods: &Option<HashSet<String>>| {
-            methods.as_ref().is_none_or(|it| it.contains(method))
-        };
         self.0
             .iter()
-            .filter(move |(methods, _)| wanted(methods))
+            .filter(move |(methods, _)| methods.contains(method))
             .map(move |(_, layer)| Station { layer: Arc::clone(layer), name: name.cloned() })
     }
 }
