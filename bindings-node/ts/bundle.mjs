@@ -1,6 +1,6 @@
 // Makes the published files from dist/modules: all code in one CommonJS file, which loads in a few milliseconds, and for
 // each entry one file to import and one to require. Both return the same classes.
-import { cpSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { posix } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -14,10 +14,9 @@ const NOT_BUNDLED =
   'esbuild --external:gudgeon, serverExternalPackages: ["gudgeon"] in Next.js, externals in webpack.';
 
 const code = await bundled();
-for (const kind of ["esm", "cjs"]) {
-  rmSync(dist(kind), { recursive: true, force: true });
-  for (const file of declarations()) cpSync(`${MODULES}/${file}`, dist(`${kind}/${file}`));
-}
+for (const kind of ["esm", "cjs"]) rmSync(dist(kind), { recursive: true, force: true });
+for (const file of declarations()) cpSync(`${MODULES}/${file}`, dist(`cjs/${file}`));
+mkdirSync(dist("esm"));
 // The package is of type "module"; this file makes the files beside it CommonJS.
 writeFileSync(dist("cjs/package.json"), '{ "type": "commonjs" }\n');
 writeFileSync(dist("cjs/gudgeon.js"), code);
@@ -25,6 +24,8 @@ writeFileSync(dist("cjs/gudgeon.js"), code);
 const made = createRequire(import.meta.url)(dist("cjs/gudgeon.js"));
 for (const entry of ENTRIES) {
   const names = Object.keys(made[entry]).join(",\n  ");
+  // As with the code, both ways give the same types.
+  writeFileSync(dist(`esm/${entry}.d.ts`), `export * from "../cjs/${entry}.js";\n`);
   writeFileSync(dist(`cjs/${entry}.js`), `"use strict";\nmodule.exports = require("./gudgeon.js").${entry};\n`);
   writeFileSync(
     dist(`esm/${entry}.js`),
