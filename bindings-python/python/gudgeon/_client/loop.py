@@ -114,7 +114,11 @@ class LoopQueue:
         elif home is None or home is self:
             await other_end.close()
         elif home.loop.is_running():
-            await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(other_end.close(), home.loop))
+            closing = asyncio.wrap_future(asyncio.run_coroutine_threadsafe(other_end.close(), home.loop))
+            while not (await asyncio.wait([closing], timeout=LOOK))[0]:
+                if not home.loop.is_running():
+                    raise _not_running(core)
+            await closing
         else:
             raise _not_running(core)
 
