@@ -50,6 +50,9 @@ pub struct ClientOptions {
     pub headers: Vec<(String, String)>,
     /// The maximum size of a message from the server in bytes. Longer ones are discarded, and the request that such a
     /// message answers fails with [`ErrorKind::Protocol`](crate::error::ErrorKind::Protocol). Default: 16 MiB.
+    ///
+    /// A result may have 10,000 objects, such as content blocks, and a list 25,000, their schemas, structured content and
+    /// `_meta` not counted; with a larger limit proportionally more.
     pub max_message: usize,
     /// The maximum number of rounds of questions in a call. Default: 10.
     pub max_rounds: usize,

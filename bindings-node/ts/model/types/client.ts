@@ -109,7 +109,10 @@ export interface ClientOptions {
   allowedUrlSchemes?: readonly string[] | undefined;
   /** The number of rounds of questions within one call. Default: 10. */
   maxRounds?: number | undefined;
-  /** The maximum size of a message in bytes. Default: 16 MiB. */
+  /**
+   * The maximum size of a message in bytes. Default: 16 MiB. A result may have 10,000 objects, such as content blocks, and a list 25,000,
+   * their schemas, structured content and `_meta` not counted; with a larger `maxMessage` proportionally more.
+   */
   maxMessage?: number | undefined;
 }
 

@@ -59,7 +59,9 @@ class Client(Peer):
         allowed_url_schemes: Schemes of the URLs that the server may ask the user to visit. Questions with another URL
             are refused and logged. Default "http" and "https".
         max_rounds: Rounds of questions in one call. Default 10.
-        max_message: Bytes of a message. Default 16 MiB.
+        max_message: Bytes of a message. Default 16 MiB. A result may have 10,000 objects, such as content blocks, and a
+            list 25,000, their schemas, structured content and `_meta` not counted; with a larger limit proportionally
+            more.
 
     Raises:
         TypeError, ValueError: The target or an option is not valid; the message says how to fix it.
