@@ -29,7 +29,7 @@ class LoopQueue:
 
         self.loop = loop
         self.mailbox = Mailbox()
-        self._waiting: dict[int, tuple[asyncio.Future[Any], Callable[..., Any] | None]] = {}
+        self._waiting: dict[int, tuple[asyncio.Future[Any], Callable[..., Any] | None, Any]] = {}
         # The contexts of calls with middleware, and the tasks that run it.
         self._callers: dict[int, tuple[Context, list[asyncio.Task[Any]]]] = {}
         self._cores: WeakValueDictionary[int, Core] = WeakValueDictionary()
@@ -42,7 +42,7 @@ class LoopQueue:
             self._watch_from_a_thread()
         else:
             # The loop has the only reference, and drops it when it is closed.
-            finalize(drain, self.mailbox.close).atexit = False
+            finalize(drain, self._leave).atexit = False
 
     def _watch_from_a_thread(self) -> None:
         """Watches the file descriptor from a thread, for loops that can't."""
@@ -64,9 +64,15 @@ class LoopQueue:
                     except RuntimeError:
                         break  # it was closed meanwhile
                     drained.wait(1)
-            mailbox.close()
+            self._leave()
 
         threading.Thread(target=watch, name="gudgeon-client-watch", daemon=True).start()
+
+    def _leave(self) -> None:
+        """Cancels requests and refuses questions: the loop is closed, so that nothing waits for or answers them."""
+        self.mailbox.close()
+        for ticket, (_, _, native) in list(self._waiting.items()):
+            native.cancel(self.mailbox, ticket)
 
     def adopt(self, core: Core) -> None:
         """Delivers the notifications of a client on this loop from now on."""
@@ -149,7 +155,7 @@ class LoopQueue:
             return await asyncio.sleep(0)
         ticket = ask.start(self.mailbox)
         future: asyncio.Future[Any] = self.loop.create_future()
-        self._waiting[ticket] = (future, ask.on_progress)
+        self._waiting[ticket] = (future, ask.on_progress, native)
         if guests:
             self.loop.call_later(LOOK, self._look_after, native, ticket, guests)
         if ask.has_middleware:
