@@ -203,11 +203,12 @@ impl Connected {
         call: &RunningCall,
     ) -> Result<(), Error> {
         let Some(schema) = self.with_tools(|it| it.output_schema(name)) else { return Ok(()) };
+        let may_be_text = !self.connection.describe().spoken().has_structured_content();
         if schema.is_quick() && result.get().len() <= LARGE {
-            return peer::check_result(name, &schema, result);
+            return peer::check_result(name, &schema, result, may_be_text);
         }
         let (name, result) = (name.to_owned(), result.clone());
-        let check = off_thread(move || peer::check_result(&name, &schema, &result));
+        let check = off_thread(move || peer::check_result(&name, &schema, &result, may_be_text));
         in_time(check, call).await
     }
 

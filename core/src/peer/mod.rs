@@ -10,8 +10,8 @@ mod text_data;
 mod tools;
 mod values;
 
-pub use pages::{ListKind, Page, Pages};
 pub use data_formats::DataFormats;
+pub use pages::{ListKind, Page, Pages};
 pub use results::ResultCache;
 pub use rounds::{Round, with_answers};
 pub use text_data::is_data;

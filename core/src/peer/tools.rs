@@ -222,7 +222,13 @@ impl KnownTools {
 }
 
 /// Errors if the structured content does not match the output schema: clients SHOULD validate it (Tools, "Output Schema").
-pub fn check_result(name: &str, schema: &ListedSchema, result: &Raw) -> Result<(), Error> {
+/// `may_be_text` allows results without structured content, as in revisions that have none.
+pub fn check_result(
+    name: &str,
+    schema: &ListedSchema,
+    result: &Raw,
+    may_be_text: bool,
+) -> Result<(), Error> {
     let Some(schema) = schema.compiled().transpose() else { return Ok(()) };
     let wire: Wire<'_> = super::read("tools/call", result)?;
     let may_differ = wire.is_error == Some(true)
@@ -231,9 +237,9 @@ pub fn check_result(name: &str, schema: &ListedSchema, result: &Raw) -> Result<(
         return Ok(());
     }
     let Some(value) = wire.structured_content else {
-        return Err(super::broken(format!(
-            "tool {name:?} has an output schema but returned no structured content"
-        )));
+        let missing = "has an output schema but returned no structured content";
+        let error = || super::broken(format!("tool {name:?} {missing}"));
+        return if may_be_text { Ok(()) } else { Err(error()) };
     };
     let schema = schema.map_err(|it| {
         super::broken(format!("the output schema of tool {name:?} can't be used: {it}"))
@@ -412,7 +418,7 @@ mod tests {
 
     fn check_result(tools: &KnownTools, name: &str, result: &Raw) -> Result<(), Error> {
         let schema = tools.output_schema(name);
-        schema.map_or(Ok(()), |it| super::check_result(name, &it, result))
+        schema.map_or(Ok(()), |it| super::check_result(name, &it, result, false))
     }
 
     fn check_arguments(tools: &KnownTools, name: &str, arguments: &str) -> Result<(), Error> {

@@ -101,6 +101,30 @@ async fn data_is_unwrapped_and_the_list_is_fetched_once_for_it() {
 }
 
 #[tokio::test]
+async fn structured_content_is_required_where_the_revision_has_it() {
+    for (revision, is_required) in [("2025-03-26", false), ("2025-06-18", true)] {
+        let (target, _) = server(revision, |it| match it["method"].as_str() {
+            Some("tools/list") => {
+                let schema = json!({"type": "array"});
+                let tool = json!({"name": "t", "inputSchema": {}, "outputSchema": schema});
+                vec![result(it, &json!({"tools": [tool]}))]
+            }
+            _ => vec![text(it, "[1]")],
+        });
+        let client = connect(target).await;
+        client.list_tools().await.expect("lists");
+        match client.call_tool("t", ()).await {
+            Ok(it) => {
+                assert_eq!((it.data::<Vec<u8>>().expect("numbers"), is_required), (vec![1], false))
+            }
+            Err(it) => {
+                assert!(is_required && it.message.contains("no structured content"), "{it:?}")
+            }
+        }
+    }
+}
+
+#[tokio::test]
 async fn arguments_are_checked_before_sending_if_enabled() {
     let target = wrapping(Arc::default());
     let client =

@@ -34,8 +34,10 @@ async fn a_server_in_memory_is_called_in_every_revision() {
 async fn data_is_read_as_types_that_serde_reads_from_strings() {
     let address = IpAddr::from([10, 0, 0, 1]);
     let server = Server::new("network")
-        .tool("one", move || async move { address })
-        .tool("many", move || async move { HashMap::from([("a", vec![Some(address), None])]) });
+        .tool("one", move || async move { address.to_string() })
+        .tool("many", move || async move {
+            HashMap::from([("a".to_owned(), vec![Some(address.to_string()), None])])
+        });
     for revision in Revision::ALL {
         let builder = Client::builder(&server).options(|it| it.revisions = vec![revision]);
         let client = builder.connect().await.expect("connects");

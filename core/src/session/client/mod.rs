@@ -40,7 +40,7 @@ use crate::{
         ClientCapabilities, Dialect, Era, ErrorObject, Implementation, LoggingLevel, Method,
         MethodName, Raw, Revision, RootsCapability, SubscriptionFilter, json,
     },
-    wire::{self, Stamp, Wire},
+    wire::{self, Stamp, StructuredContent, Wire},
 };
 
 /// The settings of a client.
@@ -222,6 +222,11 @@ impl Spoken {
     /// Returns the revision's date or the dialect's name.
     pub fn name(self) -> &'static str {
         self.wire().name()
+    }
+
+    /// Returns `true` if results of tools may have structured content.
+    pub(crate) fn has_structured_content(self) -> bool {
+        self.wire().vocabulary.structured_content != StructuredContent::Absent
     }
 
     /// Returns `true` if messages over HTTP carry the revision in a header.
