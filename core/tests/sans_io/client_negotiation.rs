@@ -11,10 +11,10 @@ use serde_json::json;
 
 use crate::support::wire::{Scripted, config, discover_result, error, initialize_result};
 
-const MODERN: Revision = Revision::V2026_07_28;
-const NEWEST_LEGACY: Revision = Revision::V2025_11_25;
+pub(crate) const MODERN: Revision = Revision::V2026_07_28;
+pub(crate) const NEWEST_LEGACY: Revision = Revision::V2025_11_25;
 
-fn expect_probe(client: &mut Scripted) {
+pub(crate) fn expect_probe(client: &mut Scripted) {
     let probe = client.sent();
     assert_eq!(probe["method"], "server/discover");
     let meta = &probe["params"]["_meta"];
@@ -23,7 +23,7 @@ fn expect_probe(client: &mut Scripted) {
     assert_eq!(meta["io.modelcontextprotocol/clientCapabilities"], json!({"roots": {}}));
 }
 
-fn expect_initialize(client: &mut Scripted, version: &str) -> u64 {
+pub(crate) fn expect_initialize(client: &mut Scripted, version: &str) -> u64 {
     let sent = client.sent();
     assert_eq!(sent["method"], "initialize");
     assert_eq!(sent["params"]["protocolVersion"], version);
@@ -32,7 +32,7 @@ fn expect_initialize(client: &mut Scripted, version: &str) -> u64 {
     sent["id"].as_u64().expect("ids count")
 }
 
-fn expect_legacy(client: &mut Scripted, version: &str) {
+pub(crate) fn expect_legacy(client: &mut Scripted, version: &str) {
     let id = expect_initialize(client, version);
     client.receive(&initialize_result(id, version));
     assert_eq!(client.sent(), json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
@@ -50,49 +50,6 @@ fn modern_client_modern_server() {
     let server = client.ready();
     assert_eq!((server.revision, server.info.name.as_str()), (MODERN, "new"));
     assert_eq!(client.session.deadline(), None);
-}
-
-fn known(last: Revision, revisions: &[Revision]) -> Scripted {
-    let mut client = Scripted::new(ClientConfig { last_revision: Some(last), ..config(revisions) });
-    client.feed(Input::Start);
-    client
-}
-
-/// "The era determination is a property of the server": it is not made again for each connection.
-#[test]
-fn a_server_that_was_legacy_is_not_probed_again() {
-    let mut client = known(NEWEST_LEGACY, &[MODERN, NEWEST_LEGACY]);
-    expect_legacy(&mut client, "2025-11-25");
-    let mut client = known(MODERN, &[MODERN, NEWEST_LEGACY]);
-    expect_probe(&mut client);
-    let mut client = known(NEWEST_LEGACY, &[MODERN]);
-    expect_probe(&mut client);
-}
-
-/// "… re-probing if the cached assumption later fails".
-#[test]
-fn a_server_that_is_not_legacy_any_more_is_probed() {
-    let mut client = known(NEWEST_LEGACY, &[MODERN, NEWEST_LEGACY]);
-    let id = expect_initialize(&mut client, "2025-11-25");
-    client.receive(&error(id, -32022, Some(json!({"supported": ["2026-07-28"]}))));
-    expect_probe(&mut client);
-    client.receive(&discover_result(2, &["2026-07-28"]));
-    assert_eq!(client.ready().revision, MODERN);
-
-    let mut client = known(NEWEST_LEGACY, &[MODERN, NEWEST_LEGACY]);
-    let id = expect_initialize(&mut client, "2025-11-25");
-    let refusal = Error { http_status: Some(400), ..Error::new(ErrorKind::Protocol, "HTTP 400") };
-    client.feed(Input::Failed { id, error: refusal });
-    expect_probe(&mut client);
-    client.receive(&error(2, -32601, None));
-    let id = expect_initialize(&mut client, "2025-11-25");
-    client.receive(&error(id, -32601, None));
-    assert_eq!(client.failed().code, Some(-32601), "no third attempt");
-
-    let mut client = known(NEWEST_LEGACY, &[MODERN, NEWEST_LEGACY]);
-    let id = expect_initialize(&mut client, "2025-11-25");
-    client.feed(Input::Failed { id, error: Error::new(ErrorKind::Lost, "gone") });
-    assert_eq!(client.failed().kind, ErrorKind::Lost, "no answer says nothing about the era");
 }
 
 #[test]

@@ -9,6 +9,7 @@ mod asking_again;
 mod asking_wrongly;
 mod bounds;
 mod client_listening;
+mod client_known_revision;
 mod client_negotiation;
 mod client_pair;
 mod client_properties;
