@@ -320,7 +320,7 @@ def _(peer, id):
 
 
 # The questions, their answers and the callbacks of 64 of them.
-@row("a round of 20,000 questions", "protocol|timeout", memory=192 * MIB)
+@row("a round of 20,000 questions", "protocol")
 def _(peer, id):
     schema = {"type": "object", "properties": {"a": {"type": "string"}}}
     question = {"method": "elicitation/create", "params": {"mode": "form", "message": "?", "requestedSchema": schema}}

@@ -11,31 +11,26 @@ use crate::{
 };
 
 /// The maximum number of objects in all pages of a list, its schemas and `_meta` not included. Like the other limit, it
-/// grows with a `max_message` above its default.
+/// grows with a `max_message` above its default, up to a thousandfold.
 const MAX_LISTED: usize = 25_000;
 /// The maximum number of objects in another result, such as content blocks, its structured content and `_meta` not
 /// included.
 const MAX_PARTS: usize = 10_000;
 
 impl Connected {
-    /// Errors if a result has too many objects. Small results are not looked at.
+    /// Errors if a result has too many objects inside. Small results are not looked at.
     pub(super) fn check_objects(&self, method: Method, result: &Raw) -> Result<(), Error> {
-        match result.get().len() > LARGE {
-            true => self.check_count(method, count_values(result.get())),
-            false => Ok(()),
+        if result.get().len() <= LARGE {
+            return Ok(());
         }
+        // The result itself does not count.
+        let count = count_values(result.get(), self.max_objects(method) + 1).saturating_sub(1);
+        self.check_count(method, count)
     }
 
     /// Errors if this is more objects than the result of a request, or the pages of a list, may have.
     pub(super) fn check_count(&self, method: Method, count: usize) -> Result<(), Error> {
-        let max = match method {
-            Method::ListTools
-            | Method::ListResources
-            | Method::ListResourceTemplates
-            | Method::ListPrompts => MAX_LISTED,
-            _ => MAX_PARTS,
-        };
-        let max = scaled(max, self.max_message);
+        let max = self.max_objects(method);
         if count <= max {
             return Ok(());
         }
@@ -43,10 +38,21 @@ impl Connected {
             format!("{}: the server's result has more than {max} objects", method.as_str());
         Err(self.name(peer::broken(message).limited_by("max_message")))
     }
+
+    fn max_objects(&self, method: Method) -> usize {
+        let max = match method {
+            Method::ListTools
+            | Method::ListResources
+            | Method::ListResourceTemplates
+            | Method::ListPrompts => MAX_LISTED,
+            _ => MAX_PARTS,
+        };
+        scaled(max, self.max_message)
+    }
 }
 
 fn scaled(max: usize, max_message: usize) -> usize {
-    max.saturating_mul((max_message / DEFAULT_LINE_LIMIT).max(1))
+    max * (max_message / DEFAULT_LINE_LIMIT).clamp(1, 1_000)
 }
 
 #[cfg(test)]
@@ -59,6 +65,5 @@ mod tests {
         {
             assert_eq!(scaled(10, max_message), max);
         }
-        assert_eq!(scaled(usize::MAX, 4 * DEFAULT_LINE_LIMIT), usize::MAX);
     }
 }

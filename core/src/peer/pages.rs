@@ -123,7 +123,8 @@ impl Pages {
         if self.bytes > MAX_BYTES {
             return Err(broken(format!("{method}: the server's list exceeds {MAX_BYTES} bytes")));
         }
-        self.objects += page.items.iter().map(|it| count_values(it.get())).sum::<usize>();
+        self.objects +=
+            page.items.iter().map(|it| count_values(it.get(), usize::MAX)).sum::<usize>();
         self.items.extend(page.items);
         let Some(cursor) = page.next_cursor else { return Ok(None) };
         // A repeated cursor alone is no error: it may lead to a different page (Pagination).

@@ -12,6 +12,9 @@ use crate::{
     protocol::{Members, Method, Question, Raw, ResultType, json},
 };
 
+/// The maximum number of questions in a round. Each has a task of its own.
+const MAX_QUESTIONS: usize = 1_000;
+
 /// The questions of a server that must be answered before it continues.
 #[derive(Clone, Debug)]
 pub struct Round {
@@ -22,7 +25,7 @@ pub struct Round {
 
 impl Round {
     /// Reads the questions of a result; returns `None` for a final result. Errors if the questions or the state are
-    /// malformed.
+    /// malformed, and above 1,000 questions.
     pub fn read(method: &str, result: &Raw) -> Result<Option<Self>, Error> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
@@ -50,6 +53,11 @@ impl Round {
             )));
         }
         let asked = wire.input_requests.unwrap_or_default().0;
+        if asked.len() > MAX_QUESTIONS {
+            return Err(broken(format!(
+                "{method}: the server asks more than {MAX_QUESTIONS} questions at once"
+            )));
+        }
         let questions = asked.into_iter().map(|(key, raw)| read_question(method, key, &raw));
         Ok(Some(Self { questions: questions.collect::<Result<_, _>>()?, state }))
     }
@@ -108,6 +116,19 @@ mod tests {
 
     fn read_round(text: &str) -> Result<Option<Round>, Error> {
         Round::read("tools/call", &json::raw(text.into()))
+    }
+
+    #[test]
+    fn a_round_of_too_many_questions_is_an_error() {
+        for (count, is_fine) in [(MAX_QUESTIONS, true), (MAX_QUESTIONS + 1, false)] {
+            let questions: Vec<_> =
+                (0..count).map(|it| format!(r#""{it}":{{"method":"roots/list"}}"#)).collect();
+            let round = read_round(&format!(
+                r#"{{"resultType":"input_required","inputRequests":{{{}}}}}"#,
+                questions.join(",")
+            ));
+            assert_eq!(round.is_ok(), is_fine, "{round:?}");
+        }
     }
 
     #[test]

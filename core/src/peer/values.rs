@@ -5,13 +5,14 @@
 const PLAIN: [&[u8]; 6] =
     [b"_meta", b"input", b"inputRequests", b"inputSchema", b"outputSchema", b"structuredContent"];
 
-/// Returns the number of objects in valid JSON, except those inside of members that stay plain JSON.
-pub(crate) fn count_values(json: &str) -> usize {
+/// Returns the number of objects in valid JSON, except those inside of members that stay plain JSON. It stops counting
+/// after `max`.
+pub(crate) fn count_values(json: &str, max: usize) -> usize {
     let json = json.as_bytes();
     let (mut count, mut depth, mut at) = (0, 0_usize, 0);
     // The depth outside of the plain member around this place.
     let mut plain = None;
-    while let Some(byte) = json.get(at) {
+    while let Some(byte) = json.get(at).filter(|_| count <= max) {
         at += 1;
         match byte {
             b'"' => {
@@ -76,7 +77,8 @@ mod tests {
             ("{\"cut\\", 1),
             ("]]{", 1),
         ] {
-            assert_eq!(count_values(json), count, "{json}");
+            assert_eq!(count_values(json, usize::MAX), count, "{json}");
         }
+        assert_eq!(count_values(r#"[{},{},{},{},{}]"#, 2), 3);
     }
 }
