@@ -27,6 +27,8 @@ pub(crate) struct AsyncioQueue {
     attached: Mutex<Option<Attached>>,
     is_attached: AtomicBool,
     is_wanted: AtomicBool,
+    /// Handlers were queued that the loop is to be woken for soon.
+    is_unannounced: AtomicBool,
     flush_is_due: AtomicBool,
     /// The thread that notices handlers which block the loop is awake.
     is_watched: AtomicBool,
@@ -71,6 +73,7 @@ impl AsyncioQueue {
             attached: Mutex::default(),
             is_attached: AtomicBool::new(false),
             is_wanted: AtomicBool::new(false),
+            is_unannounced: AtomicBool::new(false),
             flush_is_due: AtomicBool::new(false),
             is_watched: AtomicBool::new(false),
             notifications: AtomicU64::new(0),
@@ -79,12 +82,39 @@ impl AsyncioQueue {
         })
     }
 
-    pub(crate) fn start(&self, stream: &Stream, job: Job) {
-        self.push(stream, Item::Start(job));
+    /// Queues a handler. The caller wakes the loop afterwards, once for all handlers.
+    pub(crate) fn start(&self, job: Job) {
+        lock(&self.queue).push(Item::Start(job));
     }
 
     pub(crate) fn cancel(&self, stream: &Stream, call: RunId) {
-        self.push(stream, Item::Cancel(call));
+        lock(&self.queue).push(Item::Cancel(call));
+        self.wake(stream);
+    }
+
+    /// Wakes the loop, or asks for one.
+    pub(crate) fn wake(&self, stream: &Stream) {
+        if !self.is_attached.load(Ordering::Acquire) {
+            self.is_wanted.store(true, Ordering::Release);
+            stream.status.wake();
+        }
+        // A loop may have been attached in the meantime.
+        self.waker.wake();
+    }
+
+    /// Has the next `announce` wake the loop.
+    pub(crate) fn wake_soon(&self) {
+        self.is_unannounced.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn is_unannounced(&self) -> bool {
+        self.is_unannounced.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn announce(&self, stream: &Stream) {
+        if self.is_unannounced.swap(false, Ordering::AcqRel) {
+            self.wake(stream);
+        }
     }
 
     /// Returns `true` if jobs wait for an event loop and none is attached.
@@ -204,18 +234,6 @@ impl AsyncioQueue {
     pub(crate) fn finished(&self, key: Key) {
         let task = lock(&self.tasks).remove(&key);
         drop(task);
-    }
-
-    fn push(&self, stream: &Stream, item: Item) {
-        lock(&self.queue).push(item);
-        if self.is_attached.load(Ordering::Acquire) {
-            self.waker.wake();
-        } else {
-            self.is_wanted.store(true, Ordering::Release);
-            stream.status.wake();
-            // A loop may have been attached in the meantime.
-            self.waker.wake();
-        }
     }
 
     fn spawn(

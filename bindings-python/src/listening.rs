@@ -60,8 +60,11 @@ impl Listener {
             ..Error::new(ErrorKind::Connect, "the threads that listen can't be started")
         })?;
         let grace = options.shutdown_grace;
-        let shell = Arc::new(Feed(Arc::clone(stream)));
-        let listening = Arc::new(runtime.block_on(listen(at, server, shell, options))?);
+        let listening = runtime.block_on(async {
+            let shell = Arc::new(Feed::new(stream));
+            listen(at, server, shell, options).await
+        });
+        let listening = Arc::new(listening?);
         Ok(Self {
             listening,
             runtime: Some(runtime),

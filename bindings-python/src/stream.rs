@@ -4,7 +4,7 @@ use std::{
     collections::VecDeque,
     fmt, io,
     sync::{
-        Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError,
+        Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak,
         atomic::{AtomicBool, Ordering},
     },
     time::Instant,
@@ -18,6 +18,7 @@ use gudgeon::{
 };
 use pyo3::prelude::*;
 use rustc_hash::FxHashMap;
+use tokio::sync::Notify;
 
 use crate::{
     asking::Waiting,
@@ -113,6 +114,13 @@ impl Pool {
     /// Returns the number of threads that are working or waiting for work.
     pub(crate) fn working(&self) -> usize {
         self.threads.saturating_sub(self.blocked)
+    }
+
+    /// Returns whether the leader sleeps and has jobs. Marks it as awake then, so that it is woken once.
+    fn wakes_leader(&mut self) -> bool {
+        let wakes = self.leader_sleeps && !self.inline.is_empty();
+        self.leader_sleeps &= !wakes;
+        wakes
     }
 }
 
@@ -290,14 +298,17 @@ impl Stream {
     /// Wakes the leader after the IO threads have queued a batch.
     pub(crate) fn announce(&self) {
         if self.is_unannounced.swap(false, Ordering::AcqRel) {
-            self.wake_sleeping_leader(&mut self.pool());
+            let is_to_be_woken = self.pool().wakes_leader();
+            // Without the lock, for which the leader would wait at once.
+            if is_to_be_woken {
+                self.job_came.notify_one();
+            }
         }
     }
 
-    /// Wakes a sleeping leader if it has jobs, and marks it as awake, so that others do not wake it again.
+    /// Wakes a sleeping leader if it has jobs.
     pub(crate) fn wake_sleeping_leader(&self, pool: &mut Pool) {
-        if pool.leader_sleeps && !pool.inline.is_empty() {
-            pool.leader_sleeps = false;
+        if pool.wakes_leader() {
             self.job_came.notify_one();
         }
     }
@@ -359,6 +370,7 @@ impl Stream {
     }
 
     fn start(self: &Arc<Self>, runs: Vec<Run<Handler>>, wake: Wake) {
+        let mut has_async = false;
         let mut pool = self.pool();
         let mut active_calls = lock(&self.active_calls);
         for run in runs {
@@ -371,12 +383,22 @@ impl Stream {
             }
             let job = Job { handler, input, binding, is_notification, deferred: None };
             if is_async {
-                self.asyncio_queue.start(self, job);
+                has_async = true;
+                self.asyncio_queue.start(job);
             } else {
                 self.queue(&mut pool, Task::Handler(job));
             }
         }
         self.wake(&mut pool, wake);
+        drop(active_calls);
+        drop(pool);
+        // Without the locks, for which the event loop would wait at once.
+        if has_async {
+            match wake {
+                Wake::Soon => self.asyncio_queue.wake_soon(),
+                Wake::Never | Wake::Now => self.asyncio_queue.wake(self),
+            }
+        }
     }
 
     /// Runs a `def` handler on a thread of the pool, for a caller on the event loop.
@@ -458,11 +480,38 @@ fn report_thrown(work: &mut Work<Handler>, thrown: &Thrown) {
 
 /// Receives calls from the IO threads.
 #[derive(Debug)]
-pub(crate) struct Feed(pub(crate) Arc<Stream>);
+pub(crate) struct Feed {
+    stream: Arc<Stream>,
+    /// Notified when `async def` handlers were queued that the event loop is not woken for.
+    queued: Arc<Notify>,
+}
+
+impl Feed {
+    /// Creates it inside the runtime of the IO threads.
+    pub(crate) fn new(stream: &Arc<Stream>) -> Self {
+        let queued = Arc::new(Notify::new());
+        tokio::spawn(announce_to_loop(Arc::downgrade(stream), Arc::clone(&queued)));
+        Self { stream: Arc::clone(stream), queued }
+    }
+}
 
 impl Shell<Handler> for Feed {
     fn run(&self, work: Work<Handler>) {
-        self.0.sort(work, Wake::Soon);
+        self.stream.sort(work, Wake::Soon);
+        if self.stream.asyncio_queue.is_unannounced() {
+            self.queued.notify_one();
+        }
+    }
+}
+
+/// Wakes the event loop once for all handlers that an IO thread queues in one go.
+async fn announce_to_loop(stream: Weak<Stream>, queued: Arc<Notify>) {
+    loop {
+        queued.notified().await;
+        // Until the thread has nothing else to do, or for as many tasks as it runs between two looks for input.
+        tokio::task::yield_now().await;
+        let Some(stream) = stream.upgrade() else { return };
+        stream.asyncio_queue.announce(&stream);
     }
 }
 
