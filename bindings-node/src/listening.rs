@@ -2,7 +2,7 @@
 
 use std::{
     fmt, io,
-    sync::{Arc, Mutex, OnceLock},
+    sync::{Arc, Mutex, OnceLock, Weak},
     time::Instant,
 };
 
@@ -14,7 +14,7 @@ use gudgeon::{
 };
 use napi::{Env, JsDeferred, bindgen_prelude::Object};
 use napi_derive::napi;
-use tokio::runtime::Runtime;
+use tokio::{runtime::Runtime, sync::Notify};
 
 use crate::{
     error::{self, misuse},
@@ -48,9 +48,11 @@ impl NativeListening {
     pub fn start<'env>(&self, env: &'env Env) -> napi::Result<Object<'env>> {
         let (deferred, promise) = env.create_deferred::<Vec<String>, Settle<Vec<String>>>()?;
         let (address, options) = (self.address.clone(), self.options.clone());
-        let (listens, shared) = (Arc::clone(&self.listens), Arc::clone(&self.shared));
+        let listens = Arc::clone(&self.listens);
+        let (shell, shared) = (Arc::new(Feed::new(&self.shared)), Arc::downgrade(&self.shared));
+        self.spawn(wake_event_loop(shared, Arc::clone(&shell.queued)));
         self.spawn(async move {
-            match listen(&address, Arc::clone(&listens.server), shared, options).await {
+            match listen(&address, Arc::clone(&listens.server), shell, options).await {
                 Ok(listening) => {
                     let texts = [Some(listening.url()), listening.warning()];
                     let texts: Vec<_> = texts.into_iter().flatten().map(str::to_owned).collect();
@@ -128,9 +130,35 @@ struct Listens {
     runtime: Mutex<Option<Runtime>>,
 }
 
-impl Shell<Handler> for Shared {
+/// Receives calls from the IO threads for the event loop.
+struct Feed {
+    shared: Arc<Shared>,
+    /// Notified when work was queued that the event loop is not woken for.
+    queued: Arc<Notify>,
+}
+
+impl Feed {
+    fn new(shared: &Arc<Shared>) -> Self {
+        Self { shared: Arc::clone(shared), queued: Arc::default() }
+    }
+}
+
+impl Shell<Handler> for Feed {
     fn run(&self, work: Work<Handler>) {
-        self.push(work);
+        if self.shared.queue(work) {
+            self.queued.notify_one();
+        }
+    }
+}
+
+/// Wakes the event loop once for all calls that an IO thread queues in one go.
+async fn wake_event_loop(shared: Weak<Shared>, queued: Arc<Notify>) {
+    loop {
+        queued.notified().await;
+        // Until the thread has nothing else to do, or for as many tasks as it runs between two looks for input.
+        tokio::task::yield_now().await;
+        let Some(shared) = shared.upgrade() else { return };
+        shared.wake();
     }
 }
 

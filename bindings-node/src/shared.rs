@@ -152,23 +152,33 @@ impl Shared {
         io.flush();
     }
 
-    pub(crate) fn push(&self, mut work: Work<Handler>) {
+    pub(crate) fn push(&self, work: Work<Handler>) {
+        if self.queue(work) {
+            self.wake();
+        }
+    }
+
+    /// Queues work. Returns whether the event loop is to be woken for it.
+    #[must_use = "otherwise nothing wakes the event loop"]
+    pub(crate) fn queue(&self, mut work: Work<Handler>) -> bool {
         if let Some(deadline) = work.wake
             && let Some(io) = self.io()
         {
             io.wake_at(deadline);
         }
-        if !work.is_empty() {
-            let large_texts = work.runs.iter_mut().filter_map(|run| {
-                LargeTexts::take_out_of(&mut run.input).map(|texts| (run.id, texts))
-            });
-            // Ahead of the lock, which the event loop waits for.
-            let large_texts: Vec<_> = large_texts.collect();
-            self.fill(|batches| {
-                batches.keep(large_texts);
-                batches.push(work);
-            });
+        if work.is_empty() {
+            return false;
         }
+        let large_texts = work
+            .runs
+            .iter_mut()
+            .filter_map(|run| LargeTexts::take_out_of(&mut run.input).map(|texts| (run.id, texts)));
+        // Ahead of the lock, which the event loop waits for.
+        let large_texts: Vec<_> = large_texts.collect();
+        self.fill(|batches| {
+            batches.keep(large_texts);
+            batches.push(work);
+        })
     }
 
     pub(crate) fn push_end(&self) {
@@ -176,7 +186,9 @@ impl Shared {
         if let Some(watchdog) = self.watchdog.get() {
             watchdog.end_of_input();
         }
-        self.fill(Batches::push_end);
+        if self.fill(Batches::push_end) {
+            self.wake();
+        }
     }
 
     /// Reports the end of the input to the watchdog, also one that has come before.
@@ -235,16 +247,12 @@ impl Shared {
         }
     }
 
-    /// Wakes the event loop only if it is idle, so that many entries cost one wake-up.
-    fn fill(&self, fill: impl FnOnce(&mut Batches)) {
+    /// Returns whether the event loop is to be woken: only for the first entry, so that many cost one wake-up.
+    fn fill(&self, fill: impl FnOnce(&mut Batches)) -> bool {
         let mut batches = lock(&self.batches);
         let was_empty = batches.is_empty();
         fill(&mut batches);
-        let wakes = was_empty && !batches.is_empty();
-        drop(batches);
-        if wakes {
-            self.wake();
-        }
+        was_empty && !batches.is_empty()
     }
 }
 
