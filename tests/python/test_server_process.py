@@ -36,6 +36,36 @@ def test_nothing_printed_reaches_the_wire() -> None:
         assert {"before", "printed", "written", "raw", "child"} <= set(server.stderr.split())
 
 
+def test_a_server_with_async_handlers_answers_before_asyncio_is_imported() -> None:
+    source = """
+        gate = threading.Event()
+
+        class Gate:
+            def find_spec(self, name, path=None, target=None):
+                if name == "asyncio":
+                    gate.wait()
+
+        @app.tool
+        def open_gate() -> str:
+            gate.set()
+            return "open"
+
+        @app.tool
+        async def echo(text: str) -> str:
+            return text
+
+        for name in list(sys.modules):
+            if name.partition(".")[0] == "asyncio":
+                del sys.modules[name]
+        sys.meta_path.insert(0, Gate())
+    """
+    with ServerProcess(source) as server:
+        assert server.text("open_gate") == "open"
+        assert server.text("echo", text="late") == "late"
+        server.close_input()
+        assert server.wait() == 0
+
+
 @pytest.mark.parametrize("kind", ["def", "async def"])
 def test_at_the_end_of_input_calls_in_flight_are_finished(kind: str) -> None:
     source = """

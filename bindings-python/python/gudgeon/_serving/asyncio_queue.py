@@ -5,8 +5,6 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from .loop_watch import LoopWatch
-
 CLEANUP = 1.0  # seconds for cancelled handlers to clean up
 
 
@@ -16,6 +14,9 @@ class AsyncioQueue:
     def __init__(self, serving: Any, loop: Any) -> None:
         import asyncio
         import sys
+
+        # Imports threading, which servers without `async def` handlers do not need.
+        from .loop_watch import LoopWatch
 
         self._serving = serving
         self._loop = loop

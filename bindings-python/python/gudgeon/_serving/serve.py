@@ -20,11 +20,15 @@ Start = Callable[[Any, Any], Any]
 def serve_blocking(app: Any, start: Start, *, grace: float = GRACE, signals: Any = None, opened: Any = None) -> None:
     """Serves on this thread, on an event loop once a handler needs one.
 
+    Without a lifespan the server answers before the loop exists, because the import of asyncio takes as long as the
+    rest of its start.
+
     Args:
         start: `(app, context)` → the native `Serving`.
         grace: Seconds for calls in flight after the end.
     """
-    if app._native.has_async or app._lifespan.is_async:
+    has_async = app._native.has_async
+    if app._lifespan.is_async or (has_async and app._lifespan.first() is not None):
         _run_loop(serve(app, start, grace=grace, signals=signals, opened=opened))
         return
     app._lifespan.enter()
@@ -34,7 +38,7 @@ def serve_blocking(app: Any, start: Start, *, grace: float = GRACE, signals: Any
             _watch(serving, grace, signals)
             if opened is not None:
                 opened(serving)
-            if not _wait(serving, grace, signals):
+            if has_async or not _wait(serving, grace, signals):
                 _run_loop(_on_loop(serving, grace, signals))
         finally:
             serving.cancel()
