@@ -15,12 +15,17 @@ from common import OURS_PYTHON, ROOT, SERVERS, Broken
 
 DRIVER = ROOT / "target/release/bench-driver"
 RUST_SERVER = ROOT / "target/release/bench-server"
+RMCP_SERVER = ROOT / "target/release/bench-rmcp"
+HYPER_SERVER = ROOT / "target/release/bench-hyper"
 COMMANDS = {
     "mcp 2": [ROOT / ".interop/py2/bin/python", SERVERS / "mcp2_http.py"],
     "python": [OURS_PYTHON, SERVERS / "ours_http.py"],
+    "python async": [OURS_PYTHON, SERVERS / "ours_http_async.py"],
     "ts 2": ["node", SERVERS / "ts2_http.mjs"],
     "node": ["node", "--expose-gc", SERVERS / "ours_http.mjs"],
+    "rmcp": [RMCP_SERVER],
     "rust": [RUST_SERVER],
+    "hyper": [HYPER_SERVER],
 }
 OURS = ("python", "node", "rust")
 PR_SET_THP_DISABLE = 41
@@ -44,9 +49,17 @@ def without_huge_pages():
 
 
 class Listening:
-    """A server on its own port; `options` are those of `HttpOptions` by their Python names."""
+    """A server on its own port; `options` are those of `HttpOptions` by their Python names.
 
-    def __init__(self, name, **options):
+    `environment` are additional variables, `processors` the numbers of those that it may use.
+    """
+
+    def __init__(self, name, *, environment=None, processors=None, **options):
+        def prepare():
+            without_huge_pages()
+            if processors is not None:
+                os.sched_setaffinity(0, processors)
+
         with socket.create_server(("127.0.0.1", 0)) as listener:
             self.port = listener.getsockname()[1]
         command = [*COMMANDS[name], str(self.port), *([json.dumps(options)] if options else [])]
@@ -55,7 +68,8 @@ class Listening:
             cwd=ROOT,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
-            preexec_fn=without_huge_pages,
+            env={**os.environ, **(environment or {})},
+            preexec_fn=prepare,
         )
         try:
             self._wait_until_it_listens()
@@ -118,7 +132,7 @@ class Listening:
         return [str(word) for word in words]
 
     def call(self, tool):
-        """Sends a modern call without arguments."""
+        """Sends a modern call without arguments; returns the structured content of its result."""
         params = {"name": tool, "arguments": {}, "_meta": META}
         body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
         headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
@@ -132,6 +146,7 @@ class Listening:
             connection.close()
         if answer.status != 200 or "error" in json.loads(text):
             raise Broken(f"{tool}: status {answer.status}, {text[:500]}")
+        return json.loads(text)["result"].get("structuredContent")
 
     def resident(self):
         """Returns the resident bytes after a garbage collection."""
