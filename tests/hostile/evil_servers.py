@@ -58,6 +58,8 @@ class Driver(Process):
 
     def __init__(self, command, honest, evil, stuck=STUCK):
         super().__init__([*command, honest])
+        # The honest server, until the program has connected to it.
+        self.honest = honest
         self.evil = evil
         self.stuck = stuck
 
@@ -65,6 +67,10 @@ class Driver(Process):
         """Returns what a row came to, and what is wrong with that. A client that broke or hangs is ended."""
         token = f"hostile-{uuid4().hex}"
         try:
+            if self.honest:
+                # What the program loads and compiles for its first connection is no growth.
+                self.outcome({"target": self.honest, "action": "connect", "changes": False})
+                self.honest = ""
             before = self.memory()
             self.forget_peak()
             found = self.outcome({"target": self.target(row, transport, token), **job_of(row)})
