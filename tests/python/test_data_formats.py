@@ -3,6 +3,7 @@
 import datetime
 import json
 import pickle
+import sys
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -136,12 +137,17 @@ async def test_groups_and_middleware() -> None:
 
 def serving(tmp_path: Path, schema: Any, value: Any) -> Command:
     """Returns a server that lists a tool with this output schema and returns this value, whether it fits or not."""
+    return answering(tmp_path, schema, {"content": [], "structuredContent": value}, "2025-11-25")
+
+
+def answering(tmp_path: Path, schema: Any, result: Any, revision: str) -> Command:
     program = tmp_path / "server.py"
     tool = {"name": "give", "inputSchema": {"type": "object"}, "outputSchema": schema}
-    result = {"content": [], "structuredContent": value}
-    program.write_text(ANSWERING.replace("TOOL", repr(json.dumps(tool))).replace("RESULT", repr(json.dumps(result))))
-    import sys
-
+    values = {"TOOL": json.dumps(tool), "RESULT": json.dumps(result), "REVISION": revision}
+    text = ANSWERING
+    for name, value in values.items():
+        text = text.replace(name, repr(value))
+    program.write_text(text)
     return Command(sys.executable, str(program))
 
 
@@ -151,7 +157,7 @@ for line in sys.stdin:
     asked = json.loads(line)
     if asked["method"] == "initialize":
         about = {"serverInfo": {"name": "s", "version": "1"}, "capabilities": {"tools": {}}}
-        result = {"protocolVersion": "2025-11-25", **about}
+        result = {"protocolVersion": REVISION, **about}
     elif asked["method"] == "tools/list":
         result = {"tools": [json.loads(TOOL)]}
     elif asked["method"] == "tools/call":
@@ -182,6 +188,22 @@ def test_a_string_that_is_invalid_in_its_format_stays_a_string(tmp_path: Path, f
     with SyncClient(serving(tmp_path, schema, {"a": text, "b": 1})) as client:
         client.list_tools()
         assert client.call_tool("give").data == {"a": text, "b": 1}
+
+
+@pytest.mark.parametrize("revision", ["2024-11-05", "2025-03-26"])
+def test_texts_have_the_formats_of_their_data_where_an_old_server_lists_schemas(tmp_path: Path, revision: str) -> None:
+    day = {"type": "string", "format": "date"}
+    wrapped = {"type": "object", "properties": {"result": day}, "x-gudgeon-wrapped": True}
+    date = datetime.date(2026, 1, 2)
+    for schema, text, data in [
+        (wrapped, "2026-01-02", date),
+        ({"type": "array", "items": day}, '["2026-01-02"]', [date]),
+        ({"type": "object", "additionalProperties": day}, '{"a": "2026-01-02"}', {"a": date}),
+    ]:
+        result = {"content": [{"type": "text", "text": text}]}
+        with SyncClient(answering(tmp_path, schema, result, revision)) as client:
+            client.list_tools()
+            assert client.call_tool("give").data == data
 
 
 def test_a_recursive_schema_and_deep_data(tmp_path: Path) -> None:

@@ -161,16 +161,12 @@ impl Client {
             return Ok(Reply { is_input_required: true, ..result.into() });
         }
         let read = connected.with_tools(|it| it.read_result(tool, &result)).map_err(name)?;
-        match read.failure.filter(|_| raises_on_error) {
-            Some(message) => {
-                let error = Error::new(ErrorKind::Tool, message);
-                Err(name(Error { data: Some(result), ..error }))
-            }
-            None => {
-                let (data, formats) = (read.data, read.formats);
-                Ok(Reply { result, data, formats, is_input_required: false })
-            }
+        if let Some(message) = read.failure.filter(|_| raises_on_error) {
+            let error = Error::new(ErrorKind::Tool, message);
+            return Err(name(Error { data: Some(result), ..error }));
         }
+        let (data, formats) = (read.data, read.formats);
+        Ok(Reply { result, data, formats, is_input_required: false })
     }
 }
 

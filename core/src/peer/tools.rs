@@ -108,7 +108,7 @@ impl KnownTools {
     /// Forgets all tools, because the list has changed or may have.
     pub fn forget(&mut self) {
         let (formatted, has_formats) = (self.formatted(), self.has_formats);
-        *self = Self { formatted, has_formats, ..Self::default() };
+        *self = Self { has_formats, formatted, ..Self::default() };
     }
 
     /// Records that the program has listed tools.
