@@ -21,6 +21,7 @@ impl MethodFilter {
     }
 
     /// Returns the names that make the same filter, in any order.
+    #[cfg(feature = "server")]
     pub(crate) fn names(&self) -> Vec<&str> {
         match &self.0 {
             None => vec!["*"],
