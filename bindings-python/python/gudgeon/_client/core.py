@@ -14,7 +14,20 @@ from ..errors import ConnectFailed, ConnectionLost, McpError, ProtocolError
 from ..types import Completion, InputRequired, ListChanged, LogMessage, Page, Progress, Reconnected
 from .errors import UnreadableQuestion, read_error, refusal_of
 from .options import Options, how
-from .read import read_entries, read_json, read_list, read_prompt, read_resource, read_result, read_tool, typed
+from .read import (
+    LARGE,
+    read_entries,
+    read_json,
+    read_large_prompt,
+    read_large_resource,
+    read_large_tool,
+    read_list,
+    read_prompt,
+    read_resource,
+    read_result,
+    read_tool,
+    typed,
+)
 from .targets import InMemory, Wire, place_of
 
 Steps = Generator["Ask", Any, Any]
@@ -176,8 +189,11 @@ class Core:
     def call_tool(self, name: str, arguments: Mapping[str, Any] | None, returns: Any, options: dict[str, Any]) -> Steps:
         params = {"name": name, "arguments": _object("arguments", arguments)}
         event = yield from self._do("callTool", params, options)
-        result = read_tool(self, name, event)
-        return result if returns is ... or result.is_error else typed(self, name, event, returns)
+        if len(event[2]) > LARGE:
+            result = yield from paused(read_large_tool(self, name, event))
+        else:
+            result = read_tool(self, name, event)
+        return result if returns is ... or result.is_error else typed(self, name, event, result, returns)
 
     def call_tool_round(
         self,
@@ -201,11 +217,15 @@ class Core:
     def read_resource(self, uri: str, variables: Mapping[str, Any] | None, timeout: Any) -> Steps:
         params = {"uri": uri, "variables": _object("variables", variables)}
         event = yield from self._do("readResource", params, _limit(timeout))
+        if len(event[2]) > LARGE:
+            return (yield from paused(read_large_resource(self, event)))
         return read_resource(self, event)
 
     def get_prompt(self, name: str, arguments: Mapping[str, str] | None, timeout: Any) -> Steps:
         params = {"name": name, "arguments": _object("arguments", arguments)}
         event = yield from self._do("getPrompt", params, _limit(timeout))
+        if len(event[2]) > LARGE:
+            return (yield from paused(read_large_prompt(self, event)))
         return read_prompt(self, event)
 
     def complete(self, target: str, argument: str, value: str, arguments: Mapping[str, str] | None) -> Steps:
@@ -319,6 +339,16 @@ def gathered(parts: Iterable[list[Any]]) -> Steps:
             yield PAUSE
         entries += part
     return entries
+
+
+def paused(reading: Generator[None, None, Any]) -> Steps:
+    """Returns what a generator returns, with a pause where it yields."""
+    try:
+        while True:
+            next(reading)
+            yield PAUSE
+    except StopIteration as end:
+        return end.value
 
 
 def answer_of(event: tuple[Any, ...]) -> tuple[Any, ...]:

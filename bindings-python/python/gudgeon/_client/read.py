@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Any, TypeVar
 
 from msgspec.json import decode, encode
 
 from .._model.article import with_article
+from .._model.content import content_from_dict
 from .._model.encoding import is_pydantic
 from .._model.json import decoder
 from ..errors import McpError, ProtocolError
-from ..types import Prompt, PromptResult, Resource, ResourceResult, ResourceTemplate, Tool, ToolResult
+from ..types import (
+    Message,
+    Prompt,
+    PromptResult,
+    Resource,
+    ResourceContents,
+    ResourceResult,
+    ResourceTemplate,
+    Tool,
+    ToolResult,
+)
 
-# The entries of a list that are read before other tasks of an event loop run.
+# The entries of a list, or parts of a large result, that are read before other tasks of an event loop run.
 SLICE = 500
+# The bytes of a result from which on it may have many parts.
+LARGE = 64 * 1024
 
 _T = TypeVar("_T")
 _KINDS: dict[str, Callable[[Any], Any]] = {
@@ -67,8 +80,16 @@ def read_entries(core: Any, kind: str, items: list[Any]) -> Iterator[list[Any]]:
 
 
 def read_tool(core: Any, name: str, event: tuple[Any, ...]) -> ToolResult[Any]:
-    request = f"tool {name!r}"
-    result: ToolResult[Any] = read_result(core, request, event[2], ToolResult.from_dict)
+    return _with_data(read_result(core, f"tool {name!r}", event[2], ToolResult.from_dict), event)
+
+
+def read_large_tool(core: Any, name: str, event: tuple[Any, ...]) -> Generator[None, None, ToolResult[Any]]:
+    """Returns the result as `read_tool` does; yields where other tasks may run."""
+    result = yield from _read_large(core, f"tool {name!r}", event[2], ToolResult, "content", content_from_dict)
+    return _with_data(result, event)
+
+
+def _with_data(result: ToolResult[Any], event: tuple[Any, ...]) -> ToolResult[Any]:
     _, _, _, encoded, _, formats = event
     if encoded is not None or formats is not None:
         result._receive(encoded, formats)
@@ -79,15 +100,52 @@ def read_resource(core: Any, event: tuple[Any, ...]) -> ResourceResult:
     return read_result(core, "resources/read", event[2], ResourceResult.from_dict)
 
 
+def read_large_resource(core: Any, event: tuple[Any, ...]) -> Generator[None, None, ResourceResult]:
+    """Returns the result as `read_resource` does; yields where other tasks may run."""
+    kind: Any = ResourceContents
+    result: ResourceResult = yield from _read_large(
+        core, "resources/read", event[2], ResourceResult, "contents", kind._received
+    )
+    return result
+
+
 def read_prompt(core: Any, event: tuple[Any, ...]) -> PromptResult:
     return read_result(core, "prompts/get", event[2], PromptResult.from_dict)
 
 
-def typed(core: Any, name: str, event: tuple[Any, ...], wanted: Any) -> ToolResult[Any]:
+def read_large_prompt(core: Any, event: tuple[Any, ...]) -> Generator[None, None, PromptResult]:
+    """Returns the result as `read_prompt` does; yields where other tasks may run."""
+    result: PromptResult = yield from _read_large(
+        core, "prompts/get", event[2], PromptResult, "messages", Message.from_dict
+    )
+    return result
+
+
+def _read_large(
+    core: Any, request: str, encoded: bytes, result_type: Any, member: str, read: Callable[[Any], Any]
+) -> Generator[None, None, Any]:
+    """Returns the result whose parts are in `member`; yields between every `SLICE` of them."""
+    received: Any = read_result(core, request, encoded)
+    parts: list[Any] = []
+    try:
+        items = received.get(member)
+        if not isinstance(items, list):
+            return result_type.from_dict(received)
+        for at in range(0, len(items), SLICE):
+            if at:
+                yield
+            parts += [read(item) for item in items[at : at + SLICE]]
+        result = result_type.from_dict({**received, member: []})
+    except UNREADABLE as error:
+        raise _invalid(core, f"{request}: the server's result", error) from error
+    result.__dict__[member] = tuple(parts)
+    return result
+
+
+def typed(core: Any, name: str, event: tuple[Any, ...], result: ToolResult[Any], wanted: Any) -> ToolResult[Any]:
     """Returns the result with `data` in the type asked for. Without structured content the type decides whether the
     text is JSON or the value itself.
     """
-    result = read_tool(core, name, event)
     encoded = event[3]
     try:
         if encoded is None and wanted is str:
