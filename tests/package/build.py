@@ -1,6 +1,7 @@
 """Builds the wheel, the source distribution and the npm package as they are published, into target/package."""
 
 import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -9,6 +10,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 OUT = ROOT / "target/package"
 PROFILE = "dist"
+# Of small functions that ask to be inlined, only those are that cost about as little as a call. This is 0.9 MB of 11.
+INLINING = ("-Cllvm-args=-inlinehint-threshold=50", "-Cllvm-args=-inline-threshold=25")
+# Functions with the same code are one. Rust's linker for this platform can do this.
+MERGING = "-Clink-arg=-Wl,--icf=all"
 # What npm reads besides the compiled files.
 NPM_FILES = ("package.json", "README.md", "LICENSE")
 
@@ -42,12 +47,15 @@ def run(command, cwd=ROOT):
     home = Path(os.environ.get("CARGO_HOME", Path.home() / ".cargo"))
     sysroot = subprocess.run(["rustc", "--print", "sysroot"], check=True, capture_output=True, text=True).stdout.strip()
     hidden = {ROOT: "/gudgeon", home / "registry/src": "/cargo", sysroot: "/rust"}
-    flags = " ".join(f"--remap-path-prefix={path}={name}" for path, name in hidden.items())
+    flags = [f"--remap-path-prefix={path}={name}" for path, name in hidden.items()]
+    if (sys.platform, platform.machine()) == ("linux", "x86_64"):
+        flags.append(MERGING)
+    flags += INLINING
     c_flags = " ".join(f"-ffile-prefix-map={path}={name}" for path, name in hidden.items())
     environment = {
         **os.environ,
         "CARGO_TARGET_DIR": os.environ.get("CARGO_TARGET_DIR", str(ROOT / "target")),
-        "RUSTFLAGS": flags,
+        "RUSTFLAGS": " ".join(flags),
         "CFLAGS": c_flags,
     }
     subprocess.run([str(it) for it in command], cwd=cwd, env=environment, check=True)
