@@ -21,6 +21,8 @@ STDIO = {
     "node": "node",
     "rust": "rust",
 }
+# What is compared in each place.
+NAMES = {"stdio": tuple(STDIO), "HTTP": (*STDIO, "rmcp"), "clients": tuple(STDIO)[:-1]}
 PEERS = {"python": "mcp 2", "node": "ts 2"}
 # The expected ratios of calls per second, the first step towards them, by language and size.
 GOALS = {("python", 64 << 10): (5, 3), ("python", 1 << 20): (3, 1.5), ("node", 64 << 10): (3, 1.5)}
@@ -32,20 +34,20 @@ def bench():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--in-flight", default="4")
     parser.add_argument("--era", default="legacy", choices=("legacy", "modern"))
-    parser.add_argument("--only", choices=("stdio", "HTTP", "clients"))
+    parser.add_argument("--only", choices=NAMES)
     parser.add_argument("--bytes", type=int, choices=SIZES)
     options = parser.parse_args()
     here = set_up()
     common.COMMANDS["rust"] = [http_speed.RUST_SERVER, "stdio"]
     names = http_speed.available(here)
-    for place in [options.only] if options.only else ("stdio", "HTTP", "clients"):
+    for place in [options.only] if options.only else NAMES:
         sizes = [options.bytes] if options.bytes else [64 << 10] if place == "clients" else SIZES
         speeds = {}
         for size in sizes:
             jobs = {
                 name: lambda place=place, name=name, size=size: once(place, name, size, options)
-                for name in names
-                if (place, name) != ("clients", "rust")
+                for name in NAMES[place]
+                if name in names
             }
             speeds[size] = take_turns(jobs, options.rounds)
         print_results(place, speeds, options)
@@ -76,9 +78,7 @@ def print_results(place, speeds, options):
 
 
 def rows_of(size, speed, place):
-    for name in STDIO:
-        if (place, name) == ("clients", "rust"):
-            continue
+    for name in NAMES[place]:
         if name not in speed:
             yield [name, remark(name)]
             continue
