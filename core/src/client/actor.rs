@@ -32,6 +32,7 @@ use crate::{
         child::{ExitInfo, Process},
         http::client::SessionId,
         messages::Arrival,
+        off_thread::beside_other_tasks,
     },
 };
 
@@ -227,8 +228,13 @@ impl Actor {
 
     async fn take(&mut self, arrival: Arrival) {
         match arrival {
-            Arrival::Frame(frame) => self.handle(Input::Frame(&frame)),
-            Arrival::Response { id, frame } => self.handle(Input::Response { id, frame: &frame }),
+            Arrival::Frame(frame) => {
+                beside_other_tasks(frame.len(), || self.handle(Input::Frame(&frame)));
+            }
+            Arrival::Response { id, frame } => {
+                let input = Input::Response { id, frame: &frame };
+                beside_other_tasks(frame.len(), || self.handle(input));
+            }
             Arrival::TooLong { limit, beginning } => {
                 self.handle(Input::TooLong { limit, beginning: &beginning });
             }

@@ -12,6 +12,7 @@ use crate::{
         Link,
         http::client::{HttpWire, Mirror, SessionId},
         messages::{Arrival, Messages, NOT_READ},
+        off_thread::beside_other_tasks,
         proxy::Proxy,
         stream::LineReader,
         writer::Writer,
@@ -82,7 +83,11 @@ impl Wire {
         let Self::Lines(reader, _) = self else { return };
         let (decoder, mut chunk) = reader.parts(read);
         while let Some(frame) = decoder.next(&mut chunk) {
-            to.handle(now, input(frame));
+            let bytes = match frame {
+                Frame::Line(line) => line.len(),
+                Frame::TooLong { .. } => 0,
+            };
+            beside_other_tasks(bytes, || to.handle(now, input(frame)));
         }
     }
 

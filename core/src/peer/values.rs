@@ -79,6 +79,6 @@ mod tests {
         ] {
             assert_eq!(count_values(json, usize::MAX), count, "{json}");
         }
-        assert_eq!(count_values(r#"[{},{},{},{},{}]"#, 2), 3);
+        assert_eq!(count_values("[{},{},{},{},{}]", 2), 3);
     }
 }

@@ -2,10 +2,17 @@
 
 use std::{future::pending, panic::resume_unwind, sync::Arc};
 
+#[cfg(feature = "client")]
+use tokio::runtime::{Handle, RuntimeFlavor};
+
 use crate::{driver::HostedEndpoint, engine::MAX_UNDER_LOCK};
 
 /// The size of a message or value, in bytes, above which parsing and checking it may take long.
 pub(crate) const LARGE: usize = MAX_UNDER_LOCK;
+
+/// The size of a message in bytes from which moving the other tasks of a thread costs little in comparison.
+#[cfg(feature = "client")]
+const LONG: usize = 1024 * 1024;
 
 /// Runs a function on a thread of its own.
 pub(crate) async fn off_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
@@ -14,6 +21,20 @@ pub(crate) async fn off_thread<T: Send + 'static>(work: impl FnOnce() -> T + Sen
         Err(error) if error.is_panic() => resume_unwind(error.into_panic()),
         // The runtime shuts down, and this task with it.
         Err(_) => pending().await,
+    }
+}
+
+/// Works on a message of this size in place; the other tasks of this thread go on meanwhile if that may take long, in a
+/// runtime that can move them. Not for tasks of users, which may be bound to their thread.
+#[cfg(feature = "client")]
+pub(crate) fn beside_other_tasks<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
+    let can_move = || {
+        let runtime = Handle::try_current();
+        runtime.is_ok_and(|it| it.runtime_flavor() == RuntimeFlavor::MultiThread)
+    };
+    match bytes > LONG && can_move() {
+        true => tokio::task::block_in_place(work),
+        false => work(),
     }
 }
 

@@ -18,6 +18,7 @@ use super::{
 use crate::{
     error::{Error, ErrorKind},
     framing::{SseDecoder, SseItem},
+    transport::off_thread::beside_other_tasks,
 };
 
 /// The delay before a stream is resumed, unless the server sets another one.
@@ -262,7 +263,7 @@ impl<'a> Events<'a> {
                     }
                     let frame = Bytes::from(data);
                     match self.request {
-                        Some(id) if answers(&frame, id) => {
+                        Some(id) if beside_other_tasks(frame.len(), || answers(&frame, id)) => {
                             found = Some(Found::Answer(frame));
                         }
                         _ => self.shared.report(TaskReport::Frame(frame)).await,

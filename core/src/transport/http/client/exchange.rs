@@ -16,7 +16,7 @@ use super::{
 use crate::{
     error::{Error, ErrorKind},
     protocol::{ErrorObject, Id, Method as Rpc},
-    transport::Url,
+    transport::{Url, off_thread::beside_other_tasks},
     wire::{self, headers},
 };
 
@@ -116,7 +116,7 @@ impl Shared {
 
     async fn take_json(&self, id: u64, reply: Reply) -> Outcome {
         match reply.collect(self.limit).await {
-            Ok(frame) if answers(&frame, id) => {
+            Ok(frame) if beside_other_tasks(frame.len(), || answers(&frame, id)) => {
                 self.report(TaskReport::Answer { id, frame }).await;
                 Outcome::Done
             }
