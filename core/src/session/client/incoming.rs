@@ -149,7 +149,7 @@ impl ClientSession {
                 // Without a method it can only be meant as the response to the request with its id.
                 if malformed.lacks_method && malformed.id.is_some() {
                     let message =
-                        format!("the server's answer is malformed: {}", malformed.message);
+                        format!("the server's answer can't be read: {}", malformed.message);
                     let error = ErrorObject::new(code::INVALID_REQUEST, message);
                     self.handle_response(now, malformed.id.as_ref(), Err(error));
                 }
