@@ -8,14 +8,13 @@ use std::{
 };
 
 use gudgeon::{
-    driver::{Backend, StreamServer},
+    driver::{Backend, ReadBuffer, StreamServer},
     framing::LineDecoder,
 };
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::{handler::Handler, shared::Shared, stream::Stream};
 
-const CHUNK: usize = 64 * 1024;
 /// The interval at which a full stream is checked again.
 const FULL: Duration = Duration::from_millis(20);
 
@@ -31,13 +30,13 @@ struct Ready {
 pub(crate) fn read(
     shared: &Shared,
     stream: &Stream,
-    mut input: &File,
+    input: &File,
     mut wake_ups: &PipeReader,
     max_message: usize,
 ) {
     let server = &stream.server;
     let mut decoder = LineDecoder::new(max_message);
-    let mut chunk = vec![0; CHUNK];
+    let mut buffer = ReadBuffer::default();
     let mut is_open = true;
     while !stream.is_stopped() {
         let was_open = is_open;
@@ -55,10 +54,10 @@ pub(crate) fn read(
             let _ = wake_ups.read(&mut [0; 64]);
         }
         if ready.input {
-            is_open = match input.read(&mut chunk) {
-                Ok(0) => false,
-                Ok(size) => {
-                    shared.push(server.feed(&mut decoder, &chunk[..size]));
+            is_open = match buffer.read(input) {
+                Ok([]) => false,
+                Ok(chunk) => {
+                    shared.push(server.feed(&mut decoder, chunk));
                     true
                 }
                 Err(error) => {

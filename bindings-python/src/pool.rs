@@ -6,12 +6,14 @@
 use std::{
     cell::Cell,
     io,
-    os::fd::AsFd,
     sync::{Arc, PoisonError},
     time::{Duration, Instant},
 };
 
-use gudgeon::{driver::Work, framing::LineDecoder};
+use gudgeon::{
+    driver::{ReadBuffer, Work},
+    framing::LineDecoder,
+};
 use pyo3::{prelude::*, types::PyBytes};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
@@ -25,7 +27,6 @@ use crate::{
     stream::{DeferredCall, Job, Pool, Sleep, Stream, Task, lock},
 };
 
-const CHUNK: usize = 64 * 1024;
 /// The interval of the monitor. A handler blocks the leader if it still runs after two intervals.
 const MONITOR_TICK: Duration = Duration::from_millis(1);
 /// The number of intervals without a handler after which the monitor sleeps.
@@ -225,7 +226,7 @@ impl Stream {
 
     /// The leader's loop that reads the input, until it loses the lead.
     fn lead_reading(self: &Arc<Self>, frames: &Frames, epoch: u64) {
-        let mut chunk = vec![0; CHUNK];
+        let mut buffer = ReadBuffer::default();
         loop {
             if !self.run_inline(epoch) {
                 self.server.try_flush();
@@ -247,7 +248,7 @@ impl Stream {
             }
             match event {
                 Some(Event::Input) if !self.has_ended() => {
-                    if let Some(work) = self.read(frames, &mut chunk) {
+                    if let Some(work) = self.read(frames, &mut buffer) {
                         self.distribute(work, true);
                     }
                 }
@@ -298,13 +299,15 @@ impl Stream {
         }
     }
 
-    fn read(&self, frames: &Frames, chunk: &mut [u8]) -> Option<Work<Handler>> {
+    fn read(&self, frames: &Frames, buffer: &mut ReadBuffer) -> Option<Work<Handler>> {
         let mut decoder = lock(&frames.decoder);
-        match rustix::io::read(frames.input.as_fd(), &mut *chunk) {
-            Ok(0) => Some(self.read_end(frames, &mut decoder)),
-            Ok(count) => Some(frames.server.feed(&mut decoder, &chunk[..count])),
-            Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => None,
-            Err(_) => Some(self.read_end(frames, &mut decoder)),
+        match buffer.read(&frames.input) {
+            Ok([]) => Some(self.read_end(frames, &mut decoder)),
+            Ok(chunk) => Some(frames.server.feed(&mut decoder, chunk)),
+            Err(error) => match error.kind() {
+                io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock => None,
+                _ => Some(self.read_end(frames, &mut decoder)),
+            },
         }
     }
 

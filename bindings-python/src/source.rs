@@ -32,7 +32,7 @@ pub(crate) enum Source {
 #[derive(Debug)]
 pub(crate) struct Frames {
     pub(crate) server: Arc<StreamServer<Handler>>,
-    pub(crate) input: OwnedFd,
+    pub(crate) input: File,
     pub(crate) decoder: Mutex<LineDecoder>,
 }
 
@@ -49,7 +49,11 @@ impl Source {
                 StreamServer::for_test(components, output, test_mode, Some(facts))
             }
         };
-        Self::Frames(Frames { server, input, decoder: Mutex::new(LineDecoder::new(line)) })
+        Self::Frames(Frames {
+            server,
+            input: input.into(),
+            decoder: Mutex::new(LineDecoder::new(line)),
+        })
     }
 
     /// Writes everything queued; blocks while the peer reads slowly.

@@ -17,6 +17,7 @@ pub use endpoint::{EndpointServer, Shell};
 pub use endpoint_state::Outbox;
 pub(crate) use hosted::{HostedEndpoint, Rest, hosted, keep_time};
 pub use ledger::{Holding, Ledgers};
+pub use pipe::ReadBuffer;
 pub use state_keys::{STATE_KEYS, state_keys};
 pub use stream::StreamServer;
 pub use watchdog::Watchdog;

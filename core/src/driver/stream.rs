@@ -181,7 +181,7 @@ impl<H: Clone> StreamServer<H> {
         let mut step = Step::new(Work { reports, ..Work::default() });
         while let Some(output) = service.poll() {
             match output {
-                Output::Send(frame) => self.writer.push(&frame),
+                Output::Send(frame) => self.writer.push(frame),
                 Output::Effect(effect) => step.add(effect),
                 Output::Change(frame) => {
                     let before = self.writer.changes();

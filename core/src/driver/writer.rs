@@ -3,13 +3,13 @@
 use std::{
     collections::{HashSet, VecDeque},
     fs::File,
-    io::Write,
+    io::{ErrorKind, Write},
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
-use super::pipe::SURE_WRITE;
-use crate::framing::encode_line;
+use super::pipe;
+use crate::framing::{encode_line, into_line};
 
 /// Bytes up to which short frames are written together: as much as a pipe holds. A longer frame is written alone, so that
 /// its memory is freed once it is written.
@@ -40,6 +40,8 @@ struct Queue {
     unwritten: usize,
     writing: bool,
     broken: bool,
+    /// True once the pipe was made as large as it may be.
+    is_wide: bool,
     /// A buffer for reuse.
     spare: Vec<u8>,
 }
@@ -52,17 +54,23 @@ struct Piece {
 }
 
 impl Queue {
-    fn push(&mut self, frame: &[u8]) -> &mut Piece {
+    fn push(&mut self, frame: Vec<u8>) -> &mut Piece {
         let fits = |it: &Piece| it.bytes.len() + frame.len() < PIECE;
-        if !self.pieces.back().is_some_and(fits) {
-            let bytes = std::mem::take(&mut self.spare);
+        let joins = self.pieces.back().is_some_and(fits);
+        self.unwritten += frame.len() + 1;
+        if !joins {
+            let bytes = match frame.len() < PIECE {
+                true => std::mem::take(&mut self.spare),
+                false => Vec::new(),
+            };
             self.pieces.push_back(Piece { bytes, changes: Vec::new() });
         }
         let last = self.pieces.len() - 1;
         let piece = &mut self.pieces[last];
-        let before = piece.bytes.len();
-        encode_line(frame, &mut piece.bytes);
-        self.unwritten += piece.bytes.len() - before;
+        match frame.len() < PIECE {
+            true => encode_line(&frame, &mut piece.bytes),
+            false => piece.bytes = into_line(frame),
+        }
         piece
     }
 
@@ -92,7 +100,7 @@ impl BatchWriter {
         Self { shared: Arc::new(shared) }
     }
 
-    pub(super) fn push(&self, frame: &[u8]) {
+    pub(super) fn push(&self, frame: Vec<u8>) {
         let mut queue = self.shared.lock();
         if !queue.broken {
             queue.push(frame);
@@ -104,7 +112,7 @@ impl BatchWriter {
         let mut queue = self.shared.lock();
         if !queue.broken && queue.changes.insert(frame.to_vec()) {
             queue.changed += frame.len();
-            queue.push(frame).changes.push(frame.to_vec());
+            queue.push(frame.to_vec()).changes.push(frame.to_vec());
         }
     }
 
@@ -142,11 +150,14 @@ impl BatchWriter {
     pub(super) fn try_flush(&self) {
         let Some(mut bytes) = self.shared.begin() else { return };
         let mut written = 0;
-        while has_room(&self.shared.output) {
-            let end = bytes.len().min(written + SURE_WRITE);
-            match (&self.shared.output).write(&bytes[written..end]) {
-                Ok(count) => written += count,
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => (),
+        loop {
+            if bytes.len() > PIECE && self.shared.begins_widening() {
+                pipe::widen(&self.shared.output);
+            }
+            match pipe::write_now(&self.shared.output, &bytes[written..]) {
+                Ok(None) => break,
+                Ok(Some(count)) => written += count,
+                Err(error) if error.kind() == ErrorKind::Interrupted => (),
                 Err(_) => return self.shared.break_off(),
             }
             if written == bytes.len() {
@@ -174,6 +185,11 @@ impl Shared {
         let bytes = queue.take()?;
         queue.writing = true;
         Some(bytes)
+    }
+
+    /// Returns `true` once.
+    fn begins_widening(&self) -> bool {
+        !std::mem::replace(&mut self.lock().is_wide, true)
     }
 
     /// Writes these bytes from `start` on, and then everything that is queued meanwhile.
@@ -211,16 +227,6 @@ impl Shared {
     }
 }
 
-#[cfg(unix)]
-fn has_room(output: &File) -> bool {
-    super::pipe::has_room(output).unwrap_or(false)
-}
-
-#[cfg(not(unix))]
-fn has_room(_: &File) -> bool {
-    false
-}
-
 #[cfg(all(test, unix))]
 #[expect(clippy::unwrap_used, reason = "a test that fails here says where")]
 mod tests {
@@ -238,10 +244,10 @@ mod tests {
     #[test]
     fn frames_leave_in_order_one_a_line() {
         let (read, writer) = pipe();
-        writer.push(b"1");
-        writer.push(b"2");
+        writer.push(b"1".into());
+        writer.push(b"2".into());
         writer.flush();
-        writer.push(b"3");
+        writer.push(b"3".into());
         writer.try_flush();
         let lines: Vec<_> = BufReader::new(read).lines().take(3).map(Result::unwrap).collect();
         assert_eq!(lines, ["1", "2", "3"]);
@@ -252,14 +258,16 @@ mod tests {
     fn try_flush_never_blocks_on_a_peer_that_does_not_read() {
         let (mut read, writer) = pipe();
         let frame = vec![b'x'; 1_000_000];
-        writer.push(&frame);
-        writer.try_flush();
-        writer.push(&frame);
-        writer.try_flush();
+        let end = 2_000_001;
+        for _ in 0..3 {
+            writer.push(frame.clone());
+            writer.try_flush();
+        }
+        // A pipe holds at most 1 MiB.
         assert!(writer.unwritten() > 1_000_000);
-        let mut all = vec![0; 2_000_002];
+        let mut all = vec![0; end + 1_000_002];
         read.read_exact(&mut all).unwrap();
-        assert_eq!((all[1_000_000], all[2_000_001]), (b'\n', b'\n'));
+        assert_eq!((all[1_000_000], all[end]), (b'\n', b'\n'));
     }
 
     #[test]
@@ -267,7 +275,7 @@ mod tests {
         let (_read, writer) = pipe();
         let long = vec![b'x'; 100_000];
         for frame in [&b"1"[..], b"2", &long, &long, b"3", b"4"] {
-            writer.push(frame);
+            writer.push(frame.to_vec());
         }
         let queue = writer.shared.lock();
         let sizes: Vec<_> = queue.pieces.iter().map(|it| it.bytes.len()).collect();
@@ -294,10 +302,10 @@ mod tests {
     fn a_closed_peer_ends_the_queue() {
         let (read, writer) = pipe();
         drop(read);
-        writer.push(b"1");
+        writer.push(b"1".into());
         writer.flush();
         assert!(writer.is_broken());
-        writer.push(b"2");
+        writer.push(b"2".into());
         assert_eq!(writer.unwritten(), 0);
     }
 }

@@ -3,11 +3,13 @@
 /// The default limit of a line's length: 16 MiB.
 pub const DEFAULT_LINE_LIMIT: usize = 16 * 1024 * 1024;
 
-/// A line longer than this gets a buffer of the full limit at once: growing in steps would leave the outgrown buffers
-/// in memory.
-const LONG: usize = 1024 * 1024;
+/// A line of this length may be much longer.
+const LONG: usize = 32 * 1024;
+/// The capacities that the buffer of a long line grows through. A longer line gets a buffer of the full limit at once: growing in more
+/// steps would leave the outgrown buffers in memory.
+const STEPS: [usize; 2] = [256 * 1024, 1280 * 1024];
 /// A buffer that grew beyond this capacity is freed after its line.
-const KEPT_CAPACITY: usize = 64 * 1024;
+const KEPT_CAPACITY: usize = STEPS[0];
 /// The most bytes of an overlong line that are returned.
 const BEGINNING: usize = 512;
 
@@ -101,6 +103,7 @@ impl LineDecoder {
                     return Some(Cut::Chunk(line));
                 }
             } else {
+                self.make_room(line.len());
                 self.held.extend_from_slice(line);
                 self.spent = true;
                 if !is_blank(&self.held) {
@@ -121,11 +124,18 @@ impl LineDecoder {
             self.skipping = true;
             return Some(self.give_up(rest));
         }
-        if self.held.len() > LONG && self.held.capacity() < self.limit {
-            self.held.reserve_exact(self.limit - self.held.len());
-        }
+        self.make_room(rest.len());
         self.held.extend_from_slice(rest);
         None
+    }
+
+    /// Grows in few steps: each copies what is held, and memory that is not used yet costs nothing.
+    fn make_room(&mut self, bytes: usize) {
+        let needed = self.held.len() + bytes;
+        if needed > self.held.capacity() && needed >= LONG {
+            let step = STEPS.into_iter().find(|it| *it >= needed && *it < self.limit);
+            self.held.reserve_exact(step.unwrap_or(self.limit) - self.held.len());
+        }
     }
 
     /// Keeps only the beginning of an overlong line, until it was returned; `rest` follows what is held.
@@ -143,6 +153,18 @@ impl LineDecoder {
             self.held.shrink_to(KEPT_CAPACITY);
         }
     }
+}
+
+/// Makes a line of `frame`, which is JSON, like [`encode_line`].
+pub fn into_line(mut frame: Vec<u8>) -> Vec<u8> {
+    let mut at = 0;
+    while let Some(next) = memchr::memchr(b'\n', &frame[at..]) {
+        at += next;
+        frame[at] = b' ';
+    }
+    frame.reserve_exact(1);
+    frame.push(b'\n');
+    frame
 }
 
 /// Appends `frame`, which is JSON, and a newline. Newlines inside the frame, which can only be white space of the
@@ -217,6 +239,11 @@ mod tests {
         let mut out = b"{}\n".to_vec();
         encode_line(b"{\n\"a\":\n1}", &mut out);
         assert_eq!(out, b"{}\n{ \"a\": 1}\n");
+        for frame in ["{}", "{\n\"a\":\n1}", "\n\n[1,\n\n2]\n"] {
+            let mut line = Vec::new();
+            encode_line(frame.as_bytes(), &mut line);
+            assert_eq!(into_line(frame.into()), line);
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::{
     fs::File,
-    io::{ErrorKind as IoErrorKind, IsTerminal as _, Read as _, Write as _},
+    io::{ErrorKind as IoErrorKind, IsTerminal as _, Write as _},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -23,13 +23,11 @@ use super::{
     serve::{FLUSH_TIMEOUT, Limits},
 };
 use crate::{
-    driver::StreamServer,
+    driver::{ReadBuffer, StreamServer},
     error::{Error, ErrorKind},
     framing::LineDecoder,
     transport::stdio,
 };
-
-const CHUNK: usize = 64 * 1024;
 
 /// Prints on standard error that the server waits for a client, if standard input is a terminal.
 fn print_terminal_hint(server: &str) {
@@ -122,15 +120,15 @@ pub(super) async fn serve(hub: &Hub, limits: Limits) -> Result<(), Error> {
 }
 
 /// The reading thread: reads frames, runs fast handlers in place, and writes once per batch.
-fn read(mut input: &File, stream: &StreamServer<Arc<Erased>>, runner: &Arc<Runner>, limit: usize) {
+fn read(input: &File, stream: &StreamServer<Arc<Erased>>, runner: &Arc<Runner>, limit: usize) {
     let runtime = runner.runtime().clone();
     let _entered = runtime.enter();
     let mut decoder = LineDecoder::new(limit);
-    let mut chunk = vec![0; CHUNK];
+    let mut buffer = ReadBuffer::default();
     while !stream.is_broken() {
-        match input.read(&mut chunk) {
-            Ok(0) => break,
-            Ok(count) => runner.perform(stream.feed(&mut decoder, &chunk[..count])),
+        match buffer.read(input) {
+            Ok([]) => break,
+            Ok(chunk) => runner.perform(stream.feed(&mut decoder, chunk)),
             Err(error) if error.kind() == IoErrorKind::Interrupted => continue,
             Err(_) => break,
         }
