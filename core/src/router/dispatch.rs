@@ -152,7 +152,7 @@ fn answer<H: Clone>(
         }
         Request::ListWhole { list } => Ok(whole(components, list, visibility)),
         Request::CallTool { name, arguments, .. } => {
-            return run(call_tool(components, &name, arguments.as_ref(), scope));
+            return run(call_tool(components, &name, arguments, scope));
         }
         Request::ReadResource { uri, variables, .. } => {
             let uri = resource::filled(components, uri, variables.as_ref(), visibility);
@@ -235,21 +235,22 @@ fn listed<'a, T: Component>(
 fn call_tool<H: Clone>(
     components: &Components<H>,
     name: &str,
-    arguments: Option<&Raw>,
+    arguments: Option<Raw>,
     scope: RequestScope<'_>,
 ) -> Result<Job<H>, Fault> {
     let component = components
         .tools
         .get_visible(name, scope.visibility)
         .ok_or_else(|| Fault::new(FaultKind::UnknownTool, format!("Unknown tool: {name}")))?;
-    let given = arguments.map_or("{}", |it| it.get());
+    let arguments = arguments.map_or_else(|| "{}".into(), |it| String::from(Box::<str>::from(it)));
+    let given = arguments.as_str();
     if let Some(headers) = scope.headers.filter(|_| scope.checks_headers) {
         wire::check_params(headers, &component.mirrored, given)?;
     }
     let input = match component.input.check_arguments(given) {
-        Ok(Checked::AsGiven) => given.to_owned(),
-        Ok(Checked::Decoded(arguments)) => arguments,
-        Err(_) if component.leaves_to_handler(given) => given.to_owned(),
+        Ok(Checked::AsGiven) => arguments,
+        Ok(Checked::Decoded(decoded)) => decoded,
+        Err(_) if component.leaves_to_handler(given) => arguments,
         Err(violation) => {
             let violation = violation.of(Subject::Argument);
             let message = format!("Invalid arguments for tool {name:?}: {violation}");

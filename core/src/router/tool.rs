@@ -14,7 +14,7 @@ use super::{
 use crate::{
     error::Error,
     protocol::{Raw, Structured, Tool, ToolOutcome, json},
-    schema::{Schema, of_object},
+    schema::{Schema, Violation, of_object},
     wire::{ParamHeader, describes_object},
 };
 
@@ -142,19 +142,22 @@ pub(super) fn outcome(output: Option<&Output>, reply: Reply) -> Result<ToolOutco
     match reply {
         Reply::Nothing => match output {
             None => Ok(ToolOutcome { content: "[]".into(), ..ToolOutcome::default() }),
-            Some(_) => structured(output, "null".into(), None),
+            Some(_) => structured(output, "null".into()),
         },
         Reply::Text(text) => {
-            if output.is_none() {
+            let Some(output) = output else {
                 let content = text_content(&text);
                 return Ok(ToolOutcome { content, ..ToolOutcome::default() });
-            }
+            };
             let mut value = String::with_capacity(text.len() + 2);
             json::push_string(&mut value, &text);
+            output.schema.check_text(&text, &value).map_err(misfit)?;
             let content = escaped_text_content(&value);
-            structured(output, value, Some(content))
+            let structured =
+                Some(Structured { json: value, schema_is_object: Some(output.is_object) });
+            Ok(ToolOutcome { content, structured, ..ToolOutcome::default() })
         }
-        Reply::Json(value) => structured(output, value, None),
+        Reply::Json(value) => structured(output, value),
         Reply::Parts(parts) => {
             let structured = unsaid(output, &parts)?;
             Ok(ToolOutcome { content: blocks(&parts)?, structured, ..ToolOutcome::default() })
@@ -167,13 +170,9 @@ pub(super) fn outcome(output: Option<&Output>, reply: Reply) -> Result<ToolOutco
     }
 }
 
-fn structured(
-    output: Option<&Output>,
-    value: String,
-    content: Option<String>,
-) -> Result<ToolOutcome, Failure> {
+fn structured(output: Option<&Output>, value: String) -> Result<ToolOutcome, Failure> {
     let schema_is_object = check_output(output, &value)?;
-    let content = content.unwrap_or_else(|| text_content(&value));
+    let content = text_content(&value);
     let structured = Some(Structured { json: value, schema_is_object });
     Ok(ToolOutcome { content, structured, ..ToolOutcome::default() })
 }
@@ -236,11 +235,13 @@ fn unsaid(output: Option<&Output>, parts: &str) -> Result<Option<Structured>, Fa
 /// Checks structured content, which MUST conform to the output schema (Tools, "Output Schema").
 fn check_output(output: Option<&Output>, value: &str) -> Result<Option<bool>, Failure> {
     let Some(output) = output else { return Ok(None) };
-    output
-        .schema
-        .check_json(value)
-        .map_err(|it| bad_result(format!("the result does not fit the output schema: {it}")))?;
+    output.schema.check_json(value).map_err(misfit)?;
     Ok(Some(output.is_object))
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "that is what errors are mapped with")]
+fn misfit(violation: Violation) -> Failure {
+    bad_result(format!("the result does not fit the output schema: {violation}"))
 }
 
 fn text_content(text: &str) -> String {

@@ -143,6 +143,15 @@ impl Schema {
         self.check(&read_value(json)?)
     }
 
+    /// Validates a text, given also as JSON.
+    pub(crate) fn check_text(&self, text: &str, json: &str) -> Result<(), Violation> {
+        let value = Instance::String(text.into());
+        match self.quick.as_ref().and_then(|it| it.accepts(&value)) {
+            Some(true) => Ok(()),
+            Some(false) | None => self.check_json(json),
+        }
+    }
+
     /// Returns `true` if the quick check accepts a value. If not, it may still be valid, also with strings in it decoded.
     /// Errors if the value is not valid, and so large that nothing else can be said of it.
     fn fits_quickly(&self, json: &str) -> Result<bool, Violation> {
