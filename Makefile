@@ -8,7 +8,7 @@ FUZZ_TARGETS := engine endpoint client sse uri_template schema sealed_state dial
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test ready build package build-python build-node build-rust build-bench build-counts setup fmt lint stubs interop \
-	conformance conformance-all fuzz lock-files advisories bench-stdio bench-http bench-clients bench-payload bench-sessions \
+	conformance conformance-all fuzz lock-files advisories bench-stdio bench-http bench-threads bench-clients bench-payload bench-sessions \
 	bench-memory bench-scale bench-victim \
 	coldstart update-counts \
 	clean
@@ -110,6 +110,9 @@ bench-stdio: build-bench ## calls a second over stdio, against the official SDKs
 
 bench-http: build-bench ## calls a second over HTTP in each era, against the official SDKs
 	@$(PY) tests/bench/http_speed.py
+
+bench-threads: build-bench ## what 1, 2 and 4 threads of the Rust server do, and how long they wait for its lock
+	@$(PY) tests/bench/threads.py
 
 bench-clients: build-bench ## calls a second of clients over HTTP in each era, against the official SDKs'
 	@$(PY) tests/bench/client_speed.py

@@ -309,7 +309,10 @@ impl<H: Clone> EndpointServer<H> {
     }
 
     fn lock(&self) -> MutexGuard<'_, EndpointState<H>> {
+        #[cfg(feature = "lock-waits")]
+        return super::lock_waits::lock(&self.state);
         // A panic under the lock is a bug of Gudgeon's. It must not fail every other call.
+        #[cfg(not(feature = "lock-waits"))]
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

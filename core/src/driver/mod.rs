@@ -5,6 +5,8 @@ mod endpoint;
 mod hosted;
 mod endpoint_state;
 pub(crate) mod ledger;
+#[cfg(feature = "lock-waits")]
+mod lock_waits;
 mod pipe;
 mod state_keys;
 pub mod stderr;
@@ -17,6 +19,8 @@ pub use endpoint::{EndpointServer, Shell};
 pub use endpoint_state::Outbox;
 pub(crate) use hosted::{HostedEndpoint, Rest, hosted, keep_time};
 pub use ledger::{Holding, Ledgers};
+#[cfg(feature = "lock-waits")]
+pub use lock_waits::lock_waits;
 pub use pipe::ReadBuffer;
 pub use state_keys::{STATE_KEYS, state_keys};
 pub use stream::StreamServer;
