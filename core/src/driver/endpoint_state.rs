@@ -1,9 +1,8 @@
 //! An endpoint with one outbox for each exchange and each message connection. A lock of the driver's guards all of it.
 
-use std::{
-    collections::{HashMap, HashSet},
-    time::Instant,
-};
+use std::{collections::HashSet, time::Instant};
+
+use rustc_hash::FxHashMap;
 
 use super::{Work, work::Step};
 use crate::http::{
@@ -27,8 +26,8 @@ pub trait Outbox: Send {
 /// One endpoint and the outboxes of its readers.
 pub(super) struct EndpointState<H> {
     pub(super) endpoint: Endpoint<H>,
-    pub(super) exchanges: HashMap<ExchangeId, Sending>,
-    pub(super) connections: HashMap<ConnectionId, Sending>,
+    pub(super) exchanges: FxHashMap<ExchangeId, Sending>,
+    pub(super) connections: FxHashMap<ConnectionId, Sending>,
     /// Lines for the log that no caller could take yet.
     pub(super) reports: Vec<String>,
     /// The time for which the shell's timer is set.
@@ -39,8 +38,8 @@ impl<H: Clone> EndpointState<H> {
     pub(super) fn new(endpoint: Endpoint<H>) -> Self {
         Self {
             endpoint,
-            exchanges: HashMap::new(),
-            connections: HashMap::new(),
+            exchanges: FxHashMap::default(),
+            connections: FxHashMap::default(),
             reports: Vec::new(),
             armed: None,
         }

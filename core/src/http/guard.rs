@@ -256,8 +256,10 @@ struct Origin {
 impl Host {
     fn parse(text: &str) -> Option<Self> {
         let authority: Authority = text.parse().ok().filter(|_| !text.contains('@'))?;
-        let name = authority.host().to_ascii_lowercase();
-        let name = name.strip_suffix('.').unwrap_or(&name).to_owned();
+        let mut name = authority.host().to_ascii_lowercase();
+        if name.ends_with('.') {
+            name.pop();
+        }
         let port = match authority.as_str().strip_prefix(authority.host())? {
             "" | ":" => None,
             port => Some(port.strip_prefix(':')?.parse().ok()?),

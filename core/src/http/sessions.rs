@@ -49,6 +49,8 @@ pub(super) struct Session {
     owner: Option<String>,
     /// The client that it is counted for.
     client: Option<ClientKey>,
+    /// True if its id is in the table.
+    has_entry: bool,
     /// True once the client has used it after `initialize`.
     is_used: bool,
     /// The size of the client's `clientInfo` and capabilities, in bytes.
@@ -153,6 +155,7 @@ impl Sessions {
             id,
             owner: facts.principal.as_deref().map(Principal::identity),
             client,
+            has_entry: false,
             is_used: false,
             weight: 0,
             peer: PeerSession::new(PeerId::Session(number), machine),
@@ -186,8 +189,9 @@ impl Sessions {
         self.by_number.remove(&number)
     }
 
-    pub(super) fn put(&mut self, session: Box<Session>) {
-        if !self.numbers.contains_key(&session.id) {
+    pub(super) fn put(&mut self, mut session: Box<Session>) {
+        // Sessions are put back after each request.
+        if !std::mem::replace(&mut session.has_entry, true) {
             self.numbers.insert(Arc::clone(&session.id), session.number);
         }
         self.by_number.insert(session.number, session);

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use http::{HeaderMap, HeaderValue};
+use http::{HeaderMap, HeaderName, HeaderValue, header::AsHeaderName};
 
 use crate::{
     error::{Fault, FaultKind},
@@ -30,11 +30,16 @@ pub struct McpHeaders {
 impl McpHeaders {
     /// Reads the headers. A repeated header must have equal values, since readers differ in which one they use.
     pub fn read(headers: &HeaderMap) -> Result<Self, Fault> {
+        // A name that is a string is parsed for each look-up.
+        let protocol_version = const { HeaderName::from_static(PROTOCOL_VERSION) };
+        let method = const { HeaderName::from_static(METHOD) };
+        let name = const { HeaderName::from_static(NAME) };
+        let session = const { HeaderName::from_static(SESSION_ID) };
         Ok(Self {
-            protocol_version: only(headers, PROTOCOL_VERSION, "MCP-Protocol-Version")?,
-            method: only(headers, METHOD, "Mcp-Method")?,
-            name: only(headers, NAME, "Mcp-Name")?,
-            session: only(headers, SESSION_ID, "Mcp-Session-Id")?,
+            protocol_version: only(headers, protocol_version, "MCP-Protocol-Version")?,
+            method: only(headers, method, "Mcp-Method")?,
+            name: only(headers, name, "Mcp-Name")?,
+            session: only(headers, session, "Mcp-Session-Id")?,
         })
     }
 
@@ -147,7 +152,7 @@ pub(super) fn compare(
 /// Returns the value of a header that must not have two different values.
 pub(super) fn only(
     headers: &HeaderMap,
-    name: &str,
+    name: impl AsHeaderName,
     spelled: &str,
 ) -> Result<Option<HeaderValue>, Fault> {
     let mut values = headers.get_all(name).iter();
