@@ -99,7 +99,6 @@ pub(super) fn widen(pipe: &impl std::os::fd::AsFd) {
 pub(super) fn widen<T>(_: &T) {}
 
 #[cfg(all(test, target_os = "linux"))]
-#[expect(clippy::unwrap_used, reason = "a test that fails here says where")]
 mod tests {
     use std::os::fd::OwnedFd;
 
@@ -107,10 +106,10 @@ mod tests {
 
     #[test]
     fn a_read_that_fills_the_buffer_makes_it_and_its_pipe_larger() {
-        let (read, write) = std::io::pipe().unwrap();
+        let (read, write) = io::pipe().unwrap();
         let (read, write) = (File::from(OwnedFd::from(read)), File::from(OwnedFd::from(write)));
         let mut buffer = ReadBuffer::default();
-        let message = [b'x'; ReadBuffer::SMALL];
+        let message = vec![b'x'; ReadBuffer::SMALL];
         assert_eq!(write_now(&write, &message[1..]).unwrap(), Some(ReadBuffer::SMALL - 1));
         assert_eq!(buffer.read(&read).unwrap().len(), ReadBuffer::SMALL - 1);
         assert_eq!(buffer.0.len(), ReadBuffer::SMALL);
@@ -123,7 +122,7 @@ mod tests {
 
     #[test]
     fn a_full_pipe_takes_nothing_and_a_closed_one_is_an_error() {
-        let (read, write) = std::io::pipe().unwrap();
+        let (read, write) = io::pipe().unwrap();
         let write = File::from(OwnedFd::from(write));
         let message = vec![b'x'; 2 * WIDE];
         while write_now(&write, &message).unwrap().is_some() {}
