@@ -115,10 +115,10 @@ async fn structured_content_is_required_where_the_revision_has_it() {
         client.list_tools().await.expect("lists");
         match client.call_tool("t", ()).await {
             Ok(it) => {
-                assert_eq!((it.data::<Vec<u8>>().expect("numbers"), is_required), (vec![1], false))
+                assert_eq!((it.data::<Vec<u8>>().expect("numbers"), is_required), (vec![1], false));
             }
             Err(it) => {
-                assert!(is_required && it.message.contains("no structured content"), "{it:?}")
+                assert!(is_required && it.message.contains("no structured content"), "{it:?}");
             }
         }
     }
