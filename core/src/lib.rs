@@ -34,6 +34,11 @@ mod framing;
 pub mod schema;
 #[cfg(not(feature = "bindings"))]
 mod schema;
+#[cfg(all(feature = "auth", feature = "bindings"))]
+#[doc(hidden)]
+pub mod auth;
+#[cfg(all(feature = "auth", not(feature = "bindings")))]
+mod auth;
 #[cfg(feature = "bindings")]
 #[doc(hidden)]
 pub mod session;

@@ -12,6 +12,7 @@ const LAYERS: &[&str] = &[
     "wire",
     "framing",
     "schema",
+    "auth",
     "session",
     "router",
     "engine",

@@ -1,0 +1,1 @@
+//! The client's side of authorization: obtains, keeps and renews the tokens for one server.
