@@ -7,5 +7,6 @@ pub mod fetch;
 pub mod metadata;
 pub mod scopes;
 mod secret;
+pub mod server;
 
 pub use self::secret::{Secret, TokenDigest, is_equal};

@@ -7,6 +7,12 @@ mod support;
 mod asking;
 mod asking_again;
 mod asking_wrongly;
+#[cfg(feature = "auth")]
+mod auth_authenticator;
+#[cfg(feature = "auth")]
+mod auth_dpop;
+#[cfg(feature = "auth")]
+mod auth_tokens;
 mod bounds;
 mod client_listening;
 mod client_known_revision;

@@ -3,6 +3,8 @@
 pub(crate) mod asker;
 pub(crate) mod conformance;
 pub(crate) mod fixture;
+#[cfg(feature = "auth")]
+pub(crate) mod issuer;
 pub(crate) mod player;
 pub(crate) mod rounds;
 pub(crate) mod spec;

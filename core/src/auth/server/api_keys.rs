@@ -1,0 +1,120 @@
+//! Keys that the program gives out itself. Only their digests are kept.
+
+use std::{fmt, sync::Arc};
+
+use http::{HeaderName, header};
+
+use crate::{
+    auth::{TokenDigest, is_equal},
+    protocol::Principal,
+};
+
+/// A set of keys with their owners.
+pub struct ApiKeys {
+    header: HeaderName,
+    keys: Vec<(TokenDigest, Arc<Principal>)>,
+}
+
+impl ApiKeys {
+    /// Creates the set. Each key is given as it is, or as `sha256:` and its SHA-256 in hexadecimal. In the header
+    /// `Authorization` a key follows the word `Bearer`; in another one it stands alone.
+    pub fn new(
+        header: &str,
+        keys: impl IntoIterator<Item = (String, Principal)>,
+    ) -> Result<Self, String> {
+        let header = HeaderName::try_from(header)
+            .map_err(|_| format!("header must be the name of an HTTP header, not {header:?}"))?;
+        let mut found = Vec::new();
+        for (place, (key, principal)) in keys.into_iter().enumerate() {
+            let digest = match key.strip_prefix("sha256:") {
+                _ if key.is_empty() => {
+                    return Err(format!("key {} is empty; anyone could send it", place + 1));
+                }
+                None => TokenDigest::of(&key),
+                Some(text) => TokenDigest(hex(text).ok_or_else(|| {
+                    format!("key {}: sha256: needs 64 hexadecimal digits after it", place + 1)
+                })?),
+            };
+            found.push((digest, Arc::new(principal)));
+        }
+        Ok(Self { header, keys: found })
+    }
+
+    /// Returns the header that keys come in.
+    pub fn header(&self) -> &HeaderName {
+        &self.header
+    }
+
+    /// Returns whether keys come in a header of their own.
+    pub fn has_own_header(&self) -> bool {
+        self.header != header::AUTHORIZATION
+    }
+
+    /// Returns the owner of a key. Compares it with all keys, so that the time shows none of them.
+    pub fn owner(&self, key: &str) -> Option<&Arc<Principal>> {
+        let digest = TokenDigest::of(key);
+        let mut owner = None;
+        for (own, principal) in &self.keys {
+            if is_equal(&own.0, &digest.0) {
+                owner = Some(principal);
+            }
+        }
+        owner
+    }
+}
+
+impl fmt::Debug for ApiKeys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ApiKeys({} in {})", self.keys.len(), self.header)
+    }
+}
+
+fn hex(text: &str) -> Option<[u8; 32]> {
+    let digits = text.as_bytes();
+    let mut bytes = [0; 32];
+    if digits.len() != 64 {
+        return None;
+    }
+    for (byte, pair) in bytes.iter_mut().zip(digits.chunks(2)) {
+        let digit = |it: u8| char::from(it).to_digit(16);
+        *byte = u8::try_from(digit(pair[0])? * 16 + digit(pair[1])?).ok()?;
+    }
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that fails here says where")]
+
+    use super::*;
+
+    /// SHA-256 of `abc`.
+    const ABC: &str = "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015AD";
+
+    fn keys(keys: &[&str]) -> Result<ApiKeys, String> {
+        let keys = keys.iter().map(|it| ((*it).to_owned(), Principal::new(it.len().to_string())));
+        ApiKeys::new("X-Api-Key", keys)
+    }
+
+    #[test]
+    fn a_key_is_found_by_itself_or_by_its_digest() {
+        let keys = keys(&["s3cret", ABC]).unwrap();
+        assert_eq!(keys.owner("s3cret").unwrap().subject, "6");
+        assert_eq!(keys.owner("abc").unwrap().subject, "71");
+        for other in ["", "s3cre", "s3crets", ABC, "S3cret"] {
+            assert!(keys.owner(other).is_none(), "{other}");
+        }
+        assert!(keys.has_own_header() && keys.header() == "x-api-key");
+        assert_eq!(format!("{keys:?}"), "ApiKeys(2 in x-api-key)");
+    }
+
+    #[test]
+    fn keys_that_are_none_are_refused() {
+        assert!(keys(&["a", ""]).unwrap_err().contains("key 2 is empty"));
+        for key in ["sha256:", "sha256:12", &ABC.replace('b', "x"), &format!("{ABC}0")] {
+            let error = keys(&[key]).unwrap_err();
+            assert!(error.contains("key 1") && error.contains("64"), "{error}");
+        }
+        assert!(ApiKeys::new("x y", []).unwrap_err().contains("header"));
+    }
+}

@@ -1,0 +1,835 @@
+//! Decides who sends a request, by any of several methods.
+//!
+//! [`Authenticator::check`] decides at once if the token is known or its keys are. Otherwise the request is pending until
+//! an answer comes, or its time is over; then it is refused.
+
+use std::{
+    collections::{BTreeMap, HashMap, VecDeque},
+    fmt,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use http::{HeaderMap, HeaderValue, Method as HttpMethod};
+
+use super::{
+    api_keys::ApiKeys,
+    credentials::{self, Credentials, Scheme},
+    dpop_check::{self, Nonces, ProofError, UsedProofs},
+    introspection::{Introspection, IntrospectionError},
+    jwk::Algorithm,
+    jwt::{JwtError, JwtRules, ParsedJwt, VerifiedToken, looks_like_jwt},
+    keys::{Keys, Lookup},
+    resource::{Facts, Place},
+    token_cache::{Accepted, MAX_KEPT, TokenCache},
+};
+use crate::{
+    auth::{
+        Secret, TokenDigest,
+        fetch::{FetchError, FetchRequest, FetchResponse},
+        scopes::ScopeHierarchy,
+    },
+    protocol::Principal,
+};
+
+/// The time in which a pending request is decided.
+const TIMEOUT: Duration = Duration::from_secs(15);
+/// The maximum number of pending requests.
+const MAX_PENDING: usize = 1_000;
+
+/// A way to verify credentials.
+#[derive(Debug)]
+pub enum Method {
+    Jwt(Box<Jwt>),
+    Introspection(Box<Introspection>, Option<String>),
+    ApiKeys(ApiKeys),
+    /// A function of the host.
+    Verify,
+}
+
+/// JWTs of one issuer.
+#[derive(Debug)]
+pub struct Jwt {
+    pub issuer: String,
+    /// The accepted values of `aud`; `None`: the identifier of this resource.
+    pub audiences: Option<Vec<String>>,
+    pub keys: Keys,
+    pub algorithms: Vec<Algorithm>,
+    pub leeway: u64,
+    /// The scopes that every request needs.
+    pub scopes: Vec<String>,
+    pub dpop: Dpop,
+}
+
+/// The use of tokens that are bound to a key.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Dpop {
+    /// Bound tokens are refused.
+    Off,
+    #[default]
+    Supported,
+    /// Tokens that are not bound are refused.
+    Required,
+    /// As `Required`; and every proof needs a nonce.
+    WithNonce,
+}
+
+/// The head of a request, as far as it matters here.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    pub method: &'a HttpMethod,
+    pub headers: &'a HeaderMap,
+    pub place: &'a Place,
+}
+
+/// The number of a pending request.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct AuthTicket(u64);
+
+/// The number of an HTTP request.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct FetchId(u64);
+
+/// The decision about a request.
+#[derive(Debug)]
+pub enum Checked {
+    Accepted(Arc<Principal>),
+    Refused(Refusal),
+    /// [`AuthOutput::Decided`] will have the decision.
+    Pending(AuthTicket),
+}
+
+/// The reason why a request is refused.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Refusal {
+    /// The request has no credentials.
+    Missing,
+    /// The credentials come more than once or are unreadable.
+    Malformed(String),
+    InvalidToken(String),
+    /// The proof of possession is missing or wrong.
+    InvalidProof(String),
+    /// The proof of possession needs this nonce.
+    NeedsNonce(String),
+    /// The credentials are valid and do not allow the request, which needs these scopes.
+    InsufficientScope {
+        scopes: Vec<String>,
+        message: String,
+    },
+    /// Something that the decision needs does not answer.
+    Unavailable,
+    /// A function of the host failed.
+    Failed,
+}
+
+/// An input of the authenticator.
+#[derive(Debug)]
+pub enum AuthInput {
+    Fetched(FetchId, Result<FetchResponse, FetchError>),
+    Verified(AuthTicket, VerifyReply),
+    /// The sender of the request has left.
+    Cancelled(AuthTicket),
+    /// The time of the deadline has come.
+    Tick,
+}
+
+/// The answer of a function of the host.
+#[derive(Debug)]
+pub enum VerifyReply {
+    Principal(Box<Principal>),
+    /// It does not know the token.
+    Unknown,
+    Invalid(String),
+    InsufficientScope {
+        scopes: Vec<String>,
+        message: String,
+    },
+    /// It failed.
+    Failed,
+}
+
+/// An output of the authenticator.
+#[derive(Debug)]
+pub enum AuthOutput {
+    Fetch(FetchId, FetchRequest),
+    /// Call the host's function with this place in the list of methods.
+    Verify {
+        ticket: AuthTicket,
+        method: usize,
+        token: Secret,
+    },
+    Decided(AuthTicket, Result<Arc<Principal>, Refusal>),
+}
+
+/// The state machine.
+#[derive(Debug)]
+pub struct Authenticator {
+    methods: Vec<Method>,
+    hierarchy: ScopeHierarchy,
+    nonces: Option<Nonces>,
+    used: Option<UsedProofs>,
+    cache: TokenCache,
+    /// In the order of their tickets, which is the order of their deadlines.
+    pending: BTreeMap<AuthTicket, Attempt>,
+    fetching: BTreeMap<FetchId, FetchFor>,
+    asking: HashMap<(usize, TokenDigest), FetchId>,
+    next: u64,
+    outputs: VecDeque<AuthOutput>,
+}
+
+/// The purpose of an HTTP request.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum FetchFor {
+    Keys(usize),
+    Introspection(usize, TokenDigest),
+}
+
+/// A token in the course of being verified.
+struct Attempt {
+    token: Secret,
+    digest: TokenDigest,
+    scheme: Scheme,
+    facts: RequestFacts,
+    /// The methods that are left, the current one first.
+    methods: VecDeque<usize>,
+    /// The refusal if no method accepts the token.
+    refusal: Refusal,
+    waits_for: Option<Waiting>,
+    has_refreshed: bool,
+    deadline: Instant,
+}
+
+/// The parts of a request that a proof is about.
+struct RequestFacts {
+    method: HttpMethod,
+    proofs: HeaderMap,
+    url: String,
+    resource: String,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Waiting {
+    Keys(usize),
+    Answer(FetchId),
+    Host(usize),
+}
+
+/// The result of one method.
+enum Tried {
+    Accepted(Arc<Accepted>),
+    Refused(Refusal),
+    Waits(Waiting),
+}
+
+impl Authenticator {
+    pub fn new(methods: Vec<Method>, hierarchy: ScopeHierarchy) -> Self {
+        Self {
+            methods,
+            hierarchy,
+            nonces: None,
+            used: Some(UsedProofs::default()),
+            cache: TokenCache::default(),
+            pending: BTreeMap::new(),
+            fetching: BTreeMap::new(),
+            asking: HashMap::new(),
+            next: 0,
+            outputs: VecDeque::new(),
+        }
+    }
+
+    /// Sets the keys of nonces, which the servers of one address share.
+    #[must_use]
+    pub fn with_nonces(mut self, nonces: Nonces) -> Self {
+        self.nonces = Some(nonces);
+        self
+    }
+
+    /// Returns the facts of the resource's document.
+    pub fn facts(&self) -> Facts {
+        let mut facts = Facts::default();
+        for method in &self.methods {
+            let (issuer, scopes) = match method {
+                Method::Jwt(it) => (Some(&it.issuer), &it.scopes),
+                Method::Introspection(it, issuer) => (issuer.as_ref(), &it.scopes),
+                _ => continue,
+            };
+            facts.issuers.extend(issuer.filter(|it| !facts.issuers.contains(it)).cloned());
+            for scope in scopes {
+                if !facts.scopes.contains(scope) {
+                    facts.scopes.push(scope.clone());
+                }
+            }
+        }
+        let dpop: Vec<_> = self.dpop().collect();
+        if dpop.iter().any(|it| *it != Dpop::Off) {
+            facts.dpop_algorithms = Algorithm::all().into_iter().map(Algorithm::name).collect();
+        }
+        facts.needs_dpop = self.needs_dpop();
+        facts
+    }
+
+    /// Returns whether every token has to be bound to a key, so that challenges ask for that.
+    pub fn needs_dpop(&self) -> bool {
+        let mut dpop = self.dpop().peekable();
+        let is_needed = |it: Dpop| matches!(it, Dpop::Required | Dpop::WithNonce);
+        dpop.peek().is_some()
+            && dpop.all(is_needed)
+            && !self.methods.iter().any(Method::takes_bearer)
+    }
+
+    fn dpop(&self) -> impl Iterator<Item = Dpop> + '_ {
+        self.methods.iter().filter_map(|it| match it {
+            Method::Jwt(it) => Some(it.dpop),
+            _ => None,
+        })
+    }
+
+    /// Decides about a request, from its head.
+    pub fn check(&mut self, now: Instant, unix: u64, request: Request<'_>) -> Checked {
+        if let Some(decision) = self.check_own_headers(request.headers) {
+            return decision;
+        }
+        let (scheme, token) = match credentials::token(request.headers) {
+            Credentials::Token(scheme, token) => (scheme, token),
+            Credentials::Missing => return Checked::Refused(Refusal::Missing),
+            Credentials::Malformed(reason) => {
+                return Checked::Refused(Refusal::Malformed(reason.into()));
+            }
+            Credentials::TooLong => return Checked::Refused(invalid("the token is too long")),
+        };
+        let digest = TokenDigest::of(token);
+        if let Some(accepted) = self.cache.get(&digest, now, unix) {
+            return self.finish(&accepted, scheme, token, request, unix).into();
+        }
+        let methods = match self.candidates(token) {
+            Ok(methods) => methods,
+            Err(refusal) => return Checked::Refused(refusal),
+        };
+        let mut proofs = HeaderMap::new();
+        for proof in request.headers.get_all("dpop").iter().take(2) {
+            proofs.append("dpop", proof.clone());
+        }
+        let mut attempt = Attempt {
+            token: token.into(),
+            digest,
+            scheme,
+            facts: RequestFacts {
+                method: request.method.clone(),
+                proofs,
+                url: request.place.url.clone(),
+                resource: request.place.resource.clone(),
+            },
+            methods,
+            refusal: invalid("the token is not known here"),
+            waits_for: None,
+            has_refreshed: false,
+            deadline: now + TIMEOUT,
+        };
+        // Waiting is decided by the first method that needs it, so a full table is noticed here.
+        let ticket = AuthTicket(self.number());
+        match self.advance(now, unix, ticket, &mut attempt) {
+            Some(decision) => decision.into(),
+            None if self.pending.len() >= MAX_PENDING => {
+                tracing::warn!("too many requests wait for their authentication");
+                self.withdraw(ticket);
+                Checked::Refused(Refusal::Unavailable)
+            }
+            None => {
+                self.pending.insert(ticket, attempt);
+                Checked::Pending(ticket)
+            }
+        }
+    }
+
+    /// Handles an input. `unix` is the time in seconds since 1970.
+    pub fn handle(&mut self, now: Instant, unix: u64, input: AuthInput) {
+        match input {
+            AuthInput::Fetched(id, answer) => match self.fetching.remove(&id) {
+                None => (),
+                Some(FetchFor::Keys(place)) => {
+                    let Some(Method::Jwt(jwt)) = self.methods.get_mut(place) else { return };
+                    let is_done = jwt.keys.answered(now, answer);
+                    self.fetch_keys(place);
+                    if is_done {
+                        self.resume(now, unix, Waiting::Keys(place));
+                    }
+                }
+                Some(FetchFor::Introspection(place, digest)) => {
+                    self.asking.remove(&(place, digest));
+                    self.introspected(now, unix, id, (place, digest), answer);
+                }
+            },
+            AuthInput::Verified(ticket, reply) => self.verified(now, unix, ticket, reply),
+            AuthInput::Cancelled(ticket) => {
+                self.pending.remove(&ticket);
+            }
+            AuthInput::Tick => {
+                while let Some(first) = self.pending.first_entry() {
+                    if first.get().deadline > now {
+                        break;
+                    }
+                    let (ticket, attempt) = first.remove_entry();
+                    tracing::warn!(waits_for = ?attempt.waits_for, "an authentication took too long");
+                    let refusal = match attempt.waits_for {
+                        Some(Waiting::Host(_)) => Refusal::Failed,
+                        _ => Refusal::Unavailable,
+                    };
+                    self.outputs.push_back(AuthOutput::Decided(ticket, Err(refusal)));
+                }
+            }
+        }
+    }
+
+    pub fn poll(&mut self) -> Option<AuthOutput> {
+        self.outputs.pop_front()
+    }
+
+    /// Returns the time of the next [`AuthInput::Tick`].
+    pub fn deadline(&self) -> Option<Instant> {
+        self.pending.values().next().map(|it| it.deadline)
+    }
+
+    /// Returns the scopes that every request needs, for the challenge of a request without credentials.
+    pub fn scopes(&self) -> Vec<String> {
+        self.facts().scopes
+    }
+
+    /// Checks keys that come in headers of their own.
+    fn check_own_headers(&self, headers: &HeaderMap) -> Option<Checked> {
+        for method in &self.methods {
+            let Method::ApiKeys(keys) = method else { continue };
+            if !keys.has_own_header() {
+                continue;
+            }
+            return Some(match credentials::only(headers, keys.header()) {
+                Ok(None) => continue,
+                Err(reason) => Checked::Refused(Refusal::Malformed(reason.into())),
+                Ok(Some(key)) => match keys.owner(key) {
+                    Some(owner) => Checked::Accepted(Arc::clone(owner)),
+                    None => Checked::Refused(invalid("the key is not known here")),
+                },
+            });
+        }
+        None
+    }
+
+    /// Returns the methods that a token may be for, by its looks.
+    fn candidates(&self, token: &str) -> Result<VecDeque<usize>, Refusal> {
+        let of_kind = |is: fn(&Method) -> bool| {
+            self.methods.iter().enumerate().filter(move |(_, it)| is(it)).map(|(place, _)| place)
+        };
+        let keys = of_kind(|it| matches!(it, Method::ApiKeys(it) if !it.has_own_header()));
+        let others = of_kind(|it| matches!(it, Method::Introspection(..)))
+            .chain(of_kind(|it| matches!(it, Method::Verify)));
+        let mut methods: VecDeque<usize> = keys.collect();
+        let mut reason = "the token is not known here";
+        if looks_like_jwt(token) {
+            match ParsedJwt::parse(token) {
+                Ok(parsed) => {
+                    let issuer = parsed.claimed_issuer();
+                    let own =
+                        |it: &Method| matches!(it, Method::Jwt(it) if Some(&*it.issuer) == issuer);
+                    methods.extend(
+                        self.methods.iter().enumerate().filter(|(_, it)| own(it)).map(|it| it.0),
+                    );
+                    reason = "the token is of another issuer";
+                }
+                Err(malformed) => reason = malformed,
+            }
+        }
+        methods.extend(others);
+        match methods.is_empty() {
+            true => Err(invalid(reason)),
+            false => Ok(methods),
+        }
+    }
+
+    /// Tries the methods in turn. Returns `None` if the current one waits.
+    fn advance(
+        &mut self,
+        now: Instant,
+        unix: u64,
+        ticket: AuthTicket,
+        attempt: &mut Attempt,
+    ) -> Option<Result<Arc<Principal>, Refusal>> {
+        while let Some(&place) = attempt.methods.front() {
+            match self.try_method(now, unix, ticket, attempt, place) {
+                Tried::Waits(waiting) => {
+                    attempt.waits_for = Some(waiting);
+                    return None;
+                }
+                Tried::Accepted(accepted) => return Some(self.accept(&accepted, attempt, unix)),
+                Tried::Refused(refusal) => {
+                    attempt.refuse(refusal);
+                    attempt.methods.pop_front();
+                }
+            }
+        }
+        Some(Err(attempt.refusal.clone()))
+    }
+
+    fn try_method(
+        &mut self,
+        now: Instant,
+        unix: u64,
+        ticket: AuthTicket,
+        attempt: &mut Attempt,
+        place: usize,
+    ) -> Tried {
+        match &mut self.methods[place] {
+            Method::ApiKeys(keys) => match keys.owner(attempt.token.expose()) {
+                Some(owner) if attempt.scheme == Scheme::Bearer => {
+                    let (token, principal) = (VerifiedToken::of(owner), Arc::clone(owner));
+                    Tried::Accepted(Arc::new(Accepted { token, principal, method: place }))
+                }
+                _ => Tried::Refused(invalid("the token is not known here")),
+            },
+            Method::Jwt(jwt) => {
+                let result = jwt.verify(now, unix, attempt);
+                self.fetch_keys(place);
+                match result {
+                    Err(Tried::Accepted(_)) => Tried::Refused(Refusal::Failed),
+                    Err(other) => other,
+                    Ok(token) => {
+                        Tried::Accepted(self.keep(now, attempt.digest, place, token, MAX_KEPT))
+                    }
+                }
+            }
+            Method::Introspection(introspection, _) => {
+                let asked = self.asking.get(&(place, attempt.digest));
+                if let Some(id) = asked {
+                    return Tried::Waits(Waiting::Answer(*id));
+                }
+                match introspection.request(attempt.token.expose()) {
+                    Err(error) => {
+                        tracing::warn!(%error, "a token could not be introspected");
+                        Tried::Refused(Refusal::Unavailable)
+                    }
+                    Ok(request) => {
+                        let id =
+                            self.fetch(FetchFor::Introspection(place, attempt.digest), request);
+                        self.asking.insert((place, attempt.digest), id);
+                        Tried::Waits(Waiting::Answer(id))
+                    }
+                }
+            }
+            Method::Verify if attempt.scheme == Scheme::DPoP => {
+                Tried::Refused(invalid("tokens with the scheme DPoP are not accepted here"))
+            }
+            Method::Verify => {
+                let token = attempt.token.clone();
+                self.outputs.push_back(AuthOutput::Verify { ticket, method: place, token });
+                Tried::Waits(Waiting::Host(place))
+            }
+        }
+    }
+
+    fn introspected(
+        &mut self,
+        now: Instant,
+        unix: u64,
+        id: FetchId,
+        (place, digest): (usize, TokenDigest),
+        answer: Result<FetchResponse, FetchError>,
+    ) {
+        let Some(Method::Introspection(introspection, _)) = self.methods.get(place) else {
+            return;
+        };
+        let kept = introspection.cache;
+        // Of a server without a configured audience: the resource that the request is for.
+        let waiting = self.pending.values().find(|it| it.waits_for == Some(Waiting::Answer(id)));
+        let resource = waiting.map_or("", |it| &it.facts.resource);
+        let own = introspection.audiences.clone().unwrap_or_else(|| audiences(resource));
+        let result = match introspection.read(answer, &own, unix) {
+            Ok(token) => Ok(self.keep(now, digest, place, token, kept)),
+            Err(IntrospectionError::Invalid(reason)) => Err(invalid(reason)),
+            Err(IntrospectionError::Failed(reason)) => {
+                tracing::warn!(%reason, "a token could not be introspected");
+                Err(Refusal::Unavailable)
+            }
+        };
+        for ticket in self.waiting(Waiting::Answer(id)) {
+            let Some(mut attempt) = self.pending.remove(&ticket) else { continue };
+            match &result {
+                Ok(accepted) => {
+                    let decision = self.accept(accepted, &attempt, unix);
+                    self.outputs.push_back(AuthOutput::Decided(ticket, decision));
+                }
+                Err(refusal) => {
+                    attempt.refuse(refusal.clone());
+                    attempt.methods.pop_front();
+                    self.go_on(now, unix, ticket, attempt);
+                }
+            }
+        }
+    }
+
+    /// Handles the answer of a function of the host.
+    fn verified(&mut self, now: Instant, unix: u64, ticket: AuthTicket, reply: VerifyReply) {
+        let is_asked = |it: &Attempt| matches!(it.waits_for, Some(Waiting::Host(_)));
+        if !self.pending.get(&ticket).is_some_and(is_asked) {
+            return;
+        }
+        let Some(mut attempt) = self.pending.remove(&ticket) else { return };
+        let decision = match reply {
+            VerifyReply::Principal(principal) => Ok(Arc::new(*principal)),
+            VerifyReply::InsufficientScope { scopes, message } => {
+                Err(Refusal::InsufficientScope { scopes, message })
+            }
+            VerifyReply::Failed => Err(Refusal::Failed),
+            VerifyReply::Unknown | VerifyReply::Invalid(_) => {
+                attempt.refuse(match reply {
+                    VerifyReply::Invalid(message) => Refusal::InvalidToken(message),
+                    _ => invalid("the token is not known here"),
+                });
+                attempt.methods.pop_front();
+                self.go_on(now, unix, ticket, attempt);
+                return;
+            }
+        };
+        self.outputs.push_back(AuthOutput::Decided(ticket, decision));
+    }
+
+    /// Continues the requests that waited for this.
+    fn resume(&mut self, now: Instant, unix: u64, event: Waiting) {
+        for ticket in self.waiting(event) {
+            if let Some(attempt) = self.pending.remove(&ticket) {
+                self.go_on(now, unix, ticket, attempt);
+            }
+        }
+    }
+
+    fn waiting(&self, event: Waiting) -> Vec<AuthTicket> {
+        let waiting = self.pending.iter().filter(|(_, it)| it.waits_for == Some(event));
+        waiting.map(|(ticket, _)| *ticket).collect()
+    }
+
+    fn go_on(&mut self, now: Instant, unix: u64, ticket: AuthTicket, mut attempt: Attempt) {
+        match self.advance(now, unix, ticket, &mut attempt) {
+            Some(decision) => self.outputs.push_back(AuthOutput::Decided(ticket, decision)),
+            None => {
+                self.pending.insert(ticket, attempt);
+            }
+        }
+    }
+
+    fn keep(
+        &mut self,
+        now: Instant,
+        digest: TokenDigest,
+        method: usize,
+        token: VerifiedToken,
+        kept: Duration,
+    ) -> Arc<Accepted> {
+        let principal = Arc::new(token.principal.clone());
+        let accepted = Arc::new(Accepted { token, principal, method });
+        self.cache.insert(digest, now, Arc::clone(&accepted), kept);
+        accepted
+    }
+
+    fn accept(
+        &mut self,
+        accepted: &Accepted,
+        attempt: &Attempt,
+        unix: u64,
+    ) -> Result<Arc<Principal>, Refusal> {
+        let RequestFacts { method, proofs, url, resource } = &attempt.facts;
+        let place = Place { url: url.clone(), resource: resource.clone(), metadata: String::new() };
+        let request = Request { method, headers: proofs, place: &place };
+        self.finish(accepted, attempt.scheme, attempt.token.expose(), request, unix)
+    }
+
+    /// Checks what differs between requests with the same token: the proof of possession; and the scopes.
+    fn finish(
+        &mut self,
+        accepted: &Accepted,
+        scheme: Scheme,
+        token: &str,
+        request: Request<'_>,
+        unix: u64,
+    ) -> Result<Arc<Principal>, Refusal> {
+        let (dpop, scopes): (_, &[String]) = match &self.methods[accepted.method] {
+            Method::Jwt(it) => (it.dpop, &it.scopes),
+            Method::Introspection(it, _) => (Dpop::Supported, &it.scopes),
+            Method::ApiKeys(_) | Method::Verify => (Dpop::Supported, &[]),
+        };
+        match &accepted.token.key {
+            Some(_) if dpop == Dpop::Off => {
+                return Err(invalid("tokens that are bound to a key are not accepted here"));
+            }
+            None if matches!(dpop, Dpop::Required | Dpop::WithNonce) => {
+                return Err(invalid("the token has to be bound to a key"));
+            }
+            None if scheme == Scheme::DPoP => {
+                return Err(invalid(
+                    "the token is not bound to a key; send it with the scheme Bearer",
+                ));
+            }
+            None => (),
+            Some(_) if scheme == Scheme::Bearer => {
+                // RFC 9449, section 7.2: a stolen bound token is of no use as a bearer token.
+                return Err(invalid("the token is bound to a key; send it with the scheme DPoP"));
+            }
+            Some(key) => {
+                let (method, url) = (request.method, &*request.place.url);
+                let expected = dpop_check::Expected { method, url, token, key, unix };
+                let nonces = self.nonces.as_ref().filter(|_| dpop == Dpop::WithNonce);
+                match dpop_check::check(request.headers, expected, nonces) {
+                    Err(ProofError::Invalid(reason)) => {
+                        return Err(Refusal::InvalidProof(reason.into()));
+                    }
+                    Err(ProofError::NeedsNonce) => {
+                        let nonce = nonces.and_then(|it| it.make(unix));
+                        return Err(nonce.map_or(Refusal::Failed, Refusal::NeedsNonce));
+                    }
+                    Ok(id) => {
+                        if self.used.as_mut().is_some_and(|it| !it.use_once(id, unix)) {
+                            let reason = "the DPoP proof was used before".into();
+                            return Err(Refusal::InvalidProof(reason));
+                        }
+                    }
+                }
+            }
+        }
+        if !self.hierarchy.suffices(&accepted.principal.scopes, scopes) {
+            return Err(Refusal::InsufficientScope {
+                scopes: scopes.to_vec(),
+                message: format!("this needs the scopes: {}", scopes.join(" ")),
+            });
+        }
+        Ok(Arc::clone(&accepted.principal))
+    }
+
+    fn fetch_keys(&mut self, place: usize) {
+        let Some(Method::Jwt(jwt)) = self.methods.get_mut(place) else { return };
+        if let Some(request) = jwt.keys.poll() {
+            self.fetch(FetchFor::Keys(place), request);
+        }
+    }
+
+    fn fetch(&mut self, purpose: FetchFor, request: FetchRequest) -> FetchId {
+        let id = FetchId(self.number());
+        self.fetching.insert(id, purpose);
+        self.outputs.push_back(AuthOutput::Fetch(id, request));
+        id
+    }
+
+    /// Takes back the question to the host about a request that is refused.
+    fn withdraw(&mut self, ticket: AuthTicket) {
+        self.outputs
+            .retain(|it| !matches!(it, AuthOutput::Verify { ticket: it, .. } if *it == ticket));
+    }
+
+    fn number(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+}
+
+impl Method {
+    /// Returns whether the method accepts tokens that are not bound to a key.
+    fn takes_bearer(&self) -> bool {
+        match self {
+            Self::Jwt(it) => matches!(it.dpop, Dpop::Off | Dpop::Supported),
+            Self::ApiKeys(it) => !it.has_own_header(),
+            Self::Introspection(..) | Self::Verify => true,
+        }
+    }
+}
+
+impl Jwt {
+    /// Verifies the token, or says what stands in the way.
+    fn verify(
+        &mut self,
+        now: Instant,
+        unix: u64,
+        attempt: &mut Attempt,
+    ) -> Result<VerifiedToken, Tried> {
+        let refuse = |reason| Tried::Refused(invalid(reason));
+        let token = attempt.token.clone();
+        let parsed = ParsedJwt::parse(token.expose()).map_err(refuse)?;
+        let keys = match self.keys.get(now) {
+            Lookup::Ready(keys) => keys,
+            Lookup::Wait => return Err(Tried::Waits(Waiting::Keys(self.place(attempt)))),
+            Lookup::Failed(_) => return Err(Tried::Refused(Refusal::Unavailable)),
+        };
+        let rules = JwtRules {
+            issuer: self.issuer.clone(),
+            audiences: self.audiences.clone().unwrap_or_else(|| audiences(&attempt.facts.resource)),
+            algorithms: self.algorithms.clone(),
+            leeway: self.leeway,
+        };
+        match parsed.verify(&keys, &rules, unix) {
+            Ok(token) => Ok(token),
+            Err(JwtError::Invalid(reason)) => Err(refuse(reason)),
+            Err(JwtError::UnknownKey) if !attempt.has_refreshed && self.keys.refresh(now) => {
+                attempt.has_refreshed = true;
+                Err(Tried::Waits(Waiting::Keys(self.place(attempt))))
+            }
+            Err(JwtError::UnknownKey) => Err(refuse("the key of the token is not known")),
+        }
+    }
+
+    /// Returns this method's place in the list: it is the current one of the attempt.
+    #[expect(clippy::unused_self, reason = "the attempt is at this method")]
+    fn place(&self, attempt: &Attempt) -> usize {
+        attempt.methods.front().copied().unwrap_or_default()
+    }
+}
+
+impl Attempt {
+    /// Notes why a method does not accept the token. The first reason that is more than "unknown" is kept; a method that could
+    /// not decide counts before all.
+    fn refuse(&mut self, refusal: Refusal) {
+        let is_vague =
+            matches!(&self.refusal, Refusal::InvalidToken(it) if it.ends_with("not known here"));
+        if is_vague || matches!(refusal, Refusal::Unavailable) {
+            self.refusal = refusal;
+        }
+    }
+}
+
+impl VerifiedToken {
+    /// Returns the token of an owner that is known without one.
+    fn of(owner: &Principal) -> Self {
+        Self { principal: owner.clone(), expires: None, key: None }
+    }
+}
+
+impl From<Result<Arc<Principal>, Refusal>> for Checked {
+    fn from(decision: Result<Arc<Principal>, Refusal>) -> Self {
+        match decision {
+            Ok(principal) => Self::Accepted(principal),
+            Err(refusal) => Self::Refused(refusal),
+        }
+    }
+}
+
+impl fmt::Debug for Attempt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Attempt").field("waits_for", &self.waits_for).finish_non_exhaustive()
+    }
+}
+
+impl Refusal {
+    /// Returns the nonce that the answer offers.
+    pub fn nonce(&self) -> Option<HeaderValue> {
+        match self {
+            Self::NeedsNonce(nonce) => HeaderValue::try_from(nonce).ok(),
+            _ => None,
+        }
+    }
+}
+
+/// Returns the audiences by which a token may name a resource. A URL without a path is the same with a slash.
+fn audiences(resource: &str) -> Vec<String> {
+    let has_path = resource.split_once("://").is_some_and(|(_, rest)| rest.contains('/'));
+    match has_path {
+        true => vec![resource.to_owned()],
+        false => vec![resource.to_owned(), format!("{resource}/")],
+    }
+}
+
+fn invalid(reason: &str) -> Refusal {
+    Refusal::InvalidToken(reason.to_owned())
+}

@@ -1,0 +1,257 @@
+//! Proofs of possession (RFC 9449): a request has to be signed with the key that its token is bound to.
+
+use std::{collections::HashMap, fmt};
+
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use http::{HeaderMap, Method, Uri};
+use ring::hmac;
+use serde::Deserialize;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use super::{
+    jwk::{Algorithm, Jwk},
+    jwt,
+};
+use crate::auth::TokenDigest;
+
+/// The seconds by which the time of a proof may differ from the server's.
+pub const MAX_SKEW: u64 = 300;
+/// The seconds that a nonce is accepted.
+const NONCE_LIFE: u64 = 300;
+/// The maximum number of proofs that are remembered.
+const MAX_PROOFS: usize = 100_000;
+/// The maximum length of `jti`, in bytes.
+const MAX_ID: usize = 512;
+
+/// The reason why a proof is not accepted.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum ProofError {
+    Invalid(&'static str),
+    /// The proof needs a nonce of this server, or a newer one.
+    NeedsNonce,
+}
+
+/// The facts that a proof has to agree with.
+#[derive(Clone, Copy, Debug)]
+pub struct Expected<'a> {
+    pub method: &'a Method,
+    /// The URL of the request, as the client knows it.
+    pub url: &'a str,
+    pub token: &'a str,
+    /// The thumbprint of the key that the token is bound to.
+    pub key: &'a str,
+    /// The time, in seconds since 1970.
+    pub unix: u64,
+}
+
+#[derive(Deserialize)]
+struct Header {
+    typ: Option<String>,
+    alg: String,
+    jwk: Value,
+    crit: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct Claims {
+    jti: String,
+    htm: String,
+    htu: String,
+    iat: f64,
+    ath: Option<String>,
+    nonce: Option<String>,
+}
+
+/// Checks the proof in the headers of a request (RFC 9449, section 4.3). Returns the id that may not be used again.
+pub fn check(
+    headers: &HeaderMap,
+    expected: Expected<'_>,
+    nonces: Option<&Nonces>,
+) -> Result<TokenDigest, ProofError> {
+    use ProofError::Invalid;
+    let mut proofs = headers.get_all("dpop").iter();
+    let proof = proofs.next().ok_or(Invalid("the request has no DPoP proof"))?;
+    if proofs.next().is_some() {
+        return Err(Invalid("the request has more than one DPoP proof"));
+    }
+    let proof = proof.to_str().map_err(|_| Invalid(MALFORMED))?;
+    let jwt::Parts { header, claims, signature, signed } =
+        jwt::split(proof).map_err(|_| Invalid(MALFORMED))?;
+    let header: Header = serde_json::from_slice(&header).map_err(|_| Invalid(MALFORMED))?;
+    let claims: Claims = serde_json::from_slice(&claims).map_err(|_| Invalid(MALFORMED))?;
+    if header.crit.is_some() {
+        return Err(Invalid("the DPoP proof needs an extension that is not supported"));
+    }
+    if jwt::kind(header.typ.as_deref().unwrap_or_default()) != "dpop+jwt" {
+        return Err(Invalid("the DPoP proof has another type than dpop+jwt"));
+    }
+    let algorithm = Algorithm::named(&header.alg)
+        .ok_or(Invalid("the algorithm of the DPoP proof is not accepted"))?;
+    let key = Jwk::read(&header.jwk)
+        .map_err(|_| Invalid("the DPoP proof has no public key that can be used"))?;
+    if claims.htm != expected.method.as_str() {
+        return Err(Invalid("the DPoP proof is for another method"));
+    }
+    if !is_same_place(&claims.htu, expected.url) {
+        return Err(Invalid("the DPoP proof is for another URL"));
+    }
+    #[expect(clippy::cast_precision_loss, reason = "times are below 2^52")]
+    let age = expected.unix as f64 - claims.iat;
+    #[expect(clippy::cast_precision_loss, reason = "times are below 2^52")]
+    if !age.is_finite() || age.abs() > MAX_SKEW as f64 {
+        return Err(Invalid("the DPoP proof is too old, or from the future"));
+    }
+    let hash = URL_SAFE_NO_PAD.encode(Sha256::digest(expected.token));
+    if claims.ath.as_deref() != Some(&hash) {
+        return Err(Invalid("the DPoP proof is for another token"));
+    }
+    if claims.jti.is_empty() || claims.jti.len() > MAX_ID {
+        return Err(Invalid("the DPoP proof has no usable jti"));
+    }
+    let thumbprint = key.thumbprint();
+    if thumbprint != expected.key {
+        return Err(Invalid("the token is bound to another key"));
+    }
+    if !key.verify(algorithm, signed.as_bytes(), &signature) {
+        return Err(Invalid("the signature of the DPoP proof is wrong"));
+    }
+    let nonce = claims.nonce.as_deref().unwrap_or_default();
+    if nonces.is_some_and(|it| !it.accepts(nonce, expected.unix)) {
+        return Err(ProofError::NeedsNonce);
+    }
+    Ok(TokenDigest::of(&format!("{thumbprint} {}", claims.jti)))
+}
+
+const MALFORMED: &str = "the DPoP proof is malformed";
+
+/// Compares two URLs without query and fragment. Scheme and host are the same in any case, and a default port may be left
+/// out (RFC 9449, section 4.3).
+fn is_same_place(one: &str, other: &str) -> bool {
+    let place = |url: &str| {
+        let uri: Uri = url.split(['?', '#']).next()?.parse().ok()?;
+        let scheme = uri.scheme_str()?.to_ascii_lowercase();
+        let usual = if scheme == "https" { 443 } else { 80 };
+        let host = uri.host()?.to_ascii_lowercase();
+        Some((host, uri.port_u16().unwrap_or(usual), uri.path().to_owned(), scheme))
+    };
+    place(one).is_some_and(|it| Some(it) == place(other))
+}
+
+/// The ids of proofs that were used, so that a replayed proof is refused.
+#[derive(Debug, Default)]
+pub struct UsedProofs {
+    recent: HashMap<TokenDigest, ()>,
+    older: HashMap<TokenDigest, ()>,
+    /// The time at which `recent` was begun.
+    since: u64,
+}
+
+impl UsedProofs {
+    /// Remembers a proof for as long as it would be accepted. Returns false if it was used before. With very many proofs, the
+    /// oldest are forgotten earlier.
+    pub fn use_once(&mut self, id: TokenDigest, unix: u64) -> bool {
+        if self.older.contains_key(&id) || self.recent.contains_key(&id) {
+            return false;
+        }
+        let is_old = unix.saturating_sub(self.since) > 2 * MAX_SKEW;
+        if is_old || self.recent.len() >= MAX_PROOFS / 2 {
+            self.older = std::mem::take(&mut self.recent);
+            self.since = unix;
+        }
+        self.recent.insert(id, ());
+        true
+    }
+}
+
+/// Makes and checks nonces. They hold a time, so that every server with the same keys accepts them.
+pub struct Nonces(Vec<hmac::Key>);
+
+impl Nonces {
+    /// Creates the keys. The first makes nonces, all of them are accepted.
+    pub fn new<K: AsRef<[u8]>>(keys: impl IntoIterator<Item = K>) -> Self {
+        let key = |it: K| {
+            let secret = Sha256::new().chain_update("gudgeon DPoP nonce").chain_update(it);
+            hmac::Key::new(hmac::HMAC_SHA256, &secret.finalize())
+        };
+        Self(keys.into_iter().map(key).collect())
+    }
+
+    /// Makes a nonce.
+    pub fn make(&self, unix: u64) -> Option<String> {
+        let time = unix.to_be_bytes();
+        let tag = hmac::sign(self.0.first()?, &time);
+        Some(URL_SAFE_NO_PAD.encode([&time[..], &tag.as_ref()[..16]].concat()))
+    }
+
+    fn accepts(&self, nonce: &str, unix: u64) -> bool {
+        let Ok(bytes) = URL_SAFE_NO_PAD.decode(nonce) else { return false };
+        let Some((time, tag)) = bytes.split_first_chunk::<8>() else { return false };
+        let made = u64::from_be_bytes(*time);
+        let is_fresh =
+            made <= unix.saturating_add(MAX_SKEW) && unix.saturating_sub(made) <= NONCE_LIFE;
+        let is_own =
+            |key: &hmac::Key| crate::auth::is_equal(&hmac::sign(key, time).as_ref()[..16], tag);
+        is_fresh && self.0.iter().any(is_own)
+    }
+}
+
+impl fmt::Debug for Nonces {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Nonces of {} keys", self.0.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that fails here says where")]
+
+    use super::*;
+
+    #[test]
+    fn a_nonce_is_accepted_by_servers_with_its_key_while_it_is_fresh() {
+        let (old, both, other) =
+            (Nonces::new(["old"]), Nonces::new(["new", "old"]), Nonces::new(["other"]));
+        let nonce = old.make(1_000).unwrap();
+        assert!(old.accepts(&nonce, 1_000) && both.accepts(&nonce, 1_000 + NONCE_LIFE));
+        assert!(!both.accepts(&nonce, 1_001 + NONCE_LIFE));
+        assert!(!other.accepts(&nonce, 1_000));
+        assert!(!old.accepts(&both.make(1_000).unwrap(), 1_000));
+        for wrong in ["", "x", "AAAA", &nonce[1..], &format!("{nonce}A")] {
+            assert!(!old.accepts(wrong, 1_000), "{wrong}");
+        }
+        assert!(!old.accepts(&old.make(u64::MAX).unwrap(), 1_000));
+    }
+
+    #[test]
+    fn a_proof_is_used_once() {
+        let mut used = UsedProofs::default();
+        let id = |number: u64| TokenDigest::of(&number.to_string());
+        assert!(used.use_once(id(1), 1_000) && !used.use_once(id(1), 1_000));
+        assert!(used.use_once(id(2), 1_000 + 2 * MAX_SKEW));
+        assert!(!used.use_once(id(1), 1_000 + 2 * MAX_SKEW));
+        for number in 10..10 + 2 * MAX_PROOFS as u64 {
+            assert!(used.use_once(id(number), 2_000));
+            assert!(used.recent.len() + used.older.len() <= MAX_PROOFS);
+        }
+    }
+
+    #[test]
+    fn urls_are_compared_without_query_and_default_port() {
+        let url = "https://mcp.example.com/mcp";
+        for same in [url, "HTTPS://MCP.example.com/mcp", "https://mcp.example.com:443/mcp?a=b#c"] {
+            assert!(is_same_place(same, url), "{same}");
+        }
+        for other in [
+            "https://mcp.example.com/",
+            "http://mcp.example.com/mcp",
+            "/mcp",
+            "",
+            "https://mcp.example.com:444/mcp",
+            "https://mcp.example.com/MCP",
+            "https://evil.example/mcp",
+        ] {
+            assert!(!is_same_place(other, url), "{other}");
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! The server's side of authorization: decides who sends a request.
+
+pub mod api_keys;
+pub mod authenticator;
+mod credentials;
+pub mod dpop_check;
+pub mod introspection;
+pub mod issuer;
+pub mod jwk;
+pub mod jwt;
+pub mod keys;
+pub mod resource;
+pub mod token_cache;
+
+pub use self::credentials::Scheme;

@@ -1,0 +1,243 @@
+//! The server as a protected resource: its identifier, and the document about it (RFC 9728).
+
+use serde_json::{Value, json};
+
+use crate::auth::metadata::{RESOURCE_PATH, split};
+
+/// The rules by which a server finds its own identifier.
+#[derive(Clone, Debug, Default)]
+pub struct Resource {
+    /// The origin of the server's public URL, if it is configured.
+    origin: Option<String>,
+    /// The path of that URL, if it has one, without a slash at its end.
+    public_path: Option<String>,
+    /// The path of the endpoint; `None`: the path at which the host mounted it.
+    path: Option<String>,
+}
+
+/// The address of a request.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrived<'a> {
+    /// The `Host` header. It counts only if the request came over the loopback interface.
+    pub host: &'a str,
+    pub is_loopback: bool,
+    pub is_encrypted: bool,
+    pub path: &'a str,
+    /// The prefix below which the host has mounted the endpoint; it may be empty.
+    pub mount: &'a str,
+}
+
+/// The URLs of a request's resource.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Place {
+    /// The identifier of the resource, which tokens name as their audience.
+    pub resource: String,
+    /// The URL of its document.
+    pub metadata: String,
+    /// The URL of the request, as its client knows it.
+    pub url: String,
+}
+
+/// The facts that a document has beside the identifier.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Facts {
+    /// The issuers whose tokens are accepted.
+    pub issuers: Vec<String>,
+    pub scopes: Vec<String>,
+    pub name: Option<String>,
+    /// The algorithms of proofs; empty if tokens are not bound to keys.
+    pub dpop_algorithms: Vec<&'static str>,
+    pub needs_dpop: bool,
+}
+
+impl Resource {
+    /// Creates the rules from the server's public URL and the path of its endpoint.
+    pub fn new(public_url: Option<&str>, path: Option<&str>) -> Self {
+        let (origin, rest) = public_url.and_then(split).unzip();
+        let public_path = rest.map(|it| it.split(['?', '#']).next().unwrap_or_default());
+        let public_path = public_path.map(trimmed).filter(|it| !it.is_empty());
+        Self {
+            origin: origin.map(str::to_ascii_lowercase),
+            public_path: public_path.map(ToOwned::to_owned),
+            path: path.map(|it| trimmed(it).to_owned()),
+        }
+    }
+
+    /// Returns the URLs for a request. Returns `None` if the server's URL is not configured and the request came from another
+    /// machine, because its `Host` header could name any resource.
+    pub fn place(&self, arrived: &Arrived<'_>) -> Option<Place> {
+        let origin = match &self.origin {
+            Some(origin) => origin.clone(),
+            None if arrived.is_loopback && !arrived.host.is_empty() => {
+                let scheme = if arrived.is_encrypted { "https" } else { "http" };
+                format!("{scheme}://{}", arrived.host.to_ascii_lowercase())
+            }
+            None => return None,
+        };
+        let below = match document_path(arrived.path) {
+            // The request is for the document itself.
+            Some((before, behind)) => format!("{before}{behind}"),
+            None => arrived.path.to_owned(),
+        };
+        let path = match (&self.public_path, &self.path) {
+            (Some(path), _) | (None, Some(path)) => path.clone(),
+            (None, None) => trimmed(&below).to_owned(),
+        };
+        // A host serves only what is below the prefix, so the document is there as well.
+        let mount = trimmed(arrived.mount);
+        let (mount, rest) = match path.strip_prefix(mount) {
+            Some(rest) if rest.is_empty() || rest.starts_with('/') => (mount, rest),
+            _ => ("", &*path),
+        };
+        Some(Place {
+            metadata: format!("{origin}{mount}{RESOURCE_PATH}{rest}"),
+            url: format!("{origin}{}", arrived.path),
+            resource: format!("{origin}{path}"),
+        })
+    }
+
+    /// Returns whether a path is that of the document: of the endpoint, or of the whole host.
+    pub fn has_document_at(&self, path: &str) -> bool {
+        let Some((before, behind)) = document_path(path) else { return false };
+        match &self.path {
+            None => true,
+            Some(_) if !before.is_empty() => false,
+            Some(own) => {
+                let behind = trimmed(behind);
+                behind.is_empty() || behind == own || Some(behind) == self.public_path.as_deref()
+            }
+        }
+    }
+}
+
+impl Facts {
+    /// Returns the document as JSON.
+    pub fn document(&self, resource: &str) -> Value {
+        let mut document = json!({
+            "resource": resource,
+            "authorization_servers": self.issuers,
+            "bearer_methods_supported": ["header"],
+        });
+        if !self.scopes.is_empty() {
+            document["scopes_supported"] = json!(self.scopes);
+        }
+        if let Some(name) = self.name.as_ref().filter(|it| !it.is_empty()) {
+            document["resource_name"] = json!(name);
+        }
+        if !self.dpop_algorithms.is_empty() {
+            document["dpop_signing_alg_values_supported"] = json!(self.dpop_algorithms);
+        }
+        if self.needs_dpop {
+            document["dpop_bound_access_tokens_required"] = json!(true);
+        }
+        document
+    }
+}
+
+/// Splits a path around the well-known part of a document's path.
+fn document_path(path: &str) -> Option<(&str, &str)> {
+    let (before, behind) = path.split_once(RESOURCE_PATH)?;
+    (behind.is_empty() || behind.starts_with('/')).then_some((before, behind))
+}
+
+fn trimmed(path: &str) -> &str {
+    path.trim_end_matches('/')
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that fails here says where")]
+
+    use super::*;
+
+    fn arrived<'a>(host: &'a str, path: &'a str, mount: &'a str) -> Arrived<'a> {
+        Arrived { host, is_loopback: true, is_encrypted: false, path, mount }
+    }
+
+    #[test]
+    fn an_endpoint_on_this_machine_has_the_url_of_the_request() {
+        let resource = Resource::new(None, Some("/mcp"));
+        let place = resource.place(&arrived("LOCALHOST:8000", "/mcp/", "")).unwrap();
+        assert_eq!(place.resource, "http://localhost:8000/mcp");
+        assert_eq!(place.url, "http://localhost:8000/mcp/");
+        let expected = "http://localhost:8000/.well-known/oauth-protected-resource/mcp";
+        assert_eq!(place.metadata, expected);
+        let root = Resource::new(None, Some("/"));
+        let place = root.place(&arrived("localhost", "/", "")).unwrap();
+        assert_eq!(place.resource, "http://localhost");
+        assert_eq!(place.metadata, "http://localhost/.well-known/oauth-protected-resource");
+        // Anyone can write any host into a request.
+        let foreign = Arrived { is_loopback: false, ..arrived("evil.example", "/mcp", "") };
+        assert_eq!(resource.place(&foreign), None);
+    }
+
+    #[test]
+    fn a_public_url_counts_before_the_request() {
+        for (public_url, resource) in [
+            ("https://Mcp.Example.com", "https://mcp.example.com/mcp"),
+            ("https://mcp.example.com/", "https://mcp.example.com/mcp"),
+            ("https://mcp.example.com/team/mcp/", "https://mcp.example.com/team/mcp"),
+        ] {
+            let rules = Resource::new(Some(public_url), Some("/mcp"));
+            let foreign = Arrived { is_loopback: false, ..arrived("evil.example", "/mcp", "") };
+            assert_eq!(rules.place(&foreign).unwrap().resource, resource);
+        }
+    }
+
+    #[test]
+    fn a_document_is_at_the_path_of_its_resource_and_at_the_root() {
+        let resource = Resource::new(None, Some("/mcp"));
+        for path in [RESOURCE_PATH, "/.well-known/oauth-protected-resource/mcp"] {
+            assert!(resource.has_document_at(path));
+            let place = resource.place(&arrived("localhost", path, "")).unwrap();
+            assert_eq!(place.resource, "http://localhost/mcp");
+        }
+        for path in [
+            "/mcp",
+            "/.well-known/oauth-protected-resource/other",
+            "/x/.well-known/oauth-protected-resource",
+            "/.well-known/oauth-protected-resources",
+        ] {
+            assert!(!resource.has_document_at(path), "{path}");
+        }
+    }
+
+    #[test]
+    fn below_a_prefix_the_document_is_below_it_too() {
+        let resource = Resource::new(None, None);
+        let place = resource.place(&arrived("localhost", "/sub/mcp", "/sub")).unwrap();
+        assert_eq!(place.resource, "http://localhost/sub/mcp");
+        let expected = "http://localhost/sub/.well-known/oauth-protected-resource/mcp";
+        assert_eq!(place.metadata, expected);
+        let path = "/sub/.well-known/oauth-protected-resource/mcp";
+        assert!(resource.has_document_at(path));
+        let asked = resource.place(&arrived("localhost", path, "/sub")).unwrap();
+        assert_eq!((asked.resource, asked.metadata), (place.resource, place.metadata));
+        let whole = resource.place(&arrived("localhost", "/sub/", "/sub/")).unwrap();
+        assert_eq!(whole.resource, "http://localhost/sub");
+        assert_eq!(whole.metadata, "http://localhost/sub/.well-known/oauth-protected-resource");
+        let other = resource.place(&arrived("localhost", "/mcp", "")).unwrap();
+        assert_eq!(other.metadata, "http://localhost/.well-known/oauth-protected-resource/mcp");
+    }
+
+    #[test]
+    fn a_document_names_what_there_is() {
+        let facts = Facts { issuers: vec!["https://as.example.com".into()], ..Facts::default() };
+        assert_eq!(
+            facts.document("https://mcp.example.com/mcp").to_string(),
+            r#"{"resource":"https://mcp.example.com/mcp","authorization_servers":["https://as.example.com"],"bearer_methods_supported":["header"]}"#
+        );
+        let facts = Facts {
+            scopes: vec!["a".into()],
+            name: Some("Shelf".into()),
+            dpop_algorithms: vec!["ES256"],
+            needs_dpop: true,
+            ..facts
+        };
+        let document = facts.document("x");
+        assert_eq!(document["scopes_supported"], json!(["a"]));
+        assert_eq!(document["resource_name"], "Shelf");
+        assert_eq!(document["dpop_signing_alg_values_supported"], json!(["ES256"]));
+        assert_eq!(document["dpop_bound_access_tokens_required"], true);
+    }
+}

@@ -1,0 +1,441 @@
+//! The authenticator of a server: methods, waiting requests, limits, and failures, which never admit anybody.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use gudgeon::{
+    auth::{
+        fetch::{FetchError, FetchResponse},
+        scopes::ScopeHierarchy,
+        server::{
+            api_keys::ApiKeys,
+            authenticator::{
+                AuthInput, AuthOutput, AuthTicket, Authenticator, Checked, Dpop, FetchId, Jwt,
+                Method, Refusal, Request, VerifyReply,
+            },
+            dpop_check::Nonces,
+            introspection::Introspection,
+            jwk::{Algorithm, Jwks},
+            keys::Keys,
+            resource::Place,
+        },
+    },
+    protocol::Principal,
+};
+use http::{HeaderMap, HeaderValue, StatusCode};
+use serde_json::{Value, json};
+
+use crate::support::issuer::{ISSUER, RESOURCE, Signer, UNIX, key_set};
+
+const KEYS: &str = "https://as.example.com/keys";
+
+/// An authenticator with a clock.
+struct Fixture {
+    machine: Authenticator,
+    now: Instant,
+    unix: u64,
+}
+
+fn jwt(keys: Keys) -> Jwt {
+    Jwt {
+        issuer: ISSUER.into(),
+        audiences: None,
+        keys,
+        algorithms: Algorithm::all(),
+        leeway: 60,
+        scopes: Vec::new(),
+        dpop: Dpop::Supported,
+    }
+}
+
+fn fixed(signer: &Signer) -> Jwt {
+    jwt(Keys::fixed(Jwks::read(&key_set(&[signer])).unwrap()))
+}
+
+fn introspection() -> Method {
+    let introspection = Introspection {
+        url: "https://as.example.com/introspect".into(),
+        client_id: "server".into(),
+        client_secret: "s3cret".into(),
+        audiences: None,
+        scopes: Vec::new(),
+        cache: Duration::from_secs(60),
+        leeway: 60,
+    };
+    Method::Introspection(Box::new(introspection), None)
+}
+
+fn api_keys(header: &str) -> Method {
+    let keys = [("k3y".to_owned(), Principal::new("robot"))];
+    Method::ApiKeys(ApiKeys::new(header, keys).unwrap())
+}
+
+impl From<Vec<Method>> for Fixture {
+    fn from(methods: Vec<Method>) -> Self {
+        let machine = Authenticator::new(methods, ScopeHierarchy::default());
+        Self { machine, now: Instant::now(), unix: UNIX }
+    }
+}
+
+impl From<Jwt> for Fixture {
+    fn from(jwt: Jwt) -> Self {
+        vec![Method::Jwt(Box::new(jwt))].into()
+    }
+}
+
+impl Fixture {
+    fn check(&mut self, headers: &[(&'static str, &str)]) -> Checked {
+        let mut map = HeaderMap::new();
+        for (name, value) in headers {
+            map.append(*name, HeaderValue::try_from(*value).unwrap());
+        }
+        let place =
+            Place { resource: RESOURCE.into(), metadata: String::new(), url: RESOURCE.into() };
+        let request = Request { method: &http::Method::POST, headers: &map, place: &place };
+        self.machine.check(self.now, self.unix, request)
+    }
+
+    fn bearer(&mut self, token: &str) -> Checked {
+        self.check(&[("authorization", &format!("Bearer {token}"))])
+    }
+
+    fn pending(&mut self, token: &str) -> AuthTicket {
+        match self.bearer(token) {
+            Checked::Pending(ticket) => ticket,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn handle(&mut self, input: AuthInput) {
+        self.machine.handle(self.now, self.unix, input);
+    }
+
+    fn fetch(&mut self) -> (FetchId, String) {
+        match self.machine.poll() {
+            Some(AuthOutput::Fetch(id, request)) => (id, request.url),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn answer(&mut self, id: FetchId, status: u16, body: impl Into<Vec<u8>>) {
+        let (url, headers) = (String::new(), HeaderMap::new());
+        let (status, body) = (StatusCode::from_u16(status).unwrap(), body.into());
+        self.handle(AuthInput::Fetched(id, Ok(FetchResponse { url, status, headers, body })));
+    }
+
+    fn decided(&mut self, ticket: AuthTicket) -> Result<Arc<Principal>, Refusal> {
+        match self.machine.poll() {
+            Some(AuthOutput::Decided(it, decision)) if it == ticket => decision,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn pass(&mut self, seconds: u64) {
+        self.now += Duration::from_secs(seconds);
+        self.unix += seconds;
+    }
+}
+
+fn accepted(checked: Checked) -> Arc<Principal> {
+    match checked {
+        Checked::Accepted(principal) => principal,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn refused(checked: Checked) -> Refusal {
+    match checked {
+        Checked::Refused(refusal) => refusal,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn invalid(refusal: &Refusal, reason: &str) {
+    match refusal {
+        Refusal::InvalidToken(it) => assert!(it.contains(reason), "{it}, not {reason}"),
+        other => panic!("{other:?}, not {reason}"),
+    }
+}
+
+#[test]
+fn a_token_is_verified_with_keys_that_are_fetched_once() {
+    let signer = Signer::new("one");
+    let mut fixture = Fixture::from(jwt(Keys::at(KEYS)));
+    let (one, two) = (signer.token(json!({})), signer.token(json!({ "sub": "bob" })));
+    let (first, second) = (fixture.pending(&one), fixture.pending(&two));
+    let (id, url) = fixture.fetch();
+    assert_eq!(url, KEYS);
+    assert!(fixture.machine.poll().is_none());
+    fixture.answer(id, 200, key_set(&[&signer]));
+    assert_eq!(fixture.decided(first).unwrap().subject, "ada");
+    assert_eq!(fixture.decided(second).unwrap().subject, "bob");
+    let principal = accepted(fixture.bearer(&one));
+    assert!(Arc::ptr_eq(&principal, &accepted(fixture.bearer(&one))), "a repeated token is known");
+    assert_eq!(fixture.machine.deadline(), None);
+    // A known token ends when it expires, leeway included.
+    fixture.pass(359);
+    accepted(fixture.bearer(&one));
+    fixture.pass(1);
+    invalid(&refused(fixture.bearer(&one)), "expired");
+}
+
+#[test]
+fn a_new_key_is_fetched_and_an_unknown_one_only_now_and_then() {
+    let (old, new) = (Signer::new("old"), Signer::new("new"));
+    let mut fixture = Fixture::from(jwt(Keys::at(KEYS)));
+    let ticket = fixture.pending(&old.token(json!({})));
+    let (id, _) = fixture.fetch();
+    fixture.answer(id, 200, key_set(&[&old]));
+    fixture.decided(ticket).unwrap();
+    fixture.pass(30);
+    let ticket = fixture.pending(&new.token(json!({})));
+    let (id, _) = fixture.fetch();
+    fixture.answer(id, 200, key_set(&[&new]));
+    fixture.decided(ticket).unwrap();
+    for _ in 0..100 {
+        let token = Signer::new("unknown").token(json!({}));
+        invalid(&refused(fixture.bearer(&token)), "key of the token is not known");
+        assert!(fixture.machine.poll().is_none());
+    }
+    fixture.pass(30);
+    let ticket = fixture.pending(&Signer::new("unknown").token(json!({})));
+    let (id, _) = fixture.fetch();
+    fixture.answer(id, 200, key_set(&[&new]));
+    invalid(&fixture.decided(ticket).unwrap_err(), "not known");
+}
+
+#[test]
+fn an_issuer_that_fails_admits_nobody() {
+    let signer = Signer::new("one");
+    for failure in [
+        Err(FetchError::TimedOut(Duration::from_secs(10))),
+        Err(FetchError::TooLarge(1024 * 1024)),
+        Ok((302, "")),
+        Ok((500, "")),
+        Ok((200, "{}")),
+        Ok((200, r#"{"keys":[]}"#)),
+    ] {
+        let mut fixture = Fixture::from(jwt(Keys::at(KEYS)));
+        let ticket = fixture.pending(&signer.token(json!({})));
+        let (id, _) = fixture.fetch();
+        let is_empty_set = failure == Ok((200, r#"{"keys":[]}"#));
+        match failure {
+            Err(error) => fixture.handle(AuthInput::Fetched(id, Err(error))),
+            Ok((status, body)) => fixture.answer(id, status, body),
+        }
+        let refusal = fixture.decided(ticket).unwrap_err();
+        match is_empty_set {
+            true => invalid(&refusal, "not known"),
+            false => assert_eq!(refusal, Refusal::Unavailable),
+        }
+    }
+}
+
+#[test]
+fn an_issuer_that_does_not_answer_is_not_waited_for_for_long() {
+    let mut fixture = Fixture::from(jwt(Keys::at(KEYS)));
+    let ticket = fixture.pending(&Signer::new("one").token(json!({})));
+    let (id, _) = fixture.fetch();
+    let deadline = fixture.machine.deadline().unwrap();
+    assert!(deadline - fixture.now <= Duration::from_secs(30));
+    fixture.pass(60);
+    fixture.handle(AuthInput::Tick);
+    assert_eq!(fixture.decided(ticket).unwrap_err(), Refusal::Unavailable);
+    fixture.answer(id, 200, "{}");
+    assert!(fixture.machine.poll().is_none(), "it was decided already");
+}
+
+#[test]
+fn the_number_of_waiting_requests_is_bounded() {
+    let signer = Signer::new("one");
+    let mut fixture = Fixture::from(jwt(Keys::at(KEYS)));
+    let token = signer.token(json!({}));
+    let tickets: Vec<_> = (0..1_000).map(|_| fixture.pending(&token)).collect();
+    assert_eq!(refused(fixture.bearer(&token)), Refusal::Unavailable);
+    fixture.handle(AuthInput::Cancelled(tickets[0]));
+    let last = fixture.pending(&token);
+    let (id, _) = fixture.fetch();
+    fixture.answer(id, 200, key_set(&[&signer]));
+    for ticket in tickets[1..].iter().chain([&last]) {
+        fixture.decided(*ticket).unwrap();
+    }
+    assert!(fixture.machine.poll().is_none());
+}
+
+#[test]
+fn credentials_come_once_and_in_a_header() {
+    let signer = Signer::new("one");
+    let mut fixture = Fixture::from(fixed(&signer));
+    let bearer = format!("Bearer {}", signer.token(json!({})));
+    accepted(fixture.check(&[("authorization", &bearer)]));
+    assert_eq!(refused(fixture.check(&[])), Refusal::Missing);
+    assert_eq!(refused(fixture.check(&[("authorization", "Basic YTpi")])), Refusal::Missing);
+    for headers in [
+        &[("authorization", &*bearer), ("authorization", &*bearer)][..],
+        &[("authorization", "Bearer")],
+        &[("authorization", "Bearer a b")],
+    ] {
+        assert!(matches!(refused(fixture.check(headers)), Refusal::Malformed(_)));
+    }
+    invalid(&refused(fixture.bearer(&"x".repeat(20_000))), "too long");
+    invalid(&refused(fixture.bearer("opaque")), "not known");
+    let foreign = signer.token(json!({ "iss": "https://evil.example" }));
+    invalid(&refused(fixture.bearer(&foreign)), "another issuer");
+}
+
+#[test]
+fn methods_are_chosen_by_the_looks_of_the_credentials() {
+    let signer = Signer::new("one");
+    let mut fixture = Fixture::from(vec![
+        Method::Jwt(Box::new(fixed(&signer))),
+        introspection(),
+        api_keys("X-Api-Key"),
+        api_keys("Authorization"),
+    ]);
+    assert_eq!(accepted(fixture.bearer(&signer.token(json!({})))).subject, "ada");
+    assert_eq!(accepted(fixture.bearer("k3y")).subject, "robot");
+    assert_eq!(accepted(fixture.check(&[("x-api-key", "k3y")])).subject, "robot");
+    invalid(&refused(fixture.check(&[("x-api-key", "other")])), "key is not known");
+    let twice = refused(fixture.check(&[("x-api-key", "k3y"), ("x-api-key", "k3y")]));
+    assert!(matches!(twice, Refusal::Malformed(_)));
+    assert!(fixture.machine.poll().is_none());
+
+    let (one, two) = (fixture.pending("opaque"), fixture.pending("opaque"));
+    let (id, url) = fixture.fetch();
+    assert_eq!(url, "https://as.example.com/introspect");
+    assert!(fixture.machine.poll().is_none(), "one question for all requests with a token");
+    fixture.answer(id, 200, json!({ "active": true, "sub": "eve", "exp": UNIX + 30 }).to_string());
+    assert_eq!(fixture.decided(one).unwrap().subject, "eve");
+    assert_eq!(fixture.decided(two).unwrap().subject, "eve");
+    assert_eq!(accepted(fixture.bearer("opaque")).subject, "eve");
+    fixture.pass(60);
+    fixture.pending("opaque");
+    let (id, _) = fixture.fetch();
+    fixture.answer(id, 200, r#"{"active":false}"#);
+    let Some(AuthOutput::Decided(_, Err(refusal))) = fixture.machine.poll() else { panic!() };
+    invalid(&refusal, "not active");
+}
+
+#[test]
+fn an_introspected_token_for_another_resource_is_refused() {
+    let mut fixture = Fixture::from(vec![introspection()]);
+    for (answer, is_accepted) in [
+        (json!({ "active": true, "sub": "eve", "aud": "https://other.example" }), false),
+        (json!({ "active": true, "sub": "eve", "aud": RESOURCE }), true),
+    ] {
+        let ticket = fixture.pending("opaque");
+        let (id, _) = fixture.fetch();
+        fixture.answer(id, 200, answer.to_string());
+        assert_eq!(fixture.decided(ticket).is_ok(), is_accepted);
+    }
+    let ticket = fixture.pending("other");
+    let (id, _) = fixture.fetch();
+    fixture.answer(id, 401, "{}");
+    assert_eq!(fixture.decided(ticket).unwrap_err(), Refusal::Unavailable);
+}
+
+#[test]
+fn a_function_of_the_host_that_fails_admits_nobody() {
+    let mut fixture = Fixture::from(vec![Method::Verify, Method::Verify]);
+    let asked = |fixture: &mut Fixture| match fixture.machine.poll() {
+        Some(AuthOutput::Verify { ticket, method, token }) => {
+            assert_eq!(token.expose(), "opaque");
+            (ticket, method)
+        }
+        other => panic!("{other:?}"),
+    };
+    let ticket = fixture.pending("opaque");
+    assert_eq!(asked(&mut fixture), (ticket, 0));
+    fixture.handle(AuthInput::Verified(ticket, VerifyReply::Unknown));
+    assert_eq!(asked(&mut fixture), (ticket, 1));
+    let principal = Box::new(Principal::new("ada"));
+    fixture.handle(AuthInput::Verified(ticket, VerifyReply::Principal(principal)));
+    assert_eq!(fixture.decided(ticket).unwrap().subject, "ada");
+    // A late reply changes nothing.
+    let principal = Box::new(Principal::new("eve"));
+    fixture.handle(AuthInput::Verified(ticket, VerifyReply::Principal(principal)));
+    assert!(fixture.machine.poll().is_none());
+
+    let ticket = fixture.pending("opaque");
+    asked(&mut fixture);
+    fixture.handle(AuthInput::Verified(ticket, VerifyReply::Failed));
+    assert_eq!(fixture.decided(ticket).unwrap_err(), Refusal::Failed);
+
+    let ticket = fixture.pending("opaque");
+    asked(&mut fixture);
+    fixture.handle(AuthInput::Verified(ticket, VerifyReply::Invalid("it is blocked".into())));
+    asked(&mut fixture);
+    fixture.handle(AuthInput::Verified(ticket, VerifyReply::Unknown));
+    invalid(&fixture.decided(ticket).unwrap_err(), "it is blocked");
+
+    let ticket = fixture.pending("opaque");
+    asked(&mut fixture);
+    fixture.pass(60);
+    fixture.handle(AuthInput::Tick);
+    assert_eq!(fixture.decided(ticket).unwrap_err(), Refusal::Failed);
+}
+
+/// 2026-07-28, "Runtime Insufficient Scope Errors": all scopes of the operation at once.
+#[test]
+fn every_request_needs_the_scopes() {
+    let signer = Signer::new("one");
+    let scopes = vec!["books:read".to_owned(), "books:write".to_owned()];
+    let methods = || vec![Method::Jwt(Box::new(Jwt { scopes: scopes.clone(), ..fixed(&signer) }))];
+    let mut fixture = Fixture::from(methods());
+    let refusal = refused(fixture.bearer(&signer.token(json!({}))));
+    let Refusal::InsufficientScope { scopes: needed, .. } = refusal else { panic!("{refusal:?}") };
+    assert_eq!(needed, scopes);
+    accepted(fixture.bearer(&signer.token(json!({ "scope": "books:write books:read" }))));
+    let hierarchy = ScopeHierarchy::new([("books:write", ["books:read"])]);
+    fixture.machine = Authenticator::new(methods(), hierarchy);
+    accepted(fixture.bearer(&signer.token(json!({ "scope": "books:write" }))));
+    assert_eq!(fixture.machine.scopes(), scopes);
+    assert_eq!(fixture.machine.facts().issuers, [ISSUER]);
+}
+
+#[test]
+fn a_bound_token_needs_a_proof_that_is_used_once() {
+    let (signer, holder) = (Signer::new("one"), Signer::new("holder"));
+    let mut fixture = Fixture::from(fixed(&signer));
+    let token = signer.token(json!({ "cnf": { "jkt": holder.thumbprint() } }));
+    invalid(&refused(fixture.bearer(&token)), "scheme DPoP");
+    let with_proof = |fixture: &mut Fixture, token: &str, changes: Value| {
+        let proof = holder.proof(token, changes);
+        fixture.check(&[("authorization", &format!("DPoP {token}")), ("dpop", &proof)])
+    };
+    accepted(with_proof(&mut fixture, &token, json!({})));
+    for (changes, reason) in [
+        (json!({}), "used before"),
+        (json!({ "jti": "2", "htm": "GET" }), "another method"),
+        (json!({ "jti": "3", "htu": "https://mcp.example.com/x" }), "another URL"),
+    ] {
+        let refusal = refused(with_proof(&mut fixture, &token, changes));
+        assert!(
+            matches!(&refusal, Refusal::InvalidProof(it) if it.contains(reason)),
+            "{refusal:?}"
+        );
+    }
+    let unbound = signer.token(json!({}));
+    invalid(&refused(with_proof(&mut fixture, &unbound, json!({}))), "not bound");
+    accepted(fixture.bearer(&unbound));
+
+    let mut fixture = Fixture::from(Jwt { dpop: Dpop::Off, ..fixed(&signer) });
+    invalid(&refused(with_proof(&mut fixture, &token, json!({}))), "not accepted here");
+    let mut fixture = Fixture::from(Jwt { dpop: Dpop::Required, ..fixed(&signer) });
+    invalid(&refused(fixture.bearer(&unbound)), "has to be bound");
+    accepted(with_proof(&mut fixture, &token, json!({})));
+    assert!(fixture.machine.needs_dpop() && fixture.machine.facts().needs_dpop);
+
+    let mut fixture = Fixture::from(Jwt { dpop: Dpop::WithNonce, ..fixed(&signer) });
+    let machine = Authenticator::new(
+        vec![Method::Jwt(Box::new(Jwt { dpop: Dpop::WithNonce, ..fixed(&signer) }))],
+        ScopeHierarchy::default(),
+    );
+    fixture.machine = machine.with_nonces(Nonces::new(["key"]));
+    let Refusal::NeedsNonce(nonce) = refused(with_proof(&mut fixture, &token, json!({}))) else {
+        panic!("a nonce is needed")
+    };
+    accepted(with_proof(&mut fixture, &token, json!({ "nonce": nonce })));
+}
