@@ -82,6 +82,7 @@ impl HttpOptions {
         set(&mut base.session_idle, self.session_idle_ms.map(duration));
         set(&mut base.keep_alive, self.keep_alive_ms.map(duration));
         set(&mut base.event_store, self.event_store);
+        base.is_encrypted |= self.tls.is_some();
         base
     }
 

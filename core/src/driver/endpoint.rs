@@ -13,6 +13,8 @@ use std::{
 use http::request::Parts;
 use tokio::sync::Notify;
 
+#[cfg(feature = "auth")]
+use super::{AuthServer, authenticate_request, authenticate_upgrade};
 use super::{
     Backend, Holding, Ledgers, Outbox, SharedHandler, Work,
     endpoint_state::{EndpointState, Sending},
@@ -47,6 +49,9 @@ pub struct EndpointServer<H> {
     sessions: RwLock<Arc<SessionConfig>>,
     state: Mutex<EndpointState<H>>,
     ledgers: Ledgers,
+    /// Authenticates callers; `None`: everybody may call.
+    #[cfg(feature = "auth")]
+    auth: Option<Arc<AuthServer>>,
     next: AtomicU64,
     /// Notified when the deadline is earlier than before.
     rescheduled: Notify,
@@ -56,7 +61,8 @@ pub struct EndpointServer<H> {
 
 impl<H: Clone> EndpointServer<H> {
     pub fn new(components: Arc<Components<H>>, config: EndpointConfig) -> Arc<Self> {
-        Self::started(Endpoint::new(components, config, &start()))
+        let keys = components.server.request_state_keys.clone();
+        Self::started(Endpoint::new(components, config, &start()), keys)
     }
 
     /// Serves a test; `facts` are the principal and headers of every message connection.
@@ -67,17 +73,24 @@ impl<H: Clone> EndpointServer<H> {
         facts: Option<HttpFacts>,
     ) -> Arc<Self> {
         let start = Start { test_mode: Some(test_mode), ..start() };
+        let keys = components.server.request_state_keys.clone();
         let endpoint = Endpoint::new(components, config, &start);
         let endpoint = match facts {
             None => endpoint,
             Some(facts) => endpoint.with_facts(facts),
         };
-        Self::started(endpoint)
+        Self::started(endpoint, keys)
     }
 
-    fn started(endpoint: Endpoint<H>) -> Arc<Self> {
+    /// `keys` are those that the servers of one address share.
+    fn started(endpoint: Endpoint<H>, keys: Vec<Vec<u8>>) -> Arc<Self> {
         let admission = endpoint.admission().clone();
+        #[cfg(not(feature = "auth"))]
+        drop(keys);
         Arc::new(Self {
+            // Without one, the admission refuses everybody.
+            #[cfg(feature = "auth")]
+            auth: admission.auth_config().and_then(|it| AuthServer::new(it, keys).ok()),
             admission,
             sessions: RwLock::new(Arc::clone(endpoint.session_config())),
             state: Mutex::new(EndpointState::new(endpoint)),
@@ -91,6 +104,36 @@ impl<H: Clone> EndpointServer<H> {
     /// Returns the checks of a request that come before its body is read.
     pub fn admission(&self) -> &Admission {
         &self.admission
+    }
+
+    /// Returns the authenticator of callers; `None` if everybody may call.
+    #[cfg(feature = "auth")]
+    pub(crate) fn auth(&self) -> Option<&Arc<AuthServer>> {
+        self.auth.as_ref()
+    }
+
+    /// Returns whether callers have to be authenticated.
+    #[cfg(feature = "auth")]
+    pub fn has_auth(&self) -> bool {
+        self.admission.auth_config().is_some()
+    }
+
+    /// Authenticates the sender of a request, before its body is read. Errors with the answer to a sender that is refused.
+    #[cfg(feature = "auth")]
+    pub async fn authenticate(&self, head: &mut AdmittedHead) -> Result<(), Part> {
+        let decision = authenticate_request(self.auth.as_ref(), head).await;
+        decision.map_err(|refused| head.refuse(&refused))
+    }
+
+    /// Returns the sender of a request to become a message connection; `None` if everybody may call. Errors with the answer
+    /// to a sender that is refused.
+    #[cfg(feature = "auth")]
+    pub async fn authenticate_upgrade(
+        &self,
+        head: &Parts,
+        remote: Option<IpAddr>,
+    ) -> Result<Option<Arc<Principal>>, Part> {
+        authenticate_upgrade(&self.admission, self.auth.as_ref(), head, remote).await
     }
 
     /// Returns the counts of what clients make this server hold.

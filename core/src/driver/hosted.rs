@@ -7,10 +7,13 @@ use std::{
 use http::request::Parts;
 use tokio::sync::Semaphore;
 
+#[cfg(feature = "auth")]
+use super::AuthServer;
 use super::{Backend, EndpointServer, Ledgers, Outbox, SharedHandler, Shell, Work, work::Step};
 use crate::{
     framing::{Frame, LineDecoder},
     http::{Admission, AdmittedHead, ConnectionId, ExchangeId, Part},
+    protocol::Principal,
 };
 
 /// The part of an input's work that may take long. The caller runs it where no other connection has to wait for it.
@@ -44,8 +47,17 @@ pub(crate) trait HostedEndpoint: Send + Sync {
     /// Errors with the answer to a request that may not become a message connection.
     fn admit_upgrade(&self, head: &Parts) -> Result<(), Part>;
 
-    /// Opens a message connection from this address, if it is known.
-    fn connect(&self, remote: Option<IpAddr>, outbox: Box<dyn Outbox>) -> ConnectionId;
+    /// Returns the authenticator of callers; `None` if everybody may call.
+    #[cfg(feature = "auth")]
+    fn auth(&self) -> Option<&Arc<AuthServer>>;
+
+    /// Opens a message connection of this principal and from this address, if they are known.
+    fn connect(
+        &self,
+        principal: Option<Arc<Principal>>,
+        remote: Option<IpAddr>,
+        outbox: Box<dyn Outbox>,
+    ) -> ConnectionId;
     /// Handles one frame of a message connection.
     fn frame(&self, connection: ConnectionId, frame: &Frame<'_>) -> Option<Rest>;
     /// Handles the lines in a chunk. Their work is run together, so that a call that the next line cancels is not
@@ -165,8 +177,18 @@ impl<H: SharedHandler> HostedEndpoint for Hosted<H> {
         self.server.admit_upgrade(head)
     }
 
-    fn connect(&self, remote: Option<IpAddr>, outbox: Box<dyn Outbox>) -> ConnectionId {
-        self.server.connect(None, remote, outbox)
+    #[cfg(feature = "auth")]
+    fn auth(&self) -> Option<&Arc<AuthServer>> {
+        self.server.auth()
+    }
+
+    fn connect(
+        &self,
+        principal: Option<Arc<Principal>>,
+        remote: Option<IpAddr>,
+        outbox: Box<dyn Outbox>,
+    ) -> ConnectionId {
+        self.server.connect(principal, remote, outbox)
     }
 
     fn frame(&self, connection: ConnectionId, frame: &Frame<'_>) -> Option<Rest> {

@@ -1,6 +1,8 @@
 //! Servers that shells drive: a [`Service`](crate::engine::Service) or an [`Endpoint`](crate::http::Endpoint) behind a lock;
 //! and the end of their processes.
 
+#[cfg(feature = "auth")]
+mod auth;
 mod endpoint;
 mod hosted;
 mod endpoint_state;
@@ -15,6 +17,8 @@ mod watchdog;
 mod work;
 mod writer;
 
+#[cfg(feature = "auth")]
+pub(crate) use auth::{AuthServer, Fetcher, authenticate_request, authenticate_upgrade};
 pub use endpoint::{EndpointServer, Shell};
 pub use endpoint_state::Outbox;
 pub(crate) use hosted::{HostedEndpoint, Rest, hosted, keep_time};

@@ -5,13 +5,18 @@ use std::{net::IpAddr, sync::Arc};
 
 use http::{HeaderMap, HeaderValue, Method as HttpMethod, StatusCode, Uri, header, request::Parts};
 
+#[cfg(feature = "auth")]
+use super::authorization::{Protected, Unauthenticated};
 use super::{
-    EndpointConfig, Part, PeerSession, Refused, challenge,
+    EndpointConfig, Part, PeerSession, Refused,
+    challenge::{self, Demands},
     config::Place,
     guard::{Guard, Refusal},
     reply::{self, Accepts},
     requests::RETRY_AFTER,
 };
+#[cfg(feature = "auth")]
+use crate::auth::server::config::AuthConfig;
 use crate::{
     error::{Fault, option_name},
     protocol::{ClientKey, Dialect, Frame, Id, Message, Method, Principal, Revision},
@@ -34,6 +39,8 @@ struct Rules {
     config: EndpointConfig,
     dialects: Vec<Dialect>,
     has_sessions: bool,
+    #[cfg(feature = "auth")]
+    protected: Option<Protected>,
 }
 
 /// A request whose head was admitted: its body may be read.
@@ -61,6 +68,9 @@ pub(super) struct RequestHead {
     pub(super) cors: Option<Box<HeaderMap>>,
     /// `true` if the client leaves so much unread that it may not call.
     pub(super) is_behind: bool,
+    /// Set if the sender has to be authenticated.
+    #[cfg(feature = "auth")]
+    unauthenticated: Option<Box<Unauthenticated>>,
 }
 
 /// The operation that a request asks for, with its message.
@@ -102,12 +112,20 @@ impl Admission {
             config: config.clone(),
             dialects: session.dialects.clone(),
             has_sessions: wire::has_sessions(&session.revisions, &session.dialects),
+            #[cfg(feature = "auth")]
+            protected: Protected::of(config),
         }))
     }
 
     /// Checks the head of a request. Fails with the answer, for which the body need not be read.
     pub fn head(&self, head: Parts) -> Result<AdmittedHead, Part> {
         let rules = &*self.0;
+        #[cfg(feature = "auth")]
+        if let Some(document) =
+            rules.protected.as_ref().and_then(|it| it.document(&rules.guard, &head))
+        {
+            return Err(document);
+        }
         rules.guard.check(&head).map_err(forbidden)?;
         if let Some(headers) = rules.guard.preflight(&head) {
             let status = StatusCode::NO_CONTENT;
@@ -117,6 +135,11 @@ impl Admission {
         rules.guard.decorate(&head, &mut cors);
         let mcp_headers = McpHeaders::read(&head.headers);
         let mut admitted = RequestHead {
+            #[cfg(feature = "auth")]
+            unauthenticated: rules
+                .protected
+                .as_ref()
+                .map(|it| it.unauthenticated(&rules.guard, &head)),
             accepts: Accepts::of(&head.headers),
             facts: HttpFacts {
                 principal: head.extensions.get::<Arc<Principal>>().cloned(),
@@ -153,7 +176,42 @@ impl Admission {
         }
         let mut cors = HeaderMap::new();
         self.0.guard.decorate(head, &mut cors);
-        self.refusal(refused, &head.headers, Some(&cors))
+        self.refusal(refused, &head.headers, Some(&cors), &Demands::default())
+    }
+
+    /// Returns the facts by which the sender of a request to become a message connection is authenticated; `None` if
+    /// everybody may call.
+    #[cfg(feature = "auth")]
+    pub(crate) fn unauthenticated(&self, head: &Parts) -> Option<Box<Unauthenticated>> {
+        let protected = self.0.protected.as_ref()?;
+        let is_known = head.extensions.get::<Arc<Principal>>().is_some();
+        (!is_known).then(|| protected.unauthenticated(&self.0.guard, head))
+    }
+
+    /// Returns the answer to such a request, whose sender is refused.
+    #[cfg(feature = "auth")]
+    pub(crate) fn refuse_unauthenticated(
+        &self,
+        head: &Parts,
+        request: &Unauthenticated,
+        refused: &Refused,
+    ) -> Part {
+        let demands = self.demands(Some(request));
+        let mut cors = HeaderMap::new();
+        self.0.guard.decorate(head, &mut cors);
+        self.refusal(refused, &head.headers, Some(&cors), &demands)
+    }
+
+    /// Returns the methods by which senders are authenticated; `None` if everybody may call.
+    #[cfg(feature = "auth")]
+    pub(crate) fn auth_config(&self) -> Option<&Arc<AuthConfig>> {
+        self.0.protected.as_ref().map(|it| &it.config)
+    }
+
+    #[cfg(feature = "auth")]
+    fn demands(&self, request: Option<&Unauthenticated>) -> Demands {
+        let protected = self.0.protected.as_ref();
+        protected.map_or_else(Demands::default, |it| it.demands(request))
     }
 
     /// Checks a request to become a message connection.
@@ -192,10 +250,13 @@ impl Admission {
         if target.has_message() {
             head.check_media_types()?;
             if head.content_length().is_some_and(|it| it > self.0.config.max_body) {
+                let cors = head.cors.as_deref();
+                let demands = Demands::default();
                 return Err(self.refusal(
                     &Refused::BodyTooLarge,
                     &head.facts.headers,
-                    head.cors.as_deref(),
+                    cors,
+                    &demands,
                 ));
             }
         }
@@ -223,7 +284,13 @@ impl Admission {
         head.answer(StatusCode::METHOD_NOT_ALLOWED, allow(reply::json_head()), body)
     }
 
-    fn refusal(&self, refused: &Refused, headers: &HeaderMap, cors: Option<&HeaderMap>) -> Part {
+    fn refusal(
+        &self,
+        refused: &Refused,
+        headers: &HeaderMap,
+        cors: Option<&HeaderMap>,
+        demands: &Demands,
+    ) -> Part {
         let (status, message) = match refused {
             Refused::BodyTooLarge => (StatusCode::PAYLOAD_TOO_LARGE, self.too_long()),
             Refused::BodyTooSlow => {
@@ -237,7 +304,21 @@ impl Admission {
             Refused::Unidentified => {
                 (StatusCode::INTERNAL_SERVER_ERROR, "the server failed to find out who asks".into())
             }
-            Refused::InvalidToken(message) => (StatusCode::UNAUTHORIZED, message.clone()),
+            Refused::NoCredentials => {
+                (StatusCode::UNAUTHORIZED, "the request has no access token".into())
+            }
+            Refused::InvalidRequest(message) => (StatusCode::BAD_REQUEST, message.clone()),
+            Refused::InvalidToken(message) | Refused::InvalidProof(message) => {
+                (StatusCode::UNAUTHORIZED, message.clone())
+            }
+            Refused::NeedsNonce(_) => {
+                (StatusCode::UNAUTHORIZED, "the DPoP proof needs a nonce".into())
+            }
+            Refused::AuthUnavailable => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                "the access token can't be checked at the moment: send this request again later"
+                    .into(),
+            ),
             Refused::InsufficientScope { message, .. } => (StatusCode::FORBIDDEN, message.clone()),
         };
         let body = match status {
@@ -246,8 +327,13 @@ impl Admission {
         };
         let has_credentials = headers.contains_key(header::AUTHORIZATION);
         let mut headers = reply::json_head();
-        if let Some(challenge) = challenge::of(refused, has_credentials) {
+        if let Some(challenge) = challenge::of(refused, has_credentials, demands) {
             headers.insert(header::WWW_AUTHENTICATE, challenge);
+        }
+        if let Refused::NeedsNonce(nonce) = refused
+            && let Ok(nonce) = HeaderValue::try_from(nonce)
+        {
+            headers.insert("dpop-nonce", nonce);
         }
         if status == StatusCode::SERVICE_UNAVAILABLE {
             headers.insert(header::RETRY_AFTER, RETRY_AFTER);
@@ -300,13 +386,34 @@ impl AdmittedHead {
 
     /// Returns the answer to a request that can't be served after all.
     pub fn refuse(&self, refused: &Refused) -> Part {
-        self.admission.refusal(refused, &self.head.facts.headers, self.head.cors.as_deref())
+        #[cfg(feature = "auth")]
+        let demands = self.admission.demands(self.head.unauthenticated.as_deref());
+        #[cfg(not(feature = "auth"))]
+        let demands = Demands::default();
+        let (headers, cors) = (&self.head.facts.headers, self.head.cors.as_deref());
+        self.admission.refusal(refused, headers, cors, &demands)
+    }
+
+    /// Returns the facts by which the sender is to be authenticated, before the body is read. Returns `None` if everybody may
+    /// call, or the sender is known.
+    #[cfg(feature = "auth")]
+    pub(crate) fn unauthenticated(&self) -> Option<(&Unauthenticated, &HeaderMap, Option<IpAddr>)> {
+        let HttpFacts { principal, headers, remote, .. } = &self.head.facts;
+        match principal {
+            Some(_) => None,
+            None => Some((self.head.unauthenticated.as_deref()?, headers, *remote)),
+        }
     }
 
     /// Parses the body. Fails with the answer to a request that is refused.
     pub fn body(self, body: &[u8]) -> Result<Box<AdmittedRequest<'_>>, Part> {
         if body.len() > self.max_body() && self.target.has_message() {
             return Err(self.refuse(&Refused::BodyTooLarge));
+        }
+        // A shell that does not authenticate admits nobody.
+        #[cfg(feature = "auth")]
+        if self.unauthenticated().is_some() {
+            return Err(self.refuse(&Refused::NoCredentials));
         }
         let Self { admission, head, target } = self;
         let content = match target {

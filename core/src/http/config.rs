@@ -1,8 +1,12 @@
 //! The configuration of an endpoint.
 
+#[cfg(feature = "auth")]
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::guard::GuardConfig;
+#[cfg(feature = "auth")]
+use crate::auth::server::config::AuthConfig;
 
 /// The options of an endpoint, with the defaults that suit a server on one's own machine.
 #[derive(Clone, Debug)]
@@ -25,6 +29,11 @@ pub struct EndpointConfig {
     pub keep_alive: Duration,
     /// Keeps events, so that streams of sessions can be resumed.
     pub event_store: bool,
+    /// The methods by which callers are authenticated; `None`: everybody may call.
+    #[cfg(feature = "auth")]
+    pub auth: Option<Arc<AuthConfig>>,
+    /// `true` if clients reach the address by `https`.
+    pub is_encrypted: bool,
 }
 
 impl Default for EndpointConfig {
@@ -40,6 +49,9 @@ impl Default for EndpointConfig {
             session_idle: Duration::from_secs(30 * 60),
             keep_alive: Duration::from_secs(15),
             event_store: true,
+            #[cfg(feature = "auth")]
+            auth: None,
+            is_encrypted: false,
         }
     }
 }

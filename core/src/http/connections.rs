@@ -18,6 +18,12 @@ impl<H: Clone> Endpoint<H> {
         principal: Option<Arc<Principal>>,
         remote: Option<IpAddr>,
     ) {
+        #[cfg(feature = "auth")]
+        if self.config.auth.is_some() && principal.is_none() {
+            // A shell that does not authenticate admits nobody.
+            self.outputs.push_back(EndpointOutput::Connection(id, Part::End));
+            return;
+        }
         let machine = ServerSession::new(Arc::clone(&self.session));
         let mut peer = Box::new(PeerSession::new(PeerId::Connection(id), machine));
         peer.principal = principal;

@@ -116,8 +116,7 @@ impl Guard {
     /// Errors if this request must not be served.
     pub(super) fn check(&self, head: &Parts) -> Result<(), Refusal> {
         let hosts = hosts(head);
-        let arrival = head.extensions.get::<Arrival>();
-        let is_loopback = arrival.map_or(self.is_loopback, |it| it.via_loopback);
+        let is_loopback = self.is_via_loopback(head);
         self.check_host(&hosts, is_loopback)?;
         for origin in head.headers.get_all(header::ORIGIN) {
             let text = origin.to_str().unwrap_or_default();
@@ -135,6 +134,17 @@ impl Guard {
             }
         }
         Ok(())
+    }
+
+    /// Returns whether a request came over the loopback interface.
+    pub(super) fn is_via_loopback(&self, head: &Parts) -> bool {
+        head.extensions.get::<Arrival>().map_or(self.is_loopback, |it| it.via_loopback)
+    }
+
+    /// Errors if this request is for a host that is not served, whatever page sends it.
+    #[cfg(feature = "auth")]
+    pub(super) fn check_host_only(&self, head: &Parts) -> Result<(), Refusal> {
+        self.check_host(&hosts(head), self.is_via_loopback(head))
     }
 
     /// The answer to a browser that asks before it calls.

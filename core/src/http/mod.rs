@@ -5,6 +5,8 @@
 //! [`EndpointInput::Tick`].
 
 mod admission;
+#[cfg(feature = "auth")]
+mod authorization;
 mod challenge;
 mod config;
 mod connections;
@@ -30,6 +32,10 @@ use http::{HeaderMap, StatusCode};
 use rustc_hash::FxHashMap;
 
 pub use self::admission::{Admission, AdmittedHead, AdmittedRequest};
+#[cfg(feature = "auth")]
+pub use self::authorization::MountPoint;
+#[cfg(feature = "auth")]
+pub(crate) use self::authorization::Unauthenticated;
 pub use self::config::EndpointConfig;
 pub use self::guard::{Arrival, Cors, GuardConfig};
 use self::{reply::Accepts, sessions::Sessions};
@@ -146,8 +152,18 @@ pub enum Refused {
     TooMuchInput,
     /// The authentication failed with an internal error.
     Unidentified,
+    /// The request has no credentials.
+    NoCredentials,
+    /// The credentials are unreadable, or come more than once; the text says which.
+    InvalidRequest(String),
     /// The credentials are missing, or no longer or not valid here; the text says why.
     InvalidToken(String),
+    /// The proof that the sender has the key of its token is missing or wrong; the text says why.
+    InvalidProof(String),
+    /// That proof needs this nonce.
+    NeedsNonce(String),
+    /// Something that the authentication needs does not answer.
+    AuthUnavailable,
     /// The credentials are valid and do not allow this: these scopes are needed.
     InsufficientScope { scopes: Vec<String>, message: String },
 }

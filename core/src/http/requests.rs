@@ -62,7 +62,7 @@ impl<H: Clone> Endpoint<H> {
     ) {
         request.lift(&self.session);
         let AdmittedRequest { head, content } = request;
-        let RequestHead { facts, mcp_headers, accepts, cors, is_behind } = head;
+        let RequestHead { facts, mcp_headers, accepts, cors, is_behind, .. } = head;
         let (facts, request_id) = (Arc::new(facts), content.request_id());
         let request =
             HttpRequest { exchange, facts, mcp_headers, accepts, cors, request_id, is_behind };

@@ -15,6 +15,8 @@ use http_body::Body;
 use tokio::task::JoinHandle;
 
 use super::{endpoint::endpoint, registry::Hub};
+#[cfg(all(feature = "auth", feature = "client"))]
+use crate::transport::fetch::HyperFetcher;
 use crate::{
     driver::{HostedEndpoint, keep_time},
     error::Error,
@@ -77,6 +79,10 @@ pub struct HttpOptions {
     /// The time for pending calls to finish when the server stops, or when a client on tcp:// or unix: has closed its
     /// sending direction. Default: 10 s.
     pub shutdown_grace: Duration,
+    /// The methods by which callers are authenticated.
+    #[cfg(all(feature = "auth", feature = "bindings"))]
+    #[doc(hidden)]
+    pub auth: Option<Arc<crate::auth::server::config::AuthConfig>>,
 }
 
 impl Default for HttpOptions {
@@ -100,6 +106,8 @@ impl Default for HttpOptions {
             event_store: endpoint.event_store,
             tls: None,
             shutdown_grace: listen.shutdown_grace,
+            #[cfg(all(feature = "auth", feature = "bindings"))]
+            auth: None,
         }
     }
 }
@@ -117,6 +125,9 @@ impl HttpOptions {
         config.guard.allowed_origins.clone_from(&self.allowed_origins);
         config.guard.allowed_hosts.clone_from(&self.allowed_hosts);
         config.guard.cors.clone_from(&self.cors);
+        config.is_encrypted |= self.tls.is_some();
+        #[cfg(all(feature = "auth", feature = "bindings"))]
+        config.auth.clone_from(&self.auth);
         EndpointConfig {
             legacy_sse: self.legacy_sse,
             max_body: self.max_body,
@@ -166,6 +177,10 @@ impl HttpService {
         let config = EndpointConfig { path: None, ..EndpointConfig::default() };
         let config = options.endpoint(config);
         let endpoint = endpoint(hub, config, None);
+        #[cfg(all(feature = "auth", feature = "client"))]
+        if let Some(auth) = endpoint.auth() {
+            auth.set_fetcher(HyperFetcher::new());
+        }
         let timer = tokio::spawn(keep_time(Arc::clone(&endpoint)));
         let timeouts = Timeouts { header: options.header_timeout, idle: options.idle_timeout };
         let grace = options.shutdown_grace;

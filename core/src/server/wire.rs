@@ -112,7 +112,7 @@ impl One {
     }
 
     fn connected(&self) -> Connected {
-        Connected::open(Arc::clone(&self.endpoint), None)
+        Connected::open(Arc::clone(&self.endpoint), None, None)
     }
 }
 

@@ -8,6 +8,11 @@ mod custom;
 #[cfg(feature = "client")]
 pub(crate) mod dial;
 mod environment;
+#[cfg(all(feature = "auth", feature = "bindings", feature = "client"))]
+#[doc(hidden)]
+pub mod fetch;
+#[cfg(all(feature = "auth", not(feature = "bindings"), feature = "client"))]
+pub(crate) mod fetch;
 #[cfg(feature = "http")]
 pub(crate) mod http;
 pub(crate) mod send_queue;

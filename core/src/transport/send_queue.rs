@@ -14,7 +14,7 @@ use crate::{
     driver::{Holding, HostedEndpoint, Outbox, Rest},
     framing::{Frame, LineDecoder},
     http::{ConnectionId, Part},
-    protocol::ClientKey,
+    protocol::{ClientKey, Principal},
 };
 
 /// With more unwritten bytes than this, reading pauses: a peer that does not read can't send either.
@@ -50,11 +50,15 @@ struct Queue {
 }
 
 impl Connected {
-    pub(crate) fn open(endpoint: Arc<dyn HostedEndpoint>, remote: Option<IpAddr>) -> Self {
-        let client = ClientKey::of(None, remote);
+    pub(crate) fn open(
+        endpoint: Arc<dyn HostedEndpoint>,
+        principal: Option<Arc<Principal>>,
+        remote: Option<IpAddr>,
+    ) -> Self {
+        let client = ClientKey::of(principal.as_deref(), remote);
         let unread = Holding::new(&endpoint.ledgers().unread, client);
         let send_queue = SendQueue::new(unread);
-        let id = endpoint.connect(remote, Box::new(Arc::clone(&send_queue)));
+        let id = endpoint.connect(principal, remote, Box::new(Arc::clone(&send_queue)));
         Self { endpoint, id, send_queue }
     }
 

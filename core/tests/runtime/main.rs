@@ -40,6 +40,7 @@ mod large_messages;
 mod resolve_inside;
 mod resource_paths;
 mod server_asking;
+mod server_auth;
 mod server_asking_again;
 mod server_handlers;
 mod server_middleware;

@@ -3,29 +3,35 @@
 //! [`Authenticator::check`] decides at once if the token is known or its keys are. Otherwise the request is pending until
 //! an answer comes, or its time is over; then it is refused.
 
+mod attempt;
+mod io;
+mod methods;
+
 use std::{
     collections::{BTreeMap, HashMap, VecDeque},
-    fmt,
     sync::Arc,
     time::{Duration, Instant},
 };
 
-use http::{HeaderMap, HeaderValue, Method as HttpMethod};
+use http::HeaderMap;
 
+use self::attempt::{Attempt, FetchFor, RequestFacts, Tried, Waiting, audiences, invalid};
+pub use self::{
+    io::{AuthInput, AuthOutput, AuthTicket, Checked, FetchId, Refusal, Request, VerifyReply},
+    methods::{Dpop, Jwt, Method},
+};
 use super::{
-    api_keys::ApiKeys,
     credentials::{self, Credentials, Scheme},
     dpop_check::{self, Nonces, ProofError, UsedProofs},
-    introspection::{Introspection, IntrospectionError},
+    introspection::IntrospectionError,
     jwk::Algorithm,
-    jwt::{JwtError, JwtRules, ParsedJwt, VerifiedToken, looks_like_jwt},
-    keys::{Keys, Lookup},
+    jwt::{ParsedJwt, VerifiedToken, looks_like_jwt},
     resource::{Facts, Place},
     token_cache::{Accepted, MAX_KEPT, TokenCache},
 };
 use crate::{
     auth::{
-        Secret, TokenDigest,
+        TokenDigest,
         fetch::{FetchError, FetchRequest, FetchResponse},
         scopes::ScopeHierarchy,
     },
@@ -36,130 +42,6 @@ use crate::{
 const TIMEOUT: Duration = Duration::from_secs(15);
 /// The maximum number of pending requests.
 const MAX_PENDING: usize = 1_000;
-
-/// A way to verify credentials.
-#[derive(Debug)]
-pub enum Method {
-    Jwt(Box<Jwt>),
-    Introspection(Box<Introspection>, Option<String>),
-    ApiKeys(ApiKeys),
-    /// A function of the host.
-    Verify,
-}
-
-/// JWTs of one issuer.
-#[derive(Debug)]
-pub struct Jwt {
-    pub issuer: String,
-    /// The accepted values of `aud`; `None`: the identifier of this resource.
-    pub audiences: Option<Vec<String>>,
-    pub keys: Keys,
-    pub algorithms: Vec<Algorithm>,
-    pub leeway: u64,
-    /// The scopes that every request needs.
-    pub scopes: Vec<String>,
-    pub dpop: Dpop,
-}
-
-/// The use of tokens that are bound to a key.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum Dpop {
-    /// Bound tokens are refused.
-    Off,
-    #[default]
-    Supported,
-    /// Tokens that are not bound are refused.
-    Required,
-    /// As `Required`; and every proof needs a nonce.
-    WithNonce,
-}
-
-/// The head of a request, as far as it matters here.
-#[derive(Clone, Copy, Debug)]
-pub struct Request<'a> {
-    pub method: &'a HttpMethod,
-    pub headers: &'a HeaderMap,
-    pub place: &'a Place,
-}
-
-/// The number of a pending request.
-#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub struct AuthTicket(u64);
-
-/// The number of an HTTP request.
-#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub struct FetchId(u64);
-
-/// The decision about a request.
-#[derive(Debug)]
-pub enum Checked {
-    Accepted(Arc<Principal>),
-    Refused(Refusal),
-    /// [`AuthOutput::Decided`] will have the decision.
-    Pending(AuthTicket),
-}
-
-/// The reason why a request is refused.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Refusal {
-    /// The request has no credentials.
-    Missing,
-    /// The credentials come more than once or are unreadable.
-    Malformed(String),
-    InvalidToken(String),
-    /// The proof of possession is missing or wrong.
-    InvalidProof(String),
-    /// The proof of possession needs this nonce.
-    NeedsNonce(String),
-    /// The credentials are valid and do not allow the request, which needs these scopes.
-    InsufficientScope {
-        scopes: Vec<String>,
-        message: String,
-    },
-    /// Something that the decision needs does not answer.
-    Unavailable,
-    /// A function of the host failed.
-    Failed,
-}
-
-/// An input of the authenticator.
-#[derive(Debug)]
-pub enum AuthInput {
-    Fetched(FetchId, Result<FetchResponse, FetchError>),
-    Verified(AuthTicket, VerifyReply),
-    /// The sender of the request has left.
-    Cancelled(AuthTicket),
-    /// The time of the deadline has come.
-    Tick,
-}
-
-/// The answer of a function of the host.
-#[derive(Debug)]
-pub enum VerifyReply {
-    Principal(Box<Principal>),
-    /// It does not know the token.
-    Unknown,
-    Invalid(String),
-    InsufficientScope {
-        scopes: Vec<String>,
-        message: String,
-    },
-    /// It failed.
-    Failed,
-}
-
-/// An output of the authenticator.
-#[derive(Debug)]
-pub enum AuthOutput {
-    Fetch(FetchId, FetchRequest),
-    /// Call the host's function with this place in the list of methods.
-    Verify {
-        ticket: AuthTicket,
-        method: usize,
-        token: Secret,
-    },
-    Decided(AuthTicket, Result<Arc<Principal>, Refusal>),
-}
 
 /// The state machine.
 #[derive(Debug)]
@@ -175,50 +57,6 @@ pub struct Authenticator {
     asking: HashMap<(usize, TokenDigest), FetchId>,
     next: u64,
     outputs: VecDeque<AuthOutput>,
-}
-
-/// The purpose of an HTTP request.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum FetchFor {
-    Keys(usize),
-    Introspection(usize, TokenDigest),
-}
-
-/// A token in the course of being verified.
-struct Attempt {
-    token: Secret,
-    digest: TokenDigest,
-    scheme: Scheme,
-    facts: RequestFacts,
-    /// The methods that are left, the current one first.
-    methods: VecDeque<usize>,
-    /// The refusal if no method accepts the token.
-    refusal: Refusal,
-    waits_for: Option<Waiting>,
-    has_refreshed: bool,
-    deadline: Instant,
-}
-
-/// The parts of a request that a proof is about.
-struct RequestFacts {
-    method: HttpMethod,
-    proofs: HeaderMap,
-    url: String,
-    resource: String,
-}
-
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Waiting {
-    Keys(usize),
-    Answer(FetchId),
-    Host(usize),
-}
-
-/// The result of one method.
-enum Tried {
-    Accepted(Arc<Accepted>),
-    Refused(Refusal),
-    Waits(Waiting),
 }
 
 impl Authenticator {
@@ -475,7 +313,7 @@ impl Authenticator {
         ticket: AuthTicket,
         attempt: &mut Attempt,
         place: usize,
-    ) -> Tried {
+    ) -> Tried<Arc<Accepted>> {
         match &mut self.methods[place] {
             Method::ApiKeys(keys) => match keys.owner(attempt.token.expose()) {
                 Some(owner) if attempt.scheme == Scheme::Bearer => {
@@ -485,14 +323,14 @@ impl Authenticator {
                 _ => Tried::Refused(invalid("the token is not known here")),
             },
             Method::Jwt(jwt) => {
-                let result = jwt.verify(now, unix, attempt);
+                let result = jwt.verify(now, unix, attempt, place);
                 self.fetch_keys(place);
                 match result {
-                    Err(Tried::Accepted(_)) => Tried::Refused(Refusal::Failed),
-                    Err(other) => other,
-                    Ok(token) => {
+                    Tried::Accepted(token) => {
                         Tried::Accepted(self.keep(now, attempt.digest, place, token, MAX_KEPT))
                     }
+                    Tried::Refused(refusal) => Tried::Refused(refusal),
+                    Tried::Waits(waiting) => Tried::Waits(waiting),
                 }
             }
             Method::Introspection(introspection, _) => {
@@ -724,112 +562,4 @@ impl Authenticator {
         self.next += 1;
         self.next
     }
-}
-
-impl Method {
-    /// Returns whether the method accepts tokens that are not bound to a key.
-    fn takes_bearer(&self) -> bool {
-        match self {
-            Self::Jwt(it) => matches!(it.dpop, Dpop::Off | Dpop::Supported),
-            Self::ApiKeys(it) => !it.has_own_header(),
-            Self::Introspection(..) | Self::Verify => true,
-        }
-    }
-}
-
-impl Jwt {
-    /// Verifies the token, or says what stands in the way.
-    fn verify(
-        &mut self,
-        now: Instant,
-        unix: u64,
-        attempt: &mut Attempt,
-    ) -> Result<VerifiedToken, Tried> {
-        let refuse = |reason| Tried::Refused(invalid(reason));
-        let token = attempt.token.clone();
-        let parsed = ParsedJwt::parse(token.expose()).map_err(refuse)?;
-        let keys = match self.keys.get(now) {
-            Lookup::Ready(keys) => keys,
-            Lookup::Wait => return Err(Tried::Waits(Waiting::Keys(self.place(attempt)))),
-            Lookup::Failed(_) => return Err(Tried::Refused(Refusal::Unavailable)),
-        };
-        let rules = JwtRules {
-            issuer: self.issuer.clone(),
-            audiences: self.audiences.clone().unwrap_or_else(|| audiences(&attempt.facts.resource)),
-            algorithms: self.algorithms.clone(),
-            leeway: self.leeway,
-        };
-        match parsed.verify(&keys, &rules, unix) {
-            Ok(token) => Ok(token),
-            Err(JwtError::Invalid(reason)) => Err(refuse(reason)),
-            Err(JwtError::UnknownKey) if !attempt.has_refreshed && self.keys.refresh(now) => {
-                attempt.has_refreshed = true;
-                Err(Tried::Waits(Waiting::Keys(self.place(attempt))))
-            }
-            Err(JwtError::UnknownKey) => Err(refuse("the key of the token is not known")),
-        }
-    }
-
-    /// Returns this method's place in the list: it is the current one of the attempt.
-    #[expect(clippy::unused_self, reason = "the attempt is at this method")]
-    fn place(&self, attempt: &Attempt) -> usize {
-        attempt.methods.front().copied().unwrap_or_default()
-    }
-}
-
-impl Attempt {
-    /// Notes why a method does not accept the token. The first reason that is more than "unknown" is kept; a method that could
-    /// not decide counts before all.
-    fn refuse(&mut self, refusal: Refusal) {
-        let is_vague =
-            matches!(&self.refusal, Refusal::InvalidToken(it) if it.ends_with("not known here"));
-        if is_vague || matches!(refusal, Refusal::Unavailable) {
-            self.refusal = refusal;
-        }
-    }
-}
-
-impl VerifiedToken {
-    /// Returns the token of an owner that is known without one.
-    fn of(owner: &Principal) -> Self {
-        Self { principal: owner.clone(), expires: None, key: None }
-    }
-}
-
-impl From<Result<Arc<Principal>, Refusal>> for Checked {
-    fn from(decision: Result<Arc<Principal>, Refusal>) -> Self {
-        match decision {
-            Ok(principal) => Self::Accepted(principal),
-            Err(refusal) => Self::Refused(refusal),
-        }
-    }
-}
-
-impl fmt::Debug for Attempt {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Attempt").field("waits_for", &self.waits_for).finish_non_exhaustive()
-    }
-}
-
-impl Refusal {
-    /// Returns the nonce that the answer offers.
-    pub fn nonce(&self) -> Option<HeaderValue> {
-        match self {
-            Self::NeedsNonce(nonce) => HeaderValue::try_from(nonce).ok(),
-            _ => None,
-        }
-    }
-}
-
-/// Returns the audiences by which a token may name a resource. A URL without a path is the same with a slash.
-fn audiences(resource: &str) -> Vec<String> {
-    let has_path = resource.split_once("://").is_some_and(|(_, rest)| rest.contains('/'));
-    match has_path {
-        true => vec![resource.to_owned()],
-        false => vec![resource.to_owned(), format!("{resource}/")],
-    }
-}
-
-fn invalid(reason: &str) -> Refusal {
-    Refusal::InvalidToken(reason.to_owned())
 }

@@ -2,6 +2,7 @@
 
 pub mod api_keys;
 pub mod authenticator;
+pub mod config;
 mod credentials;
 pub mod dpop_check;
 pub mod introspection;

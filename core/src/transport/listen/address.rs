@@ -52,8 +52,9 @@ impl Address {
             guard: GuardConfig { bind_is_loopback: self.is_loopback(), ..GuardConfig::default() },
             ..EndpointConfig::default()
         };
-        if let Place::Http { path, .. } = &self.place {
+        if let Place::Http { path, is_secure, .. } = &self.place {
             config.path = Some(path.clone());
+            config.is_encrypted = *is_secure;
         }
         config
     }

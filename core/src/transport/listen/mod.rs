@@ -111,9 +111,13 @@ pub(crate) async fn open(
     options: ListenOptions,
 ) -> Result<Listening, Error> {
     let protocol = Protocol::of(at, options.tls.as_ref())?;
+    #[cfg(feature = "auth")]
+    let has_auth = authentication(at, &protocol, &endpoint)?;
+    #[cfg(not(feature = "auth"))]
+    let has_auth = false;
     let socket = Socket::bind(at, options.shares_port).await?;
     let url = at.url(socket.port(), options.tls.is_some());
-    let warning = (!at.is_loopback()).then(|| {
+    let warning = (!at.is_loopback() && !has_auth).then(|| {
         format!(
             "{url} can be reached from other machines, and all requests are accepted; listen at 127.0.0.1, \
              or mount the server in an app with authentication"
@@ -140,6 +144,26 @@ pub(crate) async fn open(
         open: tokio::sync::Mutex::new(open),
         tasks: Mutex::new(tasks),
     })
+}
+
+/// Prepares the authentication of callers. Returns whether there is one. Errors at an address whose protocol has none.
+#[cfg(feature = "auth")]
+fn authentication(
+    at: &Address,
+    protocol: &Protocol,
+    endpoint: &Arc<dyn HostedEndpoint>,
+) -> Result<bool, Error> {
+    let Some(auth) = endpoint.auth() else { return Ok(false) };
+    if matches!(protocol, Protocol::Lines) {
+        return Err(Error::misuse(format!(
+            "{at} carries no credentials, but the server has auth; listen at http:// or https://"
+        )));
+    }
+    #[cfg(feature = "client")]
+    auth.set_fetcher(super::fetch::HyperFetcher::new());
+    #[cfg(not(feature = "client"))]
+    let _ = auth;
+    Ok(true)
 }
 
 impl Listening {
@@ -295,7 +319,7 @@ fn serve<S>(
             let unfinished = Holding::new(&peers.endpoint.ledgers().input, client);
             let guard = Some(LineGuard { timeouts: peers.timeouts, unfinished });
             let lines = Lines { limit, write_timeout, grace, guard };
-            let connected = Connected::open(Arc::clone(&peers.endpoint), remote);
+            let connected = Connected::open(Arc::clone(&peers.endpoint), None, remote);
             tokio::select! {
                 () = lines.serve(connected, reader, writer) => (),
                 () = closed(&mut stage) => (),

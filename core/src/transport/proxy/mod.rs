@@ -51,12 +51,12 @@ impl Proxy {
     }
 
     /// Returns the value of `Proxy-Authorization`, if the proxy's URL contains credentials.
-    pub(super) fn authorization(&self) -> Option<&HeaderValue> {
+    pub(crate) fn authorization(&self) -> Option<&HeaderValue> {
         self.authorization.as_ref()
     }
 
     /// Returns whether the proxy reads and forwards the requests for `url`. Otherwise it relays bytes through a tunnel.
-    pub(super) fn forwards(url: &Url) -> bool {
+    pub(crate) fn forwards(url: &Url) -> bool {
         url.scheme() == Scheme::Http
     }
 

@@ -24,7 +24,7 @@ use super::{SUBPROTOCOL, counted_input::CountedInput};
 use crate::{
     driver::Holding,
     http::Part,
-    protocol::ClientKey,
+    protocol::{ClientKey, Principal},
     transport::{
         listen::{Peers, Stage, closed},
         send_queue::Connected,
@@ -79,7 +79,7 @@ fn lists(headers: &HeaderMap, name: header::HeaderName, word: &str) -> bool {
 pub(crate) async fn serve<S>(
     peers: Arc<Peers>,
     stream: S,
-    remote: Option<IpAddr>,
+    (principal, remote): (Option<Arc<Principal>>, Option<IpAddr>),
     read: Bytes,
     mut stage: Receiver<Stage>,
 ) where
@@ -91,11 +91,12 @@ pub(crate) async fn serve<S>(
         .write_buffer_size(WRITE_BUFFER)
         .max_message_size(Some(limit))
         .max_frame_size(Some(limit));
-    let unfinished = Holding::new(&peers.endpoint.ledgers().input, ClientKey::of(None, remote));
+    let unfinished =
+        Holding::new(&peers.endpoint.ledgers().input, ClientKey::of(principal.as_deref(), remote));
     let stream = CountedInput { stream, unfinished, arrived: 0 };
     let mut socket =
         WebSocketStream::from_partially_read(stream, read.into(), Role::Server, Some(config)).await;
-    let ending = talk(&peers, &mut socket, remote, &mut stage).await;
+    let ending = talk(&peers, &mut socket, (principal, remote), &mut stage).await;
     let goodbye = async {
         if let Some((code, reason)) = ending {
             socket.close(Some(CloseFrame { code, reason: reason.into() })).await?;
@@ -113,13 +114,13 @@ pub(crate) async fn serve<S>(
 async fn talk<S>(
     peers: &Arc<Peers>,
     socket: &mut WebSocketStream<CountedInput<S>>,
-    remote: Option<IpAddr>,
+    (principal, remote): (Option<Arc<Principal>>, Option<IpAddr>),
     stage: &mut Receiver<Stage>,
 ) -> Option<(CloseCode, &'static str)>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
-    let connected = Connected::open(Arc::clone(&peers.endpoint), remote);
+    let connected = Connected::open(Arc::clone(&peers.endpoint), principal, remote);
     let send_queue = connected.send_queue();
     let mut frames = Vec::new();
     let mut is_asked = false;

@@ -5,6 +5,8 @@ mod body;
 mod stream;
 mod watch;
 
+#[cfg(feature = "websocket")]
+use std::sync::OnceLock;
 use std::{
     convert::Infallible,
     net::IpAddr,
@@ -31,8 +33,10 @@ use self::{
     watch::{Watch, Watched},
 };
 use super::io::HyperIo;
-#[cfg(feature = "websocket")]
-use crate::transport::websocket::server as websocket;
+#[cfg(feature = "auth")]
+use crate::driver::authenticate_request;
+#[cfg(all(feature = "auth", feature = "websocket"))]
+use crate::driver::authenticate_upgrade;
 use crate::{
     driver::{Holding, HostedEndpoint},
     transport::{
@@ -41,6 +45,8 @@ use crate::{
         timeouts::Timeouts,
     },
 };
+#[cfg(feature = "websocket")]
+use crate::{protocol::Principal, transport::websocket::server as websocket};
 
 /// The maximum size of hyper's buffer for a connection, without heads.
 const BUFFER: usize = 64 * 1024;
@@ -57,6 +63,8 @@ pub(crate) async fn serve<S>(
     let line = Arc::new(Line {
         watch: Watch::new(peers.timeouts),
         remote,
+        #[cfg(feature = "websocket")]
+        principal: OnceLock::new(),
         kept: Mutex::default(),
         is_kept: Notify::new(),
     });
@@ -100,7 +108,8 @@ pub(crate) async fn serve<S>(
     match answer.status() {
         #[cfg(feature = "websocket")]
         StatusCode::SWITCHING_PROTOCOLS => {
-            Box::pin(switch(peers, io, line.remote, answer, read_buf, stage)).await;
+            let caller = (line.principal.get().cloned(), line.remote);
+            Box::pin(switch(peers, io, caller, answer, read_buf, stage)).await;
         }
         _ => {
             #[cfg(feature = "websocket")]
@@ -115,6 +124,9 @@ pub(crate) struct Line {
     watch: Arc<Watch>,
     /// The address of the client.
     remote: Option<IpAddr>,
+    /// The sender of the request to become a message connection, if it was authenticated.
+    #[cfg(feature = "websocket")]
+    principal: OnceLock<Arc<Principal>>,
     /// A streaming response that takes over the connection, so that hyper and its buffers can be dropped.
     kept: Mutex<Option<Response<AnswerBody>>>,
     is_kept: Notify,
@@ -145,7 +157,24 @@ async fn exchange(peers: &Peers, line: &Line, request: Request<Incoming>) -> Res
             let (head, body) = request.into_parts();
             if websocket::is_asked_for(&head) && body.is_end_stream() {
                 let admitted = peers.endpoint.admit_upgrade(&head);
-                match admitted.and_then(|()| websocket::shake_hands(&head)) {
+                let shaken = admitted.and_then(|()| websocket::shake_hands(&head));
+                #[cfg(feature = "auth")]
+                let shaken = match shaken {
+                    Ok(headers) => {
+                        let endpoint = &peers.endpoint;
+                        let (admission, auth) = (endpoint.admission(), endpoint.auth());
+                        let caller = authenticate_upgrade(admission, auth, &head, line.remote);
+                        Box::pin(caller).await.map(|principal| {
+                            if let Some(principal) = principal {
+                                // A connection becomes a WebSocket once.
+                                let _ = line.principal.set(principal);
+                            }
+                            headers
+                        })
+                    }
+                    refusal => refusal,
+                };
+                match shaken {
                     Ok(headers) => line.keep(AnswerBody::switching(headers)).await,
                     Err(refusal) => {
                         line.watch.idle();
@@ -169,7 +198,7 @@ async fn exchange(peers: &Peers, line: &Line, request: Request<Incoming>) -> Res
 async fn switch<S>(
     peers: Arc<Peers>,
     mut io: Watched<S>,
-    remote: Option<IpAddr>,
+    caller: (Option<Arc<Principal>>, Option<IpAddr>),
     answer: Response<AnswerBody>,
     read: Bytes,
     stage: Receiver<Stage>,
@@ -179,7 +208,7 @@ async fn switch<S>(
     let head = stream::head(&answer);
     let written = tokio::time::timeout(peers.timeouts.idle, io.write_all(&head)).await;
     if let Ok(Ok(())) = written {
-        websocket::serve(peers, io.stream, remote, read, stage).await;
+        websocket::serve(peers, io.stream, caller, read, stage).await;
     }
 }
 
@@ -202,6 +231,14 @@ pub(crate) async fn answer<B: Body>(
     };
     if let Some(remote) = line.and_then(|it| it.remote) {
         head.set_remote(remote);
+    }
+    #[cfg(feature = "auth")]
+    if let Some(auth) = endpoint.auth()
+        && let Err(refused) = authenticate_request(Some(auth), &mut head).await
+    {
+        body::discard(body, head.max_body(), waits_for_leave).await;
+        line.inspect(|it| it.watch.idle());
+        return AnswerBody::of(head.refuse(&refused));
     }
     let (ledgers, client) = (endpoint.ledgers(), head.client_key());
     let mut unfinished = Holding::new(&ledgers.input, client);

@@ -1,0 +1,138 @@
+//! A token in the course of being verified.
+
+use std::{collections::VecDeque, fmt, time::Instant};
+
+use http::{HeaderMap, Method as HttpMethod};
+
+use super::{FetchId, Jwt, Refusal};
+use crate::{
+    auth::{
+        Secret, TokenDigest,
+        server::{
+            credentials::Scheme,
+            jwt::{JwtError, JwtRules, ParsedJwt, VerifiedToken},
+            keys::Lookup,
+        },
+    },
+    protocol::Principal,
+};
+
+/// The purpose of an HTTP request.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum FetchFor {
+    Keys(usize),
+    Introspection(usize, TokenDigest),
+}
+
+/// A token in the course of being verified.
+pub(super) struct Attempt {
+    pub(super) token: Secret,
+    pub(super) digest: TokenDigest,
+    pub(super) scheme: Scheme,
+    pub(super) facts: RequestFacts,
+    /// The methods that are left, the current one first.
+    pub(super) methods: VecDeque<usize>,
+    /// The refusal if no method accepts the token.
+    pub(super) refusal: Refusal,
+    pub(super) waits_for: Option<Waiting>,
+    pub(super) has_refreshed: bool,
+    pub(super) deadline: Instant,
+}
+
+/// The parts of a request that a proof is about.
+pub(super) struct RequestFacts {
+    pub(super) method: HttpMethod,
+    pub(super) proofs: HeaderMap,
+    pub(super) url: String,
+    pub(super) resource: String,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Waiting {
+    Keys(usize),
+    Answer(FetchId),
+    Host(usize),
+}
+
+/// The result of one method.
+pub(super) enum Tried<T> {
+    Accepted(T),
+    Refused(Refusal),
+    Waits(Waiting),
+}
+
+impl Jwt {
+    /// Verifies the token, or says what stands in the way. `place` is the method's place in the list.
+    pub(super) fn verify(
+        &mut self,
+        now: Instant,
+        unix: u64,
+        attempt: &mut Attempt,
+        place: usize,
+    ) -> Tried<VerifiedToken> {
+        let parsed = match ParsedJwt::parse(attempt.token.expose()) {
+            Ok(parsed) => parsed,
+            Err(reason) => return Tried::Refused(invalid(reason)),
+        };
+        let keys = match self.keys.get(now) {
+            Lookup::Ready(keys) => keys,
+            Lookup::Wait => return Tried::Waits(Waiting::Keys(place)),
+            Lookup::Failed(_) => return Tried::Refused(Refusal::Unavailable),
+        };
+        let rules = JwtRules {
+            issuer: self.issuer.clone(),
+            audiences: self.audiences.clone().unwrap_or_else(|| audiences(&attempt.facts.resource)),
+            algorithms: self.algorithms.clone(),
+            leeway: self.leeway,
+        };
+        match parsed.verify(&keys, &rules, unix) {
+            Ok(token) => Tried::Accepted(token),
+            Err(JwtError::Invalid(reason)) => Tried::Refused(invalid(reason)),
+            Err(JwtError::UnknownKey) if !attempt.has_refreshed && self.keys.refresh(now) => {
+                attempt.has_refreshed = true;
+                Tried::Waits(Waiting::Keys(place))
+            }
+            Err(JwtError::UnknownKey) => {
+                Tried::Refused(invalid("the key of the token is not known"))
+            }
+        }
+    }
+}
+
+impl Attempt {
+    /// Notes why a method does not accept the token. The first reason that is more than "unknown" is kept; a method that could
+    /// not decide counts before all.
+    pub(super) fn refuse(&mut self, refusal: Refusal) {
+        let is_vague =
+            matches!(&self.refusal, Refusal::InvalidToken(it) if it.ends_with("not known here"));
+        if is_vague || matches!(refusal, Refusal::Unavailable) {
+            self.refusal = refusal;
+        }
+    }
+}
+
+impl VerifiedToken {
+    /// Returns the token of an owner that is known without one.
+    pub(super) fn of(owner: &Principal) -> Self {
+        Self { principal: owner.clone(), expires: None, key: None }
+    }
+}
+
+impl fmt::Debug for Attempt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Attempt").field("waits_for", &self.waits_for).finish_non_exhaustive()
+    }
+}
+
+/// Returns the audiences by which a token may name a resource. A URL without a path is the same with a slash.
+pub(super) fn audiences(resource: &str) -> Vec<String> {
+    let has_path = resource.split_once("://").is_some_and(|(_, rest)| rest.contains('/'));
+    match has_path {
+        true => vec![resource.to_owned()],
+        false => vec![resource.to_owned(), format!("{resource}/")],
+    }
+}
+
+pub(super) fn invalid(reason: &str) -> Refusal {
+    Refusal::InvalidToken(reason.to_owned())
+}

@@ -1,0 +1,110 @@
+//! The inputs and outputs of an authenticator.
+
+use std::sync::Arc;
+
+use http::{HeaderMap, Method as HttpMethod};
+
+use crate::{
+    auth::{
+        Secret,
+        fetch::{FetchError, FetchRequest, FetchResponse},
+        server::resource::Place,
+    },
+    protocol::Principal,
+};
+
+/// The head of a request, as far as it matters here.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    pub method: &'a HttpMethod,
+    pub headers: &'a HeaderMap,
+    pub place: &'a Place,
+}
+
+/// The number of a pending request.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct AuthTicket(pub(super) u64);
+
+/// The number of an HTTP request.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct FetchId(pub(super) u64);
+
+/// The decision about a request.
+#[derive(Debug)]
+pub enum Checked {
+    Accepted(Arc<Principal>),
+    Refused(Refusal),
+    /// [`AuthOutput::Decided`] will have the decision.
+    Pending(AuthTicket),
+}
+
+/// The reason why a request is refused.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Refusal {
+    /// The request has no credentials.
+    Missing,
+    /// The credentials come more than once or are unreadable.
+    Malformed(String),
+    InvalidToken(String),
+    /// The proof of possession is missing or wrong.
+    InvalidProof(String),
+    /// The proof of possession needs this nonce.
+    NeedsNonce(String),
+    /// The credentials are valid and do not allow the request, which needs these scopes.
+    InsufficientScope {
+        scopes: Vec<String>,
+        message: String,
+    },
+    /// Something that the decision needs does not answer.
+    Unavailable,
+    /// A function of the host failed.
+    Failed,
+}
+
+/// An input of the authenticator.
+#[derive(Debug)]
+pub enum AuthInput {
+    Fetched(FetchId, Result<FetchResponse, FetchError>),
+    Verified(AuthTicket, VerifyReply),
+    /// The sender of the request has left.
+    Cancelled(AuthTicket),
+    /// The time of the deadline has come.
+    Tick,
+}
+
+/// The answer of a function of the host.
+#[derive(Debug)]
+pub enum VerifyReply {
+    Principal(Box<Principal>),
+    /// It does not know the token.
+    Unknown,
+    Invalid(String),
+    InsufficientScope {
+        scopes: Vec<String>,
+        message: String,
+    },
+    /// It failed.
+    Failed,
+}
+
+/// An output of the authenticator.
+#[derive(Debug)]
+pub enum AuthOutput {
+    Fetch(FetchId, FetchRequest),
+    /// Call the host's function with this place in the list of methods.
+    Verify {
+        ticket: AuthTicket,
+        method: usize,
+        token: Secret,
+    },
+    Decided(AuthTicket, Result<Arc<Principal>, Refusal>),
+}
+
+impl From<Result<Arc<Principal>, Refusal>> for Checked {
+    fn from(decision: Result<Arc<Principal>, Refusal>) -> Self {
+        match decision {
+            Ok(principal) => Self::Accepted(principal),
+            Err(refusal) => Self::Refused(refusal),
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! The ways to verify credentials.
+
+use crate::auth::server::{
+    api_keys::ApiKeys, introspection::Introspection, jwk::Algorithm, keys::Keys,
+};
+
+/// A way to verify credentials.
+#[derive(Debug)]
+pub enum Method {
+    Jwt(Box<Jwt>),
+    Introspection(Box<Introspection>, Option<String>),
+    ApiKeys(ApiKeys),
+    /// A function of the host.
+    Verify,
+}
+
+/// JWTs of one issuer.
+#[derive(Debug)]
+pub struct Jwt {
+    pub issuer: String,
+    /// The accepted values of `aud`; `None`: the identifier of this resource.
+    pub audiences: Option<Vec<String>>,
+    pub keys: Keys,
+    pub algorithms: Vec<Algorithm>,
+    pub leeway: u64,
+    /// The scopes that every request needs.
+    pub scopes: Vec<String>,
+    pub dpop: Dpop,
+}
+
+/// The use of tokens that are bound to a key.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Dpop {
+    /// Bound tokens are refused.
+    Off,
+    #[default]
+    Supported,
+    /// Tokens that are not bound are refused.
+    Required,
+    /// As `Required`; and every proof needs a nonce.
+    WithNonce,
+}
+
+impl Method {
+    /// Returns whether the method accepts tokens that are not bound to a key.
+    pub(super) fn takes_bearer(&self) -> bool {
+        match self {
+            Self::Jwt(it) => matches!(it.dpop, Dpop::Off | Dpop::Supported),
+            Self::ApiKeys(it) => !it.has_own_header(),
+            Self::Introspection(..) | Self::Verify => true,
+        }
+    }
+}

@@ -1,0 +1,407 @@
+//! The methods of a server, as its program configures them.
+
+use std::{
+    collections::BTreeMap,
+    fmt,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
+
+use http::HeaderMap;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{
+    api_keys::ApiKeys,
+    authenticator::{Authenticator, Dpop, Jwt, Method, VerifyReply},
+    dpop_check::Nonces,
+    introspection::Introspection,
+    jwk::{Algorithm, Jwks},
+    keys::Keys,
+    resource::{Facts, Resource},
+};
+use crate::{
+    auth::{Secret, fetch::check_url, metadata::split, scopes::ScopeHierarchy},
+    error::{Error, option_name},
+    protocol::Principal,
+};
+
+/// The difference between clocks that is accepted.
+const LEEWAY: f64 = 60.0;
+/// The time that the answer of an introspection endpoint is kept.
+const CACHE: f64 = 60.0;
+
+/// The methods of a server.
+pub struct AuthConfig {
+    config: Config,
+    verifier: OnceLock<Arc<dyn Verifier>>,
+}
+
+/// Functions of the host that verify tokens.
+pub trait Verifier: Send + Sync {
+    /// Calls the function with this place in the list of methods. Dropping `reply` refuses the request.
+    fn verify(&self, method: usize, token: Secret, request: Arc<VerifiedRequest>, reply: Reply);
+}
+
+/// The head of a request, for a function of the host.
+#[derive(Debug)]
+pub struct VerifiedRequest {
+    pub method: http::Method,
+    pub path: String,
+    pub headers: HeaderMap,
+    /// The address of the client, if it is known.
+    pub remote: Option<String>,
+}
+
+/// Takes the reply of a function of the host, once. Dropped without one, it reports a failure.
+pub struct Reply(Option<Box<dyn FnOnce(VerifyReply) + Send>>);
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Config {
+    methods: Vec<MethodConfig>,
+    #[serde(default)]
+    scope_implies: BTreeMap<String, Vec<String>>,
+}
+
+#[derive(Deserialize)]
+#[serde(
+    tag = "kind",
+    rename_all = "camelCase",
+    rename_all_fields = "camelCase",
+    deny_unknown_fields
+)]
+enum MethodConfig {
+    Jwt {
+        issuer: String,
+        audience: Option<Vec<String>>,
+        jwks_url: Option<String>,
+        keys: Option<Value>,
+        algorithms: Option<Vec<String>>,
+        #[serde(default)]
+        scopes: Vec<String>,
+        leeway: Option<f64>,
+        dpop: Option<DpopOption>,
+    },
+    Introspection {
+        url: String,
+        client_id: String,
+        client_secret: Secret,
+        issuer: Option<String>,
+        audience: Option<Vec<String>>,
+        #[serde(default)]
+        scopes: Vec<String>,
+        cache: Option<f64>,
+    },
+    ApiKeys {
+        /// Pairs, because errors name a key by its place.
+        keys: Vec<(String, Principal)>,
+        header: Option<String>,
+    },
+    Verify,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum DpopOption {
+    Is(bool),
+    Named(String),
+}
+
+impl AuthConfig {
+    /// Reads the configuration. Errors, with the fix, if a method can't work.
+    pub fn parse(json: &[u8]) -> Result<Self, Error> {
+        // The text of serde's error may quote a secret.
+        let config: Config = serde_json::from_slice(json).map_err(|it| {
+            Error::misuse(format!(
+                "auth can't be read at line {}, column {}",
+                it.line(),
+                it.column()
+            ))
+        })?;
+        let config = Self { config, verifier: OnceLock::new() };
+        if config.config.methods.is_empty() {
+            return Err(Error::misuse("auth lists no method; leave it out to serve everybody"));
+        }
+        config.methods()?;
+        Ok(config)
+    }
+
+    /// Sets the functions of the host. A method `Verify` without them refuses everybody.
+    pub fn set_verifier(&self, verifier: Arc<dyn Verifier>) {
+        // A second one is of the same server.
+        let _ = self.verifier.set(verifier);
+    }
+
+    pub fn verifier(&self) -> Option<&Arc<dyn Verifier>> {
+        self.verifier.get()
+    }
+
+    /// Returns the machine. `keys` are those that the servers of one address share.
+    pub fn authenticator<K: AsRef<[u8]>>(
+        &self,
+        keys: impl IntoIterator<Item = K>,
+    ) -> Result<Authenticator, Error> {
+        let hierarchy = ScopeHierarchy::new(self.config.scope_implies.clone());
+        Ok(Authenticator::new(self.methods()?, hierarchy).with_nonces(Nonces::new(keys)))
+    }
+
+    /// Returns the rules by which the server finds its own identifier: its public URL, or else the first audience that is a URL.
+    pub fn resource(&self, public_url: Option<&str>, path: Option<&str>) -> Resource {
+        let audiences = self.config.methods.iter().filter_map(|it| match it {
+            MethodConfig::Jwt { audience, .. } | MethodConfig::Introspection { audience, .. } => {
+                audience.as_ref()
+            }
+            _ => None,
+        });
+        let url = audiences.flatten().find(|it| check_url(it).is_ok());
+        Resource::new(public_url.or(url.map(String::as_str)), path)
+    }
+
+    /// Returns the facts of the document and of challenges, and whether challenges ask for bound tokens.
+    pub fn facts(&self) -> Result<Facts, Error> {
+        Ok(Authenticator::new(self.methods()?, ScopeHierarchy::default()).facts())
+    }
+
+    fn methods(&self) -> Result<Vec<Method>, Error> {
+        self.config.methods.iter().map(MethodConfig::method).collect()
+    }
+}
+
+impl fmt::Debug for AuthConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "AuthConfig of {} methods", self.config.methods.len())
+    }
+}
+
+impl MethodConfig {
+    fn method(&self) -> Result<Method, Error> {
+        Ok(match self {
+            Self::Jwt { issuer, audience, jwks_url, keys, algorithms, scopes, leeway, dpop } => {
+                check_issuer("issuer", issuer)?;
+                let keys = match (keys, jwks_url) {
+                    (Some(_), Some(_)) => {
+                        return Err(Error::misuse("auth: give keys or a URL of keys, not both"));
+                    }
+                    (Some(keys), None) => Keys::fixed(read_keys(keys)?),
+                    (None, Some(url)) => {
+                        check(&option_name("jwks_url"), url)?;
+                        Keys::at(url)
+                    }
+                    (None, None) => Keys::of_issuer(issuer),
+                };
+                Method::Jwt(Box::new(Jwt {
+                    issuer: issuer.clone(),
+                    audiences: audiences(audience.as_ref())?,
+                    keys,
+                    algorithms: match algorithms {
+                        None => Algorithm::all(),
+                        Some(names) => read_algorithms(names)?,
+                    },
+                    leeway: seconds(leeway.unwrap_or(LEEWAY)).as_secs(),
+                    scopes: scopes.clone(),
+                    dpop: dpop.as_ref().map_or(Ok(Dpop::Supported), DpopOption::read)?,
+                }))
+            }
+            Self::Introspection {
+                url,
+                client_id,
+                client_secret,
+                issuer,
+                audience,
+                scopes,
+                cache,
+            } => {
+                check("url", url)?;
+                if let Some(issuer) = issuer {
+                    check_issuer("issuer", issuer)?;
+                }
+                let introspection = Introspection {
+                    url: url.clone(),
+                    client_id: client_id.clone(),
+                    client_secret: client_secret.clone(),
+                    audiences: audiences(audience.as_ref())?,
+                    scopes: scopes.clone(),
+                    cache: seconds(cache.unwrap_or(CACHE)),
+                    leeway: seconds(LEEWAY).as_secs(),
+                };
+                Method::Introspection(Box::new(introspection), issuer.clone())
+            }
+            Self::ApiKeys { keys, header } => {
+                let header = header.as_deref().unwrap_or("Authorization");
+                let keys = ApiKeys::new(header, keys.iter().cloned());
+                Method::ApiKeys(keys.map_err(|it| Error::misuse(format!("auth: {it}")))?)
+            }
+            Self::Verify => Method::Verify,
+        })
+    }
+}
+
+impl DpopOption {
+    fn read(&self) -> Result<Dpop, Error> {
+        match self {
+            Self::Is(true) => Ok(Dpop::Supported),
+            Self::Is(false) => Ok(Dpop::Off),
+            Self::Named(name) if name == "required" => Ok(Dpop::Required),
+            Self::Named(name) if name == "nonce" => Ok(Dpop::WithNonce),
+            Self::Named(name) => Err(Error::misuse(format!(
+                "auth: dpop must be true, false, \"required\" or \"nonce\", not {name:?}"
+            ))),
+        }
+    }
+}
+
+impl Reply {
+    pub fn new(reply: impl FnOnce(VerifyReply) + Send + 'static) -> Self {
+        Self(Some(Box::new(reply)))
+    }
+
+    pub fn send(mut self, reply: VerifyReply) {
+        if let Some(send) = self.0.take() {
+            send(reply);
+        }
+    }
+}
+
+impl Drop for Reply {
+    fn drop(&mut self) {
+        if let Some(send) = self.0.take() {
+            send(VerifyReply::Failed);
+        }
+    }
+}
+
+impl fmt::Debug for Reply {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Reply")
+    }
+}
+
+fn check(name: &str, url: &str) -> Result<(), Error> {
+    check_url(url).map(drop).map_err(|it| Error::misuse(format!("auth: {name}: {it}")))
+}
+
+fn check_issuer(name: &str, issuer: &str) -> Result<(), Error> {
+    check(name, issuer)?;
+    match issuer.contains('?') || split(issuer).is_none() {
+        true => Err(Error::misuse(format!("auth: {name}: an issuer has no query (RFC 8414)"))),
+        false => Ok(()),
+    }
+}
+
+fn audiences(audience: Option<&Vec<String>>) -> Result<Option<Vec<String>>, Error> {
+    match audience {
+        Some(all) if all.is_empty() || all.iter().any(String::is_empty) => {
+            Err(Error::misuse("auth: audience is empty; leave it out for the URL of this server"))
+        }
+        audience => Ok(audience.cloned()),
+    }
+}
+
+/// Reads a key set that the program gives: the set itself, or one key. Here every key has to be of use.
+fn read_keys(keys: &Value) -> Result<Jwks, Error> {
+    let set = match keys.get("keys") {
+        Some(_) => keys.clone(),
+        None => serde_json::json!({ "keys": [keys] }),
+    };
+    let count = set["keys"].as_array().map_or(0, Vec::len);
+    let keys = Jwks::read(set.to_string().as_bytes())
+        .map_err(|it| Error::misuse(format!("auth: keys: {it}")))?;
+    match count > 0 && keys.len() == count {
+        true => Ok(keys),
+        false => Err(Error::misuse(
+            "auth: keys must be a set of public keys (RFC 7517): RSA from 2048 bits, P-256, P-384 or Ed25519",
+        )),
+    }
+}
+
+fn read_algorithms(names: &[String]) -> Result<Vec<Algorithm>, Error> {
+    let known = || Algorithm::all().into_iter().map(Algorithm::name).collect::<Vec<_>>().join(", ");
+    let read = |name: &String| {
+        Algorithm::named(name).ok_or_else(|| {
+            Error::misuse(format!(
+                "auth: algorithms: {name:?} is not accepted; choose of {}",
+                known()
+            ))
+        })
+    };
+    names.iter().map(read).collect()
+}
+
+fn seconds(seconds: f64) -> Duration {
+    Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(Duration::from_secs(u32::MAX.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that fails here says where")]
+
+    use serde_json::json;
+
+    use super::*;
+
+    fn parse(method: &Value) -> Result<AuthConfig, Error> {
+        AuthConfig::parse(json!({ "methods": [method] }).to_string().as_bytes())
+    }
+
+    #[test]
+    fn an_issuer_is_enough() {
+        let config = parse(&json!({ "kind": "jwt", "issuer": "https://as.example.com" })).unwrap();
+        assert_eq!(config.facts().unwrap().issuers, ["https://as.example.com"]);
+        config.authenticator(["key"]).unwrap();
+        let all = json!({ "kind": "jwt", "issuer": "https://as.example.com/t", "audience": ["https://mcp.example.com"],
+            "jwksUrl": "https://as.example.com/keys", "algorithms": ["ES256"], "scopes": ["a"], "leeway": 1.5,
+            "dpop": "required" });
+        let facts = parse(&all).unwrap().facts().unwrap();
+        assert!(facts.needs_dpop && facts.scopes == ["a"]);
+    }
+
+    #[test]
+    fn methods_that_can_not_work_are_refused_with_the_fix() {
+        let jwt = |changes: Value| {
+            let mut method = json!({ "kind": "jwt", "issuer": "https://as.example.com" });
+            for (name, value) in changes.as_object().unwrap() {
+                method[name] = value.clone();
+            }
+            method
+        };
+        for (method, reason) in [
+            (jwt(json!({ "issuer": "http://as.example.com" })), "use https"),
+            (jwt(json!({ "issuer": "as.example.com" })), "absolute"),
+            (jwt(json!({ "issuer": "https://as.example.com?a" })), "no query"),
+            (jwt(json!({ "jwksUrl": "http://as.example.com/keys" })), "use https"),
+            (jwt(json!({ "algorithms": ["HS256"] })), "choose of RS256"),
+            (jwt(json!({ "algorithms": ["none"] })), "not accepted"),
+            (jwt(json!({ "audience": [] })), "audience is empty"),
+            (jwt(json!({ "audience": [""] })), "audience is empty"),
+            (jwt(json!({ "dpop": "always" })), "\"required\""),
+            (jwt(json!({ "keys": { "kty": "oct", "k": "s3cret" } })), "public keys"),
+            (jwt(json!({ "keys": { "keys": [] } })), "public keys"),
+            (jwt(json!({ "keys": {}, "jwksUrl": "https://as.example.com/k" })), "not both"),
+            (jwt(json!({ "more": "s3cret" })), "can't be read"),
+            (json!({ "kind": "apiKeys", "keys": [["", { "subject": "a" }]] }), "key 1 is empty"),
+            (
+                json!({ "kind": "introspection", "url": "http://a.example", "clientId": "a", "clientSecret": "s3cret" }),
+                "use https",
+            ),
+        ] {
+            let error = parse(&method).unwrap_err().to_string();
+            assert!(error.contains(reason), "{error}, not {reason}");
+            assert!(!error.contains("s3cret"), "{error}");
+        }
+        assert!(AuthConfig::parse(br#"{"methods":[]}"#).is_err());
+        let keys = json!({ "kind": "apiKeys", "keys": [["s3cret", { "subject": "a" }]] });
+        assert!(!format!("{:?}", parse(&keys).unwrap()).contains("s3cret"));
+    }
+
+    #[test]
+    fn a_function_that_forgets_to_reply_has_failed() {
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let sent = sender.clone();
+        drop(Reply::new(move |it| sender.send(it).unwrap()));
+        assert!(matches!(receiver.recv(), Ok(VerifyReply::Failed)));
+        Reply::new(move |it| sent.send(it).unwrap()).send(VerifyReply::Unknown);
+        assert!(matches!(receiver.recv(), Ok(VerifyReply::Unknown)));
+        assert!(receiver.recv().is_err());
+    }
+}

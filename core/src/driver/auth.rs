@@ -1,0 +1,246 @@
+//! The authenticator of an endpoint, behind a lock of its own.
+
+use std::{
+    collections::HashMap,
+    fmt,
+    net::IpAddr,
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak},
+    time::{Instant, SystemTime},
+};
+
+use http::{HeaderMap, request::Parts};
+use tokio::sync::oneshot;
+
+use super::start;
+use crate::{
+    auth::{
+        fetch::{FetchError, FetchRequest, FetchResponse},
+        server::{
+            authenticator::{
+                AuthInput, AuthOutput, AuthTicket, Authenticator, Checked, FetchId, Refusal,
+            },
+            config::{AuthConfig, Reply, VerifiedRequest, Verifier},
+        },
+    },
+    error::Error,
+    http::{Admission, AdmittedHead, Part, Refused, Unauthenticated},
+    protocol::Principal,
+};
+
+type Decision = Result<Arc<Principal>, Refusal>;
+
+/// Sends HTTP requests. The answer is passed to [`AuthServer::fetched`].
+pub(crate) trait Fetcher: Send + Sync {
+    fn fetch(&self, server: Arc<AuthServer>, id: FetchId, request: FetchRequest);
+}
+
+/// Authenticates the senders of requests.
+pub(crate) struct AuthServer {
+    state: Mutex<State>,
+    config: Arc<AuthConfig>,
+    fetcher: OnceLock<Arc<dyn Fetcher>>,
+    this: Weak<Self>,
+}
+
+struct State {
+    machine: Authenticator,
+    waiting: HashMap<AuthTicket, Waiter>,
+}
+
+/// A request that waits for its decision.
+struct Waiter {
+    decision: oneshot::Sender<Decision>,
+    /// The request for functions of the host.
+    request: Option<Arc<VerifiedRequest>>,
+}
+
+/// Withdraws a request whose sender has left.
+struct Withdrawal {
+    server: Arc<AuthServer>,
+    ticket: AuthTicket,
+}
+
+impl AuthServer {
+    /// Creates the authenticator. `keys` are those that the servers of one address share; without any, nonces are valid in
+    /// this process only.
+    pub(crate) fn new(
+        config: &Arc<AuthConfig>,
+        mut keys: Vec<Vec<u8>>,
+    ) -> Result<Arc<Self>, Error> {
+        if keys.is_empty() {
+            keys.push(start().seed.to_vec());
+        }
+        let machine = config.authenticator(keys)?;
+        Ok(Arc::new_cyclic(|this| Self {
+            state: Mutex::new(State { machine, waiting: HashMap::new() }),
+            config: Arc::clone(config),
+            fetcher: OnceLock::new(),
+            this: Weak::clone(this),
+        }))
+    }
+
+    /// Sets the way in which HTTP requests are sent. Only the first one counts.
+    pub(crate) fn set_fetcher(&self, fetcher: Arc<dyn Fetcher>) {
+        let _ = self.fetcher.set(fetcher);
+    }
+
+    /// Authenticates the sender of a request from its head.
+    pub(crate) async fn authenticate(
+        &self,
+        unauthenticated: &Unauthenticated,
+        headers: &HeaderMap,
+        remote: Option<IpAddr>,
+    ) -> Result<Arc<Principal>, Refused> {
+        let request = unauthenticated.request(headers)?;
+        let (ticket, decision) = {
+            let mut state = self.lock();
+            match state.machine.check(Instant::now(), unix(), request) {
+                Checked::Accepted(principal) => return Ok(principal),
+                Checked::Refused(refusal) => return Err(refusal.into()),
+                Checked::Pending(ticket) => {
+                    let (sender, decision) = oneshot::channel();
+                    let request = self
+                        .config
+                        .verifier()
+                        .map(|_| Arc::new(unauthenticated.for_host(headers, remote)));
+                    state.waiting.insert(ticket, Waiter { decision: sender, request });
+                    (ticket, decision)
+                }
+            }
+        };
+        Box::pin(self.wait(ticket, decision)).await
+    }
+
+    async fn wait(
+        &self,
+        ticket: AuthTicket,
+        mut decision: oneshot::Receiver<Decision>,
+    ) -> Result<Arc<Principal>, Refused> {
+        let Some(server) = self.this.upgrade() else { return Err(Refused::Unidentified) };
+        let _withdrawal = Withdrawal { server, ticket };
+        self.carry_out();
+        loop {
+            let deadline = self.lock().machine.deadline();
+            let timer = async {
+                match deadline {
+                    Some(deadline) => tokio::time::sleep_until(deadline.into()).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                decided = &mut decision => {
+                    return decided.unwrap_or(Err(Refusal::Failed)).map_err(Into::into);
+                }
+                () = timer => self.handle(AuthInput::Tick),
+            }
+        }
+    }
+
+    /// Handles the answer to an HTTP request.
+    pub(crate) fn fetched(&self, id: FetchId, answer: Result<FetchResponse, FetchError>) {
+        self.handle(AuthInput::Fetched(id, answer));
+    }
+
+    fn handle(&self, input: AuthInput) {
+        self.lock().machine.handle(Instant::now(), unix(), input);
+        self.carry_out();
+    }
+
+    /// Carries out the outputs of the machine, without its lock.
+    fn carry_out(&self) {
+        loop {
+            let mut state = self.lock();
+            let Some(output) = state.machine.poll() else { return };
+            match output {
+                AuthOutput::Decided(ticket, decision) => {
+                    if let Some(waiter) = state.waiting.remove(&ticket) {
+                        // The sender may have left.
+                        let _ = waiter.decision.send(decision);
+                    }
+                }
+                AuthOutput::Fetch(id, request) => {
+                    drop(state);
+                    match (self.fetcher.get(), self.this.upgrade()) {
+                        (Some(fetcher), Some(server)) => fetcher.fetch(server, id, request),
+                        _ => {
+                            let error =
+                                FetchError::Connection("nothing sends requests here".into());
+                            let mut state = self.lock();
+                            let input = AuthInput::Fetched(id, Err(error));
+                            state.machine.handle(Instant::now(), unix(), input);
+                        }
+                    }
+                }
+                AuthOutput::Verify { ticket, method, token } => {
+                    let request = state.waiting.get(&ticket).and_then(|it| it.request.clone());
+                    drop(state);
+                    let this = Weak::clone(&self.this);
+                    let reply = Reply::new(move |reply| {
+                        if let Some(server) = this.upgrade() {
+                            server.handle(AuthInput::Verified(ticket, reply));
+                        }
+                    });
+                    // Dropped without a reply, it refuses.
+                    let verifier: Option<&Arc<dyn Verifier>> = self.config.verifier();
+                    if let (Some(verifier), Some(request)) = (verifier, request) {
+                        verifier.verify(method, token, request, reply);
+                    }
+                }
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Withdrawal {
+    fn drop(&mut self) {
+        let mut state = self.server.lock();
+        if state.waiting.remove(&self.ticket).is_some() {
+            let input = AuthInput::Cancelled(self.ticket);
+            state.machine.handle(Instant::now(), unix(), input);
+        }
+    }
+}
+
+impl fmt::Debug for AuthServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("AuthServer").field(&self.config).finish()
+    }
+}
+
+/// Sets the principal of a request, before its body is read. Errors with the reason why its sender is refused.
+pub(crate) async fn authenticate_request(
+    auth: Option<&Arc<AuthServer>>,
+    head: &mut AdmittedHead,
+) -> Result<(), Refused> {
+    let Some((unauthenticated, headers, remote)) = head.unauthenticated() else { return Ok(()) };
+    let auth = auth.ok_or(Refused::Unidentified)?;
+    let principal = auth.authenticate(unauthenticated, headers, remote).await?;
+    head.set_principal(principal);
+    Ok(())
+}
+
+/// Returns the sender of a request to become a message connection; `None` if everybody may call. Errors with the answer to
+/// a sender that is refused.
+pub(crate) async fn authenticate_upgrade(
+    admission: &Admission,
+    auth: Option<&Arc<AuthServer>>,
+    head: &Parts,
+    remote: Option<IpAddr>,
+) -> Result<Option<Arc<Principal>>, Part> {
+    let Some(unauthenticated) = admission.unauthenticated(head) else { return Ok(None) };
+    let decision = match auth {
+        None => Err(Refused::Unidentified),
+        Some(auth) => auth.authenticate(&unauthenticated, &head.headers, remote).await,
+    };
+    let refuse = |it| admission.refuse_unauthenticated(head, &unauthenticated, &it);
+    decision.map(Some).map_err(refuse)
+}
+
+/// Returns the seconds since 1970.
+fn unix() -> u64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs()
+}

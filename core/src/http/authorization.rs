@@ -1,0 +1,140 @@
+//! The server as a protected resource: its document, and the requests whose senders have to be authenticated.
+
+use std::{net::IpAddr, sync::Arc};
+
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header, request::Parts};
+
+use super::{EndpointConfig, Part, Refused, challenge::Demands, guard::Guard, reply};
+use crate::auth::server::{
+    authenticator::{Refusal, Request},
+    config::{AuthConfig, VerifiedRequest},
+    resource::{Arrived, Facts, Place, Resource},
+};
+
+/// The time for which the document may be cached.
+const CACHE_CONTROL: HeaderValue = HeaderValue::from_static("public, max-age=300");
+const ANY_ORIGIN: HeaderValue = HeaderValue::from_static("*");
+
+/// The place at which a host has mounted the endpoint: an extension of a request's head.
+#[derive(Clone, Debug)]
+pub struct MountPoint {
+    /// The prefix of the path, which may be empty.
+    pub prefix: String,
+    /// `true` if clients reach the host by `https`.
+    pub is_encrypted: bool,
+}
+
+/// The configuration of a protected resource.
+#[derive(Debug)]
+pub(super) struct Protected {
+    pub(super) config: Arc<AuthConfig>,
+    resource: Resource,
+    facts: Facts,
+    is_encrypted: bool,
+}
+
+/// The facts of a request whose sender has to be authenticated.
+#[derive(Debug)]
+pub(crate) struct Unauthenticated {
+    method: Method,
+    path: String,
+    /// `None`: the server does not know its own URL.
+    place: Option<Place>,
+}
+
+impl Protected {
+    pub(super) fn of(config: &EndpointConfig) -> Option<Self> {
+        let auth = Arc::clone(config.auth.as_ref()?);
+        let resource = auth.resource(config.guard.public_url.as_deref(), config.path.as_deref());
+        // The configuration was checked when it was read.
+        let facts = auth.facts().unwrap_or_default();
+        Some(Self { config: auth, resource, facts, is_encrypted: config.is_encrypted })
+    }
+
+    /// Returns the document about the resource if the request is for it. Pages of every origin may read it.
+    pub(super) fn document(&self, guard: &Guard, head: &Parts) -> Option<Part> {
+        let is_asked_for = head.method == Method::GET
+            && !self.facts.issuers.is_empty()
+            && self.resource.has_document_at(head.uri.path());
+        if !is_asked_for || guard.check_host_only(head).is_err() {
+            return None;
+        }
+        let place = self.place(guard, head)?;
+        let mut headers = reply::json_head();
+        headers.insert(header::CACHE_CONTROL, CACHE_CONTROL);
+        headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, ANY_ORIGIN);
+        let body = self.facts.document(&place.resource).to_string().into_bytes();
+        Some(Part::Head { status: StatusCode::OK, headers, body, more: false })
+    }
+
+    pub(super) fn unauthenticated(&self, guard: &Guard, head: &Parts) -> Box<Unauthenticated> {
+        let place = self.place(guard, head);
+        if place.is_none() {
+            tracing::error!(
+                "the server does not know its own URL, so that it can accept no token: set {}",
+                crate::error::option_name("public_url")
+            );
+        }
+        let path = head.uri.path().to_owned();
+        Box::new(Unauthenticated { method: head.method.clone(), path, place })
+    }
+
+    /// Returns what the challenge of a refused request demands.
+    pub(super) fn demands(&self, request: Option<&Unauthenticated>) -> Demands {
+        let place = request.and_then(|it| it.place.as_ref());
+        let has_document = !self.facts.issuers.is_empty();
+        Demands {
+            metadata: place.filter(|_| has_document).map(|it| it.metadata.clone()),
+            scopes: self.facts.scopes.clone(),
+            needs_dpop: self.facts.needs_dpop,
+        }
+    }
+
+    fn place(&self, guard: &Guard, head: &Parts) -> Option<Place> {
+        let said = head.headers.get(header::HOST).and_then(|it| it.to_str().ok());
+        let host = head.uri.authority().map(http::uri::Authority::as_str).or(said);
+        let mount = head.extensions.get::<MountPoint>();
+        self.resource.place(&Arrived {
+            host: host.unwrap_or_default(),
+            is_loopback: guard.is_via_loopback(head),
+            is_encrypted: mount.map_or(self.is_encrypted, |it| it.is_encrypted),
+            path: head.uri.path(),
+            mount: mount.map_or("", |it| &it.prefix),
+        })
+    }
+}
+
+impl Unauthenticated {
+    /// Returns the request as the authenticator takes it. Errors if the server does not know its own URL.
+    pub(crate) fn request<'a>(&'a self, headers: &'a HeaderMap) -> Result<Request<'a>, Refused> {
+        let place = self.place.as_ref().ok_or(Refused::Unidentified)?;
+        Ok(Request { method: &self.method, headers, place })
+    }
+
+    /// Returns the request as functions of the host see it.
+    pub(crate) fn for_host(&self, headers: &HeaderMap, remote: Option<IpAddr>) -> VerifiedRequest {
+        VerifiedRequest {
+            method: self.method.clone(),
+            path: self.path.clone(),
+            headers: headers.clone(),
+            remote: remote.map(|it| it.to_string()),
+        }
+    }
+}
+
+impl From<Refusal> for Refused {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Missing => Self::NoCredentials,
+            Refusal::Malformed(reason) => Self::InvalidRequest(reason),
+            Refusal::InvalidToken(reason) => Self::InvalidToken(reason),
+            Refusal::InvalidProof(reason) => Self::InvalidProof(reason),
+            Refusal::NeedsNonce(nonce) => Self::NeedsNonce(nonce),
+            Refusal::InsufficientScope { scopes, message } => {
+                Self::InsufficientScope { scopes, message }
+            }
+            Refusal::Unavailable => Self::AuthUnavailable,
+            Refusal::Failed => Self::Unidentified,
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Sends the HTTP requests of machines: one connection each, limits of size and time, no redirects.
+
+use std::{convert::Infallible, future::poll_fn, pin::Pin, sync::Arc, task};
+
+use bytes::Bytes;
+use http::{HeaderValue, Request, header};
+use http_body::{Body, Frame, SizeHint};
+use hyper::client::conn::http1;
+use tokio::runtime::Handle;
+
+use super::{Url, dial::dial, http::io::HyperIo, proxy::ProxyEnvironment};
+use crate::{
+    auth::{
+        fetch::{FetchError, FetchRequest, FetchResponse},
+        server::authenticator::FetchId,
+    },
+    driver::{AuthServer, Fetcher},
+};
+
+/// The maximum size of the head of an answer, in bytes.
+const MAX_HEAD: usize = 64 * 1024;
+
+/// Sends requests on a tokio runtime.
+pub(crate) struct HyperFetcher {
+    runtime: Handle,
+    proxies: Arc<ProxyEnvironment>,
+}
+
+impl HyperFetcher {
+    /// Creates the fetcher on the current runtime, with the proxies of the environment.
+    pub(crate) fn new() -> Arc<Self> {
+        let proxies = Arc::new(ProxyEnvironment::read());
+        Arc::new(Self { runtime: Handle::current(), proxies })
+    }
+}
+
+/// Sends the requests that the authentication of a server needs on the current tokio runtime.
+#[cfg(feature = "bindings")]
+pub fn serve_auth<H: Clone>(server: &crate::driver::EndpointServer<H>) {
+    if let Some(auth) = server.auth() {
+        auth.set_fetcher(HyperFetcher::new());
+    }
+}
+
+impl Fetcher for HyperFetcher {
+    fn fetch(&self, server: Arc<AuthServer>, id: FetchId, request: FetchRequest) {
+        let proxies = Arc::clone(&self.proxies);
+        self.runtime.spawn(async move {
+            server.fetched(id, fetch(request, &proxies).await);
+        });
+    }
+}
+
+/// Sends a request and reads its answer.
+pub(crate) async fn fetch(
+    request: FetchRequest,
+    proxies: &ProxyEnvironment,
+) -> Result<FetchResponse, FetchError> {
+    let limit = request.timeout;
+    let answer = tokio::time::timeout(limit, exchange(request, proxies)).await;
+    answer.unwrap_or(Err(FetchError::TimedOut(limit)))
+}
+
+async fn exchange(
+    request: FetchRequest,
+    proxies: &ProxyEnvironment,
+) -> Result<FetchResponse, FetchError> {
+    let failed = |it: &dyn std::fmt::Display| FetchError::Connection(it.to_string());
+    let url = Url::parse(&request.url).map_err(|it| FetchError::Url(it.to_string()))?;
+    let proxy = proxies.proxy_for(&url).map_err(|it| failed(&it))?;
+    let stream = dial(&url, proxy.as_ref()).await.map_err(|it| failed(&it))?;
+    let (mut sender, connection) = http1::Builder::new()
+        .max_buf_size(MAX_HEAD)
+        .handshake::<_, Whole>(HyperIo(stream))
+        .await
+        .map_err(|it| failed(&it))?;
+    // Ends with the sender, also if this future is dropped.
+    let connection = tokio::spawn(connection);
+    let is_forwarded = proxy.as_ref().is_some_and(|_| super::proxy::Proxy::forwards(&url));
+    let uri = if is_forwarded { request.url.clone() } else { url.path().to_owned() };
+    let mut sent = Request::new(Whole(request.body.into()));
+    *sent.method_mut() = request.method;
+    *sent.uri_mut() = uri.parse().map_err(|it: http::uri::InvalidUri| failed(&it))?;
+    *sent.headers_mut() = request.headers;
+    let host = HeaderValue::try_from(url.authority()).map_err(|it| failed(&it))?;
+    sent.headers_mut().insert(header::HOST, host);
+    if let Some(authorization) =
+        proxy.as_ref().filter(|_| is_forwarded).and_then(|it| it.authorization())
+    {
+        sent.headers_mut().insert(header::PROXY_AUTHORIZATION, authorization.clone());
+    }
+    let answer = sender.send_request(sent).await.map_err(|it| failed(&it))?;
+    let (head, mut body) = answer.into_parts();
+    let mut read = Vec::new();
+    while let Some(frame) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
+        let Ok(data) = frame.map_err(|it| failed(&it))?.into_data() else { continue };
+        if data.len() > request.max_bytes - read.len() {
+            connection.abort();
+            return Err(FetchError::TooLarge(request.max_bytes));
+        }
+        read.extend_from_slice(&data);
+    }
+    Ok(FetchResponse { url: request.url, status: head.status, headers: head.headers, body: read })
+}
+
+/// A body that is sent in one piece.
+struct Whole(Bytes);
+
+impl Body for Whole {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut task::Context<'_>,
+    ) -> task::Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let bytes = std::mem::take(&mut self.0);
+        task::Poll::Ready((!bytes.is_empty()).then(|| Ok(Frame::data(bytes))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.0.len() as u64)
+    }
+}

@@ -1,0 +1,318 @@
+//! A listening server that authenticates its callers, with an authorization server of the tests' own.
+
+use std::{
+    sync::{Arc, Mutex},
+    time::{Duration, SystemTime},
+};
+
+use gudgeon::{
+    Context, Listening, Server,
+    auth::{
+        Secret,
+        server::{
+            authenticator::VerifyReply,
+            config::{AuthConfig, Reply, VerifiedRequest, Verifier},
+        },
+    },
+    protocol::Principal,
+};
+use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+};
+
+use crate::support::{
+    http::{Answer, Mock},
+    issuer::{Signer, key_set},
+};
+
+const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}"#;
+
+/// An authorization server with one key.
+async fn issuer(signer: &Arc<Signer>) -> Mock {
+    let signer = Arc::clone(signer);
+    Mock::start(move |seen| {
+        let origin = format!("http://{}", seen.header("host").unwrap());
+        match &*seen.path {
+            "/.well-known/openid-configuration" => {
+                Answer::json(200, json!({ "issuer": origin, "jwks_uri": format!("{origin}/keys") }))
+            }
+            "/keys" => Answer::json(200, serde_json::from_slice(&key_set(&[&signer])).unwrap()),
+            _ => Answer::empty(404),
+        }
+    })
+    .await
+}
+
+fn origin(mock: &Mock) -> String {
+    format!("http://127.0.0.1:{}", mock.port)
+}
+
+fn unix() -> u64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs()
+}
+
+async fn listen(auth: AuthConfig) -> Listening {
+    let server = Server::new("shelf").tool("who", |ctx: Context| async move {
+        ctx.principal().map_or("nobody".to_owned(), |it| it.subject.clone())
+    });
+    let server = server.options(|it| it.http.auth = Some(Arc::new(auth)));
+    server.listen("http://127.0.0.1:0/mcp").await.unwrap()
+}
+
+fn config(methods: Value) -> AuthConfig {
+    AuthConfig::parse(json!({ "methods": methods }).to_string().as_bytes()).unwrap()
+}
+
+fn address(listening: &Listening) -> String {
+    listening.url().strip_prefix("http://").unwrap().strip_suffix("/mcp").unwrap().to_owned()
+}
+
+/// Sends text and returns the answer, after which the server closes.
+async fn exchange(listening: &Listening, request: &str) -> String {
+    let mut stream = TcpStream::connect(address(listening)).await.unwrap();
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut all = Vec::new();
+    let read = tokio::time::timeout(Duration::from_secs(10), stream.read_to_end(&mut all));
+    read.await.expect("an answer").unwrap();
+    String::from_utf8(all).unwrap()
+}
+
+/// A call with these further headers.
+fn call(listening: &Listening, headers: &str) -> String {
+    let body = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"who","arguments":{{}},{META}}}}}"#
+    );
+    format!(
+        "POST /mcp?access_token=none HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nContent-Type: application/json\r\n\
+         Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2026-07-28\r\n\
+         Mcp-Method: tools/call\r\nMcp-Name: who\r\n{headers}Content-Length: {}\r\n\r\n{body}",
+        address(listening),
+        body.len()
+    )
+}
+
+fn bearer(token: &str) -> String {
+    format!("Authorization: Bearer {token}\r\n")
+}
+
+#[track_caller]
+fn assert_has(answer: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(answer.contains(part), "{answer}\nhas no {part}");
+    }
+}
+
+#[tokio::test]
+async fn an_issuer_is_discovered_and_its_tokens_are_accepted() {
+    let signer = Arc::new(Signer::new("one"));
+    let issuer = issuer(&signer).await;
+    let listening =
+        listen(config(json!([{ "kind": "jwt", "issuer": origin(&issuer), "scopes": ["books"] }])))
+            .await;
+    assert_eq!(issuer.seen().len(), 0, "nothing is fetched before a token comes");
+    let metadata =
+        format!("http://{}/.well-known/oauth-protected-resource/mcp", address(&listening));
+    let challenge =
+        format!("www-authenticate: Bearer resource_metadata=\"{metadata}\", scope=\"books\"");
+    let answer = exchange(&listening, &call(&listening, "")).await;
+    assert_has(&answer, &["HTTP/1.1 401 ", &challenge]);
+
+    let token = |changes: Value| {
+        let mut claims = json!({ "iss": origin(&issuer), "aud": listening.url(), "iat": unix(),
+            "exp": unix() + 300, "scope": "books" });
+        for (name, value) in changes.as_object().unwrap() {
+            claims[name] = value.clone();
+        }
+        bearer(&signer.token(claims))
+    };
+    let answer = exchange(&listening, &call(&listening, &token(json!({})))).await;
+    assert_has(&answer, &["HTTP/1.1 200 ", r#""text":"ada""#]);
+    let paths: Vec<_> = issuer.seen().into_iter().map(|it| it.path).collect();
+    assert_eq!(
+        paths,
+        ["/.well-known/oauth-authorization-server", "/.well-known/openid-configuration", "/keys"]
+    );
+    for (changes, reason) in [
+        (json!({ "aud": "http://127.0.0.1:1/mcp" }), "the token is for another audience"),
+        (json!({ "exp": unix() - 61 }), "the token has expired"),
+        (json!({ "iss": "https://evil.example" }), "the token is of another issuer"),
+    ] {
+        let answer = exchange(&listening, &call(&listening, &token(changes))).await;
+        let error = format!("Bearer error=\"invalid_token\", error_description=\"{reason}\"");
+        assert_has(&answer, &["HTTP/1.1 401 ", &error, &metadata]);
+    }
+    let answer = exchange(&listening, &call(&listening, &token(json!({ "scope": "x" })))).await;
+    let error = format!(
+        "Bearer error=\"insufficient_scope\", scope=\"books\", resource_metadata=\"{metadata}\""
+    );
+    assert_has(&answer, &["HTTP/1.1 403 ", &error]);
+    let twice = token(json!({})).repeat(2);
+    let answer = exchange(&listening, &call(&listening, &twice)).await;
+    assert_has(&answer, &["HTTP/1.1 400 ", "Bearer error=\"invalid_request\""]);
+    assert_eq!(issuer.seen().len(), 3, "the keys are kept");
+}
+
+#[tokio::test]
+async fn the_document_about_the_resource_is_public() {
+    let signer = Arc::new(Signer::new("one"));
+    let issuer = issuer(&signer).await;
+    let listening = listen(config(json!([{ "kind": "jwt", "issuer": origin(&issuer) }]))).await;
+    for path in
+        ["/.well-known/oauth-protected-resource/mcp", "/.well-known/oauth-protected-resource"]
+    {
+        let request = format!(
+            "GET {path} HTTP/1.1\r\nHost: {}\r\nOrigin: https://page.example\r\nConnection: close\r\n\r\n",
+            address(&listening)
+        );
+        let answer = exchange(&listening, &request).await;
+        assert_has(&answer, &["HTTP/1.1 200 ", "access-control-allow-origin: *"]);
+        let body: Value = serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap();
+        assert_eq!(body["resource"], listening.url());
+        assert_eq!(body["authorization_servers"], json!([origin(&issuer)]));
+    }
+    let request = format!(
+        "GET /.well-known/oauth-protected-resource/x HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n",
+        address(&listening)
+    );
+    assert_has(&exchange(&listening, &request).await, &["HTTP/1.1 404 "]);
+}
+
+#[tokio::test]
+async fn a_refused_request_is_answered_before_its_body() {
+    let listening =
+        listen(config(json!([{ "kind": "apiKeys", "keys": [["k3y", { "subject": "robot" }]] }])))
+            .await;
+    let head = format!(
+        "POST /mcp HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nContent-Type: application/json\r\n\
+         Expect: 100-continue\r\nContent-Length: 1000000\r\n\r\n",
+        address(&listening)
+    );
+    let answer = exchange(&listening, &head).await;
+    assert_has(&answer, &["HTTP/1.1 401 ", "www-authenticate: Bearer\r\n"]);
+    let answer = exchange(&listening, &call(&listening, &bearer("k3y"))).await;
+    assert_has(&answer, &["HTTP/1.1 200 ", r#""text":"robot""#]);
+    let answer = exchange(&listening, &call(&listening, &bearer("other"))).await;
+    assert_has(&answer, &["HTTP/1.1 401 ", "invalid_token"]);
+}
+
+/// A session belongs to the principal that opened it; another's is 404.
+#[tokio::test]
+async fn a_session_is_that_of_its_principal() {
+    let keys = json!([["a", { "subject": "ada" }], ["b", { "subject": "bob" }]]);
+    let listening = listen(config(json!([{ "kind": "apiKeys", "keys": keys }]))).await;
+    let post = |headers: &str, body: &str| {
+        format!(
+            "POST /mcp HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nContent-Type: application/json\r\n\
+             Accept: application/json, text/event-stream\r\n{headers}Content-Length: {}\r\n\r\n{body}",
+            address(&listening),
+            body.len()
+        )
+    };
+    let initialize = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#;
+    let opened = exchange(&listening, &post(&bearer("a"), initialize)).await;
+    let id = opened.lines().find_map(|it| it.strip_prefix("mcp-session-id: ")).expect("a session");
+    let ping = r#"{"jsonrpc":"2.0","id":2,"method":"ping"}"#;
+    for (key, status) in [("a", "200"), ("b", "404"), ("x", "401")] {
+        let headers = format!(
+            "{}Mcp-Session-Id: {}\r\nMCP-Protocol-Version: 2025-11-25\r\n",
+            bearer(key),
+            id.trim()
+        );
+        let answer = exchange(&listening, &post(&headers, ping)).await;
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{key}: {answer}");
+    }
+}
+
+#[tokio::test]
+async fn a_message_connection_is_authenticated_too() {
+    let listening =
+        listen(config(json!([{ "kind": "apiKeys", "keys": [["k3y", { "subject": "robot" }]] }])))
+            .await;
+    let upgrade = |headers: &str| {
+        format!(
+            "GET /mcp HTTP/1.1\r\nHost: {}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+             Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n{headers}\r\n",
+            address(&listening)
+        )
+    };
+    for (headers, status) in [("", "401"), (&*bearer("x"), "401"), (&*bearer("k3y"), "101")] {
+        let mut stream = TcpStream::connect(address(&listening)).await.unwrap();
+        stream.write_all(upgrade(headers).as_bytes()).await.unwrap();
+        let mut buffer = vec![0; 4096];
+        let count = stream.read(&mut buffer).await.unwrap();
+        let answer = String::from_utf8_lossy(&buffer[..count]);
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn an_address_without_credentials_is_refused() {
+    let server = Server::new("s").options(|it| {
+        it.http.auth = Some(Arc::new(config(
+            json!([{ "kind": "apiKeys", "keys": [["k", { "subject": "a" }]] }]),
+        )));
+    });
+    let error = server.listen("tcp://127.0.0.1:0").await.unwrap_err().to_string();
+    assert!(error.contains("carries no credentials"), "{error}");
+}
+
+/// A function of the host: it answers by the token.
+struct Host(Arc<Mutex<Vec<Reply>>>);
+
+impl Verifier for Host {
+    fn verify(&self, _: usize, token: Secret, request: Arc<VerifiedRequest>, reply: Reply) {
+        assert_eq!(request.path, "/mcp");
+        assert!(request.headers.contains_key("authorization") && request.remote.is_some());
+        match token.expose() {
+            "good" => reply.send(VerifyReply::Principal(Box::new(Principal::new("eve")))),
+            "unknown" => reply.send(VerifyReply::Unknown),
+            "forgets" => drop(reply),
+            _ => self.0.lock().unwrap().push(reply),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_function_of_the_host_decides_and_its_failure_refuses() {
+    let auth = config(json!([{ "kind": "verify" }]));
+    let waiting = Arc::new(Mutex::new(Vec::new()));
+    auth.set_verifier(Arc::new(Host(Arc::clone(&waiting))));
+    let listening = listen(auth).await;
+    for (token, status) in [("good", "200"), ("unknown", "401"), ("forgets", "500")] {
+        let answer = exchange(&listening, &call(&listening, &bearer(token))).await;
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{token}: {answer}");
+    }
+    let mut stream = TcpStream::connect(address(&listening)).await.unwrap();
+    stream.write_all(call(&listening, &bearer("hangs")).as_bytes()).await.unwrap();
+    while waiting.lock().unwrap().is_empty() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let reply = waiting.lock().unwrap().pop().unwrap();
+    reply.send(VerifyReply::InsufficientScope { scopes: vec!["a".into()], message: "no".into() });
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    assert_has(&answer, &["HTTP/1.1 403 ", "scope=\"a\""]);
+    // Without a function nobody is admitted.
+    let none = listen(config(json!([{ "kind": "verify" }]))).await;
+    let answer = exchange(&none, &call(&none, &bearer("good"))).await;
+    assert_has(&answer, &["HTTP/1.1 500 "]);
+}
+
+#[tokio::test]
+async fn an_issuer_that_is_away_or_huge_admits_nobody() {
+    let signer = Signer::new("one");
+    let huge = Mock::start(|_| Answer::text(200, &"x".repeat(2 * 1024 * 1024))).await;
+    let elsewhere =
+        Mock::start(|_| Answer::empty(302).with("Location", "http://127.0.0.1:1/")).await;
+    for url in ["http://127.0.0.1:1".to_owned(), origin(&huge), origin(&elsewhere)] {
+        let auth = json!([{ "kind": "jwt", "issuer": url, "jwksUrl": format!("{url}/keys") }]);
+        let listening = listen(config(auth)).await;
+        let token = signer.token(
+            json!({ "iss": url, "aud": listening.url(), "iat": unix(), "exp": unix() + 300 }),
+        );
+        let answer = exchange(&listening, &call(&listening, &bearer(&token))).await;
+        assert_has(&answer, &["HTTP/1.1 503 ", "retry-after"]);
+    }
+}
