@@ -1,0 +1,420 @@
+//! Finds the authorization server of an MCP server (spec: "Authorization Server Discovery").
+
+use std::collections::VecDeque;
+
+use http::StatusCode;
+
+use super::{failure, records::ServerRecord};
+use crate::{
+    auth::{
+        fetch::{FetchError, FetchRequest, FetchResponse, MAX_DOCUMENT, check_url},
+        metadata::{ResourceMetadata, ServerMetadata, issuer_locations, resource_locations, split},
+    },
+    error::Error,
+};
+
+/// The maximum number of authorization servers of which metadata are requested.
+const MAX_SERVERS: usize = 8;
+
+/// A search in progress.
+#[derive(Debug)]
+pub(super) struct Discovery {
+    /// The URL of the MCP server; for an identity provider its issuer.
+    target: String,
+    /// The only issuer of interest.
+    issuer: Option<String>,
+    stage: Stage,
+    /// The locations that were not tried yet.
+    left: VecDeque<String>,
+    /// The location whose answer is awaited.
+    current: String,
+    /// The most telling failure.
+    problem: Option<String>,
+}
+
+#[derive(Debug)]
+enum Stage {
+    /// The metadata of the resource are looked for.
+    Resource,
+    /// The metadata of one of its authorization servers are looked for.
+    Issuer { resource: Box<ResourceMetadata>, issuer: String, others: VecDeque<String> },
+    /// The metadata of the authorization server at the MCP server's origin are looked for (2025-03-26).
+    Origin(String),
+}
+
+/// The next step of a search.
+#[derive(Debug)]
+pub(super) enum Next {
+    Fetch(FetchRequest),
+    Found(Box<ServerRecord>),
+}
+
+impl Discovery {
+    /// Begins with the metadata of the resource: at the URL that the challenge named, or else at the well-known ones. `issuer`
+    /// is the authorization server at which the client is registered.
+    pub(super) fn of_resource(
+        target: &str,
+        advertised: Option<&str>,
+        issuer: Option<&str>,
+    ) -> Result<(Self, FetchRequest), Error> {
+        let mut left: VecDeque<_> = advertised.map(ToOwned::to_owned).into_iter().collect();
+        left.extend(resource_locations(target));
+        let mut found = Self {
+            target: target.to_owned(),
+            issuer: issuer.map(ToOwned::to_owned),
+            stage: Stage::Resource,
+            left,
+            current: String::new(),
+            problem: None,
+        };
+        match found.next()? {
+            Next::Fetch(request) => Ok((found, request)),
+            Next::Found(_) => Err(failure("the server's URL has no metadata")),
+        }
+    }
+
+    /// Looks for the metadata of an issuer.
+    pub(super) fn of_issuer(issuer: &str) -> Result<(Self, FetchRequest), Error> {
+        let mut found = Self {
+            target: issuer.to_owned(),
+            issuer: None,
+            stage: Stage::Issuer {
+                resource: Box::default(),
+                issuer: issuer.to_owned(),
+                others: VecDeque::new(),
+            },
+            left: issuer_locations(issuer).into(),
+            current: String::new(),
+            problem: None,
+        };
+        match found.next()? {
+            Next::Fetch(request) => Ok((found, request)),
+            Next::Found(_) => Err(failure(format!("{issuer} is not a URL"))),
+        }
+    }
+
+    /// Takes the answer to the last request.
+    pub(super) fn take(
+        &mut self,
+        answer: Result<FetchResponse, FetchError>,
+    ) -> Result<Next, Error> {
+        match &self.stage {
+            Stage::Resource => self.take_resource(answer),
+            Stage::Issuer { resource, issuer, .. } => {
+                let read = answer.and_then(|it| ServerMetadata::read(&it, issuer));
+                match read {
+                    Ok(metadata) => {
+                        let wants_dpop = resource.dpop_bound_access_tokens_required == Some(true);
+                        Ok(Next::Found(Box::new(ServerRecord {
+                            resource: resource.resource.clone(),
+                            scopes_supported: resource.scopes_supported.clone(),
+                            metadata,
+                            is_legacy: false,
+                            wants_dpop,
+                        })))
+                    }
+                    // Metadata that contradict themselves are not looked for elsewhere.
+                    Err(error @ FetchError::Url(_)) => {
+                        self.note(&error);
+                        self.left.clear();
+                        self.next()
+                    }
+                    Err(error) => {
+                        self.note(&error);
+                        self.next()
+                    }
+                }
+            }
+            Stage::Origin(origin) => self.take_origin(&origin.clone(), answer),
+        }
+    }
+
+    fn take_resource(&mut self, answer: Result<FetchResponse, FetchError>) -> Result<Next, Error> {
+        match answer.and_then(|it| ResourceMetadata::read(&it, &self.target)) {
+            Ok(resource) => self.choose_issuer(resource),
+            // Metadata about another resource, or with unusable authorization servers.
+            Err(FetchError::Url(problem)) => {
+                Err(failure(format!("{}: {problem}", self.current)).with_hint(
+                    "the server's operator must correct the metadata; nothing was sent to the authorization server",
+                ))
+            }
+            Err(FetchError::Status(status)) if status.is_client_error() => self.next(),
+            Err(error) => {
+                self.note(&error);
+                self.next()
+            }
+        }
+    }
+
+    fn choose_issuer(&mut self, resource: ResourceMetadata) -> Result<Next, Error> {
+        let all = &resource.authorization_servers;
+        let mut others: VecDeque<_> = match &self.issuer {
+            Some(own) if all.contains(own) => [own.clone()].into(),
+            _ => all.iter().take(MAX_SERVERS).cloned().collect(),
+        };
+        let Some(issuer) = others.pop_front() else {
+            return Err(failure(format!(
+                "{}: the metadata name no authorization server",
+                self.current
+            )));
+        };
+        self.problem = None;
+        self.left = issuer_locations(&issuer).into();
+        self.stage = Stage::Issuer { resource: Box::new(resource), issuer, others };
+        self.next()
+    }
+
+    /// 2025-03-26, "Server Metadata Discovery": the MCP server's origin is the authorization server, with or without
+    /// metadata.
+    fn take_origin(
+        &mut self,
+        origin: &str,
+        answer: Result<FetchResponse, FetchError>,
+    ) -> Result<Next, Error> {
+        let read = answer.and_then(|it| {
+            // The specification derives the URL from the origin, whose root some servers write with a slash.
+            let exact = ServerMetadata::read(&it, origin);
+            exact.or_else(|error| {
+                ServerMetadata::read(&it, &format!("{origin}/")).map_err(|_| error)
+            })
+        });
+        let metadata = match read {
+            Ok(metadata) => metadata,
+            Err(FetchError::Status(status)) if status.is_client_error() => {
+                check_url(origin).map_err(|it| failure(it.to_string()))?;
+                ServerMetadata {
+                    issuer: origin.to_owned(),
+                    authorization_endpoint: Some(format!("{origin}/authorize")),
+                    token_endpoint: Some(format!("{origin}/token")),
+                    registration_endpoint: Some(format!("{origin}/register")),
+                    // 2025-03-26 requires PKCE of all clients, and no metadata could say so.
+                    code_challenge_methods_supported: Some(vec!["S256".into()]),
+                    ..ServerMetadata::default()
+                }
+            }
+            Err(error) => return Err(failure(format!("{}: {error}", self.current))),
+        };
+        Ok(Next::Found(Box::new(ServerRecord {
+            resource: self.target.clone(),
+            metadata,
+            is_legacy: true,
+            scopes_supported: None,
+            wants_dpop: false,
+        })))
+    }
+
+    fn note(&mut self, error: &FetchError) {
+        // A document that is not there tells less than one that is wrong.
+        if self.problem.is_none() || !matches!(error, FetchError::Status(StatusCode::NOT_FOUND)) {
+            self.problem = Some(format!("{}: {error}", self.current));
+        }
+    }
+
+    /// Continues at the next location.
+    fn next(&mut self) -> Result<Next, Error> {
+        loop {
+            while let Some(url) = self.left.pop_front() {
+                match FetchRequest::get(&url, MAX_DOCUMENT) {
+                    Ok(request) => {
+                        self.current = url;
+                        return Ok(Next::Fetch(request));
+                    }
+                    Err(error) => self.problem = Some(error.to_string()),
+                }
+            }
+            match &mut self.stage {
+                Stage::Issuer { issuer, others, .. } => {
+                    let Some(other) = others.pop_front() else {
+                        let problem = self.problem.take().unwrap_or_default();
+                        return Err(failure(format!(
+                            "the authorization server {issuer} has no usable metadata; {problem}"
+                        )));
+                    };
+                    self.left = issuer_locations(&other).into();
+                    *issuer = other;
+                }
+                Stage::Resource => {
+                    if let Some(problem) = self.problem.take() {
+                        return Err(failure(format!(
+                            "the server requires authorization, but its metadata can't be read; {problem}"
+                        )));
+                    }
+                    let (origin, _) = split(&self.target)
+                        .ok_or_else(|| failure("authorization needs a server at an https URL"))?;
+                    let locations = issuer_locations(origin);
+                    self.left = locations.into_iter().take(1).collect();
+                    self.stage = Stage::Origin(origin.to_owned());
+                }
+                Stage::Origin(_) => {
+                    let problem = self.problem.take().unwrap_or_default();
+                    return Err(failure(problem));
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderMap;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    const MCP: &str = "https://mcp.example.com/mcp";
+
+    /// Answers the requests of a search; other locations are missing. Returns the locations in order, and the outcome.
+    fn search(
+        advertised: Option<&str>,
+        documents: &[(&str, Value)],
+    ) -> (Vec<String>, Result<ServerRecord, String>) {
+        let mut asked = Vec::new();
+        let begun = Discovery::of_resource(MCP, advertised, None);
+        let (mut search, mut request) = match begun {
+            Ok(begun) => begun,
+            Err(error) => return (asked, Err(error.to_string())),
+        };
+        loop {
+            asked.push(request.url.clone());
+            let found = documents.iter().find(|(url, _)| *url == request.url).map(|(_, it)| it);
+            let answer = match found {
+                Some(Value::Number(status)) => {
+                    answer(&request.url, u16::try_from(status.as_u64().unwrap()).unwrap(), "")
+                }
+                Some(Value::String(text)) if text.is_empty() => {
+                    Err(FetchError::Connection("refused".into()))
+                }
+                Some(document) => answer(&request.url, 200, &document.to_string()),
+                None => answer(&request.url, 404, ""),
+            };
+            match search.take(answer) {
+                Ok(Next::Fetch(next)) => request = next,
+                Ok(Next::Found(found)) => return (asked, Ok(*found)),
+                Err(error) => return (asked, Err(error.to_string())),
+            }
+        }
+    }
+
+    #[expect(clippy::unnecessary_wraps, reason = "it is an answer to a request")]
+    fn answer(url: &str, status: u16, body: &str) -> Result<FetchResponse, FetchError> {
+        let status = StatusCode::from_u16(status).unwrap();
+        Ok(FetchResponse { url: url.into(), status, headers: HeaderMap::new(), body: body.into() })
+    }
+
+    fn resource(servers: &[&str]) -> Value {
+        json!({ "resource": MCP, "authorization_servers": servers })
+    }
+
+    fn issuer(issuer: &str) -> Value {
+        json!({ "issuer": issuer, "token_endpoint": format!("{issuer}/token") })
+    }
+
+    const AT_PATH: &str = "https://mcp.example.com/.well-known/oauth-protected-resource/mcp";
+    const AT_ROOT: &str = "https://mcp.example.com/.well-known/oauth-protected-resource";
+    const AS: &str = "https://as.example.com/.well-known/oauth-authorization-server";
+
+    /// 2026-07-28, "Protected Resource Metadata Discovery Requirements" and "Authorization Server Metadata Discovery".
+    #[test]
+    fn the_order_is_that_of_the_specification() {
+        let (asked, found) = search(
+            Some("https://elsewhere.example.com/metadata.json"),
+            &[
+                (
+                    "https://elsewhere.example.com/metadata.json",
+                    resource(&["https://as.example.com/t"]),
+                ),
+                (
+                    "https://as.example.com/t/.well-known/openid-configuration",
+                    issuer("https://as.example.com/t"),
+                ),
+            ],
+        );
+        assert_eq!(
+            asked,
+            [
+                "https://elsewhere.example.com/metadata.json",
+                "https://as.example.com/.well-known/oauth-authorization-server/t",
+                "https://as.example.com/.well-known/openid-configuration/t",
+                "https://as.example.com/t/.well-known/openid-configuration",
+            ]
+        );
+        assert_eq!(found.unwrap().resource, MCP);
+        let documents = [
+            (AT_ROOT, resource(&["https://as.example.com"])),
+            (AS, issuer("https://as.example.com")),
+        ];
+        let (asked, found) = search(None, &documents);
+        assert_eq!(asked, [AT_PATH, AT_ROOT, AS]);
+        assert!(!found.unwrap().is_legacy);
+    }
+
+    #[test]
+    fn metadata_of_another_resource_or_issuer_stop_the_flow() {
+        let other = json!({ "resource": "https://evil.example/mcp", "authorization_servers": ["https://as.example.com"] });
+        let (asked, found) =
+            search(None, &[(AT_PATH, other), (AS, issuer("https://as.example.com"))]);
+        assert_eq!(asked, [AT_PATH]);
+        assert!(found.unwrap_err().contains("https://evil.example/mcp"));
+        let documents = [
+            (AT_PATH, resource(&["https://as.example.com"])),
+            (AS, issuer("https://evil.example")),
+        ];
+        let (asked, found) = search(None, &documents);
+        assert_eq!(asked, [AT_PATH, AS]);
+        assert!(found.unwrap_err().contains("of the issuer \"https://evil.example\""));
+        let (_, found) = search(None, &[(AT_PATH, resource(&[]))]);
+        assert!(found.unwrap_err().contains("no authorization server"));
+        let (_, found) = search(None, &[(AT_PATH, resource(&["http://as.example.com"]))]);
+        assert!(found.unwrap_err().contains("use https"));
+        let (asked, found) = search(Some("http://mcp.example.com/metadata"), &[]);
+        assert_eq!(asked, [AT_PATH, AT_ROOT]);
+        assert!(found.unwrap_err().contains("use https"));
+    }
+
+    #[test]
+    fn another_authorization_server_takes_the_place_of_one_that_is_gone() {
+        let documents = [
+            (AT_PATH, resource(&["https://gone.example.com", "https://as.example.com"])),
+            (AS, issuer("https://as.example.com")),
+        ];
+        let (_, found) = search(None, &documents);
+        assert_eq!(found.unwrap().metadata.issuer, "https://as.example.com");
+        let (_, found) = search(None, &[(AT_PATH, resource(&["https://gone.example.com"]))]);
+        assert!(found.unwrap_err().contains("https://gone.example.com has no usable metadata"));
+    }
+
+    #[test]
+    fn the_clients_own_authorization_server_is_preferred() {
+        let (mut search, _) =
+            Discovery::of_resource(MCP, None, Some("https://own.example.com")).unwrap();
+        let body = resource(&["https://as.example.com", "https://own.example.com"]).to_string();
+        let Ok(Next::Fetch(request)) = search.take(answer(AT_PATH, 200, &body)) else { panic!() };
+        assert!(request.url.starts_with("https://own.example.com/"));
+    }
+
+    /// 2025-03-26, "Server Metadata Discovery" and "Fallbacks for Servers without Metadata Discovery".
+    #[test]
+    fn without_metadata_of_the_resource_the_origin_is_the_authorization_server() {
+        let at_origin = "https://mcp.example.com/.well-known/oauth-authorization-server";
+        let (asked, found) = search(None, &[(at_origin, issuer("https://mcp.example.com"))]);
+        assert_eq!(asked, [AT_PATH, AT_ROOT, at_origin]);
+        let found = found.unwrap();
+        assert!(found.is_legacy && found.metadata.code_challenge_methods_supported.is_none());
+        let (_, found) = search(None, &[]);
+        let found = found.unwrap();
+        assert_eq!(found.resource, MCP);
+        let token = found.metadata.token_endpoint.unwrap();
+        assert_eq!(token, "https://mcp.example.com/token");
+        let (_, found) = search(None, &[(at_origin, issuer("https://evil.example"))]);
+        assert!(found.is_err());
+    }
+
+    #[test]
+    fn a_server_that_fails_is_not_one_without_metadata() {
+        for problem in [json!(500), json!(302), json!("")] {
+            let (asked, found) = search(None, &[(AT_PATH, problem)]);
+            assert_eq!(asked, [AT_PATH, AT_ROOT]);
+            assert!(found.unwrap_err().contains(AT_PATH));
+        }
+    }
+}

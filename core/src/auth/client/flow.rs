@@ -1,0 +1,480 @@
+//! The steps by which tokens are obtained.
+
+use std::time::{Duration, Instant};
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+
+use super::{
+    Moment,
+    authorize::Authorization,
+    discovery::{Discovery, Next},
+    dpop::Prover,
+    failure,
+    grants::Purpose,
+    jwt_signing::generate_key,
+    records::{self, CredentialsRecord, ServerRecord},
+    registration,
+    settings::Grant,
+    sign_in::{Answer, Output, STEP_TIME, SignIn, StepId, Task},
+    token::{Identity, Refusal, TokenRequest},
+};
+use crate::{
+    auth::{
+        Secret,
+        fetch::{FetchError, FetchResponse},
+        scopes::Scopes,
+    },
+    error::Error,
+};
+
+/// The reason for a flow.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Cause {
+    /// The store was not read yet.
+    Load,
+    /// The access token expires soon.
+    Renew,
+    /// The server rejected the token, or a request without one.
+    Rejected,
+    /// The server requires more scopes.
+    StepUp,
+}
+
+/// A flow in progress.
+#[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
+pub(super) struct Flow {
+    pub(super) cause: Cause,
+    /// The scopes of the server's challenge.
+    pub(super) scope: Option<Scopes>,
+    pub(super) metadata_url: Option<String>,
+    /// True if the server accepts bound tokens only.
+    pub(super) wants_proof: bool,
+    /// True if the rejected request had a token.
+    pub(super) had_token: bool,
+    pub(super) deadline: Option<Instant>,
+    pub(super) awaits_user: bool,
+    step: Step,
+    id: StepId,
+    pub(super) has_lock: bool,
+    pub(super) has_browser: bool,
+    /// True if there is no refresh token, or it was rejected.
+    pub(super) cannot_refresh: bool,
+}
+
+#[derive(Debug)]
+pub(super) enum Step {
+    Start,
+    LoadServer,
+    /// The record of credentials at start.
+    LoadCredentials(Box<ServerRecord>),
+    Discover(Discovery),
+    /// The record of credentials of another authorization server.
+    Switch(Box<ServerRecord>),
+    Lock,
+    /// The record of credentials, which another process may have renewed.
+    Reload,
+    Listen,
+    Register {
+        redirect_uri: String,
+    },
+    Authorize(Box<Authorization>),
+    Identify,
+    FindProvider(Discovery, Secret),
+    Token {
+        request: Box<TokenRequest>,
+        purpose: Purpose,
+        has_nonce: bool,
+    },
+    /// The records to save are the server's, then the credentials. True if these are left.
+    Save {
+        credentials_left: bool,
+    },
+}
+
+impl Flow {
+    pub(super) fn new(cause: Cause) -> Self {
+        Self {
+            cause,
+            scope: None,
+            metadata_url: None,
+            wants_proof: false,
+            had_token: false,
+            deadline: None,
+            awaits_user: false,
+            step: Step::Start,
+            id: StepId(0),
+            has_lock: false,
+            has_browser: false,
+            cannot_refresh: false,
+        }
+    }
+}
+
+impl SignIn {
+    pub(super) fn start(&mut self, at: &Moment, flow: Flow) {
+        self.flow = Some(flow);
+        if self.is_loaded {
+            self.attempt(|it| it.begin(at));
+        } else {
+            let key = records::server_key(&self.target);
+            self.go(at, Step::LoadServer, Task::Load(key));
+        }
+    }
+
+    pub(super) fn done(&mut self, at: &Moment, id: StepId, answer: Answer) {
+        let Some(flow) = self.flow.as_mut().filter(|it| it.id == id) else { return };
+        let step = std::mem::replace(&mut flow.step, Step::Start);
+        (flow.deadline, flow.awaits_user) = (None, false);
+        // The answer is used up.
+        flow.id = StepId(0);
+        self.attempt(|it| it.advance(at, step, answer));
+    }
+
+    pub(super) fn tick(&mut self, at: &Moment) {
+        let Some(flow) = &self.flow else { return };
+        if flow.deadline.is_none_or(|it| it > at.now) {
+            return;
+        }
+        let error = match &flow.step {
+            Step::Authorize(_) => {
+                let seconds = self.settings.patience.as_secs();
+                failure(format!("nobody signed in within {seconds} s"))
+                    .with_hint("try again, and sign in with the browser that opens")
+            }
+            _ => failure("signing in took too long"),
+        };
+        self.finish(&Err(error));
+    }
+
+    fn attempt(&mut self, step: impl FnOnce(&mut Self) -> Result<(), Error>) {
+        if let Err(error) = step(self) {
+            self.finish(&Err(error));
+        }
+    }
+
+    pub(super) fn go(&mut self, at: &Moment, step: Step, task: Task) {
+        self.go_within(at, step, task, STEP_TIME);
+    }
+
+    pub(super) fn go_within(&mut self, at: &Moment, step: Step, task: Task, limit: Duration) {
+        let Some(flow) = &mut self.flow else { return };
+        self.steps += 1;
+        flow.id = StepId(self.steps);
+        flow.step = step;
+        flow.deadline = Some(at.now + limit);
+        self.outputs.push_back(Output::Do(flow.id, task));
+    }
+
+    pub(super) fn flow(&mut self) -> Result<&mut Flow, Error> {
+        self.flow.as_mut().ok_or_else(|| failure("no sign-in is in progress"))
+    }
+
+    pub(super) fn server(&self) -> Result<&ServerRecord, Error> {
+        self.server.as_ref().ok_or_else(|| failure("the authorization server is unknown"))
+    }
+
+    /// Ends the flow and lets all requests that wait go on or fail.
+    pub(super) fn finish(&mut self, outcome: &Result<(), Error>) {
+        let Some(flow) = self.flow.take() else { return };
+        if flow.has_lock {
+            self.outputs.push_back(Output::Unlock);
+        }
+        if flow.has_browser {
+            let shown = outcome.as_ref().copied().map_err(ToString::to_string);
+            self.outputs.push_back(Output::Outcome(shown));
+        }
+        for ticket in std::mem::take(&mut self.waiting) {
+            let outcome = outcome.as_ref().copied().map_err(Error::duplicate);
+            self.outputs.push_back(Output::Ready(ticket, outcome));
+        }
+    }
+
+    /// Continues once the store was read.
+    fn begin(&mut self, at: &Moment) -> Result<(), Error> {
+        let is_outdated = self.is_outdated(at.unix);
+        let has_tokens = self.credentials.tokens.is_some();
+        let flow = self.flow()?;
+        match flow.cause {
+            Cause::Load | Cause::Renew if is_outdated => self.obtain(at),
+            Cause::Load | Cause::Renew => {
+                self.finish(&Ok(()));
+                Ok(())
+            }
+            // The store had tokens that the request did not have.
+            Cause::Rejected if !flow.had_token && has_tokens => {
+                self.finish(&Ok(()));
+                Ok(())
+            }
+            Cause::Rejected | Cause::StepUp => {
+                let advertised = flow.metadata_url.clone();
+                let issuer = match &self.settings.grant {
+                    Grant::AuthorizationCode { client, .. } => client.as_ref(),
+                    Grant::ClientCredentials(client) | Grant::EnterpriseManaged { client, .. } => {
+                        Some(client)
+                    }
+                    Grant::WorkloadIdentity { .. } => None,
+                };
+                let issuer = issuer.and_then(|it| it.issuer.as_deref());
+                let (search, request) =
+                    Discovery::of_resource(&self.target, advertised.as_deref(), issuer)?;
+                self.go(at, Step::Discover(search), Task::Fetch(request));
+                Ok(())
+            }
+        }
+    }
+
+    fn advance(&mut self, at: &Moment, step: Step, answer: Answer) -> Result<(), Error> {
+        match (step, answer) {
+            (Step::LoadServer, Answer::Loaded(loaded)) => self.take_server(at, loaded),
+            (Step::LoadCredentials(server), Answer::Loaded(loaded)) => {
+                self.take_credentials(*server, loaded)?;
+                self.is_loaded = true;
+                self.begin(at)
+            }
+            (Step::Switch(server), Answer::Loaded(loaded)) => {
+                self.take_credentials(*server, loaded)?;
+                // Another process may have signed in there already.
+                match self.credentials.tokens.is_some() {
+                    true => self.save(at),
+                    false => self.obtain(at),
+                }
+            }
+            (Step::Discover(search), Answer::Fetched(answer)) => {
+                self.take_metadata(at, search, answer)
+            }
+            (Step::Lock, Answer::Stored(locked)) => {
+                locked.map_err(|it| self.store_failed(&it))?;
+                self.flow()?.has_lock = true;
+                let key = self.credentials_key()?;
+                self.go(at, Step::Reload, Task::Load(key));
+                Ok(())
+            }
+            (Step::Reload, Answer::Loaded(loaded)) => self.refresh(at, loaded),
+            (Step::Listen, Answer::Text(listening)) => {
+                let redirect_uri = listening.map_err(|it| {
+                    failure(format!("the redirect of the browser can't be received: {it}"))
+                        .with_hint("set redirect_port to a free port, or handle the redirect with on_redirect")
+                })?;
+                self.register(at, redirect_uri)
+            }
+            (Step::Register { redirect_uri }, Answer::Fetched(answer)) => {
+                let server = &self.server()?.metadata;
+                let response = answer.map_err(|it| {
+                    let issuer = &server.issuer;
+                    failure(format!(
+                        "the registration at the authorization server {issuer} failed: {it}"
+                    ))
+                })?;
+                let client = registration::read(&response, server, &redirect_uri)?;
+                let id = client.id.clone();
+                self.credentials.client = Some(client);
+                self.authorize(at, id, redirect_uri)
+            }
+            (Step::Authorize(authorization), Answer::Text(redirected)) => {
+                self.redeem(at, *authorization, redirected)
+            }
+            (Step::Identify, Answer::Text(identified)) => {
+                let token = identified
+                    .map_err(|it| failure(format!("the identity token is missing: {it}")))?;
+                self.identified(at, token.into())
+            }
+            (Step::FindProvider(search, identity), Answer::Fetched(answer)) => {
+                self.take_provider(at, search, identity, answer)
+            }
+            (Step::Token { request, purpose, has_nonce }, Answer::Fetched(answer)) => {
+                let must_bind = self.settings.dpop && purpose != Purpose::Exchange;
+                match request.read(answer, at.unix, must_bind) {
+                    Ok(granted) => self.granted(at, purpose, granted),
+                    Err(Refusal::Nonce(nonce)) => {
+                        self.send_with_nonce(at, *request, purpose, has_nonce, &nonce)
+                    }
+                    Err(refusal) => self.not_granted(at, purpose, refusal),
+                }
+            }
+            (Step::Save { credentials_left }, Answer::Stored(saved)) => {
+                // The tokens are good for this process all the same.
+                if let Err(problem) = saved {
+                    let store = &self.settings.store;
+                    tracing::warn!(problem, store, "the tokens could not be stored");
+                } else if credentials_left {
+                    let task =
+                        Task::Save(self.credentials_key()?, records::write(&self.credentials));
+                    self.go(at, Step::Save { credentials_left: false }, task);
+                    return Ok(());
+                }
+                self.finish(&Ok(()));
+                Ok(())
+            }
+            (step, _) => {
+                Err(failure(format!("the host gave another answer than {step:?} asks for")))
+            }
+        }
+    }
+
+    fn take_server(
+        &mut self,
+        at: &Moment,
+        loaded: Result<Option<Vec<u8>>, String>,
+    ) -> Result<(), Error> {
+        let Some(bytes) = loaded.map_err(|it| self.store_failed(&it))? else {
+            self.is_loaded = true;
+            return self.begin(at);
+        };
+        let key = records::server_key(&self.target);
+        let server: ServerRecord = records::read(&self.settings, &key, &bytes)?;
+        let key = records::credentials_key(&server.metadata.issuer, &server.resource);
+        self.go(at, Step::LoadCredentials(Box::new(server)), Task::Load(key));
+        Ok(())
+    }
+
+    /// Uses the credentials of an authorization server, or none if the store has none.
+    fn take_credentials(
+        &mut self,
+        server: ServerRecord,
+        loaded: Result<Option<Vec<u8>>, String>,
+    ) -> Result<(), Error> {
+        let loaded = loaded.map_err(|it| self.store_failed(&it))?;
+        let key = records::credentials_key(&server.metadata.issuer, &server.resource);
+        let credentials = match loaded {
+            Some(bytes) => records::read(&self.settings, &key, &bytes)?,
+            None => CredentialsRecord::default(),
+        };
+        self.server = Some(server);
+        self.adopt(credentials)
+    }
+
+    pub(super) fn adopt(&mut self, credentials: CredentialsRecord) -> Result<(), Error> {
+        self.prover = match &credentials.dpop_key {
+            Some(key) => {
+                let pkcs8 = STANDARD.decode(key.expose()).unwrap_or_default();
+                Some(Prover::new(&pkcs8).map_err(|_| {
+                    let store = &self.settings.store;
+                    failure(format!("the token store ({store}): the DPoP key is not valid"))
+                        .with_hint("delete the record, then sign in again")
+                })?)
+            }
+            None => None,
+        };
+        self.credentials = credentials;
+        self.generation += 1;
+        Ok(())
+    }
+
+    fn take_metadata(
+        &mut self,
+        at: &Moment,
+        mut search: Discovery,
+        answer: Result<FetchResponse, FetchError>,
+    ) -> Result<(), Error> {
+        let found = match search.take(answer)? {
+            Next::Fetch(request) => {
+                self.go(at, Step::Discover(search), Task::Fetch(request));
+                return Ok(());
+            }
+            Next::Found(found) => found,
+        };
+        self.check_pinned(&found.metadata.issuer)?;
+        let is_same = self.server.as_ref().is_some_and(|it| {
+            it.metadata.issuer == found.metadata.issuer && it.resource == found.resource
+        });
+        if is_same {
+            self.server = Some(*found);
+            return self.obtain(at);
+        }
+        // Credentials of one authorization server must not reach another.
+        let key = records::credentials_key(&found.metadata.issuer, &found.resource);
+        self.go(at, Step::Switch(found), Task::Load(key));
+        Ok(())
+    }
+
+    /// Errors if the client that the user named was sent to another authorization server before.
+    fn check_pinned(&self, issuer: &str) -> Result<(), Error> {
+        match &self.pinned_issuer {
+            Some(pinned) if pinned != issuer => Err(failure(format!(
+                "the server's authorization server changed from {pinned} to {issuer}, which does not know the client"
+            ))
+            .with_hint("register a client there and pass its client_id")),
+            _ => Ok(()),
+        }
+    }
+
+    /// Gets tokens from the authorization server.
+    pub(super) fn obtain(&mut self, at: &Moment) -> Result<(), Error> {
+        let wants_proof = self.flow()?.wants_proof || self.server()?.wants_dpop;
+        if (self.settings.dpop || wants_proof) && self.prover.is_none() {
+            let pkcs8 = generate_key()?;
+            self.prover = Some(Prover::new(&pkcs8)?);
+            self.credentials.dpop_key = Some(STANDARD.encode(pkcs8).into());
+        }
+        match self.settings.grant.clone() {
+            Grant::AuthorizationCode { client, port, .. } => {
+                let tokens = self.credentials.tokens.as_ref();
+                let has_refresh = tokens.is_some_and(|it| it.refresh.is_some());
+                let flow = self.flow()?;
+                if has_refresh && flow.cause != Cause::StepUp && !flow.cannot_refresh {
+                    let key = self.credentials_key()?;
+                    self.go(at, Step::Lock, Task::Lock(key));
+                    return Ok(());
+                }
+                Authorization::check(&self.server()?.metadata)?;
+                // Checked before the user is bothered.
+                self.registration()?;
+                let registered = self.credentials.client.as_ref().filter(|_| client.is_none());
+                let preferred = registered.and_then(|it| port_of(&it.redirect_uri));
+                self.go(at, Step::Listen, Task::Listen(port, preferred));
+                Ok(())
+            }
+            Grant::ClientCredentials(client) => {
+                let server = &self.server()?.metadata;
+                registration::check_issuer(&client, &server.issuer)?;
+                let issuer = server.issuer.clone();
+                let identity = Identity::given(&client, server);
+                let request = self.token_request(identity, "client_credentials")?.with_scope();
+                self.pinned_issuer = Some(issuer);
+                self.send(at, request, Purpose::Grant)
+            }
+            Grant::EnterpriseManaged { client, .. } => {
+                let server = &self.server()?.metadata;
+                registration::check_issuer(&client, &server.issuer)?;
+                if let Some(profiles) = &server.authorization_grant_profiles_supported
+                    && !profiles.iter().any(|it| it.contains("id-jag"))
+                {
+                    return Err(failure(format!(
+                        "the authorization server {} does not support enterprise-managed authorization",
+                        server.issuer
+                    )));
+                }
+                self.go(at, Step::Identify, Task::Identify);
+                Ok(())
+            }
+            Grant::WorkloadIdentity { .. } => {
+                self.go(at, Step::Identify, Task::Identify);
+                Ok(())
+            }
+        }
+    }
+
+    /// Stores the authorization server and the credentials, which ends the flow.
+    pub(super) fn save(&mut self, at: &Moment) -> Result<(), Error> {
+        let server = records::write(self.server()?);
+        let task = Task::Save(records::server_key(&self.target), server);
+        self.go(at, Step::Save { credentials_left: true }, task);
+        Ok(())
+    }
+
+    pub(super) fn credentials_key(&self) -> Result<String, Error> {
+        let server = self.server()?;
+        Ok(records::credentials_key(&server.metadata.issuer, &server.resource))
+    }
+
+    pub(super) fn store_failed(&self, problem: &str) -> Error {
+        failure(format!("the token store ({}): {problem}", self.settings.store))
+    }
+}
+
+/// Returns the port of a redirect URL on this machine.
+fn port_of(redirect_uri: &str) -> Option<u16> {
+    let authority = redirect_uri.strip_prefix("http://")?.split('/').next()?;
+    authority.rsplit_once(':')?.1.parse().ok()
+}

@@ -1,0 +1,642 @@
+//! Flows of the machine against an authorization server of a few lines.
+
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
+
+use http::{HeaderMap, HeaderValue, StatusCode};
+use serde_json::{Value, json};
+
+use super::*;
+use crate::auth::{
+    challenge,
+    fetch::{FetchRequest, FetchResponse},
+};
+
+const MCP: &str = "https://mcp.example.com/mcp";
+const RESOURCE: &str = "https://mcp.example.com/.well-known/oauth-protected-resource/mcp";
+const METADATA: &str = "https://as.example.com/.well-known/oauth-authorization-server";
+const TOKEN: &str = "https://as.example.com/token";
+const REGISTER: &str = "https://as.example.com/register";
+
+type Store = BTreeMap<String, Vec<u8>>;
+
+/// A host with an authorization server, a store and a browser.
+struct World {
+    machine: SignIn,
+    store: Store,
+    documents: BTreeMap<String, Value>,
+    /// The responses of the token endpoint, in order; the last one is repeated.
+    tokens: Vec<(u16, Value)>,
+    /// The value of `DPoP-Nonce` in them.
+    nonce: Option<&'static str>,
+    /// Changes the URL to which the browser is redirected.
+    redirect: fn(String) -> String,
+    /// The requests, as method and URL, with the form's fields.
+    asked: Vec<(String, String)>,
+    opened: Vec<String>,
+    outcomes: Vec<Result<(), String>>,
+    locks: i32,
+    start: Instant,
+    unix: u64,
+    steps: u64,
+}
+
+fn settings(grant: Grant) -> SignInSettings {
+    SignInSettings {
+        grant,
+        scopes: Vec::new(),
+        dpop: false,
+        client_name: "shelf".into(),
+        store: "memory".into(),
+        patience: Duration::from_secs(300),
+    }
+}
+
+fn interactive() -> SignInSettings {
+    settings(Grant::AuthorizationCode { client: None, metadata_url: None, port: 0 })
+}
+
+fn granted(token: &str) -> (u16, Value) {
+    (
+        200,
+        json!({ "access_token": token, "token_type": "Bearer", "expires_in": 3600, "refresh_token": "r1" }),
+    )
+}
+
+impl World {
+    fn new(settings: SignInSettings) -> Self {
+        let metadata = json!({
+            "issuer": "https://as.example.com",
+            "authorization_endpoint": "https://as.example.com/authorize",
+            "token_endpoint": TOKEN,
+            "registration_endpoint": REGISTER,
+            "code_challenge_methods_supported": ["S256"],
+        });
+        let resource =
+            json!({ "resource": MCP, "authorization_servers": ["https://as.example.com"] });
+        let documents = [
+            (RESOURCE, resource),
+            (METADATA, metadata),
+            (REGISTER, json!({ "client_id": "registered" })),
+        ];
+        Self {
+            machine: SignIn::new(MCP, settings),
+            store: Store::new(),
+            documents: documents.map(|(url, it)| (url.to_owned(), it)).into(),
+            tokens: vec![granted("t1"), granted("t2"), granted("t3"), granted("t4")],
+            nonce: None,
+            redirect: |it| it,
+            asked: Vec::new(),
+            opened: Vec::new(),
+            outcomes: Vec::new(),
+            locks: 0,
+            start: Instant::now(),
+            unix: 1_000,
+            steps: 0,
+        }
+    }
+
+    fn moment(&mut self) -> Moment {
+        self.steps += 1;
+        let mut random = [7; 32];
+        random[..8].copy_from_slice(&self.steps.to_le_bytes());
+        let now = self.start + Duration::from_secs(self.unix - 1_000);
+        Moment { now, unix: self.unix, random }
+    }
+
+    /// Carries out the steps of the machine. Returns the requests that may go on or fail.
+    fn run(&mut self) -> Vec<(Ticket, Result<(), String>)> {
+        let mut ready = Vec::new();
+        while let Some(output) = self.machine.poll() {
+            match output {
+                Output::Do(id, task) => {
+                    let answer = self.carry_out(task);
+                    let moment = self.moment();
+                    self.machine.handle(&moment, Input::Done(id, answer));
+                }
+                Output::Ready(ticket, outcome) => {
+                    ready.push((ticket, outcome.map_err(|it| it.to_string())));
+                }
+                Output::Unlock => self.locks -= 1,
+                Output::Outcome(outcome) => self.outcomes.push(outcome),
+            }
+        }
+        assert_eq!(self.locks, 0, "the lock is released");
+        ready
+    }
+
+    fn carry_out(&mut self, task: Task) -> Answer {
+        match task {
+            Task::Fetch(request) => Answer::Fetched(Ok(self.fetch(&request))),
+            Task::Load(key) => Answer::Loaded(Ok(self.store.get(&key).cloned())),
+            Task::Save(key, bytes) => {
+                self.store.insert(key, bytes);
+                Answer::Stored(Ok(()))
+            }
+            Task::Lock(_) => {
+                self.locks += 1;
+                Answer::Stored(Ok(()))
+            }
+            Task::Listen(..) => Answer::Text(Ok("http://127.0.0.1:7/callback".into())),
+            Task::Open { url, state } => {
+                self.opened.push(url);
+                let back =
+                    format!("http://127.0.0.1:7/callback?code=c0de&state={}", state.expose());
+                Answer::Text(Ok((self.redirect)(back)))
+            }
+            Task::Identify => Answer::Text(Ok("ident1ty".into())),
+        }
+    }
+
+    fn fetch(&mut self, request: &FetchRequest) -> FetchResponse {
+        let body = String::from_utf8(request.body.clone()).unwrap();
+        self.asked.push((request.url.clone(), body));
+        let found = self.documents.get(&request.url).cloned();
+        let (status, body) = match (&*request.url, found) {
+            (TOKEN, _) if self.tokens.len() > 1 => self.tokens.remove(0),
+            (TOKEN, _) => self.tokens[0].clone(),
+            (_, Some(document)) => (200, document),
+            _ => (404, json!({})),
+        };
+        let mut headers = HeaderMap::new();
+        if let Some(nonce) = self.nonce {
+            headers.insert("dpop-nonce", HeaderValue::from_static(nonce));
+        }
+        let (url, status) = (request.url.clone(), StatusCode::from_u16(status).unwrap());
+        FetchResponse { url, status, headers, body: body.to_string().into() }
+    }
+
+    fn want(&mut self, ticket: u64) -> bool {
+        let moment = self.moment();
+        self.machine.want(&moment, Ticket(ticket))
+    }
+
+    fn headers(&mut self) -> Option<Credentials> {
+        let moment = self.moment();
+        self.machine.credentials(&moment, "POST", MCP).unwrap()
+    }
+
+    fn token(&mut self) -> Option<String> {
+        self.headers().map(|it| it.authorization)
+    }
+
+    fn reject(&mut self, ticket: u64, attempts: &mut Attempts, status: u16, header: &str) -> Reply {
+        let generation = self.headers().map(|it| it.generation);
+        let challenges = challenge::parse([header]);
+        let rejection =
+            Rejection { status, challenges, nonce: self.nonce.map(Into::into), generation };
+        let moment = self.moment();
+        self.machine.reject(&moment, Ticket(ticket), attempts, &rejection)
+    }
+
+    /// Performs one request that the server rejects once. Returns its outcome.
+    fn sign_in(&mut self) -> Result<(), String> {
+        if self.want(1) {
+            self.run().remove(0).1?;
+        }
+        match self.reject(1, &mut Attempts::default(), 401, "Bearer") {
+            Reply::Wait => self.run().remove(0).1,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn urls(&self) -> Vec<&str> {
+        self.asked.iter().map(|(url, _)| &**url).collect()
+    }
+
+    /// Returns the fields of the last token request.
+    fn form(&self) -> String {
+        self.asked.iter().rfind(|(url, _)| url == TOKEN).unwrap().1.clone()
+    }
+}
+
+#[test]
+fn a_user_signs_in_and_the_token_is_kept() {
+    let mut world = World::new(interactive());
+    assert!(world.want(1));
+    assert_eq!(world.run(), [(Ticket(1), Ok(()))]);
+    assert!(world.headers().is_none());
+    assert_eq!(world.sign_in(), Ok(()));
+    assert_eq!(world.token().as_deref(), Some("Bearer t1"));
+    assert_eq!(world.urls(), [RESOURCE, METADATA, REGISTER, TOKEN]);
+    assert!(world.opened[0].contains("&client_id=registered&"));
+    let form = world.form();
+    for field in [
+        "grant_type=authorization_code&code=c0de&",
+        "redirect_uri=http%3A%2F%2F127.0.0.1%3A7%2Fcallback",
+        "resource=https%3A%2F%2Fmcp.example.com%2Fmcp",
+        "client_id=registered",
+    ] {
+        assert!(form.contains(field), "{form}");
+    }
+    assert_eq!(world.outcomes, [Ok(())]);
+
+    // Another process with the same store.
+    let mut later = World::new(interactive());
+    later.store = world.store.clone();
+    assert!(later.want(1));
+    later.run();
+    assert_eq!(later.token().as_deref(), Some("Bearer t1"));
+    assert!(later.asked.is_empty());
+    let shown = format!("{:?}", later.machine);
+    for secret in ["t1", "r1", "c0de"] {
+        assert!(!shown.contains(&format!("\"{secret}\"")), "{shown}");
+    }
+}
+
+#[test]
+fn a_token_goes_to_its_origin_only() {
+    let mut world = World::new(interactive());
+    world.sign_in().unwrap();
+    let moment = world.moment();
+    let sent = |url: &str| world.machine.credentials(&moment, "GET", url).unwrap().is_some();
+    assert!(sent("https://mcp.example.com/other?x"));
+    assert!(sent("https://MCP.example.com/mcp"));
+    for url in [
+        "http://mcp.example.com/mcp",
+        "https://mcp.example.com:444/mcp",
+        "https://as.example.com/",
+        "mcp",
+    ] {
+        assert!(!sent(url), "{url}");
+    }
+}
+
+#[test]
+fn many_requests_share_one_flow() {
+    let mut world = World::new(interactive());
+    for ticket in 0..50 {
+        assert!(world.want(ticket));
+    }
+    assert_eq!(world.run().len(), 50);
+    for ticket in 0..50 {
+        let reply = world.reject(ticket, &mut Attempts::default(), 401, "Bearer");
+        assert!(matches!(reply, Reply::Wait));
+    }
+    assert!(world.want(50), "a new request waits for the user as well");
+    assert_eq!(world.run().len(), 51);
+    assert_eq!(world.opened.len(), 1);
+}
+
+#[test]
+fn a_token_that_ends_soon_is_renewed_once() {
+    let mut world = World::new(interactive());
+    world.sign_in().unwrap();
+    world.unix += 3539;
+    assert!(!world.want(1));
+    world.unix += 1;
+    for ticket in 0..50 {
+        assert!(world.want(ticket));
+    }
+    assert_eq!(world.run().len(), 50);
+    assert_eq!(world.token().as_deref(), Some("Bearer t2"));
+    let form = world.form();
+    assert!(form.contains("grant_type=refresh_token&refresh_token=r1&resource="), "{form}");
+    assert!(!form.contains("scope="), "{form}");
+    assert_eq!(world.urls()[4..], [TOKEN]);
+}
+
+#[test]
+fn a_token_that_another_process_renewed_is_used() {
+    let mut world = World::new(interactive());
+    world.sign_in().unwrap();
+    let mut other = World::new(interactive());
+    other.store = world.store.clone();
+    other.tokens = vec![granted("other")];
+    other.unix = 4_600;
+    other.want(1);
+    other.run();
+    assert_eq!(other.token().as_deref(), Some("Bearer other"));
+    world.store = other.store;
+    world.unix = 4_601;
+    assert!(world.want(2));
+    world.run();
+    assert_eq!(world.token().as_deref(), Some("Bearer other"));
+    assert_eq!(world.urls().iter().filter(|it| **it == TOKEN).count(), 1);
+}
+
+#[test]
+fn a_rotated_refresh_token_replaces_the_old_one() {
+    let mut world = World::new(interactive());
+    world.sign_in().unwrap();
+    let body = json!({ "access_token": "t2", "token_type": "Bearer", "expires_in": 10, "refresh_token": "r2" });
+    let kept = json!({ "access_token": "t3", "token_type": "Bearer", "expires_in": 10 });
+    world.tokens = vec![(200, body), (200, kept.clone()), (200, kept)];
+    for expected in ["refresh_token=r1&", "refresh_token=r2&", "refresh_token=r2&"] {
+        world.unix += 5_000;
+        world.want(1);
+        world.run();
+        assert!(world.form().contains(expected), "{}", world.form());
+    }
+}
+
+#[test]
+fn a_rejected_refresh_token_leads_to_a_new_sign_in() {
+    let mut world = World::new(interactive());
+    world.sign_in().unwrap();
+    world.tokens = vec![(400, json!({ "error": "invalid_grant" })), granted("new")];
+    assert_eq!(world.sign_in(), Ok(()));
+    assert_eq!(world.token().as_deref(), Some("Bearer new"));
+    assert_eq!(world.opened.len(), 2);
+    assert_eq!(world.asked.iter().filter(|(url, _)| url == REGISTER).count(), 1);
+}
+
+#[test]
+fn a_failed_renewal_of_a_valid_token_is_tried_again_later() {
+    let mut world = World::new(interactive());
+    world.sign_in().unwrap();
+    world.tokens = vec![(503, json!({})), granted("new")];
+    world.unix += 3_550;
+    assert!(world.want(1));
+    assert_eq!(world.run(), [(Ticket(1), Ok(()))]);
+    assert!(!world.want(2), "not at once");
+    world.unix += 30;
+    assert!(world.want(3));
+    world.run();
+    assert_eq!(world.token().as_deref(), Some("Bearer new"));
+}
+
+/// 2026-07-28, "Step-Up Authorization Flow".
+#[test]
+fn a_step_up_requests_the_union_of_scopes() {
+    let mut world = World::new(interactive());
+    world.want(1);
+    world.run();
+    let basic = r#"Bearer scope="mcp:basic""#;
+    let _ = world.reject(1, &mut Attempts::default(), 401, basic);
+    world.run();
+    let write = r#"Bearer error="insufficient_scope", scope="mcp:write""#;
+    let mut attempts = Attempts::default();
+    assert!(matches!(world.reject(1, &mut attempts, 403, write), Reply::Wait));
+    assert!(!world.want(2), "other requests go on with the old token");
+    world.run();
+    assert!(world.opened[1].contains("scope=mcp%3Abasic%20mcp%3Awrite"), "{}", world.opened[1]);
+    let Reply::Fail(error) = world.reject(1, &mut attempts, 403, write) else { panic!() };
+    assert!(error.to_string().contains("mcp:write"), "{error}");
+    assert!(matches!(world.reject(3, &mut attempts, 403, "Bearer"), Reply::Stands));
+    assert!(matches!(world.reject(3, &mut attempts, 403, ""), Reply::Stands));
+}
+
+#[test]
+fn endless_rejections_end() {
+    let mut world = World::new(interactive());
+    world.want(1);
+    world.run();
+    let mut attempts = Attempts::default();
+    for number in 0.. {
+        let scope = format!("Bearer error=\"insufficient_scope\", scope=\"s{number}\"");
+        let (status, header) = if number == 0 { (401, "Bearer") } else { (403, &*scope) };
+        match world.reject(1, &mut attempts, status, header) {
+            Reply::Wait => drop(world.run()),
+            Reply::Fail(error) => {
+                assert!(error.to_string().contains("every new token"), "{error}");
+                break;
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(world.opened.len(), 3);
+}
+
+#[test]
+fn a_request_with_an_outdated_token_is_only_repeated() {
+    let mut world = World::new(interactive());
+    world.sign_in().unwrap();
+    let rejection = Rejection {
+        status: 401,
+        challenges: challenge::parse(["Bearer error=\"invalid_token\""]),
+        nonce: None,
+        generation: None,
+    };
+    let moment = world.moment();
+    let mut attempts = Attempts::default();
+    for _ in 0..3 {
+        let reply = world.machine.reject(&moment, Ticket(1), &mut attempts, &rejection);
+        assert!(matches!(reply, Reply::Repeat));
+    }
+    let reply = world.machine.reject(&moment, Ticket(1), &mut attempts, &rejection);
+    assert!(matches!(reply, Reply::Fail(_)));
+}
+
+/// 2026-07-28, "Authorization Server Binding".
+#[test]
+fn credentials_of_one_authorization_server_do_not_reach_another() {
+    let mut world = World::new(interactive());
+    world.sign_in().unwrap();
+    let other = "https://other.example.com";
+    let metadata = json!({
+        "issuer": other,
+        "authorization_endpoint": format!("{other}/authorize"),
+        "token_endpoint": TOKEN,
+        "registration_endpoint": format!("{other}/register"),
+        "code_challenge_methods_supported": ["S256"],
+    });
+    let resource = json!({ "resource": MCP, "authorization_servers": [other] });
+    world.documents.insert(RESOURCE.into(), resource);
+    world.documents.insert(format!("{other}/.well-known/oauth-authorization-server"), metadata);
+    world.documents.insert(format!("{other}/register"), json!({ "client_id": "second" }));
+    assert_eq!(world.sign_in(), Ok(()));
+    assert!(world.opened[1].starts_with("https://other.example.com/authorize?"));
+    assert!(world.opened[1].contains("client_id=second"));
+    assert!(world.form().contains("client_id=second"));
+    assert!(!world.form().contains("r1"));
+
+    let client = RegisteredClient::with_secret("me", "s3cret");
+    let grant = Grant::AuthorizationCode { client: Some(client), metadata_url: None, port: 0 };
+    let mut given = World::new(settings(grant));
+    given.sign_in().unwrap();
+    given.documents = world.documents;
+    let error = given.sign_in().unwrap_err();
+    assert!(error.contains("changed from https://as.example.com"), "{error}");
+    assert_eq!(given.opened.len(), 1);
+}
+
+#[test]
+fn a_response_of_another_issuer_yields_no_token_request() {
+    for redirect in [
+        |it: String| format!("{it}&iss=https://evil.example"),
+        |it: String| it.replace("state=", "state=x"),
+        |it: String| it.replace("code=c0de", "error=access_denied"),
+    ] {
+        let mut world = World::new(interactive());
+        world.redirect = redirect;
+        let error = world.sign_in().unwrap_err();
+        assert!(!world.urls().contains(&TOKEN), "{error}");
+        assert_eq!(world.outcomes, [Err(error)]);
+    }
+}
+
+#[test]
+fn a_user_who_does_not_sign_in_is_given_up() {
+    let mut world = World::new(interactive());
+    world.want(1);
+    world.run();
+    let _ = world.reject(1, &mut Attempts::default(), 401, "Bearer");
+    // Up to the browser.
+    loop {
+        match world.machine.poll() {
+            Some(Output::Do(_, Task::Open { .. })) => break,
+            Some(Output::Do(id, task)) => {
+                let answer = world.carry_out(task);
+                let moment = world.moment();
+                world.machine.handle(&moment, Input::Done(id, answer));
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    assert!(world.machine.awaits_user());
+    let deadline = world.machine.deadline().unwrap();
+    assert_eq!(deadline, world.start + Duration::from_secs(300));
+    world.unix += 299;
+    let moment = world.moment();
+    world.machine.handle(&moment, Input::Tick);
+    assert!(world.run().is_empty());
+    world.unix += 1;
+    let moment = world.moment();
+    world.machine.handle(&moment, Input::Tick);
+    let ready = world.run();
+    assert!(ready[0].1.as_ref().unwrap_err().contains("nobody signed in within 300 s"));
+}
+
+#[test]
+fn a_corrupt_record_is_an_error_that_names_it() {
+    let mut world = World::new(interactive());
+    world.sign_in().unwrap();
+    let key = format!("credentials https://as.example.com {MCP}");
+    let good = world.store.clone();
+    for (key, bytes, expected) in [
+        (&key, &b"t0ken"[..], "is not valid"),
+        (&key, &br#"{"version":2}"#[..], "version 2"),
+        (&key, &br#"{"version":1,"tokens":"t0ken"}"#[..], "is not valid"),
+        (&format!("server {MCP}"), &b""[..], "is not valid"),
+    ] {
+        let mut later = World::new(interactive());
+        later.store = good.clone();
+        later.store.insert(key.clone(), bytes.to_vec());
+        later.want(1);
+        let error = later.run().remove(0).1.unwrap_err();
+        assert!(error.contains("the token store (memory)") && error.contains(expected), "{error}");
+        assert!(error.contains(key.as_str()) && error.contains("delete"), "{error}");
+        assert!(!error.contains("t0ken"), "{error}");
+    }
+}
+
+#[test]
+fn a_client_acts_for_itself() {
+    let client = RegisteredClient::with_secret("me", "s3cret");
+    let mut world = World::new(settings(Grant::ClientCredentials(client)));
+    world.sign_in().unwrap();
+    assert_eq!(world.urls(), [RESOURCE, METADATA, TOKEN]);
+    let form = "grant_type=client_credentials&resource=https%3A%2F%2Fmcp.example.com%2Fmcp";
+    assert_eq!(world.form(), form);
+    world.unix += 3_541;
+    assert!(world.want(1));
+    world.run();
+    assert_eq!(world.token().as_deref(), Some("Bearer t2"));
+    assert_eq!(world.form(), form);
+}
+
+/// Enterprise-Managed Authorization, sections 4 and 5.
+#[test]
+fn an_identity_token_is_exchanged_twice() {
+    let grant = Grant::EnterpriseManaged {
+        client: RegisteredClient::with_secret("me", "s3cret"),
+        idp: "https://idp.example.com".into(),
+        idp_client: RegisteredClient::public("me-at-idp"),
+    };
+    let mut world = World::new(settings(grant));
+    let idp = json!({ "issuer": "https://idp.example.com", "token_endpoint": TOKEN });
+    world.documents.insert("https://idp.example.com/.well-known/openid-configuration".into(), idp);
+    let exchanged = json!({
+        "access_token": "jag", "token_type": "N_A",
+        "issued_token_type": "urn:ietf:params:oauth:token-type:id-jag",
+    });
+    world.tokens = vec![(200, exchanged.clone()), granted("t1")];
+    world.sign_in().unwrap();
+    assert_eq!(world.token().as_deref(), Some("Bearer t1"));
+    let forms: Vec<_> =
+        world.asked.iter().filter(|(url, _)| url == TOKEN).map(|(_, it)| it.as_str()).collect();
+    assert_eq!(
+        forms[0],
+        "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Atoken-exchange\
+         &requested_token_type=urn%3Aietf%3Aparams%3Aoauth%3Atoken-type%3Aid-jag\
+         &audience=https%3A%2F%2Fas.example.com&resource=https%3A%2F%2Fmcp.example.com%2Fmcp\
+         &subject_token=ident1ty&subject_token_type=urn%3Aietf%3Aparams%3Aoauth%3Atoken-type%3Aid_token\
+         &client_id=me-at-idp"
+    );
+    assert!(forms[1].contains("jwt-bearer") && forms[1].contains("assertion=jag"), "{}", forms[1]);
+
+    let access = json!({ "access_token": "jag", "issued_token_type": "urn:ietf:params:oauth:token-type:access_token" });
+    world.tokens = vec![(200, access)];
+    assert!(world.sign_in().unwrap_err().contains("another type"));
+    let profiles = json!(["urn:other"]);
+    world.documents.get_mut(METADATA).unwrap()["authorization_grant_profiles_supported"] = profiles;
+    assert!(world.sign_in().unwrap_err().contains("enterprise-managed"));
+}
+
+#[test]
+fn a_failed_exchange_of_a_workloads_token_is_not_repeated() {
+    let grant = Grant::WorkloadIdentity { client_id: Some("me".into()) };
+    let mut world = World::new(settings(grant));
+    world.tokens =
+        vec![(400, json!({ "error": "invalid_grant", "error_description": "ident1ty expired" }))];
+    let error = world.sign_in().unwrap_err();
+    assert!(error.contains("invalid_grant") && !error.contains("ident1ty"), "{error}");
+    assert_eq!(world.urls(), [RESOURCE, METADATA, TOKEN]);
+    assert!(world.form().contains("assertion=ident1ty"));
+    assert!(world.form().contains("client_id=me"));
+}
+
+#[test]
+fn a_bound_token_is_sent_with_proofs() {
+    let mut world = World::new(SignInSettings { dpop: true, ..interactive() });
+    let bound = json!({ "access_token": "t1", "token_type": "DPoP" });
+    world.nonce = Some("n1");
+    world.tokens = vec![(400, json!({ "error": "use_dpop_nonce" })), (200, bound)];
+    world.sign_in().unwrap();
+    assert_eq!(world.opened.len(), 1, "the authorization is not repeated");
+    let first = world.headers().unwrap();
+    assert_eq!(first.authorization, "DPoP t1");
+    let second = world.headers().unwrap();
+    assert_ne!(first.proof.unwrap(), second.proof.unwrap());
+    let mut attempts = Attempts::default();
+    let nonce = r#"DPoP error="use_dpop_nonce""#;
+    for _ in 0..3 {
+        assert!(matches!(world.reject(1, &mut attempts, 401, nonce), Reply::Repeat));
+    }
+    assert!(matches!(world.reject(1, &mut attempts, 401, nonce), Reply::Fail(_)));
+
+    let mut later = World::new(SignInSettings { dpop: true, ..interactive() });
+    later.store = world.store.clone();
+    later.want(1);
+    later.run();
+    assert!(later.headers().unwrap().proof.is_some(), "the key is kept");
+
+    let mut unbound = World::new(SignInSettings { dpop: true, ..interactive() });
+    assert!(unbound.sign_in().unwrap_err().contains("not bound"));
+}
+
+#[test]
+fn a_server_that_accepts_bound_tokens_only_gets_them() {
+    let mut world = World::new(interactive());
+    world.tokens = vec![(200, json!({ "access_token": "t1", "token_type": "DPoP" }))];
+    world.want(1);
+    world.run();
+    let _ = world.reject(1, &mut Attempts::default(), 401, "DPoP algs=\"ES256\"");
+    world.run();
+    assert_eq!(world.token().as_deref(), Some("DPoP t1"));
+}
+
+#[test]
+fn an_answer_to_a_step_that_is_over_is_ignored() {
+    let mut world = World::new(interactive());
+    world.sign_in().unwrap();
+    let moment = world.moment();
+    world.machine.handle(&moment, Input::Done(StepId(0), Answer::Text(Ok("x".into()))));
+    world.machine.handle(&moment, Input::Done(StepId(3), Answer::Stored(Err("x".into()))));
+    world.machine.handle(&moment, Input::Tick);
+    assert!(world.run().is_empty());
+    assert_eq!(world.token().as_deref(), Some("Bearer t1"));
+}
