@@ -83,6 +83,7 @@ pub(super) async fn start(
 ) -> Result<Started, Error> {
     let mut options = WireOptions::new(config.max_message, &config.headers, &config.mirror)?;
     let session_id = options.session.clone();
+    options.auth.clone_from(&config.auth);
     if !config.headers.is_empty() && !target.takes_headers() {
         let message =
             format!("{name} takes no headers; only HTTP and WebSocket connections have headers");
@@ -239,6 +240,7 @@ impl Actor {
                 self.handle(Input::TooLong { limit, beginning: &beginning });
             }
             Arrival::Failed { id, error } => self.handle(Input::Failed { id, error }),
+            Arrival::Held(is_held) => self.handle(Input::Hold(is_held)),
             Arrival::Renewed => self.handle(Input::Renewed),
             Arrival::StreamLost(why) => {
                 self.handle_subscriptions(subscriptions::Input::StreamLost(&why));

@@ -244,10 +244,20 @@ impl ClientBuilder {
     /// Checks the options. Errors if they are invalid.
     pub(super) fn prepare(self) -> Result<UnconnectedClient, Error> {
         let Self { target, options, on_progress, middleware, hooks, questions, .. } = self;
+        #[cfg(feature = "auth")]
+        let auth = match &options.auth {
+            Some(auth) => {
+                let url = if let Target::Url(url) = &target { Some(url) } else { None };
+                Some(auth.authorizer(url, &options, &self.proxies)?)
+            }
+            None => None,
+        };
+        #[cfg(not(feature = "auth"))]
+        let auth = None;
         Ok(UnconnectedClient {
             again: target.again(options.restart),
             target: Mutex::new(Some(target)),
-            connector: Arc::new(Connector::new(options, hooks, questions, self.proxies)?),
+            connector: Arc::new(Connector::new(options, hooks, questions, self.proxies, auth)?),
             on_progress,
             middleware: Arc::new(middleware),
             keeps_trying: self.keeps_trying,

@@ -23,7 +23,7 @@ use crate::{
         ClientCapabilities, LoggingLevel, Method, Revision, Root, SubscriptionFilter, json,
     },
     session::client::{Change, ListKind, LogMessage},
-    transport::proxy::ProxyEnvironment,
+    transport::{proxy::ProxyEnvironment, sign_in::Authorizer},
 };
 
 /// The longest time for which `connect` waits for the server to acknowledge the subscription to its lists.
@@ -47,6 +47,8 @@ pub(super) struct Connector {
     /// The capabilities to declare, but for roots, which may be set later.
     capabilities: ClientCapabilities,
     proxies: ProxyEnvironment,
+    /// The credentials, which all connections share.
+    auth: Option<Arc<Authorizer>>,
     /// The level of log messages that was set last.
     log_level: Mutex<Option<LoggingLevel>>,
     /// The revision of the last connection; `None` after an attempt to connect failed. Spec: Base Protocol › Versioning ›
@@ -73,6 +75,7 @@ impl Connector {
         hooks: Hooks,
         mut questions: Questions,
         proxies: ProxyEnvironment,
+        auth: Option<Arc<Authorizer>>,
     ) -> Result<Self, Error> {
         if let Some(roots) = options.roots.take() {
             questions.set_roots(roots)?;
@@ -87,6 +90,7 @@ impl Connector {
             questions: Arc::new(questions),
             capabilities,
             proxies,
+            auth,
         })
     }
 
@@ -118,6 +122,7 @@ impl Connector {
             max_message: self.options.max_message,
             headers: self.options.headers.clone(),
             proxies: self.proxies.clone(),
+            auth: self.auth.clone(),
             mirror: Arc::new(move |name, arguments| mirrored.tools().mirror(name, arguments)),
             on_event: Arc::new(move |event| hooks.on_event(event, &changing)),
             on_question: Arc::new(move |question| {

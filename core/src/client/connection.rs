@@ -26,7 +26,7 @@ use crate::{
         CallTimes, ClientConfig, ListKind, LogMessage, Progress, RequestKey, RequestOptions,
         ServerIdentity,
     },
-    transport::{http::client::SessionId, proxy::ProxyEnvironment},
+    transport::{http::client::SessionId, proxy::ProxyEnvironment, sign_in::Authorizer},
 };
 
 /// An unsolicited event.
@@ -113,6 +113,8 @@ pub(super) struct ConnectionConfig {
     /// Headers for every HTTP request and for the WebSocket handshake, as names and values.
     pub headers: Vec<(String, String)>,
     pub proxies: ProxyEnvironment,
+    /// The credentials for a server over HTTP.
+    pub auth: Option<Arc<Authorizer>>,
     /// The headers that repeat arguments of a tool.
     pub mirror: Mirror,
     pub on_event: OnEvent,

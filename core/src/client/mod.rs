@@ -13,6 +13,9 @@
 
 mod actor;
 mod alarm;
+#[cfg(feature = "auth")]
+#[doc(hidden)]
+pub mod auth;
 mod builder;
 mod connected;
 mod connection;

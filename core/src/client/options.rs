@@ -48,6 +48,10 @@ pub struct ClientOptions {
     /// Names and values of headers for every HTTP request and for the WebSocket handshake, such as `Authorization`.
     /// They are sent to the origin of the URL only, and are never logged.
     pub headers: Vec<(String, String)>,
+    /// The credentials for a server over HTTP, in place of a header. Default: none.
+    #[cfg(feature = "auth")]
+    #[doc(hidden)]
+    pub auth: Option<super::auth::Auth>,
     /// The maximum size of a message from the server in bytes. Longer ones are discarded, and the request that such a
     /// message answers fails with [`ErrorKind::Protocol`](crate::error::ErrorKind::Protocol). Default: 16 MiB.
     ///
@@ -83,6 +87,8 @@ impl Default for ClientOptions {
             retry: Retry::default(),
             restart: false,
             headers: Vec::new(),
+            #[cfg(feature = "auth")]
+            auth: None,
             max_message: DEFAULT_LINE_LIMIT,
             max_rounds: 10,
             validate: false,

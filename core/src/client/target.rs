@@ -164,6 +164,7 @@ async fn reach(url: &Url, options: &WireOptions) -> Result<Wire, Error> {
             limit,
             mirror: options.mirror.clone(),
             session: options.session.clone(),
+            auth: options.auth.clone(),
         }))),
         #[cfg(feature = "websocket")]
         Scheme::Ws | Scheme::Wss => {

@@ -14,6 +14,7 @@ use crate::{
         messages::{Arrival, Messages, NOT_READ},
         off_thread::beside_other_tasks,
         proxy::Proxy,
+        sign_in::Authorizer,
         stream::LineReader,
         writer::Writer,
     },
@@ -148,6 +149,8 @@ pub(super) struct WireOptions {
     pub(super) proxy: Option<Arc<Proxy>>,
     pub(super) mirror: Mirror,
     pub(super) session: SessionId,
+    /// The credentials for a server over HTTP.
+    pub(super) auth: Option<Arc<Authorizer>>,
 }
 
 impl WireOptions {
@@ -157,7 +160,7 @@ impl WireOptions {
         mirror: &Mirror,
     ) -> Result<Self, Error> {
         let (headers, mirror) = (read_headers(headers)?, Arc::clone(mirror));
-        Ok(Self { limit, headers, proxy: None, mirror, session: SessionId::default() })
+        Ok(Self { limit, headers, proxy: None, mirror, session: SessionId::default(), auth: None })
     }
 
     /// Adds the proxy to an error before the first answer of the server.

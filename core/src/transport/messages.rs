@@ -33,6 +33,8 @@ pub(crate) enum Arrival {
         id: u64,
         error: Error,
     },
+    /// Whether requests wait until the user has signed in.
+    Held(bool),
     /// A new server session replaced the old one, whose state is lost.
     Renewed,
     /// The server's notifications can no longer be received, with the reason.

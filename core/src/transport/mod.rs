@@ -16,6 +16,11 @@ pub(crate) mod fetch;
 #[cfg(feature = "http")]
 pub(crate) mod http;
 pub(crate) mod send_queue;
+#[cfg(all(feature = "auth", feature = "client"))]
+pub(crate) mod sign_in;
+#[cfg(all(not(feature = "auth"), feature = "client"))]
+#[path = "sign_in/absent.rs"]
+pub(crate) mod sign_in;
 pub(crate) mod lines;
 pub(crate) mod off_thread;
 #[cfg(all(feature = "bindings", feature = "http"))]

@@ -149,6 +149,12 @@ impl Url {
         }
     }
 
+    /// Returns the URL without its query, which may contain a secret.
+    pub(crate) fn without_query(&self) -> String {
+        let path = self.path.split('?').next().unwrap_or_default();
+        format!("{}://{}{path}", self.scheme.name(), self.authority())
+    }
+
     /// Returns the host, with the brackets of an IPv6 address, and the port.
     pub(crate) fn host_and_port(&self) -> String {
         format!("{}:{}", self.host, self.port)

@@ -5,6 +5,7 @@
 mod support;
 
 mod client_answers;
+mod client_auth;
 mod client_cache;
 mod client_calls;
 #[cfg(unix)]

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use gudgeon::{
     error::{Error, ErrorKind},
-    protocol::Revision,
+    protocol::{Method, Revision},
     session::client::{ClientConfig, Input, Output},
 };
 use serde_json::json;
 
-use crate::support::wire::{Scripted, config, discover_result, error, initialize_result};
+use crate::support::wire::{Scripted, config, discover_result, error, initialize_result, seconds};
 
 pub(crate) const MODERN: Revision = Revision::V2026_07_28;
 pub(crate) const NEWEST_LEGACY: Revision = Revision::V2025_11_25;
@@ -50,6 +50,35 @@ fn modern_client_modern_server() {
     let server = client.ready();
     assert_eq!((server.revision, server.info.name.as_str()), (MODERN, "new"));
     assert_eq!(client.session.deadline(), None);
+}
+
+/// A user may take minutes to sign in; the server has answered long ago.
+#[test]
+fn the_time_of_a_user_who_signs_in_is_not_counted() {
+    let mut client = Scripted::start(&[MODERN, NEWEST_LEGACY]);
+    expect_probe(&mut client);
+    client.advance(Duration::from_secs(1));
+    client.feed(Input::Hold(true));
+    assert_eq!(client.session.deadline(), None);
+    client.advance(Duration::from_secs(600));
+    client.feed(Input::Tick);
+    client.silent();
+    client.feed(Input::Hold(false));
+    let rest = client.session.deadline().expect("the probe has a limit") - client.now;
+    assert_eq!(rest, Duration::from_secs(4));
+    client.receive(&discover_result(1, &["2026-07-28"]));
+    client.ready();
+
+    client.request(1, Method::ListTools, "{}", seconds(5, 5_000));
+    client.sent();
+    client.feed(Input::Hold(true));
+    client.advance(Duration::from_secs(600));
+    client.feed(Input::Tick);
+    client.silent();
+    client.feed(Input::Hold(false));
+    assert!(client.advance(Duration::from_secs(5)));
+    client.sent();
+    assert_eq!(client.done().1.unwrap_err().kind, ErrorKind::Timeout);
 }
 
 #[test]

@@ -117,6 +117,9 @@ pub enum Input<'a> {
     DeclareRoots,
     /// The time of [`ClientSession::deadline`] has come.
     Tick,
+    /// Whether the transport waits for the user, who signs in: meanwhile the time limits of connecting and the idle timeouts of
+    /// requests are suspended.
+    Hold(bool),
     /// The transport opened a new session; settings of the old one are restored.
     Renewed,
     /// The transport could not deliver the request with this id, or its response.
@@ -316,6 +319,10 @@ impl ClientSession {
             }
             Input::DeclareRoots => self.declare_roots(),
             Input::Tick => self.expire(now),
+            Input::Hold(is_held) => {
+                self.hold_negotiation(now, is_held);
+                self.hold_calls(now);
+            }
             Input::Renewed => self.restore(),
             Input::Failed { id, error } => self.fail_request(now, id, error),
             Input::Leave(reason) => {
@@ -333,7 +340,7 @@ impl ClientSession {
 
     /// Returns the time when [`Input::Tick`] is due.
     pub fn deadline(&self) -> Option<Instant> {
-        [self.negotiation.deadline, self.calls.deadline()].into_iter().flatten().min()
+        [self.negotiation.due(), self.calls.deadline()].into_iter().flatten().min()
     }
 
     /// Returns the server's description of itself, once known.

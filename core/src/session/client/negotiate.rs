@@ -41,6 +41,8 @@ pub(super) struct Negotiation {
     pub(super) deadline: Option<Instant>,
     /// The time limit of all steps.
     limit: Option<Instant>,
+    /// The time since when the transport waits for the user.
+    held_since: Option<Instant>,
     probed: Vec<Revision>,
     /// The id of the probe that timed out; its response may still arrive.
     late_probe: Option<u64>,
@@ -51,7 +53,31 @@ pub(super) struct Negotiation {
     restarted: bool,
 }
 
+impl Negotiation {
+    /// Returns the time limit of the current step, unless the time of the user is not counted.
+    pub(super) fn due(&self) -> Option<Instant> {
+        self.deadline.filter(|_| !self.is_held())
+    }
+
+    pub(super) fn is_held(&self) -> bool {
+        self.held_since.is_some()
+    }
+}
+
 impl ClientSession {
+    /// Suspends the time limits, or continues them.
+    pub(super) fn hold_negotiation(&mut self, now: Instant, is_held: bool) {
+        let negotiation = &mut self.negotiation;
+        if is_held {
+            negotiation.held_since.get_or_insert(now);
+        } else if let Some(since) = negotiation.held_since.take() {
+            let passed = now.saturating_duration_since(since);
+            for limit in [&mut negotiation.deadline, &mut negotiation.limit] {
+                *limit = limit.and_then(|it| it.checked_add(passed));
+            }
+        }
+    }
+
     /// Counts the time limit for connecting from `since`, when the shell began to reach the server. Without it that time
     /// begins with [`Input::Start`](super::Input::Start). Returns the limit.
     #[doc(hidden)] // For the drivers and the language bindings.
@@ -132,7 +158,7 @@ impl ClientSession {
     }
 
     pub(super) fn expire_negotiation(&mut self, now: Instant) {
-        if self.negotiation.deadline.is_none_or(|it| it > now) {
+        if self.negotiation.due().is_none_or(|it| it > now) {
             return;
         }
         self.negotiation.deadline = None;

@@ -1,9 +1,13 @@
 //! The HTTP exchange of one message: a POST and its response.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, Request, header};
+use tokio::sync::watch;
 
 use super::{
     Shared, TaskReport,
@@ -16,7 +20,7 @@ use super::{
 use crate::{
     error::{Error, ErrorKind},
     protocol::{ErrorObject, Id, Method as Rpc},
-    transport::{Url, off_thread::beside_other_tasks},
+    transport::{Url, off_thread::beside_other_tasks, sign_in::Attempts},
     wire::{self, headers},
 };
 
@@ -151,7 +155,8 @@ impl Shared {
         self.send(Method::POST, headers, message.body.clone(), may_repeat).await
     }
 
-    /// Sends an HTTP request and follows redirects within the same origin.
+    /// Sends an HTTP request with the client's credentials. A request that the server rejects for its credentials is sent
+    /// again with others, as long as there are any.
     pub(super) async fn send(
         &self,
         method: Method,
@@ -159,7 +164,65 @@ impl Shared {
         body: Bytes,
         may_repeat: bool,
     ) -> Result<Reply, Error> {
-        let mut url = match method == Method::POST {
+        let Some(auth) = &self.auth else {
+            return self.send_to_origin(&method, |_| Ok(headers()), &body, may_repeat).await;
+        };
+        let mut attempts = Attempts::default();
+        loop {
+            auth.prepare().await?;
+            // Tokens are numbered from 1.
+            let sent = AtomicU64::new(0);
+            let authorized = |url: &Url| {
+                let mut headers = headers();
+                let token = auth.authorize(&method, &url.without_query(), &mut headers)?;
+                sent.store(token.unwrap_or_default(), Ordering::Relaxed);
+                Ok(headers)
+            };
+            let reply = self.send_to_origin(&method, authorized, &body, may_repeat).await?;
+            if !matches!(reply.status.as_u16(), 401 | 403) {
+                auth.observe(&reply.headers);
+                return Ok(reply);
+            }
+            let rejected = {
+                // The user may take long to sign in.
+                let _held = self.hold();
+                let (status, headers) = (reply.status, &reply.headers);
+                let token = Some(sent.into_inner()).filter(|it| *it > 0);
+                auth.rejected(&mut attempts, status, headers, token).await
+            };
+            match rejected {
+                Ok(true) => reply.discard().await,
+                Ok(false) => return Ok(reply),
+                Err(error) => {
+                    let (_, rejection) = reply.refusal().await;
+                    let Error { http_status, www_authenticate, .. } = rejection;
+                    return Err(Error { http_status, www_authenticate, ..error });
+                }
+            }
+        }
+    }
+
+    /// Stops the timeouts of all requests until the result is dropped.
+    fn hold(&self) -> impl Drop + use<> {
+        struct Held(watch::Sender<usize>);
+        impl Drop for Held {
+            fn drop(&mut self) {
+                self.0.send_modify(|it| *it -= 1);
+            }
+        }
+        self.signing_in.send_modify(|it| *it += 1);
+        Held(self.signing_in.clone())
+    }
+
+    /// Sends an HTTP request and follows redirects within the same origin.
+    async fn send_to_origin(
+        &self,
+        method: &Method,
+        headers: impl Fn(&Url) -> Result<HeaderMap, Error>,
+        body: &Bytes,
+        may_repeat: bool,
+    ) -> Result<Reply, Error> {
+        let mut url = match *method == Method::POST {
             true => self.post_url(),
             false => self.url.clone(),
         };
@@ -171,7 +234,7 @@ impl Shared {
                     "the path of {url} has invalid characters; percent-encode them"
                 ))
             })?;
-            *request.headers_mut() = headers();
+            *request.headers_mut() = headers(&url)?;
             let (response, lease) = self.pool.send(request, may_repeat).await?;
             let (parts, body) = response.into_parts();
             let reply = Reply { status: parts.status, headers: parts.headers, body, lease };
@@ -179,7 +242,7 @@ impl Shared {
             let status = reply.status;
             reply.discard().await;
             url = self.follow(&url, &location, status)?;
-            if method == Method::POST {
+            if *method == Method::POST {
                 self.moved(&url);
             }
         }

@@ -23,7 +23,7 @@ use std::{
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, header};
 use tokio::{
-    sync::{Semaphore, mpsc},
+    sync::{Semaphore, mpsc, watch},
     task::{AbortHandle, JoinSet},
 };
 
@@ -36,7 +36,7 @@ use crate::{
     error::{Error, ErrorKind},
     protocol::Method as Rpc,
     session::client::Spoken,
-    transport::{Url, messages::Arrival, proxy::Proxy},
+    transport::{Url, messages::Arrival, proxy::Proxy, sign_in::Authorizer},
     wire::headers,
 };
 
@@ -66,6 +66,8 @@ pub(crate) struct HttpOptions {
     pub(crate) limit: usize,
     pub(crate) mirror: Mirror,
     pub(crate) session: SessionId,
+    /// The credentials, which may change.
+    pub(crate) auth: Option<Arc<Authorizer>>,
 }
 
 /// The session's id, shared with those who display it.
@@ -91,6 +93,10 @@ pub(crate) struct HttpWire {
     initialize: Option<Message>,
     /// Events that are returned before all others.
     arrived: VecDeque<Arrival>,
+    /// The number of requests that wait until the user has signed in.
+    signing_in: watch::Receiver<usize>,
+    /// True if the owner was told that requests wait for the user.
+    is_held: bool,
 }
 
 /// State shared by the tasks.
@@ -103,6 +109,9 @@ struct Shared {
     session: SessionId,
     state: Mutex<State>,
     tasks: Mutex<JoinSet<()>>,
+    auth: Option<Arc<Authorizer>>,
+    /// The number of requests that wait until the user has signed in.
+    signing_in: watch::Sender<usize>,
 }
 
 #[derive(Default)]
@@ -151,11 +160,12 @@ enum TaskReport {
 
 impl HttpWire {
     pub(crate) fn new(options: HttpOptions) -> Self {
-        let HttpOptions { url, proxy, mut headers, limit, mirror, session } = options;
+        let HttpOptions { url, proxy, mut headers, limit, mirror, session, auth } = options;
         if let Ok(host) = HeaderValue::from_str(&url.authority()) {
             headers.entry(header::HOST).or_insert(host);
         }
         let (sender, reports) = mpsc::channel(MAX_WAITING);
+        let (counter, signing_in) = watch::channel(0);
         let shared = Shared {
             pool: Pool::new(url.clone(), proxy),
             url,
@@ -165,6 +175,8 @@ impl HttpWire {
             session,
             state: Mutex::default(),
             tasks: Mutex::default(),
+            auth,
+            signing_in: counter,
         };
         Self {
             shared: Arc::new(shared),
@@ -177,6 +189,8 @@ impl HttpWire {
             stream_gone: None,
             initialize: None,
             arrived: VecDeque::new(),
+            signing_in,
+            is_held: false,
         }
     }
 
@@ -229,7 +243,17 @@ impl HttpWire {
             }
             // A server that does not accept answers could otherwise make this client keep any number of them.
             drop(self.answers.acquire().await);
-            let Some(report) = self.reports.recv().await else {
+            let report = tokio::select! {
+                report = self.reports.recv() => report,
+                _ = self.signing_in.changed() => {
+                    let waits = *self.signing_in.borrow() > 0;
+                    if std::mem::replace(&mut self.is_held, waits) == waits {
+                        continue;
+                    }
+                    return Arrival::Held(waits);
+                }
+            };
+            let Some(report) = report else {
                 return Arrival::End("the client was closed".into());
             };
             match report {
@@ -390,6 +414,8 @@ impl Shared {
             session: self.session.clone(),
             state: Mutex::new(state),
             tasks: Mutex::default(),
+            auth: self.auth.clone(),
+            signing_in: self.signing_in.clone(),
         };
         (beside, reports)
     }

@@ -1,0 +1,215 @@
+//! A file of tokens: readable by the user only, replaced as a whole, and locked by files beside it.
+
+use std::{
+    fs::{self, File, OpenOptions, TryLockError},
+    io::{self, Write as _},
+    path::{Path, PathBuf},
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use tokio::time::Instant;
+
+const VERSION: u32 = 1;
+/// The time limit for a lock, and the time between two attempts to take it.
+const LOCK_TIME: Duration = Duration::from_secs(30);
+const LOCK_PAUSE: Duration = Duration::from_millis(20);
+
+#[derive(Debug)]
+pub(super) struct FileStore {
+    path: PathBuf,
+    /// The lock of a renewal.
+    held: Mutex<Option<File>>,
+}
+
+#[derive(Deserialize, Serialize)]
+struct Content {
+    version: u32,
+    records: Map<String, Value>,
+}
+
+impl FileStore {
+    pub(super) fn new(path: PathBuf) -> Self {
+        Self { path, held: Mutex::default() }
+    }
+
+    pub(super) async fn get(&self, key: &str) -> Result<Option<Vec<u8>>, String> {
+        let path = self.path.clone();
+        let content = blocking(move || read(&path)).await?;
+        Ok(content.records.get(key).map(|it| it.to_string().into_bytes()))
+    }
+
+    pub(super) async fn set(&self, key: &str, value: &[u8]) -> Result<(), String> {
+        let record: Value = serde_json::from_slice(value).map_err(|_| "the record is not JSON")?;
+        let (path, key) = (self.path.clone(), key.to_owned());
+        // Two processes may write different records.
+        let lock = take_lock(&beside(&self.path, "lock")).await?;
+        blocking(move || {
+            let mut content = read(&path)?;
+            content.records.insert(key, record);
+            let text = serde_json::to_vec_pretty(&content).unwrap_or_default();
+            let written = replace(&path, &text);
+            drop(lock);
+            written.map_err(|it| format!("can't be written: {it}"))
+        })
+        .await
+    }
+
+    pub(super) async fn lock(&self) -> Result<(), String> {
+        let lock = take_lock(&beside(&self.path, "renewal.lock")).await?;
+        *self.held.lock().unwrap_or_else(PoisonError::into_inner) = Some(lock);
+        Ok(())
+    }
+
+    pub(super) fn unlock(&self) {
+        // Closing the file releases the lock, as does the end of the process.
+        drop(self.held.lock().unwrap_or_else(PoisonError::into_inner).take());
+    }
+}
+
+async fn take_lock(path: &Path) -> Result<File, String> {
+    let failed = |it: io::Error| format!("{} can't be locked: {it}", path.display());
+    if let Some(folder) = path.parent().filter(|it| !it.as_os_str().is_empty()) {
+        fs::create_dir_all(folder).map_err(failed)?;
+    }
+    let file = private().create(true).truncate(false).open(path).map_err(failed)?;
+    let end = Instant::now() + LOCK_TIME;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::WouldBlock) if Instant::now() < end => {
+                tokio::time::sleep(LOCK_PAUSE).await;
+            }
+            Err(TryLockError::WouldBlock) => {
+                let seconds = LOCK_TIME.as_secs();
+                return Err(format!(
+                    "another process has held {} for more than {seconds} s; end that process",
+                    path.display()
+                ));
+            }
+            Err(TryLockError::Error(error)) => return Err(failed(error)),
+        }
+    }
+}
+
+fn read(path: &Path) -> Result<Content, String> {
+    let empty = Content { version: VERSION, records: Map::new() };
+    let bytes = match fs::read(path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(empty),
+        Err(error) => return Err(format!("can't be read: {error}")),
+    };
+    // The text of serde's error may quote a token.
+    let content: Content = serde_json::from_slice(&bytes).map_err(|it| {
+        format!(
+            "is not a valid file of tokens (line {}, column {}); move it away, then sign in again",
+            it.line(),
+            it.column()
+        )
+    })?;
+    match content.version {
+        VERSION => Ok(content),
+        version => Err(format!(
+            "has the version {version}; this program reads version {VERSION}: name another file"
+        )),
+    }
+}
+
+/// Writes a file beside the old one and puts it in its place.
+fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
+    let new = beside(path, "new");
+    // What is left of a process that was killed may have other permissions.
+    let _ = fs::remove_file(&new);
+    let mut file = private().create_new(true).open(&new)?;
+    file.write_all(content)?;
+    file.sync_all()?;
+    fs::rename(&new, path)
+}
+
+/// Returns options for files that only the user can read.
+fn private() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.write(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
+}
+
+fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".");
+    name.push(ending);
+    name.into()
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, String> + Send + 'static,
+) -> Result<T, String> {
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(|it| Err(it.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder(name: &str) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("gudgeon-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        folder
+    }
+
+    #[tokio::test]
+    async fn records_are_private_and_last() {
+        let folder = folder("tokens");
+        let path = folder.join("deep/tokens.json");
+        let store = FileStore::new(path.clone());
+        assert_eq!(store.get("a").await, Ok(None));
+        store.set("a", b"{\"version\":1}").await.unwrap();
+        store.set("b", b"[2]").await.unwrap();
+        let again = FileStore::new(path.clone());
+        assert_eq!(again.get("a").await, Ok(Some(b"{\"version\":1}".to_vec())));
+        assert_eq!(again.get("b").await, Ok(Some(b"[2]".to_vec())));
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt as _;
+            assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        }
+        fs::write(&path, "{\"s3cret\"").unwrap();
+        for problem in [again.get("a").await.unwrap_err(), again.set("a", b"1").await.unwrap_err()]
+        {
+            assert!(problem.contains("move it away") && !problem.contains("s3cret"), "{problem}");
+        }
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[tokio::test]
+    async fn many_writers_lose_nothing() {
+        let folder = folder("writers");
+        let path = folder.join("tokens.json");
+        let mut writers = tokio::task::JoinSet::new();
+        for number in 0..20 {
+            let store = FileStore::new(path.clone());
+            writers.spawn(async move { store.set(&number.to_string(), b"1").await });
+        }
+        for written in writers.join_all().await {
+            written.unwrap();
+        }
+        assert_eq!(read(&path).unwrap().records.len(), 20);
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[tokio::test]
+    async fn one_renews_at_a_time() {
+        let folder = folder("renewals");
+        let path = folder.join("tokens.json");
+        let (one, other) = (FileStore::new(path.clone()), FileStore::new(path));
+        one.lock().await.unwrap();
+        let waits = tokio::time::timeout(Duration::from_millis(100), other.lock()).await;
+        assert!(waits.is_err());
+        one.unlock();
+        other.lock().await.unwrap();
+        fs::remove_dir_all(folder).unwrap();
+    }
+}

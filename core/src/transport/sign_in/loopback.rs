@@ -1,0 +1,243 @@
+//! A listener on this machine to which the browser is redirected after the user signed in.
+
+use std::{
+    io,
+    net::Ipv4Addr,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::{TcpListener, TcpStream},
+    sync::oneshot,
+    task::JoinSet,
+};
+
+use crate::auth::{Secret, is_equal};
+
+/// The path of the redirect URL.
+pub(super) const PATH: &str = "/callback";
+/// The maximum size of the head of a request, in bytes.
+const MAX_HEAD: usize = 16 * 1024;
+const READ_TIME: Duration = Duration::from_secs(10);
+/// The maximum number of connections at the same time. Browsers open some that they don't use.
+const MAX_CONNECTIONS: usize = 32;
+/// The time after which the browser gets a page although the sign-in goes on.
+const PAGE_TIME: Duration = Duration::from_secs(30);
+
+/// A listener. Dropping it closes it.
+#[derive(Debug)]
+pub(super) struct Listener {
+    port: u16,
+    shared: Arc<Shared>,
+    /// Accepts connections until it is dropped.
+    _tasks: JoinSet<()>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    expected: Mutex<Option<(Secret, oneshot::Sender<String>)>>,
+    /// The outcome that the browser's page shows.
+    page: Mutex<Option<oneshot::Receiver<Result<(), String>>>>,
+    ended: Mutex<Option<oneshot::Sender<Result<(), String>>>>,
+}
+
+impl Listener {
+    /// Listens at a port of 127.0.0.1: `port` unless it is 0, or else `preferred` if it is free, or else any.
+    pub(super) async fn bind(port: u16, preferred: Option<u16>) -> io::Result<Self> {
+        let bind = |port| TcpListener::bind((Ipv4Addr::LOCALHOST, port));
+        let listener = match (port, preferred) {
+            (0, Some(preferred)) => match bind(preferred).await {
+                Ok(listener) => listener,
+                Err(_) => bind(0).await?,
+            },
+            (port, _) => bind(port).await?,
+        };
+        let port = listener.local_addr()?.port();
+        let (ended, page) = oneshot::channel();
+        let shared = Arc::new(Shared {
+            expected: Mutex::default(),
+            page: Mutex::new(Some(page)),
+            ended: Mutex::new(Some(ended)),
+        });
+        let mut tasks = JoinSet::new();
+        tasks.spawn(accept(listener, Arc::clone(&shared)));
+        Ok(Self { port, shared, _tasks: tasks })
+    }
+
+    pub(super) fn url(&self) -> String {
+        format!("http://127.0.0.1:{}{PATH}", self.port)
+    }
+
+    /// Returns the URL of the request with this `state`. Others are answered with an error page.
+    pub(super) fn redirected(&self, state: Secret) -> oneshot::Receiver<String> {
+        let (sender, receiver) = oneshot::channel();
+        *lock(&self.shared.expected) = Some((state, sender));
+        receiver
+    }
+
+    /// Shows the outcome in the browser, and closes the listener.
+    pub(super) fn end(self, outcome: Result<(), String>) {
+        if let Some(ended) = lock(&self.shared.ended).take() {
+            let _ = ended.send(outcome);
+        }
+        // The page is written before the listener is dropped.
+        let Self { _tasks: mut tasks, .. } = self;
+        tokio::spawn(async move {
+            tokio::time::sleep(Duration::from_secs(2)).await;
+            tasks.abort_all();
+        });
+    }
+}
+
+async fn accept(listener: TcpListener, shared: Arc<Shared>) {
+    let mut connections = JoinSet::new();
+    loop {
+        let Ok((stream, _)) = listener.accept().await else {
+            // Too many open files, for example.
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            continue;
+        };
+        while connections.try_join_next().is_some() {}
+        if connections.len() < MAX_CONNECTIONS {
+            connections.spawn(serve(stream, Arc::clone(&shared)));
+        }
+    }
+}
+
+async fn serve(mut stream: TcpStream, shared: Arc<Shared>) {
+    let target = tokio::time::timeout(READ_TIME, read_target(&mut stream)).await;
+    let Ok(Some(target)) = target else { return };
+    let (path, query) = target.split_once('?').unwrap_or((&target, ""));
+    if path != PATH {
+        return write(&mut stream, "404 Not Found", "Not found", "There is nothing here.").await;
+    }
+    // The value has no character that is percent-encoded.
+    let state = query.split('&').find_map(|it| it.strip_prefix("state=")).unwrap_or_default();
+    let found = {
+        let mut expected = lock(&shared.expected);
+        let is_ours = expected
+            .as_ref()
+            .is_some_and(|(it, _)| is_equal(it.expose().as_bytes(), state.as_bytes()));
+        if is_ours { expected.take() } else { None }
+    };
+    let Some((_, found)) = found else {
+        let text = "This page does not belong to a sign-in that is in progress.";
+        return write(&mut stream, "400 Bad Request", "Not signed in", text).await;
+    };
+    let page = lock(&shared.page).take();
+    let _ = found.send(target);
+    let outcome = match page {
+        Some(page) => tokio::time::timeout(PAGE_TIME, page).await.ok().and_then(Result::ok),
+        None => None,
+    };
+    match outcome {
+        Some(Ok(())) => {
+            let text = "You can close this window and return to the program.";
+            write(&mut stream, "200 OK", "You are signed in", text).await;
+        }
+        Some(Err(problem)) => {
+            write(&mut stream, "400 Bad Request", "The sign-in failed", &problem).await;
+        }
+        None => {
+            let text = "Return to the program to see whether you are signed in.";
+            write(&mut stream, "200 OK", "Almost done", text).await;
+        }
+    }
+}
+
+/// Reads the head of a request. Returns the target of a GET.
+async fn read_target(stream: &mut TcpStream) -> Option<String> {
+    let mut head = Vec::new();
+    let mut chunk = [0; 2048];
+    while !head.windows(4).any(|it| it == b"\r\n\r\n") {
+        let read = stream.read(&mut chunk).await.ok().filter(|it| *it > 0)?;
+        head.extend_from_slice(&chunk[..read]);
+        if head.len() > MAX_HEAD {
+            return None;
+        }
+    }
+    let line = head.split(|it| *it == b'\r').next()?;
+    let mut words = std::str::from_utf8(line).ok()?.split(' ');
+    match (words.next()?, words.next()?) {
+        ("GET", target) => Some(target.to_owned()),
+        _ => Some("/".to_owned()),
+    }
+}
+
+async fn write(stream: &mut TcpStream, status: &str, title: &str, text: &str) {
+    let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    let body = format!(
+        "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content=\"width=device-width\">\
+         <title>{title}</title><style>body{{font:1.1rem/1.5 system-ui,sans-serif;max-width:32rem;margin:20vh auto;\
+         padding:0 1rem;color:#222;background:#fff}}@media(prefers-color-scheme:dark){{body{{color:#eee;background:#181818}}}}\
+         </style><h1>{title}</h1><p>{text}</p></html>"
+    );
+    let length = body.len();
+    // The URL of the page contains the authorization code.
+    let head = format!(
+        "HTTP/1.1 {status}\r\ncontent-type: text/html; charset=utf-8\r\ncontent-length: {length}\r\n\
+         cache-control: no-store\r\nreferrer-policy: no-referrer\r\nx-content-type-options: nosniff\r\n\
+         content-security-policy: default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'\r\n\
+         connection: close\r\n\r\n"
+    );
+    // The browser may be gone.
+    let _ = stream.write_all(format!("{head}{body}").as_bytes()).await;
+    let _ = stream.shutdown().await;
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn get(port: u16, request: &str) -> String {
+        let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.unwrap();
+        stream.write_all(format!("{request}\r\nhost: x\r\n\r\n").as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        answer
+    }
+
+    #[tokio::test]
+    async fn only_the_redirect_of_this_sign_in_is_taken() {
+        let listener = Listener::bind(0, None).await.unwrap();
+        let port = listener.port;
+        // A connection that sends nothing holds up no other.
+        let _silent = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.unwrap();
+        let redirected = listener.redirected("s3cret".into());
+        for (request, status) in [
+            ("GET /favicon.ico HTTP/1.1", "404"),
+            ("GET / HTTP/1.1", "404"),
+            ("POST /callback?state=s3cret&code=c HTTP/1.1", "404"),
+            ("GET /callback?code=c HTTP/1.1", "400"),
+            ("GET /callback?state=other&code=c HTTP/1.1", "400"),
+            ("GET /callback?error=%3Cscript%3E HTTP/1.1", "400"),
+        ] {
+            let answer = get(port, request).await;
+            assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{answer}");
+            assert!(!answer.contains("script>"), "{answer}");
+        }
+        let page =
+            tokio::spawn(
+                async move { get(port, "GET /callback?code=c&state=s3cret HTTP/1.1").await },
+            );
+        assert_eq!(redirected.await.unwrap(), "/callback?code=c&state=s3cret");
+        listener.end(Err("no <b>access</b>".into()));
+        let page = page.await.unwrap();
+        assert!(page.contains("The sign-in failed"), "{page}");
+        assert!(page.contains("no &lt;b&gt;access&lt;/b&gt;"), "{page}");
+    }
+
+    #[tokio::test]
+    async fn the_port_of_the_registration_is_preferred() {
+        let first = Listener::bind(0, None).await.unwrap();
+        let taken = Listener::bind(0, Some(first.port)).await.unwrap();
+        assert_ne!(first.port, taken.port);
+        assert!(Listener::bind(first.port, None).await.is_err());
+    }
+}

@@ -1,0 +1,98 @@
+//! Stores of tokens and registrations: memory, a file, or the user's own.
+
+use std::{
+    collections::HashMap,
+    fmt,
+    path::PathBuf,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use super::{Boxed, file_store::FileStore};
+
+/// A store of tokens and registrations.
+#[derive(Clone)]
+pub enum Store {
+    /// They last as long as the client.
+    Memory,
+    /// A file that only the user can read, and that several processes may share.
+    File(PathBuf),
+    Own(Arc<dyn TokenStore>),
+}
+
+/// A store of the user's own. Values are secret.
+pub trait TokenStore: Send + Sync {
+    fn get(&self, key: String) -> Boxed<Option<Vec<u8>>>;
+    fn set(&self, key: String, value: Vec<u8>) -> Boxed<()>;
+    fn delete(&self, key: String) -> Boxed<()>;
+}
+
+impl Store {
+    /// Returns the name of the store, for errors.
+    pub(super) fn name(&self) -> String {
+        match self {
+            Self::Memory => "memory".into(),
+            Self::File(path) => path.display().to_string(),
+            Self::Own(_) => "the program's own".into(),
+        }
+    }
+}
+
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Store({})", self.name())
+    }
+}
+
+/// A store in use.
+#[derive(Clone)]
+pub(super) enum OpenStore {
+    Memory(Arc<Mutex<HashMap<String, Vec<u8>>>>),
+    File(Arc<FileStore>),
+    Own(Arc<dyn TokenStore>),
+}
+
+impl OpenStore {
+    pub(super) fn new(store: Store) -> Self {
+        match store {
+            Store::Memory => Self::Memory(Arc::default()),
+            Store::File(path) => Self::File(Arc::new(FileStore::new(path))),
+            Store::Own(store) => Self::Own(store),
+        }
+    }
+
+    pub(super) async fn get(&self, key: &str) -> Result<Option<Vec<u8>>, String> {
+        match self {
+            Self::Memory(records) => {
+                Ok(records.lock().unwrap_or_else(PoisonError::into_inner).get(key).cloned())
+            }
+            Self::File(file) => file.get(key).await,
+            Self::Own(store) => store.get(key.to_owned()).await.map_err(|it| it.to_string()),
+        }
+    }
+
+    pub(super) async fn set(&self, key: &str, value: Vec<u8>) -> Result<(), String> {
+        match self {
+            Self::Memory(records) => {
+                let mut records = records.lock().unwrap_or_else(PoisonError::into_inner);
+                records.insert(key.to_owned(), value);
+                Ok(())
+            }
+            Self::File(file) => file.set(key, &value).await,
+            Self::Own(store) => store.set(key.to_owned(), value).await.map_err(|it| it.to_string()),
+        }
+    }
+
+    /// Takes the lock that only one process has, so that a token is renewed once. Stores of the user's own have none.
+    pub(super) async fn lock(&self) -> Result<(), String> {
+        match self {
+            Self::File(file) => file.lock().await,
+            Self::Memory(_) | Self::Own(_) => Ok(()),
+        }
+    }
+
+    pub(super) fn unlock(&self) {
+        if let Self::File(file) = self {
+            file.unlock();
+        }
+    }
+}
