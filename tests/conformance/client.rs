@@ -3,11 +3,22 @@
 //! `MCP_CONFORMANCE_SCENARIO` names the scenario, `MCP_CONFORMANCE_PROTOCOL_VERSION` the revision to speak, and
 //! `MCP_CONFORMANCE_CONTEXT` has the scenario's data as JSON.
 
-use std::{env, error::Error as StdError, future, time::Duration};
+use std::{
+    env,
+    error::Error as StdError,
+    future,
+    io::{Read as _, Write as _},
+    net::TcpStream,
+    sync::Arc,
+    time::Duration,
+};
 
 use gudgeon::{
     Client, Revision,
-    client::Target,
+    client::{
+        Target,
+        auth::{Auth, ClientKey, Grant, RegisteredClient, SignInOptions},
+    },
     error::Error,
     protocol::{
         ContentBlock, CreateMessageRequestParams, CreateMessageResult, ElicitAction,
@@ -34,12 +45,15 @@ struct ToolCall {
 async fn main() -> Result<(), Box<dyn StdError>> {
     let url = env::args().nth(1).ok_or("usage: conformance-client URL")?;
     let revision = Revision::parse(&env::var("MCP_CONFORMANCE_PROTOCOL_VERSION")?);
+    let scenario = env::var("MCP_CONFORMANCE_SCENARIO")?;
+    let auth = scenario.starts_with("auth/").then(|| auth(&scenario)).transpose()?;
     let builder = Client::builder(Target::url(&url)?)
         .options(|it| {
             it.revisions = revision.into_iter().collect();
             it.timeout = Some(Duration::from_secs(20));
             it.info = Implementation::new("conformance-client", "1.0.0");
             it.roots = Some(vec!["file:///workspace".into()]);
+            it.auth = auth;
         })
         .on_elicit(|question| future::ready(answer(&question)))
         .on_sample(|_: CreateMessageRequestParams| {
@@ -48,7 +62,7 @@ async fn main() -> Result<(), Box<dyn StdError>> {
         })
         .on_list_changed(|_| ()); // makes the client listen for changes of lists
     let client = builder.connect().await?;
-    let outcome = perform(&client, &env::var("MCP_CONFORMANCE_SCENARIO")?).await;
+    let outcome = perform(&client, &scenario).await;
     client.close().await;
     outcome
 }
@@ -108,9 +122,89 @@ async fn perform(client: &Client, scenario: &str) -> Result<(), Box<dyn StdError
             let tool = tools.find(|it| it.name == "json_schema_2020_12_tool").ok_or("no tool")?;
             client.call_tool("json_schema_echo", json!({ "schema": tool.input_schema })).await?;
         }
+        auth if auth.starts_with("auth/") => {
+            for tool in client.list_tools().await? {
+                client.call_tool(&tool.name, ()).await?;
+            }
+        }
         unknown => return Err(format!("no scenario is called {unknown:?}").into()),
     }
     Ok(())
+}
+
+/// The data of the scenarios of authorization.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Credentials {
+    client_id: Option<String>,
+    client_secret: Option<String>,
+    private_key_pem: Option<String>,
+    signing_algorithm: Option<String>,
+    issuer: Option<String>,
+    idp_issuer: Option<String>,
+    idp_client_id: Option<String>,
+    idp_id_token: Option<String>,
+    valid_jwt: Option<String>,
+}
+
+/// Returns the credentials for a scenario. The authorization server redirects without a user, and its answer is read
+/// without a browser.
+fn auth(scenario: &str) -> Result<Auth, Box<dyn StdError>> {
+    let given = env::var("MCP_CONFORMANCE_CONTEXT").ok();
+    let given: Credentials =
+        given.map_or(Ok(Credentials::default()), |it| serde_json::from_str(&it))?;
+    let client = given.client_id.clone().map(|id| RegisteredClient {
+        secret: given.client_secret.map(Into::into),
+        issuer: given.issuer,
+        ..RegisteredClient::public(id)
+    });
+    let known = || client.clone().ok_or("the scenario has no client_id");
+    let identity = given.idp_id_token.or(given.valid_jwt);
+    let grant = match scenario {
+        "auth/client-credentials-basic" => Grant::ClientCredentials(known()?),
+        "auth/client-credentials-jwt" => {
+            let pem = given.private_key_pem.ok_or("the scenario has no key")?;
+            let algorithm = given.signing_algorithm.ok_or("the scenario has no algorithm")?;
+            let key = Some(ClientKey::from_pem(&pem, &algorithm)?);
+            Grant::ClientCredentials(RegisteredClient { key, ..known()? })
+        }
+        "auth/enterprise-managed-authorization" => Grant::EnterpriseManaged {
+            client: known()?,
+            idp: given.idp_issuer.ok_or("the scenario has no identity provider")?,
+            idp_client: RegisteredClient::public(given.idp_client_id.unwrap_or_default()),
+        },
+        "auth/wif-jwt-bearer" => Grant::WorkloadIdentity { client_id: given.client_id },
+        _ => Grant::AuthorizationCode {
+            client,
+            metadata_url: Some("https://conformance-test.local/client-metadata.json".into()),
+            port: 0,
+        },
+    };
+    let mut options = SignInOptions::new(grant);
+    options.dpop = scenario.starts_with("auth/dpop");
+    options.on_redirect = Some(Arc::new(|url| Box::pin(redirect(url))));
+    options.identity = identity.map(|token| -> gudgeon::client::auth::TokenSource {
+        Arc::new(move || Box::pin(future::ready(Ok(token.clone()))))
+    });
+    Ok(Auth::SignIn(Box::new(options)))
+}
+
+/// Requests a URL and returns the one to which it redirects.
+async fn redirect(url: String) -> Result<String, Error> {
+    let asked = tokio::task::spawn_blocking(move || {
+        let rest = url.strip_prefix("http://").ok_or("not an http URL")?;
+        let (host, path) = rest.split_once('/').ok_or("no path")?;
+        let mut stream = TcpStream::connect(host)?;
+        write!(stream, "GET /{path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n")?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer)?;
+        let mut headers = answer.lines().filter_map(|it| it.split_once(": "));
+        let location = headers.find(|(name, _)| name.eq_ignore_ascii_case("location"));
+        let (_, location) = location.ok_or("the authorization server does not redirect")?;
+        Ok::<_, Box<dyn StdError + Send + Sync>>(location.to_owned())
+    });
+    let location = asked.await.map_err(|it| Error::misuse(it.to_string()))?;
+    location.map_err(|it| Error::misuse(it.to_string()))
 }
 
 /// Confirms, where that is asked, and leaves everything else to the schema's defaults.

@@ -37,9 +37,13 @@ def written(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("role", "names"), [("server", ["tools-list", "ping", "json-schema-2020-12"]), ("client", ["tools_call", "echo"])]
+    ("role", "names"),
+    [
+        ("server", ["tools-list", "ping", "json-schema-2020-12"]),
+        ("client", ["tools_call", "auth/basic", "auth/dpop", "echo"]),
+    ],
 )
-def test_a_set_contains_all_scenarios_of_a_role_except_those_of_tasks_and_authorization(role, names):
+def test_a_set_contains_all_scenarios_of_a_role_except_those_of_tasks(role, names):
     assert scenarios(LISTING, role) == names
 
 

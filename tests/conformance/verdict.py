@@ -10,7 +10,7 @@ from pathlib import Path
 FOLDER = re.compile(r"server-(?P<scenario>.+)-\d{4}-\d\d-\d\dT[\d-]+Z")
 BAD = {"FAILURE": "failed", "WARNING": "warned"}
 # Scenarios of extensions that the fixtures do not support.
-NOT_OFFERED = ("tasks-", "auth/")
+NOT_OFFERED = ("tasks-",)
 
 
 @dataclass
