@@ -173,13 +173,11 @@ pub fn check_url(url: &str) -> Result<Uri, FetchError> {
 /// Returns whether a host is this machine.
 pub fn is_loopback(host: &str) -> bool {
     let host = host.trim_start_matches('[').trim_end_matches(']');
-    match host.parse::<IpAddr>() {
-        Ok(address) => address.to_canonical().is_loopback(),
-        Err(_) => {
-            let host = host.to_ascii_lowercase();
-            host == "localhost" || host.ends_with(".localhost")
-        }
+    if let Ok(address) = host.parse::<IpAddr>() {
+        return address.to_canonical().is_loopback();
     }
+    let host = host.to_ascii_lowercase();
+    host == "localhost" || host.ends_with(".localhost")
 }
 
 /// Encodes fields as `application/x-www-form-urlencoded`.
@@ -197,7 +195,11 @@ pub fn encode(text: &str) -> String {
             b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
                 encoded.push(char::from(byte));
             }
-            _ => encoded.push_str(&format!("%{byte:02X}")),
+            _ => {
+                const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+                let digit = |it: u8| char::from(DIGITS[usize::from(it)]);
+                encoded.extend(['%', digit(byte >> 4), digit(byte & 15)]);
+            }
         }
     }
     encoded

@@ -1,5 +1,5 @@
 //! The documents by which servers and clients find each other: of a protected resource (RFC 9728) and of an
-//! authorization server (RFC 8414, OpenID Connect Discovery 1.0).
+//! authorization server (RFC 8414, `OpenID` Connect Discovery 1.0).
 
 use serde::{Deserialize, Serialize};
 

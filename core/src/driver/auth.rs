@@ -160,15 +160,14 @@ impl AuthServer {
                 }
                 AuthOutput::Fetch(id, request) => {
                     drop(state);
-                    match (self.fetcher.get(), self.this.upgrade()) {
-                        (Some(fetcher), Some(server)) => fetcher.fetch(server, id, request),
-                        _ => {
-                            let error =
-                                FetchError::Connection("nothing sends requests here".into());
-                            let mut state = self.lock();
-                            let input = AuthInput::Fetched(id, Err(error));
-                            state.machine.handle(Instant::now(), unix(), input);
-                        }
+                    if let (Some(fetcher), Some(server)) = (self.fetcher.get(), self.this.upgrade())
+                    {
+                        fetcher.fetch(server, id, request);
+                    } else {
+                        let error = FetchError::Connection("nothing sends requests here".into());
+                        let mut state = self.lock();
+                        let input = AuthInput::Fetched(id, Err(error));
+                        state.machine.handle(Instant::now(), unix(), input);
                     }
                 }
                 AuthOutput::Verify { ticket, method, token } => {

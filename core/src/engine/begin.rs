@@ -205,6 +205,7 @@ impl Opening {
             visibility,
             principal: context.principal.as_deref(),
             headers: context.http.as_deref().map(|it| &it.headers),
+            is_remote: context.http.is_some() || context.remote.is_some(),
             checks_headers: context.checks_headers,
             cursors,
             raw_params,

@@ -37,6 +37,8 @@ pub enum FaultKind {
     HeaderMismatch,
     /// The client did not declare a required capability; `data` holds the missing capabilities.
     MissingCapability,
+    /// The caller's token lacks scopes that the component needs; `data` holds them.
+    InsufficientScope,
     /// The tool's handler reported an error that the model can correct. `data` becomes the result's `_meta`.
     Tool,
     /// The handler failed for a reason the caller can't fix: an exception, a timeout, an invalid result.

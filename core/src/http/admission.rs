@@ -20,7 +20,7 @@ use crate::auth::server::config::AuthConfig;
 use crate::{
     error::{Fault, option_name},
     protocol::{ClientKey, Dialect, Frame, Id, Message, Method, Principal, Revision},
-    session::server::{HttpFacts, SessionConfig},
+    session::server::{HttpFacts, MissingScopes, SessionConfig},
     wire::{self, McpHeaders, RequestEra, Wire},
 };
 
@@ -68,6 +68,8 @@ pub(super) struct RequestHead {
     pub(super) cors: Option<Box<HeaderMap>>,
     /// `true` if the client leaves so much unread that it may not call.
     pub(super) is_behind: bool,
+    /// The URL of the document about this resource, for challenges.
+    pub(super) metadata: Option<Box<str>>,
     /// Set if the sender has to be authenticated.
     #[cfg(feature = "auth")]
     unauthenticated: Option<Box<Unauthenticated>>,
@@ -139,7 +141,7 @@ impl Admission {
             unauthenticated: rules
                 .protected
                 .as_ref()
-                .map(|it| it.unauthenticated(&rules.guard, &head)),
+                .map(|it| Box::new(it.unauthenticated(&rules.guard, &head))),
             accepts: Accepts::of(&head.headers),
             facts: HttpFacts {
                 principal: head.extensions.get::<Arc<Principal>>().cloned(),
@@ -150,7 +152,13 @@ impl Admission {
             mcp_headers: McpHeaders::default(),
             cors: (!cors.is_empty()).then(|| Box::new(cors)),
             is_behind: false,
+            metadata: None,
         };
+        #[cfg(feature = "auth")]
+        if admitted.unauthenticated.is_some() {
+            let demands = self.demands(admitted.unauthenticated.as_deref());
+            admitted.metadata = demands.metadata.map(Into::into);
+        }
         let target = match mcp_headers {
             Ok(mcp_headers) => {
                 admitted.mcp_headers = mcp_headers;
@@ -182,7 +190,7 @@ impl Admission {
     /// Returns the facts by which the sender of a request to become a message connection is authenticated; `None` if
     /// everybody may call.
     #[cfg(feature = "auth")]
-    pub(crate) fn unauthenticated(&self, head: &Parts) -> Option<Box<Unauthenticated>> {
+    pub(crate) fn unauthenticated(&self, head: &Parts) -> Option<Unauthenticated> {
         let protected = self.0.protected.as_ref()?;
         let is_known = head.extensions.get::<Arc<Principal>>().is_some();
         (!is_known).then(|| protected.unauthenticated(&self.0.guard, head))
@@ -212,6 +220,22 @@ impl Admission {
     fn demands(&self, request: Option<&Unauthenticated>) -> Demands {
         let protected = self.0.protected.as_ref();
         protected.map_or_else(Demands::default, |it| it.demands(request))
+    }
+
+    /// Returns the challenge of a request whose sender needs more scopes.
+    pub(super) fn step_up(
+        &self,
+        metadata: Option<&str>,
+        missing: MissingScopes,
+    ) -> Option<HeaderValue> {
+        #[cfg(feature = "auth")]
+        let needs_dpop = self.demands(None).needs_dpop;
+        #[cfg(not(feature = "auth"))]
+        let needs_dpop = false;
+        let metadata = metadata.map(ToOwned::to_owned);
+        let demands = Demands { metadata, scopes: Vec::new(), needs_dpop };
+        let MissingScopes { scopes, message } = missing;
+        challenge::of(&Refused::InsufficientScope { scopes, message }, true, &demands)
     }
 
     /// Checks a request to become a message connection.

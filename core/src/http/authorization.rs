@@ -67,7 +67,7 @@ impl Protected {
         Some(Part::Head { status: StatusCode::OK, headers, body, more: false })
     }
 
-    pub(super) fn unauthenticated(&self, guard: &Guard, head: &Parts) -> Box<Unauthenticated> {
+    pub(super) fn unauthenticated(&self, guard: &Guard, head: &Parts) -> Unauthenticated {
         let place = self.place(guard, head);
         if place.is_none() {
             tracing::error!(
@@ -76,7 +76,7 @@ impl Protected {
             );
         }
         let path = head.uri.path().to_owned();
-        Box::new(Unauthenticated { method: head.method.clone(), path, place })
+        Unauthenticated { method: head.method.clone(), path, place }
     }
 
     /// Returns what the challenge of a refused request demands.

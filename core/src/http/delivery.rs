@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use http::{HeaderMap, HeaderValue, StatusCode};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
 
 use super::{
     Endpoint, EndpointOutput, Exchange, ExchangeId, Part, Reader, reply,
@@ -16,7 +16,7 @@ use crate::{
     framing::sse,
     session::{
         InboundKey,
-        server::{OutgoingFrame, disconnected},
+        server::{MissingScopes, OutgoingFrame, disconnected},
     },
     wire,
 };
@@ -35,7 +35,7 @@ impl<H: Clone> Endpoint<H> {
     ) -> bool {
         for sent in sent {
             let is_reply = sent.is_reply();
-            let OutgoingFrame { frame, error, is_change, .. } = sent;
+            let OutgoingFrame { frame, error, is_change, missing_scopes, .. } = sent;
             let Some(frame) = frame else {
                 // A subscription that was cut has sent its end.
                 if is_reply && exchange.is_streaming {
@@ -44,11 +44,14 @@ impl<H: Clone> Endpoint<H> {
                 }
                 continue;
             };
-            let status = error.map_or(StatusCode::OK, wire::status);
+            let (status, headers) = match missing_scopes {
+                None => (error.map_or(StatusCode::OK, wire::status), reply::json_head()),
+                Some(missing) => self.step_up(exchange, *missing, reply::json_head()),
+            };
             // A stream has no place for the status.
             let is_json = exchange.accepts.json || status != StatusCode::OK;
             if is_reply && !exchange.is_streaming && is_json {
-                self.respond(id, exchange, status, reply::json_head(), frame, false);
+                self.respond(id, exchange, status, headers, frame, false);
                 return true;
             }
             if !exchange.accepts.stream {
@@ -67,6 +70,20 @@ impl<H: Clone> Endpoint<H> {
             }
         }
         false
+    }
+
+    /// Returns the status and the headers of the answer to a sender that needs more scopes (2026-07-28, "Runtime Insufficient
+    /// Scope Errors").
+    fn step_up(
+        &self,
+        exchange: &Exchange,
+        missing: MissingScopes,
+        mut headers: HeaderMap,
+    ) -> (StatusCode, HeaderMap) {
+        if let Some(challenge) = self.admission.step_up(exchange.metadata.as_deref(), missing) {
+            headers.insert(header::WWW_AUTHENTICATE, challenge);
+        }
+        (StatusCode::FORBIDDEN, headers)
     }
 
     /// Errors if no stream can carry a question of this request.
@@ -96,7 +113,7 @@ impl<H: Clone> Endpoint<H> {
         sent: OutgoingFrame,
     ) {
         let is_reply = sent.is_reply();
-        let OutgoingFrame { frame, about, error, is_change, is_asking } = sent;
+        let OutgoingFrame { frame, about, error, is_change, is_asking, missing_scopes } = sent;
         if let Some(only) = session.legacy_sse {
             let Some(frame) = frame else { return };
             let mut bytes = Vec::with_capacity(frame.len() + 32);
@@ -118,7 +135,7 @@ impl<H: Clone> Endpoint<H> {
         let (connected, streaming) = (entry.exchange, entry.is_streaming);
         let is_heard = connected.is_some() || self.config.event_store;
         if is_reply && !streaming {
-            self.answer_in_session(session, number, connected, frame, error);
+            self.answer_in_session(session, number, connected, frame, (error, missing_scopes));
             return;
         }
         let Some(frame) = frame else {
@@ -127,7 +144,14 @@ impl<H: Clone> Endpoint<H> {
         };
         let is_stream = self.begin_stream(now, session, number, None);
         if is_asking && !(is_stream && is_heard) {
-            let sent = OutgoingFrame { frame: Some(frame), about, error, is_change, is_asking };
+            let sent = OutgoingFrame {
+                frame: Some(frame),
+                about,
+                error,
+                is_change,
+                is_asking,
+                missing_scopes,
+            };
             return self.deliver_in_session(now, session, None, sent);
         }
         if !is_stream {
@@ -163,7 +187,7 @@ impl<H: Clone> Endpoint<H> {
         number: u64,
         connected: Option<ExchangeId>,
         frame: Option<Vec<u8>>,
-        error: Option<i64>,
+        (error, missing_scopes): (Option<i64>, Option<Box<MissingScopes>>),
     ) {
         session.close(number);
         let Some(id) = connected else { return };
@@ -179,9 +203,12 @@ impl<H: Clone> Endpoint<H> {
             );
             return;
         };
-        let status = reply::legacy_status(error);
+        let (status, headers) = match missing_scopes {
+            None => (reply::legacy_status(error), reply::json_head()),
+            Some(missing) => self.step_up(&exchange, *missing, reply::json_head()),
+        };
         if exchange.accepts.json || status != StatusCode::OK {
-            let headers = named(reply::json_head(), session);
+            let headers = named(headers, session);
             self.respond(id, &mut exchange, status, headers, frame, false);
         } else {
             let mut bytes = Vec::with_capacity(frame.len() + 16);

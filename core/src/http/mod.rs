@@ -200,6 +200,8 @@ struct Exchange {
     cors: Option<Box<HeaderMap>>,
     /// The id of the request in its body.
     request_id: Option<Id>,
+    /// The URL of the document about this resource.
+    metadata: Option<Box<str>>,
 }
 
 #[derive(Debug)]

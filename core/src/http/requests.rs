@@ -38,6 +38,8 @@ pub(super) struct HttpRequest {
     pub(super) request_id: Option<Id>,
     /// `true` if the client leaves so much unread that it may not call.
     is_behind: bool,
+    /// The URL of the document about this resource.
+    pub(super) metadata: Option<Box<str>>,
 }
 
 impl<H: Clone> Endpoint<H> {
@@ -62,10 +64,18 @@ impl<H: Clone> Endpoint<H> {
     ) {
         request.lift(&self.session);
         let AdmittedRequest { head, content } = request;
-        let RequestHead { facts, mcp_headers, accepts, cors, is_behind, .. } = head;
+        let RequestHead { facts, mcp_headers, accepts, cors, is_behind, metadata, .. } = head;
         let (facts, request_id) = (Arc::new(facts), content.request_id());
-        let request =
-            HttpRequest { exchange, facts, mcp_headers, accepts, cors, request_id, is_behind };
+        let request = HttpRequest {
+            exchange,
+            facts,
+            mcp_headers,
+            accepts,
+            cors,
+            request_id,
+            is_behind,
+            metadata,
+        };
         if self.is_closing {
             return self.refuse_for_now(request, CLOSING);
         }
@@ -184,7 +194,7 @@ impl<H: Clone> Endpoint<H> {
 
     /// Serves a stateless request that its session has read; the session exists until the answer is complete.
     fn serve_alone(&mut self, now: Instant, request: HttpRequest, mut peer: Box<PeerSession>) {
-        let HttpRequest { exchange: id, facts, accepts, cors, request_id, .. } = request;
+        let HttpRequest { exchange: id, facts, accepts, cors, request_id, metadata, .. } = request;
         peer.id = PeerId::Exchange(id);
         let mut pump = Pump { now, engine: &mut self.engine, facts: Some(&facts) };
         let mut sent = Vec::new();
@@ -197,6 +207,7 @@ impl<H: Clone> Endpoint<H> {
             quiet_since: now,
             cors,
             request_id,
+            metadata,
         };
         if is_silent {
             let status = StatusCode::ACCEPTED;
@@ -267,7 +278,7 @@ impl<H: Clone> Endpoint<H> {
         number: u64,
         frame: Frame<'_>,
     ) {
-        let HttpRequest { exchange: id, facts, accepts, cors, request_id, .. } = request;
+        let HttpRequest { exchange: id, facts, accepts, cors, request_id, metadata, .. } = request;
         let Some(session) = self.sessions.get_mut(number) else { return };
         let stream = session.open(id, false);
         let facts = match facts.session_id {
@@ -286,6 +297,7 @@ impl<H: Clone> Endpoint<H> {
             quiet_since: now,
             cors,
             request_id,
+            metadata,
         };
         self.exchanges.insert(id, exchange);
         let input = session::Input::Parsed(frame);

@@ -226,5 +226,13 @@ impl<H: Clone> Endpoint<H> {
 
 fn exchange(now: Instant, request: HttpRequest, owner: ExchangeOwner) -> Exchange {
     let HttpRequest { accepts, cors, request_id, .. } = request;
-    Exchange { owner, accepts, is_streaming: true, quiet_since: now, cors, request_id }
+    Exchange {
+        owner,
+        accepts,
+        is_streaming: true,
+        quiet_since: now,
+        cors,
+        request_id,
+        metadata: None,
+    }
 }

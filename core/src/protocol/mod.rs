@@ -42,6 +42,7 @@ pub(crate) mod meta;
 mod method;
 mod page;
 mod principal;
+pub(crate) mod scope_hierarchy;
 mod prompt;
 mod request;
 mod resource;

@@ -55,6 +55,8 @@ pub struct ComponentOptions {
     pub unchecked_paths: Vec<String>,
     /// The time that the server caches what is read from a resource, per URI and principal.
     pub keep: Option<Duration>,
+    /// The scopes that a caller over a network needs.
+    pub scopes: Vec<String>,
 }
 
 /// New values of members, by their names in the JSON of the newest revision.

@@ -1,6 +1,6 @@
 //! Servers and components as the bindings declare them: JSON of the newest revision, plus options of this library.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use serde::{Deserialize, de::DeserializeOwned};
 
@@ -33,6 +33,8 @@ struct Server {
     park_limit: Option<usize>,
     park_threads: Option<usize>,
     park_ttl_ms: Option<f64>,
+    #[serde(default)]
+    scope_implies: BTreeMap<String, Vec<String>>,
 }
 
 /// Durations are in milliseconds.
@@ -65,6 +67,8 @@ struct Options {
     /// `true` if a visibility filter decides who sees the component.
     #[serde(default)]
     guarded: bool,
+    #[serde(default)]
+    scopes: Vec<String>,
 }
 
 impl ServerFacts {
@@ -79,6 +83,7 @@ impl ServerFacts {
             page_size: server.page_size.unwrap_or(usual.page_size).max(1),
             list_ttl: server.list_ttl_ms.map(duration).unwrap_or_default(),
             debug: server.debug,
+            scope_implies: server.scope_implies,
             ..usual
         };
         if let Some(dates) = &server.revisions {
@@ -121,6 +126,7 @@ impl<H: Clone> Components<H> {
             paths: options.paths,
             unchecked_paths: options.unchecked_paths,
             keep: options.cache_ms.map(duration).filter(|it| !it.is_zero()),
+            scopes: options.scopes,
         };
         let definition: Definition = match list {
             List::Tools => {

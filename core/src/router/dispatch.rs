@@ -13,7 +13,8 @@ use crate::{
     error::{Fault, FaultKind},
     protocol::{
         CacheHint, CacheScope, CompleteRequest, CompletionTarget, Listing, Method, MethodName,
-        Principal, Raw, Request, Response, SubscriptionFilter,
+        Principal, Raw, Request, Response, SubscriptionFilter, json::to_raw,
+        scope_hierarchy::ScopeHierarchy,
     },
     schema::{Checked, Subject},
     wire,
@@ -58,6 +59,8 @@ pub struct RequestScope<'a> {
     pub principal: Option<&'a Principal>,
     /// The headers of the HTTP request.
     pub headers: Option<&'a HeaderMap>,
+    /// `true` if the request came over a network.
+    pub is_remote: bool,
     /// `true` if headers that repeat arguments must match them.
     pub checks_headers: bool,
     pub cursors: &'a dyn Cursors,
@@ -70,6 +73,32 @@ impl RequestScope<'_> {
     /// caches do not separate users by HTTP credentials (RFC 9111, section 3.5).
     fn is_user_specific(self) -> bool {
         self.principal.is_some() || self.headers.is_some_and(|it| it.contains_key(AUTHORIZATION))
+    }
+
+    /// Errors if the caller's token lacks a scope that the component needs. Callers that no network separates from the server
+    /// need none.
+    fn check_scopes<H>(
+        self,
+        components: &Components<H>,
+        options: &ComponentOptions,
+    ) -> Result<(), Fault> {
+        let ComponentOptions { scopes, .. } = options;
+        if scopes.is_empty() {
+            return Ok(());
+        }
+        let is_allowed = match self.principal {
+            None => !self.is_remote,
+            Some(principal) => {
+                let hierarchy = ScopeHierarchy::new(components.server.scope_implies.clone());
+                hierarchy.suffices(&principal.scopes, scopes)
+            }
+        };
+        if is_allowed {
+            return Ok(());
+        }
+        let message = format!("this needs the scopes: {}", scopes.join(" "));
+        let data = to_raw(&json!({ "scopes": scopes }));
+        Err(Fault::new(FaultKind::InsufficientScope, message).with_data(Some(data)))
     }
 
     /// Returns the cache hint of a result: how long and by whom it may be cached.
@@ -159,7 +188,7 @@ fn answer<H: Clone>(
             return run(uri.and_then(|uri| read_resource(components, uri, scope)));
         }
         Request::GetPrompt { name, arguments, .. } => {
-            return run(get_prompt(components, &name, arguments, visibility));
+            return run(get_prompt(components, &name, arguments, scope));
         }
         Request::Complete(request) => return complete(components, request, visibility),
         Request::Subscribe { uri } => match components.has_resource(&uri, visibility) {
@@ -242,6 +271,7 @@ fn call_tool<H: Clone>(
         .tools
         .get_visible(name, scope.visibility)
         .ok_or_else(|| Fault::new(FaultKind::UnknownTool, format!("Unknown tool: {name}")))?;
+    scope.check_scopes(components, &component.options)?;
     let arguments = arguments.map_or_else(|| "{}".into(), |it| String::from(Box::<str>::from(it)));
     let given = arguments.as_str();
     if let Some(headers) = scope.headers.filter(|_| scope.checks_headers) {
@@ -271,6 +301,7 @@ pub fn find_resource<H: Clone>(
         visibility,
         principal: None,
         headers: None,
+        is_remote: false,
         checks_headers: false,
         cursors: &NoPages,
         raw_params: None,
@@ -298,6 +329,7 @@ fn read_resource<H: Clone>(
 ) -> Result<Job<H>, Fault> {
     let visibility = scope.visibility;
     if let Some(component) = components.resources.get_visible(&uri, visibility) {
+        scope.check_scopes(components, &component.options)?;
         let mime_type = component.resource.mime_type.clone();
         let cache = scope.hint(&component.options);
         let reading = Reading { uri, mime_type, cache, keep: component.options.keep };
@@ -308,6 +340,7 @@ fn read_resource<H: Clone>(
     let mut templates = components.templates.visible(visibility);
     let found = templates.find_map(|it| it.match_uri(&uri).map(|values| (it, values)));
     let Some((component, variables)) = found else { return Err(resource::not_found(&uri, None)) };
+    scope.check_scopes(components, &component.options)?;
     let variables: serde_json::Map<String, Value> = variables.into_iter().collect();
     let mime_type = component.template.mime_type.clone();
     let cache = scope.hint(&component.options);
@@ -321,12 +354,13 @@ fn get_prompt<H: Clone>(
     components: &Components<H>,
     name: &str,
     arguments: Vec<(String, String)>,
-    visibility: &Visibility,
+    scope: RequestScope<'_>,
 ) -> Result<Job<H>, Fault> {
     let component = components
         .prompts
-        .get_visible(name, visibility)
+        .get_visible(name, scope.visibility)
         .ok_or_else(|| Fault::invalid_params(format!("Unknown prompt: {name}")))?;
+    scope.check_scopes(components, &component.options)?;
     component.check(&arguments)?;
     let (input, result_builder) =
         (object(arguments).to_string(), ResultBuilder::Prompt(Arc::clone(component)));

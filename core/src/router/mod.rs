@@ -27,7 +27,11 @@ mod visibility;
 mod tool;
 pub mod uri_template;
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+    time::Duration,
+};
 
 #[cfg(test)]
 pub(crate) use self::registry::counted;
@@ -104,6 +108,8 @@ pub struct ServerFacts {
     /// Empty: a random key per process.
     pub request_state_keys: Vec<Vec<u8>>,
     pub rounds: RoundLimits,
+    /// The scopes that include other scopes.
+    pub scope_implies: BTreeMap<String, Vec<String>>,
 }
 
 /// Limits for questions that travel in results (Multi Round-Trip Requests).
@@ -135,6 +141,7 @@ impl From<Implementation> for ServerFacts {
             debug: false,
             request_state_keys: Vec::new(),
             rounds: RoundLimits::default(),
+            scope_implies: BTreeMap::new(),
         }
     }
 }

@@ -43,6 +43,7 @@ pub fn lower(wire: &Wire, method: Option<&MethodName>, mut fault: Fault) -> Lowe
         FaultKind::InvalidRequest
         | FaultKind::TooLarge
         | FaultKind::NotInitialized
+        | FaultKind::InsufficientScope
         | FaultKind::SessionExpired => code::INVALID_REQUEST,
         FaultKind::UnknownMethod => code::METHOD_NOT_FOUND,
         FaultKind::InvalidParams | FaultKind::InvalidArguments | FaultKind::UnknownTool => {

@@ -1,4 +1,5 @@
 //! A listening server that authenticates its callers, with an authorization server of the tests' own.
+#![allow(clippy::needless_pass_by_value, reason = "`json!` at the call reads best by value")]
 
 use std::{
     sync::{Arc, Mutex},

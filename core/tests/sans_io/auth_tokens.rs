@@ -121,11 +121,11 @@ fn a_token_with_a_wrong_head_or_signature_is_refused() {
     refused(&Signer::new("two").token(json!({})), &keys, "unknown key");
     let good = signer.token(json!({}));
     assert!(verify(&good[..good.len() - 4], &keys).is_err(), "the signature is cut");
-    let (signed, signature) = good.rsplit_once('.').unwrap();
-    let (header, _) = signed.split_once('.').unwrap();
+    let (message, signature) = good.rsplit_once('.').unwrap();
+    let (header, _) = message.split_once('.').unwrap();
     let forged = text(claims(json!({ "sub": "root" })).to_string());
     refused(&format!("{header}.{forged}.{signature}"), &keys, "signature");
-    refused(&format!("{signed}."), &keys, "signature");
+    refused(&format!("{message}."), &keys, "signature");
     for (header, reason) in [
         (json!({ "alg": "none" }), "algorithm"),
         (json!({ "alg": "None", "kid": "one" }), "algorithm"),
@@ -146,14 +146,14 @@ fn a_token_with_a_wrong_head_or_signature_is_refused() {
 #[test]
 fn an_hmac_with_the_public_key_is_refused() {
     let (signer, keys) = signer();
-    let signed = format!(
+    let message = format!(
         "{}.{}",
         text(json!({ "alg": "HS256", "kid": "one" }).to_string()),
         text(claims(json!({})).to_string())
     );
     let key = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, signer.jwk().to_string().as_bytes());
-    let tag = ring::hmac::sign(&key, signed.as_bytes());
-    refused(&format!("{signed}.{}", text(tag)), &keys, "algorithm");
+    let tag = ring::hmac::sign(&key, message.as_bytes());
+    refused(&format!("{message}.{}", text(tag)), &keys, "algorithm");
     // Neither does the key itself in the head of the token.
     let header = json!({ "alg": "ES256", "jwk": Signer::new("x").public(), "kid": "two" });
     refused(&Signer::new("x").sign(&header, &claims(json!({}))), &keys, "unknown key");

@@ -22,6 +22,7 @@ mod client_properties;
 mod client_questions;
 mod client_requests;
 mod client_unreadable;
+mod component_scopes;
 mod dialect_clients;
 mod dialect_endpoint;
 mod endpoint_asking;

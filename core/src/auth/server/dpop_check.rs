@@ -1,6 +1,6 @@
 //! Proofs of possession (RFC 9449): a request has to be signed with the key that its token is bound to.
 
-use std::{collections::HashMap, fmt};
+use std::{collections::HashSet, fmt};
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use http::{HeaderMap, Method, Uri};
@@ -141,8 +141,8 @@ fn is_same_place(one: &str, other: &str) -> bool {
 /// The ids of proofs that were used, so that a replayed proof is refused.
 #[derive(Debug, Default)]
 pub struct UsedProofs {
-    recent: HashMap<TokenDigest, ()>,
-    older: HashMap<TokenDigest, ()>,
+    recent: HashSet<TokenDigest>,
+    older: HashSet<TokenDigest>,
     /// The time at which `recent` was begun.
     since: u64,
 }
@@ -151,7 +151,7 @@ impl UsedProofs {
     /// Remembers a proof for as long as it would be accepted. Returns false if it was used before. With very many proofs, the
     /// oldest are forgotten earlier.
     pub fn use_once(&mut self, id: TokenDigest, unix: u64) -> bool {
-        if self.older.contains_key(&id) || self.recent.contains_key(&id) {
+        if self.older.contains(&id) || self.recent.contains(&id) {
             return false;
         }
         let is_old = unix.saturating_sub(self.since) > 2 * MAX_SKEW;
@@ -159,7 +159,7 @@ impl UsedProofs {
             self.older = std::mem::take(&mut self.recent);
             self.since = unix;
         }
-        self.recent.insert(id, ());
+        self.recent.insert(id);
         true
     }
 }

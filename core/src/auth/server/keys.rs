@@ -109,7 +109,7 @@ impl Keys {
         };
         let (keys, end) = (Arc::clone(keys), *at + *age);
         if now < end {
-            if now >= end - *age / 5 {
+            if now + *age / 5 >= end {
                 self.start(now);
             }
             return Lookup::Ready(keys);
@@ -291,6 +291,7 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
+    #[expect(clippy::unnecessary_wraps, reason = "it stands for the result of a request")]
     fn answer(body: &str, cache_control: &str) -> Result<FetchResponse, FetchError> {
         let mut headers = HeaderMap::new();
         headers.insert(header::CACHE_CONTROL, HeaderValue::try_from(cache_control).unwrap());
@@ -373,7 +374,7 @@ mod tests {
         for pause in [1, 2, 4, 8, 16, 30, 30] {
             assert!(matches!(set.get(now), Lookup::Wait));
             set.answered(now, failure());
-            let early = now + pause * SECOND - SECOND / 10;
+            let early = now + (10 * pause - 1) * SECOND / 10;
             let Lookup::Failed(reason) = set.get(early) else { panic!("too early after {pause}") };
             assert!(reason.contains("no answer within"));
             now += pause * SECOND;

@@ -118,11 +118,27 @@ pub struct OutgoingFrame {
     pub is_change: bool,
     /// `true` for questions and their cancellation: if their own stream can't carry them, another one must.
     pub is_asking: bool,
+    /// The scopes that the caller lacks, if the frame is the error that says so.
+    pub missing_scopes: Option<Box<MissingScopes>>,
+}
+
+/// The scopes that a component needs, and the error's message.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct MissingScopes {
+    pub scopes: Vec<String>,
+    pub message: String,
 }
 
 impl OutgoingFrame {
     pub(super) fn new(frame: Vec<u8>, about: About) -> Self {
-        Self { frame: Some(frame), about, error: None, is_change: false, is_asking: false }
+        Self {
+            frame: Some(frame),
+            about,
+            error: None,
+            is_change: false,
+            is_asking: false,
+            missing_scopes: None,
+        }
     }
 
     /// Creates a reply, for an error with its code.
@@ -133,7 +149,7 @@ impl OutgoingFrame {
     /// Creates the information that a frame gets no reply.
     pub(super) fn no_reply() -> Self {
         let about = About::Reply(None);
-        Self { frame: None, about, error: None, is_change: false, is_asking: false }
+        Self { frame: None, ..Self::new(Vec::new(), about) }
     }
 
     /// Returns `true` for the answer to a request.

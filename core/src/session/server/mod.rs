@@ -32,7 +32,7 @@ use self::{
 };
 pub use self::{
     call::{Call, CallContext, ClientIdentity, HttpFacts, ListKind, Progress},
-    io::{About, CallEvent, Input, OutgoingFrame, Output, SessionConfig},
+    io::{About, CallEvent, Input, MissingScopes, OutgoingFrame, Output, SessionConfig},
     logging::Log,
     questions::{disconnected, handler_finished},
 };

@@ -1,12 +1,30 @@
 //! Messages of the server: replies, and notifications of a call or of the connection.
 
-use super::{About, ListKind, OutgoingFrame, Output, Progress, ServerSession, batch::Slot};
+use serde::Deserialize;
+
+use super::{
+    About, ListKind, MissingScopes, OutgoingFrame, Output, Progress, ServerSession, batch::Slot,
+};
 use crate::{
-    error::Fault,
+    error::{Fault, FaultKind},
     protocol::{Dialect, Id, Method, MethodName, Response, ServerCapabilities, json::ObjectWriter},
     session::InboundKey,
     wire::{self, Lowered, Wire},
 };
+
+/// Returns the scopes that a fault is about, which are its data.
+fn missing_scopes(fault: &Fault) -> Option<Box<MissingScopes>> {
+    #[derive(Deserialize)]
+    struct Data {
+        scopes: Vec<String>,
+    }
+    if fault.kind != FaultKind::InsufficientScope {
+        return None;
+    }
+    let data = fault.data.as_ref().and_then(|it| serde_json::from_str::<Data>(it.get()).ok());
+    let scopes = data.map(|it| it.scopes).unwrap_or_default();
+    Some(Box::new(MissingScopes { scopes, message: fault.message.clone() }))
+}
 
 impl ServerSession {
     /// Answers a message that did not become a call.
@@ -63,12 +81,14 @@ impl ServerSession {
         method: Option<&MethodName>,
         fault: Fault,
     ) -> OutgoingFrame {
+        let missing_scopes = missing_scopes(&fault);
         match (wire::lower_fault(wire, method, fault), id) {
             (Lowered::Tool(outcome), Some(id)) => self.result(wire, id, &Response::Tool(outcome)),
             (Lowered::Tool(_), None) => unreachable!("only a request that was read calls a tool"),
             (Lowered::Error(error), id) => {
                 let code = Some(error.code).filter(|_| wire.dialect != Some(Dialect::V0_7));
-                OutgoingFrame::reply(wire::error_frame(wire, id, &error), code)
+                let frame = wire::error_frame(wire, id, &error);
+                OutgoingFrame { missing_scopes, ..OutgoingFrame::reply(frame, code) }
             }
         }
     }

@@ -39,7 +39,7 @@ pub(in crate::wire) fn lower(method: Option<&MethodName>, fault: Fault) -> Lower
             });
         }
         (FaultKind::Unreadable, _) => code::PARSE_ERROR,
-        (FaultKind::InvalidRequest, _) => code::INVALID_REQUEST,
+        (FaultKind::InvalidRequest | FaultKind::InsufficientScope, _) => code::INVALID_REQUEST,
         (FaultKind::UnknownMethod, _) => code::METHOD_NOT_FOUND,
         (FaultKind::InvalidArguments, Some(Method::CallTool)) => TOOL_ARGUMENTS,
         (
