@@ -14,10 +14,12 @@ use std::{
 
 use gudgeon::{
     driver::{Backend, EndpointServer, Work},
-    http::ConnectionId,
+    http::{ConnectionId, MountPoint},
     protocol::Principal,
+    transport::fetch::serve_auth,
 };
 use pyo3::{exceptions::PyValueError, prelude::*, types::PyList};
+use tokio::runtime::{Builder, Runtime};
 
 use crate::{
     exchange::{RequestHead, head, piece},
@@ -41,6 +43,8 @@ pub(crate) struct Endpoint {
     pub(crate) notifier: Arc<LoopNotifier>,
     /// The stream that runs the handlers at the moment.
     stream: Mutex<Option<Arc<Stream>>>,
+    /// Sends the requests of the authentication; `None` if everybody may call.
+    runtime: Option<AuthRuntime>,
 }
 
 impl Endpoint {
@@ -48,11 +52,16 @@ impl Endpoint {
         let notifier = LoopNotifier::new()?;
         let source =
             Source::Peers { server: Arc::clone(&server), notifier: Some(Arc::clone(&notifier)) };
-        Ok(Self { source: Arc::new(source), server, notifier, stream: Mutex::default() })
+        let runtime = server.has_auth().then(|| AuthRuntime::start(&server)).transpose()?;
+        Ok(Self { source: Arc::new(source), server, notifier, stream: Mutex::default(), runtime })
     }
 
     pub(crate) fn source(&self) -> &Arc<Source> {
         &self.source
+    }
+
+    pub(crate) fn runtime(&self) -> Option<&Runtime> {
+        self.runtime.as_ref()?.0.as_ref()
     }
 
     pub(crate) fn distribute(&self, work: Work<Handler>) {
@@ -65,8 +74,37 @@ impl Endpoint {
     }
 }
 
+/// The runtime of an endpoint's authentication. Dropping it does not wait for its threads.
+#[derive(Debug)]
+struct AuthRuntime(Option<Runtime>);
+
+impl AuthRuntime {
+    fn start(server: &EndpointServer<Handler>) -> PyResult<Self> {
+        let mut builder = Builder::new_multi_thread();
+        let runtime = builder.worker_threads(1).thread_name("gudgeon-auth").enable_all().build()?;
+        let context = runtime.enter();
+        serve_auth(server);
+        drop(context);
+        Ok(Self(Some(runtime)))
+    }
+}
+
+impl Drop for AuthRuntime {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
 #[pymethods]
 impl Endpoint {
+    /// Returns `true` if callers have to be authenticated.
+    #[getter]
+    fn has_auth(&self) -> bool {
+        self.server.has_auth()
+    }
+
     /// Starts the threads for handlers. Only one set may run at a time: stop it before starting the next.
     fn serve(
         &self,
@@ -135,7 +173,10 @@ impl Endpoint {
     }
 
     /// Checks the head of a request, before its body is read. `via_loopback`: it arrived on the loopback interface; `remote`: the
-    /// client's address. Returns the first part of the response instead if the request is refused.
+    /// client's address; `mount`: the prefix of the path below which the app is mounted, and whether the host is reached by
+    /// https. Returns the first part of the response instead if the request is refused.
+    #[pyo3(signature = (method, path, query, headers, via_loopback, remote, mount = None))]
+    #[expect(clippy::too_many_arguments, reason = "one call a request")]
     fn head<'py>(
         this: &Bound<'py, Self>,
         method: &str,
@@ -144,8 +185,10 @@ impl Endpoint {
         headers: &Bound<'py, PyAny>,
         via_loopback: bool,
         remote: Option<&str>,
+        mount: Option<(Vec<u8>, bool)>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let head = head(method, path, query, headers, via_loopback)?;
+        let mut head = head(method, path, query, headers, via_loopback)?;
+        set_mount(&mut head, mount);
         match this.get().server.admission().head(head) {
             Ok(mut head) => {
                 if let Some(remote) = remote.and_then(|it| it.parse().ok()) {
@@ -158,14 +201,17 @@ impl Endpoint {
     }
 
     /// Checks the head of a request to become a WebSocket. Returns the response instead if it is refused.
+    #[pyo3(signature = (path, query, headers, via_loopback, mount = None))]
     fn upgrade<'py>(
         this: &Bound<'py, Self>,
         path: &[u8],
         query: &[u8],
         headers: &Bound<'py, PyAny>,
         via_loopback: bool,
+        mount: Option<(Vec<u8>, bool)>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let head = head("GET", path, query, headers, via_loopback)?;
+        let mut head = head("GET", path, query, headers, via_loopback)?;
+        set_mount(&mut head, mount);
         match this.get().server.admit_upgrade(&head) {
             Ok(()) => RequestHead::of_upgrade(this, head),
             Err(refusal) => piece(this.py(), refusal),
@@ -191,6 +237,14 @@ impl Endpoint {
     }
 }
 
+/// Sets the place at which the host has mounted the app.
+fn set_mount(head: &mut http::request::Parts, mount: Option<(Vec<u8>, bool)>) {
+    if let Some((prefix, is_encrypted)) = mount {
+        let prefix = String::from_utf8_lossy(&prefix).into_owned();
+        head.extensions.insert(MountPoint { prefix, is_encrypted });
+    }
+}
+
 /// An authenticated principal.
 #[pyclass(frozen, name = "Principal")]
 #[derive(Debug)]
@@ -208,6 +262,10 @@ impl NativePrincipal {
 }
 
 impl NativePrincipal {
+    pub(crate) fn known(principal: Arc<Principal>) -> Self {
+        Self(principal)
+    }
+
     pub(crate) fn shared(&self) -> Arc<Principal> {
         Arc::clone(&self.0)
     }

@@ -1,13 +1,19 @@
 //! HTTP requests whose IO is done by Python, and their responses.
 
-use std::sync::{
-    Arc, Mutex,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    net::IpAddr,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::{Context, Poll, Waker},
 };
 
 use gudgeon::{
     bindings::incoming_body::IncomingBody,
+    driver::EndpointServer,
     http::{AdmittedHead, Arrival, ExchangeId, Part, Refused},
+    protocol::Principal,
 };
 use http::{HeaderName, HeaderValue, Method, Request, Uri, request::Parts};
 use pyo3::{
@@ -18,6 +24,7 @@ use pyo3::{
 
 use crate::{
     endpoint::{Endpoint, NativePrincipal},
+    handler::Handler,
     response_queue::{MAX_UNREAD, ResponseQueue, ResponseSender},
     stream::lock,
 };
@@ -31,7 +38,12 @@ pub(crate) struct RequestHead {
     admitted: Mutex<Option<Admitted>>,
     /// The body, if it comes in several parts.
     body: Mutex<Option<IncomingBody>>,
+    /// The result of the authentication, until it is taken.
+    authenticated: Arc<Mutex<Option<Authenticated>>>,
 }
+
+/// A request whose sender is known, or the answer to a sender that is refused.
+type Authenticated = (Admitted, Result<Option<Arc<Principal>>, Part>);
 
 #[derive(Debug)]
 enum Admitted {
@@ -41,6 +53,48 @@ enum Admitted {
 
 #[pymethods]
 impl RequestHead {
+    /// Authenticates the sender. Returns `true` if `future` is resolved when that is done, `false` if it is done.
+    fn authenticate(&self, future: Py<PyAny>, remote: Option<&str>) -> PyResult<bool> {
+        let Some(admitted) = lock(&self.admitted).take() else {
+            return Err(PyValueError::new_err("this request was handled before"));
+        };
+        let endpoint = self.endpoint.get();
+        let Some(runtime) = endpoint.runtime() else {
+            return Err(PyValueError::new_err("this server has no authentication"));
+        };
+        let remote = remote.and_then(|it| it.parse().ok());
+        let _context = runtime.enter();
+        let mut running = Box::pin(authenticated(Arc::clone(&endpoint.server), admitted, remote));
+        // A token that is known needs no other thread.
+        let first = running.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        if let Poll::Ready(done) = first {
+            *lock(&self.authenticated) = Some(done);
+            return Ok(false);
+        }
+        let (place, notifier) = (Arc::clone(&self.authenticated), Arc::clone(&endpoint.notifier));
+        runtime.spawn(async move {
+            let done = running.await;
+            *lock(&place) = Some(done);
+            notifier.relieve(future);
+        });
+        Ok(true)
+    }
+
+    /// Returns the principal that was authenticated, or the response to a sender that is refused.
+    fn authenticated<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let Some((admitted, decision)) = lock(&self.authenticated).take() else {
+            return Err(PyValueError::new_err("the sender of this request is not authenticated"));
+        };
+        *lock(&self.admitted) = Some(admitted);
+        match decision {
+            Err(refusal) => piece(py, refusal),
+            Ok(None) => Ok(py.None().into_bound(py)),
+            Ok(Some(principal)) => {
+                Ok(Bound::new(py, NativePrincipal::known(principal))?.into_any())
+            }
+        }
+    }
+
     /// Handles the request. `principal`: the authenticated caller.
     fn request(
         &self,
@@ -133,7 +187,8 @@ impl RequestHead {
         admitted: Admitted,
     ) -> PyResult<Bound<'py, PyAny>> {
         let (admitted, body) = (Mutex::new(Some(admitted)), Mutex::default());
-        let head = Self { endpoint: endpoint.clone().unbind(), admitted, body };
+        let authenticated = Arc::default();
+        let head = Self { endpoint: endpoint.clone().unbind(), admitted, body, authenticated };
         Ok(Bound::new(endpoint.py(), head)?.into_any())
     }
 
@@ -147,6 +202,19 @@ impl RequestHead {
         };
         piece(py, refusal)
     }
+}
+
+/// Authenticates the sender of a request. Of a request with a body, the head keeps the principal.
+async fn authenticated(
+    server: Arc<EndpointServer<Handler>>,
+    mut admitted: Admitted,
+    remote: Option<IpAddr>,
+) -> Authenticated {
+    let decision = match &mut admitted {
+        Admitted::Request(head) => server.authenticate(head).await.map(|()| None),
+        Admitted::Upgrade(head) => server.authenticate_upgrade(head, remote).await,
+    };
+    (admitted, decision)
 }
 
 /// A request and its response. Dropping it before the response is complete cancels it.

@@ -43,6 +43,7 @@ mod session_values;
 mod source;
 mod stream;
 mod test_serving;
+mod verifier;
 mod waker;
 mod watchdog;
 

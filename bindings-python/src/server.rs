@@ -2,10 +2,11 @@
 
 use std::{
     os::fd::BorrowedFd,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak},
 };
 
 use gudgeon::{
+    auth::server::config::AuthConfig,
     bindings::http_options::HttpOptions,
     driver::EndpointServer,
     error::Error,
@@ -32,6 +33,7 @@ use crate::{
     source::Source,
     stream::{Limits, Stream, lock},
     test_serving::TestServing,
+    verifier::PythonVerifier,
 };
 
 /// The components of one server. A change creates the next snapshot and notifies every stream.
@@ -41,6 +43,8 @@ pub(crate) struct NativeServer {
     shared: Mutex<Shared>,
     visibility_filter: VisibilityFilter,
     limits: Limits,
+    /// The methods by which callers are authenticated, and the functions that they call.
+    auth: OnceLock<(Arc<AuthConfig>, Arc<PythonVerifier>)>,
 }
 
 #[derive(Debug)]
@@ -64,7 +68,23 @@ impl NativeServer {
         let components = Arc::new(Components::new(server));
         let shared =
             Shared { components, sources: Vec::new(), has_async: false, handlers: Vec::new() };
-        Ok(Self { shared: Mutex::new(shared), visibility_filter: Arc::default(), limits })
+        Ok(Self {
+            shared: Mutex::new(shared),
+            visibility_filter: Arc::default(),
+            limits,
+            auth: OnceLock::new(),
+        })
+    }
+
+    /// Sets the methods by which callers are authenticated, as JSON. `verify` calls a function of the program:
+    /// `verify(method, token, request)`, which returns the kind of the reply and its data.
+    fn set_auth(&self, methods: &[u8], verify: Py<PyAny>) -> PyResult<()> {
+        let config = AuthConfig::parse(methods).map_err(|it| raise(&it))?;
+        let verifier = Arc::new(PythonVerifier::new(verify));
+        config.set_verifier(Arc::clone(&verifier) as Arc<_>);
+        // A server is made with its methods, so they are set once.
+        let _ = self.auth.set((Arc::new(config), verifier));
+        Ok(())
     }
 
     /// Returns `true` if a handler needs an event loop.
@@ -274,7 +294,8 @@ impl NativeServer {
         let at: Address = at.parse().map_err(|it| raise(&it))?;
         let options = HttpOptions::parse(options).map_err(|it| raise(&it))?;
         let components = Arc::clone(&self.lock().components);
-        let config = options.endpoint(at.endpoint_config());
+        let mut config = options.endpoint(at.endpoint_config());
+        config.auth = self.auth.get().map(|it| Arc::clone(&it.0));
         let server = EndpointServer::new(components, config);
         let source = Source::Peers { server: Arc::clone(&server), notifier: None };
         let stream = Stream::open(Arc::new(source), app, context, self)?;
@@ -293,7 +314,8 @@ impl NativeServer {
     fn endpoint(&self, options: &[u8]) -> PyResult<Endpoint> {
         let options = HttpOptions::parse(options).map_err(|it| raise(&it))?;
         let anywhere = EndpointConfig { path: None, ..EndpointConfig::default() };
-        let config = options.endpoint(anywhere);
+        let mut config = options.endpoint(anywhere);
+        config.auth = self.auth.get().map(|it| Arc::clone(&it.0));
         let components = Arc::clone(&self.lock().components);
         let endpoint = Endpoint::new(EndpointServer::new(components, config))?;
         self.keep_informed(endpoint.source());
@@ -304,6 +326,9 @@ impl NativeServer {
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         // A locked server is in use.
         let Ok(shared) = self.shared.try_lock() else { return Ok(()) };
+        if let Some((_, verifier)) = self.auth.get() {
+            verifier.traverse(&visit)?;
+        }
         shared.handlers.iter().filter_map(Weak::upgrade).try_for_each(|it| it.traverse(&visit))
     }
 

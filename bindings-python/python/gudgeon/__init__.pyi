@@ -8,7 +8,7 @@ from typing_extensions import ParamSpec, TypedDict, TypeForm, TypeVar, TypeVarTu
 
 from . import ask as ask, errors as errors, testing as testing
 from .ask import Question
-from .auth import RequestInfo
+from .auth import Auth, RequestInfo
 from .client import (
     CallOptions as CallOptions,
     Client as Client,
@@ -135,6 +135,7 @@ class ToolOptions(TypedDict, total=False):
     output: Any
     expose_errors: tuple[type[Exception], ...]
     unknown_arguments: Literal["refuse", "ignore"]
+    scopes: Sequence[str]
     visible: Callable[[Principal | None], bool]
     enabled: bool
 
@@ -157,6 +158,7 @@ class ResourceOptions(TypedDict, total=False):
     unchecked_paths: Sequence[str]
     timeout: float
     thread: bool
+    scopes: Sequence[str]
     visible: Callable[[Principal | None], bool]
     enabled: bool
 
@@ -170,6 +172,7 @@ class PromptOptions(TypedDict, total=False):
     tags: Sequence[str]
     timeout: float
     thread: bool
+    scopes: Sequence[str]
     visible: Callable[[Principal | None], bool]
     enabled: bool
 
@@ -259,6 +262,8 @@ class ServerOptions(TypedDict, total=False):
     version: str
     title: str
     instructions: str
+    auth: Auth | Sequence[Auth]
+    scope_implies: Mapping[str, Sequence[str]]
     website_url: str
     icons: Sequence[Icon | Mapping[str, Any]]
     page_size: int

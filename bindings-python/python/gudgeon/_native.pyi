@@ -296,10 +296,16 @@ class Endpoint:
         """
         Readable when `collect` or `tick` has something to do.
         """
-    def head(self, /, method: str, path: bytes, query: bytes, headers: Any, via_loopback: bool, remote: str | None) -> Any:
+    @property
+    def has_auth(self, /) -> bool:
+        """
+        Returns `true` if callers have to be authenticated.
+        """
+    def head(self, /, method: str, path: bytes, query: bytes, headers: Any, via_loopback: bool, remote: str | None, mount: tuple[SupportsGetItem[int, SupportsIndex], bool] | None = None) -> Any:
         """
         Checks the head of a request, before its body is read. `via_loopback`: it arrived on the loopback interface; `remote`: the
-        client's address. Returns the first part of the response instead if the request is refused.
+        client's address; `mount`: the prefix of the path below which the app is mounted, and whether the host is reached by
+        https. Returns the first part of the response instead if the request is refused.
         """
     @property
     def max_body(self, /) -> int:
@@ -323,7 +329,7 @@ class Endpoint:
         """
         Handles the deadlines that have passed.
         """
-    def upgrade(self, /, path: bytes, query: bytes, headers: Any, via_loopback: bool) -> Any:
+    def upgrade(self, /, path: bytes, query: bytes, headers: Any, via_loopback: bool, mount: tuple[SupportsGetItem[int, SupportsIndex], bool] | None = None) -> Any:
         """
         Checks the head of a request to become a WebSocket. Returns the response instead if it is refused.
         """
@@ -558,6 +564,14 @@ class RequestHead:
     """
     The head of a request that was admitted.
     """
+    def authenticate(self, /, future: Any, remote: str | None) -> bool:
+        """
+        Authenticates the sender. Returns `true` if `future` is resolved when that is done, `false` if it is done.
+        """
+    def authenticated(self, /) -> Any:
+        """
+        Returns the principal that was authenticated, or the response to a sender that is refused.
+        """
     def received(self, /, bytes: SupportsIndex) -> Any:
         """
         Counts the bytes received of a body that is not complete. Returns the seconds within which more must come, or the
@@ -657,6 +671,11 @@ class Server:
     def serve(self, /, fd_in: SupportsIndex, fd_out: SupportsIndex, app: Any, context: Any, testing: TestServing | None = None) -> Serving:
         """
         Serves one stream of frames. The descriptors are duplicated; the caller keeps its own.
+        """
+    def set_auth(self, /, methods: bytes, verify: Any) -> None:
+        """
+        Sets the methods by which callers are authenticated, as JSON. `verify` calls a function of the program:
+        `verify(method, token, request)`, which returns the kind of the reply and its data.
         """
     def set_enabled(self, /, kind: str, keys: SupportsGetItem[int, str], tags: SupportsGetItem[int, str], enabled: bool) -> None: ...
     def set_middleware(self, /, invoke: Any, methods: SupportsGetItem[int, str], expose: Any) -> None:

@@ -1,13 +1,145 @@
-"""The request that `principal=` of `Server.asgi` is called with, and the exceptions by which it refuses one."""
+"""The methods by which a server authenticates its callers: `Server(auth=…)`.
+
+A function that verifies tokens, and `principal=` of `Server.asgi`, get a `RequestInfo`, and refuse a request by an
+exception.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 from ._model.headers import Headers
+from .types import Principal
 
-__all__ = ["InsufficientScope", "InvalidToken", "RequestInfo"]
+__all__ = ["ApiKeys", "Auth", "InsufficientScope", "Introspection", "InvalidToken", "Jwt", "RequestInfo", "Verify"]
+
+
+class Jwt:
+    """Accepts access tokens that are JWTs of one issuer.
+
+    Signatures are verified with the issuer's keys, which are fetched when they are needed and kept. `exp` is required;
+    `iss` and `aud` have to be those of the issuer and of this server.
+
+    Args:
+        issuer: The URL of the authorization server, exactly as tokens name it in `iss`.
+        audience: The accepted values of `aud`. Default: the URL of this server (`public_url`, or the address).
+        jwks_url: The URL of the issuer's key set. Default: the one in the issuer's metadata.
+        keys: The keys themselves, as a JSON Web Key Set.
+        algorithms: The accepted signature algorithms. Default: RS, PS and ES with SHA-2, EdDSA. There is no HMAC.
+        scopes: The scopes that every request needs.
+        leeway: Seconds by which the clocks may differ. Default 60.
+        dpop: True (default) accepts tokens that are bound to a key, with a proof, beside others; "required" refuses the
+            others; "nonce" also requires proofs with a nonce of this server; False refuses tokens that are bound.
+
+    Spec: Authorization › Access Token Usage; RFC 9068, RFC 9449.
+    """
+
+    def __init__(
+        self,
+        issuer: str,
+        *,
+        audience: str | Sequence[str] | None = None,
+        jwks_url: str | None = None,
+        keys: Mapping[str, Any] | None = None,
+        algorithms: Sequence[str] | None = None,
+        scopes: Sequence[str] = (),
+        leeway: float = 60,
+        dpop: bool | str = True,
+    ) -> None:
+        self.issuer = issuer
+        self._declaration: dict[str, Any] = {
+            "kind": "jwt",
+            "issuer": _text("Jwt", "issuer", issuer),
+            "audience": None if audience is None else [audience] if isinstance(audience, str) else list(audience),
+            "jwksUrl": jwks_url,
+            "keys": None if keys is None else dict(keys),
+            "algorithms": None if algorithms is None else _texts("Jwt", "algorithms", algorithms),
+            "scopes": _texts("Jwt", "scopes", scopes),
+            "leeway": float(leeway),
+            "dpop": dpop,
+        }
+
+    def __repr__(self) -> str:
+        return f"Jwt({self.issuer!r})"
+
+
+class Introspection:
+    """Accepts opaque access tokens, about which their issuer is asked.
+
+    Args:
+        url: The introspection endpoint.
+        client_id, client_secret: The credentials of this server there.
+        issuer: The URL of the authorization server, for clients that look for it. Default: they have to know it.
+        audience: The accepted values of `aud`, if the answer has it. Default: the URL of this server.
+        scopes: The scopes that every request needs.
+        cache: Seconds for which an answer is kept. Default 60.
+
+    Spec: RFC 7662.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        client_id: str,
+        client_secret: str,
+        issuer: str | None = None,
+        audience: str | Sequence[str] | None = None,
+        scopes: Sequence[str] = (),
+        cache: float = 60,
+    ) -> None:
+        self.url = url
+        self._declaration: dict[str, Any] = {
+            "kind": "introspection",
+            "url": _text("Introspection", "url", url),
+            "clientId": _text("Introspection", "client_id", client_id),
+            "clientSecret": _text("Introspection", "client_secret", client_secret),
+            "issuer": issuer,
+            "audience": None if audience is None else [audience] if isinstance(audience, str) else list(audience),
+            "scopes": _texts("Introspection", "scopes", scopes),
+            "cache": float(cache),
+        }
+
+    def __repr__(self) -> str:
+        # Not the credentials.
+        return f"Introspection({self.url!r})"
+
+
+class ApiKeys:
+    """Accepts keys that the program gives out itself. The server keeps their SHA-256 only.
+
+    Args:
+        keys: Each key, or `sha256:` and its SHA-256 in hexadecimal, with its owner: a `Principal` or a subject.
+        header: The header that keys come in: "Authorization" (default, `Bearer` and the key), or one of your own, such
+            as "X-Api-Key", with the key alone.
+    """
+
+    def __init__(self, keys: Mapping[str, Principal | str], *, header: str = "Authorization") -> None:
+        if not isinstance(keys, Mapping):
+            raise TypeError("ApiKeys takes a mapping of keys to their owners: ApiKeys({'s3cret': 'ada'})")
+        owners = []
+        for place, (key, owner) in enumerate(keys.items(), 1):
+            if not isinstance(key, str) or not isinstance(owner, (str, Principal)):
+                raise TypeError(f"ApiKeys: key {place} and its owner must be a string, and a Principal or a subject")
+            owners.append([key, (Principal(owner) if isinstance(owner, str) else owner).to_dict()])
+        self.header = header
+        self._declaration: dict[str, Any] = {"kind": "apiKeys", "keys": owners, "header": header}
+
+    def __repr__(self) -> str:
+        return f"ApiKeys of {len(self._declaration['keys'])} in {self.header!r}"
+
+
+def _text(method: str, name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{method}: {name} must be a string, not {type(value).__name__}")
+    return value
+
+
+def _texts(method: str, name: str, values: Any) -> list[str]:
+    if isinstance(values, str):
+        raise TypeError(f"{method}: {name} must be a list of strings, not {values!r}; write [{values!r}]")
+    return [_text(method, name, value) for value in values]
 
 
 class RequestInfo:
@@ -51,6 +183,10 @@ class RequestInfo:
     def __repr__(self) -> str:
         # Not the headers: they hold secrets.
         return f"RequestInfo({self.method!r}, {self.path!r}, client={self.client!r})"
+
+
+Verify: TypeAlias = Callable[[str, RequestInfo], "Principal | Awaitable[Principal | None] | None"]
+Auth: TypeAlias = str | Jwt | Introspection | ApiKeys | Verify
 
 
 class InvalidToken(Exception):

@@ -52,6 +52,10 @@ class Server(ComponentHost, Running):
             rounds of a call: the first one seals, all of them open. Servers that share them can continue each other's
             calls. Default: those of the environment variable GUDGEON_STATE_KEYS, separated by commas, else a random
             key of this process.
+        auth: How callers over HTTP are authenticated; stdio is not affected. The URL of an issuer whose JWTs are
+            accepted, a `gudgeon.auth.Jwt`, `Introspection` or `ApiKeys`, a function
+            `(token, request) -> Principal | None` (or an `async def`), or a list of these. Default: everyone may call.
+        scope_implies: The scopes that a scope includes, such as `{"books:write": ["books:read"]}`. Default none.
         max_request_state: Bytes of a `requestState`; a longer one leaves out the answers of earlier rounds. Default
             256 KiB.
         io_threads: Threads that do the IO of a server at an address. Default 1.
@@ -77,6 +81,13 @@ class Server(ComponentHost, Running):
         self.name = name
         self._options = options
         self._native = NativeServer(encode(_options.server_declaration(name, options)))
+        self._verifiers: Any = None
+        if options.get("auth") is not None:
+            from ._server.authentication import set_methods
+
+            self._verifiers = set_methods(
+                self._native, options["auth"], options.get("scope_implies"), f"Server {name!r}"
+            )
         if lifespan is not None and not callable(lifespan):
             raise TypeError(
                 f"Server {name!r}: lifespan= must be a function that returns a context manager, not {lifespan!r}"
@@ -132,6 +143,8 @@ class Server(ComponentHost, Running):
             expose_errors: As for the server, for this tool.
             unknown_arguments: "refuse" (default) refuses calls with arguments that the tool does not have, by name;
                 "ignore" drops such arguments. With `input=`, its `additionalProperties` decides instead.
+            scopes: The scopes that a caller over HTTP needs. One without them gets 403 with all of them, so that its
+                client can ask for more. Default: none.
             visible: `(principal) -> bool`, called at every list and call: whether this principal (None if unknown) sees
                 it and may call it. Default: everyone may.
             enabled: Whether it is listed and callable from the start. Default True.

@@ -57,4 +57,16 @@ def server_declaration(name: str, options: dict[str, Any]) -> dict[str, Any]:
 
         keys = (key.encode() if isinstance(key, str) else key for key in options["request_state_keys"])
         out["requestStateKeys"] = [b64encode(key).decode() for key in keys]
+    if options.get("scope_implies") is not None:
+        out["scopeImplies"] = hierarchy(options["scope_implies"], f"Server {name!r}")
     return {"name": name, "version": "", **out}
+
+
+def hierarchy(implied: Any, place: str) -> dict[str, list[str]]:
+    """Returns the scopes that scopes include. Raises TypeError for anything but a mapping to lists."""
+    if not isinstance(implied, Mapping) or any(isinstance(it, str) for it in implied.values()):
+        raise TypeError(
+            f"{place}: scope_implies= takes a mapping of a scope to the scopes that it includes, such as "
+            f'{{"books:write": ["books:read"]}}, not {implied!r}'
+        )
+    return {str(scope): [str(it) for it in scopes] for scope, scopes in implied.items()}

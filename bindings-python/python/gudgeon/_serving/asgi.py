@@ -32,6 +32,8 @@ class AsgiApp:
                 raise TypeError(f"asgi() has no option {name!r}: the ASGI server holds the connections, set it there")
         self._app = app
         self._options = checked(options, "asgi()")
+        if principal is not None and app._options.get("auth") is not None:
+            raise TypeError("asgi(): principal= and Server(auth=…) both say who calls; leave one of them out")
         self._identify = Identify(principal)
         grace = options.get("shutdown_grace")
         self._grace = SHUTDOWN_GRACE if grace is None else float(grace)
@@ -131,6 +133,8 @@ class _LoopServing:
         self.hosting: Hosting | None = None
         self._app = app
         self._endpoint = endpoint
+        if app._verifiers is not None:
+            app._verifiers.loop = self.loop
         self._end_requested = asyncio.Event()
         self._stop_check: asyncio.TimerHandle | None = None
         self._entered: asyncio.Future[None] = self.loop.create_future()
@@ -215,15 +219,21 @@ async def _serve_http(
     endpoint: Any, identify: Identify, watch_for_stop: Callable[[], None], scope: Any, receive: Receive, send: Send
 ) -> None:
     target = (scope["method"], *_target(scope))
-    head = endpoint.head(*target, _remote(scope))
+    head = endpoint.head(*target, _remote(scope), _mount(scope))
     if isinstance(head, tuple):
         await _send_head(head, send)
         return
-    try:
-        principal = await identify(scope, target)
-    except Refused as refused:
-        await _send_head(refused.answer(head), send)
-        return
+    if endpoint.has_auth:
+        principal = await _authenticate(head, scope)
+        if isinstance(principal, tuple):
+            await _send_head(principal, send)
+            return
+    else:
+        try:
+            principal = await identify(scope, target)
+        except Refused as refused:
+            await _send_head(refused.answer(head), send)
+            return
     body = await _read_body(head, endpoint.max_body, receive)
     if body is None:
         return
@@ -241,6 +251,16 @@ async def _serve_http(
     finally:
         watch.end()
         exchange.give_up()
+
+
+async def _authenticate(head: Any, scope: Any) -> Any:
+    """Returns the native `Principal`, None if the head has it, or the first part of the response to a caller that is
+    refused.
+    """
+    done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    if head.authenticate(done, _remote(scope)):
+        await done
+    return head.authenticated()
 
 
 async def _read_body(head: Any, limit: int, receive: Receive) -> Any:
@@ -350,15 +370,21 @@ async def _serve_websocket(
     if (await receive())["type"] != "websocket.connect":
         return
     target = _target(scope)
-    head = endpoint.upgrade(*target)
+    head = endpoint.upgrade(*target, _mount(scope))
     if isinstance(head, tuple):
         await _refuse_websocket(head, scope, send)
         return
-    try:
-        principal = await identify(scope, ("GET", *target))
-    except Refused as refused:
-        await _refuse_websocket(refused.answer(head), scope, send)
-        return
+    if endpoint.has_auth:
+        principal = await _authenticate(head, scope)
+        if isinstance(principal, tuple):
+            await _refuse_websocket(principal, scope, send)
+            return
+    else:
+        try:
+            principal = await identify(scope, ("GET", *target))
+        except Refused as refused:
+            await _refuse_websocket(refused.answer(head), scope, send)
+            return
     offered = scope.get("subprotocols") or ()
     await send({"type": "websocket.accept", "subprotocol": "mcp" if "mcp" in offered else None})
     connection = endpoint.connect(principal, _remote(scope))
@@ -400,6 +426,12 @@ def _remote(scope: Any) -> str | None:
     """Returns the client's address, if the host knows it."""
     client = scope.get("client")
     return client[0] if client and isinstance(client[0], str) else None
+
+
+def _mount(scope: Any) -> tuple[bytes, bool]:
+    """Returns the prefix of the path below which the app is mounted, and whether the host is reached by https."""
+    prefix = quote(scope.get("root_path") or "", safe=_SAFE).encode().rstrip(b"/")
+    return prefix, scope.get("scheme") in ("https", "wss")
 
 
 def _target(scope: Any) -> tuple[bytes, bytes, Any, bool]:

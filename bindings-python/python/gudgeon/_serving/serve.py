@@ -141,6 +141,10 @@ def check_loop() -> None:
 
 async def serve(app: Any, start: Start, *, grace: float = GRACE, signals: Any = None, opened: Any = None) -> None:
     """Serves on the running loop; parameters as in `serve_blocking`."""
+    if app._verifiers is not None:
+        import asyncio
+
+        app._verifiers.loop = asyncio.get_running_loop()
     await app._lifespan.aenter()
     try:
         serving = start(app, copy_context())

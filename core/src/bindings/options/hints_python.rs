@@ -2,8 +2,7 @@
 
 use super::{Hints, Taker};
 
-const AUTH: &str = "mount the server in an app that checks who calls, and name the caller with app.asgi(principal=…)";
-const SCOPES: &str = "write visible=lambda who: who is not None and 'x' in who.scopes";
+const AUTH: &str = "write Server('…', auth=…), or mount the server in an app that checks who calls, and name the caller with app.asgi(principal=…)";
 const HTTP: &str = "pass it to app.run('http://127.0.0.1:8000/mcp', …)";
 const ADDRESS: &str = "write the address: app.run('http://127.0.0.1:8000/mcp')";
 
@@ -22,7 +21,6 @@ pub(super) fn of(taker: Taker) -> &'static [Hints] {
 }
 
 const SERVER: Hints = &[
-    ("auth", AUTH),
     ("auth_server_provider", AUTH),
     ("token_verifier", AUTH),
     ("store", "a server keeps its state in its own process; leave it out"),
@@ -49,7 +47,6 @@ const SERVER: Hints = &[
 
 const COMPONENT: Hints = &[
     ("auth", AUTH),
-    ("scopes", SCOPES),
     ("annotation", "annotations"),
     ("mimetype", "mime_type"),
     ("version", "write it in description= or meta="),

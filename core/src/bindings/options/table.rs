@@ -99,6 +99,8 @@ const ROWS: &[Row] = &[
     row("title", Kind::Text, &[Taker::Server, Taker::Tool, Taker::Resource, Taker::Prompt]),
     row("description", Kind::Text, COMPONENT),
     row("instructions", Kind::Text, SERVER),
+    row("auth", Kind::Checked, SERVER).python(),
+    row("scope_implies", Kind::Checked, SERVER).python(),
     row("website_url", Kind::Url("https://example.org", false), SERVER),
     row("icons", Kind::Converted, &[Taker::Server, Taker::Tool, Taker::Resource, Taker::Prompt]),
     row("meta", Kind::Object(""), COMPONENT).member_named("_meta"),
@@ -145,6 +147,7 @@ const ROWS: &[Row] = &[
         .python(),
     row("visible", Kind::Function(" of the principal (undefined without one)"), COMPONENT)
         .typescript(),
+    row("scopes", Kind::Texts("[\"books:write\"]"), COMPONENT).python(),
     row("enabled", Kind::Boolean, COMPONENT),
     row("expose_errors", Kind::Checked, &[Taker::Server, Taker::Tool]),
     row("revision", Kind::Revisions, CLIENT),

@@ -1,0 +1,94 @@
+"""The methods by which a server authenticates its callers: read from `Server(auth=…)`, and called for each token."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .._call.log import report
+from .._model.article import with_article
+from .._model.json import encode
+from ..auth import ApiKeys, InsufficientScope, Introspection, InvalidToken, Jwt, RequestInfo
+from ..types import Principal
+from .options import hierarchy
+
+_UNKNOWN = ("unknown", None)
+_FAILED = ("failed", None)
+
+
+def set_methods(native: Any, auth: Any, scope_implies: Any, place: str) -> Verifiers:
+    """Gives the native half the methods of a server. Returns the functions among them.
+
+    Raises:
+        TypeError, ValueError: A method can't work; the text says how to fix it.
+    """
+    methods = list(auth) if isinstance(auth, (list, tuple)) else [auth]
+    functions: dict[int, Callable[..., Any]] = {}
+    declared: dict[str, Any] = {"methods": [_declared(it, at, functions, place) for at, it in enumerate(methods)]}
+    if scope_implies is not None:
+        declared["scopeImplies"] = hierarchy(scope_implies, place)
+    verifiers = Verifiers(functions)
+    native.set_auth(encode(declared), verifiers)
+    return verifiers
+
+
+def _declared(method: Any, at: int, functions: dict[int, Callable[..., Any]], place: str) -> dict[str, Any]:
+    if isinstance(method, str):
+        method = Jwt(method)
+    if isinstance(method, (Jwt, Introspection, ApiKeys)):
+        declaration: dict[str, Any] = vars(method)["_declaration"]
+        return {name: value for name, value in declaration.items() if value is not None}
+    if callable(method) and not isinstance(method, type):
+        functions[at] = method
+        return {"kind": "verify"}
+    raise TypeError(
+        f"{place}: auth= takes the URL of an issuer, a Jwt, Introspection or ApiKeys, a function of a token, or a list "
+        f"of these, not {method!r}"
+    )
+
+
+class Verifiers:
+    """Calls the functions of a program that verify tokens. The native half calls it on threads of its own.
+
+    Attributes:
+        loop: The event loop that runs what an `async def` returns, while it runs; otherwise a loop of its own does.
+    """
+
+    def __init__(self, functions: dict[int, Callable[..., Any]]) -> None:
+        self.loop: Any = None
+        self._functions = functions
+
+    def __call__(self, method: int, token: str, request: tuple[Any, ...]) -> tuple[str, Any]:
+        """Returns the reply for the native half: its kind and its data."""
+        verb, path, headers, client = request
+        info = RequestInfo(verb, path, [(name, value.decode("latin-1")) for name, value in headers], client=client)
+        try:
+            found = self._functions[method](token, info)
+            if hasattr(found, "__await__"):
+                found = self._wait(found)
+            if found is None:
+                return _UNKNOWN
+            if not isinstance(found, Principal):
+                raise TypeError(
+                    f"auth= returned {with_article(type(found).__name__)}; return a gudgeon.types.Principal, such as "
+                    "Principal('ada', scopes=['read']), or None for a token that is not valid"
+                )
+            return ("principal", encode(found.to_dict()))
+        except InvalidToken as error:
+            return ("invalid", error.message)
+        except InsufficientScope as error:
+            return ("scopes", (list(error.scopes), error.message))
+        except Exception as error:
+            report("auth: a function that verifies tokens failed, so the request is answered with 500", error)
+            return _FAILED
+
+    def _wait(self, awaitable: Any) -> Any:
+        import asyncio
+
+        async def run() -> Any:
+            return await awaitable
+
+        loop = self.loop
+        if loop is not None and loop.is_running():
+            return asyncio.run_coroutine_threadsafe(run(), loop).result()
+        return asyncio.run(run())

@@ -1,0 +1,196 @@
+"""`Server(auth=…)`: who may call, at an address and mounted in a host."""
+
+import asyncio
+import json
+import urllib.error
+import urllib.request
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from starlette.applications import Starlette
+from starlette.routing import Mount
+
+from asgi_host import hosted
+from gudgeon import Client, Context, Server
+from gudgeon.auth import ApiKeys, InsufficientScope, Introspection, InvalidToken, Jwt, RequestInfo
+from gudgeon.errors import McpError
+from gudgeon.types import Principal
+from issuer import issuing, key_set, token
+
+PLACES = ["listen", "asgi", "mount"]
+
+
+def shelf(auth: Any, **options: Any) -> Server[Any]:
+    app: Server[Any] = Server("shelf", auth=auth, **options)
+
+    @app.tool
+    async def who(ctx: Context) -> str:
+        assert ctx.principal is not None
+        return " ".join([ctx.principal.subject, *sorted(ctx.principal.scopes)])
+
+    return app
+
+
+@asynccontextmanager
+async def at(place: str, app: Server[Any]) -> AsyncIterator[str]:
+    """Serves an app; yields the URL of its endpoint."""
+    if place == "listen":
+        async with app.listen("http://127.0.0.1:0/mcp") as here:
+            yield here.url
+    elif place == "asgi":
+        async with hosted(app.asgi()) as url:
+            yield f"{url}/mcp"
+    else:
+        async with hosted(Starlette(routes=[Mount("/sub", app.asgi())])) as url:
+            yield f"{url}/sub/mcp"
+
+
+async def call(url: str, *headers: tuple[str, str]) -> Any:
+    async with Client(url, headers=dict(headers)) as client:
+        return (await client.call_tool("who")).text
+
+
+def bearer(text: str) -> tuple[str, str]:
+    return "Authorization", f"Bearer {text}"
+
+
+async def refused(url: str, *headers: tuple[str, str]) -> tuple[int, str]:
+    """Returns the status and the challenge of a request that is refused."""
+
+    def post() -> tuple[int, str]:
+        request = urllib.request.Request(url, b"{}", {"Content-Type": "application/json", **dict(headers)})
+        with pytest.raises(urllib.error.HTTPError) as error:
+            urllib.request.urlopen(request, timeout=10)
+        return error.value.code, error.value.headers.get("WWW-Authenticate", "")
+
+    return await asyncio.to_thread(post)
+
+
+async def document(url: str) -> Any:
+    return json.loads(await asyncio.to_thread(lambda: urllib.request.urlopen(url, timeout=10).read()))
+
+
+@pytest.mark.parametrize("place", PLACES)
+async def test_the_tokens_of_an_issuer_are_accepted(place: str) -> None:
+    async with issuing() as issuer, at(place, shelf(Jwt(issuer, scopes=["books"]))) as url:
+        metadata = url.replace("/mcp", "/.well-known/oauth-protected-resource/mcp")
+        assert await refused(url) == (401, f'Bearer resource_metadata="{metadata}", scope="books"')
+        found = await document(metadata)
+        assert found["resource"] == url and found["authorization_servers"] == [issuer]
+        assert await call(url, bearer(token(issuer, url, scope="books"))) == "ada books"
+        for changes, reason in (({"aud": "https://other.example"}, "audience"), ({"exp": 1}, "expired")):
+            status, challenge = await refused(url, bearer(token(issuer, url, **{"scope": "books", **changes})))
+            assert status == 401 and 'error="invalid_token"' in challenge and reason in challenge
+        status, challenge = await refused(url, bearer(token(issuer, url)))
+        assert status == 403 and challenge.startswith('Bearer error="insufficient_scope", scope="books"')
+
+
+async def test_an_issuer_alone_is_enough() -> None:
+    async with issuing() as issuer, at("listen", shelf(issuer)) as url:
+        assert await call(url, bearer(token(issuer, url))) == "ada"
+
+
+async def test_keys_are_given_and_scopes_imply_others() -> None:
+    method = Jwt("https://as.example.com", keys=key_set(), scopes=["read"])
+    async with at("listen", shelf(method, scope_implies={"write": ["read"]})) as url:
+        assert await call(url, bearer(token("https://as.example.com", url, scope="write"))) == "ada write"
+
+
+@pytest.mark.parametrize("place", PLACES)
+async def test_api_keys_come_in_a_header_of_their_own(place: str) -> None:
+    keys = ApiKeys({"s3cret": "ada", "sha256:" + "0" * 64: Principal("bob")}, header="X-Api-Key")
+    async with at(place, shelf(keys)) as url:
+        assert await call(url, ("X-Api-Key", "s3cret")) == "ada"
+        assert (await refused(url, ("X-Api-Key", "other")))[0] == 401
+        assert (await refused(url, bearer("s3cret")))[0] == 401
+        with pytest.raises(McpError):
+            await call(url)
+    assert "s3cret" not in repr(keys)
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("is_async", [False, True])
+async def test_a_function_decides_and_its_failure_refuses(place: str, is_async: bool) -> None:
+    seen: list[RequestInfo] = []
+
+    def decide(text: str, request: RequestInfo) -> Principal | None:
+        seen.append(request)
+        if text == "blocked":
+            raise InvalidToken("it is blocked")
+        if text == "narrow":
+            raise InsufficientScope(["books"])
+        if text == "fails":
+            raise RuntimeError("s3cret")
+        if text == "wrong":
+            return "ada"  # type: ignore[return-value]
+        return Principal("ada", scopes=["a"]) if text == "good" else None
+
+    async def later(text: str, request: RequestInfo) -> Principal | None:
+        await asyncio.sleep(0)
+        return decide(text, request)
+
+    async with at(place, shelf(later if is_async else decide)) as url:
+        assert await call(url, bearer("good")) == "ada a"
+        assert seen[0].headers["authorization"] == "Bearer good" and seen[0].path.endswith("/mcp")
+        for text, status, challenge in (
+            ("unknown", 401, 'error="invalid_token"'),
+            ("blocked", 401, "it is blocked"),
+            ("narrow", 403, 'scope="books"'),
+            ("fails", 500, ""),
+            ("wrong", 500, ""),
+        ):
+            answer = await refused(url, bearer(text))
+            assert answer[0] == status and challenge in answer[1], text
+        assert (await refused(url))[0] == 401
+
+
+@pytest.mark.parametrize("place", PLACES)
+async def test_a_component_needs_scopes(place: str) -> None:
+    keys = ApiKeys({"a": Principal("ada"), "b": Principal("bob", scopes=["admin"])})
+    app = shelf(keys, scope_implies={"admin": ["books:read", "books:write"]})
+
+    @app.tool(scopes=["books:read", "books:write"])
+    def write() -> str:
+        return "written"
+
+    async with at(place, app) as url:
+        async with Client(url, headers=dict([bearer("b")])) as client:
+            assert (await client.call_tool("write")).text == "written"
+        async with Client(url, headers=dict([bearer("a")])) as client:
+            assert await call(url, bearer("a")) == "ada"
+            with pytest.raises(McpError, match="books:read books:write"):
+                await client.call_tool("write")
+
+
+async def test_stdio_and_memory_are_not_affected() -> None:
+    app = shelf(ApiKeys({"s3cret": "ada"}))
+
+    @app.tool
+    def plain() -> int:
+        return 1
+
+    async with Client(app) as client:
+        assert (await client.call_tool("plain")).data == 1
+
+
+def test_methods_that_can_not_work_are_refused_with_the_fix() -> None:
+    for auth, error, reason in (
+        (7, TypeError, "auth= takes the URL of an issuer"),
+        (Jwt, TypeError, "auth= takes the URL of an issuer"),
+        ([], Exception, "lists no method"),
+        ("http://as.example.com", Exception, "use https"),
+        (Jwt("https://as.example.com", algorithms=["HS256"]), Exception, "choose of RS256"),
+        (Introspection("http://a.example", client_id="a", client_secret="s3cret"), Exception, "use https"),
+    ):
+        with pytest.raises(error, match=reason) as raised:
+            Server("shelf", auth=auth)
+        assert "s3cret" not in str(raised.value)
+    with pytest.raises(TypeError, match="scope_implies="):
+        Server("shelf", auth=ApiKeys({"a": "b"}), scope_implies={"a": "b"})
+    with pytest.raises(TypeError, match=r"write \['books'\]"):
+        Jwt("https://as.example.com", scopes="books")
+    with pytest.raises(TypeError, match="leave one of them out"):
+        Server("shelf", auth=ApiKeys({"a": "b"})).asgi(principal=lambda request: None)
+    assert "s3cret" not in repr(Introspection("https://a.example", client_id="a", client_secret="s3cret"))
