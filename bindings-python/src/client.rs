@@ -328,6 +328,7 @@ impl NativeClient {
     ) -> PyResult<u64> {
         let builder = builder.map_err(|it| raise(&it))?;
         let builder = if group.is_some() { builder.for_group() } else { builder };
+        let builder = self.shared.authorize(builder, &self.options).map_err(|it| raise(&it))?;
         let builder = self.shared.listen(builder, &self.options);
         let member = Member::new(group.unwrap_or_default(), builder).map_err(|it| raise(&it))?;
         *lock(&self.shared.home) = Some(Arc::clone(&mailbox.0));
@@ -395,6 +396,19 @@ impl Connected {
 
     fn connected(&self) -> Option<Client> {
         lock(&self.client).as_ref().and_then(|it| it.connected())
+    }
+
+    fn authorize(
+        self: &Arc<Self>,
+        builder: ClientBuilder,
+        options: &ClientSettings,
+    ) -> Result<ClientBuilder, Error> {
+        let shared = Arc::downgrade(self);
+        self.questions.authorize(builder, options, move |asked| {
+            if let Some(shared) = shared.upgrade() {
+                shared.push(Content::of(asked));
+            }
+        })
     }
 
     fn listen(self: &Arc<Self>, builder: ClientBuilder, options: &ClientSettings) -> ClientBuilder {

@@ -13,7 +13,7 @@ DRIVE = Path(__file__).resolve().parent / "drive"
 MILLISECONDS = 30_000  # for a scenario
 AUTH = "auth/"
 # The languages whose clients sign in.
-SIGN_IN = ("rust",)
+SIGN_IN = ("python", "rust")
 # Scenarios of a revision that has no set.
 OLDER = {
     "auth/2025-03-26-oauth-metadata-backcompat": "2025-03-26",

@@ -10,9 +10,34 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from ._model.headers import Headers
+from ._model.sign_in import (
+    ClientAuth,
+    ClientCredentials,
+    EnterpriseManaged,
+    FileStore,
+    OAuth,
+    TokenStore,
+    WorkloadIdentity,
+)
 from .types import Principal
 
-__all__ = ["ApiKeys", "Auth", "InsufficientScope", "Introspection", "InvalidToken", "Jwt", "RequestInfo", "Verify"]
+__all__ = [
+    "ApiKeys",
+    "Auth",
+    "ClientAuth",
+    "ClientCredentials",
+    "EnterpriseManaged",
+    "FileStore",
+    "InsufficientScope",
+    "Introspection",
+    "InvalidToken",
+    "Jwt",
+    "OAuth",
+    "RequestInfo",
+    "TokenStore",
+    "Verify",
+    "WorkloadIdentity",
+]
 
 
 class Jwt:

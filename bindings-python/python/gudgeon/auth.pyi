@@ -1,9 +1,26 @@
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+from os import PathLike
+from typing import Any, Protocol, TypeAlias
 
 from .types import Principal
 
-__all__ = ["ApiKeys", "Auth", "InsufficientScope", "Introspection", "InvalidToken", "Jwt", "RequestInfo", "Verify"]
+__all__ = [
+    "ApiKeys",
+    "Auth",
+    "ClientAuth",
+    "ClientCredentials",
+    "EnterpriseManaged",
+    "FileStore",
+    "InsufficientScope",
+    "Introspection",
+    "InvalidToken",
+    "Jwt",
+    "OAuth",
+    "RequestInfo",
+    "TokenStore",
+    "Verify",
+    "WorkloadIdentity",
+]
 
 class Jwt:
     issuer: str
@@ -65,3 +82,65 @@ class InsufficientScope(Exception):
     scopes: tuple[str, ...]
     message: str
     def __init__(self, scopes: Iterable[str], message: str | None = None) -> None: ...
+
+class TokenStore(Protocol):
+    async def get(self, key: str, /) -> bytes | None: ...
+    async def set(self, key: str, value: bytes, /) -> None: ...
+    async def delete(self, key: str, /) -> None: ...
+
+class FileStore:
+    path: str
+    def __init__(self, path: str | PathLike[str] | None = None) -> None: ...
+
+class OAuth:
+    def __init__(
+        self,
+        *,
+        client_id: str | None = None,
+        client_secret: str | None = None,
+        client_metadata_url: str | None = None,
+        scopes: Sequence[str] = (),
+        store: FileStore | TokenStore | None = None,
+        dpop: bool = False,
+        redirect_port: int = 0,
+        open_url: Callable[[str], Any] | None = None,
+        on_redirect: Callable[[str], str | Awaitable[str]] | None = None,
+    ) -> None: ...
+
+class ClientCredentials:
+    def __init__(
+        self,
+        *,
+        client_id: str,
+        client_secret: str | None = None,
+        private_key: str | bytes | None = None,
+        algorithm: str = "ES256",
+        scopes: Sequence[str] = (),
+        dpop: bool = False,
+    ) -> None: ...
+
+class EnterpriseManaged:
+    def __init__(
+        self,
+        *,
+        identity_token: str | Callable[[], str | Awaitable[str]],
+        idp: str,
+        client_id: str,
+        client_secret: str | None = None,
+        idp_client_id: str | None = None,
+        idp_client_secret: str | None = None,
+        scopes: Sequence[str] = (),
+    ) -> None: ...
+
+class WorkloadIdentity:
+    def __init__(
+        self,
+        *,
+        token: str | Callable[[], str | Awaitable[str]],
+        client_id: str | None = None,
+        scopes: Sequence[str] = (),
+    ) -> None: ...
+
+ClientAuth: TypeAlias = (
+    str | Callable[[], str | Awaitable[str]] | OAuth | ClientCredentials | EnterpriseManaged | WorkloadIdentity
+)

@@ -7,6 +7,7 @@ from typing import Any, Literal, Protocol, TypeAlias, overload
 from typing_extensions import Self, TypedDict, TypeForm, TypeVar, Unpack
 
 from . import LogLevel, Revision, Server
+from .auth import ClientAuth
 from .errors import McpError
 from .types import (
     Change,
@@ -88,6 +89,7 @@ class ClientOptions(TypedDict, total=False):
     max_timeout: float | None
     connect_timeout: float | None
     headers: Mapping[str, str]
+    auth: ClientAuth
     client_info: Implementation | Mapping[str, Any]
     roots: Sequence[str | PathLike[str] | Root] | Callable[[], Any]
     on_elicit: Callable[[ElicitRequest], Any]

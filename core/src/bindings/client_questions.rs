@@ -35,7 +35,17 @@ pub enum Asked<'a> {
 #[derive(Debug)]
 pub struct Questions {
     language: Language,
-    open: Mutex<HashMap<u32, (Question, oneshot::Sender<Answer>)>>,
+    open: Mutex<HashMap<u32, OpenQuestion>>,
+}
+
+type OpenQuestion = (Question, Asker, oneshot::Sender<Answer>);
+
+/// The side that asks.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Asker {
+    Server,
+    /// This client, which wants its program to help it to sign in.
+    Client,
 }
 
 impl Questions {
@@ -59,15 +69,33 @@ impl Questions {
         let named = registers.map(|(option, register)| (self.language.option(option), register));
         let given = named.into_iter().filter(|(option, _)| settings.has(option));
         given.fold(builder, |builder, (option, register)| {
-            register(builder, self.answerer(option, report.clone()))
+            register(builder, self.answerer(option, Asker::Server, report.clone()))
         })
+    }
+
+    /// Sets the credentials of the settings; what only the host can do is asked of the callback `auth` through `report`. Its
+    /// answers are JSON as it is. Errors if the credentials are invalid.
+    #[cfg(feature = "auth")]
+    pub fn authorize(
+        self: &Arc<Self>,
+        builder: ClientBuilder,
+        settings: &ClientSettings,
+        report: impl Fn(Asked<'_>) + Clone + Send + Sync + 'static,
+    ) -> Result<ClientBuilder, Error> {
+        let Some(auth) = &settings.auth else { return Ok(builder) };
+        let auth = auth.read(&self.answerer("auth".into(), Asker::Client, report))?;
+        Ok(builder.options(|it| it.auth = Some(auth)))
     }
 
     /// Answers a question by the value that its callback returned, as JSON. Returns the problem of a value that is no
     /// answer.
     pub fn answer(&self, number: u32, given: &[u8]) -> Option<String> {
-        let (question, sender) = self.lock().remove(&number)?;
-        let answer = client_answers::result(self.language, &question, given);
+        let (question, asker, sender) = self.lock().remove(&number)?;
+        let answer = match asker {
+            Asker::Server => client_answers::result(self.language, &question, given),
+            Asker::Client => serde_json::from_slice(given)
+                .map_err(|_| Error::new(ErrorKind::Auth, "the callback of auth returned no JSON")),
+        };
         let problem = answer.as_ref().err().map(|it| it.message.clone());
         // The question may have been withdrawn in the meantime.
         let _ = sender.send(answer);
@@ -76,14 +104,14 @@ impl Questions {
 
     /// Refuses a question with the reason that [`client_answers::refusal`] reads.
     pub fn refuse(&self, number: u32, reason: &[u8]) {
-        if let Some((_, sender)) = self.lock().remove(&number) {
+        if let Some((.., sender)) = self.lock().remove(&number) {
             let _ = sender.send(Err(client_answers::refusal(reason)));
         }
     }
 
     /// Refuses all open questions, because nothing will answer them.
     pub fn refuse_all(&self) {
-        for (_, (_, sender)) in self.lock().drain() {
+        for (_, (.., sender)) in self.lock().drain() {
             let message = "the client can't answer any more";
             let error = Error::new(ErrorKind::Protocol, message);
             let _ = sender.send(Err(Error { code: Some(code::INTERNAL_ERROR), ..error }));
@@ -93,6 +121,7 @@ impl Questions {
     fn answerer(
         self: &Arc<Self>,
         option: String,
+        asker: Asker,
         report: impl Fn(Asked<'_>) + Clone + Send + Sync + 'static,
     ) -> Answerer {
         let questions = Arc::clone(self);
@@ -100,7 +129,7 @@ impl Questions {
             let number = NEXT.fetch_add(1, Ordering::Relaxed);
             let (sender, answer) = oneshot::channel();
             let open = Open { questions: Arc::clone(&questions), number, report: report.clone() };
-            questions.lock().insert(number, (question.clone(), sender));
+            questions.lock().insert(number, (question.clone(), asker, sender));
             report(Asked::Question(number, &option, &question));
             Box::pin(async move {
                 let answer = answer.await;
@@ -112,7 +141,7 @@ impl Questions {
         })
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<u32, (Question, oneshot::Sender<Answer>)>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<u32, OpenQuestion>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

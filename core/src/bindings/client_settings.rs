@@ -5,6 +5,8 @@ use std::time::Duration;
 use serde::{Deserialize, Deserializer, de::Error as _};
 use serde_json::Value;
 
+#[cfg(feature = "auth")]
+use super::client_auth::GivenAuth;
 use super::{client_operation::parse, client_roots};
 use crate::{
     client::{Client, ClientBuilder, ClientOptions, Place, Retry, Target},
@@ -47,6 +49,9 @@ pub struct ClientSettings {
     cache_results: Option<bool>,
     #[serde(default, deserialize_with = "retry")]
     retry: Retry,
+    /// The credentials.
+    #[cfg(feature = "auth")]
+    pub(super) auth: Option<GivenAuth>,
     /// The registered callbacks: the names of their options.
     #[serde(default)]
     callbacks: Vec<String>,

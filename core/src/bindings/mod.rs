@@ -2,6 +2,8 @@
 //! it changes with the packages.
 
 pub(crate) mod client_answers;
+#[cfg(feature = "auth")]
+pub(crate) mod client_auth;
 pub mod client_group;
 pub mod client_middleware;
 pub mod client_notice;

@@ -266,7 +266,7 @@ class LoopQueue:
         from .questions import answering
 
         _, _, number, kind, params, key = event
-        callback = core.options.callbacks[kind]
+        callback = core.options.callback(kind)
         try:
             steps = answering(kind, callback, params, key, core.group_name)
             try:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .._model.mappings import value_of
+from .._model.sign_in import credentials_of
 from .._native import check_options, declared_options
 from .middleware import middleware_of
 
@@ -45,11 +46,20 @@ class Options:
         retry = given.get("retry")
         if isinstance(retry, dict):
             retry = Retry(**retry)
+        auth = credentials_of(given.get("auth"))
         self._wire = {**given, "retry": retry._limits() if isinstance(retry, Retry) else retry}
+        if auth is not None:
+            self._wire["auth"] = auth._declared
         check_options("client", "Client", self._wire)
         self.given = given
         self.middleware = middleware_of(given.get("middleware"))
         self.callbacks: dict[str, Callable[..., Any]] = {name: it for name, it in given.items() if callable(it)}
+        self.callbacks.pop("auth", None)
+        self.auth = auth
+
+    def callback(self, kind: str) -> Callable[..., Any]:
+        """Returns the function that answers questions of a kind."""
+        return self.auth._call if kind == "auth" and self.auth is not None else self.callbacks[kind]
 
     def to_json(self) -> bytes:
         from .._model.json import encode

@@ -31,6 +31,12 @@ def answering(
 ) -> Answering:
     """Returns what a callback answers, as JSON; `server` is the name of the asking server in a group."""
     ask: Callable[..., Any] = partial(callback.answer, key) if isinstance(callback, Keyed) else callback
+    if kind == "auth":
+        # Asked by the client itself, not by the server.
+        from msgspec.json import decode
+
+        answer = yield callback(decode(params))
+        return encode(answer, "the value that the function of auth= returned")
     if kind == "roots":
         answer = yield (ask(RootsRequest()) if isinstance(callback, Keyed) else callback())
     else:

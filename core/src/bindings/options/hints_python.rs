@@ -66,7 +66,6 @@ const TOOL: Hints = &[
 ];
 
 const CLIENT: Hints = &[
-    ("auth", "write headers={\"Authorization\": \"Bearer …\"}"),
     (
         "transport",
         "Client takes the target first: a URL, a command as a list of words, a Path or a Server",
