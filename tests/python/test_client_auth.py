@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import subprocess
+import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -22,6 +24,11 @@ RESULTS: dict[str, Any] = {
     "tools/list": {"tools": [{"name": "echo", "inputSchema": {"type": "object"}}]},
     "tools/call": {"content": [{"type": "text", "text": "done"}]},
 }
+
+
+class Listener(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 512
 
 
 class Protected:
@@ -73,8 +80,7 @@ class Protected:
             def log_message(self, *args: Any) -> None:
                 """Prints nothing."""
 
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.server.daemon_threads = True
+        self.server = Listener(("127.0.0.1", 0), Handler)
         self.origin = f"http://127.0.0.1:{self.server.server_port}"
         self.url = f"{self.origin}/mcp"
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
@@ -175,6 +181,42 @@ def test_a_user_signs_in(protected: Any, tmp_path: Any) -> None:
     assert len(protected.forms) == before + 1
     with SyncClient(protected.url, **protected.options(OAuth(on_redirect=agree))) as client:
         assert client.call_tool("echo").text == "done"
+
+
+FIFTY_CALLS = """
+import asyncio, sys
+from gudgeon import Client
+from gudgeon.auth import FileStore, OAuth
+
+def browser(url):
+    raise RuntimeError("nobody is asked")
+
+async def main():
+    auth = OAuth(store=FileStore(sys.argv[2]), on_redirect=browser)
+    async with Client(sys.argv[1], auth=auth, revision="2025-11-25") as client:
+        await asyncio.gather(*(client.call_tool("echo") for _ in range(50)))
+
+asyncio.run(main())
+"""
+
+
+def test_five_processes_renew_a_token_once(protected: Any, tmp_path: Any) -> None:
+    path = tmp_path / "tokens.json"
+    assert call(protected, OAuth(on_redirect=agree, store=FileStore(path))) == "done"
+    assert path.stat().st_mode & 0o777 == 0o600
+    content = json.loads(path.read_text())
+    for record in content["records"].values():
+        if "tokens" in record:
+            record["tokens"].update(expires_at=1, renew_at=1)
+    path.write_text(json.dumps(content))
+    protected.token = "renewed"
+    protected.forms.clear()
+    command = [sys.executable, "-c", FIFTY_CALLS, protected.url, str(path)]
+    processes = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(5)]
+    for process in processes:
+        _, said = process.communicate()
+        assert process.returncode == 0, said
+    assert [form["grant_type"] for form in protected.forms] == [["refresh_token"]]
 
 
 def test_programs_sign_in_by_themselves(protected: Any) -> None:
