@@ -13,8 +13,9 @@ use crate::{error::option_name, protocol::json::ObjectWriter};
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
 const ALLOW_METHODS: HeaderValue = HeaderValue::from_static("GET, POST, DELETE");
-const ALLOW_HEADERS: &str = "Authorization, Content-Type, Last-Event-ID, MCP-Protocol-Version, Mcp-Session-Id, Mcp-Method, Mcp-Name";
-const EXPOSE_HEADERS: HeaderValue = HeaderValue::from_static("Mcp-Session-Id, WWW-Authenticate");
+const ALLOW_HEADERS: &str = "Authorization, Content-Type, DPoP, Last-Event-ID, MCP-Protocol-Version, Mcp-Session-Id, Mcp-Method, Mcp-Name";
+const EXPOSE_HEADERS: HeaderValue =
+    HeaderValue::from_static("DPoP-Nonce, Mcp-Session-Id, WWW-Authenticate");
 /// The time for which a browser may cache the answer to a preflight: two hours, the maximum of Chromium.
 const MAX_AGE: HeaderValue = HeaderValue::from_static("7200");
 const ANY: HeaderValue = HeaderValue::from_static("*");

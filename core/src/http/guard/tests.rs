@@ -302,6 +302,7 @@ fn a_preflight_is_answered_where_cors_is_on() {
     for name in [
         "authorization",
         "content-type",
+        "dpop",
         "last-event-id",
         "mcp-protocol-version",
         "mcp-session-id",
