@@ -230,12 +230,29 @@ def test_programs_sign_in_by_themselves(protected: Any) -> None:
     assert protected.forms[-1]["assertion"] == ["platform"]
 
 
+def test_credentials_go_to_the_issuer_that_the_program_names(protected: Any) -> None:
+    kinds = {
+        OAuth: {"client_id": "me", "client_secret": "s", "on_redirect": agree},
+        ClientCredentials: {"client_id": "me", "client_secret": "s"},
+        EnterpriseManaged: {"identity_token": "i", "idp": "https://idp.example.com", "client_id": "me"},
+        WorkloadIdentity: {"token": "platform"},
+    }
+    for kind, options in kinds.items():
+        with pytest.raises(AuthError, match=r"for https://as\.example\.com, but"):
+            call(protected, kind(**options, issuer="https://as.example.com"))
+        assert protected.forms == []
+    for kind in (OAuth, ClientCredentials, WorkloadIdentity):
+        assert call(protected, kind(**kinds[kind], issuer=protected.origin)) == "done"
+
+
 @pytest.mark.parametrize(
     ("make", "problem"),
     [
         (lambda: Client("http://127.0.0.1:1", auth=7), "auth="),
         (lambda: Client("http://127.0.0.1:1", auth=OAuth), "auth="),
         (lambda: OAuth(client_id=""), "client_id="),
+        (lambda: OAuth(client_id="me", issuer=""), "issuer="),
+        (lambda: WorkloadIdentity(token="t", issuer=7), "issuer="),
         (lambda: OAuth(scopes="a b"), "scopes="),
         (lambda: OAuth(redirect_port=70000), "redirect_port="),
         (lambda: OAuth(open_url="firefox"), "open_url="),

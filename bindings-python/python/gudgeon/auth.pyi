@@ -98,6 +98,7 @@ class OAuth:
         *,
         client_id: str | None = None,
         client_secret: str | None = None,
+        issuer: str | None = None,
         client_metadata_url: str | None = None,
         scopes: Sequence[str] = (),
         store: FileStore | TokenStore | None = None,
@@ -115,6 +116,7 @@ class ClientCredentials:
         client_secret: str | None = None,
         private_key: str | bytes | None = None,
         algorithm: str = "ES256",
+        issuer: str | None = None,
         scopes: Sequence[str] = (),
         dpop: bool = False,
     ) -> None: ...
@@ -129,6 +131,7 @@ class EnterpriseManaged:
         client_secret: str | None = None,
         idp_client_id: str | None = None,
         idp_client_secret: str | None = None,
+        issuer: str | None = None,
         scopes: Sequence[str] = (),
     ) -> None: ...
 
@@ -138,6 +141,7 @@ class WorkloadIdentity:
         *,
         token: str | Callable[[], str | Awaitable[str]],
         client_id: str | None = None,
+        issuer: str | None = None,
         scopes: Sequence[str] = (),
     ) -> None: ...
 

@@ -34,6 +34,7 @@ pub(super) enum GivenAuth {
     Oauth {
         client_id: Option<String>,
         client_secret: Option<Secret>,
+        issuer: Option<String>,
         client_metadata_url: Option<String>,
         #[serde(default)]
         scopes: Vec<String>,
@@ -52,6 +53,7 @@ pub(super) enum GivenAuth {
         client_secret: Option<Secret>,
         private_key: Option<Secret>,
         algorithm: Option<String>,
+        issuer: Option<String>,
         #[serde(default)]
         scopes: Vec<String>,
         #[serde(default)]
@@ -63,11 +65,13 @@ pub(super) enum GivenAuth {
         client_secret: Option<Secret>,
         idp_client_id: Option<String>,
         idp_client_secret: Option<Secret>,
+        issuer: Option<String>,
         #[serde(default)]
         scopes: Vec<String>,
     },
     WorkloadIdentity {
         client_id: Option<String>,
+        issuer: Option<String>,
         #[serde(default)]
         scopes: Vec<String>,
     },
@@ -91,6 +95,7 @@ impl GivenAuth {
             Self::Oauth {
                 client_id,
                 client_secret,
+                issuer,
                 client_metadata_url,
                 scopes,
                 dpop,
@@ -102,8 +107,14 @@ impl GivenAuth {
                         "auth: a client_secret needs the client_id to which it belongs",
                     ));
                 }
+                if client_id.is_none() && issuer.is_some() {
+                    return Err(Error::misuse(
+                        "auth: an issuer needs the client_id that it gave to the program",
+                    ));
+                }
                 let client = client_id.map(|id| RegisteredClient {
                     secret: client_secret,
+                    issuer,
                     ..RegisteredClient::public(id)
                 });
                 let (metadata_url, port) = (client_metadata_url, redirect_port);
@@ -114,6 +125,7 @@ impl GivenAuth {
                 client_secret,
                 private_key,
                 algorithm,
+                issuer,
                 scopes,
                 dpop,
             } => {
@@ -127,6 +139,7 @@ impl GivenAuth {
                 let client = RegisteredClient {
                     secret: client_secret,
                     key: key.transpose()?,
+                    issuer,
                     ..RegisteredClient::public(client_id)
                 };
                 (Grant::ClientCredentials(client), scopes, dpop)
@@ -137,6 +150,7 @@ impl GivenAuth {
                 client_secret,
                 idp_client_id,
                 idp_client_secret,
+                issuer,
                 scopes,
             } => {
                 let idp_client = match idp_client_id {
@@ -151,12 +165,13 @@ impl GivenAuth {
                 };
                 let client = RegisteredClient {
                     secret: client_secret,
+                    issuer,
                     ..RegisteredClient::public(client_id)
                 };
                 (Grant::EnterpriseManaged { client, idp, idp_client }, scopes, false)
             }
-            Self::WorkloadIdentity { client_id, scopes } => {
-                (Grant::WorkloadIdentity { client_id }, scopes, false)
+            Self::WorkloadIdentity { client_id, issuer, scopes } => {
+                (Grant::WorkloadIdentity { client_id, issuer }, scopes, false)
             }
         };
         let mut options = SignInOptions::new(grant);
@@ -269,6 +284,7 @@ mod tests {
         }
         for (given, problem) in [
             (r#"{"kind":"oauth","clientSecret":"s3cret"}"#, "client_id"),
+            (r#"{"kind":"oauth","issuer":"https://as.example"}"#, "client_id"),
             (r#"{"kind":"clientCredentials","clientId":"a"}"#, "either"),
             (
                 r#"{"kind":"clientCredentials","clientId":"a","privateKey":"s3cret"}"#,
@@ -279,6 +295,26 @@ mod tests {
         ] {
             let error = read(given).unwrap_err();
             assert!(error.contains(problem) && !error.contains("s3cret"), "{error}");
+        }
+    }
+
+    #[test]
+    fn credentials_are_for_the_issuer_that_the_program_names() {
+        for given in [
+            r#"{"kind":"oauth","clientId":"a","issuer":"https://as.example"}"#,
+            r#"{"kind":"clientCredentials","clientId":"a","clientSecret":"b","issuer":"https://as.example"}"#,
+            r#"{"kind":"enterpriseManaged","idp":"https://idp.example","clientId":"a","issuer":"https://as.example"}"#,
+            r#"{"kind":"workloadIdentity","issuer":"https://as.example"}"#,
+        ] {
+            let Auth::SignIn(options) = read(given).unwrap() else { panic!("{given}") };
+            let issuer = match options.grant {
+                Grant::AuthorizationCode { client, .. } => client.and_then(|it| it.issuer),
+                Grant::ClientCredentials(client) | Grant::EnterpriseManaged { client, .. } => {
+                    client.issuer
+                }
+                Grant::WorkloadIdentity { issuer, .. } => issuer,
+            };
+            assert_eq!(issuer.as_deref(), Some("https://as.example"), "{given}");
         }
     }
 }

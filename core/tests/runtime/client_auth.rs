@@ -248,6 +248,22 @@ async fn a_source_is_asked_again_once_its_token_is_rejected() {
 }
 
 #[tokio::test]
+async fn a_source_whose_every_token_is_rejected_ends() {
+    let mock = Mock::start(|it| guard(it, "none")).await;
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&asked);
+    let source: gudgeon::client::auth::TokenSource = Arc::new(move || {
+        let number = count.fetch_add(1, Ordering::SeqCst);
+        Box::pin(async move { Ok(format!("t0ken-{number}")) })
+    });
+    let connected = builder(&mock, Auth::Source(source)).connect();
+    let ended = tokio::time::timeout(std::time::Duration::from_secs(10), connected).await;
+    let error = ended.expect("it ends").unwrap_err();
+    assert_eq!((error.kind, error.http_status), (ErrorKind::Auth, Some(401)));
+    assert_eq!(asked.load(Ordering::SeqCst), 4);
+}
+
+#[tokio::test]
 async fn credentials_need_a_server_over_http() {
     let refused = |target: Target, headers: Vec<(String, String)>| async {
         let builder = Client::builder(target).options(|it| {

@@ -18,20 +18,30 @@ __all__ = [
 
 
 class TokenStore(Protocol):
-    """A store of tokens and registrations. Values are secret. In a `SyncClient` the methods are not async."""
+    """A store of tokens and registrations. Values are secret.
 
-    async def get(self, key: str, /) -> bytes | None: ...
+    The methods may be async; in a `SyncClient` they must not be. If one raises, the sign-in fails with an `AuthError`;
+    a failure to store tokens is only logged.
+    """
 
-    async def set(self, key: str, value: bytes, /) -> None: ...
+    async def get(self, key: str, /) -> bytes | None:
+        """Returns the value that was stored last under the key, or None."""
+        ...
 
-    async def delete(self, key: str, /) -> None: ...
+    async def set(self, key: str, value: bytes, /) -> None:
+        """Stores a value, a JSON record in UTF-8, under a key."""
+        ...
+
+    async def delete(self, key: str, /) -> None:
+        """Removes the value of a key; does nothing if there is none."""
+        ...
 
 
 class FileStore:
     """Keeps tokens and registrations in a file that only the user can read, and that several processes may share.
 
     Args:
-        path: The file. Default `gudgeon/tokens.json` in the user's directory for configuration.
+        path: The file. Default: `gudgeon/tokens.json` below `$XDG_CONFIG_HOME`, or below `~/.config`.
     """
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
@@ -69,12 +79,15 @@ class OAuth(_Credentials):
     Args:
         client_id, client_secret: The client as it was registered with the authorization server. Default: the URL of
             `client_metadata_url` where that is supported, else the client registers itself.
+        issuer: The URL of the authorization server that knows `client_id`, exactly as its metadata name it. The client
+            signs in there only. Default: the first one that the server names.
         client_metadata_url: The https URL of a client-id metadata document.
         scopes: Scopes that are requested in addition to those that the server asks for.
         store: Keeps tokens and registrations: a `FileStore`, or an object with `get(key)`, `set(key, value)` and
             `delete(key)`, async or not. Default: memory, until the client is gone.
         dpop: Whether tokens must be bound to a key of this client (RFC 9449). Default False.
-        redirect_port: The port of the redirect URL `http://127.0.0.1:<port>/callback`. Default 0: any.
+        redirect_port: The port of the redirect URL `http://127.0.0.1:<port>/callback`. Default 0: any free port; with
+            `on_redirect`, the port of the last registration, or else 3000.
         open_url: Called with the URL to open, in place of the browser.
         on_redirect: Called with the URL to open; returns the URL to which the browser was redirected. For programs
             where no listener is possible.
@@ -90,6 +103,7 @@ class OAuth(_Credentials):
         *,
         client_id: str | None = None,
         client_secret: str | None = None,
+        issuer: str | None = None,
         client_metadata_url: str | None = None,
         scopes: Sequence[str] = (),
         store: Any = None,
@@ -112,6 +126,7 @@ class OAuth(_Credentials):
             "kind": "oauth",
             "clientId": _text("OAuth", "client_id", client_id),
             "clientSecret": _text("OAuth", "client_secret", client_secret),
+            "issuer": _text("OAuth", "issuer", issuer),
             "clientMetadataUrl": _text("OAuth", "client_metadata_url", client_metadata_url),
             "scopes": _texts("OAuth", scopes),
             "store": {"file": store.path} if isinstance(store, FileStore) else None if store is None else "own",
@@ -122,7 +137,8 @@ class OAuth(_Credentials):
         }
 
     def _call(self, request: dict[str, Any]) -> Any:
-        call, store = request["call"], self._store
+        call = request["call"]
+        store: Any = self._store
         if call == "openUrl" and self._open_url is not None:
             return _nothing(self._open_url(request["url"]))
         if call == "redirect" and self._on_redirect is not None:
@@ -141,9 +157,12 @@ class ClientCredentials(_Credentials):
 
     Args:
         client_id: The client as it was registered with the authorization server.
-        client_secret: Its secret; or else
-        private_key: its private key: PKCS#8, as PEM.
+        client_secret: The secret of the client. Exactly one of `client_secret` and `private_key` is required.
+        private_key: The private key of the client, PKCS#8 as PEM, with which it signs `private_key_jwt` assertions
+            (RFC 7523).
         algorithm: The algorithm of the key: ES256 (default), ES384, RS256, RS384, RS512, PS256 or EdDSA.
+        issuer: The URL of the authorization server that knows the client, exactly as its metadata name it. Credentials
+            are sent there only. Default: the first one that the server names.
         scopes: Scopes that are requested in addition to those that the server asks for.
         dpop: Whether tokens must be bound to a key of this client (RFC 9449). Default False.
 
@@ -157,6 +176,7 @@ class ClientCredentials(_Credentials):
         client_secret: str | None = None,
         private_key: str | bytes | None = None,
         algorithm: str = "ES256",
+        issuer: str | None = None,
         scopes: Sequence[str] = (),
         dpop: bool = False,
     ) -> None:
@@ -170,6 +190,7 @@ class ClientCredentials(_Credentials):
             "clientSecret": _text("ClientCredentials", "client_secret", client_secret),
             "privateKey": _text("ClientCredentials", "private_key", private_key),
             "algorithm": _text("ClientCredentials", "algorithm", algorithm, required=True),
+            "issuer": _text("ClientCredentials", "issuer", issuer),
             "scopes": _texts("ClientCredentials", scopes),
             "dpop": bool(dpop),
         }
@@ -183,6 +204,8 @@ class EnterpriseManaged(_Credentials):
         idp: The issuer of the identity provider.
         client_id, client_secret: The client as the server's authorization server knows it.
         idp_client_id, idp_client_secret: The client as the identity provider knows it. Default: the same.
+        issuer: The URL of the authorization server that knows the client, exactly as its metadata name it. Credentials
+            are sent there only. Default: the first one that the server names.
         scopes: Scopes that are requested in addition to those that the server asks for.
 
     Spec: extension io.modelcontextprotocol/enterprise-managed-authorization.
@@ -197,6 +220,7 @@ class EnterpriseManaged(_Credentials):
         client_secret: str | None = None,
         idp_client_id: str | None = None,
         idp_client_secret: str | None = None,
+        issuer: str | None = None,
         scopes: Sequence[str] = (),
     ) -> None:
         self._source = _source("EnterpriseManaged", "identity_token", identity_token)
@@ -207,6 +231,7 @@ class EnterpriseManaged(_Credentials):
             "clientSecret": _text("EnterpriseManaged", "client_secret", client_secret),
             "idpClientId": _text("EnterpriseManaged", "idp_client_id", idp_client_id),
             "idpClientSecret": _text("EnterpriseManaged", "idp_client_secret", idp_client_secret),
+            "issuer": _text("EnterpriseManaged", "issuer", issuer),
             "scopes": _texts("EnterpriseManaged", scopes),
         }
 
@@ -217,18 +242,26 @@ class WorkloadIdentity(_Credentials):
     Args:
         token: The platform's token, or a function that returns it, async or not.
         client_id: The client as the authorization server knows it.
+        issuer: The URL of the authorization server that accepts the token, exactly as its metadata name it. The
+            token is sent there only. Default: the first one that the server names.
         scopes: Scopes that are requested in addition to those that the server asks for.
 
     Spec: extension io.modelcontextprotocol/auth/wif; RFC 7523.
     """
 
     def __init__(
-        self, *, token: str | Callable[[], Any], client_id: str | None = None, scopes: Sequence[str] = ()
+        self,
+        *,
+        token: str | Callable[[], Any],
+        client_id: str | None = None,
+        issuer: str | None = None,
+        scopes: Sequence[str] = (),
     ) -> None:
         self._source = _source("WorkloadIdentity", "token", token)
         self._declared = {
             "kind": "workloadIdentity",
             "clientId": _text("WorkloadIdentity", "client_id", client_id),
+            "issuer": _text("WorkloadIdentity", "issuer", issuer),
             "scopes": _texts("WorkloadIdentity", scopes),
         }
 

@@ -1,13 +1,16 @@
 //! Finds the authorization server of an MCP server (spec: "Authorization Server Discovery").
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, net::IpAddr};
 
-use http::StatusCode;
+use http::{StatusCode, Uri};
 
 use super::{failure, records::ServerRecord};
 use crate::{
     auth::{
-        fetch::{FetchError, FetchRequest, FetchResponse, MAX_DOCUMENT, check_url},
+        fetch::{
+            FetchError, FetchRequest, FetchResponse, MAX_DOCUMENT, check_url, is_loopback,
+            without_query,
+        },
         metadata::{ResourceMetadata, ServerMetadata, issuer_locations, resource_locations, split},
     },
     error::Error,
@@ -21,6 +24,8 @@ const MAX_SERVERS: usize = 8;
 pub(super) struct Discovery {
     /// The URL of the MCP server; for an identity provider its issuer.
     target: String,
+    /// True if the target is on this machine, so that the URLs that it names may be there as well.
+    is_local: bool,
     /// The only issuer of interest.
     issuer: Option<String>,
     stage: Stage,
@@ -61,6 +66,7 @@ impl Discovery {
         left.extend(resource_locations(target));
         let mut found = Self {
             target: target.to_owned(),
+            is_local: is_on_this_machine(target),
             issuer: issuer.map(ToOwned::to_owned),
             stage: Stage::Resource,
             left,
@@ -77,6 +83,7 @@ impl Discovery {
     pub(super) fn of_issuer(issuer: &str) -> Result<(Self, FetchRequest), Error> {
         let mut found = Self {
             target: issuer.to_owned(),
+            is_local: is_on_this_machine(issuer),
             issuer: None,
             stage: Stage::Issuer {
                 resource: Box::default(),
@@ -102,7 +109,7 @@ impl Discovery {
             Stage::Resource => self.take_resource(answer),
             Stage::Issuer { resource, issuer, .. } => {
                 let read = answer.and_then(|it| ServerMetadata::read(&it, issuer));
-                match read {
+                match read.and_then(|it| self.check_endpoints(it)) {
                     Ok(metadata) => {
                         let wants_dpop = resource.dpop_bound_access_tokens_required == Some(true);
                         Ok(Next::Found(Box::new(ServerRecord {
@@ -178,7 +185,7 @@ impl Discovery {
                 ServerMetadata::read(&it, &format!("{origin}/")).map_err(|_| error)
             })
         });
-        let metadata = match read {
+        let metadata = match read.and_then(|it| self.check_endpoints(it)) {
             Ok(metadata) => metadata,
             Err(FetchError::Status(status)) if status.is_client_error() => {
                 check_url(origin).map_err(|it| failure(it.to_string()))?;
@@ -203,6 +210,30 @@ impl Discovery {
         })))
     }
 
+    /// Errors if a URL is on this machine but the target is not: a server elsewhere could otherwise send requests, through the
+    /// client, to programs that listen here.
+    fn check_place(&self, url: &str) -> Result<(), FetchError> {
+        if self.is_local || !is_on_this_machine(url) {
+            return Ok(());
+        }
+        Err(FetchError::Url(format!(
+            "{}: a URL on this machine is allowed only if the server is on this machine",
+            without_query(url)
+        )))
+    }
+
+    fn check_endpoints(&self, metadata: ServerMetadata) -> Result<ServerMetadata, FetchError> {
+        let endpoints = [
+            &metadata.authorization_endpoint,
+            &metadata.token_endpoint,
+            &metadata.registration_endpoint,
+        ];
+        for endpoint in endpoints.into_iter().flatten() {
+            self.check_place(endpoint)?;
+        }
+        Ok(metadata)
+    }
+
     fn note(&mut self, error: &FetchError) {
         // A document that is not there tells less than one that is wrong.
         if self.problem.is_none() || !matches!(error, FetchError::Status(StatusCode::NOT_FOUND)) {
@@ -214,7 +245,8 @@ impl Discovery {
     fn next(&mut self) -> Result<Next, Error> {
         loop {
             while let Some(url) = self.left.pop_front() {
-                match FetchRequest::get(&url, MAX_DOCUMENT) {
+                let allowed = self.check_place(&url);
+                match allowed.and_then(|()| FetchRequest::get(&url, MAX_DOCUMENT)) {
                     Ok(request) => {
                         self.current = url;
                         return Ok(Next::Fetch(request));
@@ -252,6 +284,14 @@ impl Discovery {
             }
         }
     }
+}
+
+fn is_on_this_machine(url: &str) -> bool {
+    let Ok(url) = url.parse::<Uri>() else { return false };
+    let Some(host) = url.host() else { return false };
+    let host = host.trim_start_matches('[').trim_end_matches([']', '.']);
+    // Connections to an unspecified address reach this machine.
+    is_loopback(host) || host.parse::<IpAddr>().is_ok_and(|it| it.to_canonical().is_unspecified())
 }
 
 #[cfg(test)]
@@ -381,6 +421,51 @@ mod tests {
         assert_eq!(found.unwrap().metadata.issuer, "https://as.example.com");
         let (_, found) = search(None, &[(AT_PATH, resource(&["https://gone.example.com"]))]);
         assert!(found.unwrap_err().contains("https://gone.example.com has no usable metadata"));
+    }
+
+    #[test]
+    fn a_server_elsewhere_names_no_url_on_this_machine() {
+        for origin in [
+            "http://127.0.0.1:9",
+            "http://localhost:9",
+            "http://[::1]:9",
+            "https://localhost.",
+            "https://0.0.0.0",
+            "https://[::ffff:127.0.0.1]",
+        ] {
+            let url = format!("{origin}/x?key=s3cret");
+            let (asked, found) = search(Some(&url), &[]);
+            assert_eq!(asked, [AT_PATH, AT_ROOT], "{origin}");
+            let mut errors = vec![found.unwrap_err()];
+            let (asked, found) = search(None, &[(AT_PATH, resource(&[origin]))]);
+            assert_eq!(asked, [AT_PATH], "{origin}");
+            errors.push(found.unwrap_err());
+            for endpoint in ["authorization_endpoint", "token_endpoint", "registration_endpoint"] {
+                let mut metadata = issuer("https://as.example.com");
+                metadata[endpoint] = json!(url);
+                let resource = resource(&["https://as.example.com"]);
+                errors.push(search(None, &[(AT_PATH, resource), (AS, metadata)]).1.unwrap_err());
+                // 2025-03-26
+                let mut metadata = issuer("https://mcp.example.com");
+                metadata[endpoint] = json!(url);
+                let at_origin = "https://mcp.example.com/.well-known/oauth-authorization-server";
+                errors.push(search(None, &[(at_origin, metadata)]).1.unwrap_err());
+            }
+            for error in errors {
+                assert!(error.contains("on this machine") && error.contains(origin), "{error}");
+                assert!(!error.contains("s3cret"), "{error}");
+            }
+        }
+        let advertised = "http://localhost:9/x";
+        for local in ["http://127.0.0.1:8/mcp", "http://0.0.0.0:8/mcp"] {
+            let (_, request) = Discovery::of_resource(local, Some(advertised), None).unwrap();
+            assert_eq!(request.url, advertised);
+        }
+        let (mut search, _) = Discovery::of_issuer("https://idp.example.com").unwrap();
+        let location = "https://idp.example.com/.well-known/oauth-authorization-server";
+        let metadata = json!({ "issuer": "https://idp.example.com", "token_endpoint": advertised });
+        let error = search.take(answer(location, 200, &metadata.to_string())).unwrap_err();
+        assert!(error.to_string().contains("on this machine"), "{error}");
     }
 
     #[test]

@@ -71,7 +71,8 @@ impl Prover {
 
 /// Creates an error for a nonce that the server asks for again, although the last proof contained it.
 pub(super) fn endless(place: &str) -> Error {
-    Error::new(ErrorKind::Auth, format!("{place} asks for a new DPoP nonce with every answer"))
+    let message = format!("{place} rejects every DPoP proof and asks for another nonce");
+    Error::new(ErrorKind::Auth, message).with_hint("its operator must correct that")
 }
 
 fn origin(url: &str) -> Option<String> {

@@ -117,7 +117,7 @@ impl SignIn {
         if self.is_loaded {
             self.attempt(|it| it.begin(at));
         } else {
-            let key = records::server_key(&self.target);
+            let key = self.server_key();
             self.go(at, Step::LoadServer, Task::Load(key));
         }
     }
@@ -138,12 +138,14 @@ impl SignIn {
         }
         let error = match &flow.step {
             Step::Authorize(_) => {
-                let seconds = self.settings.patience.as_secs();
+                let seconds = self.settings.user_timeout.as_secs();
                 failure(format!("nobody signed in within {seconds} s"))
                     .with_hint("try again, and sign in with the browser that opens")
             }
-            _ => failure("signing in took too long"),
+            _ => failure("signing in took too long: a step had no answer within its time limit")
+                .with_hint("check the authorization server and the token store, then try again"),
         };
+        self.is_unsaved |= matches!(flow.step, Step::Save { .. });
         self.finish(&Err(error));
     }
 
@@ -208,14 +210,7 @@ impl SignIn {
             }
             Cause::Rejected | Cause::StepUp => {
                 let advertised = flow.metadata_url.clone();
-                let issuer = match &self.settings.grant {
-                    Grant::AuthorizationCode { client, .. } => client.as_ref(),
-                    Grant::ClientCredentials(client) | Grant::EnterpriseManaged { client, .. } => {
-                        Some(client)
-                    }
-                    Grant::WorkloadIdentity { .. } => None,
-                };
-                let issuer = issuer.and_then(|it| it.issuer.as_deref());
+                let issuer = self.settings.grant.issuer();
                 let (search, request) =
                     Discovery::of_resource(&self.target, advertised.as_deref(), issuer)?;
                 self.go(at, Step::Discover(search), Task::Fetch(request));
@@ -297,11 +292,14 @@ impl SignIn {
                 if let Err(problem) = saved {
                     let store = &self.settings.store;
                     tracing::warn!(problem, store, "the tokens could not be stored");
+                    self.is_unsaved = true;
                 } else if credentials_left {
                     let task =
                         Task::Save(self.credentials_key()?, records::write(&self.credentials));
                     self.go(at, Step::Save { credentials_left: false }, task);
                     return Ok(());
+                } else {
+                    self.is_unsaved = false;
                 }
                 self.finish(&Ok(()));
                 Ok(())
@@ -321,9 +319,14 @@ impl SignIn {
             self.is_loaded = true;
             return self.begin(at);
         };
-        let key = records::server_key(&self.target);
+        let key = self.server_key();
         let server: ServerRecord = records::read(&self.settings, &key, &bytes)?;
-        let key = records::credentials_key(&server.metadata.issuer, &server.resource);
+        // The program may have named another authorization server since.
+        if self.settings.grant.issuer().is_some_and(|it| it != server.metadata.issuer) {
+            self.is_loaded = true;
+            return self.begin(at);
+        }
+        let key = self.key_of(&server);
         self.go(at, Step::LoadCredentials(Box::new(server)), Task::Load(key));
         Ok(())
     }
@@ -335,16 +338,23 @@ impl SignIn {
         loaded: Result<Option<Vec<u8>>, String>,
     ) -> Result<(), Error> {
         let loaded = loaded.map_err(|it| self.store_failed(&it))?;
-        let key = records::credentials_key(&server.metadata.issuer, &server.resource);
-        let credentials = match loaded {
+        let key = self.key_of(&server);
+        let credentials: CredentialsRecord = match loaded {
             Some(bytes) => records::read(&self.settings, &key, &bytes)?,
             None => CredentialsRecord::default(),
         };
+        // The tokens show that this authorization server got the program's credentials.
+        if credentials.tokens.is_some() && self.settings.grant.has_credentials() {
+            self.pinned_issuer = Some(server.metadata.issuer.clone());
+        }
         self.server = Some(server);
         self.adopt(credentials)
     }
 
-    pub(super) fn adopt(&mut self, credentials: CredentialsRecord) -> Result<(), Error> {
+    /// Uses credentials of the store.
+    pub(super) fn adopt(&mut self, mut credentials: CredentialsRecord) -> Result<(), Error> {
+        // They may be from a time when the program accepted tokens that are not bound.
+        credentials.tokens = credentials.tokens.filter(|it| it.is_dpop || !self.settings.dpop);
         self.prover = match &credentials.dpop_key {
             Some(key) => {
                 let pkcs8 = STANDARD.decode(key.expose()).unwrap_or_default();
@@ -357,6 +367,7 @@ impl SignIn {
             None => None,
         };
         self.credentials = credentials;
+        self.is_unsaved = false;
         self.generation += 1;
         Ok(())
     }
@@ -375,32 +386,30 @@ impl SignIn {
             Next::Found(found) => found,
         };
         self.check_pinned(&found.metadata.issuer)?;
-        let is_same = self.server.as_ref().is_some_and(|it| {
-            it.metadata.issuer == found.metadata.issuer && it.resource == found.resource
-        });
-        if is_same {
+        let key = self.key_of(&found);
+        if self.server.as_ref().is_some_and(|it| self.key_of(it) == key) {
             self.server = Some(*found);
             return self.obtain(at);
         }
         // Credentials of one authorization server must not reach another.
-        let key = records::credentials_key(&found.metadata.issuer, &found.resource);
         self.go(at, Step::Switch(found), Task::Load(key));
         Ok(())
     }
 
-    /// Errors if the client that the user named was sent to another authorization server before.
+    /// Errors if the credentials that the program gave were sent to another authorization server before.
     fn check_pinned(&self, issuer: &str) -> Result<(), Error> {
         match &self.pinned_issuer {
             Some(pinned) if pinned != issuer => Err(failure(format!(
-                "the server's authorization server changed from {pinned} to {issuer}, which does not know the client"
+                "the server's authorization server changed from {pinned} to {issuer}; nothing was sent there"
             ))
-            .with_hint("register a client there and pass its client_id")),
+            .with_hint(registration::TRUST)),
             _ => Ok(()),
         }
     }
 
     /// Gets tokens from the authorization server.
     pub(super) fn obtain(&mut self, at: &Moment) -> Result<(), Error> {
+        registration::check_issuer(self.settings.grant.issuer(), &self.server()?.metadata.issuer)?;
         let wants_proof = self.flow()?.wants_proof || self.server()?.wants_dpop;
         if (self.settings.dpop || wants_proof) && self.prover.is_none() {
             let pkcs8 = generate_key()?;
@@ -427,16 +436,14 @@ impl SignIn {
             }
             Grant::ClientCredentials(client) => {
                 let server = &self.server()?.metadata;
-                registration::check_issuer(&client, &server.issuer)?;
                 let issuer = server.issuer.clone();
                 let identity = Identity::given(&client, server);
                 let request = self.token_request(identity, "client_credentials")?.with_scope();
                 self.pinned_issuer = Some(issuer);
                 self.send(at, request, Purpose::Grant)
             }
-            Grant::EnterpriseManaged { client, .. } => {
+            Grant::EnterpriseManaged { .. } => {
                 let server = &self.server()?.metadata;
-                registration::check_issuer(&client, &server.issuer)?;
                 if let Some(profiles) = &server.authorization_grant_profiles_supported
                     && !profiles.iter().any(|it| it.contains("id-jag"))
                 {
@@ -458,14 +465,21 @@ impl SignIn {
     /// Stores the authorization server and the credentials, which ends the flow.
     pub(super) fn save(&mut self, at: &Moment) -> Result<(), Error> {
         let server = records::write(self.server()?);
-        let task = Task::Save(records::server_key(&self.target), server);
+        let task = Task::Save(self.server_key(), server);
         self.go(at, Step::Save { credentials_left: true }, task);
         Ok(())
     }
 
     pub(super) fn credentials_key(&self) -> Result<String, Error> {
-        let server = self.server()?;
-        Ok(records::credentials_key(&server.metadata.issuer, &server.resource))
+        Ok(self.key_of(self.server()?))
+    }
+
+    fn server_key(&self) -> String {
+        records::server_key(&self.target, self.settings.grant.given_id())
+    }
+
+    fn key_of(&self, server: &ServerRecord) -> String {
+        records::credentials_key(server, self.settings.grant.client_id(&server.metadata))
     }
 
     pub(super) fn store_failed(&self, problem: &str) -> Error {

@@ -93,8 +93,8 @@ impl SignIn {
         );
         let url = authorization.url(&server.metadata, &server.resource);
         let task = Task::Open { url, state: authorization.state.clone() };
-        let patience = self.settings.patience;
-        self.go_within(at, Step::Authorize(Box::new(authorization)), task, patience);
+        let user_timeout = self.settings.user_timeout;
+        self.go_within(at, Step::Authorize(Box::new(authorization)), task, user_timeout);
         let flow = self.flow()?;
         (flow.awaits_user, flow.has_browser) = (true, true);
         Ok(())
@@ -107,9 +107,8 @@ impl SignIn {
         authorization: Authorization,
         redirected: Result<String, String>,
     ) -> Result<(), Error> {
-        let redirected = redirected.map_err(|it| {
-            failure(format!("the browser could not be sent to the authorization server: {it}"))
-        })?;
+        let redirected = redirected
+            .map_err(|it| failure(format!("signing in with the browser failed: {it}")))?;
         let code = authorization.read(&redirected)?;
         let server = self.server()?;
         let metadata = &server.metadata;
@@ -123,7 +122,7 @@ impl SignIn {
         self.send(at, request, Purpose::Grant)
     }
 
-    /// Returns the client with which this authorization server has to do.
+    /// Returns the client's identity at the current authorization server.
     fn identity(&self, id: &str) -> Result<Identity, Error> {
         let server = &self.server()?.metadata;
         Ok(match self.registration()? {
@@ -146,7 +145,12 @@ impl SignIn {
         if let Some(bytes) = loaded.map_err(|it| self.store_failed(&it))? {
             let key = self.credentials_key()?;
             let stored: CredentialsRecord = records::read(&self.settings, &key, &bytes)?;
-            let is_new = stored.tokens.as_ref().is_some_and(|it| Some(&it.access) != own.as_ref());
+            // Tokens that could not be stored are newer than those that were.
+            let is_new = !self.is_unsaved
+                && stored.tokens.as_ref().is_some_and(|it| {
+                    let is_usable = it.is_dpop || !self.settings.dpop;
+                    is_usable && Some(&it.access) != own.as_ref()
+                });
             if is_new {
                 self.adopt(stored)?;
                 self.finish(&Ok(()));
@@ -175,7 +179,8 @@ impl SignIn {
 
     pub(super) fn identified(&mut self, at: &Moment, identity: Secret) -> Result<(), Error> {
         match self.settings.grant.clone() {
-            Grant::WorkloadIdentity { client_id } => {
+            Grant::WorkloadIdentity { client_id, .. } => {
+                self.pinned_issuer = Some(self.server()?.metadata.issuer.clone());
                 let request = self
                     .token_request(Identity::public(client_id), JWT_BEARER)?
                     .with("assertion", identity.expose())

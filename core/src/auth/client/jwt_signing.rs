@@ -148,6 +148,7 @@ fn encoding(algorithm: &str) -> Option<&'static dyn RsaEncoding> {
 
 fn unfit(algorithm: &str, reason: &dyn std::fmt::Display) -> Error {
     Error::misuse(format!("private_key: the key can't be used with {algorithm} ({reason})"))
+        .with_hint("pass the algorithm of the key")
 }
 
 /// Returns the label and the content of the first PEM block.

@@ -1,6 +1,6 @@
 //! The records of a store: the authorization server of an MCP server, and the credentials that it gave.
 //!
-//! Credentials are kept by issuer and resource, because those of one authorization server must not reach another (spec:
+//! Credentials are kept by issuer, resource and client, because those of one authorization server must not reach another (spec:
 //! "Authorization Server Binding").
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -71,14 +71,17 @@ struct Record<T> {
     content: T,
 }
 
-/// Returns the key of the record of an MCP server.
-pub(super) fn server_key(target: &str) -> String {
-    format!("server {target}")
+/// Returns the key of the record of an MCP server. `client` is the id that the program gave: other programs with the same
+/// store must not change the authorization server that gets this program's credentials.
+pub(super) fn server_key(target: &str, client: Option<&str>) -> String {
+    let client = client.map(|it| format!(" {it}")).unwrap_or_default();
+    format!("server {target}{client}")
 }
 
-/// Returns the key of credentials.
-pub(super) fn credentials_key(issuer: &str, resource: &str) -> String {
-    format!("credentials {issuer} {resource}")
+/// Returns the key of the credentials for a server. `client` is the id of a client that did not register itself.
+pub(super) fn credentials_key(server: &ServerRecord, client: Option<&str>) -> String {
+    let client = client.map(|it| format!(" {it}")).unwrap_or_default();
+    format!("credentials {} {}{client}", server.metadata.issuer, server.resource)
 }
 
 pub(super) fn write<T: Serialize>(content: &T) -> Vec<u8> {

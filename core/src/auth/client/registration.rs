@@ -15,6 +15,9 @@ use crate::{
     error::Error,
 };
 
+/// The way on if the server names another authorization server than the one that the credentials are for.
+pub(super) const TRUST: &str = "if you trust it, pass its credentials, and its URL as the issuer";
+
 /// The source of a client's id at an authorization server.
 #[derive(Debug)]
 pub(super) enum Registration<'a> {
@@ -32,7 +35,7 @@ impl<'a> Registration<'a> {
         server: &ServerMetadata,
     ) -> Result<Self, Error> {
         if let Some(client) = client {
-            check_issuer(client, &server.issuer)?;
+            check_issuer(client.issuer.as_deref(), &server.issuer)?;
             return Ok(Self::Given(client));
         }
         match metadata_url {
@@ -58,13 +61,13 @@ impl<'a> Registration<'a> {
     }
 }
 
-/// Errors if a client was registered with another authorization server (spec: "Authorization Server Binding").
-pub(super) fn check_issuer(client: &RegisteredClient, issuer: &str) -> Result<(), Error> {
-    match client.issuer.as_deref() {
+/// Errors if the credentials are for another authorization server (spec: "Authorization Server Binding").
+pub(super) fn check_issuer(own: Option<&str>, issuer: &str) -> Result<(), Error> {
+    match own {
         Some(own) if own != issuer => Err(failure(format!(
-            "the client is registered with {own}, but the server's authorization server is {issuer}"
+            "the credentials are for {own}, but the server's authorization server is {issuer}; nothing was sent there"
         ))
-        .with_hint("register a client there and pass its client_id")),
+        .with_hint(TRUST)),
         _ => Ok(()),
     }
 }

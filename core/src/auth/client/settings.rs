@@ -3,7 +3,10 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use super::jwt_signing::SigningKey;
-use crate::{auth::Secret, error::Error};
+use crate::{
+    auth::{Secret, metadata::ServerMetadata},
+    error::Error,
+};
 
 /// The settings of a sign-in.
 #[derive(Clone, Debug)]
@@ -17,8 +20,8 @@ pub struct SignInSettings {
     pub client_name: String,
     /// The name of the store, for errors.
     pub store: String,
-    /// The time that the user has to sign in.
-    pub patience: Duration,
+    /// The time limit for the user to sign in.
+    pub user_timeout: Duration,
 }
 
 /// The way in which a client gets a token.
@@ -44,7 +47,11 @@ pub enum Grant {
         idp_client: RegisteredClient,
     },
     /// A token of the platform that the client runs on is exchanged.
-    WorkloadIdentity { client_id: Option<String> },
+    WorkloadIdentity {
+        client_id: Option<String>,
+        /// The only authorization server that gets the token; `None`: the first to which it is sent.
+        issuer: Option<String>,
+    },
 }
 
 /// A client that is known to an authorization server.
@@ -90,5 +97,42 @@ impl Grant {
     /// Returns whether a user takes part.
     pub fn is_interactive(&self) -> bool {
         matches!(self, Self::AuthorizationCode { .. })
+    }
+
+    /// Returns whether the program gave credentials, which one authorization server only may get.
+    pub(super) fn has_credentials(&self) -> bool {
+        !matches!(self, Self::AuthorizationCode { client: None, .. })
+    }
+
+    /// Returns the only authorization server that may get the credentials, if the program named one.
+    pub(super) fn issuer(&self) -> Option<&str> {
+        match self {
+            Self::AuthorizationCode { client, .. } => client.as_ref()?.issuer.as_deref(),
+            Self::ClientCredentials(client) | Self::EnterpriseManaged { client, .. } => {
+                client.issuer.as_deref()
+            }
+            Self::WorkloadIdentity { issuer, .. } => issuer.as_deref(),
+        }
+    }
+
+    /// Returns the client's id that the program gave.
+    pub(super) fn given_id(&self) -> Option<&str> {
+        match self {
+            Self::AuthorizationCode { client, .. } => client.as_ref().map(|it| &*it.id),
+            Self::ClientCredentials(client) | Self::EnterpriseManaged { client, .. } => {
+                Some(&client.id)
+            }
+            Self::WorkloadIdentity { client_id, .. } => client_id.as_deref(),
+        }
+    }
+
+    /// Returns the client's id at an authorization server, unless it comes from dynamic registration.
+    pub(super) fn client_id(&self, server: &ServerMetadata) -> Option<&str> {
+        self.given_id().or_else(|| match self {
+            Self::AuthorizationCode { metadata_url, .. } => {
+                metadata_url.as_deref().filter(|_| server.client_id_metadata_document_supported)
+            }
+            _ => None,
+        })
     }
 }

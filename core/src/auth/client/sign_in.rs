@@ -43,8 +43,10 @@ pub struct SignIn {
     pub(super) server: Option<ServerRecord>,
     pub(super) credentials: CredentialsRecord,
     pub(super) prover: Option<Prover>,
-    /// The issuer to which the client that the user named was sent.
+    /// The issuer to which the credentials that the program gave were sent.
     pub(super) pinned_issuer: Option<String>,
+    /// True if the store does not have the current tokens.
+    pub(super) is_unsaved: bool,
     /// The number of the current tokens.
     pub(super) generation: u64,
     pub(super) flow: Option<Flow>,
@@ -151,6 +153,14 @@ pub enum Reply {
     Fail(Error),
 }
 
+impl Attempts {
+    /// Counts a repetition. Returns whether it is still allowed.
+    pub(crate) fn may_repeat(&mut self) -> bool {
+        self.repeats = self.repeats.saturating_add(1);
+        self.repeats <= MAX_REPEATS
+    }
+}
+
 impl SignIn {
     /// Creates a machine for the server at a URL.
     pub fn new(target: &str, settings: SignInSettings) -> Self {
@@ -163,6 +173,7 @@ impl SignIn {
             credentials: CredentialsRecord::default(),
             prover: None,
             pinned_issuer: None,
+            is_unsaved: false,
             generation: 0,
             flow: None,
             waiting: Vec::new(),
@@ -235,10 +246,9 @@ impl SignIn {
         };
         let current = self.credentials.tokens.as_ref().map(|_| self.generation);
         if rejection.generation != current && self.flow.is_none() {
-            attempts.repeats += 1;
-            return match attempts.repeats > MAX_REPEATS {
-                true => Reply::Fail(Self::endless(rejection)),
-                false => Reply::Repeat,
+            return match attempts.may_repeat() {
+                true => Reply::Repeat,
+                false => Reply::Fail(Self::endless(rejection)),
             };
         }
         let scope: Option<Scopes> = get("scope").map(scopes::parse).filter(|it| !it.is_empty());
@@ -297,10 +307,9 @@ impl SignIn {
         if let Some(nonce) = &rejection.nonce {
             prover.take_nonce(&self.target, nonce);
         }
-        attempts.repeats += 1;
-        match rejection.nonce.is_none() || attempts.repeats > MAX_REPEATS {
-            true => Reply::Fail(dpop::endless("the server")),
-            false => Reply::Repeat,
+        match attempts.may_repeat() && rejection.nonce.is_some() {
+            true => Reply::Repeat,
+            false => Reply::Fail(dpop::endless("the server")),
         }
     }
 
@@ -376,5 +385,5 @@ impl std::fmt::Debug for Credentials {
     }
 }
 
-/// The time after which a host that carries out a step is given up.
+/// The time limit of a step that does not wait for the user.
 pub(super) const STEP_TIME: Duration = Duration::from_secs(60);

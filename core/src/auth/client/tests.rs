@@ -1,5 +1,7 @@
 //! Flows of the machine against an authorization server of a few lines.
 
+mod trust;
+
 use std::{
     collections::BTreeMap,
     time::{Duration, Instant},
@@ -37,6 +39,8 @@ struct World {
     asked: Vec<(String, String)>,
     opened: Vec<String>,
     outcomes: Vec<Result<(), String>>,
+    /// True if the store can't be written.
+    is_full: bool,
     locks: i32,
     start: Instant,
     unix: u64,
@@ -50,7 +54,7 @@ fn settings(grant: Grant) -> SignInSettings {
         dpop: false,
         client_name: "shelf".into(),
         store: "memory".into(),
-        patience: Duration::from_secs(300),
+        user_timeout: Duration::from_secs(300),
     }
 }
 
@@ -91,6 +95,7 @@ impl World {
             asked: Vec::new(),
             opened: Vec::new(),
             outcomes: Vec::new(),
+            is_full: false,
             locks: 0,
             start: Instant::now(),
             unix: 1_000,
@@ -131,6 +136,7 @@ impl World {
         match task {
             Task::Fetch(request) => Answer::Fetched(Ok(self.fetch(&request))),
             Task::Load(key) => Answer::Loaded(Ok(self.store.get(&key).cloned())),
+            Task::Save(..) if self.is_full => Answer::Stored(Err("it is full".into())),
             Task::Save(key, bytes) => {
                 self.store.insert(key, bytes);
                 Answer::Stored(Ok(()))
@@ -578,7 +584,7 @@ fn an_identity_token_is_exchanged_twice() {
 
 #[test]
 fn a_failed_exchange_of_a_workloads_token_is_not_repeated() {
-    let grant = Grant::WorkloadIdentity { client_id: Some("me".into()) };
+    let grant = Grant::WorkloadIdentity { client_id: Some("me".into()), issuer: None };
     let mut world = World::new(settings(grant));
     world.tokens =
         vec![(400, json!({ "error": "invalid_grant", "error_description": "ident1ty expired" }))];

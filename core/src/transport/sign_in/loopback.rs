@@ -4,7 +4,7 @@ use std::{
     io,
     net::Ipv4Addr,
     sync::{Arc, Mutex, PoisonError},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use tokio::{
@@ -25,6 +25,9 @@ const READ_TIME: Duration = Duration::from_secs(10);
 const MAX_CONNECTIONS: usize = 32;
 /// The time after which the browser gets a page although the sign-in goes on.
 const PAGE_TIME: Duration = Duration::from_secs(30);
+/// The time limit for a port to become free, and the time between two attempts.
+const PORT_TIME: Duration = Duration::from_secs(3);
+const PORT_PAUSE: Duration = Duration::from_millis(50);
 
 /// A listener. Dropping it closes it.
 #[derive(Debug)]
@@ -52,7 +55,8 @@ impl Listener {
                 Ok(listener) => listener,
                 Err(_) => bind(0).await?,
             },
-            (port, _) => bind(port).await?,
+            (0, None) => bind(0).await?,
+            (port, _) => bind_soon(port).await?,
         };
         let port = listener.local_addr()?.port();
         let (ended, page) = oneshot::channel();
@@ -88,6 +92,19 @@ impl Listener {
             tokio::time::sleep(Duration::from_secs(2)).await;
             tasks.abort_all();
         });
+    }
+}
+
+/// Waits for a port that is in use: the listener of the sign-in before this one may still show its page.
+async fn bind_soon(port: u16) -> io::Result<TcpListener> {
+    let end = Instant::now() + PORT_TIME;
+    loop {
+        match TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await {
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse && Instant::now() < end => {
+                tokio::time::sleep(PORT_PAUSE).await;
+            }
+            bound => return bound,
+        }
     }
 }
 
@@ -239,5 +256,13 @@ mod tests {
         let taken = Listener::bind(0, Some(first.port)).await.unwrap();
         assert_ne!(first.port, taken.port);
         assert!(Listener::bind(first.port, None).await.is_err());
+    }
+
+    #[tokio::test]
+    async fn the_next_sign_in_gets_the_same_port() {
+        let first = Listener::bind(0, None).await.unwrap();
+        let port = first.port;
+        first.end(Ok(()));
+        assert_eq!(Listener::bind(port, None).await.unwrap().port, port);
     }
 }

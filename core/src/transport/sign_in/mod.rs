@@ -41,8 +41,8 @@ use crate::{
 
 const DPOP: &str = "dpop";
 const DPOP_NONCE: &str = "dpop-nonce";
-/// The port of the redirect URL where the program handles the redirect itself and names no port.
-const UNHEARD_PORT: u16 = 3000;
+/// The port of the redirect URL if the program handles the redirect and neither an option nor a registration names a port.
+const DEFAULT_REDIRECT_PORT: u16 = 3000;
 
 /// The name of a program that has none.
 const DEFAULT_NAME: &str = "MCP client";
@@ -71,8 +71,8 @@ pub struct SignInOptions {
     pub on_redirect: Option<UrlCallback<String>>,
     /// Returns the user's identity token or the platform's token, for grants that need one.
     pub identity: Option<TokenSource>,
-    /// The time that the user has to sign in.
-    pub patience: Duration,
+    /// The time limit for the user to sign in. Default: 5 minutes.
+    pub user_timeout: Duration,
 }
 
 /// The credentials of a client for one server.
@@ -89,7 +89,7 @@ enum Kind {
     SignIn(Arc<Host>),
 }
 
-/// Carries out what the machine wants.
+/// Carries out the outputs of [`SignIn`].
 struct Host {
     machine: Mutex<SignIn>,
     options: SignInOptions,
@@ -112,7 +112,7 @@ impl SignInOptions {
             open_url: None,
             on_redirect: None,
             identity: None,
-            patience: Duration::from_secs(300),
+            user_timeout: Duration::from_secs(300),
         }
     }
 }
@@ -146,7 +146,7 @@ impl Authorizer {
             dpop: options.dpop,
             client_name: options.client_name.clone().unwrap_or_else(|| DEFAULT_NAME.into()),
             store: options.store.name(),
-            patience: options.patience,
+            user_timeout: options.user_timeout,
         };
         Self(Kind::SignIn(Arc::new(Host {
             machine: Mutex::new(SignIn::new(target, settings)),
@@ -227,7 +227,7 @@ impl Authorizer {
         let host = match &self.0 {
             Kind::Token(_) => return Ok(false),
             Kind::Source { .. } => {
-                return match status == StatusCode::UNAUTHORIZED {
+                return match status == StatusCode::UNAUTHORIZED && attempts.may_repeat() {
                     true => self.ask_source(generation).await,
                     false => Ok(false),
                 };
@@ -391,9 +391,11 @@ async fn listen(
     preferred: Option<u16>,
 ) -> Result<String, String> {
     if options.on_redirect.is_some() {
-        let port = if port > 0 { port } else { preferred.unwrap_or(UNHEARD_PORT) };
+        let port = if port > 0 { port } else { preferred.unwrap_or(DEFAULT_REDIRECT_PORT) };
         return Ok(format!("http://127.0.0.1:{port}{}", loopback::PATH));
     }
+    // One that a failed sign-in left would keep the port.
+    drop(lock(slot).take());
     let listener = Listener::bind(port, preferred).await.map_err(|it| it.to_string())?;
     let url = listener.url();
     *lock(slot) = Some(listener);
@@ -451,4 +453,19 @@ fn text(headers: &HeaderMap, name: &str) -> Option<String> {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_listener_takes_the_place_of_the_former_one() {
+        let grant = Grant::AuthorizationCode { client: None, metadata_url: None, port: 0 };
+        let options = SignInOptions::new(grant);
+        let slot = Mutex::default();
+        let first = listen(&options, &slot, 0, None).await.unwrap();
+        let port = first.split([':', '/']).find_map(|it| it.parse().ok()).unwrap();
+        assert_eq!(listen(&options, &slot, port, None).await, Ok(first));
+    }
 }
