@@ -57,6 +57,18 @@ impl TokenDigest {
     pub fn of(token: &str) -> Self {
         Self(Sha256::digest(token).into())
     }
+
+    /// Returns the digest of a token that is for this resource, which has no space.
+    pub(crate) fn at(resource: &str, token: &str) -> Self {
+        Self(
+            Sha256::new()
+                .chain_update(resource)
+                .chain_update(" ")
+                .chain_update(token)
+                .finalize()
+                .into(),
+        )
+    }
 }
 
 impl fmt::Debug for TokenDigest {

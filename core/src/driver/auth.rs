@@ -18,6 +18,7 @@ use crate::{
         server::{
             authenticator::{
                 AuthInput, AuthOutput, AuthTicket, Authenticator, Checked, FetchId, Refusal,
+                Request,
             },
             config::{AuthConfig, Reply, VerifiedRequest, Verifier},
         },
@@ -28,6 +29,12 @@ use crate::{
 };
 
 type Decision = Result<Arc<Principal>, Refusal>;
+
+/// The state of a request after its head was checked.
+enum Begun {
+    Decided(Decision),
+    Waits(AuthTicket, oneshot::Receiver<Decision>),
+}
 
 /// Sends HTTP requests. The answer is passed to [`AuthServer::fetched`].
 pub(crate) trait Fetcher: Send + Sync {
@@ -92,23 +99,31 @@ impl AuthServer {
         remote: Option<IpAddr>,
     ) -> Result<Arc<Principal>, Refused> {
         let request = unauthenticated.request(headers)?;
-        let (ticket, decision) = {
-            let mut state = self.lock();
-            match state.machine.check(Instant::now(), unix(), request) {
-                Checked::Accepted(principal) => return Ok(principal),
-                Checked::Refused(refusal) => return Err(refusal.into()),
-                Checked::Pending(ticket) => {
-                    let (sender, decision) = oneshot::channel();
-                    let request = self
-                        .config
-                        .verifier()
-                        .map(|_| Arc::new(unauthenticated.for_host(headers, remote)));
-                    state.waiting.insert(ticket, Waiter { decision: sender, request });
-                    (ticket, decision)
-                }
+        match self.begin(request, || unauthenticated.for_host(headers, remote)) {
+            Begun::Decided(decision) => decision.map_err(Into::into),
+            Begun::Waits(ticket, decision) => Box::pin(self.wait(ticket, decision)).await,
+        }
+    }
+
+    fn begin(&self, request: Request<'_>, for_host: impl FnOnce() -> VerifiedRequest) -> Begun {
+        let mut state = self.lock();
+        let decision = match state.machine.check(Instant::now(), unix(), request) {
+            Checked::Accepted(principal) => Ok(principal),
+            Checked::Refused(refusal) => Err(refusal),
+            Checked::Pending(ticket) => {
+                let (sender, decision) = oneshot::channel();
+                let request = self.config.verifier().map(|_| Arc::new(for_host()));
+                state.waiting.insert(ticket, Waiter { decision: sender, request });
+                return Begun::Waits(ticket, decision);
             }
         };
-        Box::pin(self.wait(ticket, decision)).await
+        let has_outputs = state.machine.has_outputs();
+        drop(state);
+        // A decision with the keys at hand may ask for newer ones.
+        if has_outputs {
+            self.carry_out();
+        }
+        Begun::Decided(decision)
     }
 
     async fn wait(
@@ -242,4 +257,71 @@ pub(crate) async fn authenticate_upgrade(
 /// Returns the seconds since 1970.
 fn unix() -> u64 {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that fails here says where")]
+
+    use std::{sync::mpsc, time::Duration};
+
+    use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+    use http::{HeaderValue, Method, StatusCode, header};
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::auth::server::resource::Place;
+
+    const KEYS: &str = "https://as.example.com/keys";
+    const RESOURCE: &str = "https://mcp.example.com/mcp";
+
+    struct Sent(mpsc::Sender<FetchId>);
+
+    impl Fetcher for Sent {
+        fn fetch(&self, _: Arc<AuthServer>, id: FetchId, request: FetchRequest) {
+            assert_eq!(request.url, KEYS);
+            self.0.send(id).unwrap();
+        }
+    }
+
+    fn begin(server: &AuthServer) -> Begun {
+        let part = |it: Value| URL_SAFE_NO_PAD.encode(it.to_string());
+        let claims = json!({ "iss": "https://as.example.com", "aud": RESOURCE, "sub": "ada",
+            "exp": unix() + 300 });
+        let head = part(json!({ "alg": "EdDSA", "kid": "one" }));
+        let forged = format!("{head}.{}.{}", part(claims), URL_SAFE_NO_PAD.encode([1; 64]));
+        let bearer = HeaderValue::try_from(format!("Bearer {forged}")).unwrap();
+        let headers = HeaderMap::from_iter([(header::AUTHORIZATION, bearer)]);
+        let place =
+            Place { resource: RESOURCE.into(), metadata: String::new(), url: RESOURCE.into() };
+        let request = Request { method: &Method::POST, headers: &headers, place: &place };
+        server.begin(request, || panic!("no function of the host verifies tokens"))
+    }
+
+    #[test]
+    fn keys_are_fetched_again_although_a_request_is_decided_with_the_old_ones() {
+        let config = json!({ "methods": [{ "kind": "jwt", "issuer": "https://as.example.com",
+            "jwksUrl": KEYS }] });
+        let config = Arc::new(AuthConfig::parse(config.to_string().as_bytes()).unwrap());
+        let server = AuthServer::new(&config, vec![b"key".to_vec()]).unwrap();
+        let (sender, sent) = mpsc::channel();
+        server.set_fetcher(Arc::new(Sent(sender)));
+        assert!(matches!(begin(&server), Begun::Waits(..)));
+        server.carry_out();
+        let id = sent.try_recv().unwrap();
+        let body = json!({ "keys": [{ "kty": "OKP", "crv": "Ed25519", "kid": "one",
+            "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo" }] });
+        let age = HeaderValue::from_static("max-age=60");
+        let answer = FetchResponse {
+            url: KEYS.into(),
+            status: StatusCode::OK,
+            headers: HeaderMap::from_iter([(header::CACHE_CONTROL, age)]),
+            body: body.to_string().into(),
+        };
+        let then = Instant::now().checked_sub(Duration::from_secs(50)).unwrap();
+        server.lock().machine.handle(then, unix(), AuthInput::Fetched(id, Ok(answer)));
+        assert!(sent.try_recv().is_err());
+        assert!(matches!(begin(&server), Begun::Decided(Err(Refusal::InvalidToken(_)))));
+        assert!(sent.try_recv().is_ok(), "the keys are nearly as old as they may become");
+    }
 }

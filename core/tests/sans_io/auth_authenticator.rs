@@ -36,6 +36,7 @@ struct Fixture {
     machine: Authenticator,
     now: Instant,
     unix: u64,
+    resource: &'static str,
 }
 
 fn jwt(keys: Keys) -> Jwt {
@@ -75,7 +76,7 @@ fn api_keys(header: &str) -> Method {
 impl From<Vec<Method>> for Fixture {
     fn from(methods: Vec<Method>) -> Self {
         let machine = Authenticator::new(methods, ScopeHierarchy::default());
-        Self { machine, now: Instant::now(), unix: UNIX }
+        Self { machine, now: Instant::now(), unix: UNIX, resource: RESOURCE }
     }
 }
 
@@ -91,8 +92,8 @@ impl Fixture {
         for (name, value) in headers {
             map.append(*name, HeaderValue::try_from(*value).unwrap());
         }
-        let place =
-            Place { resource: RESOURCE.into(), metadata: String::new(), url: RESOURCE.into() };
+        let resource = self.resource.to_owned();
+        let place = Place { url: resource.clone(), metadata: String::new(), resource };
         let request = Request { method: &http::Method::POST, headers: &map, place: &place };
         self.machine.check(self.now, self.unix, request)
     }
@@ -262,6 +263,58 @@ fn the_number_of_waiting_requests_is_bounded() {
         fixture.decided(*ticket).unwrap();
     }
     assert!(fixture.machine.poll().is_none());
+}
+
+/// Anyone can make up tokens, each of which costs a request to the issuer.
+#[test]
+fn the_number_of_introspections_is_bounded() {
+    let mut fixture = Fixture::from(vec![introspection()]);
+    let tickets: Vec<_> = (0..256).map(|it| fixture.pending(&format!("opaque{it}"))).collect();
+    let fetches: Vec<_> = tickets.iter().map(|_| fixture.fetch().0).collect();
+    assert_eq!(refused(fixture.bearer("one-more")), Refusal::Unavailable);
+    assert!(fixture.machine.poll().is_none());
+    let same = fixture.pending("opaque0");
+    assert!(fixture.machine.poll().is_none());
+    fixture.handle(AuthInput::Cancelled(tickets[0]));
+    assert_eq!(refused(fixture.bearer("one-more")), Refusal::Unavailable);
+    fixture.answer(fetches[0], 200, json!({ "active": true, "sub": "eve" }).to_string());
+    assert_eq!(fixture.decided(same).unwrap().subject, "eve");
+    fixture.pending("one-more");
+    fixture.fetch();
+}
+
+#[test]
+fn a_token_is_known_at_its_resource_only() {
+    const OTHER: &str = "https://mcp.example.com/other";
+    let signer = Signer::new("one");
+    let mut fixture = Fixture::from(fixed(&signer));
+    let token = signer.token(json!({}));
+    accepted(fixture.bearer(&token));
+    fixture.resource = OTHER;
+    invalid(&refused(fixture.bearer(&token)), "audience");
+
+    let mut fixture = Fixture::from(vec![introspection()]);
+    let here = fixture.pending("opaque");
+    let (first, _) = fixture.fetch();
+    fixture.resource = OTHER;
+    let there = fixture.pending("opaque");
+    let (second, _) = fixture.fetch();
+    let answer = json!({ "active": true, "sub": "eve", "aud": RESOURCE }).to_string();
+    fixture.answer(first, 200, answer.clone());
+    fixture.decided(here).unwrap();
+    fixture.answer(second, 200, answer);
+    invalid(&fixture.decided(there).unwrap_err(), "audience");
+}
+
+#[test]
+fn sets_of_keys_share_a_header() {
+    let other = [("0ther".to_owned(), Principal::new("eve"))];
+    let other = Method::ApiKeys(ApiKeys::new("X-Api-Key", other).unwrap());
+    let mut fixture = Fixture::from(vec![api_keys("X-Api-Key"), other]);
+    assert_eq!(accepted(fixture.check(&[("x-api-key", "k3y")])).subject, "robot");
+    assert_eq!(accepted(fixture.check(&[("x-api-key", "0ther")])).subject, "eve");
+    let both = [("x-api-key", "none"), ("authorization", "Bearer none")];
+    invalid(&refused(fixture.check(&both)), "key is not known");
 }
 
 #[test]

@@ -69,6 +69,16 @@ impl fmt::Debug for ApiKeys {
     }
 }
 
+/// Returns a key as `sha256:` and its SHA-256, as which it is kept.
+pub(super) fn digested(key: &str) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    if key.starts_with("sha256:") {
+        return key.to_owned();
+    }
+    let digits = TokenDigest::of(key).0.into_iter().flat_map(|it| [it >> 4, it & 15]);
+    "sha256:".chars().chain(digits.map(|it| char::from(DIGITS[usize::from(it)]))).collect()
+}
+
 fn hex(text: &str) -> Option<[u8; 32]> {
     let digits = text.as_bytes();
     let mut bytes = [0; 32];
@@ -106,6 +116,12 @@ mod tests {
         }
         assert!(keys.has_own_header() && keys.header() == "x-api-key");
         assert_eq!(format!("{keys:?}"), "ApiKeys(2 in x-api-key)");
+    }
+
+    #[test]
+    fn a_key_has_one_digest() {
+        assert_eq!(digested("abc"), ABC.to_ascii_lowercase());
+        assert_eq!(digested(ABC), ABC);
     }
 
     #[test]

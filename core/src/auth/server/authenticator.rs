@@ -42,6 +42,8 @@ use crate::{
 const TIMEOUT: Duration = Duration::from_secs(15);
 /// The maximum number of pending requests.
 const MAX_PENDING: usize = 1_000;
+/// The maximum number of questions to introspection endpoints, which anyone can cause by sending any token.
+const MAX_ASKED: usize = 256;
 
 /// The state machine.
 #[derive(Debug)]
@@ -135,7 +137,7 @@ impl Authenticator {
             }
             Credentials::TooLong => return Checked::Refused(invalid("the token is too long")),
         };
-        let digest = TokenDigest::of(token);
+        let digest = TokenDigest::at(&request.place.resource, token);
         if let Some(accepted) = self.cache.get(&digest, now, unix) {
             return self.finish(&accepted, scheme, token, request, unix).into();
         }
@@ -222,6 +224,12 @@ impl Authenticator {
         self.outputs.pop_front()
     }
 
+    /// Returns whether [`Authenticator::poll`] has an output.
+    #[cfg(feature = "server")]
+    pub(crate) fn has_outputs(&self) -> bool {
+        !self.outputs.is_empty()
+    }
+
     /// Returns the time of the next [`AuthInput::Tick`].
     pub fn deadline(&self) -> Option<Instant> {
         self.pending.values().next().map(|it| it.deadline)
@@ -234,21 +242,23 @@ impl Authenticator {
 
     /// Checks keys that come in headers of their own.
     fn check_own_headers(&self, headers: &HeaderMap) -> Option<Checked> {
+        let mut refused = None;
         for method in &self.methods {
             let Method::ApiKeys(keys) = method else { continue };
             if !keys.has_own_header() {
                 continue;
             }
-            return Some(match credentials::only(headers, keys.header()) {
-                Ok(None) => continue,
-                Err(reason) => Checked::Refused(Refusal::Malformed(reason.into())),
+            match credentials::only(headers, keys.header()) {
+                Ok(None) => (),
+                Err(reason) => return Some(Checked::Refused(Refusal::Malformed(reason.into()))),
                 Ok(Some(key)) => match keys.owner(key) {
-                    Some(owner) => Checked::Accepted(Arc::clone(owner)),
-                    None => Checked::Refused(invalid("the key is not known here")),
+                    Some(owner) => return Some(Checked::Accepted(Arc::clone(owner))),
+                    // Another set of keys may have the same header.
+                    None => refused = Some(invalid("the key is not known here")),
                 },
-            });
+            }
         }
-        None
+        refused.map(Checked::Refused)
     }
 
     /// Returns the methods that a token may be for, by its looks.
@@ -338,6 +348,10 @@ impl Authenticator {
                 if let Some(id) = asked {
                     return Tried::Waits(Waiting::Answer(*id));
                 }
+                if self.asking.len() >= MAX_ASKED {
+                    tracing::warn!("too many tokens are being introspected");
+                    return Tried::Refused(Refusal::Unavailable);
+                }
                 match introspection.request(attempt.token.expose()) {
                     Err(error) => {
                         tracing::warn!(%error, "a token could not be introspected");
@@ -370,7 +384,7 @@ impl Authenticator {
         (place, digest): (usize, TokenDigest),
         answer: Result<FetchResponse, FetchError>,
     ) {
-        let Some(Method::Introspection(introspection, _)) = self.methods.get(place) else {
+        let Some(Method::Introspection(introspection, issuer)) = self.methods.get(place) else {
             return;
         };
         let kept = introspection.cache;
@@ -378,7 +392,7 @@ impl Authenticator {
         let waiting = self.pending.values().find(|it| it.waits_for == Some(Waiting::Answer(id)));
         let resource = waiting.map_or("", |it| &it.facts.resource);
         let own = introspection.audiences.clone().unwrap_or_else(|| audiences(resource));
-        let result = match introspection.read(answer, &own, unix) {
+        let result = match introspection.read(answer, &own, issuer.as_deref(), unix) {
             Ok(token) => Ok(self.keep(now, digest, place, token, kept)),
             Err(IntrospectionError::Invalid(reason)) => Err(invalid(reason)),
             Err(IntrospectionError::Failed(reason)) => {

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    api_keys::ApiKeys,
+    api_keys::{self, ApiKeys},
     authenticator::{Authenticator, Dpop, Jwt, Method, VerifyReply},
     dpop_check::Nonces,
     introspection::Introspection,
@@ -119,12 +119,23 @@ impl AuthConfig {
                 it.column()
             ))
         })?;
-        let config = Self { config, verifier: OnceLock::new() };
+        let mut config = Self { config, verifier: OnceLock::new() };
         if config.config.methods.is_empty() {
             return Err(Error::misuse("auth lists no method; leave it out to serve everybody"));
         }
         config.methods()?;
+        config.forget_keys();
         Ok(config)
+    }
+
+    /// Replaces keys by their digests, which suffice from here on.
+    fn forget_keys(&mut self) {
+        for method in &mut self.config.methods {
+            let MethodConfig::ApiKeys { keys, .. } = method else { continue };
+            for (key, _) in keys {
+                *key = api_keys::digested(key);
+            }
+        }
     }
 
     /// Sets the functions of the host. A method `Verify` without them refuses everybody.
@@ -392,6 +403,24 @@ mod tests {
         assert!(AuthConfig::parse(br#"{"methods":[]}"#).is_err());
         let keys = json!({ "kind": "apiKeys", "keys": [["s3cret", { "subject": "a" }]] });
         assert!(!format!("{:?}", parse(&keys).unwrap()).contains("s3cret"));
+    }
+
+    #[test]
+    fn keys_are_kept_as_digests_only() {
+        let keys = json!({ "kind": "apiKeys", "keys": [["s3cret", { "subject": "a" }]] });
+        let config = parse(&keys).unwrap();
+        let MethodConfig::ApiKeys { keys, .. } = &config.config.methods[0] else { panic!() };
+        assert!(keys[0].0.starts_with("sha256:") && !keys[0].0.contains("s3cret"));
+        let [Method::ApiKeys(keys)] = &config.methods().unwrap()[..] else { panic!() };
+        assert_eq!(keys.owner("s3cret").unwrap().subject, "a");
+        assert!(keys.owner(&config_key(&config)).is_none());
+    }
+
+    fn config_key(config: &AuthConfig) -> String {
+        match &config.config.methods[0] {
+            MethodConfig::ApiKeys { keys, .. } => keys[0].0.clone(),
+            _ => panic!("another method"),
+        }
     }
 
     #[test]

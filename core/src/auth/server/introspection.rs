@@ -17,7 +17,7 @@ pub struct Introspection {
     pub url: String,
     pub client_id: String,
     pub client_secret: Secret,
-    /// The names of this resource: `aud`, if the answer has it, has to contain one of them. `None`: its identifier.
+    /// The names of this resource, one of which `aud` has to contain. `None`: its identifier, if the answer has `aud`.
     pub audiences: Option<Vec<String>>,
     /// The scopes that every request needs.
     pub scopes: Vec<String>,
@@ -42,11 +42,12 @@ impl Introspection {
         Ok(request.with_basic(&self.client_id, self.client_secret.expose()))
     }
 
-    /// Reads the answer. `unix` is the time, in seconds since 1970.
+    /// Reads the answer. `issuer` is the configured one, which owners are of; `unix` is the time, in seconds since 1970.
     pub fn read(
         &self,
         answer: Result<FetchResponse, FetchError>,
         audiences: &[String],
+        issuer: Option<&str>,
         unix: u64,
     ) -> Result<VerifiedToken, IntrospectionError> {
         use IntrospectionError::{Failed, Invalid};
@@ -57,15 +58,23 @@ impl Introspection {
                 self.url
             )));
         }
-        let claims: Map<String, Value> =
+        let mut claims: Map<String, Value> =
             answer.document().map_err(|error| Failed(format!("{}: {error}", self.url)))?;
         // Anything but `true` is not active: a text "true" included.
         if claims.get("active") != Some(&Value::Bool(true)) {
             return Err(Invalid("the token is not active"));
         }
         jwt::check_times(&claims, unix, self.leeway, false).map_err(Invalid)?;
-        if claims.get("aud").is_some_and(|it| !it.is_null()) {
+        if self.audiences.is_some() || claims.get("aud").is_some_and(|it| !it.is_null()) {
             jwt::check_audience(&claims, audiences).map_err(Invalid)?;
+        }
+        if let Some(issuer) = issuer {
+            match claims.get("iss") {
+                // Another issuer may have an owner of the same name.
+                None | Some(Value::Null) => drop(claims.insert("iss".into(), issuer.into())),
+                Some(it) if it == issuer => (),
+                Some(_) => return Err(Invalid("the token is of another issuer")),
+            }
         }
         jwt::verified(claims, self.leeway).map_err(Invalid)
     }
@@ -93,10 +102,52 @@ mod tests {
     }
 
     fn read(status: u16, body: &Value) -> Result<VerifiedToken, IntrospectionError> {
+        read_as(&introspection(), None, status, body)
+    }
+
+    fn read_as(
+        introspection: &Introspection,
+        issuer: Option<&str>,
+        status: u16,
+        body: &Value,
+    ) -> Result<VerifiedToken, IntrospectionError> {
         let (status, headers) = (StatusCode::from_u16(status).unwrap(), HeaderMap::new());
         let (url, body) = (String::new(), body.to_string().into());
         let answer = FetchResponse { url, status, headers, body };
-        introspection().read(Ok(answer), &["https://mcp.example.com/mcp".into()], 1_000)
+        introspection.read(Ok(answer), &["https://mcp.example.com/mcp".into()], issuer, 1_000)
+    }
+
+    #[test]
+    fn a_configured_audience_is_required() {
+        let own = "https://mcp.example.com/mcp";
+        let configured = Introspection { audiences: Some(vec![own.into()]), ..introspection() };
+        let without = json!({ "active": true, "sub": "ada" });
+        for answer in [&without, &json!({ "active": true, "sub": "ada", "aud": null })] {
+            let refused = read_as(&configured, None, 200, answer);
+            assert!(
+                matches!(refused, Err(IntrospectionError::Invalid(it)) if it.contains("audience"))
+            );
+            assert!(read(200, answer).is_ok());
+        }
+        let named = json!({ "active": true, "sub": "ada", "aud": own });
+        assert!(read_as(&configured, None, 200, &named).is_ok());
+    }
+
+    #[test]
+    fn owners_are_of_the_configured_issuer() {
+        let issuer = Some("https://as.example.com");
+        let read = |iss: Value| {
+            let answer = json!({ "active": true, "sub": "ada", "iss": iss });
+            read_as(&introspection(), issuer, 200, &answer)
+        };
+        for iss in [Value::Null, json!("https://as.example.com")] {
+            assert_eq!(read(iss).unwrap().principal.claims["iss"], "https://as.example.com");
+        }
+        for iss in [json!("https://evil.example"), json!(["https://as.example.com"])] {
+            assert!(
+                matches!(read(iss), Err(IntrospectionError::Invalid(it)) if it.contains("issuer"))
+            );
+        }
     }
 
     #[test]
