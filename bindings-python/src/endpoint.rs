@@ -172,10 +172,11 @@ impl Endpoint {
         *lock(&self.stream) = None;
     }
 
-    /// Checks the head of a request, before its body is read. `via_loopback`: it arrived on the loopback interface; `remote`: the
-    /// client's address; `mount`: the prefix of the path below which the app is mounted, and whether the host is reached by
-    /// https. Returns the first part of the response instead if the request is refused.
-    #[pyo3(signature = (method, path, query, headers, via_loopback, remote, mount = None))]
+    /// Checks the head of a request, before its body is read. `arrival`: whether it arrived on the loopback interface, and its
+    /// port if that is known; `remote`: the client's address; `mount`: the prefix of the path below which the app is
+    /// mounted, and whether the host is reached by https. Returns the first part of the response instead if the request
+    /// is refused.
+    #[pyo3(signature = (method, path, query, headers, arrival, remote, mount = None))]
     #[expect(clippy::too_many_arguments, reason = "one call a request")]
     fn head<'py>(
         this: &Bound<'py, Self>,
@@ -183,11 +184,11 @@ impl Endpoint {
         path: &[u8],
         query: &[u8],
         headers: &Bound<'py, PyAny>,
-        via_loopback: bool,
+        arrival: (bool, Option<u16>),
         remote: Option<&str>,
         mount: Option<(Vec<u8>, bool)>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let mut head = head(method, path, query, headers, via_loopback)?;
+        let mut head = head(method, path, query, headers, arrival)?;
         set_mount(&mut head, mount);
         match this.get().server.admission().head(head) {
             Ok(mut head) => {
@@ -201,16 +202,16 @@ impl Endpoint {
     }
 
     /// Checks the head of a request to become a WebSocket. Returns the response instead if it is refused.
-    #[pyo3(signature = (path, query, headers, via_loopback, mount = None))]
+    #[pyo3(signature = (path, query, headers, arrival, mount = None))]
     fn upgrade<'py>(
         this: &Bound<'py, Self>,
         path: &[u8],
         query: &[u8],
         headers: &Bound<'py, PyAny>,
-        via_loopback: bool,
+        arrival: (bool, Option<u16>),
         mount: Option<(Vec<u8>, bool)>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let mut head = head("GET", path, query, headers, via_loopback)?;
+        let mut head = head("GET", path, query, headers, arrival)?;
         set_mount(&mut head, mount);
         match this.get().server.admit_upgrade(&head) {
             Ok(()) => RequestHead::of_upgrade(this, head),

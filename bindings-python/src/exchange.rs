@@ -289,13 +289,13 @@ pub(crate) fn piece(py: Python<'_>, part: Part) -> PyResult<Bound<'_, PyAny>> {
 }
 
 /// Returns the head of a request described by ASGI. Parts that are invalid HTTP or too long are replaced, since the
-/// host's server accepted them.
+/// host's server accepted them. The last argument says whether it arrived over the loopback interface, and at which port.
 pub(crate) fn head(
     method: &str,
     path: &[u8],
     query: &[u8],
     headers: &Bound<'_, PyAny>,
-    via_loopback: bool,
+    (via_loopback, port): (bool, Option<u16>),
 ) -> PyResult<Parts> {
     let mut target = path.to_vec();
     if !query.is_empty() {
@@ -307,7 +307,7 @@ pub(crate) fn head(
     let method = Method::from_bytes(method.as_bytes()).unwrap_or(Method::TRACE);
     let (mut head, ()) = Request::new(()).into_parts();
     (head.method, head.uri) = (method, uri);
-    head.extensions.insert(Arrival { via_loopback });
+    head.extensions.insert(Arrival { via_loopback, port });
     for pair in headers.try_iter()? {
         let pair = pair?;
         let (name, value) = (pair.get_item(0)?, pair.get_item(1)?);

@@ -301,11 +301,12 @@ class Endpoint:
         """
         Returns `true` if callers have to be authenticated.
         """
-    def head(self, /, method: str, path: bytes, query: bytes, headers: Any, via_loopback: bool, remote: str | None, mount: tuple[SupportsGetItem[int, SupportsIndex], bool] | None = None) -> Any:
+    def head(self, /, method: str, path: bytes, query: bytes, headers: Any, arrival: tuple[bool, SupportsIndex | None], remote: str | None, mount: tuple[SupportsGetItem[int, SupportsIndex], bool] | None = None) -> Any:
         """
-        Checks the head of a request, before its body is read. `via_loopback`: it arrived on the loopback interface; `remote`: the
-        client's address; `mount`: the prefix of the path below which the app is mounted, and whether the host is reached by
-        https. Returns the first part of the response instead if the request is refused.
+        Checks the head of a request, before its body is read. `arrival`: whether it arrived on the loopback interface, and its
+        port if that is known; `remote`: the client's address; `mount`: the prefix of the path below which the app is
+        mounted, and whether the host is reached by https. Returns the first part of the response instead if the request
+        is refused.
         """
     @property
     def max_body(self, /) -> int:
@@ -329,7 +330,7 @@ class Endpoint:
         """
         Handles the deadlines that have passed.
         """
-    def upgrade(self, /, path: bytes, query: bytes, headers: Any, via_loopback: bool, mount: tuple[SupportsGetItem[int, SupportsIndex], bool] | None = None) -> Any:
+    def upgrade(self, /, path: bytes, query: bytes, headers: Any, arrival: tuple[bool, SupportsIndex | None], mount: tuple[SupportsGetItem[int, SupportsIndex], bool] | None = None) -> Any:
         """
         Checks the head of a request to become a WebSocket. Returns the response instead if it is refused.
         """

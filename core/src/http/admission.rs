@@ -7,6 +7,8 @@ use http::{HeaderMap, HeaderValue, Method as HttpMethod, StatusCode, Uri, header
 
 #[cfg(feature = "auth")]
 use super::authorization::{Protected, Unauthenticated};
+#[cfg(all(feature = "auth", feature = "http"))]
+use super::guard::Arrival;
 use super::{
     EndpointConfig, Part, PeerSession, Refused,
     challenge::{self, Demands},
@@ -123,6 +125,12 @@ impl Admission {
     pub fn head(&self, head: Parts) -> Result<AdmittedHead, Part> {
         let rules = &*self.0;
         #[cfg(feature = "auth")]
+        let mut head = head;
+        #[cfg(feature = "auth")]
+        if rules.protected.is_some() {
+            Protected::hide(&mut head.headers);
+        }
+        #[cfg(feature = "auth")]
         if let Some(document) =
             rules.protected.as_ref().and_then(|it| it.document(&rules.guard, &head))
         {
@@ -185,6 +193,12 @@ impl Admission {
         let mut cors = HeaderMap::new();
         self.0.guard.decorate(head, &mut cors);
         self.refusal(refused, &head.headers, Some(&cors), &Demands::default())
+    }
+
+    /// Returns the arrival of a request at a port on which the server listens.
+    #[cfg(all(feature = "auth", feature = "http"))]
+    pub(crate) fn arrival(&self, port: u16) -> Arrival {
+        self.0.guard.arrival(port)
     }
 
     /// Returns the facts by which the sender of a request to become a message connection is authenticated; `None` if

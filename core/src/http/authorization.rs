@@ -2,13 +2,26 @@
 
 use std::{net::IpAddr, sync::Arc};
 
-use http::{HeaderMap, HeaderValue, Method, StatusCode, header, request::Parts};
+use http::{
+    HeaderMap, HeaderValue, Method, StatusCode,
+    header::{self, Entry},
+    request::Parts,
+    uri::Authority,
+};
 
-use super::{EndpointConfig, Part, Refused, challenge::Demands, guard::Guard, reply};
-use crate::auth::server::{
-    authenticator::{Refusal, Request},
-    config::{AuthConfig, VerifiedRequest},
-    resource::{Arrived, Facts, Place, Resource},
+use super::{
+    EndpointConfig, Part, Refused,
+    challenge::Demands,
+    guard::{Arrival, Guard},
+    reply,
+};
+use crate::auth::{
+    fetch::is_loopback,
+    server::{
+        authenticator::{Refusal, Request},
+        config::{AuthConfig, VerifiedRequest},
+        resource::{Arrived, Facts, Place, Resource},
+    },
 };
 
 /// The time for which the document may be cached.
@@ -79,6 +92,13 @@ impl Protected {
         Unauthenticated { method: head.method.clone(), path, place }
     }
 
+    /// Hides the credentials of a request from whoever logs its headers.
+    pub(super) fn hide(headers: &mut HeaderMap) {
+        if let Entry::Occupied(mut all) = headers.entry(header::AUTHORIZATION) {
+            all.iter_mut().for_each(|it| it.set_sensitive(true));
+        }
+    }
+
     /// Returns what the challenge of a refused request demands.
     pub(super) fn demands(&self, request: Option<&Unauthenticated>) -> Demands {
         let place = request.and_then(|it| it.place.as_ref());
@@ -92,12 +112,15 @@ impl Protected {
 
     fn place(&self, guard: &Guard, head: &Parts) -> Option<Place> {
         let said = head.headers.get(header::HOST).and_then(|it| it.to_str().ok());
-        let host = head.uri.authority().map(http::uri::Authority::as_str).or(said);
+        let host = head.uri.authority().map(Authority::as_str).or(said).unwrap_or_default();
         let mount = head.extensions.get::<MountPoint>();
+        let is_encrypted = mount.map_or(self.is_encrypted, |it| it.is_encrypted);
+        let is_own =
+            is_own(host, head.extensions.get().and_then(|it: &Arrival| it.port), is_encrypted);
         self.resource.place(&Arrived {
-            host: host.unwrap_or_default(),
-            is_loopback: guard.is_via_loopback(head),
-            is_encrypted: mount.map_or(self.is_encrypted, |it| it.is_encrypted),
+            host,
+            is_loopback: is_own && guard.is_via_loopback(head),
+            is_encrypted,
             path: head.uri.path(),
             mount: mount.map_or("", |it| &it.prefix),
         })
@@ -120,6 +143,16 @@ impl Unauthenticated {
             remote: remote.map(|it| it.to_string()),
         }
     }
+}
+
+/// Returns whether a `Host` header names this machine, and the port at which the request arrived if that is known. With
+/// another port a caller could name the server that its token is really for.
+fn is_own(host: &str, port: Option<u16>, is_encrypted: bool) -> bool {
+    let Ok(authority) = host.parse::<Authority>() else { return false };
+    let usual = if is_encrypted { 443 } else { 80 };
+    !host.contains('@')
+        && is_loopback(authority.host())
+        && port.is_none_or(|own| authority.port_u16().unwrap_or(usual) == own)
 }
 
 impl From<Refusal> for Refused {

@@ -34,11 +34,13 @@ pub struct GuardConfig {
     pub cors: Cors,
 }
 
-/// The interface on which a request arrived: an extension of its head, if the host knows it.
+/// The address at which a request arrived: an extension of its head, if the host knows it.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrival {
     /// True if it arrived over the loopback interface.
     pub via_loopback: bool,
+    /// The port, if it is known.
+    pub port: Option<u16>,
 }
 
 /// The web pages that may read responses.
@@ -135,6 +137,12 @@ impl Guard {
             }
         }
         Ok(())
+    }
+
+    /// Returns the arrival of a request at this port of the configured address.
+    #[cfg(all(feature = "auth", feature = "http"))]
+    pub(super) fn arrival(&self, port: u16) -> Arrival {
+        Arrival { via_loopback: self.is_loopback, port: Some(port) }
     }
 
     /// Returns whether a request came over the loopback interface.

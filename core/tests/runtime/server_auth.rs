@@ -180,6 +180,31 @@ async fn the_document_about_the_resource_is_public() {
     assert_has(&exchange(&listening, &request).await, &["HTTP/1.1 404 "]);
 }
 
+/// A token for another server on this machine is of no use, whatever `Host` comes with it.
+#[tokio::test]
+async fn a_request_can_not_choose_the_audience() {
+    let signer = Arc::new(Signer::new("one"));
+    let issuer = issuer(&signer).await;
+    let listening = listen(config(json!([{ "kind": "jwt", "issuer": origin(&issuer) }]))).await;
+    let here = address(&listening);
+    let port = here.rsplit_once(':').unwrap().1;
+    let other = if port == "9999" { "9998" } else { "9999" };
+    for (host, status) in [
+        (here.clone(), "200"),
+        (format!("localhost:{port}"), "200"),
+        (format!("127.0.0.1:{other}"), "500"),
+        ("127.0.0.1".to_owned(), "500"),
+    ] {
+        let token = signer
+            .token(json!({ "iss": origin(&issuer), "aud": format!("http://{host}/mcp"),
+            "iat": unix(), "exp": unix() + 300 }));
+        let request = call(&listening, &bearer(&token));
+        let request = request.replace(&format!("Host: {here}"), &format!("Host: {host}"));
+        let answer = exchange(&listening, &request).await;
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{host}: {answer}");
+    }
+}
+
 #[tokio::test]
 async fn a_refused_request_is_answered_before_its_body() {
     let listening =

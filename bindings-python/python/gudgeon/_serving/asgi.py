@@ -434,8 +434,8 @@ def _mount(scope: Any) -> tuple[bytes, bool]:
     return prefix, scope.get("scheme") in ("https", "wss")
 
 
-def _target(scope: Any) -> tuple[bytes, bytes, Any, bool]:
-    """Returns path, query, headers, and whether the request came over the loopback interface."""
+def _target(scope: Any) -> tuple[bytes, bytes, Any, tuple[bool, int | None]]:
+    """Returns path, query, headers, and whether the request came over the loopback interface, with its port."""
     # The path as in the request line; older hosts leave out the path of the mount.
     path = scope.get("raw_path") or quote(scope["path"], safe=_SAFE).encode()
     root = quote(scope.get("root_path") or "", safe=_SAFE).encode().rstrip(b"/")
@@ -447,5 +447,7 @@ def _target(scope: Any) -> tuple[bytes, bytes, Any, bool]:
         path = root + path
     server = scope.get("server")
     address = server[0] if server else None
+    # The path of a Unix socket has none.
+    port = server[1] if server and isinstance(server[1], int) else None
     via_loopback = isinstance(address, str) and (address in ("::1", "localhost") or address.startswith("127."))
-    return path or b"/", scope.get("query_string") or b"", scope["headers"], via_loopback
+    return path or b"/", scope.get("query_string") or b"", scope["headers"], (via_loopback, port)

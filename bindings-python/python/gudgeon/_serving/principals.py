@@ -46,8 +46,7 @@ class Identify:
 
         Args:
             scope: The ASGI scope.
-            head: The request's method, path, query, headers and whether it came over loopback, as the endpoint takes
-                them.
+            head: The request's method, path, query, headers, and where it arrived, as the endpoint takes them.
 
         Raises:
             Refused: The program refuses the request, or finding out failed, which the log says.

@@ -18,8 +18,9 @@ pub struct Resource {
 /// The address of a request.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrived<'a> {
-    /// The `Host` header. It counts only if the request came over the loopback interface.
+    /// The `Host` header.
     pub host: &'a str,
+    /// `true` if it names the address on the loopback interface at which the request arrived. Otherwise it does not count.
     pub is_loopback: bool,
     pub is_encrypted: bool,
     pub path: &'a str,
@@ -89,9 +90,15 @@ impl Resource {
             Some(rest) if rest.is_empty() || rest.starts_with('/') => (mount, rest),
             _ => ("", &*path),
         };
+        // Behind a proxy that rewrites paths, the endpoint has another path than clients know.
+        let own = self.path.as_ref().filter(|own| trimmed(arrived.path) == **own);
+        let url = match (&self.public_path, own) {
+            (Some(public), Some(own)) => format!("{origin}{public}{}", &arrived.path[own.len()..]),
+            _ => format!("{origin}{}", arrived.path),
+        };
         Some(Place {
             metadata: format!("{origin}{mount}{RESOURCE_PATH}{rest}"),
-            url: format!("{origin}{}", arrived.path),
+            url,
             resource: format!("{origin}{path}"),
         })
     }
@@ -181,6 +188,20 @@ mod tests {
             let rules = Resource::new(Some(public_url), Some("/mcp"));
             let foreign = Arrived { is_loopback: false, ..arrived("evil.example", "/mcp", "") };
             assert_eq!(rules.place(&foreign).unwrap().resource, resource);
+        }
+    }
+
+    /// A proof names the URL that its client called (RFC 9449, section 4.2).
+    #[test]
+    fn behind_a_proxy_that_rewrites_paths_a_request_has_the_public_url() {
+        let rules = Resource::new(Some("https://x.example/api/mcp"), Some("/mcp"));
+        for (path, url) in [
+            ("/mcp", "https://x.example/api/mcp"),
+            ("/mcp/", "https://x.example/api/mcp/"),
+            ("/api/mcp", "https://x.example/api/mcp"),
+            ("/sse", "https://x.example/sse"),
+        ] {
+            assert_eq!(rules.place(&arrived("localhost", path, "")).unwrap().url, url);
         }
     }
 

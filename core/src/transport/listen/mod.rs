@@ -60,6 +60,9 @@ pub(crate) struct Peers {
     pub(crate) endpoint: Arc<dyn HostedEndpoint>,
     pub(crate) timeouts: Timeouts,
     pub(crate) max_headers: usize,
+    /// The port at which connections arrive.
+    #[cfg(feature = "auth")]
+    pub(crate) port: u16,
     max_message: usize,
     grace: Duration,
     protocol: Protocol,
@@ -127,6 +130,8 @@ pub(crate) async fn open(
         endpoint: Arc::clone(&endpoint),
         timeouts: Timeouts { header: options.header_timeout, idle: options.idle_timeout },
         max_headers: options.max_headers,
+        #[cfg(feature = "auth")]
+        port: socket.port(),
         max_message: options.max_message,
         grace: options.shutdown_grace,
         protocol,

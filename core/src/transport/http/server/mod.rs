@@ -147,6 +147,13 @@ impl Line {
 
 async fn exchange(peers: &Peers, line: &Line, request: Request<Incoming>) -> Response<AnswerBody> {
     line.watch.busy();
+    #[cfg(feature = "auth")]
+    let mut request = request;
+    #[cfg(feature = "auth")]
+    if peers.endpoint.auth().is_some() {
+        let arrival = peers.endpoint.admission().arrival(peers.port);
+        request.extensions_mut().insert(arrival);
+    }
     // Otherwise hyper holds a part of an earlier response, or of `100 Continue`.
     let may_keep = request.version() == Version::HTTP_11
         && !request.headers().contains_key(header::EXPECT)
