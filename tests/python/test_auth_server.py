@@ -2,11 +2,13 @@
 
 import asyncio
 import json
+import threading
 import urllib.error
 import urllib.request
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from starlette.applications import Starlette
@@ -14,6 +16,7 @@ from starlette.routing import Mount
 
 from asgi_host import hosted
 from gudgeon import Client, Context, Server
+from gudgeon._server import authentication
 from gudgeon.auth import ApiKeys, InsufficientScope, Introspection, InvalidToken, Jwt, RequestInfo
 from gudgeon.errors import McpError
 from gudgeon.types import Principal
@@ -107,7 +110,7 @@ async def test_api_keys_come_in_a_header_of_their_own(place: str) -> None:
         assert (await refused(url, bearer("s3cret")))[0] == 401
         with pytest.raises(McpError):
             await call(url)
-    assert "s3cret" not in repr(keys)
+    assert "s3cret" not in repr(keys) and "s3cret" not in str(vars(keys))
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -144,6 +147,66 @@ async def test_a_function_decides_and_its_failure_refuses(place: str, is_async: 
             answer = await refused(url, bearer(text))
             assert answer[0] == status and challenge in answer[1], text
         assert (await refused(url))[0] == 401
+
+
+@pytest.mark.parametrize("place", ["listen", "asgi"])
+async def test_a_request_can_not_choose_the_audience(place: str) -> None:
+    async with issuing() as issuer, at(place, shelf(issuer)) as url:
+        own = urlsplit(url).port
+        for port, status in ((own, 400), (1 if own != 1 else 2, 500)):
+            aud = f"http://127.0.0.1:{port}/mcp"
+            answer = await refused(url, bearer(token(issuer, aud)), ("Host", f"127.0.0.1:{port}"))
+            assert answer[0] == status
+
+
+@pytest.mark.parametrize("has_loop", [False, True])
+async def test_a_coroutine_that_hangs_is_cancelled(has_loop: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(authentication, "_TIME", 0.05)
+    cancelled = threading.Event()
+
+    async def hang(text: str, request: RequestInfo) -> Principal | None:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            cancelled.set()
+        return None
+
+    verifiers = authentication.Verifiers({0: hang})
+    verifiers.loop = asyncio.get_running_loop() if has_loop else None
+    assert await asyncio.to_thread(verifiers, 0, "text", ("POST", "/mcp", [], None)) == ("failed", None)
+    assert cancelled.is_set()
+
+
+async def test_the_number_of_running_functions_is_bounded() -> None:
+    running, release = threading.Semaphore(0), threading.Event()
+
+    def hang(text: str, request: RequestInfo) -> Principal | None:
+        running.release()
+        release.wait(60)
+        return None
+
+    async with at("listen", shelf(hang)) as url:
+        place = urlsplit(url).netloc
+        host, port = place.split(":")
+        request = f"GET /mcp HTTP/1.1\r\nHost: {place}\r\nConnection: close\r\nAuthorization: Bearer x\r\n\r\n"
+        writers = []
+        try:
+            readers = []
+            for _ in range(256):
+                reader, writer = await asyncio.open_connection(host, int(port))
+                writer.write(request.encode())
+                readers.append(reader)
+                writers.append(writer)
+            for _ in range(256):
+                assert await asyncio.to_thread(running.acquire, True, 10)
+            assert (await refused(url, bearer("x")))[0] == 500
+        finally:
+            release.set()
+        for reader in readers:
+            assert (await reader.readline()).startswith(b"HTTP/1.1 401 ")
+        for writer in writers:
+            writer.close()
+        assert (await refused(url, bearer("x")))[0] == 401
 
 
 @pytest.mark.parametrize("place", PLACES)

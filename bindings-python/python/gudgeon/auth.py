@@ -96,7 +96,8 @@ class Introspection:
         url: The introspection endpoint.
         client_id, client_secret: The credentials of this server there.
         issuer: The URL of the authorization server, for clients that look for it. Default: they have to know it.
-        audience: The accepted values of `aud`, if the answer has it. Default: the URL of this server.
+        audience: The accepted values of `aud`, which the answer must have. Default: the URL of this server, if the
+            answer has `aud`.
         scopes: The scopes that every request needs.
         cache: Seconds for which an answer is kept. Default 60.
 
@@ -147,12 +148,21 @@ class ApiKeys:
         for place, (key, owner) in enumerate(keys.items(), 1):
             if not isinstance(key, str) or not isinstance(owner, (str, Principal)):
                 raise TypeError(f"ApiKeys: key {place} and its owner must be a string, and a Principal or a subject")
-            owners.append([key, (Principal(owner) if isinstance(owner, str) else owner).to_dict()])
+            owners.append([_digested(key), (Principal(owner) if isinstance(owner, str) else owner).to_dict()])
         self.header = header
         self._declaration: dict[str, Any] = {"kind": "apiKeys", "keys": owners, "header": header}
 
     def __repr__(self) -> str:
         return f"ApiKeys of {len(self._declaration['keys'])} in {self.header!r}"
+
+
+def _digested(key: str) -> str:
+    """Returns a key as `sha256:` and its SHA-256; an empty one as it is, which is refused later."""
+    import hashlib
+
+    if not key or key.startswith("sha256:"):
+        return key
+    return f"sha256:{hashlib.sha256(key.encode()).hexdigest()}"
 
 
 def _text(method: str, name: str, value: Any) -> str:

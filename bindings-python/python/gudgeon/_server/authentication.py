@@ -14,6 +14,8 @@ from .options import hierarchy
 
 _UNKNOWN = ("unknown", None)
 _FAILED = ("failed", None)
+# The seconds after which the native half has refused the request.
+_TIME = 15
 
 
 def set_methods(native: Any, auth: Any, scope_implies: Any, place: str) -> Verifiers:
@@ -84,11 +86,18 @@ class Verifiers:
 
     def _wait(self, awaitable: Any) -> Any:
         import asyncio
+        import concurrent.futures
 
         async def run() -> Any:
-            return await awaitable
+            return await asyncio.wait_for(awaitable, _TIME)
 
         loop = self.loop
-        if loop is not None and loop.is_running():
-            return asyncio.run_coroutine_threadsafe(run(), loop).result()
-        return asyncio.run(run())
+        if loop is None or not loop.is_running():
+            return asyncio.run(run())
+        future = asyncio.run_coroutine_threadsafe(run(), loop)
+        try:
+            # Longer, for a loop that is blocked, or ends.
+            return future.result(_TIME + 5)
+        except concurrent.futures.TimeoutError:
+            future.cancel()
+            raise
