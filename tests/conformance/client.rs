@@ -173,7 +173,9 @@ fn auth(scenario: &str) -> Result<Auth, Box<dyn StdError>> {
             idp: given.idp_issuer.ok_or("the scenario has no identity provider")?,
             idp_client: RegisteredClient::public(given.idp_client_id.unwrap_or_default()),
         },
-        "auth/wif-jwt-bearer" => Grant::WorkloadIdentity { client_id: given.client_id, issuer: None },
+        "auth/wif-jwt-bearer" => {
+            Grant::WorkloadIdentity { client_id: given.client_id, issuer: None }
+        }
         _ => Grant::AuthorizationCode {
             client,
             metadata_url: Some("https://conformance-test.local/client-metadata.json".into()),
