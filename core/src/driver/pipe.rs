@@ -5,10 +5,10 @@ use std::{fs::File, io};
 /// Bytes that a pipe with room takes without blocking (`PIPE_BUF`; elsewhere the minimum of POSIX).
 pub(super) const SURE_WRITE: usize = if cfg!(target_os = "linux") { 4096 } else { 512 };
 
-/// The size for pipes that large messages pass through: as much as every user may ask for. With the usual 64 KiB, writer
-/// and reader would wake each other several times in each message.
+/// The size for pipes that large messages pass through. With the usual 64 KiB, writer and reader would wake each other
+/// several times in each message. All pipes of a user together may have 64 MiB; then others get less.
 #[cfg(target_os = "linux")]
-const WIDE: usize = 1024 * 1024;
+const WIDE: usize = 256 * 1024;
 
 /// Returns whether there is room for some bytes.
 ///
@@ -110,10 +110,10 @@ mod tests {
         let (read, write) = (File::from(OwnedFd::from(read)), File::from(OwnedFd::from(write)));
         let mut buffer = ReadBuffer::default();
         let message = vec![b'x'; ReadBuffer::SMALL];
-        assert_eq!(write_now(&write, &message[1..]).unwrap(), Some(ReadBuffer::SMALL - 1));
+        io::Write::write_all(&mut &write, &message[1..]).unwrap();
         assert_eq!(buffer.read(&read).unwrap().len(), ReadBuffer::SMALL - 1);
         assert_eq!(buffer.0.len(), ReadBuffer::SMALL);
-        assert_eq!(write_now(&write, &message).unwrap(), Some(ReadBuffer::SMALL));
+        io::Write::write_all(&mut &write, &message).unwrap();
         assert_eq!(buffer.read(&read).unwrap().len(), ReadBuffer::SMALL);
         assert_eq!(buffer.0.len(), ReadBuffer::LARGE);
         drop(write);

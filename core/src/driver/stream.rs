@@ -66,19 +66,29 @@ impl<H: Clone> StreamServer<H> {
         let (mut rest, mut work) = (chunk, Work::default());
         let mut service = self.lock();
         let mut now = Instant::now();
+        // What was left of the chunk when the lock was taken.
+        let mut left = rest.len();
         while let Some(frame) = decoder.next(&mut rest) {
-            if !is_long(&frame) {
+            let long = if is_long(&frame) {
+                Some(frame)
+            } else {
                 service.handle(now, input(frame));
+                None
+            };
+            if long.is_none() && left - rest.len() < MAX_UNDER_LOCK {
                 continue;
             }
-            // Other threads use the service while a long frame is parsed. The work so far is taken first, because not
-            // every one of them can run handlers.
+            // Other threads use the service after so many bytes, and while a long frame is parsed. The work so far is taken
+            // first, because not every one of them can run handlers.
             let step = self.drain(&mut service);
             drop(service);
             work.extend(self.finish(step));
-            work.extend(self.handle(input(frame)));
+            if let Some(frame) = long {
+                work.extend(self.handle(input(frame)));
+            }
             service = self.lock();
             now = Instant::now();
+            left = rest.len();
         }
         let step = self.drain(&mut service);
         drop(service);
