@@ -542,6 +542,9 @@ mod tests {
             assert!(needs_schema(&tools));
             tools.learn(&[json::to_raw(&tool)], true);
             assert!(!needs_schema(&tools) && formats(&tools, &result).is_some());
+            tools.learn(&[json::to_raw(&tool)], true);
+            tools.forget();
+            assert!(needs_schema(&tools), "a second list does not undo the use");
             tools.learn(&[], true);
             tools.forget();
             assert!(!needs_schema(&tools), "the server has it no more");

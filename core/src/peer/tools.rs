@@ -84,6 +84,8 @@ impl KnownTools {
             // Hints that can't be read do not keep the schemas from being known.
             annotations: Option<Raw>,
         }
+        // The new schemas were not used yet.
+        self.formatted = self.formatted();
         if is_complete {
             self.tools.clear();
             self.is_complete = true;
@@ -150,8 +152,9 @@ impl KnownTools {
         let is_in_use =
             |tool: &KnownTool| tool.output.as_ref().is_some_and(|it| it.formats.are_in_use());
         let known = self.tools.iter().filter(|(_, tool)| is_in_use(tool));
-        // The tools that this connection has not listed are still expected.
-        let earlier = self.formatted.iter().filter(|it| !self.knows(it)).cloned();
+        // Tools stay here until a whole list is without them.
+        let is_there = |name: &String| !self.is_complete || self.tools.contains_key(name);
+        let earlier = self.formatted.iter().filter(|it| is_there(it)).cloned();
         known.map(|(name, _)| name.clone()).chain(earlier).collect()
     }
 
