@@ -165,6 +165,12 @@ impl<'a> Reader<'a> {
 
     fn target(&mut self, reference: &str) -> Option<usize> {
         let pointer = percent_decode(reference.strip_prefix('#')?)?;
+        // References inside of a schema with an id of its own are relative to that schema.
+        for (end, _) in pointer.match_indices('/').filter(|(end, _)| *end > 0) {
+            if self.document.pointer(&pointer[..end])?.get("$id").is_some() {
+                return None;
+            }
+        }
         Some(self.index(self.document.pointer(&pointer)?))
     }
 

@@ -48,6 +48,13 @@ fn thorough() -> Vec<Value> {
         json!({"pattern": "^(?!a)"}),
         json!({"items": {"$ref": "#a"}, "$defs": {"a": {"$anchor": "a", "type": "string"}}}),
         json!({"items": {"$id": "https://example.com", "type": "string"}}),
+        json!({
+            "$ref": "#/$defs/a/$defs/b",
+            "$defs": {
+                "a": {"$id": "a", "$defs": {"b": {"$ref": "#/$defs/c"}, "c": {"type": "string"}}},
+                "c": {"type": "integer"},
+            },
+        }),
         json!({"$schema": "http://json-schema.org/draft-07/schema#", "$ref": "#/definitions/a", "type": "null", "definitions": {"a": {"type": "array"}}}),
         json!({"$schema": "http://json-schema.org/draft-07/schema#", "items": [{"type": "null"}]}),
         json!({"$schema": "http://json-schema.org/draft-07/schema#", "format": "date"}),
