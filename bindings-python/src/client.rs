@@ -17,7 +17,7 @@ use gudgeon::{
         client_middleware::MiddlewareRuns,
         client_notice::Notice,
         client_operation::{apply_options, operation},
-        client_questions::Questions,
+        client_questions::{Asked, Questions},
         client_roots,
         client_settings::ClientSettings,
         client_target::{Place, stream_target},
@@ -406,7 +406,7 @@ impl Connected {
         let shared = Arc::downgrade(self);
         self.questions.authorize(builder, options, move |asked| {
             if let Some(shared) = shared.upgrade() {
-                shared.push(Content::of(asked));
+                shared.push_question(asked);
             }
         })
     }
@@ -417,10 +417,7 @@ impl Connected {
         let shared = Arc::downgrade(self);
         builder = self.questions.register(builder, options, move |asked| {
             if let Some(shared) = shared.upgrade() {
-                shared.push(Content::of(asked));
-                if lock(&shared.home).as_ref().is_some_and(|it| it.is_closed()) {
-                    shared.refuse_questions();
-                }
+                shared.push_question(asked);
             }
         });
         if options.has("middleware") {
@@ -461,9 +458,22 @@ impl Connected {
     }
 
     fn push(&self, content: Content) {
-        if let Some(home) = &*lock(&self.home) {
-            home.push(self.number, content);
+        self.push_open(content);
+    }
+
+    /// Passes a question on. It is refused if the event loop that would take it is closed.
+    fn push_question(&self, asked: Asked<'_>) {
+        if !self.push_open(Content::of(asked)) {
+            self.refuse_questions();
         }
+    }
+
+    /// Returns whether the mailbox that took the event is open.
+    fn push_open(&self, content: Content) -> bool {
+        lock(&self.home).as_ref().is_none_or(|home| {
+            home.push(self.number, content);
+            !home.is_closed()
+        })
     }
 }
 

@@ -118,8 +118,8 @@ pub(crate) struct NativeFormats(DataFormats);
 #[pymethods]
 impl NativeFormats {
     /// Returns the formats by their places, a JSON array of nodes; None if there are none.
-    fn nodes(&self) -> Option<&str> {
-        self.0.to_json()
+    fn nodes(&self, py: Python<'_>) -> Option<&str> {
+        py.detach(|| self.0.to_json())
     }
 }
 
