@@ -77,6 +77,40 @@ def test_a_signal_lets_calls_finish_and_run_returns(more: str, number: signal.Si
         assert program.wait(10) == 0
 
 
+VERIFIES = """
+    from gudgeon import Context, SyncContext
+    from gudgeon.types import Principal
+    loops = []
+    async def verify(token, request):
+        loops.append(asyncio.get_running_loop())
+        await asyncio.sleep(0)
+        return Principal(token)
+    app = Server("shelf", auth=verify)
+"""
+SAME_LOOP = {
+    "def": """
+        @app.tool
+        def who(ctx: SyncContext) -> str:
+            return f"{ctx.principal.subject} {len(set(map(id, loops)))}"
+    """,
+    "async": """
+        @app.tool
+        async def who(ctx: Context) -> str:
+            own = {id(asyncio.get_running_loop())}
+            return f"{ctx.principal.subject} {len(own | set(map(id, loops)))}"
+    """,
+}
+
+
+@pytest.mark.parametrize("handler", SAME_LOOP)
+def test_async_functions_that_verify_tokens_share_the_loop_of_the_server(handler: str) -> None:
+    source = VERIFIES + textwrap.indent(textwrap.dedent(SAME_LOOP[handler]), "    ")
+    with running(source, f"app.run({ANYWHERE!r})") as (program, url):
+        for token in ("ada", "bob"):
+            with SyncClient(url, headers={"Authorization": f"Bearer {token}"}) as client:
+                assert client.call_tool("who").text == f"{token} 1"
+
+
 def test_workers_share_the_port_and_one_that_dies_is_replaced() -> None:
     with running("", f"app.run({ANYWHERE!r}, workers=2)") as (program, url):
         first = _pids(url)

@@ -54,10 +54,12 @@ class Verifiers:
 
     Attributes:
         loop: The event loop that runs what an `async def` returns, while it runs; otherwise a loop of its own does.
+        has_async: True if one of the functions is an `async def`, for which a server starts an event loop.
     """
 
     def __init__(self, functions: dict[int, Callable[..., Any]]) -> None:
         self.loop: Any = None
+        self.has_async = any(_is_async(it) for it in functions.values())
         self._functions = functions
 
     def __call__(self, method: int, token: str, request: tuple[Any, ...]) -> tuple[str, Any]:
@@ -101,3 +103,9 @@ class Verifiers:
         except concurrent.futures.TimeoutError:
             future.cancel()
             raise
+
+
+def _is_async(function: Callable[..., Any]) -> bool:
+    import inspect
+
+    return any(inspect.iscoroutinefunction(it) for it in (function, type(function).__call__))

@@ -27,7 +27,7 @@ def serve_blocking(app: Any, start: Start, *, grace: float = GRACE, signals: Any
         start: `(app, context)` → the native `Serving`.
         grace: Seconds for calls in flight after the end.
     """
-    has_async = app._native.has_async
+    has_async = app._native.has_async or (app._verifiers is not None and app._verifiers.has_async)
     if app._lifespan.is_async or (has_async and app._lifespan.first() is not None):
         _run_loop(serve(app, start, grace=grace, signals=signals, opened=opened))
         return
@@ -39,7 +39,7 @@ def serve_blocking(app: Any, start: Start, *, grace: float = GRACE, signals: Any
             if opened is not None:
                 opened(serving)
             if has_async or not _wait(serving, grace, signals):
-                _run_loop(_on_loop(serving, grace, signals))
+                _run_loop(_on_loop(app, serving, grace, signals))
         finally:
             serving.cancel()
             serving.stop(CLEANUP)
@@ -141,10 +141,6 @@ def check_loop() -> None:
 
 async def serve(app: Any, start: Start, *, grace: float = GRACE, signals: Any = None, opened: Any = None) -> None:
     """Serves on the running loop; parameters as in `serve_blocking`."""
-    if app._verifiers is not None:
-        import asyncio
-
-        app._verifiers.loop = asyncio.get_running_loop()
     await app._lifespan.aenter()
     try:
         serving = start(app, copy_context())
@@ -152,7 +148,7 @@ async def serve(app: Any, start: Start, *, grace: float = GRACE, signals: Any = 
             _watch(serving, grace, signals)
             if opened is not None:
                 opened(serving)
-            await _on_loop(serving, grace, signals)
+            await _on_loop(app, serving, grace, signals)
         finally:
             serving.cancel()
             # A thread writes the rest; a handler that does not return is not waited for.
@@ -162,11 +158,13 @@ async def serve(app: Any, start: Start, *, grace: float = GRACE, signals: Any = 
         await app._lifespan.aexit()
 
 
-async def _on_loop(serving: Any, grace: float, signals: Any = None) -> None:
-    """Runs `async def` handlers on this loop until it is over."""
+async def _on_loop(app: Any, serving: Any, grace: float, signals: Any = None) -> None:
+    """Runs `async def` handlers, and functions that verify tokens, on this loop until it is over."""
     import asyncio
 
     loop = asyncio.get_running_loop()
+    if app._verifiers is not None:
+        app._verifiers.loop = loop
     changed = asyncio.Event()
 
     def on_status() -> None:
