@@ -1,4 +1,5 @@
-"""The methods by which a server authenticates its callers: `Server(auth=…)`.
+"""The methods by which a server authenticates its callers, `Server(auth=…)`, and those by which a client signs in,
+`Client(auth=…)`.
 
 A function that verifies tokens, and `principal=` of `Server.asgi`, get a `RequestInfo`, and refuse a request by an
 exception.
@@ -51,7 +52,8 @@ class Jwt:
         audience: The accepted values of `aud`. Default: the URL of this server (`public_url`, or the address).
         jwks_url: The URL of the issuer's key set. Default: the one in the issuer's metadata.
         keys: The keys themselves, as a JSON Web Key Set.
-        algorithms: The accepted signature algorithms. Default: RS, PS and ES with SHA-2, EdDSA. There is no HMAC.
+        algorithms: The accepted signature algorithms. Default: all that are supported: RS256, RS384, RS512, PS256,
+            PS384, PS512, ES256, ES384 and EdDSA. HMAC and `none` are not supported.
         scopes: The scopes that every request needs.
         leeway: Seconds by which the clocks may differ. Default 60.
         dpop: True (default) accepts tokens that are bound to a key, with a proof, beside others; "required" refuses the
@@ -90,12 +92,14 @@ class Jwt:
 
 
 class Introspection:
-    """Accepts opaque access tokens, about which their issuer is asked.
+    """Accepts opaque access tokens, which are verified at the introspection endpoint of their issuer.
 
     Args:
         url: The introspection endpoint.
         client_id, client_secret: The credentials of this server there.
-        issuer: The URL of the authorization server, for clients that look for it. Default: they have to know it.
+        issuer: The URL of the authorization server, for clients that look for it. An answer with another
+            `iss` is refused. Default None: no Protected Resource Metadata is served, so clients must know the
+            authorization server.
         audience: The accepted values of `aud`, which the answer must have. Default: the URL of this server, if the
             answer has `aud`.
         scopes: The scopes that every request needs.
@@ -185,7 +189,8 @@ class RequestInfo:
         path: The path as it stands in the request line, without the query.
         headers: Values by name, in any case; a header that came several times is joined by commas.
         client: The address of the peer that connected, or None where the host does not know it.
-        scope: The ASGI scope of the request, with what the host's own middleware left in it.
+        scope: The ASGI scope of the request, including the entries that the host's middleware added. Empty for a
+            function in `Server(auth=…)`.
 
     >>> request = RequestInfo("POST", "/mcp", [("authorization", "Bearer s3cret")], client="10.0.0.7")
     >>> request.headers["Authorization"], request.client

@@ -52,7 +52,8 @@ class Server(ComponentHost, Running):
             rounds of a call: the first one seals, all of them open. Servers that share them can continue each other's
             calls. Default: those of the environment variable GUDGEON_STATE_KEYS, separated by commas, else a random
             key of this process.
-        auth: How callers over HTTP are authenticated; stdio is not affected. The URL of an issuer whose JWTs are
+        auth: The methods that authenticate callers over HTTP and WebSocket; stdio is not affected, and `tcp://` and
+            `unix:` addresses are refused. The URL of an issuer whose JWTs are
             accepted, a `gudgeon.auth.Jwt`, `Introspection` or `ApiKeys`, a function
             `(token, request) -> Principal | None` (or an `async def`), or a list of these. Default: everyone may call.
         scope_implies: The scopes that a scope includes, such as `{"books:write": ["books:read"]}`. Default none.
@@ -143,8 +144,8 @@ class Server(ComponentHost, Running):
             expose_errors: As for the server, for this tool.
             unknown_arguments: "refuse" (default) refuses calls with arguments that the tool does not have, by name;
                 "ignore" drops such arguments. With `input=`, its `additionalProperties` decides instead.
-            scopes: The scopes that a caller over HTTP needs. One without them gets 403 with all of them, so that its
-                client can ask for more. Default: none.
+            scopes: The scopes that a caller over HTTP needs. A caller that lacks one gets 403 with the list of all, so
+                that its client can request them. Not checked over stdio. Default: none.
             visible: `(principal) -> bool`, called at every list and call: whether this principal (None if unknown) sees
                 it and may call it. Default: everyone may.
             enabled: Whether it is listed and callable from the start. Default True.
@@ -186,7 +187,7 @@ class Server(ComponentHost, Running):
             paths: Variables of a template that are paths, besides `{+path}` and those whose parameter is a `Path`. With
                 an absolute path, a drive letter, a backslash, NUL or ".." in one of them the URI is not found.
             unchecked_paths: Variables that take absolute paths too, such as a URL in `{+url}`.
-            timeout, thread, visible, enabled: As for `tool`.
+            timeout, thread, scopes, visible, enabled: As for `tool`.
 
         Raises:
             TypeError: There is no URI, or parameters and variables don't fit each other.
@@ -220,7 +221,7 @@ class Server(ComponentHost, Running):
 
         Args:
             name: Default: the function's name.
-            title, description, icons, meta, tags, timeout, thread, visible, enabled: As for `tool`.
+            title, description, icons, meta, tags, timeout, thread, scopes, visible, enabled: As for `tool`.
 
         Spec: Server Features › Prompts. Errors are those of `tool`.
 

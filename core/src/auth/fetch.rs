@@ -1,4 +1,4 @@
-//! HTTP requests that a machine wants to have sent, and their answers, as data.
+//! HTTP requests and their responses as data, which a state machine of `auth/` returns and a transport carries out.
 //!
 //! The shell never follows a redirect and never reads more than [`FetchRequest::max_bytes`].
 

@@ -10,7 +10,7 @@ pub const RESOURCE_PATH: &str = "/.well-known/oauth-protected-resource";
 const OAUTH_PATH: &str = "/.well-known/oauth-authorization-server";
 const OPENID_PATH: &str = "/.well-known/openid-configuration";
 
-/// The document of a protected resource (RFC 9728, section 2).
+/// Protected Resource Metadata (RFC 9728, section 2).
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct ResourceMetadata {
     pub resource: String,
@@ -30,7 +30,7 @@ pub struct ResourceMetadata {
     pub dpop_bound_access_tokens_required: Option<bool>,
 }
 
-/// The document of an authorization server (RFC 8414, section 2). It has passed [`ServerMetadata::read`].
+/// Authorization Server Metadata (RFC 8414, section 2), checked by [`ServerMetadata::read`].
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(default)]
 pub struct ServerMetadata {

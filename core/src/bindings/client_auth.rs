@@ -112,11 +112,7 @@ impl GivenAuth {
                         "auth: an issuer needs the client_id that it gave to the program",
                     ));
                 }
-                let client = client_id.map(|id| RegisteredClient {
-                    secret: client_secret,
-                    issuer,
-                    ..RegisteredClient::public(id)
-                });
+                let client = client_id.map(|id| registered(id, client_secret, issuer));
                 let (metadata_url, port) = (client_metadata_url, redirect_port);
                 (Grant::AuthorizationCode { client, metadata_url, port }, scopes, dpop)
             }
@@ -137,10 +133,8 @@ impl GivenAuth {
                 let algorithm = algorithm.as_deref().unwrap_or("ES256");
                 let key = private_key.map(|it| ClientKey::from_pem(it.expose(), algorithm));
                 let client = RegisteredClient {
-                    secret: client_secret,
                     key: key.transpose()?,
-                    issuer,
-                    ..RegisteredClient::public(client_id)
+                    ..registered(client_id, client_secret, issuer)
                 };
                 (Grant::ClientCredentials(client), scopes, dpop)
             }
@@ -154,20 +148,10 @@ impl GivenAuth {
                 scopes,
             } => {
                 let idp_client = match idp_client_id {
-                    Some(id) => RegisteredClient {
-                        secret: idp_client_secret,
-                        ..RegisteredClient::public(id)
-                    },
-                    None => RegisteredClient {
-                        secret: client_secret.clone(),
-                        ..RegisteredClient::public(&client_id)
-                    },
+                    Some(id) => registered(id, idp_client_secret, None),
+                    None => registered(client_id.clone(), client_secret.clone(), None),
                 };
-                let client = RegisteredClient {
-                    secret: client_secret,
-                    issuer,
-                    ..RegisteredClient::public(client_id)
-                };
+                let client = registered(client_id, client_secret, issuer);
                 (Grant::EnterpriseManaged { client, idp, idp_client }, scopes, false)
             }
             Self::WorkloadIdentity { client_id, issuer, scopes } => {
@@ -200,6 +184,10 @@ impl GivenAuth {
         options.identity = Some(host.source());
         Ok(Auth::SignIn(Box::new(options)))
     }
+}
+
+fn registered(id: String, secret: Option<Secret>, issuer: Option<String>) -> RegisteredClient {
+    RegisteredClient { id, secret, key: None, issuer }
 }
 
 /// The callback of the host.

@@ -33,8 +33,8 @@ impl Auth {
         Self::SignIn(Box::new(SignInOptions::new(grant)))
     }
 
-    /// Returns what adds the credentials to the requests to a URL. Errors if the URL is not one of HTTP, or if there is a
-    /// header for the same purpose.
+    /// Returns the authorizer of the requests to a URL. Errors if the URL is not `http` or `https`, or if the headers
+    /// already have `Authorization`.
     pub(super) fn authorizer(
         &self,
         url: Option<&Url>,
@@ -43,8 +43,10 @@ impl Auth {
     ) -> Result<Arc<Authorizer>, Error> {
         let url = url.filter(|it| matches!(it.scheme(), Scheme::Http | Scheme::Https));
         let url = url.ok_or_else(|| {
-            Error::misuse("auth: only servers at an http or https URL take it")
-                .with_hint("pass credentials in the environment of a command")
+            Error::misuse(
+                "auth: the server is not at an http or https URL, so no credentials can be sent",
+            )
+            .with_hint("pass credentials in the environment of a command")
         })?;
         if options.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization")) {
             return Err(Error::misuse(

@@ -1,5 +1,5 @@
-//! Bounds for what a client makes of a result: in Python and TypeScript a value of each object, on the event loop that it
-//! shares with other clients.
+//! Limits for the number of objects in a result: Python and TypeScript make a value of each, on the event loop that all
+//! clients share.
 
 use super::connected::Connected;
 use crate::{

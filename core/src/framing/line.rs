@@ -3,7 +3,7 @@
 /// The default limit of a line's length: 16 MiB.
 pub const DEFAULT_LINE_LIMIT: usize = 16 * 1024 * 1024;
 
-/// A line of this length may be much longer.
+/// The length from which the buffer grows in the large steps of [`STEPS`], because the line may be much longer.
 const LONG: usize = 32 * 1024;
 /// The capacities that the buffer of a long line grows through. A longer line gets a buffer of the full limit at once: growing in more
 /// steps would leave the outgrown buffers in memory.

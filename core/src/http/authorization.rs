@@ -1,4 +1,4 @@
-//! The server as a protected resource: its document, and the requests whose senders have to be authenticated.
+//! The server as a protected resource: its metadata, and the requests whose senders have to be authenticated.
 
 use std::{net::IpAddr, sync::Arc};
 

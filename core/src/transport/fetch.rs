@@ -1,4 +1,4 @@
-//! Sends the HTTP requests of machines: one connection each, limits of size and time, no redirects.
+//! Sends the HTTP requests of the state machines in `auth/`: one connection each, limits of size and time, no redirects.
 
 use std::{convert::Infallible, future::poll_fn, pin::Pin, sync::Arc, task};
 

@@ -33,7 +33,7 @@ pub(crate) enum Arrival {
         id: u64,
         error: Error,
     },
-    /// Whether requests wait until the user has signed in.
+    /// Requests wait (`true`) or no longer wait (`false`) for the user to sign in.
     Held(bool),
     /// A new server session replaced the old one, whose state is lost.
     Renewed,

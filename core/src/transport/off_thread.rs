@@ -24,8 +24,8 @@ pub(crate) async fn off_thread<T: Send + 'static>(work: impl FnOnce() -> T + Sen
     }
 }
 
-/// Works on a message of this size in place; the other tasks of this thread go on meanwhile if that may take long, in a
-/// runtime that can move them. Not for tasks of users, which may be bound to their thread.
+/// Runs `work` on the current thread. For a message above 1 MiB, a multi-threaded runtime moves the other tasks of the thread
+/// away first. Not for futures of users, which may be bound to their thread.
 #[cfg(feature = "client")]
 pub(crate) fn beside_other_tasks<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
     let can_move = || {

@@ -33,9 +33,9 @@ class Client(Peer):
         headers: Headers of every HTTP request, and of the first one of a WebSocket, such as
             {"Authorization": "Bearer …"}; sent to the URL's own origin only, and never logged.
         auth: The credentials for a server over HTTP, in place of a header: "oauth" signs in with the user's browser, as
-            `OAuth(…)` does with options; `ClientCredentials(…)`, `EnterpriseManaged(…)` and `WorkloadIdentity(…)` need
-            no user; any other string is an access token, and a function returns one, async or not, again once the
-            server rejects it. Sent to the URL's own origin only, and never logged.
+            `OAuth(…)` does with options; `ClientCredentials(…)`, `EnterpriseManaged(…)` and `WorkloadIdentity(…)` open
+            no browser; any other string is an access token; a function, async or not, returns an access token and is
+            called again once the server rejects it. Sent to the URL's own origin only, and never logged.
         validate: Whether arguments are checked against the tool's schema before they are sent. Default False.
         cache_results: Whether lists and resources are not requested again while the server's `ttlMs` says that they are
             fresh, unless it has notified of a change. Applies from 2026-07-28 on; calls with `meta` are always sent.

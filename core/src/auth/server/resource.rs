@@ -1,4 +1,4 @@
-//! The server as a protected resource: its identifier, and the document about it (RFC 9728).
+//! The server as a protected resource: its identifier and its Protected Resource Metadata (RFC 9728).
 
 use serde_json::{Value, json};
 

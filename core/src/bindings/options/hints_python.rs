@@ -46,7 +46,7 @@ const SERVER: Hints = &[
 ];
 
 const COMPONENT: Hints = &[
-    ("auth", AUTH),
+    ("auth", "write scopes=['books:write'] here, and Server('…', auth=…) for the callers"),
     ("annotation", "annotations"),
     ("mimetype", "mime_type"),
     ("version", "write it in description= or meta="),

@@ -93,7 +93,8 @@ impl ClientSession {
     }
 
     /// Fails the requests that the message may answer: the one that its beginning names, or, for a batch and for a message
-    /// without a known beginning, all in flight. If the beginning of a single message does not tell, that is the only one.
+    /// without a known beginning, all in flight. If the beginning of a single message does not identify the request, fails the
+    /// request in flight if there is only one.
     pub(super) fn handle_too_long(&mut self, now: Instant, limit: usize, beginning: &[u8]) {
         tracing::warn!(limit, "dropped a message of the server that is too long");
         let ids = match Partial::of(beginning) {

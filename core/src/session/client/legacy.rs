@@ -83,8 +83,8 @@ impl ClientSession {
         }
     }
 
-    /// The server does not name the request that it asks for, so the idle timeouts of all requests are paused. So they are while
-    /// the user signs in.
+    /// Pauses the idle timeouts of all requests while the server's questions are open, because a question does not name its
+    /// request, and while the user signs in.
     pub(super) fn hold_calls(&mut self, now: Instant) {
         self.calls.hold(now, self.asks.len() > 0 || self.negotiation.is_held());
     }

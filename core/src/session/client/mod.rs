@@ -117,8 +117,8 @@ pub enum Input<'a> {
     DeclareRoots,
     /// The time of [`ClientSession::deadline`] has come.
     Tick,
-    /// Whether the transport waits for the user, who signs in: meanwhile the time limits of connecting and the idle timeouts of
-    /// requests are suspended.
+    /// Suspends (`true`) or resumes (`false`) the time limits of connecting and the idle timeouts of requests, while the user
+    /// signs in.
     Hold(bool),
     /// The transport opened a new session; settings of the old one are restored.
     Renewed,
