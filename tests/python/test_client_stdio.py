@@ -4,9 +4,7 @@ import asyncio
 import json
 import os
 import signal
-import subprocess
 import sys
-import textwrap
 import threading
 import time
 from pathlib import Path
@@ -430,100 +428,6 @@ def test_a_server_that_stays_is_ended():
     start = time.monotonic()
     client.close()
     assert time.monotonic() - start < 30
-
-
-def run(code, *, interrupt_after=None, timeout=30):
-    """Runs a program of its own; optionally Ctrl-C is pressed after a while."""
-    program = textwrap.dedent(code).replace("FAKE", repr(FAKE))
-    process = subprocess.Popen(
-        [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=_environment()
-    )
-    if interrupt_after is not None:
-        assert process.stdout is not None and process.stdout.readline().strip() == "ready"
-        time.sleep(interrupt_after)
-        process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=timeout)
-    return process.returncode, out, err
-
-
-def _environment():
-    import gudgeon
-
-    folder = str(Path(gudgeon.__file__).parent.parent)
-    return {**os.environ, "PYTHONPATH": folder}
-
-
-def test_ctrl_c_ends_a_blocking_call():
-    start = time.monotonic()
-    code, out, err = run(
-        """
-        import sys
-        from gudgeon import SyncClient
-        with SyncClient([sys.executable, FAKE, "legacy"]) as client:
-            print("ready", flush=True)
-            try:
-                client.call_tool("slow")
-            except KeyboardInterrupt:
-                print("interrupted", client.call_tool("count").text)
-        """,
-        interrupt_after=0.5,
-    )
-    assert out.split() == ["interrupted", "1"] and code == 0, err
-    assert time.monotonic() - start < 10
-
-
-def test_an_interpreter_that_ends_leaves_nothing_behind():
-    code, out, err = run(
-        """
-        import sys, threading, time
-        from gudgeon import SyncClient
-        client = SyncClient([sys.executable, FAKE, "legacy"]).connect()
-        def call():
-            try:
-                client.call_tool("slow")
-            except Exception:
-                pass
-        threading.Thread(target=call, daemon=True).start()
-        time.sleep(0.3)
-        print(client.server.name)
-        """
-    )
-    assert (code, out.strip(), err) == (0, "fake", "")
-
-
-def test_a_fork_makes_clients_of_its_own():
-    code, out, err = run(
-        """
-        import os, sys
-        from gudgeon import SyncClient
-        command = [sys.executable, FAKE, "legacy"]
-        with SyncClient(command) as client:
-            client.call_tool("echo", {})
-            pid = os.fork()
-            if pid == 0:
-                try:
-                    client.list_tools()
-                except ValueError as error:
-                    print("forked" in str(error), flush=True)
-                with SyncClient(command) as own:
-                    print(own.call_tool("echo", {"child": 1}).text, flush=True)
-                sys.exit(0)
-            print(os.waitpid(pid, 0)[1], client.call_tool("echo", {"parent": 1}).text)
-        """
-    )
-    assert out.split("\n")[:3] == ["True", '{"child": 1}', '0 {"parent": 1}'] and code == 0, err
-
-
-def test_importing_and_constructing_starts_no_thread():
-    code, out, err = run(
-        """
-        import os, sys
-        from gudgeon import Client, SyncClient
-        Client(["a"]); SyncClient(["a"])
-        print(len(os.listdir("/proc/self/task")), "asyncio" in sys.modules)
-        """
-    )
-    assert out.split() == ["1", "False"], err
 
 
 def test_closing_while_calls_are_under_way():

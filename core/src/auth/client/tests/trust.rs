@@ -1,4 +1,4 @@
-//! Who gets the credentials that the program gave, and which tokens of the store are used.
+//! Credentials of the program go to one authorization server only, and stored tokens are used by their own client only.
 
 use super::*;
 
