@@ -444,7 +444,7 @@ fn every_request_needs_the_scopes() {
     let hierarchy = ScopeHierarchy::new([("books:write", ["books:read"])]);
     fixture.machine = Authenticator::new(methods(), hierarchy);
     accepted(fixture.bearer(&signer.token(json!({ "scope": "books:write" }))));
-    assert_eq!(fixture.machine.scopes(), scopes);
+    assert_eq!(fixture.machine.facts().scopes, scopes);
     assert_eq!(fixture.machine.facts().issuers, [ISSUER]);
 }
 

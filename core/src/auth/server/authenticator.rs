@@ -4,8 +4,10 @@
 //! an answer comes, or its time is over; then it is refused.
 
 mod attempt;
+mod facts;
 mod io;
 mod methods;
+mod presented;
 
 use std::{
     collections::{BTreeMap, HashMap, VecDeque},
@@ -22,11 +24,10 @@ pub use self::{
 };
 use super::{
     credentials::{self, Credentials, Scheme},
-    dpop_check::{self, Nonces, ProofError, UsedProofs},
+    dpop_check::{Nonces, UsedProofs},
     introspection::IntrospectionError,
-    jwk::Algorithm,
     jwt::{ParsedJwt, VerifiedToken, looks_like_jwt},
-    resource::{Facts, Place},
+    resource::Place,
     token_cache::{Accepted, MAX_KEPT, TokenCache},
 };
 use crate::{
@@ -51,7 +52,7 @@ pub struct Authenticator {
     methods: Vec<Method>,
     hierarchy: ScopeHierarchy,
     nonces: Option<Nonces>,
-    used: Option<UsedProofs>,
+    used: UsedProofs,
     cache: TokenCache,
     /// In the order of their tickets, which is the order of their deadlines.
     pending: BTreeMap<AuthTicket, Attempt>,
@@ -67,7 +68,7 @@ impl Authenticator {
             methods,
             hierarchy,
             nonces: None,
-            used: Some(UsedProofs::default()),
+            used: UsedProofs::default(),
             cache: TokenCache::default(),
             pending: BTreeMap::new(),
             fetching: BTreeMap::new(),
@@ -82,46 +83,6 @@ impl Authenticator {
     pub fn with_nonces(mut self, nonces: Nonces) -> Self {
         self.nonces = Some(nonces);
         self
-    }
-
-    /// Returns the facts of the resource's document.
-    pub fn facts(&self) -> Facts {
-        let mut facts = Facts::default();
-        for method in &self.methods {
-            let (issuer, scopes) = match method {
-                Method::Jwt(it) => (Some(&it.issuer), &it.scopes),
-                Method::Introspection(it, issuer) => (issuer.as_ref(), &it.scopes),
-                _ => continue,
-            };
-            facts.issuers.extend(issuer.filter(|it| !facts.issuers.contains(it)).cloned());
-            for scope in scopes {
-                if !facts.scopes.contains(scope) {
-                    facts.scopes.push(scope.clone());
-                }
-            }
-        }
-        let dpop: Vec<_> = self.dpop().collect();
-        if dpop.iter().any(|it| *it != Dpop::Off) {
-            facts.dpop_algorithms = Algorithm::all().into_iter().map(Algorithm::name).collect();
-        }
-        facts.needs_dpop = self.needs_dpop();
-        facts
-    }
-
-    /// Returns whether every token has to be bound to a key, so that challenges ask for that.
-    pub fn needs_dpop(&self) -> bool {
-        let mut dpop = self.dpop().peekable();
-        let is_needed = |it: Dpop| matches!(it, Dpop::Required | Dpop::WithNonce);
-        dpop.peek().is_some()
-            && dpop.all(is_needed)
-            && !self.methods.iter().any(Method::takes_bearer)
-    }
-
-    fn dpop(&self) -> impl Iterator<Item = Dpop> + '_ {
-        self.methods.iter().filter_map(|it| match it {
-            Method::Jwt(it) => Some(it.dpop),
-            _ => None,
-        })
     }
 
     /// Decides about a request, from its head.
@@ -233,11 +194,6 @@ impl Authenticator {
     /// Returns the time of the next [`AuthInput::Tick`].
     pub fn deadline(&self) -> Option<Instant> {
         self.pending.values().next().map(|it| it.deadline)
-    }
-
-    /// Returns the scopes that every request needs, for the challenge of a request without credentials.
-    pub fn scopes(&self) -> Vec<String> {
-        self.facts().scopes
     }
 
     /// Checks keys that come in headers of their own.
@@ -489,67 +445,6 @@ impl Authenticator {
         let place = Place { url: url.clone(), resource: resource.clone(), metadata: String::new() };
         let request = Request { method, headers: proofs, place: &place };
         self.finish(accepted, attempt.scheme, attempt.token.expose(), request, unix)
-    }
-
-    /// Checks what differs between requests with the same token: the proof of possession; and the scopes.
-    fn finish(
-        &mut self,
-        accepted: &Accepted,
-        scheme: Scheme,
-        token: &str,
-        request: Request<'_>,
-        unix: u64,
-    ) -> Result<Arc<Principal>, Refusal> {
-        let (dpop, scopes): (_, &[String]) = match &self.methods[accepted.method] {
-            Method::Jwt(it) => (it.dpop, &it.scopes),
-            Method::Introspection(it, _) => (Dpop::Supported, &it.scopes),
-            Method::ApiKeys(_) | Method::Verify => (Dpop::Supported, &[]),
-        };
-        match &accepted.token.key {
-            Some(_) if dpop == Dpop::Off => {
-                return Err(invalid("tokens that are bound to a key are not accepted here"));
-            }
-            None if matches!(dpop, Dpop::Required | Dpop::WithNonce) => {
-                return Err(invalid("the token has to be bound to a key"));
-            }
-            None if scheme == Scheme::DPoP => {
-                return Err(invalid(
-                    "the token is not bound to a key; send it with the scheme Bearer",
-                ));
-            }
-            None => (),
-            Some(_) if scheme == Scheme::Bearer => {
-                // RFC 9449, section 7.2: a stolen bound token is of no use as a bearer token.
-                return Err(invalid("the token is bound to a key; send it with the scheme DPoP"));
-            }
-            Some(key) => {
-                let (method, url) = (request.method, &*request.place.url);
-                let expected = dpop_check::Expected { method, url, token, key, unix };
-                let nonces = self.nonces.as_ref().filter(|_| dpop == Dpop::WithNonce);
-                match dpop_check::check(request.headers, expected, nonces) {
-                    Err(ProofError::Invalid(reason)) => {
-                        return Err(Refusal::InvalidProof(reason.into()));
-                    }
-                    Err(ProofError::NeedsNonce) => {
-                        let nonce = nonces.and_then(|it| it.make(unix));
-                        return Err(nonce.map_or(Refusal::Failed, Refusal::NeedsNonce));
-                    }
-                    Ok(id) => {
-                        if self.used.as_mut().is_some_and(|it| !it.use_once(id, unix)) {
-                            let reason = "the DPoP proof was used before".into();
-                            return Err(Refusal::InvalidProof(reason));
-                        }
-                    }
-                }
-            }
-        }
-        if !self.hierarchy.suffices(&accepted.principal.scopes, scopes) {
-            return Err(Refusal::InsufficientScope {
-                scopes: scopes.to_vec(),
-                message: format!("this needs the scopes: {}", scopes.join(" ")),
-            });
-        }
-        Ok(Arc::clone(&accepted.principal))
     }
 
     fn fetch_keys(&mut self, place: usize) {

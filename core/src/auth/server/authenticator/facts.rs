@@ -1,0 +1,46 @@
+//! The facts about the methods of a server that its metadata and challenges publish.
+
+use super::{Authenticator, Dpop, Method};
+use crate::auth::server::{jwk::Algorithm, resource::Facts};
+
+impl Authenticator {
+    /// Returns the facts of the Protected Resource Metadata.
+    pub fn facts(&self) -> Facts {
+        let mut facts = Facts::default();
+        for method in &self.methods {
+            let (issuer, scopes) = match method {
+                Method::Jwt(it) => (Some(&it.issuer), &it.scopes),
+                Method::Introspection(it, issuer) => (issuer.as_ref(), &it.scopes),
+                _ => continue,
+            };
+            facts.issuers.extend(issuer.filter(|it| !facts.issuers.contains(it)).cloned());
+            for scope in scopes {
+                if !facts.scopes.contains(scope) {
+                    facts.scopes.push(scope.clone());
+                }
+            }
+        }
+        let dpop: Vec<_> = self.dpop().collect();
+        if dpop.iter().any(|it| *it != Dpop::Off) {
+            facts.dpop_algorithms = Algorithm::all().into_iter().map(Algorithm::name).collect();
+        }
+        facts.needs_dpop = self.needs_dpop();
+        facts
+    }
+
+    /// Returns whether every token has to be bound to a key, so that challenges ask for that.
+    pub fn needs_dpop(&self) -> bool {
+        let mut dpop = self.dpop().peekable();
+        let is_needed = |it: Dpop| matches!(it, Dpop::Required | Dpop::WithNonce);
+        dpop.peek().is_some()
+            && dpop.all(is_needed)
+            && !self.methods.iter().any(Method::takes_bearer)
+    }
+
+    fn dpop(&self) -> impl Iterator<Item = Dpop> + '_ {
+        self.methods.iter().filter_map(|it| match it {
+            Method::Jwt(it) => Some(it.dpop),
+            _ => None,
+        })
+    }
+}

@@ -1,0 +1,75 @@
+//! The checks of a request whose token is valid.
+
+use std::sync::Arc;
+
+use super::{Authenticator, Dpop, Method, Refusal, Request, attempt::invalid};
+use crate::{
+    auth::server::{
+        credentials::Scheme,
+        dpop_check::{self, ProofError},
+        token_cache::Accepted,
+    },
+    protocol::Principal,
+};
+
+impl Authenticator {
+    /// Checks what differs between requests with the same token: the proof of possession; and the scopes.
+    pub(super) fn finish(
+        &mut self,
+        accepted: &Accepted,
+        scheme: Scheme,
+        token: &str,
+        request: Request<'_>,
+        unix: u64,
+    ) -> Result<Arc<Principal>, Refusal> {
+        let (dpop, scopes): (_, &[String]) = match &self.methods[accepted.method] {
+            Method::Jwt(it) => (it.dpop, &it.scopes),
+            Method::Introspection(it, _) => (Dpop::Supported, &it.scopes),
+            Method::ApiKeys(_) | Method::Verify => (Dpop::Supported, &[]),
+        };
+        match &accepted.token.key {
+            Some(_) if dpop == Dpop::Off => {
+                return Err(invalid("tokens that are bound to a key are not accepted here"));
+            }
+            None if matches!(dpop, Dpop::Required | Dpop::WithNonce) => {
+                return Err(invalid("the token has to be bound to a key"));
+            }
+            None if scheme == Scheme::DPoP => {
+                return Err(invalid(
+                    "the token is not bound to a key; send it with the scheme Bearer",
+                ));
+            }
+            None => (),
+            Some(_) if scheme == Scheme::Bearer => {
+                // RFC 9449, section 7.2: a stolen bound token is of no use as a bearer token.
+                return Err(invalid("the token is bound to a key; send it with the scheme DPoP"));
+            }
+            Some(key) => {
+                let (method, url) = (request.method, &*request.place.url);
+                let expected = dpop_check::Expected { method, url, token, key, unix };
+                let nonces = self.nonces.as_ref().filter(|_| dpop == Dpop::WithNonce);
+                match dpop_check::check(request.headers, expected, nonces) {
+                    Err(ProofError::Invalid(reason)) => {
+                        return Err(Refusal::InvalidProof(reason.into()));
+                    }
+                    Err(ProofError::NeedsNonce) => {
+                        let nonce = nonces.and_then(|it| it.make(unix));
+                        return Err(nonce.map_or(Refusal::Failed, Refusal::NeedsNonce));
+                    }
+                    Ok(id) if !self.used.use_once(id, unix) => {
+                        let reason = "the DPoP proof was used before".into();
+                        return Err(Refusal::InvalidProof(reason));
+                    }
+                    Ok(_) => (),
+                }
+            }
+        }
+        if !self.hierarchy.suffices(&accepted.principal.scopes, scopes) {
+            return Err(Refusal::InsufficientScope {
+                scopes: scopes.to_vec(),
+                message: format!("this needs the scopes: {}", scopes.join(" ")),
+            });
+        }
+        Ok(Arc::clone(&accepted.principal))
+    }
+}
