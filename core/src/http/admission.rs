@@ -1,4 +1,6 @@
-//! The checks of an HTTP request that need the configuration only, in this order: caller, path, method; then the body. They have two steps, so that a client learns that it may not call before it sends the body, and they run before any lock
+//! The checks of an HTTP request that need the configuration only, in this order: caller, path, method; then the body.
+//!
+//! They have two steps, so that a client learns that it may not call before it sends the body, and they run before any lock
 //! is taken.
 
 use std::{net::IpAddr, sync::Arc};
@@ -7,20 +9,16 @@ use http::{HeaderMap, HeaderValue, Method as HttpMethod, StatusCode, Uri, header
 
 #[cfg(feature = "auth")]
 use super::authorization::{Protected, Unauthenticated};
-#[cfg(all(feature = "auth", feature = "http"))]
-use super::guard::Arrival;
 use super::{
     EndpointConfig, Part, PeerSession, Refused,
     challenge::{self, Demands},
     config::Place,
-    guard::{Guard, Refusal},
+    guard::Guard,
+    refusal::forbidden,
     reply::{self, Accepts},
-    requests::RETRY_AFTER,
 };
-#[cfg(feature = "auth")]
-use crate::auth::server::config::AuthConfig;
 use crate::{
-    error::{Fault, option_name},
+    error::Fault,
     protocol::{ClientKey, Dialect, Frame, Id, Message, Method, Principal, Revision},
     session::server::{HttpFacts, MissingScopes, SessionConfig},
     wire::{self, McpHeaders, RequestEra, Wire},
@@ -33,16 +31,16 @@ const NOWHERE: &str = "nothing is served at this path";
 
 /// The first checks of every request. Clones share one configuration.
 #[derive(Clone, Debug)]
-pub struct Admission(Arc<Rules>);
+pub struct Admission(pub(super) Arc<Rules>);
 
 #[derive(Debug)]
-struct Rules {
-    guard: Guard,
-    config: EndpointConfig,
+pub(super) struct Rules {
+    pub(super) guard: Guard,
+    pub(super) config: EndpointConfig,
     dialects: Vec<Dialect>,
     has_sessions: bool,
     #[cfg(feature = "auth")]
-    protected: Option<Protected>,
+    pub(super) protected: Option<Protected>,
 }
 
 /// A request whose head was admitted: its body may be read.
@@ -195,47 +193,6 @@ impl Admission {
         self.refusal(refused, &head.headers, Some(&cors), &Demands::default())
     }
 
-    /// Returns the arrival of a request at a port on which the server listens.
-    #[cfg(all(feature = "auth", feature = "http"))]
-    pub(crate) fn arrival(&self, port: u16) -> Arrival {
-        self.0.guard.arrival(port)
-    }
-
-    /// Returns the facts by which the sender of a request to become a message connection is authenticated; `None` if
-    /// everybody may call.
-    #[cfg(feature = "auth")]
-    pub(crate) fn unauthenticated(&self, head: &Parts) -> Option<Unauthenticated> {
-        let protected = self.0.protected.as_ref()?;
-        let is_known = head.extensions.get::<Arc<Principal>>().is_some();
-        (!is_known).then(|| protected.unauthenticated(&self.0.guard, head))
-    }
-
-    /// Returns the answer to such a request, whose sender is refused.
-    #[cfg(feature = "auth")]
-    pub(crate) fn refuse_unauthenticated(
-        &self,
-        head: &Parts,
-        request: &Unauthenticated,
-        refused: &Refused,
-    ) -> Part {
-        let demands = self.demands(Some(request));
-        let mut cors = HeaderMap::new();
-        self.0.guard.decorate(head, &mut cors);
-        self.refusal(refused, &head.headers, Some(&cors), &demands)
-    }
-
-    /// Returns the methods by which senders are authenticated; `None` if everybody may call.
-    #[cfg(feature = "auth")]
-    pub(crate) fn auth_config(&self) -> Option<&Arc<AuthConfig>> {
-        self.0.protected.as_ref().map(|it| &it.config)
-    }
-
-    #[cfg(feature = "auth")]
-    fn demands(&self, request: Option<&Unauthenticated>) -> Demands {
-        let protected = self.0.protected.as_ref();
-        protected.map_or_else(Demands::default, |it| it.demands(request))
-    }
-
     /// Returns the challenge of a request whose sender needs more scopes.
     pub(super) fn step_up(
         &self,
@@ -320,69 +277,6 @@ impl Admission {
             false => "POST messages here: this server has no sessions",
         });
         head.answer(StatusCode::METHOD_NOT_ALLOWED, allow(reply::json_head()), body)
-    }
-
-    fn refusal(
-        &self,
-        refused: &Refused,
-        headers: &HeaderMap,
-        cors: Option<&HeaderMap>,
-        demands: &Demands,
-    ) -> Part {
-        let (status, message) = match refused {
-            Refused::BodyTooLarge => (StatusCode::PAYLOAD_TOO_LARGE, self.too_long()),
-            Refused::BodyTooSlow => {
-                (StatusCode::REQUEST_TIMEOUT, "the body did not come in time".into())
-            }
-            Refused::BodyBroken => (StatusCode::BAD_REQUEST, "the body could not be read".into()),
-            Refused::TooMuchInput => (
-                StatusCode::SERVICE_UNAVAILABLE,
-                "too much is being received: send this request again later".into(),
-            ),
-            Refused::Unidentified => {
-                (StatusCode::INTERNAL_SERVER_ERROR, "the server failed to find out who asks".into())
-            }
-            Refused::NoCredentials => {
-                (StatusCode::UNAUTHORIZED, "the request has no access token".into())
-            }
-            Refused::InvalidRequest(message) => (StatusCode::BAD_REQUEST, message.clone()),
-            Refused::InvalidToken(message) | Refused::InvalidProof(message) => {
-                (StatusCode::UNAUTHORIZED, message.clone())
-            }
-            Refused::NeedsNonce(_) => {
-                (StatusCode::UNAUTHORIZED, "the DPoP proof needs a nonce".into())
-            }
-            Refused::AuthUnavailable => (
-                StatusCode::SERVICE_UNAVAILABLE,
-                "the access token can't be checked at the moment: send this request again later"
-                    .into(),
-            ),
-            Refused::InsufficientScope { message, .. } => (StatusCode::FORBIDDEN, message.clone()),
-        };
-        let body = match status {
-            StatusCode::INTERNAL_SERVER_ERROR => reply::failure_body(&message),
-            _ => reply::refusal_body(&message),
-        };
-        let has_credentials = headers.contains_key(header::AUTHORIZATION);
-        let mut headers = reply::json_head();
-        if let Some(challenge) = challenge::of(refused, has_credentials, demands) {
-            headers.insert(header::WWW_AUTHENTICATE, challenge);
-        }
-        if let Refused::NeedsNonce(nonce) = refused
-            && let Ok(nonce) = HeaderValue::try_from(nonce)
-        {
-            headers.insert("dpop-nonce", nonce);
-        }
-        if status == StatusCode::SERVICE_UNAVAILABLE {
-            headers.insert(header::RETRY_AFTER, RETRY_AFTER);
-        }
-        headers.extend(cors.cloned().unwrap_or_default());
-        Part::Head { status, headers, body, more: false }
-    }
-
-    fn too_long(&self) -> String {
-        let option = option_name("max_body");
-        format!("the body is longer than {} bytes (option {option})", self.0.config.max_body)
     }
 }
 
@@ -534,9 +428,4 @@ impl Content<'_> {
             _ => None,
         }
     }
-}
-
-fn forbidden(refusal: Refusal) -> Part {
-    let Refusal { status, body } = refusal;
-    Part::Head { status, headers: reply::json_head(), body, more: false }
 }

@@ -11,17 +11,21 @@ use http::{
 
 use super::{
     EndpointConfig, Part, Refused,
+    admission::Admission,
     challenge::Demands,
     guard::{Arrival, Guard},
     reply,
 };
-use crate::auth::{
-    fetch::is_loopback,
-    server::{
-        authenticator::{Refusal, Request},
-        config::{AuthConfig, VerifiedRequest},
-        resource::{Arrived, Facts, Place, Resource},
+use crate::{
+    auth::{
+        fetch::is_loopback,
+        server::{
+            authenticator::{Refusal, Request},
+            config::{AuthConfig, VerifiedRequest},
+            resource::{Arrived, Facts, Place, Resource},
+        },
     },
+    protocol::Principal,
 };
 
 /// The time for which the document may be cached.
@@ -92,7 +96,7 @@ impl Protected {
         Unauthenticated { method: head.method.clone(), path, place }
     }
 
-    /// Hides the credentials of a request from whoever logs its headers.
+    /// Marks the `Authorization` header as sensitive, so that `Debug` of the headers does not show it.
     pub(super) fn hide(headers: &mut HeaderMap) {
         if let Entry::Occupied(mut all) = headers.entry(header::AUTHORIZATION) {
             all.iter_mut().for_each(|it| it.set_sensitive(true));
@@ -153,6 +157,46 @@ fn is_own(host: &str, port: Option<u16>, is_encrypted: bool) -> bool {
     !host.contains('@')
         && is_loopback(authority.host())
         && port.is_none_or(|own| authority.port_u16().unwrap_or(usual) == own)
+}
+
+impl Admission {
+    /// Returns the arrival of a request at a port on which the server listens.
+    #[cfg(feature = "http")]
+    pub(crate) fn arrival(&self, port: u16) -> Arrival {
+        self.0.guard.arrival(port)
+    }
+
+    /// Returns the facts by which the sender of a request to become a message connection is authenticated; `None` if
+    /// everybody may call.
+    pub(crate) fn unauthenticated(&self, head: &Parts) -> Option<Unauthenticated> {
+        let protected = self.0.protected.as_ref()?;
+        let is_known = head.extensions.get::<Arc<Principal>>().is_some();
+        (!is_known).then(|| protected.unauthenticated(&self.0.guard, head))
+    }
+
+    /// Returns the answer to such a request, whose sender is refused.
+    pub(crate) fn refuse_unauthenticated(
+        &self,
+        head: &Parts,
+        request: &Unauthenticated,
+        refused: &Refused,
+    ) -> Part {
+        let demands = self.demands(Some(request));
+        let mut cors = HeaderMap::new();
+        self.0.guard.decorate(head, &mut cors);
+        self.refusal(refused, &head.headers, Some(&cors), &demands)
+    }
+
+    /// Returns the methods by which senders are authenticated; `None` if everybody may call.
+    pub(crate) fn auth_config(&self) -> Option<&Arc<AuthConfig>> {
+        self.0.protected.as_ref().map(|it| &it.config)
+    }
+
+    /// Returns what the challenge of a refused request demands.
+    pub(super) fn demands(&self, request: Option<&Unauthenticated>) -> Demands {
+        let protected = self.0.protected.as_ref();
+        protected.map_or_else(Demands::default, |it| it.demands(request))
+    }
 }
 
 impl From<Refusal> for Refused {

@@ -14,6 +14,7 @@ mod delivery;
 mod events;
 mod guard;
 mod lifted;
+mod refusal;
 mod reply;
 mod requests;
 mod session_shares;

@@ -1,0 +1,85 @@
+//! The answers to requests that are refused.
+
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+
+use super::{
+    Part, Refused,
+    admission::Admission,
+    challenge::{self, Demands},
+    guard::Refusal,
+    reply,
+    requests::RETRY_AFTER,
+};
+use crate::error::option_name;
+
+impl Admission {
+    /// Returns the answer to a refused request with these headers. `cors` are the CORS headers of the answer.
+    pub(super) fn refusal(
+        &self,
+        refused: &Refused,
+        headers: &HeaderMap,
+        cors: Option<&HeaderMap>,
+        demands: &Demands,
+    ) -> Part {
+        let (status, message) = match refused {
+            Refused::BodyTooLarge => (StatusCode::PAYLOAD_TOO_LARGE, self.too_long()),
+            Refused::BodyTooSlow => {
+                (StatusCode::REQUEST_TIMEOUT, "the body did not come in time".into())
+            }
+            Refused::BodyBroken => (StatusCode::BAD_REQUEST, "the body could not be read".into()),
+            Refused::TooMuchInput => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                "too much is being received: send this request again later".into(),
+            ),
+            Refused::Unidentified => {
+                (StatusCode::INTERNAL_SERVER_ERROR, "the server failed to find out who asks".into())
+            }
+            Refused::NoCredentials => {
+                (StatusCode::UNAUTHORIZED, "the request has no access token".into())
+            }
+            Refused::InvalidRequest(message) => (StatusCode::BAD_REQUEST, message.clone()),
+            Refused::InvalidToken(message) | Refused::InvalidProof(message) => {
+                (StatusCode::UNAUTHORIZED, message.clone())
+            }
+            Refused::NeedsNonce(_) => {
+                (StatusCode::UNAUTHORIZED, "the DPoP proof needs a nonce".into())
+            }
+            Refused::AuthUnavailable => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                "the access token can't be checked at the moment: send this request again later"
+                    .into(),
+            ),
+            Refused::InsufficientScope { message, .. } => (StatusCode::FORBIDDEN, message.clone()),
+        };
+        let body = match status {
+            StatusCode::INTERNAL_SERVER_ERROR => reply::failure_body(&message),
+            _ => reply::refusal_body(&message),
+        };
+        let has_credentials = headers.contains_key(header::AUTHORIZATION);
+        let mut headers = reply::json_head();
+        if let Some(challenge) = challenge::of(refused, has_credentials, demands) {
+            headers.insert(header::WWW_AUTHENTICATE, challenge);
+        }
+        if let Refused::NeedsNonce(nonce) = refused
+            && let Ok(nonce) = HeaderValue::try_from(nonce)
+        {
+            headers.insert("dpop-nonce", nonce);
+        }
+        if status == StatusCode::SERVICE_UNAVAILABLE {
+            headers.insert(header::RETRY_AFTER, RETRY_AFTER);
+        }
+        headers.extend(cors.cloned().unwrap_or_default());
+        Part::Head { status, headers, body, more: false }
+    }
+
+    fn too_long(&self) -> String {
+        let option = option_name("max_body");
+        format!("the body is longer than {} bytes (option {option})", self.0.config.max_body)
+    }
+}
+
+/// Returns the answer to a request whose host or origin is not allowed.
+pub(super) fn forbidden(refusal: Refusal) -> Part {
+    let Refusal { status, body } = refusal;
+    Part::Head { status, headers: reply::json_head(), body, more: false }
+}
