@@ -14,10 +14,8 @@ use std::{
 use gudgeon::{
     Client,
     bindings::{
-        client_middleware::MiddlewareRuns,
-        client_notice::Notice,
         client_operation::{apply_options, operation},
-        client_questions::{Asked, Questions},
+        client_questions::Questions,
         client_roots,
         client_settings::ClientSettings,
         client_target::{Place, stream_target},
@@ -33,6 +31,7 @@ use serde::de::DeserializeOwned;
 
 use crate::{
     client_calls::Calls,
+    client_connected::Connected,
     client_error::{error_json, middleware_failed},
     client_mailbox::{Content, Letters, Mailbox},
     client_runtime::{remember, runtime},
@@ -52,22 +51,6 @@ pub(crate) struct NativeClient {
     shared: Arc<Connected>,
     options: ClientSettings,
     process: u32,
-}
-
-/// The part shared with the tasks of the runtime, which may outlive a request.
-#[derive(Debug)]
-pub(crate) struct Connected {
-    number: u64,
-    /// The client, from the first attempt to connect until it is closed.
-    client: Mutex<Option<Arc<Member>>>,
-    /// The mailbox for events that belong to no request.
-    home: Mutex<Option<Arc<Letters>>>,
-    calls: Calls,
-    /// The requests that middleware sends.
-    inner_calls: Calls,
-    middleware: Arc<MiddlewareRuns>,
-    questions: Arc<Questions>,
-    subscriptions: OpenSubscriptions,
 }
 
 /// The address or the command of a server.
@@ -376,104 +359,6 @@ impl Drop for NativeClient {
             // The other end belongs to another process.
             std::mem::forget(Arc::clone(&self.shared));
         }
-    }
-}
-
-impl Connected {
-    /// Returns the client to close.
-    pub(crate) fn take(&self) -> Option<Arc<Member>> {
-        lock(&self.client).take()
-    }
-
-    /// Returns whether events that belong to no request arrive in this mailbox.
-    pub(crate) fn lives_in(&self, home: &Arc<Letters>) -> bool {
-        lock(&self.home).as_ref().is_some_and(|it| Arc::ptr_eq(it, home))
-    }
-
-    pub(crate) fn refuse_questions(&self) {
-        self.questions.refuse_all();
-    }
-
-    fn connected(&self) -> Option<Client> {
-        lock(&self.client).as_ref().and_then(|it| it.connected())
-    }
-
-    fn authorize(
-        self: &Arc<Self>,
-        builder: ClientBuilder,
-        options: &ClientSettings,
-    ) -> Result<ClientBuilder, Error> {
-        let shared = Arc::downgrade(self);
-        self.questions.authorize(builder, options, move |asked| {
-            if let Some(shared) = shared.upgrade() {
-                shared.push_question(asked);
-            }
-        })
-    }
-
-    fn listen(self: &Arc<Self>, builder: ClientBuilder, options: &ClientSettings) -> ClientBuilder {
-        let mut builder = builder;
-        let reconnects = builder.reconnects();
-        let shared = Arc::downgrade(self);
-        builder = self.questions.register(builder, options, move |asked| {
-            if let Some(shared) = shared.upgrade() {
-                shared.push_question(asked);
-            }
-        });
-        if options.has("middleware") {
-            let shared = Arc::downgrade(self);
-            builder = self.middleware.register(builder, move |request| {
-                let Some(shared) = shared.upgrade() else { return };
-                let to = request.ticket.unwrap_or(shared.number);
-                if let Some(home) = &*lock(&shared.home) {
-                    home.push(to, Content::Middleware(shared.number, request));
-                }
-            });
-        }
-        if options.has("on_log") {
-            let shared = Arc::downgrade(self);
-            builder = builder.on_log(move |message| {
-                let Some(shared) = shared.upgrade() else { return };
-                let mut out = json::ObjectWriter::with_capacity(message.data.get().len() + 64);
-                out.member("level", &message.level).member("logger", &message.logger);
-                out.raw("data", message.data.get());
-                shared.push(Content::Log(json::raw(out.finish())));
-            });
-        }
-        if options.has("on_list_changed") {
-            let shared = Arc::downgrade(self);
-            builder = builder.on_list_changed(move |list| {
-                if let Some(shared) = shared.upgrade() {
-                    shared.push(Content::Changed(list.as_str()));
-                }
-            });
-        }
-        let shared = Arc::downgrade(self);
-        builder.on_event(move |event| {
-            let notice = Notice::of(event, reconnects);
-            if let (Some(shared), Some(notice)) = (shared.upgrade(), notice) {
-                shared.push(Content::Notice(notice));
-            }
-        })
-    }
-
-    fn push(&self, content: Content) {
-        self.push_open(content);
-    }
-
-    /// Passes a question on. It is refused if the event loop that would take it is closed.
-    fn push_question(&self, asked: Asked<'_>) {
-        if !self.push_open(Content::of(asked)) {
-            self.refuse_questions();
-        }
-    }
-
-    /// Returns whether the mailbox that took the event is open.
-    fn push_open(&self, content: Content) -> bool {
-        lock(&self.home).as_ref().is_none_or(|home| {
-            home.push(self.number, content);
-            !home.is_closed()
-        })
     }
 }
 

@@ -9,7 +9,7 @@ use gudgeon::client::Member;
 use pyo3::{PyResult, Python, pyfunction};
 use tokio::runtime::{Builder, Runtime};
 
-use crate::{client::Connected, client_mailbox::Letters, interpreter, stream::lock};
+use crate::{client_connected::Connected, client_mailbox::Letters, interpreter, stream::lock};
 
 /// Locked only by threads that hold the GIL, so that no fork finds it locked.
 static RUNNING: Mutex<Option<Running>> = Mutex::new(None);

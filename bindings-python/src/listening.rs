@@ -17,12 +17,7 @@ use gudgeon::{
 use pyo3::{PyErr, exceptions::PyOSError};
 use tokio::runtime::{Builder, Runtime};
 
-use crate::{
-    error::raise,
-    forks,
-    handler::Handler,
-    stream::{Feed, Stream},
-};
+use crate::{error::raise, feed::Feed, forks, handler::Handler, stream::Stream};
 
 /// The time that the threads have to end.
 const PATIENCE: Duration = Duration::from_millis(500);

@@ -22,15 +22,12 @@ use crate::{
     calling, convert, forks,
     handler::Handler,
     hooks,
+    monitor::MONITOR_TICK,
     pin::Pin,
     source::{Frames, Source},
     stream::{DeferredCall, Job, Pool, Sleep, Stream, Task, lock},
 };
 
-/// The interval of the monitor. A handler blocks the leader if it still runs after two intervals.
-const MONITOR_TICK: Duration = Duration::from_millis(1);
-/// The number of intervals without a handler after which the monitor sleeps.
-const MONITOR_PATIENCE: u32 = 25;
 /// The time after which an idle thread ends.
 const IDLE: Duration = Duration::from_secs(10);
 /// The maximum delay, and size in bytes, of replies that wait for the rest of their batch.
@@ -43,9 +40,9 @@ const ROOM_TICK: Duration = Duration::from_millis(10);
 
 thread_local! {
     /// The epoch in which this thread became the leader.
-    static LEADS: Cell<Option<u64>> = const { Cell::new(None) };
+    pub(crate) static LEADS: Cell<Option<u64>> = const { Cell::new(None) };
     /// `true` if this thread belongs to a pool.
-    static IS_OURS: Cell<bool> = const { Cell::new(false) };
+    pub(crate) static IS_OURS: Cell<bool> = const { Cell::new(false) };
 }
 
 /// The leader's next step.
@@ -115,7 +112,7 @@ impl Stream {
         }
     }
 
-    fn spawn(self: &Arc<Self>, pool: &mut Pool) -> io::Result<()> {
+    pub(crate) fn spawn(self: &Arc<Self>, pool: &mut Pool) -> io::Result<()> {
         let (stream, left) = (Arc::clone(self), self.leaver());
         pool.threads += 1;
         let spawned = std::thread::Builder::new().name("gudgeon".into()).spawn(move || {
@@ -433,88 +430,5 @@ impl Stream {
         if let Err(error) = told {
             error.write_unraisable(py, None);
         }
-    }
-
-    /// The main function of the monitor.
-    fn watch(self: &Arc<Self>) {
-        let mut pool = self.pool();
-        let (mut last, mut quiet) = (0, 0);
-        while !pool.stopped {
-            self.wake_sleeping_leader(&mut pool);
-            match &pool.running {
-                Some(handler) if pool.serial == last && handler.is_preemptible() => {
-                    handler.stalled();
-                    self.hand_over(&mut pool);
-                    drop(pool);
-                    self.server.try_flush();
-                    pool = self.pool();
-                    continue;
-                }
-                Some(_) => (last, quiet) = (pool.serial, 0),
-                None => quiet += 1,
-            }
-            pool = if quiet > MONITOR_PATIENCE {
-                quiet = 0;
-                pool.monitor_sleeps = true;
-                self.monitor.wait(pool).unwrap_or_else(PoisonError::into_inner)
-            } else {
-                self.monitor
-                    .wait_timeout(pool, MONITOR_TICK)
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .0
-            };
-        }
-    }
-
-    /// Called before a handler waits for its client: if it runs on the leader, the lead is passed on, and the thread
-    /// does not count as working until the handler resumes.
-    pub(crate) fn enter_blocking(self: &Arc<Self>) -> BlockingGuard {
-        let counts = IS_OURS.get();
-        let mut pool = self.pool();
-        pool.blocked += usize::from(counts);
-        if LEADS.get() == Some(pool.epoch)
-            && let Some(handler) = pool.running.clone()
-        {
-            handler.stalled();
-            self.hand_over(&mut pool);
-        }
-        if !pool.handed.is_empty() {
-            self.call_worker(&mut pool);
-        }
-        BlockingGuard { stream: Arc::clone(self), counts }
-    }
-
-    /// Passes the lead on, because a handler blocks the leader; the rest of its batch is taken over.
-    fn hand_over(self: &Arc<Self>, pool: &mut Pool) {
-        pool.epoch += 1;
-        pool.running = None;
-        pool.lead_is_vacant = true;
-        // The rest of the batch may contain more calls of the blocking handler.
-        let (handed, inline) =
-            pool.inline.drain(..).partition(|task: &Task| task.handler().wants_worker());
-        pool.inline = inline;
-        if pool.idle > pool.handed.len() {
-            self.pool_changed.notify_one();
-        } else {
-            // If no thread can be started, the blocked one leads again when it returns.
-            drop(self.spawn(pool));
-        }
-        let handed: std::collections::VecDeque<Task> = handed;
-        for task in handed {
-            pool.handed.push_back(task);
-            self.call_worker(pool);
-        }
-    }
-}
-
-/// Marks a thread as waiting for its client; dropped when it resumes.
-pub(crate) struct BlockingGuard {
-    stream: Arc<Stream>,
-    counts: bool,
-}
-
-impl Drop for BlockingGuard {
-    fn drop(&mut self) {
-        self.stream.pool().blocked -= usize::from(self.counts);
     }
 }

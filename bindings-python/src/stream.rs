@@ -4,21 +4,20 @@ use std::{
     collections::VecDeque,
     fmt, io,
     sync::{
-        Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak,
+        Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
     time::Instant,
 };
 
 use gudgeon::{
-    driver::{Backend, Shell, Watchdog, Work},
+    driver::{Backend, Watchdog, Work},
     engine::{Run, RunId, Ticket},
     framing::DEFAULT_LINE_LIMIT,
     router::Failure,
 };
 use pyo3::prelude::*;
 use rustc_hash::FxHashMap;
-use tokio::sync::Notify;
 
 use crate::{
     asking::Waiting,
@@ -476,43 +475,6 @@ fn report_thrown(work: &mut Work<Handler>, thrown: &Thrown) {
         Python::attach(|py| hooks::report_exception(py, place.trim_end(), &thrown.error));
         false
     });
-}
-
-/// Receives calls from the IO threads.
-#[derive(Debug)]
-pub(crate) struct Feed {
-    stream: Arc<Stream>,
-    /// Notified when `async def` handlers were queued that the event loop is not woken for.
-    queued: Arc<Notify>,
-}
-
-impl Feed {
-    /// Creates it inside the runtime of the IO threads.
-    pub(crate) fn new(stream: &Arc<Stream>) -> Self {
-        let queued = Arc::new(Notify::new());
-        tokio::spawn(announce_to_loop(Arc::downgrade(stream), Arc::clone(&queued)));
-        Self { stream: Arc::clone(stream), queued }
-    }
-}
-
-impl Shell<Handler> for Feed {
-    fn run(&self, work: Work<Handler>) {
-        self.stream.sort(work, Wake::Soon);
-        if self.stream.asyncio_queue.is_unannounced() {
-            self.queued.notify_one();
-        }
-    }
-}
-
-/// Wakes the event loop once for all handlers that an IO thread queues in one go.
-async fn announce_to_loop(stream: Weak<Stream>, queued: Arc<Notify>) {
-    loop {
-        queued.notified().await;
-        // Until the thread has nothing else to do, or for as many tasks as it runs between two looks for input.
-        tokio::task::yield_now().await;
-        let Some(stream) = stream.upgrade() else { return };
-        stream.asyncio_queue.announce(&stream);
-    }
 }
 
 /// A poisoned lock is a bug of ours; the loss of one call must not stop the others.
