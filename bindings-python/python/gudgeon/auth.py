@@ -20,6 +20,7 @@ from ._model.sign_in import (
     TokenStore,
     WorkloadIdentity,
 )
+from ._model.string_list import string_list
 from .types import Principal
 
 __all__ = [
@@ -81,8 +82,8 @@ class Jwt:
             "audience": None if audience is None else [audience] if isinstance(audience, str) else list(audience),
             "jwksUrl": jwks_url,
             "keys": None if keys is None else dict(keys),
-            "algorithms": None if algorithms is None else _texts("Jwt", "algorithms", algorithms),
-            "scopes": _texts("Jwt", "scopes", scopes),
+            "algorithms": None if algorithms is None else string_list("Jwt", "algorithms", algorithms),
+            "scopes": string_list("Jwt", "scopes", scopes),
             "leeway": float(leeway),
             "dpop": dpop,
         }
@@ -127,7 +128,7 @@ class Introspection:
             "clientSecret": _text("Introspection", "client_secret", client_secret),
             "issuer": issuer,
             "audience": None if audience is None else [audience] if isinstance(audience, str) else list(audience),
-            "scopes": _texts("Introspection", "scopes", scopes),
+            "scopes": string_list("Introspection", "scopes", scopes),
             "cache": float(cache),
         }
 
@@ -173,12 +174,6 @@ def _text(method: str, name: str, value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{method}: {name} must be a string, not {type(value).__name__}")
     return value
-
-
-def _texts(method: str, name: str, values: Any) -> list[str]:
-    if isinstance(values, str):
-        raise TypeError(f"{method}: {name} must be a list of strings, not {values!r}; write [{values!r}]")
-    return [_text(method, name, value) for value in values]
 
 
 class RequestInfo:
@@ -262,8 +257,6 @@ class InsufficientScope(Exception):
     """
 
     def __init__(self, scopes: Iterable[str], message: str | None = None) -> None:
-        if isinstance(scopes, str):
-            raise TypeError(f"InsufficientScope: scopes must be a list of strings, not {scopes!r}; write [{scopes!r}]")
-        self.scopes = tuple(scopes)
+        self.scopes = tuple(string_list("InsufficientScope", "scopes", scopes))
         self.message = message or f"this needs the scopes: {' '.join(self.scopes)}"
         super().__init__(self.message)

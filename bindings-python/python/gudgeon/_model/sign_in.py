@@ -6,6 +6,8 @@ import os
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol, TypeAlias
 
+from .string_list import string_list
+
 __all__ = [
     "ClientAuth",
     "ClientCredentials",
@@ -33,7 +35,7 @@ class TokenStore(Protocol):
         ...
 
     async def delete(self, key: str, /) -> None:
-        """Removes the value of a key; does nothing if there is none."""
+        """Removes the value of a key, if the store has one."""
         ...
 
 
@@ -128,7 +130,7 @@ class OAuth(_Credentials):
             "clientSecret": _text("OAuth", "client_secret", client_secret),
             "issuer": _text("OAuth", "issuer", issuer),
             "clientMetadataUrl": _text("OAuth", "client_metadata_url", client_metadata_url),
-            "scopes": _texts("OAuth", scopes),
+            "scopes": string_list("OAuth", "scopes", scopes),
             "store": {"file": store.path} if isinstance(store, FileStore) else None if store is None else "own",
             "dpop": bool(dpop),
             "redirectPort": redirect_port,
@@ -191,7 +193,7 @@ class ClientCredentials(_Credentials):
             "privateKey": _text("ClientCredentials", "private_key", private_key),
             "algorithm": _text("ClientCredentials", "algorithm", algorithm, required=True),
             "issuer": _text("ClientCredentials", "issuer", issuer),
-            "scopes": _texts("ClientCredentials", scopes),
+            "scopes": string_list("ClientCredentials", "scopes", scopes),
             "dpop": bool(dpop),
         }
 
@@ -232,7 +234,7 @@ class EnterpriseManaged(_Credentials):
             "idpClientId": _text("EnterpriseManaged", "idp_client_id", idp_client_id),
             "idpClientSecret": _text("EnterpriseManaged", "idp_client_secret", idp_client_secret),
             "issuer": _text("EnterpriseManaged", "issuer", issuer),
-            "scopes": _texts("EnterpriseManaged", scopes),
+            "scopes": string_list("EnterpriseManaged", "scopes", scopes),
         }
 
 
@@ -262,7 +264,7 @@ class WorkloadIdentity(_Credentials):
             "kind": "workloadIdentity",
             "clientId": _text("WorkloadIdentity", "client_id", client_id),
             "issuer": _text("WorkloadIdentity", "issuer", issuer),
-            "scopes": _texts("WorkloadIdentity", scopes),
+            "scopes": string_list("WorkloadIdentity", "scopes", scopes),
         }
 
 
@@ -304,12 +306,6 @@ def _text(owner: str, name: str, value: Any, *, required: bool = False) -> str |
     if (value is None and not required) or (isinstance(value, str) and value):
         return value
     raise TypeError(f"{owner}: {name}= must be a string that is not empty")
-
-
-def _texts(owner: str, values: Any) -> list[str]:
-    if isinstance(values, str) or not all(isinstance(it, str) for it in values):
-        raise TypeError(f"{owner}: scopes= must be a list of strings")
-    return list(values)
 
 
 def _source(owner: str, name: str, given: Any) -> Callable[[], Any]:
