@@ -28,6 +28,8 @@ def build():
 
 def python_packages():
     """Builds the source distribution, and from that the wheel."""
+    # The sources in the distribution all have one time, so that cargo would not notice that they have changed.
+    run(["cargo", "clean", "--quiet", "--profile", PROFILE, "--package", "gudgeon", "--package", "gudgeon-python"])
     maturin = Path(sys.executable).with_name("maturin")
     run([maturin, "build", "--quiet", "--profile", PROFILE, "--sdist", "--out", OUT])
 
