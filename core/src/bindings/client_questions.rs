@@ -45,6 +45,7 @@ type OpenQuestion = (Question, Asker, oneshot::Sender<Answer>);
 enum Asker {
     Server,
     /// This client, which wants its program to help it to sign in.
+    #[cfg(feature = "auth")]
     Client,
 }
 
@@ -93,6 +94,7 @@ impl Questions {
         let (question, asker, sender) = self.lock().remove(&number)?;
         let answer = match asker {
             Asker::Server => client_answers::result(self.language, &question, given),
+            #[cfg(feature = "auth")]
             Asker::Client => serde_json::from_slice(given)
                 .map_err(|_| Error::new(ErrorKind::Auth, "the callback of auth returned no JSON")),
         };

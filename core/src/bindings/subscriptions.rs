@@ -65,7 +65,7 @@ impl OpenSubscriptions {
         }
     }
 
-    /// Takes the next event; returns `None` while there is none.
+    /// Takes the next event; returns `None` if no event has arrived.
     pub fn take(&self, number: u64) -> Option<Taken> {
         let subscription = self.lock().get(&number).cloned();
         match subscription.map_or(Poll::Ready(Taken::End(None)), |it| it.take()) {

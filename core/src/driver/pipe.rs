@@ -23,7 +23,7 @@ pub(super) fn has_room(output: &impl std::os::fd::AsFd) -> io::Result<bool> {
     Ok(ready > 0)
 }
 
-/// Writes the beginning of `bytes` for which there is room; returns `None` if there is none.
+/// Writes as many of the first bytes as the pipe has room for, and returns their number; `None` if the pipe is full.
 pub(super) fn write_now(output: &File, bytes: &[u8]) -> io::Result<Option<usize>> {
     #[cfg(target_os = "linux")]
     {

@@ -1,4 +1,8 @@
 //! Scopes that include other scopes.
+#![cfg_attr(
+    not(feature = "auth"),
+    allow(unreachable_pub, reason = "the module `auth` has it as a public item")
+)]
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -77,7 +77,7 @@ pub enum Answer {
     Loaded(Result<Option<Vec<u8>>, String>),
     /// The outcome of [`Task::Save`] and [`Task::Lock`].
     Stored(Result<(), String>),
-    /// A URL of [`Task::Listen`] or [`Task::Open`], or a token of [`Task::Identify`]; or the reason why there is none.
+    /// A URL of [`Task::Listen`] or [`Task::Open`], or a token of [`Task::Identify`]. An error is the reason why the host has none.
     Text(Result<String, String>),
 }
 
