@@ -13,6 +13,10 @@ use crate::{router::Failure, session::server::CallContext};
 impl<H: Clone> Engine<H> {
     /// Ends a call whose request was cancelled, or whose connection closed.
     pub(crate) fn cancel(&mut self, now: Instant, id: CallId) {
+        // The answer with its questions is not delivered yet, so nobody can bring answers.
+        if let Some(run) = self.remove_suspended(id) {
+            return self.stop(run);
+        }
         let Some(call) = self.calls.remove(id) else { return };
         let Call { weight, deadline, .. } = call;
         match call.state {

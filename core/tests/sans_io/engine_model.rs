@@ -51,6 +51,28 @@ proptest! {
     }
 }
 
+/// Found by the test above: closing the connection ends the call that runs, so the queued one goes on and asks again in
+/// the same moment.
+#[test]
+fn a_queued_handler_with_another_question_ends_with_its_connection() {
+    const ALONE: usize = 2;
+    let mut model = Model::new(1);
+    model.call(0, ALONE, true, &json!({}));
+    let asker = *model.runs.first().unwrap();
+    model.ask_question(asker, 0, false);
+    model.handle(EndpointInput::Handler(asker, HandlerEvent::Waits { blocks: false }));
+    let (_, state) = model.rounds.pop().unwrap();
+    model.call(1, ALONE, false, &json!({}));
+    let answered = json!({"requestState": state, "inputResponses": {"a": yes()}});
+    model.call(1, ALONE, true, &answered);
+    model.ask_question(asker, 1, false);
+    model.handle(EndpointInput::Handler(asker, HandlerEvent::Waits { blocks: false }));
+    assert_eq!(model.runs.len(), 2, "the handler with the answer waits for its turn");
+    model.reopen(1);
+    assert_eq!(model.runs.len(), 0, "nobody can answer the question");
+    model.settle();
+}
+
 /// One connection, as its client knows it.
 struct Peer {
     connection: ConnectionId,
@@ -289,7 +311,12 @@ impl Model {
     }
 
     fn ask(&mut self, run: Index, key: usize, again: bool) {
-        let Some(run) = self.pick_run(run) else { return };
+        if let Some(run) = self.pick_run(run) {
+            self.ask_question(run, key, again);
+        }
+    }
+
+    fn ask_question(&mut self, run: RunId, key: usize, again: bool) {
         self.next += 1;
         let ask = AskId(self.next);
         let question =
