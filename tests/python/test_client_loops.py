@@ -143,7 +143,6 @@ def test_a_client_of_a_loop_that_was_stopped_can_be_closed(home: Any, program: P
     within(10, client.close())
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("is_in_memory", [True, False])
 def test_a_client_of_a_loop_that_was_closed_can_be_closed(program: Path, is_in_memory: bool) -> None:
     client = Client(shelf() if is_in_memory else program)
@@ -196,8 +195,6 @@ def test_a_client_works_while_its_own_loop_runs(elsewhere: Elsewhere, program: P
     within(10, client.close())
 
 
-# A server in memory complains when its loop is closed before it has ended.
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("is_in_memory", [True, False])
 @pytest.mark.parametrize("is_closed", [True, False])
 def test_a_call_ends_when_the_clients_own_loop_does(program: Path, is_in_memory: bool, is_closed: bool) -> None:
@@ -239,7 +236,6 @@ async def step_ignoring(close: Callable[[], Awaitable[None]]) -> None:
 
 @pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
 @pytest.mark.parametrize("is_asked", [True, False])
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_call_of_a_loop_that_was_closed_is_cancelled(program: Path, revision: Any, is_asked: bool) -> None:
     asked: list[Any] = []
 

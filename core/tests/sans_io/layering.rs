@@ -160,12 +160,16 @@ fn files(layer: &str) -> Vec<PathBuf> {
     found
 }
 
+/// Finds the files with this ending, except unit tests and what these share.
 fn collect(folder: &Path, ending: &str, found: &mut Vec<PathBuf>) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for path in entries.map(|it| it.unwrap().path()) {
+        if path.ends_with("tests") || path.ends_with("tests.rs") {
+            continue;
+        }
         if path.is_dir() {
             collect(&path, ending, found);
-        } else if path.extension().is_some_and(|it| it == ending) && !path.ends_with("tests.rs") {
+        } else if path.extension().is_some_and(|it| it == ending) {
             found.push(path);
         }
     }

@@ -130,7 +130,7 @@ class OAuth(_Credentials):
             "clientSecret": _text("OAuth", "client_secret", client_secret),
             "issuer": _text("OAuth", "issuer", issuer),
             "clientMetadataUrl": _text("OAuth", "client_metadata_url", client_metadata_url),
-            "scopes": string_list("OAuth", "scopes", scopes),
+            "scopes": string_list("OAuth", "scopes=", scopes),
             "store": {"file": store.path} if isinstance(store, FileStore) else None if store is None else "own",
             "dpop": bool(dpop),
             "redirectPort": redirect_port,
@@ -193,7 +193,7 @@ class ClientCredentials(_Credentials):
             "privateKey": _text("ClientCredentials", "private_key", private_key),
             "algorithm": _text("ClientCredentials", "algorithm", algorithm, required=True),
             "issuer": _text("ClientCredentials", "issuer", issuer),
-            "scopes": string_list("ClientCredentials", "scopes", scopes),
+            "scopes": string_list("ClientCredentials", "scopes=", scopes),
             "dpop": bool(dpop),
         }
 
@@ -234,7 +234,7 @@ class EnterpriseManaged(_Credentials):
             "idpClientId": _text("EnterpriseManaged", "idp_client_id", idp_client_id),
             "idpClientSecret": _text("EnterpriseManaged", "idp_client_secret", idp_client_secret),
             "issuer": _text("EnterpriseManaged", "issuer", issuer),
-            "scopes": string_list("EnterpriseManaged", "scopes", scopes),
+            "scopes": string_list("EnterpriseManaged", "scopes=", scopes),
         }
 
 
@@ -264,7 +264,7 @@ class WorkloadIdentity(_Credentials):
             "kind": "workloadIdentity",
             "clientId": _text("WorkloadIdentity", "client_id", client_id),
             "issuer": _text("WorkloadIdentity", "issuer", issuer),
-            "scopes": string_list("WorkloadIdentity", "scopes", scopes),
+            "scopes": string_list("WorkloadIdentity", "scopes=", scopes),
         }
 
 

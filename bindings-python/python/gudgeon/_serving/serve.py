@@ -193,7 +193,9 @@ async def _on_loop(app: Any, serving: Any, grace: float, signals: Any = None) ->
         while serving.in_flight and loop.time() < deadline:
             await wait(deadline - loop.time())
     finally:
-        loop.remove_reader(serving.fileno())
-        await asyncio_queue.close()
-        if signals is not None:
-            loop.remove_reader(signals.fileno())
+        # The loop of a server in memory may be closed without an end of its tasks.
+        if not loop.is_closed():
+            loop.remove_reader(serving.fileno())
+            await asyncio_queue.close()
+            if signals is not None:
+                loop.remove_reader(signals.fileno())
