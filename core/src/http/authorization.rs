@@ -86,12 +86,6 @@ impl Protected {
 
     pub(super) fn unauthenticated(&self, guard: &Guard, head: &Parts) -> Unauthenticated {
         let place = self.place(guard, head);
-        if place.is_none() {
-            tracing::error!(
-                "the server does not know its own URL, so that it can accept no token: set {}",
-                crate::error::option_name("public_url")
-            );
-        }
         let path = head.uri.path().to_owned();
         Unauthenticated { method: head.method.clone(), path, place }
     }
@@ -132,10 +126,9 @@ impl Protected {
 }
 
 impl Unauthenticated {
-    /// Returns the request as the authenticator takes it. Errors if the server does not know its own URL.
-    pub(crate) fn request<'a>(&'a self, headers: &'a HeaderMap) -> Result<Request<'a>, Refused> {
-        let place = self.place.as_ref().ok_or(Refused::Unidentified)?;
-        Ok(Request { method: &self.method, headers, place })
+    /// Returns the request as the authenticator takes it.
+    pub(crate) fn request<'a>(&'a self, headers: &'a HeaderMap) -> Request<'a> {
+        Request { method: &self.method, headers, place: self.place.as_ref() }
     }
 
     /// Returns the request as functions of the host see it.

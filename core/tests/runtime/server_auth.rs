@@ -205,6 +205,35 @@ async fn a_request_can_not_choose_the_audience() {
     }
 }
 
+/// Keys and functions have no audience, so that the server need not know its own URL for them.
+#[tokio::test]
+async fn keys_need_no_public_url() {
+    let keys = json!({ "kind": "apiKeys", "keys": [["k3y", { "subject": "robot" }]] });
+    let function = config(json!([keys, { "kind": "verify" }]));
+    function.set_verifier(Arc::new(Known));
+    for auth in [config(json!([keys])), function] {
+        let listening = listen(auth).await;
+        let here = address(&listening);
+        let other = if here.ends_with(":9999") { "127.0.0.1:9998" } else { "127.0.0.1:9999" };
+        for (headers, status) in
+            [(bearer("k3y"), "200"), (bearer("other"), "401"), (String::new(), "401")]
+        {
+            let request = call(&listening, &headers);
+            let request = request.replace(&format!("Host: {here}"), &format!("Host: {other}"));
+            let answer = exchange(&listening, &request).await;
+            assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{headers}: {answer}");
+        }
+    }
+}
+
+struct Known;
+
+impl Verifier for Known {
+    fn verify(&self, _: usize, _: Secret, _: Arc<VerifiedRequest>, reply: Reply) {
+        reply.send(VerifyReply::Unknown);
+    }
+}
+
 #[tokio::test]
 async fn a_refused_request_is_answered_before_its_body() {
     let listening =

@@ -36,7 +36,8 @@ struct Fixture {
     machine: Authenticator,
     now: Instant,
     unix: u64,
-    resource: &'static str,
+    /// `None`: the server does not know its own URL.
+    resource: Option<&'static str>,
 }
 
 fn jwt(keys: Keys) -> Jwt {
@@ -76,7 +77,7 @@ fn api_keys(header: &str) -> Method {
 impl From<Vec<Method>> for Fixture {
     fn from(methods: Vec<Method>) -> Self {
         let machine = Authenticator::new(methods, ScopeHierarchy::default());
-        Self { machine, now: Instant::now(), unix: UNIX, resource: RESOURCE }
+        Self { machine, now: Instant::now(), unix: UNIX, resource: Some(RESOURCE) }
     }
 }
 
@@ -92,9 +93,12 @@ impl Fixture {
         for (name, value) in headers {
             map.append(*name, HeaderValue::try_from(*value).unwrap());
         }
-        let resource = self.resource.to_owned();
-        let place = Place { url: resource.clone(), metadata: String::new(), resource };
-        let request = Request { method: &http::Method::POST, headers: &map, place: &place };
+        let place = self.resource.map(|it| Place {
+            url: it.to_owned(),
+            metadata: String::new(),
+            resource: it.to_owned(),
+        });
+        let request = Request { method: &http::Method::POST, headers: &map, place: place.as_ref() };
         self.machine.check(self.now, self.unix, request)
     }
 
@@ -290,13 +294,13 @@ fn a_token_is_known_at_its_resource_only() {
     let mut fixture = Fixture::from(fixed(&signer));
     let token = signer.token(json!({}));
     accepted(fixture.bearer(&token));
-    fixture.resource = OTHER;
+    fixture.resource = Some(OTHER);
     invalid(&refused(fixture.bearer(&token)), "audience");
 
     let mut fixture = Fixture::from(vec![introspection()]);
     let here = fixture.pending("opaque");
     let (first, _) = fixture.fetch();
-    fixture.resource = OTHER;
+    fixture.resource = Some(OTHER);
     let there = fixture.pending("opaque");
     let (second, _) = fixture.fetch();
     let answer = json!({ "active": true, "sub": "eve", "aud": RESOURCE }).to_string();
@@ -304,6 +308,33 @@ fn a_token_is_known_at_its_resource_only() {
     fixture.decided(here).unwrap();
     fixture.answer(second, 200, answer);
     invalid(&fixture.decided(there).unwrap_err(), "audience");
+}
+
+/// Only the audience of a token, the metadata and a proof of possession need the URL of the server.
+#[test]
+fn a_server_without_a_known_url_verifies_what_needs_none() {
+    let nowhere = |methods: Vec<Method>| Fixture { resource: None, ..methods.into() };
+    let signer = Signer::new("one");
+    let token = signer.token(json!({}));
+
+    let mut fixture = nowhere(vec![api_keys("Authorization"), Method::Verify]);
+    assert_eq!(accepted(fixture.bearer("k3y")).subject, "robot");
+    assert_eq!(refused(fixture.check(&[])), Refusal::Missing);
+    fixture.pending("other");
+
+    let own_audience = || Method::Jwt(Box::new(fixed(&signer)));
+    let mut fixture = nowhere(vec![own_audience(), api_keys("Authorization")]);
+    assert_eq!(accepted(fixture.bearer("k3y")).subject, "robot");
+    assert_eq!(refused(fixture.bearer(&token)), Refusal::Failed);
+    assert_eq!(refused(fixture.check(&[])), Refusal::Failed, "the challenge names the metadata");
+    assert_eq!(refused(nowhere(vec![introspection()]).bearer("opaque")), Refusal::Failed);
+
+    let named = Jwt { audiences: Some(vec![RESOURCE.into()]), ..fixed(&signer) };
+    let mut fixture = nowhere(vec![Method::Jwt(Box::new(named))]);
+    assert_eq!(accepted(fixture.bearer(&token)).subject, "ada");
+    let bound = signer.token(json!({ "cnf": { "jkt": "x" } }));
+    let proven = [("authorization", &*format!("DPoP {bound}")), ("dpop", "a.b.c")];
+    assert_eq!(refused(fixture.check(&proven)), Refusal::Failed);
 }
 
 #[test]

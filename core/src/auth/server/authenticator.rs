@@ -17,7 +17,7 @@ use std::{
 
 use http::HeaderMap;
 
-use self::attempt::{Attempt, FetchFor, RequestFacts, Tried, Waiting, audiences, invalid};
+use self::attempt::{Attempt, FetchFor, RequestFacts, Tried, Waiting, invalid, without_place};
 pub use self::{
     io::{AuthInput, AuthOutput, AuthTicket, Checked, FetchId, Refusal, Request, VerifyReply},
     methods::{Dpop, Jwt, Method},
@@ -27,7 +27,6 @@ use super::{
     dpop_check::{Nonces, UsedProofs},
     introspection::IntrospectionError,
     jwt::{ParsedJwt, VerifiedToken, looks_like_jwt},
-    resource::Place,
     token_cache::{Accepted, MAX_KEPT, TokenCache},
 };
 use crate::{
@@ -92,13 +91,14 @@ impl Authenticator {
         }
         let (scheme, token) = match credentials::token(request.headers) {
             Credentials::Token(scheme, token) => (scheme, token),
-            Credentials::Missing => return Checked::Refused(Refusal::Missing),
+            Credentials::Missing => return Checked::Refused(self.missing(request)),
             Credentials::Malformed(reason) => {
                 return Checked::Refused(Refusal::Malformed(reason.into()));
             }
             Credentials::TooLong => return Checked::Refused(invalid("the token is too long")),
         };
-        let digest = TokenDigest::at(&request.place.resource, token);
+        let resource = request.place.map_or("", |it| &*it.resource);
+        let digest = TokenDigest::at(resource, token);
         if let Some(accepted) = self.cache.get(&digest, now, unix) {
             return self.finish(&accepted, scheme, token, request, unix).into();
         }
@@ -117,8 +117,7 @@ impl Authenticator {
             facts: RequestFacts {
                 method: request.method.clone(),
                 proofs,
-                url: request.place.url.clone(),
-                resource: request.place.resource.clone(),
+                place: request.place.cloned(),
             },
             methods,
             refusal: invalid("the token is not known here"),
@@ -194,6 +193,15 @@ impl Authenticator {
     /// Returns the time of the next [`AuthInput::Tick`].
     pub fn deadline(&self) -> Option<Instant> {
         self.pending.values().next().map(|it| it.deadline)
+    }
+
+    /// Returns the refusal of a request without credentials. Its answer names the metadata of this resource, if there is any.
+    fn missing(&self, request: Request<'_>) -> Refusal {
+        let has_metadata = || self.methods.iter().any(|it| it.issuer().is_some());
+        match request.place {
+            None if has_metadata() => without_place(),
+            _ => Refusal::Missing,
+        }
     }
 
     /// Checks keys that come in headers of their own.
@@ -300,6 +308,9 @@ impl Authenticator {
                 }
             }
             Method::Introspection(introspection, _) => {
+                if attempt.facts.audiences(introspection.audiences.as_ref()).is_none() {
+                    return Tried::Refused(without_place());
+                }
                 let asked = self.asking.get(&(place, attempt.digest));
                 if let Some(id) = asked {
                     return Tried::Waits(Waiting::Answer(*id));
@@ -344,10 +355,11 @@ impl Authenticator {
             return;
         };
         let kept = introspection.cache;
-        // Of a server without a configured audience: the resource that the request is for.
+        // Without a configured audience: the resource that the request is for.
         let waiting = self.pending.values().find(|it| it.waits_for == Some(Waiting::Answer(id)));
-        let resource = waiting.map_or("", |it| &it.facts.resource);
-        let own = introspection.audiences.clone().unwrap_or_else(|| audiences(resource));
+        let Some(waiting) = waiting else { return };
+        let configured = introspection.audiences.as_ref();
+        let own = waiting.facts.audiences(configured).unwrap_or_default();
         let result = match introspection.read(answer, &own, issuer.as_deref(), unix) {
             Ok(token) => Ok(self.keep(now, digest, place, token, kept)),
             Err(IntrospectionError::Invalid(reason)) => Err(invalid(reason)),
@@ -441,9 +453,8 @@ impl Authenticator {
         attempt: &Attempt,
         unix: u64,
     ) -> Result<Arc<Principal>, Refusal> {
-        let RequestFacts { method, proofs, url, resource } = &attempt.facts;
-        let place = Place { url: url.clone(), resource: resource.clone(), metadata: String::new() };
-        let request = Request { method, headers: proofs, place: &place };
+        let RequestFacts { method, proofs, place } = &attempt.facts;
+        let request = Request { method, headers: proofs, place: place.as_ref() };
         self.finish(accepted, attempt.scheme, attempt.token.expose(), request, unix)
     }
 

@@ -12,8 +12,10 @@ use crate::{
             credentials::Scheme,
             jwt::{JwtError, JwtRules, ParsedJwt, VerifiedToken},
             keys::Lookup,
+            resource::Place,
         },
     },
+    error::option_name,
     protocol::Principal,
 };
 
@@ -43,8 +45,7 @@ pub(super) struct Attempt {
 pub(super) struct RequestFacts {
     pub(super) method: HttpMethod,
     pub(super) proofs: HeaderMap,
-    pub(super) url: String,
-    pub(super) resource: String,
+    pub(super) place: Option<Place>,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -74,6 +75,9 @@ impl Jwt {
             Ok(parsed) => parsed,
             Err(reason) => return Tried::Refused(invalid(reason)),
         };
+        let Some(audiences) = attempt.facts.audiences(self.audiences.as_ref()) else {
+            return Tried::Refused(without_place());
+        };
         let keys = match self.keys.get(now) {
             Lookup::Ready(keys) => keys,
             Lookup::Wait => return Tried::Waits(Waiting::Keys(place)),
@@ -81,7 +85,7 @@ impl Jwt {
         };
         let rules = JwtRules {
             issuer: self.issuer.clone(),
-            audiences: self.audiences.clone().unwrap_or_else(|| audiences(&attempt.facts.resource)),
+            audiences,
             algorithms: self.algorithms.clone(),
             leeway: self.leeway,
         };
@@ -99,13 +103,24 @@ impl Jwt {
     }
 }
 
+impl RequestFacts {
+    /// Returns the accepted audiences of a method: the configured ones, or else those of this resource. Returns `None` if the
+    /// server does not know its own URL.
+    pub(super) fn audiences(&self, configured: Option<&Vec<String>>) -> Option<Vec<String>> {
+        match configured {
+            Some(configured) => Some(configured.clone()),
+            None => self.place.as_ref().map(|it| audiences(&it.resource)),
+        }
+    }
+}
+
 impl Attempt {
     /// Notes why a method does not accept the token. The first reason that is more than "unknown" is kept; a method that could
     /// not decide counts before all.
     pub(super) fn refuse(&mut self, refusal: Refusal) {
         let is_vague =
             matches!(&self.refusal, Refusal::InvalidToken(it) if it.ends_with("not known here"));
-        if is_vague || matches!(refusal, Refusal::Unavailable) {
+        if is_vague || matches!(refusal, Refusal::Unavailable | Refusal::Failed) {
             self.refusal = refusal;
         }
     }
@@ -125,12 +140,21 @@ impl fmt::Debug for Attempt {
 }
 
 /// Returns the audiences by which a token may name a resource. A URL without a path is the same with a slash.
-pub(super) fn audiences(resource: &str) -> Vec<String> {
+fn audiences(resource: &str) -> Vec<String> {
     let has_path = resource.split_once("://").is_some_and(|(_, rest)| rest.contains('/'));
     match has_path {
         true => vec![resource.to_owned()],
         false => vec![resource.to_owned(), format!("{resource}/")],
     }
+}
+
+/// Returns the refusal of a request that can't be judged without the URL of the server, which is not known.
+pub(super) fn without_place() -> Refusal {
+    tracing::error!(
+        "the server does not know its own URL, which access tokens are for: set {}",
+        option_name("public_url")
+    );
+    Refusal::Failed
 }
 
 pub(super) fn invalid(reason: &str) -> Refusal {

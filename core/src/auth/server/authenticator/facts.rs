@@ -8,11 +8,12 @@ impl Authenticator {
     pub fn facts(&self) -> Facts {
         let mut facts = Facts::default();
         for method in &self.methods {
-            let (issuer, scopes) = match method {
-                Method::Jwt(it) => (Some(&it.issuer), &it.scopes),
-                Method::Introspection(it, issuer) => (issuer.as_ref(), &it.scopes),
+            let scopes = match method {
+                Method::Jwt(it) => &it.scopes,
+                Method::Introspection(it, _) => &it.scopes,
                 _ => continue,
             };
+            let issuer = method.issuer();
             facts.issuers.extend(issuer.filter(|it| !facts.issuers.contains(it)).cloned());
             for scope in scopes {
                 if !facts.scopes.contains(scope) {

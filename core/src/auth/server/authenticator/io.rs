@@ -18,7 +18,8 @@ use crate::{
 pub struct Request<'a> {
     pub method: &'a HttpMethod,
     pub headers: &'a HeaderMap,
-    pub place: &'a Place,
+    /// The URLs of this resource; `None`: the server does not know its own.
+    pub place: Option<&'a Place>,
 }
 
 /// The number of a pending request.

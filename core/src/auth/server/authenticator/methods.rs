@@ -42,6 +42,15 @@ pub enum Dpop {
 }
 
 impl Method {
+    /// Returns the issuer of the tokens that the method verifies, which the metadata of this resource names.
+    pub(super) fn issuer(&self) -> Option<&String> {
+        match self {
+            Self::Jwt(it) => Some(&it.issuer),
+            Self::Introspection(_, issuer) => issuer.as_ref(),
+            Self::ApiKeys(_) | Self::Verify => None,
+        }
+    }
+
     /// Returns whether the method accepts tokens that are not bound to a key.
     pub(super) fn takes_bearer(&self) -> bool {
         match self {

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use super::{Authenticator, Dpop, Method, Refusal, Request, attempt::invalid};
+use super::{
+    Authenticator, Dpop, Method, Refusal, Request,
+    attempt::{invalid, without_place},
+};
 use crate::{
     auth::server::{
         credentials::Scheme,
@@ -45,7 +48,8 @@ impl Authenticator {
                 return Err(invalid("the token is bound to a key; send it with the scheme DPoP"));
             }
             Some(key) => {
-                let (method, url) = (request.method, &*request.place.url);
+                let Some(place) = request.place else { return Err(without_place()) };
+                let (method, url) = (request.method, &*place.url);
                 let expected = dpop_check::Expected { method, url, token, key, unix };
                 let nonces = self.nonces.as_ref().filter(|_| dpop == Dpop::WithNonce);
                 match dpop_check::check(request.headers, expected, nonces) {
