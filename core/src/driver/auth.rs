@@ -98,7 +98,7 @@ impl AuthServer {
         headers: &HeaderMap,
         remote: Option<IpAddr>,
     ) -> Result<Arc<Principal>, Refused> {
-        let request = unauthenticated.request(headers);
+        let request = unauthenticated.request(headers, remote);
         match self.begin(request, || unauthenticated.for_host(headers, remote)) {
             Begun::Decided(decision) => decision.map_err(Into::into),
             Begun::Waits(ticket, decision) => Box::pin(self.wait(ticket, decision)).await,
@@ -294,7 +294,8 @@ mod tests {
         let headers = HeaderMap::from_iter([(header::AUTHORIZATION, bearer)]);
         let place =
             Place { resource: RESOURCE.into(), metadata: String::new(), url: RESOURCE.into() };
-        let request = Request { method: &Method::POST, headers: &headers, place: Some(&place) };
+        let (method, place) = (&Method::POST, Some(&place));
+        let request = Request { method, headers: &headers, place, remote: None };
         server.begin(request, || panic!("no function of the host verifies tokens"))
     }
 

@@ -127,8 +127,12 @@ impl Protected {
 
 impl Unauthenticated {
     /// Returns the request as the authenticator takes it.
-    pub(crate) fn request<'a>(&'a self, headers: &'a HeaderMap) -> Request<'a> {
-        Request { method: &self.method, headers, place: self.place.as_ref() }
+    pub(crate) fn request<'a>(
+        &'a self,
+        headers: &'a HeaderMap,
+        remote: Option<IpAddr>,
+    ) -> Request<'a> {
+        Request { method: &self.method, headers, place: self.place.as_ref(), remote }
     }
 
     /// Returns the request as functions of the host see it.

@@ -1,6 +1,7 @@
 //! The authenticator of a server: methods, waiting requests, limits, and failures, which never admit anybody.
 
 use std::{
+    net::IpAddr,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -38,6 +39,7 @@ struct Fixture {
     unix: u64,
     /// `None`: the server does not know its own URL.
     resource: Option<&'static str>,
+    remote: Option<IpAddr>,
 }
 
 fn jwt(keys: Keys) -> Jwt {
@@ -77,7 +79,7 @@ fn api_keys(header: &str) -> Method {
 impl From<Vec<Method>> for Fixture {
     fn from(methods: Vec<Method>) -> Self {
         let machine = Authenticator::new(methods, ScopeHierarchy::default());
-        Self { machine, now: Instant::now(), unix: UNIX, resource: Some(RESOURCE) }
+        Self { machine, now: Instant::now(), unix: UNIX, resource: Some(RESOURCE), remote: None }
     }
 }
 
@@ -98,7 +100,8 @@ impl Fixture {
             metadata: String::new(),
             resource: it.to_owned(),
         });
-        let request = Request { method: &http::Method::POST, headers: &map, place: place.as_ref() };
+        let (method, place) = (&http::Method::POST, place.as_ref());
+        let request = Request { method, headers: &map, place, remote: self.remote };
         self.machine.check(self.now, self.unix, request)
     }
 
@@ -259,6 +262,10 @@ fn the_number_of_waiting_requests_is_bounded() {
     let token = signer.token(json!({}));
     let tickets: Vec<_> = (0..1_000).map(|_| fixture.pending(&token)).collect();
     assert_eq!(refused(fixture.bearer(&token)), Refusal::Unavailable);
+    fixture.remote = Some(IpAddr::from([192, 0, 2, 1]));
+    let other = fixture.pending(&token);
+    fixture.handle(AuthInput::Cancelled(other));
+    fixture.remote = None;
     fixture.handle(AuthInput::Cancelled(tickets[0]));
     let last = fixture.pending(&token);
     let (id, _) = fixture.fetch();
@@ -277,6 +284,12 @@ fn the_number_of_introspections_is_bounded() {
     let fetches: Vec<_> = tickets.iter().map(|_| fixture.fetch().0).collect();
     assert_eq!(refused(fixture.bearer("one-more")), Refusal::Unavailable);
     assert!(fixture.machine.poll().is_none());
+    fixture.remote = Some(IpAddr::from([192, 0, 2, 1]));
+    let other = fixture.pending("of-another-client");
+    let (asked, _) = fixture.fetch();
+    fixture.answer(asked, 200, json!({ "active": false }).to_string());
+    fixture.decided(other).unwrap_err();
+    fixture.remote = None;
     let same = fixture.pending("opaque0");
     assert!(fixture.machine.poll().is_none());
     fixture.handle(AuthInput::Cancelled(tickets[0]));

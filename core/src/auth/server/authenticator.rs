@@ -7,7 +7,9 @@ mod attempt;
 mod facts;
 mod io;
 mod methods;
+mod pending;
 mod presented;
+mod shares;
 
 use std::{
     collections::{BTreeMap, HashMap, VecDeque},
@@ -17,7 +19,11 @@ use std::{
 
 use http::HeaderMap;
 
-use self::attempt::{Attempt, FetchFor, RequestFacts, Tried, Waiting, invalid, without_place};
+use self::{
+    attempt::{Attempt, FetchFor, RequestFacts, Tried, Waiting, invalid, without_place},
+    pending::{Pending, TIMEOUT},
+    shares::Shares,
+};
 pub use self::{
     io::{AuthInput, AuthOutput, AuthTicket, Checked, FetchId, Refusal, Request, VerifyReply},
     methods::{Dpop, Jwt, Method},
@@ -35,13 +41,9 @@ use crate::{
         fetch::{FetchError, FetchRequest, FetchResponse},
         scopes::ScopeHierarchy,
     },
-    protocol::Principal,
+    protocol::{ClientKey, Principal},
 };
 
-/// The time in which a pending request is decided.
-const TIMEOUT: Duration = Duration::from_secs(15);
-/// The maximum number of pending requests.
-const MAX_PENDING: usize = 1_000;
 /// The maximum number of questions to introspection endpoints, which anyone can cause by sending any token.
 const MAX_ASKED: usize = 256;
 
@@ -53,10 +55,11 @@ pub struct Authenticator {
     nonces: Option<Nonces>,
     used: UsedProofs,
     cache: TokenCache,
-    /// In the order of their tickets, which is the order of their deadlines.
-    pending: BTreeMap<AuthTicket, Attempt>,
+    pending: Pending,
     fetching: BTreeMap<FetchId, FetchFor>,
-    asking: HashMap<(usize, TokenDigest), FetchId>,
+    /// The questions to introspection endpoints, with the client that each one counts for.
+    asking: HashMap<(usize, TokenDigest), (FetchId, Option<ClientKey>)>,
+    asking_shares: Shares,
     next: u64,
     outputs: VecDeque<AuthOutput>,
 }
@@ -69,9 +72,10 @@ impl Authenticator {
             nonces: None,
             used: UsedProofs::default(),
             cache: TokenCache::default(),
-            pending: BTreeMap::new(),
+            pending: Pending::default(),
             fetching: BTreeMap::new(),
             asking: HashMap::new(),
+            asking_shares: Shares::new(MAX_ASKED),
             next: 0,
             outputs: VecDeque::new(),
         }
@@ -114,6 +118,7 @@ impl Authenticator {
             token: token.into(),
             digest,
             scheme,
+            client: ClientKey::of(None, request.remote),
             facts: RequestFacts {
                 method: request.method.clone(),
                 proofs,
@@ -129,7 +134,7 @@ impl Authenticator {
         let ticket = AuthTicket(self.number());
         match self.advance(now, unix, ticket, &mut attempt) {
             Some(decision) => decision.into(),
-            None if self.pending.len() >= MAX_PENDING => {
+            None if !self.pending.has_room_for(attempt.client) => {
                 tracing::warn!("too many requests wait for their authentication");
                 self.withdraw(ticket);
                 Checked::Refused(Refusal::Unavailable)
@@ -155,20 +160,18 @@ impl Authenticator {
                     }
                 }
                 Some(FetchFor::Introspection(place, digest)) => {
-                    self.asking.remove(&(place, digest));
+                    if let Some((_, client)) = self.asking.remove(&(place, digest)) {
+                        self.asking_shares.remove(client);
+                    }
                     self.introspected(now, unix, id, (place, digest), answer);
                 }
             },
             AuthInput::Verified(ticket, reply) => self.verified(now, unix, ticket, reply),
             AuthInput::Cancelled(ticket) => {
-                self.pending.remove(&ticket);
+                self.pending.remove(ticket);
             }
             AuthInput::Tick => {
-                while let Some(first) = self.pending.first_entry() {
-                    if first.get().deadline > now {
-                        break;
-                    }
-                    let (ticket, attempt) = first.remove_entry();
+                while let Some((ticket, attempt)) = self.pending.pop_expired(now) {
                     tracing::warn!(waits_for = ?attempt.waits_for, "an authentication took too long");
                     let refusal = match attempt.waits_for {
                         Some(Waiting::Host(_)) => Refusal::Failed,
@@ -192,7 +195,7 @@ impl Authenticator {
 
     /// Returns the time of the next [`AuthInput::Tick`].
     pub fn deadline(&self) -> Option<Instant> {
-        self.pending.values().next().map(|it| it.deadline)
+        self.pending.deadline()
     }
 
     /// Returns the refusal of a request without credentials. Its answer names the metadata of this resource, if there is any.
@@ -312,10 +315,10 @@ impl Authenticator {
                     return Tried::Refused(without_place());
                 }
                 let asked = self.asking.get(&(place, attempt.digest));
-                if let Some(id) = asked {
+                if let Some((id, _)) = asked {
                     return Tried::Waits(Waiting::Answer(*id));
                 }
-                if self.asking.len() >= MAX_ASKED {
+                if !self.asking_shares.has_room_for(attempt.client) {
                     tracing::warn!("too many tokens are being introspected");
                     return Tried::Refused(Refusal::Unavailable);
                 }
@@ -327,7 +330,8 @@ impl Authenticator {
                     Ok(request) => {
                         let id =
                             self.fetch(FetchFor::Introspection(place, attempt.digest), request);
-                        self.asking.insert((place, attempt.digest), id);
+                        self.asking.insert((place, attempt.digest), (id, attempt.client));
+                        self.asking_shares.add(attempt.client);
                         Tried::Waits(Waiting::Answer(id))
                     }
                 }
@@ -356,8 +360,7 @@ impl Authenticator {
         };
         let kept = introspection.cache;
         // Without a configured audience: the resource that the request is for.
-        let waiting = self.pending.values().find(|it| it.waits_for == Some(Waiting::Answer(id)));
-        let Some(waiting) = waiting else { return };
+        let Some((_, waiting)) = self.pending.waiting(Waiting::Answer(id)).next() else { return };
         let configured = introspection.audiences.as_ref();
         let own = waiting.facts.audiences(configured).unwrap_or_default();
         let result = match introspection.read(answer, &own, issuer.as_deref(), unix) {
@@ -369,7 +372,7 @@ impl Authenticator {
             }
         };
         for ticket in self.waiting(Waiting::Answer(id)) {
-            let Some(mut attempt) = self.pending.remove(&ticket) else { continue };
+            let Some(mut attempt) = self.pending.remove(ticket) else { continue };
             match &result {
                 Ok(accepted) => {
                     let decision = self.accept(accepted, &attempt, unix);
@@ -387,10 +390,10 @@ impl Authenticator {
     /// Handles the answer of a function of the host.
     fn verified(&mut self, now: Instant, unix: u64, ticket: AuthTicket, reply: VerifyReply) {
         let is_asked = |it: &Attempt| matches!(it.waits_for, Some(Waiting::Host(_)));
-        if !self.pending.get(&ticket).is_some_and(is_asked) {
+        if !self.pending.get(ticket).is_some_and(is_asked) {
             return;
         }
-        let Some(mut attempt) = self.pending.remove(&ticket) else { return };
+        let Some(mut attempt) = self.pending.remove(ticket) else { return };
         let decision = match reply {
             VerifyReply::Principal(principal) => Ok(Arc::new(*principal)),
             VerifyReply::InsufficientScope { scopes, message } => {
@@ -413,15 +416,14 @@ impl Authenticator {
     /// Continues the requests that waited for this.
     fn resume(&mut self, now: Instant, unix: u64, event: Waiting) {
         for ticket in self.waiting(event) {
-            if let Some(attempt) = self.pending.remove(&ticket) {
+            if let Some(attempt) = self.pending.remove(ticket) {
                 self.go_on(now, unix, ticket, attempt);
             }
         }
     }
 
     fn waiting(&self, event: Waiting) -> Vec<AuthTicket> {
-        let waiting = self.pending.iter().filter(|(_, it)| it.waits_for == Some(event));
-        waiting.map(|(ticket, _)| *ticket).collect()
+        self.pending.waiting(event).map(|(ticket, _)| ticket).collect()
     }
 
     fn go_on(&mut self, now: Instant, unix: u64, ticket: AuthTicket, mut attempt: Attempt) {
@@ -454,7 +456,8 @@ impl Authenticator {
         unix: u64,
     ) -> Result<Arc<Principal>, Refusal> {
         let RequestFacts { method, proofs, place } = &attempt.facts;
-        let request = Request { method, headers: proofs, place: place.as_ref() };
+        let (place, remote) = (place.as_ref(), None);
+        let request = Request { method, headers: proofs, place, remote };
         self.finish(accepted, attempt.scheme, attempt.token.expose(), request, unix)
     }
 

@@ -16,7 +16,7 @@ use crate::{
         },
     },
     error::option_name,
-    protocol::Principal,
+    protocol::{ClientKey, Principal},
 };
 
 /// The purpose of an HTTP request.
@@ -31,6 +31,8 @@ pub(super) struct Attempt {
     pub(super) token: Secret,
     pub(super) digest: TokenDigest,
     pub(super) scheme: Scheme,
+    /// The client that the attempt counts for.
+    pub(super) client: Option<ClientKey>,
     pub(super) facts: RequestFacts,
     /// The methods that are left, the current one first.
     pub(super) methods: VecDeque<usize>,

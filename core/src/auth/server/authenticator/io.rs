@@ -1,6 +1,6 @@
 //! The inputs and outputs of an authenticator.
 
-use std::sync::Arc;
+use std::{net::IpAddr, sync::Arc};
 
 use http::{HeaderMap, Method as HttpMethod};
 
@@ -20,6 +20,8 @@ pub struct Request<'a> {
     pub headers: &'a HeaderMap,
     /// The URLs of this resource; `None`: the server does not know its own.
     pub place: Option<&'a Place>,
+    /// The address of the client, by which what waits is shared.
+    pub remote: Option<IpAddr>,
 }
 
 /// The number of a pending request.
