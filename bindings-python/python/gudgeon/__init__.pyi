@@ -264,6 +264,7 @@ class ServerOptions(TypedDict, total=False):
     instructions: str
     auth: Auth | Sequence[Auth]
     scope_implies: Mapping[str, Sequence[str]]
+    hide_unauthorized: bool
     website_url: str
     icons: Sequence[Icon | Mapping[str, Any]]
     page_size: int

@@ -57,6 +57,9 @@ class Server(ComponentHost, Running):
             accepted, a `gudgeon.auth.Jwt`, `Introspection` or `ApiKeys`, a function
             `(token, request) -> Principal | None` (or an `async def`), or a list of these. Default: everyone may call.
         scope_implies: The scopes that a scope includes, such as `{"books:write": ["books:read"]}`. Default none.
+        hide_unauthorized: Whether tools, resources and prompts are hidden from callers that lack their `scopes`: lists
+            leave them out, and requests for them fail as for unknown ones. By default they are listed, and a call is
+            answered with 403 and the scopes that the client has to ask for.
         max_request_state: Bytes of a `requestState`; a longer one leaves out the answers of earlier rounds. Default
             256 KiB.
         io_threads: Threads that do the IO of a server at an address. Default 1.

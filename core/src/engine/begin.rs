@@ -69,6 +69,8 @@ impl<H: Clone> Engine<H> {
             }
             Err(fault) => return CallEvent::Answered(Err(fault)),
         };
+        let principal = context.principal.as_deref();
+        let visibility = self.components.hide_by_scope(visibility, principal, is_remote(&context));
         let replayed = can_be_asked(&context).then(|| request.clone());
         let opening = Opening { context, round, replayed, may_share };
         let is_large = opening.context.weight > MAX_UNDER_LOCK;
@@ -205,7 +207,7 @@ impl Opening {
             visibility,
             principal: context.principal.as_deref(),
             headers: context.http.as_deref().map(|it| &it.headers),
-            is_remote: context.http.is_some() || context.remote.is_some(),
+            is_remote: is_remote(context),
             checks_headers: context.checks_headers,
             cursors,
             raw_params,
@@ -236,6 +238,11 @@ impl<H: Clone> ReplayState<H> {
             round: None,
         }
     }
+}
+
+/// Returns whether the request came over a network.
+fn is_remote(context: &CallContext) -> bool {
+    context.http.is_some() || context.remote.is_some()
 }
 
 /// Returns whether the client declared a capability to answer questions. Other calls need no replay state.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{
-    Components, RegisteredPrompt, RegisteredTemplate, Visibility,
+    ComponentOptions, Components, RegisteredPrompt, RegisteredTemplate, Visibility,
     handler::{Failure, Reply, bad_result, own_meta},
 };
 use crate::{
@@ -49,24 +49,25 @@ pub(super) fn any<H>(components: &Components<H>) -> bool {
         || components.templates.all().any(|(it, _)| !it.completions.is_empty())
 }
 
-/// Finds the completion handler of an argument. Returns `Err(())` if the target does not exist or the caller may not
+/// Finds the options of a target, and the completion handler of its argument. Returns `Err(())` if the target does not exist or the caller may not
 /// see it.
 pub(super) fn find<'a, H>(
     components: &'a Components<H>,
     target: &CompletionTarget,
     argument: &str,
     visibility: &Visibility,
-) -> Result<Option<&'a H>, ()> {
+) -> Result<(&'a ComponentOptions, Option<&'a H>), ()> {
     match target {
         CompletionTarget::Prompt(name) => {
             let prompt = components.prompts.get_visible(name, visibility).ok_or(())?;
-            Ok(prompt.completions.get(argument))
+            Ok((&prompt.options, prompt.completions.get(argument)))
         }
         CompletionTarget::Resource(uri) => {
-            match components.templates.get_visible(uri, visibility) {
-                Some(template) => Ok(template.completions.get(argument)),
-                None => components.resources.get_visible(uri, visibility).map(|_| None).ok_or(()),
+            if let Some(template) = components.templates.get_visible(uri, visibility) {
+                return Ok((&template.options, template.completions.get(argument)));
             }
+            let resource = components.resources.get_visible(uri, visibility);
+            resource.map(|it| (&it.options, None)).ok_or(())
         }
     }
 }

@@ -35,6 +35,8 @@ struct Server {
     park_ttl_ms: Option<f64>,
     #[serde(default)]
     scope_implies: BTreeMap<String, Vec<String>>,
+    #[serde(default)]
+    hide_unauthorized: bool,
 }
 
 /// Durations are in milliseconds.
@@ -84,6 +86,7 @@ impl ServerFacts {
             list_ttl: server.list_ttl_ms.map(duration).unwrap_or_default(),
             debug: server.debug,
             scope_implies: server.scope_implies,
+            hide_unauthorized: server.hide_unauthorized,
             ..usual
         };
         if let Some(dates) = &server.revisions {

@@ -190,12 +190,19 @@ fn answer<H: Clone>(
         Request::GetPrompt { name, arguments, .. } => {
             return run(get_prompt(components, &name, arguments, scope));
         }
-        Request::Complete(request) => return complete(components, request, visibility),
-        Request::Subscribe { uri } => match components.has_resource(&uri, visibility) {
-            true => Ok(Response::Empty),
-            false => Err(resource::not_found(&uri, None)),
+        Request::Complete(request) => return complete(components, request, scope),
+        Request::Subscribe { uri } => match components.options_at(&uri, visibility) {
+            Some(options) => scope.check_scopes(components, options).map(|()| Response::Empty),
+            None => Err(resource::not_found(&uri, None)),
         },
-        Request::Listen { notifications } => {
+        Request::Listen { mut notifications } => {
+            let is_allowed = |uri: &String| {
+                let options = components.options_at(uri, visibility);
+                options.is_none_or(|it| scope.check_scopes(components, it).is_ok())
+            };
+            if let Some(uris) = &mut notifications.resource_subscriptions {
+                uris.retain(is_allowed);
+            }
             return Dispatch::Listen(components.supported_filter(notifications, visibility));
         }
         Request::Other { method, params } => return run(other(components, &method, params)),
@@ -236,7 +243,8 @@ fn list<H, T: Component>(
     let Page { items, spellings, next } =
         registry.page(after, components.server.page_size, scope.visibility);
     let next_cursor = next.map(|it| scope.cursors.seal(registry.kind(), it));
-    let cache = CacheHint { private: registry.is_guarded(), ..components.list_hint() };
+    let private = registry.is_guarded() || scope.visibility.is_by_scope();
+    let cache = CacheHint { private, ..components.list_hint() };
     Ok(Listing { items, spellings, next_cursor, cache, meta: None })
 }
 
@@ -371,19 +379,22 @@ fn get_prompt<H: Clone>(
 fn complete<H: Clone>(
     components: &Components<H>,
     request: CompleteRequest,
-    visibility: &Visibility,
+    scope: RequestScope<'_>,
 ) -> Dispatch<H> {
-    let found = completion::find(components, &request.target, &request.argument, visibility);
+    let found = completion::find(components, &request.target, &request.argument, scope.visibility);
     // Without any completion handler the capability was not declared (Completion, "Error Handling").
-    if !matches!(found, Ok(Some(_))) && !completion::any(components) {
+    if !matches!(found, Ok((_, Some(_)))) && !completion::any(components) {
         return Dispatch::Answer(Err(Fault::unknown_method(Method::Complete.as_str())));
     }
-    let Ok(found) = found else {
+    let Ok((options, found)) = found else {
         let (CompletionTarget::Prompt(name) | CompletionTarget::Resource(name)) = request.target;
         return Dispatch::Answer(Err(Fault::invalid_params(format!(
             "nothing to complete: {name} is not offered"
         ))));
     };
+    if let Err(fault) = scope.check_scopes(components, options) {
+        return Dispatch::Answer(Err(fault));
+    }
     match found {
         None => Dispatch::Answer(Ok(Response::Completion {
             values: Vec::new(),

@@ -110,6 +110,9 @@ pub struct ServerFacts {
     pub rounds: RoundLimits,
     /// The scopes that include other scopes.
     pub scope_implies: BTreeMap<String, Vec<String>>,
+    /// `true` if components are hidden from callers that lack their scopes. Otherwise they are listed, and calls are refused
+    /// with the scopes to ask for.
+    pub hide_unauthorized: bool,
 }
 
 /// Limits for questions that travel in results (Multi Round-Trip Requests).
@@ -142,6 +145,7 @@ impl From<Implementation> for ServerFacts {
             request_state_keys: Vec::new(),
             rounds: RoundLimits::default(),
             scope_implies: BTreeMap::new(),
+            hide_unauthorized: false,
         }
     }
 }
@@ -278,8 +282,16 @@ impl<H> Components<H> {
 
     /// Returns `true` if the caller can read this URI.
     fn has_resource(&self, uri: &str, visibility: &Visibility) -> bool {
-        self.resources.get_visible(uri, visibility).is_some()
-            || self.templates.visible(visibility).any(|it| it.uri.match_uri(uri).is_some())
+        self.options_at(uri, visibility).is_some()
+    }
+
+    /// Returns the options of the resource, or else of the template, that the caller can read at this URI.
+    fn options_at(&self, uri: &str, visibility: &Visibility) -> Option<&ComponentOptions> {
+        if let Some(resource) = self.resources.get_visible(uri, visibility) {
+            return Some(&resource.options);
+        }
+        let mut templates = self.templates.visible(visibility);
+        templates.find(|it| it.uri.match_uri(uri).is_some()).map(|it| &it.options)
     }
 
     /// Returns `true` if this URI exists and the caller may not see it.

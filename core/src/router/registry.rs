@@ -130,15 +130,15 @@ impl<T: Component> Registry<T> {
 
     /// Returns the component with this key if it is enabled and visible.
     pub(crate) fn get_visible(&self, key: &str, visibility: &Visibility) -> Option<&Arc<T>> {
-        self.get(key).filter(|it| self.is_visible(it, visibility))
+        self.get(key).filter(|it| visibility.shows(self.kind, &***it))
     }
 
     /// Returns the enabled, visible components in order.
-    pub(crate) fn visible<'a>(
+    pub(crate) fn visible<'a, 'v>(
         &'a self,
-        visibility: &'a Visibility,
-    ) -> impl Iterator<Item = &'a Arc<T>> {
-        self.iter().filter(|it| self.is_visible(it, visibility))
+        visibility: &'v Visibility,
+    ) -> impl Iterator<Item = &'a Arc<T>> + use<'a, 'v, T> {
+        self.iter().filter(|it| visibility.shows(self.kind, &***it))
     }
 
     /// Returns `true` if at least one component has restricted visibility.
@@ -161,10 +161,6 @@ impl<T: Component> Registry<T> {
             let components = self.iter().filter(|it| it.options().is_guarded && chosen(it));
             found.extend(components.map(|it| (self.kind, it.key().to_owned())));
         }
-    }
-
-    fn is_visible(&self, component: &T, visibility: &Visibility) -> bool {
-        !component.options().is_guarded || visibility.shows(self.kind, component.key())
     }
 
     /// Returns the component with this key if it is enabled.
@@ -245,7 +241,7 @@ impl<T: Component> Registry<T> {
     ) -> Page<T::Listed> {
         let list = &self.entries.list;
         let start = after.map_or(0, |after| list.partition_point(|it| it.order <= after));
-        if self.is_guarded() {
+        if self.is_guarded() || visibility.is_by_scope() {
             return self.make(start, size, visibility);
         }
         let pages = self.entries.pages.get_or_init(|| {
@@ -262,7 +258,7 @@ impl<T: Component> Registry<T> {
         let rest = self.entries.list.get(start..).unwrap_or_default();
         let mut rest = rest
             .iter()
-            .filter(|it| it.enabled && self.is_visible(&it.component, visibility))
+            .filter(|it| it.enabled && visibility.shows(self.kind, &*it.component))
             .peekable();
         let (mut items, mut last) = (Vec::new(), None);
         while items.len() < size

@@ -1,16 +1,27 @@
 //! Visibility of components. Predicates are functions of the host's language. Before a request that touches components
-//! with a predicate is dispatched, the host is asked which of them the caller sees.
+//! with a predicate is dispatched, the host is asked which of them the caller sees. A server may also hide the components
+//! whose scopes the caller lacks.
 
-use std::{collections::HashSet, sync::Arc};
+use std::{
+    collections::{BTreeSet, HashSet},
+    sync::Arc,
+};
 
 use serde_json::json;
 
 use super::{Components, Registry, component::Component};
-use crate::protocol::{CompletionTarget, Method, Principal, Request};
+use crate::protocol::{
+    CompletionTarget, Method, Principal, Request, scope_hierarchy::ScopeHierarchy,
+};
 
-/// The components with a predicate that the caller may see; components without one are visible to everyone.
+/// The components that a caller may see.
 #[derive(Clone, Debug, Default)]
-pub struct Visibility(Option<HashSet<(&'static str, String)>>);
+pub struct Visibility {
+    /// The visible components of those with a predicate; `None`: all.
+    shown: Option<HashSet<(&'static str, String)>>,
+    /// The scopes of the caller, if components that need others are hidden.
+    granted: Option<BTreeSet<String>>,
+}
 
 /// The components with a predicate that one request touches, by kind and key.
 #[derive(Clone, Debug)]
@@ -19,18 +30,26 @@ pub struct UnresolvedComponents(Arc<[(&'static str, String)]>);
 impl Visibility {
     /// Creates the visibility of the server itself: all components.
     pub fn everything() -> Self {
-        Self(None)
+        Self::default()
     }
 
     /// Creates the visibility of a caller without a filter result: public components only.
     pub fn public() -> Self {
-        Self(Some(HashSet::new()))
+        Self { shown: Some(HashSet::new()), granted: None }
     }
 
-    /// Returns whether the caller sees this component, which has a predicate.
-    pub(super) fn shows(&self, kind: &'static str, key: &str) -> bool {
-        let Self(Some(shown)) = self else { return true };
-        shown.contains(&(kind, key.to_owned()))
+    /// Returns whether the caller's scopes restrict what it sees.
+    pub(super) fn is_by_scope(&self) -> bool {
+        self.granted.is_some()
+    }
+
+    /// Returns whether the caller sees this component.
+    pub(super) fn shows<T: Component>(&self, kind: &'static str, component: &T) -> bool {
+        let options = component.options();
+        let has = |shown: &HashSet<_>| shown.contains(&(kind, component.key().to_owned()));
+        let grants = |it: &BTreeSet<_>| options.scopes.iter().all(|scope| it.contains(scope));
+        (!options.is_guarded || self.shown.as_ref().is_none_or(has))
+            && self.granted.as_ref().is_none_or(grants)
     }
 }
 
@@ -51,7 +70,8 @@ impl UnresolvedComponents {
     #[doc(hidden)] // For the drivers and the language bindings.
     pub fn resolved(&self, answers: &[bool]) -> Visibility {
         let shown = self.0.iter().zip(answers).filter(|(_, shown)| **shown);
-        Visibility(Some(shown.map(|(component, _)| component.clone()).collect()))
+        let shown = Some(shown.map(|(component, _)| component.clone()).collect());
+        Visibility { shown, granted: None }
     }
 }
 
@@ -90,6 +110,22 @@ impl<H> Components<H> {
             _ => (),
         }
         (!found.is_empty()).then(|| UnresolvedComponents(found.into()))
+    }
+
+    /// Hides the components whose scopes a caller lacks, if the server hides them. Callers that no network separates from the
+    /// server need no scopes.
+    pub(crate) fn hide_by_scope(
+        &self,
+        visibility: Visibility,
+        principal: Option<&Principal>,
+        is_remote: bool,
+    ) -> Visibility {
+        if !self.server.hide_unauthorized || !is_remote && principal.is_none() {
+            return visibility;
+        }
+        let hierarchy = ScopeHierarchy::new(self.server.scope_implies.clone());
+        let granted = principal.map(|it| hierarchy.expand(&it.scopes)).unwrap_or_default();
+        Visibility { granted: Some(granted), ..visibility }
     }
 
     /// Collects the resource with this URI, and templates that match it or are equal to it.
