@@ -13,6 +13,7 @@ use std::{
 };
 
 use gudgeon::{
+    auth::server::authenticator::Caller,
     driver::{Backend, EndpointServer, Work},
     http::{ConnectionId, MountPoint},
     protocol::Principal,
@@ -227,12 +228,16 @@ impl Endpoint {
         remote: Option<&str>,
     ) -> Connection {
         let endpoint = this.get();
-        let principal = principal.map(|it| Arc::clone(&it.0));
+        let expires = principal.and_then(|it| it.expires);
+        let principal = principal.map(|it| Arc::clone(&it.principal));
         let remote = remote.and_then(|it| it.parse().ok());
         let unread = endpoint.server.unread_of(principal.as_deref(), remote);
         let queue = endpoint.notifier.queue(MAX_QUEUED, unread);
         let sender = Box::new(ResponseSender(Arc::clone(&queue)));
         let id = endpoint.server.connect(principal, remote, sender);
+        if let Some(expires) = expires {
+            endpoint.server.expire_at(id, expires);
+        }
         let (is_over, has_room) = (AtomicBool::new(false), Mutex::default());
         Connection { endpoint: this.clone().unbind(), id, queue, is_over, has_room }
     }
@@ -249,7 +254,11 @@ fn set_mount(head: &mut http::request::Parts, mount: Option<(Vec<u8>, bool)>) {
 /// An authenticated principal.
 #[pyclass(frozen, name = "Principal")]
 #[derive(Debug)]
-pub(crate) struct NativePrincipal(Arc<Principal>);
+pub(crate) struct NativePrincipal {
+    principal: Arc<Principal>,
+    /// The time at which its access token expires.
+    expires: Option<Instant>,
+}
 
 #[pymethods]
 impl NativePrincipal {
@@ -258,17 +267,18 @@ impl NativePrincipal {
     fn new(said: &[u8]) -> PyResult<Self> {
         let principal = serde_json::from_slice(said)
             .map_err(|it| PyValueError::new_err(format!("the principal is invalid: {it}")))?;
-        Ok(Self(Arc::new(principal)))
+        Ok(Self { principal: Arc::new(principal), expires: None })
     }
 }
 
 impl NativePrincipal {
-    pub(crate) fn known(principal: Arc<Principal>) -> Self {
-        Self(principal)
+    pub(crate) fn authenticated(caller: Caller) -> Self {
+        let Caller { principal, expires } = caller;
+        Self { principal, expires }
     }
 
     pub(crate) fn shared(&self) -> Arc<Principal> {
-        Arc::clone(&self.0)
+        Arc::clone(&self.principal)
     }
 }
 
@@ -323,6 +333,12 @@ impl Connection {
     #[getter]
     fn is_full(&self) -> bool {
         self.queue.bytes() > MAX_UNSENT || self.endpoint.get().server.is_full_for(self.id)
+    }
+
+    /// Returns `true` if the connection is to be closed because its access token has expired.
+    #[getter]
+    fn has_expired(&self) -> bool {
+        self.queue.has_expired()
     }
 
     /// Resolves this future when there may be room for more messages. Returns `false` if there is room.

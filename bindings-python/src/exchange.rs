@@ -10,10 +10,10 @@ use std::{
 };
 
 use gudgeon::{
+    auth::server::authenticator::Caller,
     bindings::incoming_body::IncomingBody,
     driver::EndpointServer,
     http::{AdmittedHead, Arrival, ExchangeId, Part, Refused},
-    protocol::Principal,
 };
 use http::{HeaderName, HeaderValue, Method, Request, Uri, request::Parts};
 use pyo3::{
@@ -43,7 +43,7 @@ pub(crate) struct RequestHead {
 }
 
 /// A request whose sender is known, or the answer to a sender that is refused.
-type Authenticated = (Admitted, Result<Option<Arc<Principal>>, Part>);
+type Authenticated = (Admitted, Result<Option<Caller>, Part>);
 
 #[derive(Debug)]
 enum Admitted {
@@ -89,8 +89,8 @@ impl RequestHead {
         match decision {
             Err(refusal) => piece(py, refusal),
             Ok(None) => Ok(py.None().into_bound(py)),
-            Ok(Some(principal)) => {
-                Ok(Bound::new(py, NativePrincipal::known(principal))?.into_any())
+            Ok(Some(caller)) => {
+                Ok(Bound::new(py, NativePrincipal::authenticated(caller))?.into_any())
             }
         }
     }

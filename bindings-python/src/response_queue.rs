@@ -49,6 +49,8 @@ struct Inside {
     /// The count of the bytes that were taken last, and that the host may still be sending.
     sending: Holding,
     is_overfull: bool,
+    /// `true` if the connection ends because its access token has expired.
+    has_expired: bool,
     /// The future resolved by the next part.
     waiter: Option<Py<PyAny>>,
     /// The future resolved when the queue is empty.
@@ -72,6 +74,7 @@ impl LoopNotifier {
             sending: unread.take(),
             unread,
             is_overfull: false,
+            has_expired: false,
             waiter: None,
             relief: None,
         };
@@ -151,6 +154,11 @@ impl ResponseQueue {
         lock(&self.inside).bytes
     }
 
+    /// Returns whether the connection ends because its access token has expired.
+    pub(crate) fn has_expired(&self) -> bool {
+        lock(&self.inside).has_expired
+    }
+
     /// Resolves the future when the queue has content. Returns `false` if it has already.
     pub(crate) fn wait(&self, future: Py<PyAny>) -> bool {
         let mut inside = lock(&self.inside);
@@ -165,6 +173,11 @@ impl ResponseQueue {
 impl Outbox for ResponseSender {
     fn unread(&self) -> usize {
         self.0.bytes()
+    }
+
+    fn expire(&mut self) {
+        lock(&self.0.inside).has_expired = true;
+        self.deliver(Part::End);
     }
 
     fn deliver(&mut self, part: Part) {

@@ -14,7 +14,7 @@ import pytest
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
-from asgi_host import hosted
+from asgi_host import META, hosted
 from gudgeon import Client, Context, Server
 from gudgeon._server import authentication
 from gudgeon.auth import ApiKeys, InsufficientScope, Introspection, InvalidToken, Jwt, RequestInfo
@@ -225,6 +225,64 @@ async def test_a_component_needs_scopes(place: str) -> None:
             assert await call(url, bearer("a")) == "ada"
             with pytest.raises(McpError, match="books:read books:write"):
                 await client.call_tool("write")
+
+
+async def test_a_server_may_hide_what_a_caller_has_no_scopes_for() -> None:
+    app = shelf(ApiKeys({"a": "ada", "b": Principal("bob", scopes=["books"])}), hide_unauthorized=True)
+
+    @app.tool(scopes=["books"])
+    def write() -> str:
+        return "written"
+
+    async with at("listen", app) as url:
+        async with Client(url, headers=dict([bearer("a")])) as client:
+            assert [it.name for it in await client.list_tools()] == ["who"]
+            with pytest.raises(McpError, match="Unknown tool: write"):
+                await client.call_tool("write")
+        async with Client(url, headers=dict([bearer("b")])) as client:
+            assert [it.name for it in await client.list_tools()] == ["who", "write"]
+
+
+@pytest.mark.parametrize("place", PLACES)
+async def test_keys_and_functions_need_no_public_url(place: str) -> None:
+    def verify(text: str, request: RequestInfo) -> Principal | None:
+        return Principal("eve") if text == "good" else None
+
+    async with at(place, shelf([ApiKeys({"k3y": "robot"}), verify])) as url:
+        host = ("Host", "127.0.0.1:1" if urlsplit(url).port != 1 else "127.0.0.1:2")
+        for text in ("k3y", "good"):
+            assert (await refused(url, bearer(text), host))[0] == 400, "the body is no message"
+        for headers in ([bearer("x")], []):
+            assert (await refused(url, *headers, host))[0] == 401
+
+
+@pytest.mark.parametrize("place", PLACES)
+async def test_streams_end_with_their_token(place: str) -> None:
+    from websockets.asyncio.client import connect
+    from websockets.exceptions import ConnectionClosed
+
+    def verify(text: str, request: RequestInfo) -> Principal:
+        return Principal("eve", claims={"exp": 1})
+
+    listen = {"notifications": {"toolsListChanged": True}, "_meta": META}
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": listen})
+    headers = {
+        "Content-Type": "application/json",
+        "Accept": "text/event-stream, application/json",
+        "MCP-Protocol-Version": "2026-07-28",
+        "Mcp-Method": "subscriptions/listen",
+        **dict([bearer("x")]),
+    }
+    async with at(place, shelf(verify)) as url:
+        assert await call(url, bearer("x")) == "eve"
+        async with connect(url.replace("http", "ws", 1), additional_headers=dict([bearer("x")])) as socket:
+            with pytest.raises(ConnectionClosed) as closed:
+                await asyncio.wait_for(socket.recv(), 10)
+        assert closed.value.rcvd is not None and closed.value.rcvd.code == 1008
+        assert "the access token has expired" in closed.value.rcvd.reason
+        request = urllib.request.Request(url, body.encode(), headers)
+        stream = await asyncio.to_thread(lambda: urllib.request.urlopen(request, timeout=10).read())
+        assert b'"result"' in stream
 
 
 async def test_stdio_and_memory_are_not_affected() -> None:

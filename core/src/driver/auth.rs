@@ -17,18 +17,17 @@ use crate::{
         fetch::{FetchError, FetchRequest, FetchResponse},
         server::{
             authenticator::{
-                AuthInput, AuthOutput, AuthTicket, Authenticator, Checked, FetchId, Refusal,
-                Request,
+                AuthInput, AuthOutput, AuthTicket, Authenticator, Caller, Checked, FetchId,
+                Refusal, Request,
             },
             config::{AuthConfig, Reply, VerifiedRequest, Verifier},
         },
     },
     error::Error,
     http::{Admission, AdmittedHead, Part, Refused, Unauthenticated},
-    protocol::Principal,
 };
 
-type Decision = Result<Arc<Principal>, Refusal>;
+type Decision = Result<Caller, Refusal>;
 
 /// The state of a request after its head was checked.
 enum Begun {
@@ -97,7 +96,7 @@ impl AuthServer {
         unauthenticated: &Unauthenticated,
         headers: &HeaderMap,
         remote: Option<IpAddr>,
-    ) -> Result<Arc<Principal>, Refused> {
+    ) -> Result<Caller, Refused> {
         let request = unauthenticated.request(headers, remote);
         match self.begin(request, || unauthenticated.for_host(headers, remote)) {
             Begun::Decided(decision) => decision.map_err(Into::into),
@@ -108,7 +107,7 @@ impl AuthServer {
     fn begin(&self, request: Request<'_>, for_host: impl FnOnce() -> VerifiedRequest) -> Begun {
         let mut state = self.lock();
         let decision = match state.machine.check(Instant::now(), unix(), request) {
-            Checked::Accepted(principal) => Ok(principal),
+            Checked::Accepted(caller) => Ok(caller),
             Checked::Refused(refusal) => Err(refusal),
             Checked::Pending(ticket) => {
                 let (sender, decision) = oneshot::channel();
@@ -130,7 +129,7 @@ impl AuthServer {
         &self,
         ticket: AuthTicket,
         mut decision: oneshot::Receiver<Decision>,
-    ) -> Result<Arc<Principal>, Refused> {
+    ) -> Result<Caller, Refused> {
         let Some(server) = self.this.upgrade() else { return Err(Refused::Unidentified) };
         let _withdrawal = Withdrawal { server, ticket };
         self.carry_out();
@@ -232,8 +231,11 @@ pub(crate) async fn authenticate_request(
 ) -> Result<(), Refused> {
     let Some((unauthenticated, headers, remote)) = head.unauthenticated() else { return Ok(()) };
     let auth = auth.ok_or(Refused::Unidentified)?;
-    let principal = auth.authenticate(unauthenticated, headers, remote).await?;
+    let Caller { principal, expires } = auth.authenticate(unauthenticated, headers, remote).await?;
     head.set_principal(principal);
+    if let Some(expires) = expires {
+        head.set_expiry(expires);
+    }
     Ok(())
 }
 
@@ -244,7 +246,7 @@ pub(crate) async fn authenticate_upgrade(
     auth: Option<&Arc<AuthServer>>,
     head: &Parts,
     remote: Option<IpAddr>,
-) -> Result<Option<Arc<Principal>>, Part> {
+) -> Result<Option<Caller>, Part> {
     let Some(unauthenticated) = admission.unauthenticated(head) else { return Ok(None) };
     let decision = match auth {
         None => Err(Refused::Unidentified),

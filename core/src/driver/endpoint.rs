@@ -22,6 +22,8 @@ use super::{
     watchdog::lock_soon,
     work::Step,
 };
+#[cfg(feature = "auth")]
+use crate::auth::server::authenticator::Caller;
 use crate::{
     engine::{HandlerEvent, HostReply, RunId, Start, TestMode, Ticket},
     http::{
@@ -132,7 +134,7 @@ impl<H: Clone> EndpointServer<H> {
         &self,
         head: &Parts,
         remote: Option<IpAddr>,
-    ) -> Result<Option<Arc<Principal>>, Part> {
+    ) -> Result<Option<Caller>, Part> {
         authenticate_upgrade(&self.admission, self.auth.as_ref(), head, remote).await
     }
 
@@ -222,6 +224,12 @@ impl<H: Clone> EndpointServer<H> {
         self.lock().connections.insert(connection, Sending::to(outbox));
         self.update(EndpointInput::Opened(connection, principal, remote));
         connection
+    }
+
+    /// Ends a message connection at this time, when its access token expires. Calls that run then are still answered.
+    #[cfg(feature = "auth")]
+    pub fn expire_at(&self, connection: ConnectionId, at: Instant) {
+        self.update(EndpointInput::ExpiresAt(connection, at));
     }
 
     /// Handles one frame of a message connection.

@@ -19,6 +19,10 @@ const MAX_CHANGES_ON_CONNECTION: usize = 4 * 1024 * 1024;
 /// reader.
 pub trait Outbox: Send {
     fn deliver(&mut self, part: Part);
+    /// Ends a message connection whose access token has expired.
+    fn expire(&mut self) {
+        self.deliver(Part::End);
+    }
     /// Returns the bytes that were delivered and not yet taken to be written.
     fn unread(&self) -> usize;
 }
@@ -66,6 +70,12 @@ impl<H: Clone> EndpointState<H> {
                 EndpointOutput::Connection(id, part) => {
                     if let Some(sending) = self.connections.get_mut(&id) {
                         sending.deliver(part);
+                    }
+                    None
+                }
+                EndpointOutput::Expired(id) => {
+                    if let Some(sending) = self.connections.get_mut(&id) {
+                        sending.outbox.expire();
                     }
                     None
                 }

@@ -58,6 +58,9 @@ pub(crate) trait HostedEndpoint: Send + Sync {
         remote: Option<IpAddr>,
         outbox: Box<dyn Outbox>,
     ) -> ConnectionId;
+    /// Ends a message connection at this time, when its access token expires.
+    #[cfg(feature = "auth")]
+    fn expire_at(&self, connection: ConnectionId, at: Instant);
     /// Handles one frame of a message connection.
     fn frame(&self, connection: ConnectionId, frame: &Frame<'_>) -> Option<Rest>;
     /// Handles the lines in a chunk. Their work is run together, so that a call that the next line cancels is not
@@ -189,6 +192,11 @@ impl<H: SharedHandler> HostedEndpoint for Hosted<H> {
         outbox: Box<dyn Outbox>,
     ) -> ConnectionId {
         self.server.connect(principal, remote, outbox)
+    }
+
+    #[cfg(feature = "auth")]
+    fn expire_at(&self, connection: ConnectionId, at: Instant) {
+        self.server.expire_at(connection, at);
     }
 
     fn frame(&self, connection: ConnectionId, frame: &Frame<'_>) -> Option<Rest> {

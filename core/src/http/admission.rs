@@ -3,7 +3,7 @@
 //! They have two steps, so that a client learns that it may not call before it sends the body, and they run before any lock
 //! is taken.
 
-use std::{net::IpAddr, sync::Arc};
+use std::{net::IpAddr, sync::Arc, time::Instant};
 
 use http::{HeaderMap, HeaderValue, Method as HttpMethod, StatusCode, Uri, header, request::Parts};
 
@@ -70,6 +70,8 @@ pub(super) struct RequestHead {
     pub(super) is_behind: bool,
     /// The URL of the document about this resource, for challenges.
     pub(super) metadata: Option<Box<str>>,
+    /// The time at which the access token expires.
+    pub(super) expires: Option<Instant>,
     /// Set if the sender has to be authenticated.
     #[cfg(feature = "auth")]
     unauthenticated: Option<Box<Unauthenticated>>,
@@ -159,6 +161,7 @@ impl Admission {
             cors: (!cors.is_empty()).then(|| Box::new(cors)),
             is_behind: false,
             metadata: None,
+            expires: None,
         };
         #[cfg(feature = "auth")]
         if admitted.unauthenticated.is_some() {
@@ -309,6 +312,12 @@ impl AdmittedHead {
     /// Sets the authenticated sender of the request.
     pub fn set_principal(&mut self, principal: Arc<Principal>) {
         self.head.facts.principal = Some(principal);
+    }
+
+    /// Sets the time at which the access token of the request expires. A stream that only listens ends then.
+    #[cfg(feature = "auth")]
+    pub fn set_expiry(&mut self, expires: Instant) {
+        self.head.expires = Some(expires);
     }
 
     /// Sets the address that the request came from. What clients may hold is shared by principal, or else by address.

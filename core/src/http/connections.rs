@@ -84,5 +84,6 @@ impl<H: Clone> Endpoint<H> {
     pub(super) fn close_connection(&mut self, now: Instant, id: ConnectionId) {
         self.pass_to_connection(now, id, session::Input::Closed);
         self.connections.remove(&id);
+        self.expiry.forget(id);
     }
 }

@@ -12,6 +12,7 @@ mod config;
 mod connections;
 mod delivery;
 mod events;
+mod expiry;
 mod guard;
 mod lifted;
 mod refusal;
@@ -39,7 +40,7 @@ pub use self::authorization::MountPoint;
 pub(crate) use self::authorization::Unauthenticated;
 pub use self::config::EndpointConfig;
 pub use self::guard::{Arrival, Cors, GuardConfig};
-use self::{reply::Accepts, sessions::Sessions};
+use self::{expiry::Expiry, reply::Accepts, sessions::Sessions};
 pub use crate::engine::{ConnectionId, ExchangeId};
 use crate::{
     engine::{
@@ -74,6 +75,8 @@ pub enum EndpointInput<'a, H> {
     Lagging(Reader),
     /// A message connection was opened, by this principal and from this address if they are known.
     Opened(ConnectionId, Option<Arc<Principal>>, Option<IpAddr>),
+    /// The access token with which a message connection was opened expires at this time.
+    ExpiresAt(ConnectionId, Instant),
     /// One frame came on a message connection.
     Message(ConnectionId, Frame<'a>),
     /// A frame over the limit, in bytes, was discarded.
@@ -111,6 +114,8 @@ pub enum EndpointOutput<H> {
     Exchange(ExchangeId, Part),
     /// A frame for a message connection, or its end.
     Connection(ConnectionId, Part),
+    /// The end of a message connection whose access token has expired.
+    Expired(ConnectionId),
     /// Bytes of a stream, or one frame, that report a change. They need not be sent while equal bytes wait to be written.
     Change(Reader, Vec<u8>),
     Effect(Effect<H>),
@@ -184,6 +189,7 @@ pub struct Endpoint<H> {
     connection_facts: Option<Arc<HttpFacts>>,
     outputs: VecDeque<EndpointOutput<H>>,
     next_sweep: Option<Instant>,
+    expiry: Expiry,
     is_closing: bool,
     /// True if a connection may have a deadline, because a handler has logged.
     has_logged: bool,
@@ -197,6 +203,8 @@ struct Exchange {
     is_streaming: bool,
     /// The time of the last write, or of the beginning.
     quiet_since: Instant,
+    /// The time at which the access token of the request expires.
+    expires: Option<Instant>,
     /// CORS headers of the response.
     cors: Option<Box<HeaderMap>>,
     /// The id of the request in its body.
@@ -229,6 +237,7 @@ impl<H: Clone> Endpoint<H> {
             connection_facts: None,
             outputs: VecDeque::new(),
             next_sweep: None,
+            expiry: Expiry::default(),
             is_closing: false,
             has_logged: false,
         }
@@ -257,6 +266,8 @@ impl<H: Clone> Endpoint<H> {
             EndpointInput::Opened(connection, principal, remote) => {
                 self.open_connection(connection, principal, remote);
             }
+            EndpointInput::ExpiresAt(connection, at) => self.expire_connection_at(connection, at),
+            EndpointInput::Message(connection, _) if self.expiry.has_expired(connection) => (),
             EndpointInput::Message(connection, frame) => {
                 self.pass_to_connection(now, connection, session::Input::Parsed(frame));
             }
@@ -315,6 +326,7 @@ impl<H: Clone> Endpoint<H> {
                 session::Input::Call(it.key, CallEvent::Answered(it.answer)),
             );
         }
+        self.close_expired();
         self.plan_sweep(now);
     }
 
@@ -325,7 +337,7 @@ impl<H: Clone> Endpoint<H> {
 
     /// Returns the time when [`EndpointInput::Tick`] is due.
     pub fn deadline(&self) -> Option<Instant> {
-        [self.engine.deadline(), self.next_sweep].into_iter().flatten().min()
+        [self.engine.deadline(), self.next_sweep, self.expiry.next].into_iter().flatten().min()
     }
 
     /// Returns the number of requests that are not answered yet, without streams of changes.

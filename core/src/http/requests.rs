@@ -40,6 +40,8 @@ pub(super) struct HttpRequest {
     is_behind: bool,
     /// The URL of the document about this resource.
     pub(super) metadata: Option<Box<str>>,
+    /// The time at which the access token expires.
+    pub(super) expires: Option<Instant>,
 }
 
 impl<H: Clone> Endpoint<H> {
@@ -64,7 +66,8 @@ impl<H: Clone> Endpoint<H> {
     ) {
         request.lift(&self.session);
         let AdmittedRequest { head, content } = request;
-        let RequestHead { facts, mcp_headers, accepts, cors, is_behind, metadata, .. } = head;
+        let RequestHead { facts, mcp_headers, accepts, cors, is_behind, metadata, expires, .. } =
+            head;
         let (facts, request_id) = (Arc::new(facts), content.request_id());
         let request = HttpRequest {
             exchange,
@@ -75,6 +78,7 @@ impl<H: Clone> Endpoint<H> {
             request_id,
             is_behind,
             metadata,
+            expires,
         };
         if self.is_closing {
             return self.refuse_for_now(request, CLOSING);
@@ -88,6 +92,9 @@ impl<H: Clone> Endpoint<H> {
             Content::PostLegacySse { session, frame } => {
                 self.post_legacy_sse(now, request, session.as_deref(), frame);
             }
+        }
+        if let Some(at) = expires.filter(|_| self.exchanges.contains_key(&exchange)) {
+            self.expiry.note(at);
         }
     }
 
@@ -194,7 +201,9 @@ impl<H: Clone> Endpoint<H> {
 
     /// Serves a stateless request that its session has read; the session exists until the answer is complete.
     fn serve_alone(&mut self, now: Instant, request: HttpRequest, mut peer: Box<PeerSession>) {
-        let HttpRequest { exchange: id, facts, accepts, cors, request_id, metadata, .. } = request;
+        let HttpRequest {
+            exchange: id, facts, accepts, cors, request_id, metadata, expires, ..
+        } = request;
         peer.id = PeerId::Exchange(id);
         let mut pump = Pump { now, engine: &mut self.engine, facts: Some(&facts) };
         let mut sent = Vec::new();
@@ -205,6 +214,7 @@ impl<H: Clone> Endpoint<H> {
             accepts,
             is_streaming: false,
             quiet_since: now,
+            expires,
             cors,
             request_id,
             metadata,
@@ -278,7 +288,9 @@ impl<H: Clone> Endpoint<H> {
         number: u64,
         frame: Frame<'_>,
     ) {
-        let HttpRequest { exchange: id, facts, accepts, cors, request_id, metadata, .. } = request;
+        let HttpRequest {
+            exchange: id, facts, accepts, cors, request_id, metadata, expires, ..
+        } = request;
         let Some(session) = self.sessions.get_mut(number) else { return };
         let stream = session.open(id, false);
         let facts = match facts.session_id {
@@ -295,6 +307,7 @@ impl<H: Clone> Endpoint<H> {
             accepts,
             is_streaming: false,
             quiet_since: now,
+            expires,
             cors,
             request_id,
             metadata,

@@ -225,12 +225,13 @@ impl<H: Clone> Endpoint<H> {
 }
 
 fn exchange(now: Instant, request: HttpRequest, owner: ExchangeOwner) -> Exchange {
-    let HttpRequest { accepts, cors, request_id, .. } = request;
+    let HttpRequest { accepts, cors, request_id, expires, .. } = request;
     Exchange {
         owner,
         accepts,
         is_streaming: true,
         quiet_since: now,
+        expires,
         cors,
         request_id,
         metadata: None,

@@ -16,7 +16,11 @@ impl<H: Clone> Endpoint<H> {
         while let Some(it) = self.engine.expire(now) {
             self.deliver_event(now, it);
         }
-        if self.next_sweep.is_some_and(|it| it <= now) {
+        let is_due = self.next_sweep.is_some_and(|it| it <= now);
+        if is_due || self.expiry.is_due(now) {
+            self.end_expired(now);
+        }
+        if is_due {
             self.next_sweep = None;
             self.keep_alive(now);
             self.pass_due_ticks(now);

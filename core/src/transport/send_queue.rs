@@ -47,6 +47,8 @@ struct Queue {
     /// The count of these bytes.
     unread: Holding,
     is_over: bool,
+    /// `true` if it is over because the access token of the connection has expired.
+    has_expired: bool,
 }
 
 impl Connected {
@@ -64,6 +66,12 @@ impl Connected {
 
     pub(crate) fn send_queue(&self) -> Arc<SendQueue> {
         Arc::clone(&self.send_queue)
+    }
+
+    /// Ends the connection at this time, when its access token expires.
+    #[cfg(all(feature = "auth", feature = "websocket"))]
+    pub(crate) fn expire_at(&self, at: std::time::Instant) {
+        self.endpoint.expire_at(self.id, at);
     }
 
     /// Handles a frame; a long one on another thread.
@@ -146,7 +154,14 @@ impl Drop for Connected {
 
 impl SendQueue {
     fn new(unread: Holding) -> Arc<Self> {
-        let queue = Queue { frames: Vec::new(), queued: 0, bytes: 0, unread, is_over: false };
+        let queue = Queue {
+            frames: Vec::new(),
+            queued: 0,
+            bytes: 0,
+            unread,
+            is_over: false,
+            has_expired: false,
+        };
         Arc::new(Self { queue: Mutex::new(queue), to_write: Notify::new(), written: Notify::new() })
     }
 
@@ -172,6 +187,12 @@ impl SendQueue {
     pub(crate) fn wrote(&self, bytes: usize) {
         self.lock().remove(bytes);
         self.written.notify_waiters();
+    }
+
+    /// Returns whether the queue is closed because the access token of the connection has expired.
+    #[cfg(feature = "websocket")]
+    pub(crate) fn has_expired(&self) -> bool {
+        self.lock().has_expired
     }
 
     /// Closes the queue for new frames.
@@ -246,5 +267,10 @@ impl Outbox for Arc<SendQueue> {
             // Responses on a message connection have no head.
             Part::Head { .. } => (),
         }
+    }
+
+    fn expire(&mut self) {
+        self.lock().has_expired = true;
+        self.end();
     }
 }

@@ -94,6 +94,15 @@ fn call(listening: &Listening, headers: &str) -> String {
     )
 }
 
+/// A request for a WebSocket with these further headers.
+fn upgrade(listening: &Listening, headers: &str) -> String {
+    format!(
+        "GET /mcp HTTP/1.1\r\nHost: {}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+         Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n{headers}\r\n",
+        address(listening)
+    )
+}
+
 fn bearer(token: &str) -> String {
     format!("Authorization: Bearer {token}\r\n")
 }
@@ -285,21 +294,71 @@ async fn a_message_connection_is_authenticated_too() {
     let listening =
         listen(config(json!([{ "kind": "apiKeys", "keys": [["k3y", { "subject": "robot" }]] }])))
             .await;
-    let upgrade = |headers: &str| {
-        format!(
-            "GET /mcp HTTP/1.1\r\nHost: {}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
-             Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n{headers}\r\n",
-            address(&listening)
-        )
-    };
     for (headers, status) in [("", "401"), (&*bearer("x"), "401"), (&*bearer("k3y"), "101")] {
         let mut stream = TcpStream::connect(address(&listening)).await.unwrap();
-        stream.write_all(upgrade(headers).as_bytes()).await.unwrap();
+        stream.write_all(upgrade(&listening, headers).as_bytes()).await.unwrap();
         let mut buffer = vec![0; 4096];
         let count = stream.read(&mut buffer).await.unwrap();
         let answer = String::from_utf8_lossy(&buffer[..count]);
         assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{answer}");
     }
+}
+
+/// A function that accepts every token, although it has expired.
+struct Generous;
+
+impl Verifier for Generous {
+    fn verify(&self, _: usize, _: Secret, _: Arc<VerifiedRequest>, reply: Reply) {
+        let mut principal = Principal::new("eve");
+        principal.claims.insert("exp".into(), 1.into());
+        reply.send(VerifyReply::Principal(Box::new(principal)));
+    }
+}
+
+#[tokio::test]
+async fn streams_end_with_their_token() {
+    let auth = config(json!([{ "kind": "verify" }]));
+    auth.set_verifier(Arc::new(Generous));
+    let listening = listen(auth).await;
+    let answer = exchange(&listening, &call(&listening, &bearer("t"))).await;
+    assert_has(&answer, &["HTTP/1.1 200 ", r#""text":"eve""#]);
+
+    let mut socket = TcpStream::connect(address(&listening)).await.unwrap();
+    socket.write_all(upgrade(&listening, &bearer("t")).as_bytes()).await.unwrap();
+    let mut received = Vec::new();
+    let read = tokio::time::timeout(Duration::from_secs(10), socket.read_to_end(&mut received));
+    read.await.expect("the server closes").unwrap();
+    let text = String::from_utf8_lossy(&received);
+    assert_has(&text, &["HTTP/1.1 101 ", "the access token has expired"]);
+    let policy_violation = 1_008_u16.to_be_bytes();
+    let close = received.windows(4).find(|it| it[0] == 0x88 && it[2..] == policy_violation);
+    assert!(close.is_some(), "{text}");
+
+    let body = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{{"notifications":{{"toolsListChanged":true}},{META}}}}}"#
+    );
+    let request = format!(
+        "POST /mcp HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\n\
+         Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2026-07-28\r\n\
+         Mcp-Method: subscriptions/listen\r\n{}Content-Length: {}\r\n\r\n{body}",
+        address(&listening),
+        bearer("t"),
+        body.len()
+    );
+    let mut stream = TcpStream::connect(address(&listening)).await.unwrap();
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut received = String::new();
+    let ends = async {
+        let mut buffer = [0; 4096];
+        // The last chunk of the body.
+        while !received.ends_with("\r\n0\r\n\r\n") {
+            let count = stream.read(&mut buffer).await.unwrap();
+            assert!(count > 0, "{received}");
+            received.push_str(std::str::from_utf8(&buffer[..count]).unwrap());
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), ends).await.expect("the stream ends");
+    assert_has(&received, &["HTTP/1.1 200 ", "text/event-stream", r#""result""#]);
 }
 
 #[tokio::test]

@@ -135,7 +135,9 @@ impl Fixture {
 
     fn decided(&mut self, ticket: AuthTicket) -> Result<Arc<Principal>, Refusal> {
         match self.machine.poll() {
-            Some(AuthOutput::Decided(it, decision)) if it == ticket => decision,
+            Some(AuthOutput::Decided(it, decision)) if it == ticket => {
+                decision.map(|it| it.principal)
+            }
             other => panic!("{other:?}"),
         }
     }
@@ -148,7 +150,7 @@ impl Fixture {
 
 fn accepted(checked: Checked) -> Arc<Principal> {
     match checked {
-        Checked::Accepted(principal) => principal,
+        Checked::Accepted(caller) => caller.principal,
         other => panic!("{other:?}"),
     }
 }

@@ -373,7 +373,7 @@ impl Model {
         self.endpoint.handle(self.now, input);
         while let Some(output) = self.endpoint.poll() {
             match output {
-                EndpointOutput::Connection(_, Part::End) => (),
+                EndpointOutput::Connection(_, Part::End) | EndpointOutput::Expired(_) => (),
                 EndpointOutput::Connection(connection, Part::Bytes(frame))
                 | EndpointOutput::Change(Reader::Connection(connection), frame) => {
                     self.receive(connection, &frame);

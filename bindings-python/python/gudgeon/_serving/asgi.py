@@ -20,6 +20,7 @@ _WATCH_DELAY = 0.02  # seconds before a request that has no answer yet watches f
 _PIECE = 256 * 1024  # bytes
 _SAFE = "/!$&'()*+,;=:@-._~"
 _DRAIN_TICK = 0.01  # seconds between two looks whether all is answered
+_EXPIRED = "the access token has expired: connect again with a new one"
 _STOP_CHECK_INTERVAL = 0.25  # seconds between two looks whether the host wants to stop
 
 
@@ -394,7 +395,10 @@ async def _serve_websocket(
             await send({"type": "websocket.send", "text": message.decode()})
 
         await send_all(connection, send_text)
-        await send({"type": "websocket.close", "code": 1000})
+        if connection.has_expired:
+            await send({"type": "websocket.close", "code": 1008, "reason": _EXPIRED})
+        else:
+            await send({"type": "websocket.close", "code": 1000})
 
     sending = asyncio.ensure_future(send_messages())
     try:

@@ -25,14 +25,16 @@ use self::{
     shares::Shares,
 };
 pub use self::{
-    io::{AuthInput, AuthOutput, AuthTicket, Checked, FetchId, Refusal, Request, VerifyReply},
+    io::{
+        AuthInput, AuthOutput, AuthTicket, Caller, Checked, FetchId, Refusal, Request, VerifyReply,
+    },
     methods::{Dpop, Jwt, Method},
 };
 use super::{
     credentials::{self, Credentials, Scheme},
     dpop_check::{Nonces, UsedProofs},
     introspection::IntrospectionError,
-    jwt::{ParsedJwt, VerifiedToken, looks_like_jwt},
+    jwt::{self, LEEWAY, ParsedJwt, VerifiedToken, looks_like_jwt},
     token_cache::{Accepted, MAX_KEPT, TokenCache},
 };
 use crate::{
@@ -41,7 +43,7 @@ use crate::{
         fetch::{FetchError, FetchRequest, FetchResponse},
         scopes::ScopeHierarchy,
     },
-    protocol::{ClientKey, Principal},
+    protocol::ClientKey,
 };
 
 /// The maximum number of questions to introspection endpoints, which anyone can cause by sending any token.
@@ -104,7 +106,7 @@ impl Authenticator {
         let resource = request.place.map_or("", |it| &*it.resource);
         let digest = TokenDigest::at(resource, token);
         if let Some(accepted) = self.cache.get(&digest, now, unix) {
-            return self.finish(&accepted, scheme, token, request, unix).into();
+            return self.finish(&accepted, scheme, token, request, (now, unix)).into();
         }
         let methods = match self.candidates(token) {
             Ok(methods) => methods,
@@ -219,7 +221,10 @@ impl Authenticator {
                 Ok(None) => (),
                 Err(reason) => return Some(Checked::Refused(Refusal::Malformed(reason.into()))),
                 Ok(Some(key)) => match keys.owner(key) {
-                    Some(owner) => return Some(Checked::Accepted(Arc::clone(owner))),
+                    Some(owner) => {
+                        let (principal, expires) = (Arc::clone(owner), None);
+                        return Some(Checked::Accepted(Caller { principal, expires }));
+                    }
                     // Another set of keys may have the same header.
                     None => refused = Some(invalid("the key is not known here")),
                 },
@@ -266,14 +271,16 @@ impl Authenticator {
         unix: u64,
         ticket: AuthTicket,
         attempt: &mut Attempt,
-    ) -> Option<Result<Arc<Principal>, Refusal>> {
+    ) -> Option<Result<Caller, Refusal>> {
         while let Some(&place) = attempt.methods.front() {
             match self.try_method(now, unix, ticket, attempt, place) {
                 Tried::Waits(waiting) => {
                     attempt.waits_for = Some(waiting);
                     return None;
                 }
-                Tried::Accepted(accepted) => return Some(self.accept(&accepted, attempt, unix)),
+                Tried::Accepted(accepted) => {
+                    return Some(self.accept(&accepted, attempt, (now, unix)));
+                }
                 Tried::Refused(refusal) => {
                     attempt.refuse(refusal);
                     attempt.methods.pop_front();
@@ -375,7 +382,7 @@ impl Authenticator {
             let Some(mut attempt) = self.pending.remove(ticket) else { continue };
             match &result {
                 Ok(accepted) => {
-                    let decision = self.accept(accepted, &attempt, unix);
+                    let decision = self.accept(accepted, &attempt, (now, unix));
                     self.outputs.push_back(AuthOutput::Decided(ticket, decision));
                 }
                 Err(refusal) => {
@@ -395,7 +402,10 @@ impl Authenticator {
         }
         let Some(mut attempt) = self.pending.remove(ticket) else { return };
         let decision = match reply {
-            VerifyReply::Principal(principal) => Ok(Arc::new(*principal)),
+            VerifyReply::Principal(principal) => {
+                let expires = jwt::expiry(&principal.claims, LEEWAY);
+                Ok(Caller::new(Arc::new(*principal), expires, now, unix))
+            }
             VerifyReply::InsufficientScope { scopes, message } => {
                 Err(Refusal::InsufficientScope { scopes, message })
             }
@@ -453,12 +463,12 @@ impl Authenticator {
         &mut self,
         accepted: &Accepted,
         attempt: &Attempt,
-        unix: u64,
-    ) -> Result<Arc<Principal>, Refusal> {
+        times: (Instant, u64),
+    ) -> Result<Caller, Refusal> {
         let RequestFacts { method, proofs, place } = &attempt.facts;
         let (place, remote) = (place.as_ref(), None);
         let request = Request { method, headers: proofs, place, remote };
-        self.finish(accepted, attempt.scheme, attempt.token.expose(), request, unix)
+        self.finish(accepted, attempt.scheme, attempt.token.expose(), request, times)
     }
 
     fn fetch_keys(&mut self, place: usize) {

@@ -17,6 +17,7 @@ use super::{
     dpop_check::Nonces,
     introspection::Introspection,
     jwk::{Algorithm, Jwks},
+    jwt::LEEWAY,
     keys::Keys,
     resource::{Facts, Resource},
 };
@@ -26,8 +27,6 @@ use crate::{
     protocol::Principal,
 };
 
-/// The difference between clocks that is accepted.
-const LEEWAY: f64 = 60.0;
 /// The time that the answer of an introspection endpoint is kept.
 const CACHE: f64 = 60.0;
 
@@ -209,7 +208,7 @@ impl MethodConfig {
                         None => Algorithm::all(),
                         Some(names) => read_algorithms(names)?,
                     },
-                    leeway: seconds(leeway.unwrap_or(LEEWAY)).as_secs(),
+                    leeway: leeway.map_or(LEEWAY, |it| seconds(it).as_secs()),
                     scopes: scopes.clone(),
                     dpop: dpop.as_ref().map_or(Ok(Dpop::Supported), DpopOption::read)?,
                 }))
@@ -234,7 +233,7 @@ impl MethodConfig {
                     audiences: audiences(audience.as_ref())?,
                     scopes: scopes.clone(),
                     cache: seconds(cache.unwrap_or(CACHE)),
-                    leeway: seconds(LEEWAY).as_secs(),
+                    leeway: LEEWAY,
                 };
                 Method::Introspection(Box::new(introspection), issuer.clone())
             }

@@ -12,6 +12,9 @@ use crate::{auth::scopes, protocol::Principal};
 /// The maximum length of a token, in bytes.
 pub const MAX_TOKEN: usize = 16 * 1024;
 
+/// The usual difference between clocks that is accepted, in seconds.
+pub const LEEWAY: u64 = 60;
+
 /// The demands on a token.
 #[derive(Clone, Debug)]
 pub struct JwtRules {
@@ -227,10 +230,15 @@ pub(super) fn verified(
     };
     let granted = ["scope", "scp"].iter().filter_map(|it| claims.get(*it)).flat_map(scopes_of);
     let scopes = granted.collect();
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "casts saturate")]
-    let expires =
-        claims.get("exp").and_then(Value::as_f64).map(|it| (it as u64).saturating_add(leeway));
+    let expires = expiry(&claims, leeway);
     Ok(VerifiedToken { principal: Principal { subject, client_id, scopes, claims }, expires, key })
+}
+
+/// Returns the time at which a token expires, in seconds since 1970, with the leeway.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "casts saturate")]
+pub(super) fn expiry(claims: &Map<String, Value>, leeway: u64) -> Option<u64> {
+    let expires = claims.get("exp")?.as_f64()?;
+    Some((expires as u64).saturating_add(leeway))
 }
 
 fn scopes_of(claim: &Value) -> scopes::Scopes {

@@ -1,5 +1,7 @@
 //! A server's WebSocket connection after the HTTP upgrade.
 
+#[cfg(feature = "auth")]
+use std::time::Instant;
 use std::{io, net::IpAddr, sync::Arc, time::Duration};
 
 use ::http::{HeaderMap, HeaderValue, Method, StatusCode, header, request::Parts};
@@ -38,6 +40,9 @@ const WRITE_BUFFER: usize = 16 * 1024;
 /// The time for a client to answer the closing handshake.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
+/// The reason for which a connection is closed with 1008.
+const EXPIRED: &str = "the access token has expired: connect again with a new one";
+
 /// Returns whether a request asks for an upgrade to WebSocket.
 pub(crate) fn is_asked_for(head: &Parts) -> bool {
     head.method == Method::GET && lists(&head.headers, header::UPGRADE, "websocket")
@@ -75,11 +80,21 @@ fn lists(headers: &HeaderMap, name: header::HeaderName, word: &str) -> bool {
     words.flat_map(|it| it.split(',')).any(|it| it.trim().eq_ignore_ascii_case(word))
 }
 
+/// The client of a connection, as far as it is known.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Client {
+    pub(crate) principal: Option<Arc<Principal>>,
+    pub(crate) remote: Option<IpAddr>,
+    /// The time at which its access token expires.
+    #[cfg(feature = "auth")]
+    pub(crate) expires: Option<Instant>,
+}
+
 /// Serves the connection until either side closes it. `read` holds bytes that were read already.
 pub(crate) async fn serve<S>(
     peers: Arc<Peers>,
     stream: S,
-    (principal, remote): (Option<Arc<Principal>>, Option<IpAddr>),
+    client: Client,
     read: Bytes,
     mut stage: Receiver<Stage>,
 ) where
@@ -91,12 +106,12 @@ pub(crate) async fn serve<S>(
         .write_buffer_size(WRITE_BUFFER)
         .max_message_size(Some(limit))
         .max_frame_size(Some(limit));
-    let unfinished =
-        Holding::new(&peers.endpoint.ledgers().input, ClientKey::of(principal.as_deref(), remote));
+    let key = ClientKey::of(client.principal.as_deref(), client.remote);
+    let unfinished = Holding::new(&peers.endpoint.ledgers().input, key);
     let stream = CountedInput { stream, unfinished, arrived: 0 };
     let mut socket =
         WebSocketStream::from_partially_read(stream, read.into(), Role::Server, Some(config)).await;
-    let ending = talk(&peers, &mut socket, (principal, remote), &mut stage).await;
+    let ending = talk(&peers, &mut socket, client, &mut stage).await;
     let goodbye = async {
         if let Some((code, reason)) = ending {
             socket.close(Some(CloseFrame { code, reason: reason.into() })).await?;
@@ -114,13 +129,18 @@ pub(crate) async fn serve<S>(
 async fn talk<S>(
     peers: &Arc<Peers>,
     socket: &mut WebSocketStream<CountedInput<S>>,
-    (principal, remote): (Option<Arc<Principal>>, Option<IpAddr>),
+    client: Client,
     stage: &mut Receiver<Stage>,
 ) -> Option<(CloseCode, &'static str)>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
+    let Client { principal, remote, .. } = client;
     let connected = Connected::open(Arc::clone(&peers.endpoint), principal, remote);
+    #[cfg(feature = "auth")]
+    if let Some(expires) = client.expires {
+        connected.expire_at(expires);
+    }
     let send_queue = connected.send_queue();
     let mut frames = Vec::new();
     let mut is_asked = false;
@@ -138,7 +158,10 @@ where
             biased;
             is_open = send_queue.take(&mut frames) => {
                 if !is_open {
-                    return Some((CloseCode::Away, "the server is shutting down"));
+                    return Some(match send_queue.has_expired() {
+                        true => (CloseCode::Policy, EXPIRED),
+                        false => (CloseCode::Away, "the server is shutting down"),
+                    });
                 }
                 let bytes = frames.iter().map(Vec::len).sum();
                 let writing = async {

@@ -235,6 +235,7 @@ impl Player {
                         self.receive(&bytes);
                         continue;
                     }
+                    Some(EndpointOutput::Expired(_)) => panic!("no token is sent"),
                     Some(
                         EndpointOutput::Exchange(_, part) | EndpointOutput::Connection(_, part),
                     ) => {

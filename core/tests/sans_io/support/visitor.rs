@@ -42,6 +42,10 @@ pub(crate) struct Visitor {
     pub(crate) principal: Option<Arc<Principal>>,
     /// The address that requests come from.
     pub(crate) remote: Option<IpAddr>,
+    /// The time at which the access tokens of requests expire.
+    pub(crate) expires: Option<Instant>,
+    /// The message connections that ended because their access token has expired.
+    pub(crate) expired: Vec<ConnectionId>,
     next: u64,
 }
 
@@ -108,6 +112,8 @@ impl Visitor {
             frames: Vec::new(),
             principal: None,
             remote: None,
+            expires: None,
+            expired: Vec::new(),
             next: 0,
         }
     }
@@ -124,6 +130,7 @@ impl Visitor {
                 | EndpointOutput::Connection(id, Part::Bytes(frame)) => {
                     self.frames.push((id, serde_json::from_slice(&frame).unwrap()));
                 }
+                EndpointOutput::Expired(id) => self.expired.push(id),
                 EndpointOutput::Connection(_, Part::Head { .. } | Part::End)
                 | EndpointOutput::Effect(Effect::Resume { .. }) => (),
                 EndpointOutput::Effect(Effect::Report(text) | Effect::Detail(text)) => {
@@ -192,6 +199,9 @@ impl Visitor {
         let admitted = self.endpoint.admission().head(head).map(|mut head| {
             if let Some(remote) = self.remote {
                 head.set_remote(remote);
+            }
+            if let Some(expires) = self.expires {
+                head.set_expiry(expires);
             }
             head
         });

@@ -1,6 +1,10 @@
 //! The inputs and outputs of an authenticator.
 
-use std::{net::IpAddr, sync::Arc};
+use std::{
+    net::IpAddr,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use http::{HeaderMap, Method as HttpMethod};
 
@@ -32,10 +36,18 @@ pub struct AuthTicket(pub(super) u64);
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct FetchId(pub(super) u64);
 
+/// The sender of a request that is accepted.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Caller {
+    pub principal: Arc<Principal>,
+    /// The time at which its access token expires, with the leeway; `None`: it does not, or that is not known.
+    pub expires: Option<Instant>,
+}
+
 /// The decision about a request.
 #[derive(Debug)]
 pub enum Checked {
-    Accepted(Arc<Principal>),
+    Accepted(Caller),
     Refused(Refusal),
     /// [`AuthOutput::Decided`] will have the decision.
     Pending(AuthTicket),
@@ -100,13 +112,26 @@ pub enum AuthOutput {
         method: usize,
         token: Secret,
     },
-    Decided(AuthTicket, Result<Arc<Principal>, Refusal>),
+    Decided(AuthTicket, Result<Caller, Refusal>),
 }
 
-impl From<Result<Arc<Principal>, Refusal>> for Checked {
-    fn from(decision: Result<Arc<Principal>, Refusal>) -> Self {
+impl Caller {
+    /// Creates a caller with the time of its token's end, in seconds since 1970; `unix` is the current one.
+    pub(super) fn new(
+        principal: Arc<Principal>,
+        expires: Option<u64>,
+        now: Instant,
+        unix: u64,
+    ) -> Self {
+        let left = |it: u64| Duration::from_secs(it.saturating_sub(unix));
+        Self { principal, expires: expires.and_then(|it| now.checked_add(left(it))) }
+    }
+}
+
+impl From<Result<Caller, Refusal>> for Checked {
+    fn from(decision: Result<Caller, Refusal>) -> Self {
         match decision {
-            Ok(principal) => Self::Accepted(principal),
+            Ok(caller) => Self::Accepted(caller),
             Err(refusal) => Self::Refused(refusal),
         }
     }

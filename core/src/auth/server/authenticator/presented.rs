@@ -1,18 +1,15 @@
 //! The checks of a request whose token is valid.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Instant};
 
 use super::{
-    Authenticator, Dpop, Method, Refusal, Request,
+    Authenticator, Caller, Dpop, Method, Refusal, Request,
     attempt::{invalid, without_place},
 };
-use crate::{
-    auth::server::{
-        credentials::Scheme,
-        dpop_check::{self, ProofError},
-        token_cache::Accepted,
-    },
-    protocol::Principal,
+use crate::auth::server::{
+    credentials::Scheme,
+    dpop_check::{self, ProofError},
+    token_cache::Accepted,
 };
 
 impl Authenticator {
@@ -23,8 +20,8 @@ impl Authenticator {
         scheme: Scheme,
         token: &str,
         request: Request<'_>,
-        unix: u64,
-    ) -> Result<Arc<Principal>, Refusal> {
+        (now, unix): (Instant, u64),
+    ) -> Result<Caller, Refusal> {
         let (dpop, scopes): (_, &[String]) = match &self.methods[accepted.method] {
             Method::Jwt(it) => (it.dpop, &it.scopes),
             Method::Introspection(it, _) => (Dpop::Supported, &it.scopes),
@@ -74,6 +71,7 @@ impl Authenticator {
                 message: format!("this needs the scopes: {}", scopes.join(" ")),
             });
         }
-        Ok(Arc::clone(&accepted.principal))
+        let principal = Arc::clone(&accepted.principal);
+        Ok(Caller::new(principal, accepted.token.expires, now, unix))
     }
 }

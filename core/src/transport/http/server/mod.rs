@@ -35,8 +35,10 @@ use self::{
 use super::io::HyperIo;
 #[cfg(feature = "auth")]
 use crate::driver::authenticate_request;
+#[cfg(feature = "websocket")]
+use crate::transport::websocket::server as websocket;
 #[cfg(all(feature = "auth", feature = "websocket"))]
-use crate::driver::authenticate_upgrade;
+use crate::{auth::server::authenticator::Caller, driver::authenticate_upgrade};
 use crate::{
     driver::{Holding, HostedEndpoint},
     transport::{
@@ -45,8 +47,6 @@ use crate::{
         timeouts::Timeouts,
     },
 };
-#[cfg(feature = "websocket")]
-use crate::{protocol::Principal, transport::websocket::server as websocket};
 
 /// The maximum size of hyper's buffer for a connection, without heads.
 const BUFFER: usize = 64 * 1024;
@@ -64,7 +64,7 @@ pub(crate) async fn serve<S>(
         watch: Watch::new(peers.timeouts),
         remote,
         #[cfg(feature = "websocket")]
-        principal: OnceLock::new(),
+        client: OnceLock::new(),
         kept: Mutex::default(),
         is_kept: Notify::new(),
     });
@@ -108,8 +108,9 @@ pub(crate) async fn serve<S>(
     match answer.status() {
         #[cfg(feature = "websocket")]
         StatusCode::SWITCHING_PROTOCOLS => {
-            let caller = (line.principal.get().cloned(), line.remote);
-            Box::pin(switch(peers, io, caller, answer, read_buf, stage)).await;
+            let client = line.client.get().cloned().unwrap_or_default();
+            let client = websocket::Client { remote: line.remote, ..client };
+            Box::pin(switch(peers, io, client, answer, read_buf, stage)).await;
         }
         _ => {
             #[cfg(feature = "websocket")]
@@ -126,7 +127,7 @@ pub(crate) struct Line {
     remote: Option<IpAddr>,
     /// The sender of the request to become a message connection, if it was authenticated.
     #[cfg(feature = "websocket")]
-    principal: OnceLock<Arc<Principal>>,
+    client: OnceLock<websocket::Client>,
     /// A streaming response that takes over the connection, so that hyper and its buffers can be dropped.
     kept: Mutex<Option<Response<AnswerBody>>>,
     is_kept: Notify,
@@ -171,10 +172,12 @@ async fn exchange(peers: &Peers, line: &Line, request: Request<Incoming>) -> Res
                         let endpoint = &peers.endpoint;
                         let (admission, auth) = (endpoint.admission(), endpoint.auth());
                         let caller = authenticate_upgrade(admission, auth, &head, line.remote);
-                        Box::pin(caller).await.map(|principal| {
-                            if let Some(principal) = principal {
+                        Box::pin(caller).await.map(|caller| {
+                            if let Some(Caller { principal, expires }) = caller {
+                                let (principal, remote) = (Some(principal), line.remote);
+                                let client = websocket::Client { principal, remote, expires };
                                 // A connection becomes a WebSocket once.
-                                let _ = line.principal.set(principal);
+                                let _ = line.client.set(client);
                             }
                             headers
                         })
@@ -205,7 +208,7 @@ async fn exchange(peers: &Peers, line: &Line, request: Request<Incoming>) -> Res
 async fn switch<S>(
     peers: Arc<Peers>,
     mut io: Watched<S>,
-    caller: (Option<Arc<Principal>>, Option<IpAddr>),
+    client: websocket::Client,
     answer: Response<AnswerBody>,
     read: Bytes,
     stage: Receiver<Stage>,
@@ -215,7 +218,7 @@ async fn switch<S>(
     let head = stream::head(&answer);
     let written = tokio::time::timeout(peers.timeouts.idle, io.write_all(&head)).await;
     if let Ok(Ok(())) = written {
-        websocket::serve(peers, io.stream, caller, read, stage).await;
+        websocket::serve(peers, io.stream, client, read, stage).await;
     }
 }
 
