@@ -12,6 +12,7 @@ pub use crate::{
 };
 use crate::{
     error::Error,
+    protocol::{ClientCapabilities, Members, json},
     transport::{Scheme, Url, proxy::ProxyEnvironment, sign_in::Authorizer},
 };
 
@@ -31,6 +32,16 @@ impl Auth {
     pub fn oauth() -> Self {
         let grant = Grant::AuthorizationCode { client: None, metadata_url: None, port: 0 };
         Self::SignIn(Box::new(SignInOptions::new(grant)))
+    }
+
+    /// Adds the extension that defines the credentials to a client's capabilities, unless the program has declared it.
+    pub(super) fn declare(&self, capabilities: &mut ClientCapabilities) {
+        let Self::SignIn(sign_in) = self else { return };
+        let Some(extension) = sign_in.grant.extension() else { return };
+        let extensions = capabilities.extensions.get_or_insert_with(|| Members(Vec::new()));
+        if extensions.get(extension).is_none() {
+            extensions.0.push((extension.into(), json::raw("{}".into())));
+        }
     }
 
     /// Returns the authorizer of the requests to a URL. Errors if the URL is not `http` or `https`, or if the headers

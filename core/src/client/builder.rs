@@ -245,8 +245,11 @@ impl ClientBuilder {
     pub(super) fn prepare(self) -> Result<UnconnectedClient, Error> {
         let Self { target, options, on_progress, middleware, hooks, questions, .. } = self;
         #[cfg(feature = "auth")]
+        let mut options = options;
+        #[cfg(feature = "auth")]
         let auth = match &options.auth {
             Some(auth) => {
+                auth.declare(&mut options.capabilities);
                 let url = if let Target::Url(url) = &target { Some(url) } else { None };
                 Some(auth.authorizer(url, &options, &self.proxies)?)
             }

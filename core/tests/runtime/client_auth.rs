@@ -12,7 +12,7 @@ use gudgeon::{
     Client, Revision,
     client::{
         ClientBuilder, Target,
-        auth::{Auth, Boxed, SignInOptions, Store},
+        auth::{Auth, Boxed, Grant, RegisteredClient, SignInOptions, Store},
     },
     error::{Error, ErrorKind},
 };
@@ -158,6 +158,45 @@ async fn a_user_signs_in_with_a_browser() {
     assert_eq!(without.len(), 1, "the first request");
     for method in ["GET", "DELETE", "POST"] {
         assert!(with.iter().any(|it| it.method == method), "{method}");
+    }
+}
+
+/// Extensions are declared in both eras (SEP-2133, "Client Capabilities"; 2026-07-28, Extensions, "Negotiation").
+#[tokio::test]
+async fn grants_of_extensions_are_declared() {
+    let grants = [
+        (Grant::AuthorizationCode { client: None, metadata_url: None, port: 0 }, None),
+        (Grant::WorkloadIdentity { client_id: None, issuer: None }, None),
+        (
+            Grant::ClientCredentials(RegisteredClient::with_secret("c", "s")),
+            Some("io.modelcontextprotocol/oauth-client-credentials"),
+        ),
+        (
+            Grant::EnterpriseManaged {
+                client: RegisteredClient::public("c"),
+                idp: "http://127.0.0.1:1".into(),
+                idp_client: RegisteredClient::public("i"),
+            },
+            Some("io.modelcontextprotocol/enterprise-managed-authorization"),
+        ),
+    ];
+    for revision in [Revision::V2025_11_25, Revision::V2026_07_28] {
+        for (grant, extension) in grants.clone() {
+            let mock = Mock::start(|_| Answer::text(401, "who are you?")).await;
+            let auth = Auth::SignIn(Box::new(SignInOptions::new(grant)));
+            let builder = builder(&mock, auth).options(|it| it.revisions = vec![revision]);
+            builder.connect().await.expect_err("nobody is let in");
+            let params = mock.seen()[0].body["params"].clone();
+            let declared = match revision {
+                Revision::V2025_11_25 => &params["capabilities"],
+                _ => &params["_meta"]["io.modelcontextprotocol/clientCapabilities"],
+            };
+            let expected = match extension {
+                None => json!({}),
+                Some(extension) => json!({ "extensions": { extension: {} } }),
+            };
+            assert_eq!(*declared, expected, "{revision:?}");
+        }
     }
 }
 
