@@ -9,7 +9,7 @@ FUZZ_TARGETS := engine endpoint client sse uri_template schema sealed_state dial
 .DEFAULT_GOAL := help
 .PHONY: help demo test ready build package build-python build-node build-rust build-bench build-counts setup fmt lint stubs interop \
 	conformance conformance-all fuzz lock-files advisories bench-stdio bench-http bench-threads bench-clients bench-payload bench-sessions \
-	bench-memory bench-scale bench-victim \
+	bench-memory bench-scale bench-victim bench-auth \
 	coldstart update-counts \
 	clean
 
@@ -122,6 +122,9 @@ bench-payload: build-bench ## calls a second with payloads up to 1 MiB, of serve
 
 bench-victim: build ## what calls of 3 MiB of four connections cost the small calls of a fifth
 	@$(PY) tests/bench/victim.py
+
+bench-auth: build ## the CPU time that access tokens add to a call, when they are new and when they are repeated
+	@$(PY) tests/bench/auth.py
 
 bench-sessions: build-bench ## what 10,000 legacy sessions and 10,000 modern subscriptions cost, and whether all of it is given back
 	@$(PY) tests/bench/sessions.py
