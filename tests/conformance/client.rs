@@ -17,7 +17,7 @@ use gudgeon::{
     Client, Revision,
     client::{
         Target,
-        auth::{Auth, ClientKey, Grant, RegisteredClient, SignInOptions},
+        auth::{Auth, ClientCredentials, EnterpriseManaged, OAuth, TokenSource, WorkloadIdentity},
     },
     error::Error,
     protocol::{
@@ -153,42 +153,46 @@ fn auth(scenario: &str) -> Result<Auth, Box<dyn StdError>> {
     let given = env::var("MCP_CONFORMANCE_CONTEXT").ok();
     let given: Credentials =
         given.map_or(Ok(Credentials::default()), |it| serde_json::from_str(&it))?;
-    let client = given.client_id.clone().map(|id| RegisteredClient {
-        secret: given.client_secret.map(Into::into),
-        issuer: given.issuer,
-        ..RegisteredClient::public(id)
-    });
-    let known = || client.clone().ok_or("the scenario has no client_id");
-    let identity = given.idp_id_token.or(given.valid_jwt);
-    let grant = match scenario {
-        "auth/client-credentials-basic" => Grant::ClientCredentials(known()?),
-        "auth/client-credentials-jwt" => {
-            let pem = given.private_key_pem.ok_or("the scenario has no key")?;
-            let algorithm = given.signing_algorithm.ok_or("the scenario has no algorithm")?;
-            let key = Some(ClientKey::from_pem(&pem, &algorithm)?);
-            Grant::ClientCredentials(RegisteredClient { key, ..known()? })
-        }
-        "auth/enterprise-managed-authorization" => Grant::EnterpriseManaged {
-            client: known()?,
-            idp: given.idp_issuer.ok_or("the scenario has no identity provider")?,
-            idp_client: RegisteredClient::public(given.idp_client_id.unwrap_or_default()),
-        },
-        "auth/wif-jwt-bearer" => {
-            Grant::WorkloadIdentity { client_id: given.client_id, issuer: None }
-        }
-        _ => Grant::AuthorizationCode {
-            client,
-            metadata_url: Some("https://conformance-test.local/client-metadata.json".into()),
-            port: 0,
-        },
-    };
-    let mut options = SignInOptions::new(grant);
-    options.dpop = scenario.starts_with("auth/dpop");
-    options.on_redirect = Some(Arc::new(|url| Box::pin(redirect(url))));
-    options.identity = identity.map(|token| -> gudgeon::client::auth::TokenSource {
+    let client_id = || given.client_id.clone().ok_or("the scenario has no client_id");
+    let token = given.idp_id_token.clone().or(given.valid_jwt.clone());
+    let token = token.map(|token| -> TokenSource {
         Arc::new(move || Box::pin(future::ready(Ok(token.clone()))))
     });
-    Ok(Auth::SignIn(Box::new(options)))
+    Ok(match scenario {
+        "auth/client-credentials-basic" | "auth/client-credentials-jwt" => ClientCredentials {
+            client_id: client_id()?,
+            client_secret: given.client_secret,
+            private_key: given.private_key_pem,
+            algorithm: given.signing_algorithm,
+            issuer: given.issuer,
+            ..ClientCredentials::default()
+        }
+        .into(),
+        "auth/enterprise-managed-authorization" => EnterpriseManaged {
+            identity_token: token,
+            idp: given.idp_issuer.ok_or("the scenario has no identity provider")?,
+            client_id: client_id()?,
+            client_secret: given.client_secret,
+            idp_client_id: given.idp_client_id,
+            issuer: given.issuer,
+            ..EnterpriseManaged::default()
+        }
+        .into(),
+        "auth/wif-jwt-bearer" => {
+            let client_id = given.client_id;
+            WorkloadIdentity { token, client_id, ..WorkloadIdentity::default() }.into()
+        }
+        _ => OAuth {
+            client_id: given.client_id,
+            client_secret: given.client_secret,
+            issuer: given.issuer,
+            client_metadata_url: Some("https://conformance-test.local/client-metadata.json".into()),
+            dpop: scenario.starts_with("auth/dpop"),
+            on_redirect: Some(Arc::new(|url| Box::pin(redirect(url)))),
+            ..OAuth::default()
+        }
+        .into(),
+    })
 }
 
 /// Requests a URL and returns the one to which it redirects.

@@ -6,11 +6,12 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::{
+    auth::Secret,
     client::{
         Answerer, Question,
         auth::{
-            Auth, Boxed, ClientKey, Grant, RegisteredClient, Secret, SignInOptions, Store,
-            TokenSource, TokenStore,
+            Auth, BoxFuture, ClientCredentials, EnterpriseManaged, OAuth, Store, TokenSource,
+            TokenStore, UrlCallback, WorkloadIdentity,
         },
     },
     error::{Error, ErrorKind},
@@ -86,36 +87,39 @@ pub(super) enum GivenStore {
 }
 
 impl GivenAuth {
-    /// Returns the credentials; `answerer` asks the host.
+    /// Returns the credentials; `answerer` asks the host. Errors if they can't work.
     pub(super) fn read(&self, answerer: &Answerer) -> Result<Auth, Error> {
         let host = Host(Arc::clone(answerer));
-        let (grant, given_scopes, is_bound) = match self.clone() {
-            Self::Token { token } => return Ok(Auth::Token(token)),
-            Self::Source => return Ok(Auth::Source(host.source())),
+        let auth = match self.clone() {
+            Self::Token { token } => Auth::Token(token.expose().into()),
+            Self::Source => Auth::Source(host.source()),
             Self::Oauth {
                 client_id,
                 client_secret,
                 issuer,
                 client_metadata_url,
                 scopes,
+                store,
                 dpop,
                 redirect_port,
-                ..
-            } => {
-                if client_id.is_none() && client_secret.is_some() {
-                    return Err(Error::misuse(
-                        "auth: a client_secret needs the client_id to which it belongs",
-                    ));
-                }
-                if client_id.is_none() && issuer.is_some() {
-                    return Err(Error::misuse(
-                        "auth: an issuer needs the client_id that it gave to the program",
-                    ));
-                }
-                let client = client_id.map(|id| registered(id, client_secret, issuer));
-                let (metadata_url, port) = (client_metadata_url, redirect_port);
-                (Grant::AuthorizationCode { client, metadata_url, port }, scopes, dpop)
-            }
+                opens_url,
+                handles_redirect,
+            } => Auth::OAuth(OAuth {
+                client_id,
+                client_secret: client_secret.as_ref().map(exposed),
+                issuer,
+                client_metadata_url,
+                scopes,
+                store: match store {
+                    Some(GivenStore::File(path)) => Store::File(path),
+                    Some(GivenStore::Own) => Store::Own(Arc::new(host.clone())),
+                    None => Store::Memory,
+                },
+                dpop,
+                redirect_port,
+                open_url: opens_url.then(|| host.open_url()),
+                on_redirect: handles_redirect.then(|| host.on_redirect()),
+            }),
             Self::ClientCredentials {
                 client_id,
                 client_secret,
@@ -124,20 +128,15 @@ impl GivenAuth {
                 issuer,
                 scopes,
                 dpop,
-            } => {
-                if client_secret.is_some() == private_key.is_some() {
-                    return Err(Error::misuse(
-                        "auth: client credentials are either a client_secret or a private_key",
-                    ));
-                }
-                let algorithm = algorithm.as_deref().unwrap_or("ES256");
-                let key = private_key.map(|it| ClientKey::from_pem(it.expose(), algorithm));
-                let client = RegisteredClient {
-                    key: key.transpose()?,
-                    ..registered(client_id, client_secret, issuer)
-                };
-                (Grant::ClientCredentials(client), scopes, dpop)
-            }
+            } => Auth::ClientCredentials(ClientCredentials {
+                client_id,
+                client_secret: client_secret.as_ref().map(exposed),
+                private_key: private_key.as_ref().map(exposed),
+                algorithm,
+                issuer,
+                scopes,
+                dpop,
+            }),
             Self::EnterpriseManaged {
                 idp,
                 client_id,
@@ -146,48 +145,28 @@ impl GivenAuth {
                 idp_client_secret,
                 issuer,
                 scopes,
-            } => {
-                let idp_client = match idp_client_id {
-                    Some(id) => registered(id, idp_client_secret, None),
-                    None => registered(client_id.clone(), client_secret.clone(), None),
-                };
-                let client = registered(client_id, client_secret, issuer);
-                (Grant::EnterpriseManaged { client, idp, idp_client }, scopes, false)
-            }
+            } => Auth::EnterpriseManaged(EnterpriseManaged {
+                identity_token: Some(host.source()),
+                idp,
+                client_id,
+                client_secret: client_secret.as_ref().map(exposed),
+                idp_client_id,
+                idp_client_secret: idp_client_secret.as_ref().map(exposed),
+                issuer,
+                scopes,
+            }),
             Self::WorkloadIdentity { client_id, issuer, scopes } => {
-                (Grant::WorkloadIdentity { client_id, issuer }, scopes, false)
+                let token = Some(host.source());
+                Auth::WorkloadIdentity(WorkloadIdentity { token, client_id, issuer, scopes })
             }
         };
-        let mut options = SignInOptions::new(grant);
-        options.scopes = given_scopes;
-        options.dpop = is_bound;
-        if let Self::Oauth { store, opens_url, handles_redirect, .. } = self {
-            match store {
-                Some(GivenStore::File(path)) => options.store = Store::File(path.clone()),
-                Some(GivenStore::Own) => options.store = Store::Own(Arc::new(host.clone())),
-                None => (),
-            }
-            if *opens_url {
-                let host = host.clone();
-                options.open_url = Some(Arc::new(move |url| {
-                    let asked = host.ask(&json!({ "call": "openUrl", "url": url }));
-                    Box::pin(async move { asked.await.map(drop) })
-                }));
-            }
-            if *handles_redirect {
-                let host = host.clone();
-                options.on_redirect = Some(Arc::new(move |url| {
-                    host.text(&json!({ "call": "redirect", "url": url }))
-                }));
-            }
-        }
-        options.identity = Some(host.source());
-        Ok(Auth::SignIn(Box::new(options)))
+        auth.check()?;
+        Ok(auth)
     }
 }
 
-fn registered(id: String, secret: Option<Secret>, issuer: Option<String>) -> RegisteredClient {
-    RegisteredClient { id, secret, key: None, issuer }
+fn exposed(secret: &Secret) -> String {
+    secret.expose().into()
 }
 
 /// The callback of the host.
@@ -195,7 +174,7 @@ fn registered(id: String, secret: Option<Secret>, issuer: Option<String>) -> Reg
 struct Host(Answerer);
 
 impl Host {
-    fn ask(&self, params: &Value) -> Boxed<Value> {
+    fn ask(&self, params: &Value) -> BoxFuture<Value> {
         let question = Question { key: None, method: Method::Elicit, params: to_raw(params) };
         let answer = (self.0)(question);
         Box::pin(async move {
@@ -206,7 +185,7 @@ impl Host {
         })
     }
 
-    fn text(&self, params: &Value) -> Boxed<String> {
+    fn text(&self, params: &Value) -> BoxFuture<String> {
         let asked = self.ask(params);
         Box::pin(async move {
             match asked.await? {
@@ -220,10 +199,23 @@ impl Host {
         let host = self.clone();
         Arc::new(move || host.text(&json!({ "call": "token" })))
     }
+
+    fn open_url(&self) -> UrlCallback<()> {
+        let host = self.clone();
+        Arc::new(move |url| {
+            let asked = host.ask(&json!({ "call": "openUrl", "url": url }));
+            Box::pin(async move { asked.await.map(drop) })
+        })
+    }
+
+    fn on_redirect(&self) -> UrlCallback<String> {
+        let host = self.clone();
+        Arc::new(move |url| host.text(&json!({ "call": "redirect", "url": url })))
+    }
 }
 
 impl TokenStore for Host {
-    fn get(&self, key: String) -> Boxed<Option<Vec<u8>>> {
+    fn get(&self, key: String) -> BoxFuture<Option<Vec<u8>>> {
         let asked = self.ask(&json!({ "call": "load", "key": key }));
         Box::pin(async move {
             match asked.await? {
@@ -234,13 +226,13 @@ impl TokenStore for Host {
         })
     }
 
-    fn set(&self, key: String, value: Vec<u8>) -> Boxed<()> {
+    fn set(&self, key: String, value: Vec<u8>) -> BoxFuture<()> {
         let value = String::from_utf8_lossy(&value);
         let asked = self.ask(&json!({ "call": "save", "key": key, "value": value }));
         Box::pin(async move { asked.await.map(drop) })
     }
 
-    fn delete(&self, key: String) -> Boxed<()> {
+    fn delete(&self, key: String) -> BoxFuture<()> {
         let asked = self.ask(&json!({ "call": "delete", "key": key }));
         Box::pin(async move { asked.await.map(drop) })
     }
@@ -294,13 +286,12 @@ mod tests {
             r#"{"kind":"enterpriseManaged","idp":"https://idp.example","clientId":"a","issuer":"https://as.example"}"#,
             r#"{"kind":"workloadIdentity","issuer":"https://as.example"}"#,
         ] {
-            let Auth::SignIn(options) = read(given).unwrap() else { panic!("{given}") };
-            let issuer = match options.grant {
-                Grant::AuthorizationCode { client, .. } => client.and_then(|it| it.issuer),
-                Grant::ClientCredentials(client) | Grant::EnterpriseManaged { client, .. } => {
-                    client.issuer
-                }
-                Grant::WorkloadIdentity { issuer, .. } => issuer,
+            let issuer = match read(given).unwrap() {
+                Auth::OAuth(OAuth { issuer, .. })
+                | Auth::ClientCredentials(ClientCredentials { issuer, .. })
+                | Auth::EnterpriseManaged(EnterpriseManaged { issuer, .. })
+                | Auth::WorkloadIdentity(WorkloadIdentity { issuer, .. }) => issuer,
+                other => panic!("{other:?}"),
             };
             assert_eq!(issuer.as_deref(), Some("https://as.example"), "{given}");
         }

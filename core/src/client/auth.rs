@@ -1,15 +1,28 @@
-//! The credentials of a client for a server over HTTP.
+//! The credentials of a client for a server over HTTP, for [`ClientOptions::auth`]. Spec: Basic › Authorization.
+//!
+//! ```no_run
+//! use gudgeon::{
+//!     Client,
+//!     client::{Target, auth::{OAuth, Store}},
+//! };
+//!
+//! # async fn sign_in() -> Result<(), gudgeon::Error> {
+//! let auth = OAuth { store: Store::File("tokens.json".into()), ..OAuth::default() };
+//! let client = Client::builder(Target::url("https://shelf.example.com/mcp")?)
+//!     .options(|it| it.auth = Some(auth.into()))
+//!     .connect()
+//!     .await?;
+//! # Ok(())
+//! # }
+//! ```
+
+mod credentials;
 
 use std::{fmt, sync::Arc};
 
+pub use self::credentials::{ClientCredentials, EnterpriseManaged, OAuth, WorkloadIdentity};
 use super::ClientOptions;
-pub use crate::{
-    auth::{
-        Secret,
-        client::{ClientKey, Grant, RegisteredClient},
-    },
-    transport::sign_in::{Boxed, SignInOptions, Store, TokenSource, TokenStore, UrlCallback},
-};
+pub use crate::transport::sign_in::{BoxFuture, Store, TokenSource, TokenStore, UrlCallback};
 use crate::{
     error::Error,
     protocol::{ClientCapabilities, Members, json},
@@ -17,27 +30,51 @@ use crate::{
 };
 
 /// The credentials of a client.
+///
+/// They are sent to the origin of the server's URL only, and no log or error shows them.
 #[derive(Clone)]
 pub enum Auth {
     /// An access token.
-    Token(Secret),
-    /// A function that returns an access token, and is called again once the server rejects it.
+    Token(String),
+    /// A function that returns an access token, and is called again once the server rejects that.
     Source(TokenSource),
-    /// The client signs in by itself.
-    SignIn(Box<SignInOptions>),
+    /// The user signs in with a browser.
+    OAuth(OAuth),
+    /// The program acts for itself.
+    ClientCredentials(ClientCredentials),
+    /// The identity provider of an organisation decides.
+    EnterpriseManaged(EnterpriseManaged),
+    /// A token of the platform that the program runs on is exchanged.
+    WorkloadIdentity(WorkloadIdentity),
 }
 
 impl Auth {
-    /// Signs in with the user's browser, as a client that registers itself.
-    pub fn oauth() -> Self {
-        let grant = Grant::AuthorizationCode { client: None, metadata_url: None, port: 0 };
-        Self::SignIn(Box::new(SignInOptions::new(grant)))
+    /// Errors if the credentials can't work, such as a key that can't be read.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        match self {
+            Self::Token(_) | Self::Source(_) => Ok(()),
+            Self::OAuth(it) => it.sign_in().map(drop),
+            Self::ClientCredentials(it) => it.sign_in().map(drop),
+            Self::EnterpriseManaged(it) => it.sign_in().map(drop),
+            Self::WorkloadIdentity(it) => it.sign_in().map(drop),
+        }
+    }
+
+    /// Returns the identifier of the extension that defines the grant; clients declare the extensions that they use
+    /// (Extensions, "Negotiation").
+    fn extension(&self) -> Option<&'static str> {
+        match self {
+            Self::ClientCredentials(_) => Some("io.modelcontextprotocol/oauth-client-credentials"),
+            Self::EnterpriseManaged(_) => {
+                Some("io.modelcontextprotocol/enterprise-managed-authorization")
+            }
+            Self::Token(_) | Self::Source(_) | Self::OAuth(_) | Self::WorkloadIdentity(_) => None,
+        }
     }
 
     /// Adds the extension that defines the credentials to a client's capabilities, unless the program has declared it.
     pub(super) fn declare(&self, capabilities: &mut ClientCapabilities) {
-        let Self::SignIn(sign_in) = self else { return };
-        let Some(extension) = sign_in.grant.extension() else { return };
+        let Some(extension) = self.extension() else { return };
         let extensions = capabilities.extensions.get_or_insert_with(|| Members(Vec::new()));
         if extensions.get(extension).is_none() {
             extensions.0.push((extension.into(), json::raw("{}".into())));
@@ -64,32 +101,58 @@ impl Auth {
                 "auth: headers has Authorization as well; leave one of them out",
             ));
         }
-        Ok(Arc::new(match self {
-            Self::Token(token) => Authorizer::of_token(token.expose())?,
-            Self::Source(source) => Authorizer::of_source(Arc::clone(source)),
-            Self::SignIn(sign_in) => {
-                let mut sign_in = (**sign_in).clone();
-                let name = &options.info.name;
-                sign_in.client_name =
-                    sign_in.client_name.or_else(|| Some(name.clone()).filter(|it| !it.is_empty()));
-                let target = url.without_query();
-                // The canonical form has no slash without a path.
-                let target = match target.strip_suffix('/') {
-                    Some(origin) if url.path().split('?').next() == Some("/") => origin,
-                    _ => &target,
-                };
-                Authorizer::of_sign_in(target, sign_in, proxies.clone())
-            }
-        }))
+        let mut sign_in = match self {
+            Self::Token(token) => return Authorizer::of_token(token).map(Arc::new),
+            Self::Source(source) => return Ok(Arc::new(Authorizer::of_source(Arc::clone(source)))),
+            Self::OAuth(it) => it.sign_in()?,
+            Self::ClientCredentials(it) => it.sign_in()?,
+            Self::EnterpriseManaged(it) => it.sign_in()?,
+            Self::WorkloadIdentity(it) => it.sign_in()?,
+        };
+        sign_in.client_name = Some(options.info.name.clone()).filter(|it| !it.is_empty());
+        let target = url.without_query();
+        // The canonical form has no slash without a path.
+        let target = match target.strip_suffix('/') {
+            Some(origin) if url.path().split('?').next() == Some("/") => origin,
+            _ => &target,
+        };
+        Ok(Arc::new(Authorizer::of_sign_in(target, sign_in, proxies.clone())))
+    }
+}
+
+impl From<OAuth> for Auth {
+    fn from(auth: OAuth) -> Self {
+        Self::OAuth(auth)
+    }
+}
+
+impl From<ClientCredentials> for Auth {
+    fn from(auth: ClientCredentials) -> Self {
+        Self::ClientCredentials(auth)
+    }
+}
+
+impl From<EnterpriseManaged> for Auth {
+    fn from(auth: EnterpriseManaged) -> Self {
+        Self::EnterpriseManaged(auth)
+    }
+}
+
+impl From<WorkloadIdentity> for Auth {
+    fn from(auth: WorkloadIdentity) -> Self {
+        Self::WorkloadIdentity(auth)
     }
 }
 
 impl fmt::Debug for Auth {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Token(_) => "Token(…)",
-            Self::Source(_) => "Source(…)",
-            Self::SignIn(_) => "SignIn(…)",
-        })
+        match self {
+            Self::Token(_) => f.write_str("Token(…)"),
+            Self::Source(_) => f.write_str("Source(…)"),
+            Self::OAuth(it) => it.fmt(f),
+            Self::ClientCredentials(it) => it.fmt(f),
+            Self::EnterpriseManaged(it) => it.fmt(f),
+            Self::WorkloadIdentity(it) => it.fmt(f),
+        }
     }
 }

@@ -14,7 +14,6 @@
 mod actor;
 mod alarm;
 #[cfg(feature = "auth")]
-#[doc(hidden)]
 pub mod auth;
 mod builder;
 mod connected;

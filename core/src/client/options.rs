@@ -50,7 +50,6 @@ pub struct ClientOptions {
     pub headers: Vec<(String, String)>,
     /// The credentials for a server over HTTP, in place of a header. Default: none.
     #[cfg(feature = "auth")]
-    #[doc(hidden)]
     pub auth: Option<super::auth::Auth>,
     /// The maximum size of a message from the server in bytes. Longer ones are discarded, and the request that such a
     /// message answers fails with [`ErrorKind::Protocol`](crate::error::ErrorKind::Protocol). Default: 16 MiB.

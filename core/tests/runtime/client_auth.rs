@@ -12,7 +12,10 @@ use gudgeon::{
     Client, Revision,
     client::{
         ClientBuilder, Target,
-        auth::{Auth, Boxed, Grant, RegisteredClient, SignInOptions, Store},
+        auth::{
+            Auth, BoxFuture, ClientCredentials, EnterpriseManaged, OAuth, Store, TokenSource,
+            WorkloadIdentity,
+        },
     },
     error::{Error, ErrorKind},
 };
@@ -95,7 +98,7 @@ fn guard(request: &Seen, token: &str) -> Answer {
 }
 
 /// A browser whose user agrees. Returns the page that it shows in the end.
-fn browser(pages: &Arc<Mutex<Vec<String>>>) -> Arc<dyn Fn(String) -> Boxed<()> + Send + Sync> {
+fn browser(pages: &Arc<Mutex<Vec<String>>>) -> Arc<dyn Fn(String) -> BoxFuture<()> + Send + Sync> {
     let pages = Arc::clone(pages);
     Arc::new(move |url| {
         let pages = Arc::clone(&pages);
@@ -130,10 +133,10 @@ async fn visit(url: &str) -> String {
     page
 }
 
-fn sign_in(change: impl FnOnce(&mut SignInOptions)) -> Auth {
-    let Auth::SignIn(mut options) = Auth::oauth() else { unreachable!("it signs in") };
-    change(&mut options);
-    Auth::SignIn(options)
+fn sign_in(change: impl FnOnce(&mut OAuth)) -> Auth {
+    let mut auth = OAuth::default();
+    change(&mut auth);
+    auth.into()
 }
 
 #[tokio::test]
@@ -164,26 +167,23 @@ async fn a_user_signs_in_with_a_browser() {
 /// Extensions are declared in both eras (SEP-2133, "Client Capabilities"; 2026-07-28, Extensions, "Negotiation").
 #[tokio::test]
 async fn grants_of_extensions_are_declared() {
-    let grants = [
-        (Grant::AuthorizationCode { client: None, metadata_url: None, port: 0 }, None),
-        (Grant::WorkloadIdentity { client_id: None, issuer: None }, None),
+    let source: TokenSource = Arc::new(|| Box::pin(async { Ok("t0ken".into()) }));
+    let secret = Some("s".to_owned());
+    let credentials: [(Auth, Option<&str>); 4] = [
+        (OAuth::default().into(), None),
+        (WorkloadIdentity { token: Some(source.clone()), ..Default::default() }.into(), None),
         (
-            Grant::ClientCredentials(RegisteredClient::with_secret("c", "s")),
+            ClientCredentials { client_secret: secret, ..Default::default() }.into(),
             Some("io.modelcontextprotocol/oauth-client-credentials"),
         ),
         (
-            Grant::EnterpriseManaged {
-                client: RegisteredClient::public("c"),
-                idp: "http://127.0.0.1:1".into(),
-                idp_client: RegisteredClient::public("i"),
-            },
+            EnterpriseManaged { identity_token: Some(source), ..Default::default() }.into(),
             Some("io.modelcontextprotocol/enterprise-managed-authorization"),
         ),
     ];
     for revision in [Revision::V2025_11_25, Revision::V2026_07_28] {
-        for (grant, extension) in grants.clone() {
+        for (auth, extension) in credentials.clone() {
             let mock = Mock::start(|_| Answer::text(401, "who are you?")).await;
-            let auth = Auth::SignIn(Box::new(SignInOptions::new(grant)));
             let builder = builder(&mock, auth).options(|it| it.revisions = vec![revision]);
             builder.connect().await.expect_err("nobody is let in");
             let params = mock.seen()[0].body["params"].clone();
@@ -271,7 +271,7 @@ async fn a_source_is_asked_again_once_its_token_is_rejected() {
     let mock = Mock::start(move |it| guard(it, &accepted.load(Ordering::SeqCst).to_string())).await;
     let asked = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&asked);
-    let source: gudgeon::client::auth::TokenSource = Arc::new(move || {
+    let source: TokenSource = Arc::new(move || {
         let number = count.fetch_add(1, Ordering::SeqCst) + 1;
         Box::pin(async move { Ok(number.min(2).to_string()) })
     });
@@ -291,7 +291,7 @@ async fn a_source_whose_every_token_is_rejected_ends() {
     let mock = Mock::start(|it| guard(it, "none")).await;
     let asked = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&asked);
-    let source: gudgeon::client::auth::TokenSource = Arc::new(move || {
+    let source: TokenSource = Arc::new(move || {
         let number = count.fetch_add(1, Ordering::SeqCst);
         Box::pin(async move { Ok(format!("t0ken-{number}")) })
     });

@@ -99,18 +99,6 @@ impl Grant {
         matches!(self, Self::AuthorizationCode { .. })
     }
 
-    /// Returns the identifier of the extension that defines the grant; clients declare the extensions that they use
-    /// (Extensions, "Negotiation").
-    pub fn extension(&self) -> Option<&'static str> {
-        match self {
-            Self::ClientCredentials(_) => Some("io.modelcontextprotocol/oauth-client-credentials"),
-            Self::EnterpriseManaged { .. } => {
-                Some("io.modelcontextprotocol/enterprise-managed-authorization")
-            }
-            Self::AuthorizationCode { .. } | Self::WorkloadIdentity { .. } => None,
-        }
-    }
-
     /// Returns whether the program gave credentials, which one authorization server only may get.
     pub(super) fn has_credentials(&self) -> bool {
         !matches!(self, Self::AuthorizationCode { client: None, .. })

@@ -47,32 +47,30 @@ const DEFAULT_REDIRECT_PORT: u16 = 3000;
 /// The name of a program that has none.
 const DEFAULT_NAME: &str = "MCP client";
 
-/// A future of a callback.
-pub type Boxed<T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send>>;
-/// A callback that returns a token.
-pub type TokenSource = Arc<dyn Fn() -> Boxed<String> + Send + Sync>;
-/// A callback that takes a URL.
-pub type UrlCallback<T> = Arc<dyn Fn(String) -> Boxed<T> + Send + Sync>;
+/// The future that a callback of a sign-in returns.
+pub type BoxFuture<T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send>>;
+/// A function that returns a token.
+pub type TokenSource = Arc<dyn Fn() -> BoxFuture<String> + Send + Sync>;
+/// A function that takes a URL.
+pub type UrlCallback<T> = Arc<dyn Fn(String) -> BoxFuture<T> + Send + Sync>;
 
 /// The options of a sign-in.
 #[derive(Clone)]
-pub struct SignInOptions {
-    pub grant: Grant,
+pub(crate) struct SignInOptions {
+    pub(crate) grant: Grant,
     /// Scopes that are requested in addition to those that the server asks for.
-    pub scopes: Vec<String>,
+    pub(crate) scopes: Vec<String>,
     /// True if tokens must be bound to a key of this client (RFC 9449).
-    pub dpop: bool,
+    pub(crate) dpop: bool,
     /// The name that the authorization server shows to the user. Default: the name of this program.
-    pub client_name: Option<String>,
-    pub store: Store,
-    /// Opens a URL, in place of the browser.
-    pub open_url: Option<UrlCallback<()>>,
-    /// Takes the URL to open and returns the one to which the browser is redirected, where no listener is possible.
-    pub on_redirect: Option<UrlCallback<String>>,
+    pub(crate) client_name: Option<String>,
+    pub(crate) store: Store,
+    pub(crate) open_url: Option<UrlCallback<()>>,
+    pub(crate) on_redirect: Option<UrlCallback<String>>,
     /// Returns the user's identity token or the platform's token, for grants that need one.
-    pub identity: Option<TokenSource>,
+    pub(crate) identity: Option<TokenSource>,
     /// The time limit for the user to sign in. Default: 5 minutes.
-    pub user_timeout: Duration,
+    pub(crate) user_timeout: Duration,
 }
 
 /// The credentials of a client for one server.
@@ -102,7 +100,7 @@ struct Host {
 }
 
 impl SignInOptions {
-    pub fn new(grant: Grant) -> Self {
+    pub(crate) fn new(grant: Grant) -> Self {
         Self {
             grant,
             scopes: Vec::new(),

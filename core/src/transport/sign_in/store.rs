@@ -7,23 +7,28 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use super::{Boxed, file_store::FileStore};
+use super::{BoxFuture, file_store::FileStore};
 
 /// A store of tokens and registrations.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub enum Store {
     /// They last as long as the client.
+    #[default]
     Memory,
     /// A file that only the user can read, and that several processes may share.
     File(PathBuf),
+    /// A store of the program's own. Each process that uses it renews tokens for itself.
     Own(Arc<dyn TokenStore>),
 }
 
-/// A store of the user's own. Values are secret.
+/// A store of a program's own, such as a keyring or a database. Values are secret.
 pub trait TokenStore: Send + Sync {
-    fn get(&self, key: String) -> Boxed<Option<Vec<u8>>>;
-    fn set(&self, key: String, value: Vec<u8>) -> Boxed<()>;
-    fn delete(&self, key: String) -> Boxed<()>;
+    /// Returns the value of a key.
+    fn get(&self, key: String) -> BoxFuture<Option<Vec<u8>>>;
+    /// Sets the value of a key.
+    fn set(&self, key: String, value: Vec<u8>) -> BoxFuture<()>;
+    /// Removes the value of a key, if there is one.
+    fn delete(&self, key: String) -> BoxFuture<()>;
 }
 
 impl Store {

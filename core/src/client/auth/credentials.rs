@@ -1,0 +1,214 @@
+//! The ways in which a client gets an access token.
+
+use std::{fmt, sync::Arc};
+
+use super::{Store, TokenSource, UrlCallback};
+use crate::{
+    auth::{
+        Secret,
+        client::{ClientKey, Grant, RegisteredClient},
+    },
+    error::Error,
+    transport::sign_in::SignInOptions,
+};
+
+/// The algorithm of a private key if the program names none.
+const DEFAULT_ALGORITHM: &str = "ES256";
+
+/// The user signs in with a browser (authorization code with PKCE).
+///
+/// Without a `client_id` the client registers itself. Spec: Authorization › Client Registration Approaches.
+#[derive(Clone, Default)]
+pub struct OAuth {
+    /// The id of a client that was registered beforehand, and its secret.
+    pub client_id: Option<String>,
+    pub client_secret: Option<String>,
+    /// The authorization server that gave out the id. Default: the first to which it is sent.
+    pub issuer: Option<String>,
+    /// The URL of the client's metadata document, which is its id where the authorization server supports that.
+    pub client_metadata_url: Option<String>,
+    /// Scopes that are requested in addition to those that the server asks for.
+    pub scopes: Vec<String>,
+    /// The store of tokens and registrations. Default: memory.
+    pub store: Store,
+    /// If true, tokens must be bound to a key of this client (RFC 9449). Default: false.
+    pub dpop: bool,
+    /// The port of the redirect URL on 127.0.0.1. Default: 0, any.
+    pub redirect_port: u16,
+    /// Opens a URL. Default: the system's browser.
+    pub open_url: Option<UrlCallback<()>>,
+    /// Takes the URL to open and returns the one to which the browser is redirected, for programs that can't listen.
+    /// Default: the client listens on 127.0.0.1.
+    pub on_redirect: Option<UrlCallback<String>>,
+}
+
+/// The program acts for itself, without a user (client credentials).
+///
+/// Spec: extension OAuth Client Credentials.
+#[derive(Clone, Default)]
+pub struct ClientCredentials {
+    pub client_id: String,
+    /// The secret; or else a `private_key`.
+    pub client_secret: Option<String>,
+    /// A private key in PKCS#8, as PEM, by which the client signs assertions (RFC 7523).
+    pub private_key: Option<String>,
+    /// The algorithm of the key. Default: ES256.
+    pub algorithm: Option<String>,
+    /// The only authorization server that gets the credentials. Default: the first to which they are sent.
+    pub issuer: Option<String>,
+    /// Scopes that are requested in addition to those that the server asks for.
+    pub scopes: Vec<String>,
+    /// If true, tokens must be bound to a key of this client (RFC 9449). Default: false.
+    pub dpop: bool,
+}
+
+/// The identity provider of an organisation decides: it exchanges the user's identity token for a grant (ID-JAG).
+///
+/// Spec: extension Enterprise-Managed Authorization.
+#[derive(Clone, Default)]
+pub struct EnterpriseManaged {
+    /// Returns the user's identity token. Required.
+    pub identity_token: Option<TokenSource>,
+    /// The issuer of the identity provider.
+    pub idp: String,
+    /// The client as the authorization server of the MCP server knows it.
+    pub client_id: String,
+    pub client_secret: Option<String>,
+    /// The client as the identity provider knows it. Default: `client_id` and `client_secret`.
+    pub idp_client_id: Option<String>,
+    pub idp_client_secret: Option<String>,
+    /// The only authorization server that gets the credentials. Default: the first to which they are sent.
+    pub issuer: Option<String>,
+    /// Scopes that are requested in addition to those that the server asks for.
+    pub scopes: Vec<String>,
+}
+
+/// A token of the platform that the program runs on is exchanged (RFC 7523).
+///
+/// Spec: extension Workload Identity Federation.
+#[derive(Clone, Default)]
+pub struct WorkloadIdentity {
+    /// Returns the platform's token. Required.
+    pub token: Option<TokenSource>,
+    pub client_id: Option<String>,
+    /// The only authorization server that gets the token. Default: the first to which it is sent.
+    pub issuer: Option<String>,
+    /// Scopes that are requested in addition to those that the server asks for.
+    pub scopes: Vec<String>,
+}
+
+impl OAuth {
+    pub(super) fn sign_in(&self) -> Result<SignInOptions, Error> {
+        let client = match (&self.client_id, &self.client_secret, &self.issuer) {
+            (Some(id), secret, issuer) => {
+                Some(registered(id, secret.as_deref(), issuer.as_deref()))
+            }
+            (None, Some(_), _) => {
+                return Err(Error::misuse(
+                    "auth: a client_secret needs the client_id to which it belongs",
+                ));
+            }
+            (None, None, Some(_)) => {
+                return Err(Error::misuse(
+                    "auth: an issuer needs the client_id that it gave to the program",
+                ));
+            }
+            (None, None, None) => None,
+        };
+        let grant = Grant::AuthorizationCode {
+            client,
+            metadata_url: self.client_metadata_url.clone(),
+            port: self.redirect_port,
+        };
+        Ok(SignInOptions {
+            scopes: self.scopes.clone(),
+            store: self.store.clone(),
+            dpop: self.dpop,
+            open_url: self.open_url.clone(),
+            on_redirect: self.on_redirect.clone(),
+            ..SignInOptions::new(grant)
+        })
+    }
+}
+
+impl ClientCredentials {
+    pub(super) fn sign_in(&self) -> Result<SignInOptions, Error> {
+        if self.client_secret.is_some() == self.private_key.is_some() {
+            return Err(Error::misuse(
+                "auth: client credentials are either a client_secret or a private_key",
+            ));
+        }
+        let algorithm = self.algorithm.as_deref().unwrap_or(DEFAULT_ALGORITHM);
+        let key = self.private_key.as_ref().map(|it| ClientKey::from_pem(it, algorithm));
+        let client = RegisteredClient {
+            key: key.transpose()?,
+            ..registered(&self.client_id, self.client_secret.as_deref(), self.issuer.as_deref())
+        };
+        Ok(SignInOptions {
+            scopes: self.scopes.clone(),
+            dpop: self.dpop,
+            ..SignInOptions::new(Grant::ClientCredentials(client))
+        })
+    }
+}
+
+impl EnterpriseManaged {
+    pub(super) fn sign_in(&self) -> Result<SignInOptions, Error> {
+        let secret = self.client_secret.as_deref();
+        let idp_client = match &self.idp_client_id {
+            Some(id) => registered(id, self.idp_client_secret.as_deref(), None),
+            None => registered(&self.client_id, secret, None),
+        };
+        let client = registered(&self.client_id, secret, self.issuer.as_deref());
+        let grant = Grant::EnterpriseManaged { client, idp: self.idp.clone(), idp_client };
+        Ok(SignInOptions {
+            scopes: self.scopes.clone(),
+            identity: Some(required("identity_token", self.identity_token.as_ref())?),
+            ..SignInOptions::new(grant)
+        })
+    }
+}
+
+impl WorkloadIdentity {
+    pub(super) fn sign_in(&self) -> Result<SignInOptions, Error> {
+        let (client_id, issuer) = (self.client_id.clone(), self.issuer.clone());
+        Ok(SignInOptions {
+            scopes: self.scopes.clone(),
+            identity: Some(required("token", self.token.as_ref())?),
+            ..SignInOptions::new(Grant::WorkloadIdentity { client_id, issuer })
+        })
+    }
+}
+
+/// Names the authorization server and the client, and no secret.
+macro_rules! impl_debug {
+    ($($name:ident: $($field:ident)*;)*) => {$(
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.debug_struct(stringify!($name))
+                    $(.field(stringify!($field), &self.$field))*
+                    .finish_non_exhaustive()
+            }
+        }
+    )*};
+}
+
+impl_debug! {
+    OAuth: client_id issuer scopes;
+    ClientCredentials: client_id issuer scopes;
+    EnterpriseManaged: idp client_id issuer scopes;
+    WorkloadIdentity: client_id issuer scopes;
+}
+
+fn registered(id: &str, secret: Option<&str>, issuer: Option<&str>) -> RegisteredClient {
+    RegisteredClient {
+        id: id.to_owned(),
+        secret: secret.map(Secret::from),
+        key: None,
+        issuer: issuer.map(ToOwned::to_owned),
+    }
+}
+
+fn required(name: &str, source: Option<&TokenSource>) -> Result<TokenSource, Error> {
+    source.map(Arc::clone).ok_or_else(|| Error::misuse(format!("auth: {name} is missing")))
+}
