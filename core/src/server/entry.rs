@@ -92,6 +92,13 @@ impl<Parts> Entry<Parts> {
         self
     }
 
+    /// Sets the scopes that a caller over a network needs to use the entry; others are answered with 403, which names the
+    /// scopes. Default: none. Spec: Authorization › Runtime Insufficient Scope Errors.
+    pub fn scopes<T: Into<String>>(mut self, scopes: impl IntoIterator<Item = T>) -> Self {
+        self.options.scopes = scopes.into_iter().map(Into::into).collect();
+        self
+    }
+
     /// If false, the entry is hidden until [`Registry::set_enabled`](super::Registry::set_enabled) shows it. Default: true.
     pub fn enabled(mut self, enabled: bool) -> Self {
         self.enabled = enabled;

@@ -1,5 +1,7 @@
 //! HTTP options of a server, and mounting in a tower application.
 
+#[cfg(feature = "auth")]
+use std::collections::BTreeMap;
 use std::{
     convert::Infallible,
     fmt,
@@ -14,6 +16,8 @@ use http::{Request, Response};
 use http_body::Body;
 use tokio::task::JoinHandle;
 
+#[cfg(feature = "auth")]
+use super::auth::{Auth, config as config_of};
 use super::{endpoint::endpoint, registry::Hub};
 #[cfg(all(feature = "auth", feature = "client"))]
 use crate::transport::fetch::HyperFetcher;
@@ -79,10 +83,14 @@ pub struct HttpOptions {
     /// The time for pending calls to finish when the server stops, or when a client on tcp:// or unix: has closed its
     /// sending direction. Default: 10 s.
     pub shutdown_grace: Duration,
-    /// The methods by which callers are authenticated.
-    #[cfg(all(feature = "auth", feature = "bindings"))]
-    #[doc(hidden)]
-    pub auth: Option<Arc<crate::auth::server::config::AuthConfig>>,
+    /// The methods by which callers are authenticated, in the order in which they are tried. The server then refuses to
+    /// listen where no credentials can be sent, and its [`HttpService`] authenticates as well. Default: none, and everybody
+    /// may call.
+    #[cfg(feature = "auth")]
+    pub auth: Vec<Auth>,
+    /// Scopes with those that they include, such as `admin` with `books:read`. Default: none.
+    #[cfg(feature = "auth")]
+    pub scope_implies: BTreeMap<String, Vec<String>>,
 }
 
 impl Default for HttpOptions {
@@ -106,15 +114,19 @@ impl Default for HttpOptions {
             event_store: endpoint.event_store,
             tls: None,
             shutdown_grace: listen.shutdown_grace,
-            #[cfg(all(feature = "auth", feature = "bindings"))]
-            auth: None,
+            #[cfg(feature = "auth")]
+            auth: Vec::new(),
+            #[cfg(feature = "auth")]
+            scope_implies: BTreeMap::new(),
         }
     }
 }
 
 impl HttpOptions {
-    /// Errors if an option can match nothing.
+    /// Errors if an option can match nothing, or if a method can't work.
     pub(super) fn check(&self) -> Result<(), Error> {
+        #[cfg(feature = "auth")]
+        config_of(&self.auth, &self.scope_implies)?;
         self.endpoint(EndpointConfig::default()).guard.check()
     }
 
@@ -126,8 +138,12 @@ impl HttpOptions {
         config.guard.allowed_hosts.clone_from(&self.allowed_hosts);
         config.guard.cors.clone_from(&self.cors);
         config.is_encrypted |= self.tls.is_some();
-        #[cfg(all(feature = "auth", feature = "bindings"))]
-        config.auth.clone_from(&self.auth);
+        #[cfg(feature = "auth")]
+        {
+            // `Server::options` has checked it.
+            let auth = config_of(&self.auth, &self.scope_implies);
+            config.auth = auth.unwrap_or_else(|error| panic!("{error}"));
+        }
         EndpointConfig {
             legacy_sse: self.legacy_sse,
             max_body: self.max_body,

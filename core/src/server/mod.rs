@@ -2,6 +2,8 @@
 
 mod answer;
 pub mod ask;
+#[cfg(all(feature = "auth", feature = "http"))]
+pub mod auth;
 mod changes;
 mod connection;
 mod content;

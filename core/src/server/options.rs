@@ -105,8 +105,9 @@ impl Server {
     /// ```
     ///
     /// # Panics
-    /// Panics if there is no revision, if a key is empty, if `schema_profile` changes after tools were added, or if an
-    /// entry of `allowed_hosts`, `allowed_origins`, `cors` or `public_url` can match nothing.
+    /// Panics if there is no revision, if a key is empty, if `schema_profile` changes after tools were added, if an
+    /// entry of `allowed_hosts`, `allowed_origins`, `cors` or `public_url` can match nothing, or if a method of `auth`
+    /// can't work.
     #[track_caller]
     pub fn options(mut self, change: impl FnOnce(&mut ServerOptions)) -> Self {
         change(&mut self.options);
@@ -134,6 +135,8 @@ impl ServerOptions {
         facts.page_size = self.page_size.max(1);
         facts.list_ttl = self.list_ttl;
         facts.debug = self.debug;
+        #[cfg(all(feature = "auth", feature = "http"))]
+        facts.scope_implies.clone_from(&self.http.scope_implies);
         facts.request_state_keys = state_keys(self.request_state_keys.clone())?;
         facts.rounds = RoundLimits {
             max_state: self.max_request_state,

@@ -2,20 +2,14 @@
 #![allow(clippy::needless_pass_by_value, reason = "`json!` at the call reads best by value")]
 
 use std::{
-    sync::{Arc, Mutex},
+    sync::Arc,
     time::{Duration, SystemTime},
 };
 
 use gudgeon::{
-    Context, Listening, Server,
-    auth::{
-        Secret,
-        server::{
-            authenticator::VerifyReply,
-            config::{AuthConfig, Reply, VerifiedRequest, Verifier},
-        },
-    },
+    Context, Listening, Server, Tool,
     protocol::Principal,
+    server::auth::{ApiKeys, Auth, Jwt, VerifyError},
 };
 use serde_json::{Value, json};
 use tokio::{
@@ -54,16 +48,19 @@ fn unix() -> u64 {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs()
 }
 
-async fn listen(auth: AuthConfig) -> Listening {
+async fn listen(auth: impl Into<Auth>) -> Listening {
+    let auth = vec![auth.into()];
     let server = Server::new("shelf").tool("who", |ctx: Context| async move {
         ctx.principal().map_or("nobody".to_owned(), |it| it.subject.clone())
     });
-    let server = server.options(|it| it.http.auth = Some(Arc::new(auth)));
+    let server = server.options(|it| it.http.auth = auth);
     server.listen("http://127.0.0.1:0/mcp").await.unwrap()
 }
 
-fn config(methods: Value) -> AuthConfig {
-    AuthConfig::parse(json!({ "methods": methods }).to_string().as_bytes()).unwrap()
+/// Keys with the subjects of their owners.
+fn keys<const N: usize>(keys: [(&str, &str); N]) -> ApiKeys {
+    let keys = keys.map(|(key, subject)| (key.to_owned(), Principal::new(subject)));
+    ApiKeys { keys: keys.into(), header: None }
 }
 
 fn address(listening: &Listening) -> String {
@@ -119,7 +116,7 @@ async fn an_issuer_is_discovered_and_its_tokens_are_accepted() {
     let signer = Arc::new(Signer::new("one"));
     let issuer = issuer(&signer).await;
     let listening =
-        listen(config(json!([{ "kind": "jwt", "issuer": origin(&issuer), "scopes": ["books"] }])))
+        listen(Jwt { issuer: origin(&issuer), scopes: vec!["books".into()], ..Jwt::default() })
             .await;
     assert_eq!(issuer.seen().len(), 0, "nothing is fetched before a token comes");
     let metadata =
@@ -168,7 +165,7 @@ async fn an_issuer_is_discovered_and_its_tokens_are_accepted() {
 async fn the_document_about_the_resource_is_public() {
     let signer = Arc::new(Signer::new("one"));
     let issuer = issuer(&signer).await;
-    let listening = listen(config(json!([{ "kind": "jwt", "issuer": origin(&issuer) }]))).await;
+    let listening = listen(&*origin(&issuer)).await;
     for path in
         ["/.well-known/oauth-protected-resource/mcp", "/.well-known/oauth-protected-resource"]
     {
@@ -194,7 +191,7 @@ async fn the_document_about_the_resource_is_public() {
 async fn a_request_can_not_choose_the_audience() {
     let signer = Arc::new(Signer::new("one"));
     let issuer = issuer(&signer).await;
-    let listening = listen(config(json!([{ "kind": "jwt", "issuer": origin(&issuer) }]))).await;
+    let listening = listen(&*origin(&issuer)).await;
     let here = address(&listening);
     let port = here.rsplit_once(':').unwrap().1;
     let other = if port == "9999" { "9998" } else { "9999" };
@@ -217,11 +214,13 @@ async fn a_request_can_not_choose_the_audience() {
 /// Keys and functions have no audience, so that the server need not know its own URL for them.
 #[tokio::test]
 async fn keys_need_no_public_url() {
-    let keys = json!({ "kind": "apiKeys", "keys": [["k3y", { "subject": "robot" }]] });
-    let function = config(json!([keys, { "kind": "verify" }]));
-    function.set_verifier(Arc::new(Known));
-    for auth in [config(json!([keys])), function] {
-        let listening = listen(auth).await;
+    let unknown = Auth::verify(|_, _| std::future::ready(Ok(None)));
+    for auth in [vec![], vec![unknown]] {
+        let mut all = vec![keys([("k3y", "robot")]).into()];
+        all.extend(auth);
+        let server = Server::new("shelf").tool("who", || async { "" });
+        let server = server.options(|it| it.http.auth = all);
+        let listening = server.listen("http://127.0.0.1:0/mcp").await.unwrap();
         let here = address(&listening);
         let other = if here.ends_with(":9999") { "127.0.0.1:9998" } else { "127.0.0.1:9999" };
         for (headers, status) in
@@ -235,19 +234,9 @@ async fn keys_need_no_public_url() {
     }
 }
 
-struct Known;
-
-impl Verifier for Known {
-    fn verify(&self, _: usize, _: Secret, _: Arc<VerifiedRequest>, reply: Reply) {
-        reply.send(VerifyReply::Unknown);
-    }
-}
-
 #[tokio::test]
 async fn a_refused_request_is_answered_before_its_body() {
-    let listening =
-        listen(config(json!([{ "kind": "apiKeys", "keys": [["k3y", { "subject": "robot" }]] }])))
-            .await;
+    let listening = listen(keys([("k3y", "robot")])).await;
     let head = format!(
         "POST /mcp HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nContent-Type: application/json\r\n\
          Expect: 100-continue\r\nContent-Length: 1000000\r\n\r\n",
@@ -264,8 +253,7 @@ async fn a_refused_request_is_answered_before_its_body() {
 /// A session belongs to the principal that opened it; another's is 404.
 #[tokio::test]
 async fn a_session_is_that_of_its_principal() {
-    let keys = json!([["a", { "subject": "ada" }], ["b", { "subject": "bob" }]]);
-    let listening = listen(config(json!([{ "kind": "apiKeys", "keys": keys }]))).await;
+    let listening = listen(keys([("a", "ada"), ("b", "bob")])).await;
     let post = |headers: &str, body: &str| {
         format!(
             "POST /mcp HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nContent-Type: application/json\r\n\
@@ -291,9 +279,7 @@ async fn a_session_is_that_of_its_principal() {
 
 #[tokio::test]
 async fn a_message_connection_is_authenticated_too() {
-    let listening =
-        listen(config(json!([{ "kind": "apiKeys", "keys": [["k3y", { "subject": "robot" }]] }])))
-            .await;
+    let listening = listen(keys([("k3y", "robot")])).await;
     for (headers, status) in [("", "401"), (&*bearer("x"), "401"), (&*bearer("k3y"), "101")] {
         let mut stream = TcpStream::connect(address(&listening)).await.unwrap();
         stream.write_all(upgrade(&listening, headers).as_bytes()).await.unwrap();
@@ -304,22 +290,15 @@ async fn a_message_connection_is_authenticated_too() {
     }
 }
 
-/// A function that accepts every token, although it has expired.
-struct Generous;
-
-impl Verifier for Generous {
-    fn verify(&self, _: usize, _: Secret, _: Arc<VerifiedRequest>, reply: Reply) {
-        let mut principal = Principal::new("eve");
-        principal.claims.insert("exp".into(), 1.into());
-        reply.send(VerifyReply::Principal(Box::new(principal)));
-    }
-}
-
 #[tokio::test]
 async fn streams_end_with_their_token() {
-    let auth = config(json!([{ "kind": "verify" }]));
-    auth.set_verifier(Arc::new(Generous));
-    let listening = listen(auth).await;
+    // It accepts every token, although it has expired.
+    let generous = Auth::verify(|_, _| {
+        let mut principal = Principal::new("eve");
+        principal.claims.insert("exp".into(), 1.into());
+        std::future::ready(Ok(Some(principal)))
+    });
+    let listening = listen(generous).await;
     let answer = exchange(&listening, &call(&listening, &bearer("t"))).await;
     assert_has(&answer, &["HTTP/1.1 200 ", r#""text":"eve""#]);
 
@@ -363,55 +342,96 @@ async fn streams_end_with_their_token() {
 
 #[tokio::test]
 async fn an_address_without_credentials_is_refused() {
-    let server = Server::new("s").options(|it| {
-        it.http.auth = Some(Arc::new(config(
-            json!([{ "kind": "apiKeys", "keys": [["k", { "subject": "a" }]] }]),
-        )));
-    });
+    let server = Server::new("s").options(|it| it.http.auth = vec![keys([("k", "a")]).into()]);
     let error = server.listen("tcp://127.0.0.1:0").await.unwrap_err().to_string();
     assert!(error.contains("carries no credentials"), "{error}");
 }
 
-/// A function of the host: it answers by the token.
-struct Host(Arc<Mutex<Vec<Reply>>>);
-
-impl Verifier for Host {
-    fn verify(&self, _: usize, token: Secret, request: Arc<VerifiedRequest>, reply: Reply) {
+#[tokio::test]
+async fn a_function_decides_and_its_failure_refuses() {
+    let auth = Auth::verify(|token, request| async move {
         assert_eq!(request.path, "/mcp");
         assert!(request.headers.contains_key("authorization") && request.remote.is_some());
-        match token.expose() {
-            "good" => reply.send(VerifyReply::Principal(Box::new(Principal::new("eve")))),
-            "unknown" => reply.send(VerifyReply::Unknown),
-            "forgets" => drop(reply),
-            _ => self.0.lock().unwrap().push(reply),
+        match &*token {
+            "good" => Ok(Some(Principal::new("eve"))),
+            "unknown" => Ok(None),
+            "invalid" => Err(VerifyError::InvalidToken("it is an old one".into())),
+            "narrow" => Err(VerifyError::InsufficientScope(vec!["a".into()])),
+            "panics" => panic!("on purpose"),
+            _ => Err(VerifyError::Failed("the database is away".into())),
         }
+    });
+    let listening = listen(auth).await;
+    for (token, status, part) in [
+        ("good", "200", r#""text":"eve""#),
+        ("unknown", "401", "invalid_token"),
+        ("invalid", "401", "it is an old one"),
+        ("narrow", "403", "scope=\"a\""),
+        ("panics", "500", ""),
+        ("other", "500", ""),
+    ] {
+        let answer = exchange(&listening, &call(&listening, &bearer(token))).await;
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{token}: {answer}");
+        assert!(answer.contains(part) && !answer.contains("database"), "{token}: {answer}");
     }
 }
 
 #[tokio::test]
-async fn a_function_of_the_host_decides_and_its_failure_refuses() {
-    let auth = config(json!([{ "kind": "verify" }]));
-    let waiting = Arc::new(Mutex::new(Vec::new()));
-    auth.set_verifier(Arc::new(Host(Arc::clone(&waiting))));
-    let listening = listen(auth).await;
-    for (token, status) in [("good", "200"), ("unknown", "401"), ("forgets", "500")] {
+async fn several_methods_are_tried_in_turn() {
+    let server = Server::new("shelf").tool("who", |ctx: Context| async move {
+        ctx.principal().map(|it| it.subject.clone()).unwrap_or_default()
+    });
+    let known =
+        |token: &'static str| move |it: String| (it == token).then(|| Principal::new(token));
+    let (one, other) = (known("one"), known("other"));
+    let server = server.options(|it| {
+        it.http.auth = vec![
+            keys([("k3y", "robot")]).into(),
+            Auth::verify(move |token, _| std::future::ready(Ok(one(token)))),
+            Auth::verify(move |token, _| std::future::ready(Ok(other(token)))),
+        ];
+    });
+    let listening = server.listen("http://127.0.0.1:0/mcp").await.unwrap();
+    for (token, subject) in [("k3y", "robot"), ("one", "one"), ("other", "other")] {
         let answer = exchange(&listening, &call(&listening, &bearer(token))).await;
-        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{token}: {answer}");
+        assert_has(&answer, &["HTTP/1.1 200 ", &format!("\"text\":\"{subject}\"")]);
     }
-    let mut stream = TcpStream::connect(address(&listening)).await.unwrap();
-    stream.write_all(call(&listening, &bearer("hangs")).as_bytes()).await.unwrap();
-    while waiting.lock().unwrap().is_empty() {
-        tokio::time::sleep(Duration::from_millis(5)).await;
+    let answer = exchange(&listening, &call(&listening, &bearer("none"))).await;
+    assert_has(&answer, &["HTTP/1.1 401 "]);
+}
+
+#[tokio::test]
+async fn a_component_needs_its_scopes_or_broader_ones() {
+    let keys = [("writer", "books:write"), ("admin", "admin"), ("reader", "books:read")];
+    let keys = keys.map(|(name, scope)| {
+        let scopes = [scope.to_owned()].into();
+        (name.to_owned(), Principal { scopes, ..Principal::new(name) })
+    });
+    let tool = Tool::new("who", || async { "a writer" }).scopes(["books:write"]);
+    let server = Server::new("shelf").add(tool).options(|it| {
+        it.http.auth = vec![ApiKeys { keys: keys.into(), header: None }.into()];
+        it.http.scope_implies = [("admin".into(), vec!["books:write".into()])].into();
+    });
+    let listening = server.listen("http://127.0.0.1:0/mcp").await.unwrap();
+    for (key, status) in [("writer", "200"), ("admin", "200"), ("reader", "403")] {
+        let answer = exchange(&listening, &call(&listening, &bearer(key))).await;
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{key}: {answer}");
+        let challenge = "error=\"insufficient_scope\", scope=\"books:write\"";
+        assert_eq!(answer.contains(challenge), status == "403", "{answer}");
     }
-    let reply = waiting.lock().unwrap().pop().unwrap();
-    reply.send(VerifyReply::InsufficientScope { scopes: vec!["a".into()], message: "no".into() });
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).await.unwrap();
-    assert_has(&answer, &["HTTP/1.1 403 ", "scope=\"a\""]);
-    // Without a function nobody is admitted.
-    let none = listen(config(json!([{ "kind": "verify" }]))).await;
-    let answer = exchange(&none, &call(&none, &bearer("good"))).await;
-    assert_has(&answer, &["HTTP/1.1 500 "]);
+}
+
+#[test]
+fn a_method_that_can_not_work_is_a_mistake_in_the_program() {
+    let refused = |auth: Auth| {
+        let server = || Server::new("s").options(|it| it.http.auth = vec![auth]);
+        let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(server)).unwrap_err();
+        *panic.downcast::<String>().unwrap()
+    };
+    assert!(refused("http://login.example.com".into()).contains("use https"));
+    assert!(refused(keys([("", "a")]).into()).contains("key 1 is empty"));
+    let secret = keys([("s3cret", "a")]);
+    assert!(!format!("{secret:?} {:?}", Auth::from(secret.clone())).contains("s3cret"));
 }
 
 #[tokio::test]
@@ -421,8 +441,8 @@ async fn an_issuer_that_is_away_or_huge_admits_nobody() {
     let elsewhere =
         Mock::start(|_| Answer::empty(302).with("Location", "http://127.0.0.1:1/")).await;
     for url in ["http://127.0.0.1:1".to_owned(), origin(&huge), origin(&elsewhere)] {
-        let auth = json!([{ "kind": "jwt", "issuer": url, "jwksUrl": format!("{url}/keys") }]);
-        let listening = listen(config(auth)).await;
+        let jwks_url = Some(format!("{url}/keys"));
+        let listening = listen(Jwt { issuer: url.clone(), jwks_url, ..Jwt::default() }).await;
         let token = signer.token(
             json!({ "iss": url, "aud": listening.url(), "iat": unix(), "exp": unix() + 300 }),
         );

@@ -1,0 +1,165 @@
+//! The methods that the core knows.
+
+use std::{fmt, time::Duration};
+
+use serde_json::{Value, json};
+
+use crate::protocol::Principal;
+
+/// Accepts access tokens that are JWTs of one issuer.
+///
+/// Signatures are verified with the issuer's keys, which are fetched when they are needed and kept. `exp` is required; `iss`
+/// and `aud` have to be those of the issuer and of this server. Spec: Authorization › Access Token Usage; RFC 9068.
+#[derive(Clone, Debug)]
+pub struct Jwt {
+    /// The URL of the authorization server, exactly as tokens name it in `iss`.
+    pub issuer: String,
+    /// The accepted values of `aud`. Default: empty, the URL of this server.
+    pub audience: Vec<String>,
+    /// The URL of the issuer's key set. Default: the one in the issuer's metadata.
+    pub jwks_url: Option<String>,
+    /// The keys themselves, as a JSON Web Key Set.
+    pub keys: Option<Value>,
+    /// The accepted signature algorithms. Default: empty, all that are supported: RS256, RS384, RS512, PS256, PS384, PS512,
+    /// ES256, ES384 and `EdDSA`.
+    pub algorithms: Vec<String>,
+    /// The scopes that every request needs.
+    pub scopes: Vec<String>,
+    /// The difference between clocks that is accepted. Default: 60 s.
+    pub leeway: Duration,
+    /// The use of tokens that are bound to a key. Default: [`Dpop::Supported`].
+    pub dpop: Dpop,
+}
+
+/// The use of tokens that are bound to a key (RFC 9449).
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Dpop {
+    /// Bound tokens are refused.
+    Off,
+    /// Bound tokens are accepted with a proof, beside others.
+    #[default]
+    Supported,
+    /// Tokens that are not bound are refused.
+    Required,
+    /// As `Required`, and proofs need a nonce of this server.
+    WithNonce,
+}
+
+/// Accepts opaque access tokens, which are verified at the introspection endpoint of their issuer (RFC 7662).
+#[derive(Clone)]
+pub struct Introspection {
+    /// The introspection endpoint.
+    pub url: String,
+    /// The credentials of this server there.
+    pub client_id: String,
+    pub client_secret: String,
+    /// The URL of the authorization server, for clients that look for it. An answer with another `iss` is refused. Default:
+    /// none, and no Protected Resource Metadata is served.
+    pub issuer: Option<String>,
+    /// The accepted values of `aud`, which the answer must have. Default: empty, the URL of this server, if the answer has
+    /// `aud`.
+    pub audience: Vec<String>,
+    /// The scopes that every request needs.
+    pub scopes: Vec<String>,
+    /// The time for which an answer is kept. Default: 60 s.
+    pub cache: Duration,
+}
+
+/// Accepts keys that the program gives out itself. The server keeps their SHA-256 only.
+#[derive(Clone, Default)]
+pub struct ApiKeys {
+    /// Each key, or `sha256:` and its SHA-256 in hexadecimal, with its owner.
+    pub keys: Vec<(String, Principal)>,
+    /// The header that keys come in, alone, such as `X-Api-Key`. Default: `Authorization`, after the word `Bearer`.
+    pub header: Option<String>,
+}
+
+impl Jwt {
+    pub(super) fn declaration(&self) -> Value {
+        json!({
+            "kind": "jwt",
+            "issuer": self.issuer,
+            "audience": given(&self.audience),
+            "jwksUrl": self.jwks_url,
+            "keys": self.keys,
+            "algorithms": given(&self.algorithms),
+            "scopes": self.scopes,
+            "leeway": self.leeway.as_secs_f64(),
+            "dpop": match self.dpop {
+                Dpop::Off => json!(false),
+                Dpop::Supported => json!(true),
+                Dpop::Required => json!("required"),
+                Dpop::WithNonce => json!("nonce"),
+            },
+        })
+    }
+}
+
+impl Default for Jwt {
+    fn default() -> Self {
+        Self {
+            issuer: String::new(),
+            audience: Vec::new(),
+            jwks_url: None,
+            keys: None,
+            algorithms: Vec::new(),
+            scopes: Vec::new(),
+            leeway: Duration::from_secs(60),
+            dpop: Dpop::default(),
+        }
+    }
+}
+
+impl Introspection {
+    pub(super) fn declaration(&self) -> Value {
+        json!({
+            "kind": "introspection",
+            "url": self.url,
+            "clientId": self.client_id,
+            "clientSecret": self.client_secret,
+            "issuer": self.issuer,
+            "audience": given(&self.audience),
+            "scopes": self.scopes,
+            "cache": self.cache.as_secs_f64(),
+        })
+    }
+}
+
+impl Default for Introspection {
+    fn default() -> Self {
+        Self {
+            url: String::new(),
+            client_id: String::new(),
+            client_secret: String::new(),
+            issuer: None,
+            audience: Vec::new(),
+            scopes: Vec::new(),
+            cache: Duration::from_secs(60),
+        }
+    }
+}
+
+impl fmt::Debug for Introspection {
+    /// Leaves out the secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Introspection").field("url", &self.url).finish_non_exhaustive()
+    }
+}
+
+impl ApiKeys {
+    pub(super) fn declaration(&self) -> Value {
+        json!({ "kind": "apiKeys", "keys": self.keys, "header": self.header })
+    }
+}
+
+impl fmt::Debug for ApiKeys {
+    /// Leaves out the keys.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ApiKeys of {}", self.keys.len())
+    }
+}
+
+/// Returns a list that is not empty.
+fn given(list: &[String]) -> Option<&[String]> {
+    (!list.is_empty()).then_some(list)
+}

@@ -1,0 +1,65 @@
+//! Functions of the program that verify tokens.
+
+use std::{future::Future, pin::Pin, sync::Arc};
+
+use tokio::runtime::Handle;
+
+use super::RequestHead;
+use crate::{
+    auth::{
+        Secret,
+        server::{
+            authenticator::VerifyReply,
+            config::{Reply, Verifier},
+        },
+    },
+    protocol::Principal,
+};
+
+/// The reason why a function refuses a request. Spec: RFC 6750, section 3.1.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum VerifyError {
+    /// The token is not valid, because of this problem, which the client is told: the answer is 401.
+    InvalidToken(String),
+    /// The token does not have these scopes: the answer is 403, and names them.
+    InsufficientScope(Vec<String>),
+    /// The function can't tell, because of this problem, which is only logged: the answer is 500.
+    Failed(String),
+}
+
+type Verified = Result<Option<Principal>, VerifyError>;
+pub(super) type Function = Arc<
+    dyn Fn(String, Arc<RequestHead>) -> Pin<Box<dyn Future<Output = Verified> + Send>>
+        + Send
+        + Sync,
+>;
+
+/// The functions of a server, at the places of their methods.
+pub(super) struct Functions(pub(super) Vec<Option<Function>>);
+
+impl Verifier for Functions {
+    fn verify(&self, method: usize, token: Secret, request: Arc<RequestHead>, reply: Reply) {
+        // Without a runtime the reply is dropped, which refuses the request.
+        if let (Some(Some(function)), Ok(runtime)) = (self.0.get(method), Handle::try_current()) {
+            let verified = function(token.expose().to_owned(), request);
+            // A panic drops the reply as well.
+            runtime.spawn(async move { reply.send(answer(verified.await)) });
+        }
+    }
+}
+
+fn answer(verified: Verified) -> VerifyReply {
+    match verified {
+        Ok(Some(principal)) => VerifyReply::Principal(Box::new(principal)),
+        Ok(None) => VerifyReply::Unknown,
+        Err(VerifyError::InvalidToken(message)) => VerifyReply::Invalid(message),
+        Err(VerifyError::InsufficientScope(scopes)) => {
+            let message = format!("this needs the scopes: {}", scopes.join(" "));
+            VerifyReply::InsufficientScope { scopes, message }
+        }
+        Err(VerifyError::Failed(problem)) => {
+            tracing::error!("auth: a function that verifies tokens failed: {problem}");
+            VerifyReply::Failed
+        }
+    }
+}
