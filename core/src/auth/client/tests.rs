@@ -328,7 +328,8 @@ fn a_client_acts_for_itself() {
     let mut world = World::new(settings(Grant::ClientCredentials(client)));
     world.sign_in().unwrap();
     assert_eq!(world.urls(), [RESOURCE, METADATA, TOKEN]);
-    let form = "grant_type=client_credentials&resource=https%3A%2F%2Fmcp.example.com%2Fmcp";
+    let form =
+        "grant_type=client_credentials&resource=https%3A%2F%2Fmcp.example.com%2Fmcp&client_id=me";
     assert_eq!(world.form(), form);
     world.unix += 3_541;
     assert!(world.want(1));

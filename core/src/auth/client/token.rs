@@ -162,7 +162,11 @@ impl TokenRequest {
             _ => String::new(),
         };
         match &self.client.method {
-            ClientMethod::None if !id.is_empty() => fields.push(("client_id", id)),
+            // Beside the header the id is optional (RFC 6749, section 3.2.1), but the official Python SDK's servers
+            // require it.
+            ClientMethod::None | ClientMethod::Basic(_) if !id.is_empty() => {
+                fields.push(("client_id", id));
+            }
             ClientMethod::None | ClientMethod::Basic(_) => (),
             ClientMethod::Post(secret) => {
                 fields.extend([("client_id", id), ("client_secret", secret.expose())]);
@@ -408,7 +412,7 @@ mod tests {
         {
             let sent = request_by(methods);
             assert_eq!(sent.headers[header::AUTHORIZATION], "Basic bWU6czNjcmV0");
-            assert!(!body(&sent).contains("client_"), "{}", body(&sent));
+            assert!(body(&sent).ends_with("&client_id=me"), "{}", body(&sent));
         }
         let sent = request_by(Some(&["client_secret_post"]));
         assert!(!sent.headers.contains_key(header::AUTHORIZATION));
