@@ -29,6 +29,7 @@ where.add_argument("--http", metavar="HOST:PORT")
 options.add_argument("--mount", choices=["asgi"])
 options.add_argument("--page-size", type=int, default=100)
 options.add_argument("--dialects", type=lambda text: text.split(","), default=[])
+options.add_argument("--issuer", metavar="URL", help="of the tokens that callers need")
 options.add_argument("--options", type=json.loads, default={}, metavar="JSON", help="of HTTP, as Python names them")
 given = options.parse_args()
 if given.mount and given.stdio:
@@ -40,6 +41,7 @@ app = Server(
     page_size=given.page_size,
     dialects=given.dialects,
     schema_profile="full",  # keeps the schema of json_schema_2020_12_tool as it is
+    auth=given.issuer,
 )
 seen = {"cancelled": 0, "changes": 0}
 

@@ -38,6 +38,7 @@ async fn main() -> Result<(), Error> {
         it.schema_profile = SchemaProfile::Full;
         it.page_size = options.page_size;
         it.dialects.clone_from(&options.dialects);
+        it.http.auth.extend(options.issuer.as_deref().map(Into::into));
     });
     let server = content(server);
     let server = running(server);

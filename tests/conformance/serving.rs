@@ -23,6 +23,8 @@ pub(crate) struct Options {
     /// The HTTP address; `None` for stdio.
     http: Option<String>,
     is_mounted: bool,
+    /// The issuer of the tokens that callers need.
+    pub(crate) issuer: Option<String>,
     given: Given,
 }
 
@@ -63,6 +65,7 @@ impl Options {
             dialects: Vec::new(),
             http: None,
             is_mounted: false,
+            issuer: None,
             given: Given::default(),
         };
         let mut is_stdio = false;
@@ -71,6 +74,7 @@ impl Options {
             match &*name {
                 "--stdio" => is_stdio = true,
                 "--http" => options.http = Some(value()?),
+                "--issuer" => options.issuer = Some(value()?),
                 "--mount" => match &*value()? {
                     "tower" => options.is_mounted = true,
                     other => {

@@ -9,7 +9,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 LOCKS = ROOT / "tests/interop/peers"
 SCRATCH = ROOT / ".interop"
-VENVS = {"py2": "requirements-mcp2.txt", "py1": "requirements-mcp1.txt", "pyservers": "requirements-servers.txt"}
+VENVS = {
+    "py2": "requirements-mcp2.txt",
+    "py1": "requirements-mcp1.txt",
+    "pyservers": "requirements-servers.txt",
+    "fastmcp": "requirements-fastmcp.txt",
+}
 
 
 def set_up(*names):
