@@ -14,7 +14,7 @@
 //! use gudgeon::{
 //!     protocol::{Implementation, Tool},
 //!     sans_io::{
-//!         ComponentOptions, Components, Effect, HandlerEvent, Input, Output, Reply, ServerFacts, Service, Start,
+//!         Components, Effect, HandlerEvent, Input, Output, Reply, ServerFacts, Service, Start,
 //!     },
 //! };
 //! use serde_json::value::to_raw_value;
@@ -27,7 +27,8 @@
 //!
 //! let now = Instant::now();
 //! // Use random bytes: the seed protects what clients keep for the server.
-//! let mut service = Service::new(Arc::new(components), &Start::new(now, 1_800_000_000, [7; 32]));
+//! let start = Start { now, unix: 1_800_000_000, seed: [7; 32], test_mode: None };
+//! let mut service = Service::new(Arc::new(components), &start);
 //!
 //! let received = br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"greet","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"test","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}
 //! "#;

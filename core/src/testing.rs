@@ -203,5 +203,5 @@ fn done<H>(run: &Run<H>, outcome: Result<Reply, Failure>) -> engine::Input<'stat
 
 /// Start parameters that are the same in every run.
 pub fn start(now: Instant) -> Start {
-    Start::new(now, 1_800_000_000, [7; 32])
+    Start { now, unix: 1_800_000_000, seed: [7; 32], test_mode: None }
 }

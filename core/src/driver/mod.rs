@@ -43,5 +43,5 @@ pub fn start() -> Start {
     let mut seed = [0; 32];
     getrandom::fill(&mut seed).expect("the system gives random bytes");
     let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    Start::new(Instant::now(), since_1970.as_secs(), seed)
+    Start { now: Instant::now(), unix: since_1970.as_secs(), seed, test_mode: None }
 }

@@ -13,20 +13,14 @@ use crate::{protocol::Inputs, router::RoundLimits, session::asking::Journal};
 /// The start of a service: what sans-IO code can't read by itself.
 #[derive(Clone, Copy, Debug)]
 pub struct Start {
+    /// The current time.
     pub now: Instant,
     /// The same time, in seconds since 1970.
     pub unix: u64,
     /// Secret random bytes.
     pub seed: [u8; 32],
-    /// Set if the service serves a test.
+    /// `None`, except for a server under test.
     pub test_mode: Option<TestMode>,
-}
-
-impl Start {
-    /// Creates the start of an engine: the current time, the same time in seconds since 1970, and secret random bytes.
-    pub fn new(now: Instant, unix: u64, seed: [u8; 32]) -> Self {
-        Self { now, unix, seed, test_mode: None }
-    }
 }
 
 /// Seals and opens the state that clients carry between the rounds of a call.
