@@ -13,7 +13,7 @@ use gudgeon::{
         Id, Question,
         json::{self, ObjectWriter},
     },
-    router::Failure,
+    router::{Failure, visibility_question},
     session::server::CallContext,
 };
 use rustc_hash::FxHashMap;
@@ -205,7 +205,7 @@ impl Batches {
         let (handler, input, context) = match request {
             HostRequest::FilterVisible { context, components } => (
                 self.visibility_filter.get().map(|it| it.id),
-                components.question(context.principal.as_deref()),
+                visibility_question(context.principal.as_deref(), &components),
                 context,
             ),
         };

@@ -2,7 +2,10 @@
 
 use std::{sync::Arc, time::Instant};
 
-use gudgeon::engine::{HostReply, HostRequest, Ticket};
+use gudgeon::{
+    engine::{HostReply, HostRequest, Ticket},
+    router::visibility_question,
+};
 use pyo3::{prelude::*, types::PyBytes};
 
 use crate::{
@@ -27,7 +30,7 @@ impl Stream {
         let (function, input) = match request {
             HostRequest::FilterVisible { context, components } => (
                 lock(&self.visibility_filter).clone(),
-                components.question(context.principal.as_deref()),
+                visibility_question(context.principal.as_deref(), &components),
             ),
         };
         let Some(handler) = function else {

@@ -63,10 +63,7 @@ pub use crate::{
         Ticket,
     },
     error::fault::{Fault, FaultKind},
-    router::{
-        ComponentOptions, Components, Definition, Failure, Reply, RoundLimits, ServerFacts,
-        UnresolvedComponents,
-    },
+    router::{ComponentOptions, Components, Definition, Failure, Reply, RoundLimits, ServerFacts},
     session::{
         asking::AskId,
         server::{CallContext, ClientIdentity, HttpFacts, Log},

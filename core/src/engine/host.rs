@@ -4,7 +4,10 @@
 //! limit or with its call, and a reply that comes later is ignored. Without a reply the call continues as if the host had
 //! denied everything.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use super::{
     CallEvent, Delivery, Effect, Engine,
@@ -13,7 +16,7 @@ use super::{
 };
 use crate::{
     error::{Fault, FaultKind},
-    router::{Failure, Reply, UnresolvedComponents},
+    router::{Failure, Reply, Visibility},
     session::server::CallContext,
 };
 
@@ -23,8 +26,8 @@ const MAX_HOST_REQUESTS: usize = 10_000;
 /// A request to the host, which answers with a [`HostReply`] under the same ticket.
 #[derive(Debug)]
 pub enum HostRequest {
-    /// Asks which of these components the caller sees. The answer is [`HostReply::Visible`].
-    FilterVisible { context: CallContext, components: UnresolvedComponents },
+    /// Asks which of these components, given by kind and key, the caller sees. The answer is [`HostReply::Visible`].
+    FilterVisible { context: CallContext, components: Arc<[(&'static str, String)]> },
 }
 
 /// The host's reply to a [`HostRequest`].
@@ -142,7 +145,7 @@ impl<H: Clone> Engine<H> {
                         Vec::new()
                     }
                 };
-                self.begin_visible(now, origin, *call, components.resolved(&answers))
+                self.begin_visible(now, origin, *call, Visibility::resolved(&components, &answers))
             }
             Continuation::Dispatch => {
                 let problem = match reply {

@@ -2,6 +2,7 @@
 
 use std::{
     collections::HashMap,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -15,9 +16,7 @@ use super::{
 use crate::{
     error::Fault,
     protocol::{Question, Raw, Request},
-    router::{
-        Failure, Job, MiddlewareFrame, Reply, Resolution, ResultBuilder, UnresolvedComponents,
-    },
+    router::{Failure, Job, MiddlewareFrame, Reply, Resolution, ResultBuilder},
     session::{
         asking::{Answers, AskId, Journal},
         server::{self as session, CallContext},
@@ -45,8 +44,8 @@ pub(super) enum State<H> {
 /// The reply that a call waits for, with the data that it needs to continue.
 #[derive(Debug)]
 pub(super) enum Continuation {
-    /// The reply says which of these components the caller sees.
-    Visibility { call: Box<session::Call>, components: UnresolvedComponents },
+    /// The reply says which of these components, given by kind and key, the caller sees.
+    Visibility { call: Box<session::Call>, components: Arc<[(&'static str, String)]> },
     /// The reply is the dispatch of the request.
     Dispatch,
 }

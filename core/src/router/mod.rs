@@ -52,7 +52,7 @@ pub use self::{
     registry::{Page, Registry},
     resource::{RegisteredResource, RegisteredTemplate},
     tool::RegisteredTool,
-    visibility::{UnresolvedComponents, Visibility},
+    visibility::{Visibility, visibility_question},
 };
 use crate::{
     error::Error,

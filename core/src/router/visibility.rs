@@ -23,10 +23,6 @@ pub struct Visibility {
     granted: Option<BTreeSet<String>>,
 }
 
-/// The components with a predicate that one request touches, by kind and key.
-#[derive(Clone, Debug)]
-pub struct UnresolvedComponents(Arc<[(&'static str, String)]>);
-
 impl Visibility {
     /// Creates the visibility of the server itself: all components.
     pub fn everything() -> Self {
@@ -36,6 +32,13 @@ impl Visibility {
     /// Creates the visibility of a caller without a filter result: public components only.
     pub fn public() -> Self {
         Self { shown: Some(HashSet::new()), granted: None }
+    }
+
+    /// Applies the host's answers about these components, given by kind and key, in the same order. Components without an
+    /// answer are hidden.
+    pub fn resolved(components: &[(&'static str, String)], answers: &[bool]) -> Self {
+        let shown = components.iter().zip(answers).filter(|(_, shown)| **shown);
+        Self { shown: Some(shown.map(|(component, _)| component.clone()).collect()), granted: None }
     }
 
     /// Returns whether the caller's scopes restrict what it sees.
@@ -53,32 +56,19 @@ impl Visibility {
     }
 }
 
-impl UnresolvedComponents {
-    /// Returns the kind and key of each component.
-    pub fn keys(&self) -> impl Iterator<Item = (&'static str, &str)> {
-        self.0.iter().map(|(kind, key)| (*kind, key.as_str()))
-    }
-
-    /// Returns the question about these components as JSON, for hosts in other languages: `{"principal", "components"}`,
-    /// where `components` is a list of `[kind, key]` pairs.
-    #[doc(hidden)] // For the drivers and the language bindings.
-    pub fn question(&self, principal: Option<&Principal>) -> String {
-        json!({ "principal": principal, "components": &*self.0 }).to_string()
-    }
-
-    /// Applies the host's answers, in the order of the components. Components without an answer are hidden.
-    #[doc(hidden)] // For the drivers and the language bindings.
-    pub fn resolved(&self, answers: &[bool]) -> Visibility {
-        let shown = self.0.iter().zip(answers).filter(|(_, shown)| **shown);
-        let shown = Some(shown.map(|(component, _)| component.clone()).collect());
-        Visibility { shown, granted: None }
-    }
+/// Returns the question whether a principal sees these components as JSON, for hosts in other languages: `{"principal",
+/// "components"}`, where `components` is a list of `[kind, key]` pairs.
+pub fn visibility_question(
+    principal: Option<&Principal>,
+    components: &[(&'static str, String)],
+) -> String {
+    json!({ "principal": principal, "components": components }).to_string()
 }
 
 impl<H> Components<H> {
-    /// Returns the components with a predicate that a request touches; `None` if there are none.
+    /// Returns the kind and key of the components with a predicate that a request touches; `None` if there are none.
     #[doc(hidden)] // For the drivers and the language bindings.
-    pub fn unresolved(&self, request: &Request) -> Option<UnresolvedComponents> {
+    pub fn unresolved(&self, request: &Request) -> Option<Arc<[(&'static str, String)]>> {
         let mut found = Vec::new();
         match request {
             Request::ListTools { .. } | Request::ListWhole { list: Method::ListTools } => {
@@ -109,7 +99,7 @@ impl<H> Components<H> {
             }
             _ => (),
         }
-        (!found.is_empty()).then(|| UnresolvedComponents(found.into()))
+        (!found.is_empty()).then(|| found.into())
     }
 
     /// Hides the components whose scopes a caller lacks, if the server hides them. Callers that no network separates from the

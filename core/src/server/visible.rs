@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     protocol::Principal,
-    router::{Component, List, Registry, UnresolvedComponents},
+    router::{Component, List, Registry},
 };
 
 /// A predicate that decides by principal whether an item is visible.
@@ -71,7 +71,7 @@ impl VisibilityFilter {
     pub(super) fn answer(
         &self,
         principal: Option<&Principal>,
-        components: &UnresolvedComponents,
+        components: &[(&'static str, String)],
     ) -> Vec<bool> {
         let is_seen = |kind: &str, key: &str| {
             let predicate = self.lock().get(&(kind.to_owned(), key.to_owned())).cloned()?;
@@ -81,7 +81,7 @@ impl VisibilityFilter {
             }
             answer
         };
-        components.keys().map(|(kind, key)| is_seen(kind, key).unwrap_or(false)).collect()
+        components.iter().map(|(kind, key)| is_seen(kind, key).unwrap_or(false)).collect()
     }
 }
 

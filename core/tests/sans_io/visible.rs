@@ -8,7 +8,7 @@ use gudgeon::{
     protocol::{Frame, Principal, Prompt, Resource, ResourceTemplate, Tool, json as text},
     router::{
         Components, Failure, RegisteredPrompt, RegisteredResource, RegisteredTemplate,
-        RegisteredTool, Reply,
+        RegisteredTool, Reply, visibility_question,
     },
 };
 use serde_json::{Value, json};
@@ -56,7 +56,7 @@ fn visitor() -> Visitor {
 fn asked(visitor: &Visitor) -> Value {
     let (_, HostRequest::FilterVisible { context, components }) =
         visitor.host_requests.last().unwrap();
-    serde_json::from_str(&components.question(context.principal.as_deref())).unwrap()
+    serde_json::from_str(&visibility_question(context.principal.as_deref(), components)).unwrap()
 }
 
 /// Sends a request, and has the visibility filter say this of everything it is asked about.
