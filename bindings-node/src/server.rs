@@ -7,8 +7,8 @@ use gudgeon::{
     error::Error,
     protocol::json,
     router::{
-        self, AnyRegistry, Changes, Components, List, Middleware, ResultBuilder, Visibility,
-        find_resource,
+        self, AnyRegistry, Changes, Components, Definition, List, Middleware, ResultBuilder,
+        Visibility, find_resource,
     },
     transport::stdio,
 };
@@ -83,11 +83,11 @@ impl NativeServer {
         handler: u32,
     ) -> napi::Result<()> {
         let handler = self.dropped.handler(handler);
-        self.served
-            .change(None, |components| {
-                components.add_completion(&target, &argument, handler).map(|()| true)
-            })
-            .map_err(misuse)
+        let completion = Definition::Completion { target, argument };
+        let add = |components: &mut Components<Handler>| {
+            components.add(completion, handler).map(|_| true)
+        };
+        self.served.change(None, add).map_err(misuse)
     }
 
     /// `params` is the JSON Schema that the params are checked against; null if the handler checks them itself.
@@ -100,7 +100,7 @@ impl NativeServer {
     ) -> napi::Result<()> {
         let handler = self.dropped.handler(handler);
         let add = |components: &mut Components<Handler>| {
-            components.add_method(&name, handler)?;
+            components.add(Definition::Method(name.clone()), handler)?;
             params.iter().try_for_each(|it| components.check_params(&name, it)).map(|()| true)
         };
         self.served.change(None, add).map_err(misuse)
@@ -110,7 +110,7 @@ impl NativeServer {
     pub fn add_notification(&self, name: String, handler: u32) -> napi::Result<()> {
         let handler = self.dropped.handler(handler);
         let add = |components: &mut Components<Handler>| {
-            components.add_notification(&name, handler).map(|()| true)
+            components.add(Definition::Notification(name), handler).map(|_| true)
         };
         self.served.change(None, add).map_err(misuse)
     }

@@ -13,8 +13,8 @@ use gudgeon::{
     http::EndpointConfig,
     protocol::Response,
     router::{
-        self, AnyRegistry, Components, Failure, List, Middleware, ResultBuilder, ServerFacts,
-        Visibility, find_resource, uri_template::UriTemplate,
+        self, AnyRegistry, Components, Definition, Failure, List, Middleware, ResultBuilder,
+        ServerFacts, Visibility, find_resource, uri_template::UriTemplate,
     },
     session::server::ListKind,
     transport::listen::{Address, ListenOptions},
@@ -139,9 +139,9 @@ impl NativeServer {
     ) -> PyResult<Registered> {
         let handler = self.handler(invoke, is_async, expose, None);
         let given = Arc::clone(&handler);
-        self.change(py, None, is_async, |it| {
-            it.add_completion(target, argument, given).map(|()| true)
-        })?;
+        let completion =
+            Definition::Completion { target: target.into(), argument: argument.into() };
+        self.change(py, None, is_async, |it| it.add(completion, given).map(|_| true))?;
         Ok(Registered::quiet(handler))
     }
 
@@ -159,7 +159,7 @@ impl NativeServer {
         let handler = self.handler(invoke, is_async, expose, None);
         let given = Arc::clone(&handler);
         self.change(py, None, is_async, |components| {
-            components.add_method(name, given)?;
+            components.add(Definition::Method(name.into()), given)?;
             components.check_params(name, params).map(|()| true)
         })?;
         Ok(Registered::quiet(handler))
@@ -175,7 +175,8 @@ impl NativeServer {
     ) -> PyResult<Registered> {
         let handler = self.handler(invoke, is_async, expose, None);
         let given = Arc::clone(&handler);
-        self.change(py, None, is_async, |it| it.add_notification(name, given).map(|()| true))?;
+        let notification = Definition::Notification(name.into());
+        self.change(py, None, is_async, |it| it.add(notification, given).map(|_| true))?;
         Ok(Registered::quiet(handler))
     }
 

@@ -23,7 +23,7 @@
 //! // The second argument is a handler: any type that can be cloned. The machine only hands it back.
 //! let schema = to_raw_value(&serde_json::json!({ "type": "object" }))?;
 //! let mut components = Components::new(ServerFacts::from(Implementation::new("shelf", "1.0")));
-//! components.add(Tool::new("greet", schema), "the greeter", ComponentOptions::default())?;
+//! components.add(Tool::new("greet", schema), "the greeter")?;
 //!
 //! let now = Instant::now();
 //! // Use random bytes: the seed protects what clients keep for the server.

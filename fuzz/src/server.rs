@@ -12,7 +12,7 @@ use gudgeon::{
         Dialect, Implementation, LoggingLevel, Method, Question, ResourceTemplate, Tool, json,
     },
     router::{
-        Components, Failure, RegisteredPrompt, RegisteredResource, RegisteredTemplate,
+        Components, Definition, Failure, RegisteredPrompt, RegisteredResource, RegisteredTemplate,
         RegisteredTool, Reply, RoundLimits, ServerFacts,
     },
     session::{
@@ -102,10 +102,14 @@ fn new_components() -> Components<Handler> {
         let prompt = serde_json::from_value(prompt).unwrap();
         components.prompts.add(RegisteredPrompt::new(prompt, name).unwrap(), true).unwrap();
     }
-    components.add_completion("greet", "name", "names").unwrap();
-    components.add_method("acme/echo", "acme").unwrap();
-    components.add_notification("notifications/roots/list_changed", "changed").unwrap();
-    components.add_notification("acme/changed", "wait").unwrap();
+    components
+        .add(Definition::Completion { target: "greet".into(), argument: "name".into() }, "names")
+        .unwrap();
+    components.add(Definition::Method("acme/echo".into()), "acme").unwrap();
+    components
+        .add(Definition::Notification("notifications/roots/list_changed".into()), "changed")
+        .unwrap();
+    components.add(Definition::Notification("acme/changed".into()), "wait").unwrap();
     components
 }
 

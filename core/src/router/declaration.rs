@@ -131,7 +131,7 @@ impl<H: Clone> Components<H> {
             keep: options.cache_ms.map(duration).filter(|it| !it.is_zero()),
             scopes: options.scopes,
         };
-        let definition: Definition = match list {
+        let definition = match list {
             List::Tools => {
                 let mut tool = parse::<Tool>("tool", declaration)?;
                 // Before it is closed: the core itself refuses unknown arguments.
@@ -146,11 +146,16 @@ impl<H: Clone> Components<H> {
                 component.options = ours;
                 return self.tools.add(component, options.enabled);
             }
-            List::Resources => parse::<Resource>("resource", declaration)?.into(),
-            List::Templates => parse::<ResourceTemplate>("resource template", declaration)?.into(),
-            List::Prompts => parse::<Prompt>("prompt", declaration)?.into(),
+            List::Resources => {
+                Definition::Resource(parse::<Resource>("resource", declaration)?, ours)
+            }
+            List::Templates => {
+                let template = parse::<ResourceTemplate>("resource template", declaration)?;
+                Definition::Template(template, ours)
+            }
+            List::Prompts => Definition::Prompt(parse::<Prompt>("prompt", declaration)?, ours),
         };
-        self.register(definition, handler, ours, options.enabled)
+        self.register(definition, handler, options.enabled)
     }
 }
 

@@ -1,57 +1,72 @@
-//! Registration of any kind of component.
+//! Registration of handlers and of what they serve.
+
+use std::{collections::HashMap, sync::Arc};
 
 use super::{
     ComponentOptions, Components, RegisteredPrompt, RegisteredResource, RegisteredTemplate,
-    RegisteredTool,
+    RegisteredTool, completion, names,
 };
 use crate::{
     error::Error,
     protocol::{Prompt, Resource, ResourceTemplate, Tool},
 };
 
-/// A component as clients see it in a list.
+/// The purpose of a handler. A tool, resource, resource template or prompt, as clients see it in a list, is converted by
+/// `into()` with default options.
 #[derive(Clone, Debug)]
 pub enum Definition {
-    Tool(Tool),
-    Resource(Resource),
-    Template(ResourceTemplate),
-    Prompt(Prompt),
+    Tool(Tool, ComponentOptions),
+    Resource(Resource, ComponentOptions),
+    Template(ResourceTemplate, ComponentOptions),
+    Prompt(Prompt, ComponentOptions),
+    /// The completion of an argument of a prompt, given by name, or of a variable of a resource template, given by URI
+    /// template.
+    Completion {
+        target: String,
+        argument: String,
+    },
+    /// A vendor's method, or a standard method, whose answer by the server the handler replaces. The handler receives the
+    /// params as sent and returns the complete result in the vocabulary of the newest revision.
+    Method(String),
+    /// A vendor's notification, or `notifications/roots/list_changed`.
+    Notification(String),
 }
 
 impl From<Tool> for Definition {
     fn from(tool: Tool) -> Self {
-        Self::Tool(tool)
+        Self::Tool(tool, ComponentOptions::default())
     }
 }
 
 impl From<Resource> for Definition {
     fn from(resource: Resource) -> Self {
-        Self::Resource(resource)
+        Self::Resource(resource, ComponentOptions::default())
     }
 }
 
 impl From<ResourceTemplate> for Definition {
     fn from(template: ResourceTemplate) -> Self {
-        Self::Template(template)
+        Self::Template(template, ComponentOptions::default())
     }
 }
 
 impl From<Prompt> for Definition {
     fn from(prompt: Prompt) -> Self {
-        Self::Prompt(prompt)
+        Self::Prompt(prompt, ComponentOptions::default())
     }
 }
 
-impl<H> Components<H> {
-    /// Registers a tool, resource, resource template or prompt. Returns warnings about properties that known hosts
-    /// reject. Errors if the name or URI is taken, or a part of the definition is not valid.
+impl<H: Clone> Components<H> {
+    /// Registers a handler. Returns warnings about properties of a component that known hosts reject.
+    ///
+    /// Errors if the name or URI is taken, a part of the definition is not valid, or the target or argument of a
+    /// completion has not been added.
     pub fn add(
         &mut self,
         definition: impl Into<Definition>,
         handler: H,
-        options: ComponentOptions,
     ) -> Result<Vec<String>, Error> {
-        self.register(definition.into(), handler, options, true)
+        self.register(definition.into(), handler, true)
     }
 
     /// Registers a component that is hidden until it is enabled, if `enabled` is false.
@@ -59,28 +74,52 @@ impl<H> Components<H> {
         &mut self,
         definition: Definition,
         handler: H,
-        options: ComponentOptions,
         enabled: bool,
     ) -> Result<Vec<String>, Error> {
         match definition {
-            Definition::Tool(tool) => {
+            Definition::Tool(tool, options) => {
                 let mut component = RegisteredTool::new(tool, handler)?;
                 component.options = options;
-                self.tools.add(component, enabled)
+                return self.tools.add(component, enabled);
             }
-            Definition::Resource(resource) => {
+            Definition::Resource(resource, options) => {
                 let component = RegisteredResource::new(resource, handler)?.with(options)?;
-                self.resources.add(component, enabled)
+                return self.resources.add(component, enabled);
             }
-            Definition::Template(template) => {
+            Definition::Template(template, options) => {
                 let component = RegisteredTemplate::new(template, handler)?.with(options)?;
-                self.templates.add(component, enabled)
+                return self.templates.add(component, enabled);
             }
-            Definition::Prompt(prompt) => {
+            Definition::Prompt(prompt, options) => {
                 let mut component = RegisteredPrompt::new(prompt, handler)?;
                 component.options = options;
-                self.prompts.add(component, enabled)
+                return self.prompts.add(component, enabled);
+            }
+            Definition::Completion { target, argument } => {
+                completion::add(self, &target, &argument, handler)?;
+            }
+            Definition::Method(name) => {
+                names::check_method(&name)?;
+                insert(&mut self.methods, "method", name, handler)?;
+            }
+            Definition::Notification(name) => {
+                names::check_notification(&name)?;
+                insert(&mut self.notifications, "notification", name, handler)?;
             }
         }
+        Ok(Vec::new())
     }
+}
+
+fn insert<H: Clone>(
+    handlers: &mut Arc<HashMap<String, H>>,
+    kind: &str,
+    name: String,
+    handler: H,
+) -> Result<(), Error> {
+    if handlers.contains_key(&name) {
+        return Err(Error::misuse(format!("the {kind} {name:?} is already registered")));
+    }
+    Arc::make_mut(handlers).insert(name, handler);
+    Ok(())
 }

@@ -353,40 +353,6 @@ impl<H> Components<H> {
 }
 
 impl<H: Clone> Components<H> {
-    /// Registers the completion of one prompt argument or template variable.
-    ///
-    /// Errors if the target or argument does not exist or already has a completion.
-    pub fn add_completion(
-        &mut self,
-        target: &str,
-        argument: &str,
-        handler: H,
-    ) -> Result<(), Error> {
-        completion::add(self, target, argument, handler)
-    }
-
-    /// Registers the handler of a vendor method, or a handler that replaces the router's answer to a standard method.
-    /// The handler receives the params as sent and returns the complete result in the vocabulary of the newest
-    /// revision.
-    pub fn add_method(&mut self, name: &str, handler: H) -> Result<(), Error> {
-        names::check_method(name)?;
-        match Arc::make_mut(&mut self.methods).insert(name.to_owned(), handler) {
-            None => Ok(()),
-            Some(_) => Err(Error::misuse(format!("the method {name:?} is already registered"))),
-        }
-    }
-
-    /// Registers the handler of a notification: a vendor's, or `notifications/roots/list_changed`.
-    pub fn add_notification(&mut self, name: &str, handler: H) -> Result<(), Error> {
-        names::check_notification(name)?;
-        match Arc::make_mut(&mut self.notifications).insert(name.to_owned(), handler) {
-            None => Ok(()),
-            Some(_) => {
-                Err(Error::misuse(format!("the notification {name:?} is already registered")))
-            }
-        }
-    }
-
     /// Returns the middleware frame for the handler of a notification.
     pub(crate) fn middleware_frame_of(
         &self,

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::{
-    Component, Components, List, RegisteredPrompt, RegisteredResource, RegisteredTemplate,
-    RegisteredTool, Registry, completion::Completions, names,
+    Component, Components, Definition, List, RegisteredPrompt, RegisteredResource,
+    RegisteredTemplate, RegisteredTool, Registry, completion::Completions, names,
 };
 use crate::error::Error;
 
@@ -45,13 +45,13 @@ impl<H: Clone> Components<H> {
             mounting.all(&mut self.templates, &other.templates)?,
         ];
         for (name, handler) in &*other.methods {
-            self.add_method(name, wrap(handler, None))?;
+            self.add(Definition::Method(name.clone()), wrap(handler, None))?;
             if let Some(schema) = other.params.get(name) {
                 Arc::make_mut(&mut self.params).insert(name.clone(), Arc::clone(schema));
             }
         }
         for (name, handler) in &*other.notifications {
-            self.add_notification(name, wrap(handler, None))?;
+            self.add(Definition::Notification(name.clone()), wrap(handler, None))?;
         }
         Ok(warnings.concat())
     }

@@ -66,7 +66,11 @@ use self::{
     registry::Hub,
     serve::Hook,
 };
-use crate::{error::Error, protocol::Implementation, router::ServerFacts};
+use crate::{
+    error::Error,
+    protocol::Implementation,
+    router::{Definition, ServerFacts},
+};
 #[cfg(feature = "http")]
 pub use crate::{
     http::Cors,
@@ -193,8 +197,9 @@ impl Server {
         handler: H,
     ) -> Self {
         let handler = Arc::new(handler.erase());
-        let added =
-            self.hub.edit(|components| components.add_completion(target, argument, handler));
+        let completion =
+            Definition::Completion { target: target.into(), argument: argument.into() };
+        let added = self.hub.edit(|components| components.add(completion, handler)).map(drop);
         self.registered(added)
     }
 
@@ -208,7 +213,7 @@ impl Server {
         let params = H::arguments().map(|it| it.to_string());
         let handler = Arc::new(handler.erase());
         let added = self.hub.edit(|components| {
-            components.add_method(name, handler)?;
+            components.add(Definition::Method(name.into()), handler)?;
             params.map_or(Ok(()), |it| components.check_params(name, &it))
         });
         self.registered(added)
@@ -225,7 +230,8 @@ impl Server {
         handler: H,
     ) -> Self {
         let handler = Arc::new(handler.erase());
-        let added = self.hub.edit(|components| components.add_notification(name, handler));
+        let notification = Definition::Notification(name.into());
+        let added = self.hub.edit(|components| components.add(notification, handler)).map(drop);
         self.registered(added)
     }
 

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     error::Error,
     protocol::{self, PromptArgument},
-    router::List,
+    router::{Definition, List},
     schema::Schema,
 };
 
@@ -101,7 +101,8 @@ impl Component for Prompt {
             meta: self.meta,
             ..(&*name).into()
         };
-        let warnings = components.register(prompt.into(), Arc::new(handler), options, enabled)?;
+        let warnings =
+            components.register(Definition::Prompt(prompt, options), Arc::new(handler), enabled)?;
         Ok(Registered { list: List::Prompts, key: name, warnings })
     }
 }

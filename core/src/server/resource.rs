@@ -14,7 +14,7 @@ use super::{
 use crate::{
     error::Error,
     protocol::{self, Annotations, CacheScope, ResourceTemplate},
-    router::{List, RegisteredTemplate},
+    router::{Definition, List, RegisteredTemplate},
 };
 
 /// A resource at a URI, or resources behind a URI template of RFC 6570 (Resources).
@@ -185,7 +185,8 @@ impl Resource {
             size: self.parts.size,
             meta: self.meta,
         };
-        components.register(resource.into(), Arc::new(self.handler), self.options, self.enabled)
+        let definition = Definition::Resource(resource, self.options);
+        components.register(definition, Arc::new(self.handler), self.enabled)
     }
 
     /// Sets the decoder: parts of a URI are strings, whatever the type of the handler's argument.

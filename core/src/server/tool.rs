@@ -15,7 +15,7 @@ use super::{
 use crate::{
     error::Error,
     protocol::{self, Raw, ToolAnnotations, json::to_raw},
-    router::List,
+    router::{Definition, List},
 };
 
 /// A tool and its options (Tools).
@@ -170,7 +170,8 @@ impl Component for Tool {
             meta: self.meta,
             ..protocol::Tool::new(&*parts.name, input)
         };
-        let warnings = components.register(tool.into(), Arc::new(handler), options, enabled)?;
+        let warnings =
+            components.register(Definition::Tool(tool, options), Arc::new(handler), enabled)?;
         Ok(Registered { list: List::Tools, key: parts.name, warnings })
     }
 }

@@ -3,7 +3,7 @@
 use gudgeon::{
     engine::{HandlerEvent, Input, Run},
     protocol::{Method, Question, json::to_raw},
-    router::{Reply, RoundLimits},
+    router::{Definition, Reply, RoundLimits},
     session::asking::AskId,
 };
 use serde_json::{Value, json};
@@ -252,7 +252,12 @@ fn returned_questions_are_asked_again_in_both_eras() {
 fn handlers_of_notifications_ask_again_up_to_the_limit() {
     let unfit = json!({"action": "accept", "content": {"value": "yes"}});
     let mut server = Server::with_components(RoundLimits::default(), |components| {
-        components.add_notification("notifications/roots/list_changed", Handler::Plain).unwrap();
+        components
+            .add(
+                Definition::Notification("notifications/roots/list_changed".into()),
+                Handler::Plain,
+            )
+            .unwrap();
     });
     server.open("2025-11-25", &able());
     server.receive(&json!({"jsonrpc": "2.0", "method": "notifications/roots/list_changed"}));

@@ -4,7 +4,7 @@ use gudgeon::{
     engine::HandlerEvent,
     http::{ConnectionId, EndpointConfig, EndpointInput, ExchangeId},
     protocol::{Frame, Method, Question, ResourceTemplate, json::to_raw},
-    router::{RegisteredTemplate, Reply, RoundLimits},
+    router::{Definition, RegisteredTemplate, Reply, RoundLimits},
     session::{asking::AskId, server::Progress},
 };
 use serde_json::{Value, json};
@@ -49,7 +49,7 @@ fn long(number: usize) -> String {
 
 fn visitor(config: EndpointConfig) -> Visitor {
     let mut components = fixture::components();
-    components.add_notification("acme/changed", Handler::Plain).unwrap();
+    components.add(Definition::Notification("acme/changed".into()), Handler::Plain).unwrap();
     Visitor::new(components, config)
 }
 

@@ -11,7 +11,7 @@ use gudgeon::{
     engine::HandlerEvent,
     error::ErrorKind,
     protocol::{ClientCapabilities, Implementation, MethodName, Raw, Revision, Tool, json},
-    router::{Components, RegisteredTool, Reply, ServerFacts},
+    router::{Components, Definition, RegisteredTool, Reply, ServerFacts},
     session::{
         client::{ClientConfig, Input, Output, RequestOptions},
         server::Progress,
@@ -125,7 +125,9 @@ fn a_call_that_times_out_is_cancelled_on_the_server() {
 fn a_vendors_notification_is_delivered_in_both_eras() {
     for revision in Revision::ALL {
         let mut components = Components::clone(&components(&[revision]));
-        components.add_notification("acme/told", Handler::Named("told")).expect("a new name");
+        components
+            .add(Definition::Notification("acme/told".into()), Handler::Named("told"))
+            .expect("a new name");
         let mut pair =
             Pair::new(Instant::now(), config(&[revision]), Arc::new(components), |_| None);
         pair.connect().expect("both speak it");

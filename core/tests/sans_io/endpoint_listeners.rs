@@ -6,7 +6,7 @@ use gudgeon::{
     engine::{HandlerEvent, Run, RunId},
     http::{ConnectionId, EndpointConfig, EndpointInput, ExchangeId, Reader},
     protocol::{Frame, LoggingLevel, Method, Question, json::to_raw},
-    router::{Components, Reply},
+    router::{Components, Definition, Reply},
     session::{
         asking::AskId,
         server::{Log, Progress},
@@ -23,7 +23,7 @@ const GONE: &str = "the client disconnected: this question gets no answer";
 
 fn components() -> Components<Handler> {
     let mut components = fixture::components();
-    components.add_notification("acme/changed", Handler::Plain).unwrap();
+    components.add(Definition::Notification("acme/changed".into()), Handler::Plain).unwrap();
     components
 }
 

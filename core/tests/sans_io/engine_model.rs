@@ -20,7 +20,8 @@ use gudgeon::{
         Frame, Implementation, LoggingLevel, Method, Question, Resource, Tool, json::to_raw,
     },
     router::{
-        Components, Failure, RegisteredResource, RegisteredTool, Reply, RoundLimits, ServerFacts,
+        Components, Definition, Failure, RegisteredResource, RegisteredTool, Reply, RoundLimits,
+        ServerFacts,
     },
     session::{
         asking::AskId,
@@ -478,6 +479,6 @@ fn components(rounds: RoundLimits) -> Components<Handler> {
     let mut component = RegisteredResource::new(resource, Handler::Plain).unwrap();
     component.options.keep = Some(Duration::from_secs(5));
     components.resources.add(component, true).unwrap();
-    components.add_notification("acme/changed", Handler::Plain).unwrap();
+    components.add(Definition::Notification("acme/changed".into()), Handler::Plain).unwrap();
     components
 }

@@ -3,7 +3,7 @@
 use gudgeon::{
     engine::{HandlerEvent, Input, Run},
     protocol::{LoggingLevel, Method, Prompt, Question, json::to_raw},
-    router::{Failure, RegisteredPrompt, Reply, RoundLimits},
+    router::{Definition, Failure, RegisteredPrompt, Reply, RoundLimits},
     session::{asking::AskId, server::Log},
 };
 use serde_json::{Value, json};
@@ -15,16 +15,26 @@ use crate::support::{
 
 fn server() -> Server {
     Server::with_components(RoundLimits::default(), |components| {
-        components.add_notification("notifications/roots/list_changed", Handler::Plain).unwrap();
-        components.add_notification("acme/changed", Handler::Plain).unwrap();
-        components.add_method("acme/method", Handler::Plain).unwrap();
+        components
+            .add(
+                Definition::Notification("notifications/roots/list_changed".into()),
+                Handler::Plain,
+            )
+            .unwrap();
+        components.add(Definition::Notification("acme/changed".into()), Handler::Plain).unwrap();
+        components.add(Definition::Method("acme/method".into()), Handler::Plain).unwrap();
         let prompt: Prompt =
             serde_json::from_value(json!({"name": "p", "arguments": [{"name": "a"}]})).unwrap();
         components
             .prompts
             .add(RegisteredPrompt::new(prompt, Handler::Plain).unwrap(), true)
             .unwrap();
-        components.add_completion("p", "a", Handler::Plain).unwrap();
+        components
+            .add(
+                Definition::Completion { target: "p".into(), argument: "a".into() },
+                Handler::Plain,
+            )
+            .unwrap();
     })
 }
 

@@ -7,7 +7,7 @@ use crate::support::Handler;
 use gudgeon::{
     engine::{Effect, HandlerEvent, Input, Output, Run, Service},
     protocol::{Implementation, Tool, json},
-    router::{Components, Failure, Middleware, RegisteredTool, Reply, ServerFacts},
+    router::{Components, Definition, Failure, Middleware, RegisteredTool, Reply, ServerFacts},
     session::server::ListKind,
 };
 use serde_json::{Value, json};
@@ -310,8 +310,8 @@ fn a_subscription_begins_once_middleware_lets_it() {
 #[test]
 fn a_handler_answers_in_the_cores_place() {
     let mut components = bare();
-    components.add_method("tools/list", handler()).unwrap();
-    components.add_method("tools/call", handler()).unwrap();
+    components.add(Definition::Method("tools/list".into()), handler()).unwrap();
+    components.add(Definition::Method("tools/call".into()), handler()).unwrap();
     let mut shell = Shell::open(components, "2024-11-05");
     assert_eq!(shell.last()["result"]["capabilities"]["tools"]["listChanged"], true);
     shell.ask("tools/list", &json!({"cursor": "c", "own": 1}));
@@ -340,7 +340,7 @@ fn a_handler_answers_in_the_cores_place() {
 #[test]
 fn a_result_with_the_wrong_shape_is_a_server_error() {
     let mut components = bare();
-    components.add_method("tools/call", handler()).unwrap();
+    components.add(Definition::Method("tools/call".into()), handler()).unwrap();
     let mut shell = Shell::open(components, "2025-11-25");
     for (said, problem) in [
         (json!({"made": "up"}), "has no \"content\""),
@@ -361,7 +361,7 @@ fn a_result_with_the_wrong_shape_is_a_server_error() {
 fn a_session_sees_methods_that_are_replaced_later() {
     let mut shell = Shell::open(components(&[]), "2025-11-25");
     let mut more = bare();
-    more.add_method("resources/subscribe", handler()).unwrap();
+    more.add(Definition::Method("resources/subscribe".into()), handler()).unwrap();
     shell.feed(Input::Components(Arc::new(more), vec![ListKind::Resources]));
     shell.ask("resources/subscribe", &json!({"uri": "a://b", "own": 1}));
     assert_eq!(shell.running().1, json!({"uri": "a://b", "own": 1}));
@@ -379,11 +379,13 @@ fn a_session_sees_methods_that_are_replaced_later() {
 fn methods_of_the_core_can_not_be_replaced() {
     let mut components = bare();
     for name in ["initialize", "subscriptions/listen"] {
-        let refused = components.add_method(name, handler()).unwrap_err().message;
+        let refused =
+            components.add(Definition::Method(name.into()), handler()).unwrap_err().message;
         assert!(refused.contains("middleware"), "{refused}");
     }
     for name in ["sampling/createMessage", "notifications/progress"] {
-        let refused = components.add_method(name, handler()).unwrap_err().message;
+        let refused =
+            components.add(Definition::Method(name.into()), handler()).unwrap_err().message;
         assert!(refused.contains("not a request that clients send"), "{refused}");
     }
 }

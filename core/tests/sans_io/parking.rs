@@ -3,7 +3,7 @@
 use gudgeon::{
     engine::{HandlerEvent, Input, Run},
     protocol::{Method, Question, Raw, json::to_raw},
-    router::{Failure, Middleware, Reply, RoundLimits},
+    router::{Definition, Failure, Middleware, Reply, RoundLimits},
     session::{asking::AskId, server::Progress},
 };
 use serde_json::json;
@@ -368,7 +368,7 @@ fn questions_of_a_suspended_handler_are_checked_and_counted() {
 fn a_handler_in_the_cores_place_asks_as_the_tools_resources_and_prompts_whose_method_it_answers() {
     let replacing = || {
         Server::with_components(RoundLimits::default(), |it| {
-            it.add_method("tools/call", Handler::Plain).unwrap();
+            it.add(Definition::Method("tools/call".into()), Handler::Plain).unwrap();
         })
     };
     let (mut first, mut second) = (replacing(), replacing());

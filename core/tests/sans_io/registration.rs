@@ -7,7 +7,8 @@ use gudgeon::{
     engine::{Input, Output, Service},
     protocol::{Implementation, Prompt, ResourceTemplate, Revision, Tool, json},
     router::{
-        Components, RegisteredPrompt, RegisteredTemplate, RegisteredTool, ServerFacts, Visibility,
+        Components, Definition, RegisteredPrompt, RegisteredTemplate, RegisteredTool, ServerFacts,
+        Visibility,
     },
 };
 use serde_json::json;
@@ -25,6 +26,18 @@ fn handler() -> Handler {
 
 fn tool(name: &str) -> Tool {
     Tool::new(name, json::raw(r#"{"type":"object"}"#.into()))
+}
+
+fn completion(target: &str, argument: &str) -> Definition {
+    Definition::Completion { target: target.into(), argument: argument.into() }
+}
+
+fn method(name: &str) -> Definition {
+    Definition::Method(name.into())
+}
+
+fn notification(name: &str) -> Definition {
+    Definition::Notification(name.into())
 }
 
 fn refusal<T>(result: Result<T, gudgeon::error::Error>) -> String {
@@ -115,25 +128,27 @@ fn uris_templates_and_completions_are_checked() {
     let mut prompt = Prompt::from("greet");
     prompt.arguments = Some(vec!["name".into()]);
     components.prompts.add(RegisteredPrompt::new(prompt, handler()).unwrap(), true).unwrap();
-    components.add_completion("greet", "name", handler()).unwrap();
-    components.add_completion("shelf://{id}", "id", handler()).unwrap();
+    components.add(completion("greet", "name"), handler()).unwrap();
+    components.add(completion("shelf://{id}", "id"), handler()).unwrap();
     assert!(
-        refusal(components.add_completion("greet", "name", handler()))
+        refusal(components.add(completion("greet", "name"), handler()))
             .contains("already completes")
     );
-    assert!(refusal(components.add_completion("greet", "age", handler())).contains("it has name"));
+    assert!(refusal(components.add(completion("greet", "age"), handler())).contains("it has name"));
     assert!(
-        refusal(components.add_completion("nope", "x", handler())).contains("register it first")
+        refusal(components.add(completion("nope", "x"), handler())).contains("register it first")
     );
-    assert!(refusal(components.add_method("a b", handler())).contains("acme/reindex"));
-    components.add_method("tools/call", handler()).unwrap();
-    assert!(refusal(components.add_method("tools/call", handler())).contains("already registered"));
-    assert!(refusal(components.add_method("initialize", handler())).contains("middleware"));
+    assert!(refusal(components.add(method("a b"), handler())).contains("acme/reindex"));
+    components.add(method("tools/call"), handler()).unwrap();
     assert!(
-        refusal(components.add_notification("notifications/cancelled", handler()))
+        refusal(components.add(method("tools/call"), handler())).contains("already registered")
+    );
+    assert!(refusal(components.add(method("initialize"), handler())).contains("middleware"));
+    assert!(
+        refusal(components.add(notification("notifications/cancelled"), handler()))
             .contains("already served")
     );
-    components.add_notification("notifications/roots/list_changed", handler()).unwrap();
+    components.add(notification("notifications/roots/list_changed"), handler()).unwrap();
 }
 
 #[test]
@@ -197,7 +212,7 @@ fn a_completion_goes_with_what_it_completes() {
     let component = RegisteredPrompt::new(greet, handler()).unwrap();
     for _ in 0..2 {
         components.prompts.add(component.clone(), true).unwrap();
-        components.add_completion("greet", "name", handler()).unwrap();
+        components.add(completion("greet", "name"), handler()).unwrap();
         assert!(capabilities(&components).contains("completions"));
         components.prompts.remove("greet").unwrap();
         assert!(!capabilities(&components).contains("completions"));

@@ -7,7 +7,7 @@ use gudgeon::{
     http::{ConnectionId, EndpointConfig, EndpointInput, ExchangeId, Part, Refused},
     protocol::{Frame, Principal, Prompt, Resource, ResourceTemplate, Tool, json as text},
     router::{
-        Components, Failure, RegisteredPrompt, RegisteredResource, RegisteredTemplate,
+        Components, Definition, Failure, RegisteredPrompt, RegisteredResource, RegisteredTemplate,
         RegisteredTool, Reply, visibility_question,
     },
 };
@@ -44,7 +44,9 @@ fn unjudged() -> Components<Handler> {
     let mut prompt = RegisteredPrompt::new(prompt, handler()).unwrap();
     prompt.options.is_guarded = true;
     components.prompts.add(prompt, true).unwrap();
-    components.add_completion("fire", "who", handler()).unwrap();
+    components
+        .add(Definition::Completion { target: "fire".into(), argument: "who".into() }, handler())
+        .unwrap();
     components
 }
 

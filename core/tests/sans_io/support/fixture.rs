@@ -9,8 +9,8 @@ use gudgeon::{
         json::to_raw,
     },
     router::{
-        Components, Failure, Middleware, RegisteredPrompt, RegisteredResource, RegisteredTemplate,
-        RegisteredTool, Reply, ServerFacts,
+        Components, Definition, Failure, Middleware, RegisteredPrompt, RegisteredResource,
+        RegisteredTemplate, RegisteredTool, Reply, ServerFacts,
     },
     schema::closed,
 };
@@ -67,12 +67,17 @@ fn build(behind: fn(&str, Act) -> Act) -> Components<Handler> {
         .prompts
         .add(RegisteredPrompt::new(greet, handler(behind("greet", act::greet))).unwrap(), true)
         .unwrap();
-    components.add_completion("greet", "name", handler(behind("name", act::names))).unwrap();
-    components.add_method("acme/echo", handler(act::acme)).unwrap();
-    components.add_method("acme/signed", handler(act::signed)).unwrap();
+    components
+        .add(
+            Definition::Completion { target: "greet".into(), argument: "name".into() },
+            handler(behind("name", act::names)),
+        )
+        .unwrap();
+    components.add(Definition::Method("acme/echo".into()), handler(act::acme)).unwrap();
+    components.add(Definition::Method("acme/signed".into()), handler(act::signed)).unwrap();
     // The player of the transcripts logs the outcome of notification handlers.
     let changed = "notifications/roots/list_changed";
-    components.add_notification(changed, handler(act::places)).unwrap();
+    components.add(Definition::Notification(changed.into()), handler(act::places)).unwrap();
     components
 }
 
