@@ -247,7 +247,7 @@ fn a_handler_that_hangs_does_not_keep_the_process() {
 
 fn our_client_hears_of_changes_in_every_revision() {
     let received = async |revision| {
-        let command = transport::Command::new(env::current_exe().unwrap()).arg("serve");
+        let command = transport::Command::new(env::current_exe().unwrap()).args(["serve"]);
         let client = Client::builder(command)
             .options(|it| it.revisions = vec![revision])
             .connect()

@@ -160,9 +160,8 @@ impl Reader {
         match member("args") {
             None => (),
             Some(Value::Array(args)) if args.iter().all(Value::is_string) => {
-                for arg in args.iter().filter_map(Value::as_str) {
-                    command = command.arg(word(arg)?);
-                }
+                let words = args.iter().filter_map(Value::as_str).map(word);
+                command = command.args(words.collect::<Result<Vec<_>, _>>()?);
             }
             Some(args) => {
                 let meant = args.as_str().map(|it| format!("; write {}", self.words(it)));

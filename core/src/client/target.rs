@@ -202,8 +202,7 @@ impl<S: Into<OsString>, const N: usize> From<[S; N]> for Target {
     fn from(command_line: [S; N]) -> Self {
         const { assert!(N > 0, "a command line begins with a program") };
         let mut words = command_line.into_iter().map(Into::into);
-        let program = words.next().unwrap_or_default();
-        Self::Command(words.fold(Command::new(program), Command::arg))
+        Self::Command(Command::new(words.next().unwrap_or_default()).args(words))
     }
 }
 

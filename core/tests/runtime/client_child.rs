@@ -7,7 +7,7 @@ use serde_json::json;
 
 /// A server that knows `initialize`, `tools/list` and `tools/call`; `odd` is put where a message is handled.
 fn server(before: &str, odd: &str) -> Command {
-    Command::new("python3").arg("-c").arg(script(before, odd)).quiet()
+    Command::new("python3").args(["-c", &script(before, odd)]).quiet()
 }
 
 fn script(before: &str, odd: &str) -> String {
@@ -191,8 +191,8 @@ async fn a_server_that_refuses_to_exit_is_terminated_then_killed() {
 #[tokio::test]
 async fn children_of_a_wrapper_are_ended_with_it() {
     let stubborn = "import atexit\natexit.register(lambda: time.sleep(60))";
-    let wrapper = Command::new("sh").args(["-c", "python3 -c \"$0\"; true"]);
-    let wrapper = wrapper.arg(script(stubborn, "")).quiet();
+    let script = script(stubborn, "");
+    let wrapper = Command::new("sh").args(["-c", "python3 -c \"$0\"; true", &script]).quiet();
     let client = Client::connect(wrapper).await.expect("connects");
     let inside = pid(&client).await;
     client.close().await;

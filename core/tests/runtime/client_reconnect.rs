@@ -49,7 +49,7 @@ async fn connected(test: &str, retry: Retry) -> (Client, Attempts) {
     let _ = std::fs::remove_file(&mark);
     let attempts = Attempts::default();
     let seen = Arc::clone(&attempts);
-    let command = Command::new("python3").args(["-c", SERVER]).arg(mark);
+    let command = Command::new("python3").args(["-c".into(), SERVER.into(), mark.into_os_string()]);
     let builder = Client::builder(command).on_event(move |event| {
         if let Event::Reconnected { attempt, reason, server } = event {
             assert_eq!(server.info.name, "script");
