@@ -132,7 +132,10 @@ async fn main() -> Result<(), Error> {
         .tool("exposed", || async { Err::<String, _>(ToolError::new("no such book")) })
         .tool("refused", refused)
         .tool("missing", || async {
-            Err::<String, _>(ToolError::from(ResourceNotFound::new("failures://gone")))
+            Err::<String, _>(ToolError::from(ResourceNotFound {
+                uri: "failures://gone".into(),
+                message: None,
+            }))
         })
         .tool("sure", sure)
         .tool("sure_sync", sure)
@@ -160,7 +163,10 @@ async fn main() -> Result<(), Error> {
         .add(Resource::new("failures://refused", refused).name("r_refused"))
         .add(
             Resource::new("failures://missing", || async {
-                Err::<String, _>(ToolError::from(ResourceNotFound::new("failures://other")))
+                Err::<String, _>(ToolError::from(ResourceNotFound {
+                    uri: "failures://other".into(),
+                    message: None,
+                }))
             })
             .name("r_missing"),
         )

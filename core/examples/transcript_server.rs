@@ -177,7 +177,7 @@ async fn interview(context: Context) -> Result<String, ToolError> {
 
 async fn item(Id { id }: Id) -> Result<Json<Value>, ToolError> {
     match id {
-        404 => Err(ResourceNotFound::new("fixture://items/404").into()),
+        404 => Err(ResourceNotFound { uri: "fixture://items/404".into(), message: None }.into()),
         _ => Ok(Json(json!({"id": id}))),
     }
 }

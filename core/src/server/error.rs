@@ -44,14 +44,15 @@ enum Reason {
 /// ```
 /// # use gudgeon::{ResourceNotFound, ToolError};
 /// fn read(title: &str) -> Result<String, ToolError> {
-///     Err(ResourceNotFound::new(format!("shelf://{title}")))?
+///     Err(ResourceNotFound { uri: format!("shelf://{title}"), message: None })?
 /// }
 /// assert_eq!(read("dune").unwrap_err().to_string(), "Resource not found: shelf://dune");
 /// ```
 #[derive(Clone, Debug)]
 pub struct ResourceNotFound {
-    uri: String,
-    message: Option<String>,
+    pub uri: String,
+    /// The message in place of "Resource not found: …".
+    pub message: Option<String>,
 }
 
 impl ToolError {
@@ -171,20 +172,6 @@ impl<E: StdError> From<E> for ToolError {
             message,
             traceback: String::new(),
         })
-    }
-}
-
-impl ResourceNotFound {
-    /// Creates the error for this URI.
-    pub fn new(uri: impl Into<String>) -> Self {
-        Self { uri: uri.into(), message: None }
-    }
-
-    /// Replaces the message "Resource not found: …".
-    #[must_use]
-    pub fn with_message(mut self, message: impl fmt::Display) -> Self {
-        self.message = Some(message.to_string());
-        self
     }
 }
 

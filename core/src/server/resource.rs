@@ -29,7 +29,7 @@ use crate::{
 /// async fn book(Book { id }: Book) -> Result<String, ToolError> {
 ///     match id {
 ///         1 => Ok("Dune".into()),
-///         _ => Err(ResourceNotFound::new(format!("shelf://books/{id}")).into()),
+///         _ => Err(ResourceNotFound { uri: format!("shelf://books/{id}"), message: None }.into()),
 ///     }
 /// }
 ///

@@ -234,7 +234,7 @@ async fn resources_templates_and_what_is_not_found() {
         }))
         .add(Resource::template("a://items/{id}{?kind}", |Item { id, kind }: Item| async move {
             match id {
-                404 => Err(ResourceNotFound::new("a://items/404"))?,
+                404 => Err(ResourceNotFound { uri: "a://items/404".into(), message: None })?,
                 _ => Ok(format!("item {id} {kind:?}")),
             }
         }));

@@ -88,8 +88,11 @@ async fn reindex(ctx: Context) -> Result<Indexed, ToolError> {
 
 async fn document(PathArgs { path }: PathArgs, ctx: Context) -> Result<String, ToolError> {
     let index = index(&ctx)?;
-    let not_found = |error| ResourceNotFound::new(format!("docs://{path}")).with_message(error);
-    Ok(index.read(&path).map_err(not_found)?.to_owned())
+    let text = index.read(&path).map_err(|error| ResourceNotFound {
+        uri: format!("docs://{path}"),
+        message: Some(error.to_string()),
+    })?;
+    Ok(text.to_owned())
 }
 
 async fn summarize(PathArgs { path }: PathArgs, ctx: Context) -> Result<String, ToolError> {

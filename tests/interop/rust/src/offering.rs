@@ -122,7 +122,9 @@ pub(crate) fn add_to(server: Server) -> Server {
             Err::<String, _>(ToolError::protocol(1234, "Refused.", Some(why)))
         })
         .tool("lost", || async {
-            Err::<String, ToolError>(ResourceNotFound::new("interop://lost").into())
+            Err::<String, ToolError>(
+                ResourceNotFound { uri: "interop://lost".into(), message: None }.into(),
+            )
         })
         .tool("words", |Words { mood }: Words| async move {
             if mood == Mood::Loud { "MIND THE GAP" } else { "mind the gap" }
