@@ -5,7 +5,7 @@ use std::{collections::HashMap, fmt, time::Duration};
 use gudgeon::{
     Context, Json, Prompt, Resource, ResourceNotFound, Server, Tool, ToolError, ask,
     error::Error,
-    protocol::{CreateMessageRequestParams, SamplingMessage},
+    protocol::{CreateMessageRequestParams, Role, SamplingMessage},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -96,7 +96,7 @@ async fn slow() -> Result<String, ToolError> {
 
 async fn dream(ctx: Context) -> Result<String, ToolError> {
     let request = CreateMessageRequestParams {
-        messages: vec![SamplingMessage::user("Dream.")],
+        messages: vec![SamplingMessage::new(Role::User, "Dream.")],
         max_tokens: 10,
         ..CreateMessageRequestParams::default()
     };

@@ -8,7 +8,8 @@ use gudgeon::{
     error::Error,
     protocol::{
         ContentBlock, CreateMessageRequestParams, Dialect, LoggingLevel, PromptMessage,
-        Resource as Link, ResourceContents, SamplingMessage, TextResourceContents, json::to_raw,
+        Resource as Link, ResourceContents, Role, SamplingMessage, TextResourceContents,
+        json::to_raw,
     },
 };
 use schemars::JsonSchema;
@@ -130,7 +131,7 @@ async fn confirm(context: Context) -> Result<&'static str, ToolError> {
 
 async fn dream(Dream { prompt }: Dream, context: Context) -> Result<String, ToolError> {
     let request = CreateMessageRequestParams {
-        messages: vec![SamplingMessage::user(prompt)],
+        messages: vec![SamplingMessage::new(Role::User, prompt)],
         max_tokens: 100,
         ..CreateMessageRequestParams::default()
     };
@@ -300,8 +301,12 @@ fn in_dialects(server: Server) -> Server {
             Ok::<_, ToolError>("changed")
         }
     };
-    let talk =
-        || async { vec![PromptMessage::user("Hello."), PromptMessage::assistant("Hello you.")] };
+    let talk = || async {
+        vec![
+            PromptMessage::new(Role::User, "Hello."),
+            PromptMessage::new(Role::Assistant, "Hello you."),
+        ]
+    };
     server
         .add(
             Tool::new("slow", future::pending::<()>)

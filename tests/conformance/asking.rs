@@ -3,7 +3,9 @@
 use gudgeon::{
     Context, Prompt, Server, Tool, ToolError,
     ask::{self, Outcome},
-    protocol::{ContentBlock, CreateMessageRequestParams, CreateMessageResult, SamplingMessage},
+    protocol::{
+        ContentBlock, CreateMessageRequestParams, CreateMessageResult, Role, SamplingMessage,
+    },
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -256,7 +258,7 @@ async fn contextual(ctx: Context) -> Result<String, ToolError> {
 }
 
 fn request(prompt: &str, max_tokens: u64) -> CreateMessageRequestParams {
-    let messages = vec![SamplingMessage::user(prompt)];
+    let messages = vec![SamplingMessage::new(Role::User, prompt)];
     CreateMessageRequestParams::new(messages, max_tokens)
 }
 

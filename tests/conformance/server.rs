@@ -13,7 +13,7 @@ use gudgeon::{
     Audio, Context, Image, List, LoggingLevel, Prompt, Registry, Resource, SchemaProfile, Server,
     Tool, ToolError,
     error::Error,
-    protocol::{ContentBlock, PromptMessage, ResourceContents, TextResourceContents},
+    protocol::{ContentBlock, PromptMessage, ResourceContents, Role, TextResourceContents},
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -335,7 +335,10 @@ fn prompts(server: Server) -> Server {
         )
         .add(
             Prompt::new("test_prompt_with_image", || async {
-                vec![said(pixel()), PromptMessage::user("Please analyze the image above.")]
+                vec![
+                    said(pixel()),
+                    PromptMessage::new(Role::User, "Please analyze the image above."),
+                ]
             })
             .description("A prompt with a picture."),
         )
@@ -343,9 +346,12 @@ fn prompts(server: Server) -> Server {
 
 async fn embed(Embedding { resource_uri }: Embedding) -> Vec<PromptMessage> {
     let resource = embedded(resource_uri, "text/plain", "Embedded resource content for testing.");
-    vec![said(resource), PromptMessage::user("Please process the embedded resource above.")]
+    vec![
+        said(resource),
+        PromptMessage::new(Role::User, "Please process the embedded resource above."),
+    ]
 }
 
 fn said(content: impl Into<ContentBlock>) -> PromptMessage {
-    PromptMessage::user(content)
+    PromptMessage::new(Role::User, content)
 }

@@ -103,13 +103,8 @@ impl From<&str> for PromptArgument {
 }
 
 impl PromptMessage {
-    /// Creates a message of the user: text, or other content.
-    pub fn user(content: impl Into<ContentBlock>) -> Self {
-        Self { role: Role::User, content: content.into() }
-    }
-
-    /// Creates a message of the model: text, or other content.
-    pub fn assistant(content: impl Into<ContentBlock>) -> Self {
-        Self { role: Role::Assistant, content: content.into() }
+    /// Creates a message: text, or other content.
+    pub fn new(role: Role, content: impl Into<ContentBlock>) -> Self {
+        Self { role, content: content.into() }
     }
 }

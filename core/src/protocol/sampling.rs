@@ -154,12 +154,10 @@ impl From<&str> for ModelHint {
 }
 
 impl SamplingMessage {
-    pub fn user(text: impl Into<String>) -> Self {
-        Self { role: Role::User, content: ContentBlock::text(text).into(), meta: None }
-    }
-
-    pub fn assistant(text: impl Into<String>) -> Self {
-        Self { role: Role::Assistant, content: ContentBlock::text(text).into(), meta: None }
+    /// Creates a message with one block of content, such as text.
+    pub fn new(role: Role, content: impl Into<ContentBlock>) -> Self {
+        let block: ContentBlock = content.into();
+        Self { role, content: block.into(), meta: None }
     }
 }
 

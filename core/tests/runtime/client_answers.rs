@@ -117,7 +117,7 @@ fn curious() -> Server {
         let tool: Tool =
             serde_json::from_value(json!({"name": "look", "inputSchema": {"type": "object"}}))?;
         let request = CreateMessageRequestParams {
-            messages: vec![SamplingMessage::user("Hello")],
+            messages: vec![SamplingMessage::new(Role::User, "Hello")],
             max_tokens: 10,
             tools: (ctx.request().revision >= Revision::V2025_11_25).then(|| vec![tool]),
             ..CreateMessageRequestParams::default()

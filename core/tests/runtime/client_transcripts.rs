@@ -6,7 +6,9 @@ use gudgeon::{
     Client,
     client::{Change, Progress, Target},
     error::Error,
-    protocol::{CreateMessageResult, Implementation, ResourceContents, Revision, SamplingMessage},
+    protocol::{
+        CreateMessageResult, Implementation, ResourceContents, Revision, Role, SamplingMessage,
+    },
     transport::Transport,
 };
 use serde_json::{Value, json};
@@ -174,7 +176,7 @@ async fn connect(
             it.roots = Some(vec!["file:///a".into()]);
         })
         .on_sample(|_| async {
-            let sampled = SamplingMessage::assistant("Sheep.");
+            let sampled = SamplingMessage::new(Role::Assistant, "Sheep.");
             Ok(CreateMessageResult {
                 role: sampled.role,
                 content: sampled.content,

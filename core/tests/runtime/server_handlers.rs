@@ -3,7 +3,9 @@
 use gudgeon::{
     Audio, Completion, CompletionInput, Context, Image, Json, Prompt, Resource, ResourceNotFound,
     Server, Tool, ToolError,
-    protocol::{self, CallToolResult, ContentBlock, PromptMessage, ResourceContents, json::to_raw},
+    protocol::{
+        self, CallToolResult, ContentBlock, PromptMessage, ResourceContents, Role, json::to_raw,
+    },
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -266,7 +268,7 @@ async fn prompts_completions_and_own_methods() {
                 .argument("id", "whom", true),
         )
         .add(Prompt::new("talk", || async {
-            vec![PromptMessage::user("Hi"), PromptMessage::assistant("Hello")]
+            vec![PromptMessage::new(Role::User, "Hi"), PromptMessage::new(Role::Assistant, "Hello")]
         }))
         .complete("greet", "id", |typed: String| async move { vec![format!("{typed}1")] })
         .complete("greet", "kind", |input: CompletionInput| async move {

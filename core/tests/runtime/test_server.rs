@@ -9,7 +9,7 @@ use gudgeon::{
     Client, Context, Revision, Server, ToolError, ask,
     client::TestServer,
     error::ErrorKind,
-    protocol::{CreateMessageRequestParams, LoggingLevel, Principal, SamplingMessage},
+    protocol::{CreateMessageRequestParams, LoggingLevel, Principal, Role, SamplingMessage},
 };
 use serde_json::json;
 
@@ -28,7 +28,7 @@ fn counting() -> (Server, Arc<AtomicUsize>) {
                 .await?;
             let again = ctx.elicit::<bool>("Really?").await?;
             let request = CreateMessageRequestParams {
-                messages: vec![SamplingMessage::user("Say it nicely.")],
+                messages: vec![SamplingMessage::new(Role::User, "Say it nicely.")],
                 max_tokens: 10,
                 ..CreateMessageRequestParams::default()
             };

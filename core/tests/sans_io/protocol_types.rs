@@ -384,7 +384,7 @@ fn constructors_create_minimal_valid_values() {
         r#"{"type":"resource","resource":{"uri":"a:b","blob":"AA=="}}"#
     );
     assert_eq!(
-        written(&SamplingMessage::user("a")),
+        written(&SamplingMessage::new(Role::User, "a")),
         r#"{"role":"user","content":{"type":"text","text":"a"}}"#
     );
     assert_eq!(written(&Implementation::new("s", "1")), r#"{"name":"s","version":"1"}"#);

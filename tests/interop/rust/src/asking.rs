@@ -5,7 +5,9 @@ use std::{fs::File, io::Write as _, time::Duration};
 use gudgeon::{
     Context, LoggingLevel, Prompt, Resource, Server, Tool, ToolError,
     ask::{self, Outcome},
-    protocol::{ContentBlock, CreateMessageRequestParams, CreateMessageResult, SamplingMessage},
+    protocol::{
+        ContentBlock, CreateMessageRequestParams, CreateMessageResult, Role, SamplingMessage,
+    },
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -102,7 +104,7 @@ fn reserve() -> Result<u32, ToolError> {
 }
 
 fn question() -> CreateMessageRequestParams {
-    let messages = vec![SamplingMessage::user("What is the capital of France?")];
+    let messages = vec![SamplingMessage::new(Role::User, "What is the capital of France?")];
     CreateMessageRequestParams::new(messages, 10)
 }
 

@@ -12,7 +12,7 @@ use std::{
 use gudgeon::{
     Audio, Context, File, Json, Resource, ResourceNotFound, Server, Tool, ToolError, ask,
     protocol::{
-        CacheScope, ContentBlock, CreateMessageRequestParams, ErrorCode, ModelPreferences,
+        CacheScope, ContentBlock, CreateMessageRequestParams, ErrorCode, ModelPreferences, Role,
         SamplingMessage, Tool as ModelsTool,
     },
     server::middleware::{Next, Request},
@@ -211,7 +211,7 @@ async fn delegate(ctx: Context) -> Result<String, ToolError> {
     let mut preferences = ModelPreferences::default();
     preferences.hints = Some(vec!["small".into()]);
     preferences.cost_priority = Some(1.into());
-    let messages = vec![SamplingMessage::user("Add 2 and 3.")];
+    let messages = vec![SamplingMessage::new(Role::User, "Add 2 and 3.")];
     let mut request = CreateMessageRequestParams::new(messages, 10);
     request.tools = Some(vec![add]);
     request.model_preferences = Some(preferences);
