@@ -95,8 +95,8 @@ async fn content() -> Vec<ContentBlock> {
     };
     vec![
         ContentBlock::text("Here"),
-        Image::new("PNG", "image/png").into(),
-        Audio::new("WAV", "audio/wav").into(),
+        Image { bytes: "PNG".into(), mime_type: "image/png".into() }.into(),
+        Audio { bytes: "WAV".into(), mime_type: "audio/wav".into() }.into(),
         ContentBlock::from(ResourceContents::Text(about)),
         ContentBlock::ResourceLink(Link::new("fixture://about", "about")),
     ]

@@ -64,8 +64,10 @@ fn content(server: Server) -> Server {
             Tool::new("test_image_content", || async { pixel() }).description("Returns a picture."),
         )
         .add(
-            Tool::new("test_audio_content", || async { Audio::new(bytes(SILENCE), "audio/wav") })
-                .description("Returns a sound."),
+            Tool::new("test_audio_content", || async {
+                Audio { bytes: bytes(SILENCE), mime_type: "audio/wav".into() }
+            })
+            .description("Returns a sound."),
         )
         .add(
             Tool::new("test_embedded_resource", || async {
@@ -94,7 +96,7 @@ async fn fail() -> Result<String, ToolError> {
 }
 
 fn pixel() -> Image {
-    Image::new(bytes(PIXEL), "image/png")
+    Image { bytes: bytes(PIXEL), mime_type: "image/png".into() }
 }
 
 fn bytes(base64: &str) -> Vec<u8> {

@@ -14,19 +14,24 @@ use crate::protocol::{
 ///
 /// ```
 /// # use gudgeon::{Image, Server};
-/// let server = Server::new("camera").tool("photo", || async { Image::new([0x89, b'P', b'N', b'G'], "image/png") });
+/// let png = [0x89, b'P', b'N', b'G'];
+/// let server = Server::new("camera").tool("photo", move || async move {
+///     Image { bytes: png.into(), mime_type: "image/png".into() }
+/// });
 /// ```
 #[derive(Clone, Debug)]
 pub struct Image {
-    bytes: Vec<u8>,
-    mime_type: String,
+    pub bytes: Vec<u8>,
+    /// The media type, such as `image/png`.
+    pub mime_type: String,
 }
 
 /// Audio (Tools, "Audio Content").
 #[derive(Clone, Debug)]
 pub struct Audio {
-    bytes: Vec<u8>,
-    mime_type: String,
+    pub bytes: Vec<u8>,
+    /// The media type, such as `audio/wav`.
+    pub mime_type: String,
 }
 
 /// A file as an embedded resource: text if it is UTF-8 and has a textual media type, otherwise bytes (Tools,
@@ -42,9 +47,12 @@ pub struct Audio {
 /// ```
 #[derive(Clone, Debug)]
 pub struct File {
-    uri: String,
-    mime_type: Option<String>,
-    bytes: Vec<u8>,
+    /// The `file:` URI.
+    pub uri: String,
+    /// The media type; `None` if it is unknown: then UTF-8 is `text/plain`, and other bytes are
+    /// `application/octet-stream`.
+    pub mime_type: Option<String>,
+    pub bytes: Vec<u8>,
 }
 
 /// A wrapper that returns a value as JSON from a handler that can't fail and therefore returns no `Result`.
@@ -61,36 +69,14 @@ pub struct File {
 #[derive(Clone, Debug)]
 pub struct Json<T>(pub T);
 
-impl Image {
-    /// Creates an image from bytes and their media type.
-    pub fn new(bytes: impl Into<Vec<u8>>, mime_type: impl Into<String>) -> Self {
-        Self { bytes: bytes.into(), mime_type: mime_type.into() }
-    }
-}
-
-impl Audio {
-    /// Creates audio from bytes and their media type.
-    pub fn new(bytes: impl Into<Vec<u8>>, mime_type: impl Into<String>) -> Self {
-        Self { bytes: bytes.into(), mime_type: mime_type.into() }
-    }
-}
-
 impl File {
-    /// Reads a file. The media type follows from the suffix unless [`File::mime_type`] sets it. Errors if the file
-    /// can't be read.
+    /// Reads a file. The media type follows from the suffix. Errors if the file can't be read.
     pub fn read(path: impl AsRef<Path>) -> io::Result<Self> {
         let path = path.as_ref();
         let bytes = std::fs::read(path)?;
         let mime_type = path.extension().and_then(|it| it.to_str()).and_then(media_type);
         let uri = file_uri(&std::path::absolute(path)?);
         Ok(Self { uri, mime_type: mime_type.map(ToOwned::to_owned), bytes })
-    }
-
-    /// Sets the media type.
-    #[must_use]
-    pub fn mime_type(mut self, mime_type: impl Into<String>) -> Self {
-        self.mime_type = Some(mime_type.into());
-        self
     }
 }
 

@@ -155,13 +155,16 @@ async fn every_value_of_a_tool() {
         .tool("text", || async { Ok(String::from("a \"b\"")) })
         .tool("list", || async { vec![1, 2] })
         .tool("none", || async {})
-        .tool("image", || async { Image::new([1, 2, 3], "image/png") })
-        .tool("audio", || async { Ok(Audio::new([1], "audio/wav")) })
+        .tool("image", || async { Image { bytes: vec![1, 2, 3], mime_type: "image/png".into() } })
+        .tool("audio", || async { Ok(Audio { bytes: vec![1], mime_type: "audio/wav".into() }) })
         .tool("link", || async {
             protocol::Resource { uri: "a://b".into(), name: "b".into(), ..Default::default() }
         })
         .tool("content", || async {
-            Ok(vec![ContentBlock::text("x"), Image::new([1], "image/jpeg").into()])
+            Ok(vec![
+                ContentBlock::text("x"),
+                Image { bytes: vec![1], mime_type: "image/jpeg".into() }.into(),
+            ])
         })
         .tool("whole", || async {
             Ok(CallToolResult {

@@ -97,16 +97,17 @@ pub(crate) fn add_to(server: Server) -> Server {
         .tool("gate", gate)
         .tool("marks", || async { vec!["new", "gift"] })
         .tool("nothing", || async { None::<u32> })
-        .tool("sound", || async { Audio::new("RIFF", "audio/wav") })
+        .tool("sound", || async { Audio { bytes: "RIFF".into(), mime_type: "audio/wav".into() } })
         .tool("leaflet", || async {
-            let file = File::read(concat!(env!("CARGO_MANIFEST_DIR"), "/src/offering.rs"))?;
-            Ok(file.mime_type("text/plain"))
+            let mut file = File::read(concat!(env!("CARGO_MANIFEST_DIR"), "/src/offering.rs"))?;
+            file.mime_type = Some("text/plain".into());
+            Ok(file)
         })
         .tool("pictures", || async {
             [
                 ContentBlock::text("two sounds"),
-                Audio::new(PIXEL, "audio/wav").into(),
-                Audio::new(PIXEL, "audio/wav").into(),
+                Audio { bytes: PIXEL.into(), mime_type: "audio/wav".into() }.into(),
+                Audio { bytes: PIXEL.into(), mime_type: "audio/wav".into() }.into(),
             ]
             .to_vec()
         })

@@ -122,7 +122,7 @@ async fn main() -> Result<(), Error> {
         .tool("slow", slow)
         .tool("cancelled", || async { CANCELLED.load(Ordering::SeqCst).to_string() })
         .tool("log", log)
-        .tool("picture", || async { Image::new(PIXEL, "image/png") })
+        .tool("picture", || async { Image { bytes: PIXEL.into(), mime_type: "image/png".into() } })
         .tool("link", link)
         .add(Resource::new("interop://about", || async { "A server to test with." }))
         .add(Resource::template("interop://items/{id}", |Item { id }: Item| async move {
