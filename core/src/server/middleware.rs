@@ -19,7 +19,7 @@ use crate::router::{self, Failure, MethodFilter, MiddlewareFrame, Reply};
 pub struct Request {
     /// The method, such as `tools/call`.
     pub method: String,
-    /// The params as an object, in the newest revision's form.
+    /// The params as an object, in the newest revision's form: a tool's or prompt's `name`, a resource's `uri`, …
     pub params: Value,
     /// The context of the call, shared with the handler.
     pub context: Context,
@@ -243,7 +243,7 @@ fn unnamed(params: &Value) -> Map<String, Value> {
 
 impl Request {
     /// Returns the name of the tool or prompt, or the URI of the resource.
-    pub fn subject(&self) -> Option<&str> {
+    fn subject(&self) -> Option<&str> {
         self.params.get("name").or_else(|| self.params.get("uri"))?.as_str()
     }
 }

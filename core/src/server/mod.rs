@@ -249,7 +249,7 @@ impl Server {
     /// let server = Server::new("shelf")
     ///     .tool("open", || async { "open" })
     ///     .middleware(["tools/call"], |request, next| async move {
-    ///         match request.subject() {
+    ///         match request.params["name"].as_str() {
     ///             Some("open") => Err(ToolError::new("the shelf is locked")),
     ///             _ => next.run(request).await,
     ///         }

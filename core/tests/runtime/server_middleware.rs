@@ -31,7 +31,7 @@ fn text(result: &Value) -> &str {
 #[tokio::test]
 async fn middleware_sees_calls_and_changes_what_goes_in_and_out() {
     let server = shelf().middleware(["tools/call"], |mut request, next| async move {
-        assert_eq!(request.subject(), Some("open"));
+        assert_eq!(request.params["name"], "open");
         let title = request.params["arguments"]["title"].as_str().unwrap().to_uppercase();
         request.params["arguments"] = json!({ "title": title });
         let mut result = next.run(request).await?;
@@ -244,7 +244,7 @@ async fn responses_are_limited() {
 async fn a_mounted_server_offers_its_things_under_its_prefix_behind_its_own_middleware() {
     let named = |level: &'static str| {
         move |request: middleware::Request, next: middleware::Next| async move {
-            let name = request.subject().unwrap_or_default().to_owned();
+            let name = request.params["name"].as_str().unwrap_or_default().to_owned();
             let mut result = next.run(request).await?;
             let inside = result["content"][0]["text"].as_str().unwrap_or_default().to_owned();
             result["content"] =

@@ -24,7 +24,7 @@ fn town() -> (Server, Registry) {
         .tool("read", || async { "read" })
         .add(Resource::new("shelf://kept", || async { "kept" }).cache(Duration::from_secs(60)))
         .middleware(["tools/call"], |request: middleware::Request, next: middleware::Next| async {
-            let name = request.subject().unwrap_or_default().to_owned();
+            let name = request.params["name"].as_str().unwrap_or_default().to_owned();
             let mut result = next.run(request).await?;
             result["_meta"] = json!({ "name": name });
             Ok(result)

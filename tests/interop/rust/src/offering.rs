@@ -242,7 +242,7 @@ async fn late() -> &'static str {
 }
 
 async fn lock(request: Request, next: Next) -> Result<Value, ToolError> {
-    match request.subject() {
+    match request.params["name"].as_str() {
         Some("locked") => Err(ToolError::new("the shelf is locked")),
         _ => next.run(request).await,
     }
