@@ -49,14 +49,7 @@ pub struct TestServer<'a> {
     server: &'a Server,
     principal: Option<Arc<Principal>>,
     replays: bool,
-    answers: BTreeMap<String, Reaction>,
-}
-
-/// The user's reaction to a question.
-enum Reaction {
-    Answers(Value),
-    Declines,
-    Cancels,
+    answers: BTreeMap<String, Value>,
 }
 
 /// Creates a target for tests of this server, without answers.
@@ -77,23 +70,19 @@ impl TestServer<'_> {
     /// the form has a single field, a string for the model, or a list of URIs for the roots (whose question is
     /// `roots`). A question whose answer does not fit is asked three times, then fails with the reason.
     ///
+    /// An [`ElicitResult`](crate::protocol::ElicitResult) without content declines or cancels any question:
+    ///
+    /// ```
+    /// # use gudgeon::{Server, client::TestServer, protocol::{ElicitAction, ElicitResult}};
+    /// # let server = Server::new("shelf");
+    /// let tested = TestServer::from(&server).answer("Delete it?", ElicitResult::new(ElicitAction::Decline, None));
+    /// ```
+    ///
     /// # Panics
     /// Panics if the answer can't be serialized as JSON.
     pub fn answer(mut self, question: impl Into<String>, answer: impl Serialize) -> Self {
         let answer = serde_json::to_value(answer).expect("the answer can't be serialized as JSON");
-        self.answers.insert(question.into(), Reaction::Answers(answer));
-        self
-    }
-
-    /// Declines this question.
-    pub fn decline(mut self, question: impl Into<String>) -> Self {
-        self.answers.insert(question.into(), Reaction::Declines);
-        self
-    }
-
-    /// Cancels this question.
-    pub fn cancel(mut self, question: impl Into<String>) -> Self {
-        self.answers.insert(question.into(), Reaction::Cancels);
+        self.answers.insert(question.into(), answer);
         self
     }
 
@@ -129,11 +118,11 @@ impl fmt::Debug for TestServer<'_> {
     }
 }
 
-fn answer(answers: &BTreeMap<String, Reaction>, question: &Question) -> Result<Raw, Error> {
+fn answer(answers: &BTreeMap<String, Value>, question: &Question) -> Result<Raw, Error> {
     let params: Value = serde_json::from_str(question.params.get()).unwrap_or_default();
     let messages = messages(question.method, &params);
     let mut names = question.key.as_deref().into_iter().chain(messages.iter().copied());
-    let Some(reaction) = names.find_map(|it| answers.get(it)) else {
+    let Some(answer) = names.find_map(|it| answers.get(it)) else {
         let known: Vec<_> = answers.keys().map(|it| format!("{it:?}")).collect();
         let asked = question.key.as_ref().map(|it| format!(" (key {it:?})")).unwrap_or_default();
         let problem = format!(
@@ -143,11 +132,12 @@ fn answer(answers: &BTreeMap<String, Reaction>, question: &Question) -> Result<R
         );
         return Err(Error::new(ErrorKind::Misuse, problem));
     };
-    let answer = match reaction {
-        Reaction::Answers(answer) => answer,
-        Reaction::Declines => return Err(Error::new(ErrorKind::Declined, "the user declined")),
-        Reaction::Cancels => return Err(Error::new(ErrorKind::Cancelled, "the user cancelled")),
-    };
+    if *answer == json!({ "action": "decline" }) {
+        return Err(Error::new(ErrorKind::Declined, "the user declined"));
+    }
+    if *answer == json!({ "action": "cancel" }) {
+        return Err(Error::new(ErrorKind::Cancelled, "the user cancelled"));
+    }
     let result = match question.method {
         Method::Elicit => elicited(&params, answer),
         Method::CreateMessage => sampled(answer),

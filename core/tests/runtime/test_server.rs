@@ -9,7 +9,10 @@ use gudgeon::{
     Client, Context, Revision, Server, ToolError, ask,
     client::TestServer,
     error::ErrorKind,
-    protocol::{CreateMessageRequestParams, LoggingLevel, Principal, Role, SamplingMessage},
+    protocol::{
+        CreateMessageRequestParams, ElicitAction, ElicitResult, LoggingLevel, Principal, Role,
+        SamplingMessage,
+    },
 };
 use serde_json::json;
 
@@ -47,6 +50,10 @@ fn test_server(server: &Server) -> TestServer<'_> {
         .answer("Really?", false)
         .answer("Say it nicely.", "Please.")
         .answer("roots", ["file:///a"])
+}
+
+fn declined() -> ElicitResult {
+    ElicitResult::new(ElicitAction::Decline, None)
 }
 
 async fn connect(server: TestServer<'_>, revision: Revision) -> Client {
@@ -103,7 +110,7 @@ async fn a_question_without_an_answer_says_which() {
 async fn declining_is_an_answer() {
     let (server, _) = counting();
     for era in ASKING {
-        let client = connect(test_server(&server).decline("elicit-1"), era).await;
+        let client = connect(test_server(&server).answer("elicit-1", declined()), era).await;
         let failure = client.call_tool("remove", ()).await.expect_err("declined");
         assert_eq!(failure.kind, ErrorKind::Tool);
         assert!(failure.message.contains("Sure?"), "{failure}");
@@ -117,8 +124,12 @@ async fn closing_a_question_is_another_answer_than_declining_it() {
     });
     for era in ASKING {
         for (tested, expected) in [
-            (TestServer::from(&server).cancel("What?"), "Cancelled"),
-            (TestServer::from(&server).decline("What?"), "Declined"),
+            (
+                TestServer::from(&server)
+                    .answer("What?", ElicitResult::new(ElicitAction::Cancel, None)),
+                "Cancelled",
+            ),
+            (TestServer::from(&server).answer("What?", declined()), "Declined"),
             (TestServer::from(&server).answer("What?", "decline"), "Accepted(\"decline\")"),
         ] {
             let client = connect(tested, era).await;
@@ -132,7 +143,7 @@ async fn closing_a_question_is_another_answer_than_declining_it() {
 async fn a_declined_sampling_request_is_reported_as_declined() {
     let (server, _) = counting();
     for era in ASKING {
-        let client = connect(test_server(&server).decline("Say it nicely."), era).await;
+        let client = connect(test_server(&server).answer("Say it nicely.", declined()), era).await;
         let failure = client.call_tool("remove", ()).await.expect_err("declined");
         let (kind, message) = match era {
             // No result has words for it: who called hears of it at once.
