@@ -94,7 +94,7 @@ async fn content() -> Vec<ContentBlock> {
         ..TextResourceContents::default()
     };
     vec![
-        ContentBlock::text("Here"),
+        ContentBlock::from("Here"),
         Image { bytes: "PNG".into(), mime_type: "image/png".into() }.into(),
         Audio { bytes: "WAV".into(), mime_type: "audio/wav".into() }.into(),
         ContentBlock::from(ResourceContents::Text(about)),

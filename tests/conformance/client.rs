@@ -57,7 +57,7 @@ async fn main() -> Result<(), Box<dyn StdError>> {
         })
         .on_elicit(|question| future::ready(answer(&question)))
         .on_sample(|_: CreateMessageRequestParams| {
-            let content = vec![ContentBlock::text("Paris")];
+            let content = vec![ContentBlock::from("Paris")];
             future::ready(Ok(CreateMessageResult::new("a-model", content)))
         })
         .on_list_changed(|_| ()); // makes the client listen for changes of lists

@@ -103,10 +103,6 @@ pub struct Annotations {
 }
 
 impl ContentBlock {
-    pub fn text(text: impl Into<String>) -> Self {
-        Self::Text(TextContent { text: text.into(), ..TextContent::default() })
-    }
-
     /// Creates an image; `data` is base64.
     #[cfg(feature = "server")]
     pub(crate) fn image(data: String, mime_type: String) -> Self {
@@ -154,15 +150,17 @@ impl From<ResourceContents> for ContentBlock {
     }
 }
 
+/// A text block.
 impl From<String> for ContentBlock {
     fn from(text: String) -> Self {
-        Self::text(text)
+        Self::Text(TextContent { text, ..TextContent::default() })
     }
 }
 
+/// A text block.
 impl From<&str> for ContentBlock {
     fn from(text: &str) -> Self {
-        Self::text(text)
+        Self::from(text.to_owned())
     }
 }
 

@@ -105,7 +105,7 @@ impl Tool {
     /// let find = || async {
     ///     let book = Book { title: "Dune".into() };
     ///     CallToolResult {
-    ///         content: vec![ContentBlock::text("It is Dune.")],
+    ///         content: vec![ContentBlock::from("It is Dune.")],
     ///         structured_content: Some(to_raw(&book)),
     ///         ..CallToolResult::default()
     ///     }

@@ -152,7 +152,7 @@ async fn the_same_callbacks_answer_requests_and_rounds() {
                 let tool = it.tools.and_then(|it| it.into_iter().next());
                 Ok(CreateMessageResult {
                     role: Role::Assistant,
-                    content: gudgeon::protocol::ContentBlock::text("Hi").into(),
+                    content: gudgeon::protocol::ContentBlock::from("Hi").into(),
                     model: tool.map_or_else(|| "no tools".into(), |it| it.name),
                     stop_reason: None,
                     result_type: None,
@@ -238,7 +238,7 @@ async fn undeclared_tools_in_sampling_are_rejected() {
             .on_sample(|_| async {
                 Ok(CreateMessageResult {
                     role: Role::Assistant,
-                    content: vec![gudgeon::protocol::ContentBlock::text("so")].into(),
+                    content: vec![gudgeon::protocol::ContentBlock::from("so")].into(),
                     model: "m".into(),
                     stop_reason: None,
                     result_type: None,
@@ -264,7 +264,7 @@ async fn a_sampling_result_is_converted_for_the_servers_revision_or_rejected() {
         let params = json!({"messages": [], "maxTokens": 5});
         let target = asking(era, vec![("q", "sampling/createMessage", params)]);
         let builder = Client::builder(target).on_sample(move |_| async move {
-            let block = |at: usize| gudgeon::protocol::ContentBlock::text(at.to_string());
+            let block = |at: usize| gudgeon::protocol::ContentBlock::from(at.to_string());
             Ok(CreateMessageResult {
                 role: Role::Assistant,
                 content: (0..blocks).map(block).collect::<Vec<_>>().into(),

@@ -147,7 +147,7 @@ async fn an_expired_session_is_renewed_automatically() {
 
 #[tokio::test]
 async fn a_server_without_the_dialect_is_recognised() {
-    let server = Server::new("plain").tool("t", || async { Ok(ContentBlock::text("x")) });
+    let server = Server::new("plain").tool("t", || async { Ok(ContentBlock::from("x")) });
     let listening = server.listen("http://127.0.0.1:0/mcp").await.unwrap();
     for target in [Target::url(listening.url()).unwrap(), Target::from(&server)] {
         let error = Client::builder(target)

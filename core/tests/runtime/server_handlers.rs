@@ -162,7 +162,7 @@ async fn every_value_of_a_tool() {
         })
         .tool("content", || async {
             Ok(vec![
-                ContentBlock::text("x"),
+                ContentBlock::from("x"),
                 Image { bytes: vec![1], mime_type: "image/jpeg".into() }.into(),
             ])
         })
@@ -329,7 +329,7 @@ async fn whole(Pair { a, .. }: Pair) -> CallToolResult {
         _ => Some(to_raw(&json!({"title": 5}))),
     };
     CallToolResult {
-        content: vec![ContentBlock::text("It is Dune.")],
+        content: vec![ContentBlock::from("It is Dune.")],
         structured_content,
         ..CallToolResult::default()
     }

@@ -378,7 +378,7 @@ fn logging_levels_are_ordered_and_named() {
 
 #[test]
 fn constructors_create_minimal_valid_values() {
-    assert_eq!(written(&ContentBlock::text("a")), r#"{"type":"text","text":"a"}"#);
+    assert_eq!(written(&ContentBlock::from("a")), r#"{"type":"text","text":"a"}"#);
     assert_eq!(
         written(&ContentBlock::from(ResourceContents::blob("a:b", "AA=="))),
         r#"{"type":"resource","resource":{"uri":"a:b","blob":"AA=="}}"#

@@ -105,7 +105,7 @@ pub(crate) fn add_to(server: Server) -> Server {
         })
         .tool("pictures", || async {
             [
-                ContentBlock::text("two sounds"),
+                ContentBlock::from("two sounds"),
                 Audio { bytes: PIXEL.into(), mime_type: "audio/wav".into() }.into(),
                 Audio { bytes: PIXEL.into(), mime_type: "audio/wav".into() }.into(),
             ]
