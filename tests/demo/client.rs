@@ -110,7 +110,7 @@ async fn run(client: &Client) -> Result<(), Box<dyn Error>> {
     step("unknown", 1, async {
         let client = client.with_options(|it| it.raise_on_error = false);
         let result = client.call_tool("outline", json!({ "path": "nowhere.md" })).await?;
-        Ok(json!({ "is_error": result.is_error(), "text": result.text() }))
+        Ok(json!({ "is_error": result.is_error == Some(true), "text": result.text() }))
     })
     .await;
 

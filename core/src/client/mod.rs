@@ -379,7 +379,8 @@ impl ToolResult {
     /// Deserializes the JSON value in the text, or else the text itself.
     fn text_data<T: for<'de> serde::Deserialize<'de>>(&self) -> serde_json::Result<T> {
         let text = self.text();
-        let is_data = peer::is_data(&text, self.result.content.len(), self.result.is_error());
+        let is_error = self.is_error == Some(true);
+        let is_data = peer::is_data(&text, self.content.len(), is_error);
         let value = is_data.then(|| serde_json::from_str(&text).ok()).flatten();
         value.map_or_else(|| serde_json::from_value(serde_json::Value::String(text)), Ok)
     }

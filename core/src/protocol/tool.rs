@@ -94,6 +94,7 @@ pub struct CallToolResult {
     pub content: Vec<ContentBlock>,
     #[serde(default, deserialize_with = "even_null", skip_serializing_if = "Option::is_none")]
     pub structured_content: Option<Raw>,
+    /// `Some(true)` if the call failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub is_error: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -115,11 +116,5 @@ impl Tool {
             execution: None,
             meta: None,
         }
-    }
-}
-
-impl CallToolResult {
-    pub fn is_error(&self) -> bool {
-        self.is_error == Some(true)
     }
 }

@@ -133,7 +133,7 @@ async fn a_failed_call_is_a_result_inside_and_an_error_outside() {
     assert_eq!(error.target.as_deref(), Some("the in-memory server"));
     assert_eq!(seen.lock().unwrap()["isError"], true);
     let lenient = client.with_options(|it| it.raise_on_error = false);
-    assert!(lenient.call_tool("broken", ()).await.unwrap().is_error());
+    assert_eq!(lenient.call_tool("broken", ()).await.unwrap().is_error, Some(true));
     let unknown = client.call_tool("no such tool", ()).await.unwrap_err();
     assert_eq!(unknown.code, Some(-32602), "an error of the protocol is one inside as well");
     client.close().await;

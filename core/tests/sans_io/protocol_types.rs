@@ -290,7 +290,7 @@ fn null_means_absent_except_for_structured_content() {
 fn a_tool_result_without_content_is_an_empty_one() {
     let result: CallToolResult = parse(r#"{"structuredContent":[1]}"#);
     assert!(result.content.is_empty());
-    assert!(!result.is_error());
+    assert_eq!(result.is_error, None);
 }
 
 #[test]

@@ -167,7 +167,7 @@ fn described(result: &ToolResult) -> Value {
         })
         .collect();
     json!({
-        "is_error": result.is_error(),
+        "is_error": result.is_error == Some(true),
         "structured": result.structured_content,
         "data": result.raw_data(),
         "types": types,
