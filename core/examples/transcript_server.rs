@@ -121,7 +121,7 @@ async fn count(Count { steps }: Count, context: Context) -> &'static str {
 
 async fn say(Say { level, text }: Say, context: Context) -> Result<&'static str, ToolError> {
     let level = LoggingLevel::parse(&level).ok_or_else(|| ToolError::new("no such level"))?;
-    context.log_as(level, "fixture", text);
+    context.log(level, "fixture", text);
     Ok("said")
 }
 
@@ -149,7 +149,7 @@ async fn places(context: Context) -> Result<String, ToolError> {
 
 async fn roots_changed(context: Context) -> Result<(), ToolError> {
     let roots = places(context.clone()).await?;
-    context.log_as(LoggingLevel::Info, "fixture", roots);
+    context.log(LoggingLevel::Info, "fixture", roots);
     Ok(())
 }
 

@@ -121,7 +121,7 @@ fn running(server: Server) -> Server {
         .add(Tool::new("test_tool_with_logging", log).description("Logs three messages."))
         .add(
             Tool::new("test_logging_tool", |ctx: Context| async move {
-                ctx.log(LoggingLevel::Info, "heard by those who asked for logs only");
+                ctx.log(LoggingLevel::Info, None, "heard by those who asked for logs only");
                 "A message was logged"
             })
             .description("Logs one message."),
@@ -149,7 +149,7 @@ async fn report(ctx: Context) -> &'static str {
 
 async fn log(ctx: Context) -> &'static str {
     for message in ["Tool execution started", "Tool processing data", "Tool execution completed"] {
-        ctx.log(LoggingLevel::Info, message);
+        ctx.log(LoggingLevel::Info, None, message);
         tokio::time::sleep(PAUSE).await;
     }
     "Messages were logged"

@@ -35,7 +35,7 @@ use crate::{
 ///     for done in 1..=4 {
 ///         ctx.progress(f64::from(done), Some(4.0), "reading");
 ///     }
-///     ctx.log(LoggingLevel::Info, "4 books");
+///     ctx.log(LoggingLevel::Info, None, "4 books");
 ///     Ok(4)
 /// }
 ///
@@ -220,13 +220,8 @@ impl Context {
     /// of 1,000 messages and then 100 per second, and to what the client reads. Dropped messages are counted, and the
     /// client is notified of their number.
     ///
-    /// `data` is a string or any other value that can be serialized as JSON.
-    pub fn log(&self, level: LoggingLevel, data: impl Serialize) {
-        self.log_as(level, None, data);
-    }
-
-    /// Like [`Context::log`], with the name of a logger.
-    pub fn log_as<'a>(
+    /// `logger` is the name of a logger, or `None`. `data` is a string or any other value that can be serialized as JSON.
+    pub fn log<'a>(
         &self,
         level: LoggingLevel,
         logger: impl Into<Option<&'a str>>,

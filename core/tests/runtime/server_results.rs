@@ -179,7 +179,7 @@ async fn session_values_exist_in_the_legacy_era_only() {
 async fn json_in_several_lines_is_one_line_of_a_stream() {
     async fn spread(ctx: Context) -> Json<Box<RawValue>> {
         let text = RawValue::from_string("{\r\n  \"a\\n\": 1\n}".into()).unwrap();
-        ctx.log(LoggingLevel::Error, &text);
+        ctx.log(LoggingLevel::Error, None, &text);
         Json(text)
     }
     let (ours, theirs) = tokio::io::duplex(1 << 16);

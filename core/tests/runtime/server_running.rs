@@ -61,8 +61,8 @@ async fn progress_and_logs_go_out_while_the_handler_runs() {
         let go_on = Arc::clone(&waits);
         async move {
             ctx.progress(1.0, Some(2.0), "half");
-            ctx.log(LoggingLevel::Debug, "quiet");
-            ctx.log(LoggingLevel::Warning, json!({"low": true}));
+            ctx.log(LoggingLevel::Debug, None, "quiet");
+            ctx.log(LoggingLevel::Warning, None, json!({"low": true}));
             go_on.notified().await;
             ctx.progress(2.0, Some(2.0), None);
         }

@@ -174,7 +174,7 @@ async fn users_never_see_the_keys_of_requests() {
 #[tokio::test]
 async fn calls_have_the_principal_and_headers_of_the_test_and_logs_reach_it() {
     let server = Server::new("shelf").tool("who", |ctx: Context| async move {
-        ctx.log(LoggingLevel::Warning, "asked");
+        ctx.log(LoggingLevel::Warning, None, "asked");
         let headers = ctx.headers().unwrap_or_default();
         let region = headers.get("x-region").and_then(|it| it.to_str().ok()).unwrap_or("-");
         format!("{} {region}", ctx.principal().map_or("nobody".to_owned(), |it| it.subject.clone()))

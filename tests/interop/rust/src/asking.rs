@@ -79,7 +79,7 @@ async fn once(ctx: Context) -> Result<&'static str, ToolError> {
 
 async fn deliver(ctx: Context) -> Result<&'static str, ToolError> {
     ctx.elicit::<bool>("Another book (1)?").await?;
-    ctx.log(LoggingLevel::Info, "on the way");
+    ctx.log(LoggingLevel::Info, None, "on the way");
     ctx.progress(1.0, Some(2.0), None);
     ctx.progress(2.0, Some(2.0), None);
     tokio::time::sleep(PAUSE).await;

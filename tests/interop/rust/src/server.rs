@@ -68,8 +68,8 @@ async fn slow(Slow { ms }: Slow, ctx: Context) -> &'static str {
 }
 
 async fn log(ctx: Context) -> &'static str {
-    ctx.log(LoggingLevel::Debug, "too quiet to be heard");
-    ctx.log(LoggingLevel::Info, "hello from the tool");
+    ctx.log(LoggingLevel::Debug, None, "too quiet to be heard");
+    ctx.log(LoggingLevel::Info, None, "hello from the tool");
     "logged"
 }
 
