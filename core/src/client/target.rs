@@ -83,11 +83,6 @@ impl Target {
         Self::Stream(Link::new(input, output), "stream".into())
     }
 
-    /// A user-defined transport.
-    pub fn transport(transport: impl Transport) -> Self {
-        Self::Custom(CustomWire(Box::new(|limit| Messages::custom(transport, limit))))
-    }
-
     /// Returns whether the target accepts headers.
     pub(crate) fn takes_headers(&self) -> bool {
         match self {
@@ -182,6 +177,13 @@ impl FromStr for Target {
 
     fn from_str(url: &str) -> Result<Self, Error> {
         Self::url(url)
+    }
+}
+
+/// A user-defined transport.
+impl<T: Transport> From<T> for Target {
+    fn from(transport: T) -> Self {
+        Self::Custom(CustomWire(Box::new(|limit| Messages::custom(transport, limit))))
     }
 }
 

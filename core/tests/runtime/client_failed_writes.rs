@@ -127,5 +127,5 @@ async fn a_custom_transport_is_lost() {
     let (replies, received) = mpsc::unbounded_channel();
     let (sent, received) = (AtomicUsize::new(0), tokio::sync::Mutex::new(received));
     let transport = FailingSends { sent, replies, received };
-    assert_lost_at_the_second_list(Target::transport(transport)).await;
+    assert_lost_at_the_second_list(transport.into()).await;
 }

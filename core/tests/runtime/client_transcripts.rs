@@ -4,7 +4,7 @@ use std::{collections::VecDeque, fs, io, path::Path, sync::Arc, time::Duration};
 
 use gudgeon::{
     Client,
-    client::{Change, Progress, Target},
+    client::{Change, Progress},
     error::Error,
     protocol::{
         CreateMessageResult, Implementation, ResourceContents, Revision, Role, SamplingMessage,
@@ -165,7 +165,7 @@ async fn connect(
     events: mpsc::UnboundedSender<Value>,
 ) -> Result<Client, Error> {
     let changes = events.clone();
-    let builder = Client::builder(Target::transport(wire));
+    let builder = Client::builder(wire);
     let builder = match Revision::parse(spoken) {
         Some(revision) => builder.options(|it| it.revisions = vec![revision]),
         None => builder.options(|it| it.dialect = Some(spoken.parse().unwrap())),

@@ -285,7 +285,7 @@ async fn a_custom_transport_carries_whole_messages_and_is_closed() {
             answer.send(reply.to_string().into_bytes()).unwrap();
         }
     });
-    let client = Client::connect(Target::transport(wire)).await.unwrap();
+    let client = Client::connect(wire).await.unwrap();
     assert_eq!(client.list_tools().await.unwrap()[0].name, "a");
     client.close().await;
     assert!(is_closed.load(Ordering::SeqCst));
@@ -300,8 +300,7 @@ async fn a_custom_transport_serves_both_eras_and_is_closed() {
         carry(requests, request);
         carry(answers, answer);
         let serving = tokio::spawn(server().serve_transport(wire));
-        let target = Target::transport(other);
-        let client = Client::builder(target)
+        let client = Client::builder(other)
             .options(|it| it.revisions = vec![revision])
             .connect()
             .await
@@ -409,7 +408,7 @@ async fn the_end_of_a_custom_transport_is_a_lost_connection() {
         drop(answer);
         tokio::time::sleep(Duration::from_secs(5)).await;
     });
-    let client = Client::connect(Target::transport(wire)).await.unwrap();
+    let client = Client::connect(wire).await.unwrap();
     let error: Error = client.list_tools().await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::Lost);
 }
