@@ -22,7 +22,7 @@ use gudgeon::{
     error::Error,
     protocol::{
         ContentBlock, CreateMessageRequestParams, CreateMessageResult, ElicitAction,
-        ElicitRequestParams, ElicitResult, Implementation,
+        ElicitRequestParams, ElicitResult, Implementation, Prompt, Resource, Tool,
     },
 };
 use serde::Deserialize;
@@ -72,17 +72,17 @@ async fn perform(client: &Client, scenario: &str) -> Result<(), Box<dyn StdError
         // The servers of this scenario and of "request-metadata" declare no capability.
         "initialize" => (),
         "request-metadata" => drop(client.ping().await?),
-        "json-schema-ref-no-deref" => drop(client.list_tools().await?),
+        "json-schema-ref-no-deref" => drop(client.list::<Tool>().await?),
         "tools_call" => {
-            client.list_tools().await?;
+            client.list::<Tool>().await?;
             client.call_tool("add_numbers", json!({ "a": 5, "b": 3 })).await?;
         }
         "elicitation-sep1034-client-defaults" => {
-            client.list_tools().await?;
+            client.list::<Tool>().await?;
             client.call_tool("test_client_elicitation_defaults", ()).await?;
         }
         "sse-retry" => {
-            client.list_tools().await?;
+            client.list::<Tool>().await?;
             client.call_tool("test_reconnection", ()).await?;
         }
         "sep-2322-client-request-state" => {
@@ -91,25 +91,25 @@ async fn perform(client: &Client, scenario: &str) -> Result<(), Box<dyn StdError
             }
         }
         "http-standard-headers" => {
-            for tool in client.list_tools().await? {
+            for tool in client.list::<Tool>().await? {
                 client.call_tool(&tool.name, ()).await?;
             }
-            for resource in client.list_resources().await? {
+            for resource in client.list::<Resource>().await? {
                 client.read_resource(&resource.uri).await?;
             }
-            for prompt in client.list_prompts().await? {
+            for prompt in client.list::<Prompt>().await? {
                 client.get_prompt(&prompt.name, ()).await?;
             }
         }
         "http-custom-headers" => {
-            client.list_tools().await?;
+            client.list::<Tool>().await?;
             let context: Context = serde_json::from_str(&env::var("MCP_CONFORMANCE_CONTEXT")?)?;
             for call in context.tool_calls {
                 client.call_tool(&call.name, call.arguments).await?;
             }
         }
         "http-invalid-tool-headers" => {
-            for tool in client.list_tools().await? {
+            for tool in client.list::<Tool>().await? {
                 let schema: Value = serde_json::from_str(tool.input_schema.get())?;
                 let names = schema["properties"].as_object().into_iter().flat_map(Map::keys);
                 let arguments: Map<_, _> =
@@ -118,12 +118,12 @@ async fn perform(client: &Client, scenario: &str) -> Result<(), Box<dyn StdError
             }
         }
         "json-schema-2020-12-preservation" => {
-            let mut tools = client.list_tools().await?.into_iter();
+            let mut tools = client.list::<Tool>().await?.into_iter();
             let tool = tools.find(|it| it.name == "json_schema_2020_12_tool").ok_or("no tool")?;
             client.call_tool("json_schema_echo", json!({ "schema": tool.input_schema })).await?;
         }
         auth if auth.starts_with("auth/") => {
-            for tool in client.list_tools().await? {
+            for tool in client.list::<Tool>().await? {
                 client.call_tool(&tool.name, ()).await?;
             }
         }

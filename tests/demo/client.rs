@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use gudgeon::{
     Client, Revision,
     error::Error as McpError,
-    protocol::{CompletionTarget, ResourceContents},
+    protocol::{CompletionTarget, ResourceContents, Tool},
     transport::Command,
 };
 use serde_json::{Map, Value, json};
@@ -75,7 +75,8 @@ async fn run(client: &Client) -> Result<(), Box<dyn Error>> {
     let turns = plan["quick"].as_u64().ok_or("plan.json has no number of quick searches")?;
 
     step("tools", 1, async {
-        let names: Vec<_> = client.list_tools().await?.into_iter().map(|tool| tool.name).collect();
+        let names: Vec<_> =
+            client.list::<Tool>().await?.into_iter().map(|tool| tool.name).collect();
         Ok(json!({ "names": names }))
     })
     .await;

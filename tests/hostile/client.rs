@@ -13,7 +13,7 @@ use gudgeon::{
     Client,
     client::{ClientBuilder, Target},
     error::{Error, ErrorKind},
-    protocol::{ElicitAction, ElicitResult},
+    protocol::{ElicitAction, ElicitResult, Tool},
     transport::Command,
 };
 use serde::Deserialize;
@@ -103,10 +103,10 @@ async fn connect(job: &Job) -> Result<Client, Error> {
 async fn act(client: &Client, action: &str) -> Result<String, Error> {
     match action {
         "connect" => return Ok("connected".into()),
-        "list" => return Ok(client.list_tools().await?.len().to_string()),
-        "list and call" => drop(client.list_tools().await?),
+        "list" => return Ok(client.list::<Tool>().await?.len().to_string()),
+        "list and call" => drop(client.list::<Tool>().await?),
         "list and call first" => {
-            let tools = client.list_tools().await?;
+            let tools = client.list::<Tool>().await?;
             let arguments = json!({ "a": "x\r\nx-evil: 1" });
             return client.call_tool(&tools[0].name, arguments).await.map(|it| it.text());
         }

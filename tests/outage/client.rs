@@ -59,7 +59,7 @@ impl Servers {
     /// Lists the tools; returns their names in a group.
     async fn list(&self) -> Result<Option<Vec<String>>, Error> {
         match self {
-            Self::One(client) => client.list_tools().await.map(|_| None),
+            Self::One(client) => client.list::<Tool>().await.map(|_| None),
             Self::Group(group, _) => {
                 let tools = group.list::<Tool>().await?;
                 Ok(Some(tools.into_iter().map(|it| it.name).collect()))

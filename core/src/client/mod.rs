@@ -165,24 +165,21 @@ impl Client {
         client
     }
 
-    /// Lists all tools, fetching all pages. Spec: Server Features › Tools.
-    pub async fn list_tools(&self) -> Result<Vec<Tool>, Error> {
-        self.list(ListName::Tools).await
-    }
-
-    /// Lists all resources, fetching all pages. Spec: Server Features › Resources.
-    pub async fn list_resources(&self) -> Result<Vec<Resource>, Error> {
-        self.list(ListName::Resources).await
-    }
-
-    /// Lists all resource templates, fetching all pages. Spec: Server Features › Resources › Templates.
-    pub async fn list_resource_templates(&self) -> Result<Vec<ResourceTemplate>, Error> {
-        self.list(ListName::ResourceTemplates).await
-    }
-
-    /// Lists all prompts, fetching all pages. Spec: Server Features › Prompts.
-    pub async fn list_prompts(&self) -> Result<Vec<Prompt>, Error> {
-        self.list(ListName::Prompts).await
+    /// Lists all tools, resources, resource templates or prompts, fetching all pages.
+    ///
+    /// ```
+    /// # use gudgeon::{Client, Server, protocol::Tool};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), gudgeon::Error> {
+    /// # let server = Server::new("greeter").tool("greet", || async { "hello" });
+    /// # let client = Client::connect(&server).await?;
+    /// assert_eq!(client.list::<Tool>().await?[0].name, "greet");
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[doc(alias("list_tools", "list_resources", "list_resource_templates", "list_prompts"))]
+    pub async fn list<T: Listed>(&self) -> Result<Vec<T>, Error> {
+        self.fetch(T::LIST.method().as_str(), Operation::List(T::LIST)).await
     }
 
     /// Fetches one page of the list of tools, resources, resource templates or prompts; `None` requests the first
@@ -323,13 +320,6 @@ impl Client {
         self.reconnecting.current()
     }
 
-    async fn list<T: for<'de> serde::Deserialize<'de>>(
-        &self,
-        list: ListName,
-    ) -> Result<Vec<T>, Error> {
-        self.fetch(list.method().as_str(), Operation::List(list)).await
-    }
-
     async fn fetch<T: for<'de> serde::Deserialize<'de>>(
         &self,
         method: &str,
@@ -339,7 +329,7 @@ impl Client {
     }
 }
 
-/// An entry of a list that [`Client::list_page`] fetches.
+/// An entry of a list that [`Client::list`] and [`Client::list_page`] fetch.
 pub trait Listed: sealed::Listed {}
 
 mod sealed {

@@ -16,13 +16,13 @@ impl Server {
     /// port 0 the system chooses a free port. Must be called inside a tokio runtime.
     ///
     /// ```
-    /// # use gudgeon::{Client, Server, client::Target};
+    /// # use gudgeon::{Client, Server, client::Target, protocol::Tool};
     /// # #[tokio::main]
     /// # async fn main() -> Result<(), gudgeon::error::Error> {
     /// let server = Server::new("shelf").tool("open", || async { "open" });
     /// let listening = server.listen("http://127.0.0.1:0/mcp").await?;
     /// let client = Client::connect(Target::url(listening.url())?).await?;
-    /// assert_eq!(client.list_tools().await?.len(), 1);
+    /// assert_eq!(client.list::<Tool>().await?.len(), 1);
     /// client.close().await;
     /// listening.shut_down().await;
     /// # Ok(())

@@ -87,7 +87,7 @@ fn take(sent: &Sent) -> Vec<String> {
 }
 
 async fn names(client: &Client) -> Vec<String> {
-    let tools = client.list_tools().await.expect("lists");
+    let tools = client.list::<Tool>().await.expect("lists");
     tools.into_iter().map(|it| it.name).collect()
 }
 
@@ -101,7 +101,7 @@ async fn a_fresh_list_or_resource_is_not_requested_again() {
     }
     assert_eq!(take(&sent), ["tools/list", "tools/list 2", "resources/read a:/b"]);
     client.list_page::<Tool>(Some("2".into())).await.expect("a page");
-    client.clone().list_tools().await.expect("lists");
+    client.clone().list::<Tool>().await.expect("lists");
     assert!(take(&sent).is_empty(), "pages and clones use the same results");
     client.read_resource("a:/c").await.expect("reads");
     assert_eq!(take(&sent), ["resources/read a:/c"]);
@@ -200,7 +200,7 @@ async fn a_cursor_that_is_refused_for_new_pages_is_an_error() {
     });
     let client = Client::connect(target).await.expect("connects");
     for _ in 0..2 {
-        let refused = tokio::time::timeout(Duration::from_secs(5), client.list_tools()).await;
+        let refused = tokio::time::timeout(Duration::from_secs(5), client.list::<Tool>()).await;
         let refused = refused.expect("ends").expect_err("is refused");
         assert_eq!(refused.code, Some(-32602));
     }

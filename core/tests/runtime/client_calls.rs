@@ -10,7 +10,7 @@ use gudgeon::{
     error::{Error, ErrorKind},
     protocol::{
         CompletionTarget, ElicitAction, ElicitRequestParams, ElicitResult, LoggingLevel, Prompt,
-        ResourceContents, Revision, json as raw_json,
+        ResourceContents, Revision, Tool, json as raw_json,
     },
 };
 use serde_json::{Value, json};
@@ -39,7 +39,7 @@ async fn lists_fetch_every_page() {
     });
     let client = connect(target).await;
     let names: Vec<_> =
-        client.list_prompts().await.expect("lists").into_iter().map(|it| it.name).collect();
+        client.list::<Prompt>().await.expect("lists").into_iter().map(|it| it.name).collect();
     assert_eq!(names, ["a", "b"]);
     let page = client.list_page::<Prompt>(Some("1".into())).await.expect("a page");
     assert_eq!((page.items[0].name.as_str(), page.next_cursor), ("b", None));
@@ -51,7 +51,7 @@ async fn lists_fetch_every_page() {
 async fn a_cyclic_list_is_an_error() {
     let (target, _) =
         server("2025-11-25", |it| vec![result(it, &json!({"tools": [], "nextCursor": "again"}))]);
-    let failure = connect(target).await.list_tools().await.expect_err("circles");
+    let failure = connect(target).await.list::<Tool>().await.expect_err("circles");
     assert!(failure.message.contains("again") && failure.target.is_some(), "{failure:?}");
 }
 
@@ -66,7 +66,7 @@ async fn all_pages_of_a_list_share_one_time_limit() {
     let client = connect(target).await.with_options(|it| {
         it.timeout = Some(Duration::from_millis(200));
     });
-    let late = client.list_tools().await.expect_err("the list does not end");
+    let late = client.list::<Tool>().await.expect_err("the list does not end");
     assert_eq!(late.kind, ErrorKind::Timeout, "{late:?}");
     assert!(late.message.contains("tools/list") && late.message.contains("pages"), "{late:?}");
 }
@@ -112,7 +112,7 @@ async fn structured_content_is_required_where_the_revision_has_it() {
             _ => vec![text(it, "[1]")],
         });
         let client = connect(target).await;
-        client.list_tools().await.expect("lists");
+        client.list::<Tool>().await.expect("lists");
         match client.call_tool("t", ()).await {
             Ok(it) => {
                 assert_eq!((it.data::<Vec<u8>>().expect("numbers"), is_required), (vec![1], false));
@@ -153,7 +153,7 @@ async fn a_result_against_its_schema_is_an_error_unless_the_schema_changed() {
         )]
     });
     let client = connect(target).await;
-    client.list_tools().await.expect("lists");
+    client.list::<Tool>().await.expect("lists");
     client.call_tool("t", json!({"n": "x"})).await.expect("the schema was stale");
     let failure = client.call_tool("t", json!({"n": 1})).await.expect_err("forbidden");
     assert_eq!(failure.kind, ErrorKind::Protocol);
@@ -435,7 +435,7 @@ async fn a_closed_connection_ends_every_call() {
     for era in ERAS {
         let (target, _) = server(era, |_| vec![json!("hang up")]);
         let client = connect(target).await;
-        let (one, other) = tokio::join!(client.call_tool("a", ()), client.list_prompts());
+        let (one, other) = tokio::join!(client.call_tool("a", ()), client.list::<Prompt>());
         for failure in [one.expect_err("lost"), other.expect_err("lost")] {
             assert_eq!(failure.kind, ErrorKind::Lost);
             assert!(failure.message.contains("closed the connection"), "{failure}");

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use gudgeon::{
     client::{Client, Target},
     error::ErrorKind,
+    protocol::Tool,
 };
 use serde_json::{Value, json};
 
@@ -62,7 +63,7 @@ async fn client_of_a_tool_with_a_long_check() -> Client {
         }]
     });
     let client = Client::connect(target).await.expect("connects");
-    client.list_tools().await.expect("lists");
+    client.list::<Tool>().await.expect("lists");
     client
 }
 

@@ -15,6 +15,7 @@ use gudgeon::{
     Client, Revision,
     client::Target,
     error::{Error, ErrorKind},
+    protocol::Tool,
     transport::Transport,
 };
 use serde_json::{Value, json};
@@ -46,8 +47,8 @@ async fn connect(target: Target) -> Result<Client, Error> {
 /// Asserts that the first list arrives, and that the connection is lost at the second.
 async fn assert_lost_at_the_second_list(target: Target) {
     let client = connect(target).await.unwrap();
-    assert_eq!(client.list_tools().await.unwrap()[0].name, "a");
-    let error = client.list_tools().await.unwrap_err();
+    assert_eq!(client.list::<Tool>().await.unwrap()[0].name, "a");
+    let error = client.list::<Tool>().await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::Lost, "{error}");
     assert!(error.message.contains("no longer reads"), "{error}");
 }

@@ -12,6 +12,7 @@ use gudgeon::{
     Client, Revision,
     client::Target,
     error::{Error, ErrorKind},
+    protocol::Tool,
 };
 use serde_json::{Value, json};
 
@@ -134,7 +135,7 @@ async fn parameters_are_mirrored_as_the_listed_schema_says() {
     }
     assert_eq!(mock.of("tools/call").len(), 2, "what no header can say is not sent");
 
-    let listed = client.list_tools().await.unwrap();
+    let listed = client.list::<Tool>().await.unwrap();
     let names: Vec<_> = listed.iter().map(|it| it.name.as_str()).collect();
     assert_eq!(names, ["sql"], "a tool with an invalid annotation is left out");
 }
@@ -316,7 +317,7 @@ async fn an_answer_over_the_limit_fails_its_call_and_nothing_else() {
         assert_eq!(error.kind, ErrorKind::Protocol);
         assert!(error.to_string().contains("10000 bytes (max_message"), "{error}");
     }
-    client.list_tools().await.unwrap();
+    client.list::<Tool>().await.unwrap();
 }
 
 #[tokio::test]

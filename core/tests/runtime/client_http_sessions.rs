@@ -12,6 +12,7 @@ use gudgeon::{
     Client, Revision,
     client::{Event, Target},
     error::ErrorKind,
+    protocol::Tool,
 };
 use serde_json::{Value, json};
 
@@ -146,7 +147,7 @@ async fn a_server_that_ends_every_session_is_given_up_after_one_retry() {
     assert!(error.to_string().contains("tools/call"), "{error}");
     assert!(error.to_string().contains("use sticky routing, or a single process"), "{error}");
     assert_eq!(mock.of("tools/call").len(), 2);
-    client.list_tools().await.unwrap();
+    client.list::<Tool>().await.unwrap();
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicU32, Ordering},
 };
 
-use gudgeon::{Client, Revision, client::Target, error::ErrorKind};
+use gudgeon::{Client, Revision, client::Target, error::ErrorKind, protocol::Tool};
 use serde_json::{Value, json};
 
 use crate::{
@@ -47,7 +47,7 @@ async fn backward_compatibility_a_server_of_2024_11_05_is_used_over_http_sse() {
         let client = Client::connect(target).await.unwrap();
         assert_eq!(client.server().revision, Revision::V2024_11_05);
         assert_eq!(client.call_tool("echo", json!({})).await.unwrap().text(), "by stream");
-        assert_eq!(client.list_tools().await.unwrap().len(), 1);
+        assert_eq!(client.list::<Tool>().await.unwrap().len(), 1);
         client.close().await;
         eventually(|| mock.dropped() == 1).await;
         let posts: Vec<_> =
@@ -96,7 +96,7 @@ async fn the_end_of_an_http_sse_stream_is_a_lost_connection() {
     })
     .await;
     let client = connect(&mock).await.unwrap();
-    let error = client.list_tools().await.unwrap_err();
+    let error = client.list::<Tool>().await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::Lost);
     assert!(error.to_string().contains("stream of events"), "{error}");
 }

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use gudgeon::{Client, Context, Revision, Server, client::Target, error::ErrorKind};
+use gudgeon::{
+    Client, Context, Revision, Server, client::Target, error::ErrorKind, protocol::Tool,
+};
 use serde_json::json;
 
 #[derive(serde::Deserialize, schemars::JsonSchema)]
@@ -40,7 +42,7 @@ async fn exercise(url: &str, revision: Revision) {
         .await
         .unwrap_or_else(|it| panic!("{url} {revision}: {it}"));
     assert_eq!(client.server().revision, revision);
-    assert_eq!(client.list_tools().await.unwrap().len(), 3);
+    assert_eq!(client.list::<Tool>().await.unwrap().len(), 3);
     let calls: Vec<_> = (0..20)
         .map(|n| {
             let client = client.clone();

@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, net::IpAddr};
 
-use gudgeon::{Client, Revision, Server, error::ErrorKind};
+use gudgeon::{Client, Revision, Server, error::ErrorKind, protocol::Tool};
 
 fn shelf() -> Server {
     Server::new("shelf")
@@ -24,7 +24,7 @@ async fn a_server_in_memory_is_called_in_every_revision() {
         }
         let failure = client.call_tool("broken", ()).await.expect_err("broken");
         assert_eq!((failure.kind, failure.message.as_str()), (ErrorKind::Tool, "out of paper"));
-        assert_eq!(client.list_tools().await.expect("lists").len(), 2);
+        assert_eq!(client.list::<Tool>().await.expect("lists").len(), 2);
         client.ping().await.expect("answers");
         client.close().await;
     }
@@ -47,7 +47,7 @@ async fn data_is_read_as_types_that_serde_reads_from_strings() {
             let many = client.call_tool("many", ()).await.expect("answers");
             let many = many.data::<HashMap<String, Vec<Option<IpAddr>>>>().expect("addresses");
             assert_eq!(many["a"], [Some(address), None]);
-            client.list_tools().await.expect("lists");
+            client.list::<Tool>().await.expect("lists");
         }
     }
 }

@@ -57,7 +57,7 @@ async fn every_request_of_a_program_runs_inside_middleware_in_order() {
             .await
             .unwrap();
         assert!(take(&log).is_empty(), "the handshake is no request of the program");
-        assert_eq!(client.list_tools().await.unwrap().len(), 3);
+        assert_eq!(client.list::<Tool>().await.unwrap().len(), 3);
         assert_eq!(take(&log), ["tools/list", "tools"]);
         assert_eq!(client.list_page::<Tool>(None).await.unwrap().items.len(), 3);
         assert_eq!(take(&log), ["tools/list", "tools"]);
@@ -103,7 +103,8 @@ async fn params_and_results_can_be_changed() {
     });
     let meta = own.call_tool("tenant", ()).await.unwrap().text();
     assert!(meta.contains("books") && meta.contains("trace"), "{meta}");
-    let names: Vec<_> = client.list_tools().await.unwrap().into_iter().map(|it| it.name).collect();
+    let names: Vec<_> =
+        client.list::<Tool>().await.unwrap().into_iter().map(|it| it.name).collect();
     assert_eq!(names, ["count"]);
     client.close().await;
 }

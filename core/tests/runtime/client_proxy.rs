@@ -3,7 +3,7 @@
 
 use std::{env, fs, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
-use gudgeon::{Client, Listening, Server, client::Target};
+use gudgeon::{Client, Listening, Server, client::Target, protocol::Tool};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject};
 use tokio::{net::TcpListener, process::Command};
 use tokio_rustls::TlsAcceptor;
@@ -41,7 +41,7 @@ async fn is_client() -> bool {
     let used = async {
         let client = builder.connect().await?;
         for _ in 0..3 {
-            client.list_tools().await?;
+            client.list::<Tool>().await?;
         }
         let result = client.call_tool("one", serde_json::json!({})).await?;
         client.close().await;

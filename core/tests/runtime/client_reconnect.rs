@@ -6,6 +6,7 @@ use gudgeon::{
     Client, LoggingLevel,
     client::{Change, Event, Retry},
     error::{Error, ErrorKind},
+    protocol::Tool,
     transport::Command,
 };
 
@@ -67,7 +68,7 @@ async fn call(client: &Client, tool: &str) -> Result<String, Error> {
 #[tokio::test]
 async fn a_safe_request_is_repeated_and_the_log_level_is_set_again() {
     let (client, attempts) = connected("safe", Retry::default()).await;
-    client.list_tools().await.expect("lists");
+    client.list::<Tool>().await.expect("lists");
     client.set_log_level(LoggingLevel::Error).await.expect("sets");
     assert_eq!(call(&client, "safe").await.expect("is repeated"), "error");
     let lost = call(&client, "die").await.expect_err("is not repeated");
@@ -93,7 +94,7 @@ async fn a_tool_that_was_never_listed_is_looked_up_before_it_is_repeated() {
 #[tokio::test]
 async fn the_limits_decide_about_repeating() {
     let (client, attempts) = connected("never", Retry { attempts: 1, ..Retry::default() }).await;
-    client.list_tools().await.expect("lists");
+    client.list::<Tool>().await.expect("lists");
     let lost = call(&client, "safe").await.expect_err("is not repeated");
     assert_eq!(lost.kind, ErrorKind::Lost);
     call(&client, "safe").await.expect("is started again before");

@@ -13,6 +13,7 @@ use gudgeon::{
     Client, Resource, Revision, Server, Tool,
     client::{Change, ListKind, Target},
     error::ErrorKind,
+    protocol,
 };
 use serde_json::{Value, json};
 
@@ -124,11 +125,11 @@ async fn the_callback_for_lists_serves_every_revision() {
                 .unwrap();
             // A subscription of its own is told apart: the callback is called once.
             let mut changes = client.subscribe(about_and_tools()).await.unwrap();
-            assert_eq!(client.list_tools().await.unwrap().len(), 1);
+            assert_eq!(client.list::<protocol::Tool>().await.unwrap().len(), 1);
             server.registry().add(Tool::new("more", |_: Args| async { Ok("more") })).unwrap();
             soon(changes.next()).await.unwrap().unwrap();
             eventually(|| !notified.lock().unwrap().is_empty()).await;
-            assert_eq!(client.list_tools().await.unwrap().len(), 2);
+            assert_eq!(client.list::<protocol::Tool>().await.unwrap().len(), 2);
             server.registry().remove(gudgeon::List::Tools, "more").unwrap();
             eventually(|| notified.lock().unwrap().len() == 2).await;
             assert_eq!(*notified.lock().unwrap(), [ListKind::Tools, ListKind::Tools]);
@@ -324,10 +325,10 @@ impl Forgetful {
 async fn a_new_session_gets_the_state_of_the_old_one() {
     let server = Forgetful::start().await;
     let client = connect(Target::url(&server.mock.url).unwrap(), Revision::V2025_11_25).await;
-    client.set_log_level(gudgeon::protocol::LoggingLevel::Warning).await.unwrap();
+    client.set_log_level(protocol::LoggingLevel::Warning).await.unwrap();
     let mut changes = client.subscribe(about()).await.unwrap();
     server.session.store(2, Ordering::Relaxed);
-    client.list_tools().await.unwrap();
+    client.list::<protocol::Tool>().await.unwrap();
     let change = Change::Updated(ABOUT.into());
     assert_eq!(soon(changes.next()).await.unwrap().unwrap(), change, "it may have changed");
     let again = |rpc| {
@@ -356,7 +357,7 @@ async fn with_a_new_session_every_list_counts_as_changed() {
         .unwrap();
     let mut changes = client.subscribe([TOOLS]).await.unwrap();
     server.session.store(2, Ordering::Relaxed);
-    client.list_tools().await.unwrap();
+    client.list::<protocol::Tool>().await.unwrap();
     assert_eq!(soon(changes.next()).await.unwrap().unwrap(), Change::List(ListKind::Tools));
     assert_eq!(*notified.lock().unwrap(), [ListKind::Tools], "the server declares no other");
 }
@@ -394,7 +395,7 @@ async fn connecting_waits_for_the_log_level_no_longer_than_its_limit() {
         .options(|it| {
             it.revisions = vec![Revision::V2025_11_25];
             it.connect_timeout = Some(Duration::from_millis(500));
-            it.log_level = Some(gudgeon::protocol::LoggingLevel::Warning);
+            it.log_level = Some(protocol::LoggingLevel::Warning);
         })
         .connect();
     // Without the limit it waits for the 60 s of a request.

@@ -2,7 +2,7 @@
 
 use std::{env, fs, path::Path, process::Command};
 
-use gudgeon::{Client, Revision, Server, client::Target, error::ErrorKind};
+use gudgeon::{Client, Revision, Server, client::Target, error::ErrorKind, protocol::Tool};
 
 const CHILD: &str = "GUDGEON_TLS_FOLDER";
 
@@ -68,7 +68,7 @@ fn https_and_wss_in_both_eras() {
                     .await
                     .unwrap();
                 assert_eq!(client.server().revision, revision);
-                assert_eq!(client.list_tools().await.unwrap().len(), 1);
+                assert_eq!(client.list::<Tool>().await.unwrap().len(), 1);
                 client.close().await;
             }
         }

@@ -7,7 +7,8 @@ use gudgeon::{
     client::{Change, Progress},
     error::Error,
     protocol::{
-        CreateMessageResult, Implementation, ResourceContents, Revision, Role, SamplingMessage,
+        CreateMessageResult, Implementation, Prompt, Resource, ResourceContents, ResourceTemplate,
+        Revision, Role, SamplingMessage, Tool,
     },
     transport::Transport,
 };
@@ -204,12 +205,12 @@ async fn act(
     events: mpsc::UnboundedSender<Value>,
 ) -> Result<Value, Error> {
     Ok(match name {
-        "list_tools" => pairs(client.list_tools().await?, |it| json!([it.name, it.input_schema])),
-        "list_resources" => pairs(client.list_resources().await?, |it| json!([it.uri, it.name])),
+        "list_tools" => pairs(client.list::<Tool>().await?, |it| json!([it.name, it.input_schema])),
+        "list_resources" => pairs(client.list::<Resource>().await?, |it| json!([it.uri, it.name])),
         "list_resource_templates" => {
-            pairs(client.list_resource_templates().await?, |it| json!([it.uri_template, it.name]))
+            pairs(client.list::<ResourceTemplate>().await?, |it| json!([it.uri_template, it.name]))
         }
-        "list_prompts" => pairs(client.list_prompts().await?, |it| {
+        "list_prompts" => pairs(client.list::<Prompt>().await?, |it| {
             let arguments = it.arguments.unwrap_or_default();
             json!([it.name, pairs(arguments, |it| json!([it.name, it.required]))])
         }),

@@ -14,6 +14,7 @@ use gudgeon::{
     Client, Revision, Server,
     client::Target,
     error::{Error, ErrorKind},
+    protocol::Tool,
     transport::Transport,
 };
 use serde_json::{Value, json};
@@ -231,7 +232,7 @@ async fn a_websocket_message_over_the_limit_ends_the_connection() {
     let target = Target::url(&url).unwrap();
     let client =
         Client::builder(target).options(|it| it.max_message = 10_000).connect().await.unwrap();
-    let error = client.list_tools().await.unwrap_err();
+    let error = client.list::<Tool>().await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::Protocol);
     assert!(error.to_string().contains("longer than 10000 bytes"), "{error}");
     assert!(error.to_string().contains("max_message"), "{error}");
@@ -286,7 +287,7 @@ async fn a_custom_transport_carries_whole_messages_and_is_closed() {
         }
     });
     let client = Client::connect(wire).await.unwrap();
-    assert_eq!(client.list_tools().await.unwrap()[0].name, "a");
+    assert_eq!(client.list::<Tool>().await.unwrap()[0].name, "a");
     client.close().await;
     assert!(is_closed.load(Ordering::SeqCst));
 }
@@ -409,6 +410,6 @@ async fn the_end_of_a_custom_transport_is_a_lost_connection() {
         tokio::time::sleep(Duration::from_secs(5)).await;
     });
     let client = Client::connect(wire).await.unwrap();
-    let error: Error = client.list_tools().await.unwrap_err();
+    let error: Error = client.list::<Tool>().await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::Lost);
 }

@@ -12,7 +12,7 @@ use gudgeon::{
     Client, Context, Json, Prompt, Resource, Server,
     client::Target,
     error::ErrorKind,
-    protocol::{ContentBlock, Dialect, ResourceContents},
+    protocol::{self, ContentBlock, Dialect, ResourceContents},
 };
 use serde_json::{Value, json};
 
@@ -65,11 +65,11 @@ async fn connect(target: Target, dialect: Dialect) -> Client {
 /// Everything that a client does, over one connection.
 async fn exercise(target: Target, dialect: Dialect) -> Client {
     let client = connect(target, dialect).await;
-    assert_eq!(client.list_tools().await.unwrap().len(), 2);
-    assert_eq!(client.list_resources().await.unwrap()[0].uri, "shelf://about");
-    let templates = client.list_resource_templates().await.unwrap();
+    assert_eq!(client.list::<protocol::Tool>().await.unwrap().len(), 2);
+    assert_eq!(client.list::<protocol::Resource>().await.unwrap()[0].uri, "shelf://about");
+    let templates = client.list::<protocol::ResourceTemplate>().await.unwrap();
     assert_eq!(templates[0].uri_template, "shelf://items/{id}{?lang}");
-    assert_eq!(client.list_prompts().await.unwrap()[0].name, "greet");
+    assert_eq!(client.list::<protocol::Prompt>().await.unwrap()[0].name, "greet");
     let sum = client.call_tool("add", json!({"a": 1, "b": 2})).await.unwrap();
     assert_eq!(sum.text(), "3");
     let spoken = client.call_tool("spoken", ()).await.unwrap();
@@ -113,7 +113,7 @@ async fn both_dialects_work_over_every_transport() {
 #[tokio::test]
 async fn a_prompts_text_comes_as_one_message() {
     let client = connect(Target::from(server()), Dialect::V0_7).await;
-    let prompts = client.list_prompts().await.unwrap();
+    let prompts = client.list::<protocol::Prompt>().await.unwrap();
     let arguments = prompts[0].arguments.as_ref().unwrap();
     assert_eq!(arguments.len(), 2);
     let rendered = client.get_prompt("greet", json!({"who": "Ada", "how": "warm"})).await.unwrap();

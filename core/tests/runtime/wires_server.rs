@@ -18,6 +18,7 @@ use gudgeon::{
     Client, HttpService, Server,
     client::Target,
     error::{Error, ErrorKind},
+    protocol::Tool,
 };
 use hyper::{body::Incoming, rt, server::conn::http1, service::service_fn};
 use serde_json::json;
@@ -64,7 +65,7 @@ impl Drop for Folder {
 
 async fn has_one_tool(url: &str) {
     let client = Client::connect(Target::url(url).unwrap()).await.unwrap();
-    assert_eq!(client.list_tools().await.unwrap().len(), 1);
+    assert_eq!(client.list::<Tool>().await.unwrap().len(), 1);
     client.close().await;
 }
 

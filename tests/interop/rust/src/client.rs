@@ -15,7 +15,8 @@ use gudgeon::{
     client::{Change, ClientBuilder, ListKind, Target, ToolResult},
     error::Error,
     protocol::{
-        CompletionTarget, ContentBlock, ElicitRequestParams, LoggingLevel, ResourceContents,
+        CompletionTarget, ContentBlock, ElicitRequestParams, LoggingLevel, Prompt, Resource,
+        ResourceContents, ResourceTemplate, Tool,
     },
     transport::Command,
 };
@@ -91,11 +92,11 @@ async fn perform(client: &Client, step: &Value, logs: &Notes) -> Result<Value, E
             let server = client.server();
             Ok(json!({"revision": server.revision.to_string(), "server": server.info.name}))
         }
-        "list_tools" => Ok(sorted(client.list_tools().await?, |it| it.name)),
-        "list_prompts" => Ok(sorted(client.list_prompts().await?, |it| it.name)),
-        "list_resources" => Ok(sorted(client.list_resources().await?, |it| it.uri)),
+        "list_tools" => Ok(sorted(client.list::<Tool>().await?, |it| it.name)),
+        "list_prompts" => Ok(sorted(client.list::<Prompt>().await?, |it| it.name)),
+        "list_resources" => Ok(sorted(client.list::<Resource>().await?, |it| it.uri)),
         "list_templates" => {
-            Ok(sorted(client.list_resource_templates().await?, |it| it.uri_template))
+            Ok(sorted(client.list::<ResourceTemplate>().await?, |it| it.uri_template))
         }
         "call" => call(client, step, logs).await,
         "cancel" => cancel(client, step).await,

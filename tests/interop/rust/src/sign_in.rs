@@ -11,6 +11,7 @@ use std::{
 use gudgeon::{
     Client, Error,
     client::{Target, auth::OAuth},
+    protocol::Tool,
 };
 use serde_json::json;
 
@@ -24,7 +25,7 @@ async fn main() -> Result<(), Box<dyn StdError>> {
         OAuth { on_redirect: Some(Arc::new(|page| Box::pin(follow(page)))), ..OAuth::default() };
     let builder = Client::builder(Target::url(&url)?).options(|it| it.auth = Some(auth.into()));
     let client = builder.connect().await?;
-    let tools = client.list_tools().await?.len();
+    let tools = client.list::<Tool>().await?.len();
     let text = client.call_tool(&tool, ()).await?.text();
     println!("{}", json!({ "tools": tools, "text": text }));
     client.close().await;
