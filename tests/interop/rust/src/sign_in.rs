@@ -1,4 +1,5 @@
 //! Gudgeon's Rust client signs in at a server and calls a tool: `interop-sign-in <url> <tool>`.
+#![allow(clippy::print_stdout, reason = "the harness reads it")]
 
 use std::{
     env,
