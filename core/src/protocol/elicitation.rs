@@ -111,7 +111,7 @@ impl Error {
     ///     let pages = error.elicitations().into_iter();
     ///     pages.filter_map(|it| match it {
     ///         ElicitRequestParams::Url(page) => Some(page.url),
-    ///         ElicitRequestParams::Form(_) => None,
+    ///         _ => None,
     ///     })
     ///     .collect()
     /// }

@@ -96,7 +96,7 @@ impl Tool {
     /// [`CallToolResult`](protocol::CallToolResult) whose content differs from its structured content.
     ///
     /// ```
-    /// # use gudgeon::{Server, Tool, protocol::{CallToolResult, ContentBlock, json::to_raw}};
+    /// # use gudgeon::{Server, Tool, ToolError, protocol::CallToolResult};
     /// #[derive(serde::Serialize, schemars::JsonSchema)]
     /// struct Book {
     ///     title: String,
@@ -104,11 +104,10 @@ impl Tool {
     ///
     /// let find = || async {
     ///     let book = Book { title: "Dune".into() };
-    ///     CallToolResult {
-    ///         content: vec![ContentBlock::from("It is Dune.")],
-    ///         structured_content: Some(to_raw(&book)),
-    ///         ..CallToolResult::default()
-    ///     }
+    ///     let mut result = CallToolResult::default();
+    ///     result.content.push("It is Dune.".into());
+    ///     result.structured_content = Some(serde_json::value::to_raw_value(&book)?);
+    ///     Ok::<_, ToolError>(result)
     /// };
     /// let server = Server::new("shelf").add(Tool::new("find", find).output_of::<Book>());
     /// ```
