@@ -205,6 +205,37 @@ pub fn encode(text: &str) -> String {
     encoded
 }
 
+/// Decodes `application/x-www-form-urlencoded`.
+pub fn decode_form(text: &str) -> Vec<(String, String)> {
+    let fields = text.split('&').filter(|it| !it.is_empty());
+    let fields = fields.map(|it| it.split_once('=').unwrap_or((it, "")));
+    fields.map(|(name, value)| (decode(name), decode(value))).collect()
+}
+
+fn decode(text: &str) -> String {
+    let mut decoded = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, after @ ..] = rest {
+        rest = after;
+        decoded.push(match first {
+            b'+' => b' ',
+            b'%' => {
+                let digits = after.get(..2).filter(|it| it.iter().all(u8::is_ascii_hexdigit));
+                let digits = digits.and_then(|it| std::str::from_utf8(it).ok());
+                match digits.and_then(|it| u8::from_str_radix(it, 16).ok()) {
+                    Some(byte) => {
+                        rest = &after[2..];
+                        byte
+                    }
+                    None => b'%',
+                }
+            }
+            byte => *byte,
+        });
+    }
+    String::from_utf8_lossy(&decoded).into_owned()
+}
+
 /// Removes the query of a URL, which may contain secrets.
 pub fn without_query(url: &str) -> &str {
     url.split(['?', '#']).next().unwrap_or_default()

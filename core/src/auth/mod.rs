@@ -4,7 +4,11 @@
 pub mod challenge;
 pub mod client;
 pub mod fetch;
+mod jwt_signing;
 pub mod metadata;
+mod moment;
+mod pkce;
+mod registered_names;
 pub mod scopes;
 mod secret;
 pub mod server;

@@ -1,12 +1,13 @@
 //! The authorization request, which the user's browser carries, and its response.
 
-use super::{failure, pkce::Verifier, shown};
+use super::{failure, shown};
 use crate::{
     auth::{
         Secret,
-        fetch::encode_form,
+        fetch::{decode_form, encode_form},
         is_equal,
         metadata::ServerMetadata,
+        pkce::Verifier,
         scopes::{self, Scopes},
     },
     error::Error,
@@ -172,37 +173,6 @@ pub(super) fn select_scopes(
         }
     }
     scopes::union(&selected, &own)
-}
-
-/// Decodes `application/x-www-form-urlencoded`.
-fn decode_form(text: &str) -> Vec<(String, String)> {
-    let fields = text.split('&').filter(|it| !it.is_empty());
-    let fields = fields.map(|it| it.split_once('=').unwrap_or((it, "")));
-    fields.map(|(name, value)| (decode(name), decode(value))).collect()
-}
-
-fn decode(text: &str) -> String {
-    let mut decoded = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, after @ ..] = rest {
-        rest = after;
-        decoded.push(match first {
-            b'+' => b' ',
-            b'%' => {
-                let digits = after.get(..2).filter(|it| it.iter().all(u8::is_ascii_hexdigit));
-                let digits = digits.and_then(|it| std::str::from_utf8(it).ok());
-                match digits.and_then(|it| u8::from_str_radix(it, 16).ok()) {
-                    Some(byte) => {
-                        rest = &after[2..];
-                        byte
-                    }
-                    None => b'%',
-                }
-            }
-            byte => *byte,
-        });
-    }
-    String::from_utf8_lossy(&decoded).into_owned()
 }
 
 #[cfg(test)]

@@ -6,9 +6,9 @@ use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
-use super::{Moment, jwt_signing::SigningKey};
+use super::Moment;
 use crate::{
-    auth::{fetch::without_query, metadata::split},
+    auth::{fetch::without_query, jwt_signing::SigningKey, metadata::split},
     error::{Error, ErrorKind},
 };
 

@@ -11,7 +11,6 @@ use super::{
     dpop::Prover,
     failure,
     grants::Purpose,
-    jwt_signing::generate_key,
     records::{self, CredentialsRecord, ServerRecord},
     registration,
     settings::Grant,
@@ -22,6 +21,7 @@ use crate::{
     auth::{
         Secret,
         fetch::{FetchError, FetchResponse},
+        jwt_signing::generate_key,
         scopes::Scopes,
     },
     error::Error,

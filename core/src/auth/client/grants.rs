@@ -6,19 +6,18 @@ use super::{
     discovery::{Discovery, Next},
     dpop, failure,
     flow::{Cause, Step},
-    pkce::Verifier,
     records::{self, CredentialsRecord, Tokens},
     registration::{self, Registration},
     settings::Grant,
     sign_in::{Output, SignIn, Task},
-    token::{
-        Granted, ID_JAG, ID_TOKEN, Identity, JWT_BEARER, Refusal, TOKEN_EXCHANGE, TokenRequest,
-    },
+    token::{Granted, Identity, Refusal, TokenRequest},
 };
 use crate::{
     auth::{
         Secret,
         fetch::{FetchError, FetchResponse},
+        pkce::Verifier,
+        registered_names::{ID_JAG, ID_TOKEN, JWT_BEARER, TOKEN_EXCHANGE},
         scopes::Scopes,
     },
     error::Error,

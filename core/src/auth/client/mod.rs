@@ -7,9 +7,6 @@ mod discovery;
 mod dpop;
 mod flow;
 mod grants;
-mod jwt_signing;
-mod moment;
-mod pkce;
 mod records;
 mod registration;
 mod settings;
@@ -19,13 +16,13 @@ mod tests;
 mod token;
 
 pub use self::{
-    moment::Moment,
     settings::{ClientKey, Grant, RegisteredClient, SignInSettings},
     sign_in::{
         Answer, Attempts, Credentials, Input, Output, Rejection, Reply, SignIn, StepId, Task,
         Ticket,
     },
 };
+pub use super::moment::Moment;
 use crate::error::{Error, ErrorKind};
 
 /// Creates an error of the kind [`ErrorKind::Auth`].

@@ -2,9 +2,8 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use super::jwt_signing::SigningKey;
 use crate::{
-    auth::{Secret, metadata::ServerMetadata},
+    auth::{Secret, jwt_signing::SigningKey, metadata::ServerMetadata},
     error::Error,
 };
 

@@ -9,7 +9,6 @@ use super::{
     Moment,
     dpop::Prover,
     failure,
-    jwt_signing::client_assertion,
     records::{ClientRecord, Tokens},
     settings::{ClientKey, RegisteredClient},
     shown,
@@ -18,17 +17,13 @@ use crate::{
     auth::{
         Secret,
         fetch::{FetchError, FetchRequest, FetchResponse},
+        jwt_signing::client_assertion,
         metadata::ServerMetadata,
+        registered_names::CLIENT_ASSERTION,
         scopes::{self, Scopes},
     },
     error::Error,
 };
-
-pub(super) const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
-pub(super) const TOKEN_EXCHANGE: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
-pub(super) const ID_TOKEN: &str = "urn:ietf:params:oauth:token-type:id_token";
-pub(super) const ID_JAG: &str = "urn:ietf:params:oauth:token-type:id-jag";
-const CLIENT_ASSERTION: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 
 /// The header with a proof of possession, and the one with a nonce for it (RFC 9449).
 const DPOP: HeaderName = HeaderName::from_static("dpop");
