@@ -212,7 +212,8 @@ pub fn decode_form(text: &str) -> Vec<(String, String)> {
     fields.map(|(name, value)| (decode(name), decode(value))).collect()
 }
 
-fn decode(text: &str) -> String {
+/// Decodes a name or value of a form.
+pub fn decode(text: &str) -> String {
     let mut decoded = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let [first, after @ ..] = rest {

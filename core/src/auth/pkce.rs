@@ -22,8 +22,13 @@ impl Verifier {
 
     /// Returns the challenge for the authorization request.
     pub(super) fn challenge(&self) -> String {
-        URL_SAFE_NO_PAD.encode(Sha256::digest(self.expose()))
+        challenge(self.expose())
     }
+}
+
+/// Returns the challenge of a verifier (RFC 7636, section 4.2).
+pub(super) fn challenge(verifier: &str) -> String {
+    URL_SAFE_NO_PAD.encode(Sha256::digest(verifier))
 }
 
 #[cfg(test)]

@@ -5,3 +5,4 @@ pub(super) const TOKEN_EXCHANGE: &str = "urn:ietf:params:oauth:grant-type:token-
 pub(super) const ID_TOKEN: &str = "urn:ietf:params:oauth:token-type:id_token";
 pub(super) const ID_JAG: &str = "urn:ietf:params:oauth:token-type:id-jag";
 pub(super) const CLIENT_ASSERTION: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
+pub(super) const ID_JAG_PROFILE: &str = "urn:ietf:params:oauth:grant-profile:id-jag";

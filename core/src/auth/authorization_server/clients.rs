@@ -1,0 +1,276 @@
+//! The clients of an authorization server: registered by its operator, by themselves, or by a document at their id.
+
+use std::collections::HashMap;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{super::server::jwk::Jwks, bounded::Bounded, message::OAuthError};
+use crate::auth::{
+    Secret,
+    fetch::{check_url, is_loopback},
+    metadata::split,
+};
+
+/// The maximum number of clients that registered themselves.
+pub(super) const MAX_REGISTERED: usize = 1_000;
+/// The maximum number of documents that are kept.
+const MAX_DOCUMENTS: usize = 1_000;
+const MAX_REDIRECT_URIS: usize = 16;
+const MAX_URI: usize = 2_048;
+
+/// A client.
+#[derive(Clone, Debug)]
+pub(super) struct Client {
+    pub(super) id: String,
+    pub(super) name: Option<String>,
+    pub(super) secret: Option<Secret>,
+    /// `None`: any that the client has the credentials for.
+    pub(super) method: Option<ClientMethod>,
+    pub(super) redirect_uris: Vec<String>,
+    /// `None`: every grant.
+    pub(super) grant_types: Option<Vec<String>>,
+    pub(super) keys: Option<Jwks>,
+}
+
+/// The method by which a client authenticates (RFC 7591, section 2).
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum ClientMethod {
+    None,
+    Basic,
+    Post,
+    PrivateKey,
+}
+
+/// The metadata of a client (RFC 7591, section 2).
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct ClientMetadata {
+    pub(super) redirect_uris: Vec<String>,
+    pub(super) token_endpoint_auth_method: Option<String>,
+    pub(super) grant_types: Option<Vec<String>>,
+    pub(super) client_name: Option<String>,
+    pub(super) jwks: Option<Value>,
+}
+
+/// All clients.
+#[derive(Debug)]
+pub(super) struct Clients {
+    given: HashMap<String, Client>,
+    registered: Bounded<String, Client>,
+    documents: Bounded<String, Client>,
+}
+
+pub(super) const METHODS: [(&str, ClientMethod); 4] = [
+    ("none", ClientMethod::None),
+    ("client_secret_basic", ClientMethod::Basic),
+    ("client_secret_post", ClientMethod::Post),
+    ("private_key_jwt", ClientMethod::PrivateKey),
+];
+
+impl ClientMethod {
+    pub(super) fn named(name: &str) -> Option<Self> {
+        METHODS.iter().find(|(it, _)| *it == name).map(|(_, it)| *it)
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        METHODS.iter().find(|(_, it)| *it == self).map_or("", |(name, _)| name)
+    }
+
+    pub(super) fn needs_secret(self) -> bool {
+        matches!(self, Self::Basic | Self::Post)
+    }
+}
+
+impl Client {
+    /// Creates a client from its metadata. `secret`: the one that it has.
+    pub(super) fn new(
+        id: String,
+        secret: Option<Secret>,
+        metadata: ClientMetadata,
+    ) -> Result<Self, OAuthError> {
+        let invalid = |reason: &str| OAuthError::new("invalid_client_metadata", reason);
+        let method = match metadata.token_endpoint_auth_method.as_deref() {
+            None => None,
+            Some(name) => Some(
+                ClientMethod::named(name)
+                    .ok_or_else(|| invalid("token_endpoint_auth_method is not supported"))?,
+            ),
+        };
+        if metadata.redirect_uris.len() > MAX_REDIRECT_URIS {
+            return Err(invalid("there are more than 16 redirect_uris"));
+        }
+        for uri in &metadata.redirect_uris {
+            check_redirect_uri(uri)?;
+        }
+        let keys = match &metadata.jwks {
+            None => None,
+            Some(set) => Some(Jwks::read(set.to_string().as_bytes()).map_err(|it| invalid(&it))?),
+        };
+        if method == Some(ClientMethod::PrivateKey) && keys.as_ref().is_none_or(Jwks::is_empty) {
+            return Err(invalid("private_key_jwt needs jwks with a public key for signatures"));
+        }
+        Ok(Self {
+            id,
+            name: metadata.client_name,
+            secret,
+            method,
+            redirect_uris: metadata.redirect_uris,
+            grant_types: metadata.grant_types,
+            keys,
+        })
+    }
+
+    /// Returns whether the client has credentials, so that nobody else can act as it.
+    pub(super) fn is_confidential(&self) -> bool {
+        self.secret.is_some() || self.keys.is_some()
+    }
+
+    pub(super) fn may_use(&self, grant_type: &str) -> bool {
+        self.grant_types.as_ref().is_none_or(|it| it.iter().any(|it| it == grant_type))
+    }
+
+    /// Returns whether the client registered this URL. Ports of loopback addresses may differ (RFC 8252, section 7.3).
+    pub(super) fn has_redirect_uri(&self, uri: &str) -> bool {
+        self.redirect_uris.iter().any(|own| {
+            own == uri || loopback_parts(own).is_some_and(|it| Some(it) == loopback_parts(uri))
+        })
+    }
+}
+
+impl Clients {
+    pub(super) fn new(given: impl IntoIterator<Item = Client>) -> Self {
+        Self {
+            given: given.into_iter().map(|it| (it.id.clone(), it)).collect(),
+            registered: Bounded::new(MAX_REGISTERED),
+            documents: Bounded::new(MAX_DOCUMENTS),
+        }
+    }
+
+    pub(super) fn get(&self, id: &str) -> Option<&Client> {
+        let id = id.to_owned();
+        self.given.get(&id).or_else(|| self.registered.get(&id)).or_else(|| self.documents.get(&id))
+    }
+
+    /// Adds a client that registered itself. Above the maximum, the oldest one is forgotten.
+    pub(super) fn register(&mut self, client: Client) {
+        self.registered.insert(client.id.clone(), client);
+    }
+
+    /// Adds a client that a document describes, which has to be at the client's id (Client ID Metadata Documents).
+    pub(super) fn add_document(&mut self, url: &str, document: &Value) -> Result<(), OAuthError> {
+        let invalid = |reason: &str| OAuthError::new("invalid_client", reason);
+        if document.get("client_id").and_then(Value::as_str) != Some(url) {
+            return Err(invalid("the client_id in the client metadata document is not its URL"));
+        }
+        if document.get("client_secret").is_some() {
+            return Err(invalid("a client metadata document may have no client_secret"));
+        }
+        let mut metadata = ClientMetadata::deserialize(document)
+            .map_err(|_| invalid("the client metadata document is malformed"))?;
+        let method = metadata.token_endpoint_auth_method.get_or_insert_with(|| "none".into());
+        if !matches!(method.as_str(), "none" | "private_key_jwt") {
+            return Err(invalid("the client metadata document names a method with a secret"));
+        }
+        self.documents.remove(&url.to_owned());
+        self.documents.insert(url.to_owned(), Client::new(url.to_owned(), None, metadata)?);
+        Ok(())
+    }
+}
+
+fn check_redirect_uri(uri: &str) -> Result<(), OAuthError> {
+    let invalid = |reason: &str| OAuthError::new("invalid_redirect_uri", reason);
+    let (scheme, rest) = uri.split_once(':').ok_or_else(|| invalid("it is no absolute URL"))?;
+    if uri.len() > MAX_URI || uri.contains('#') || !uri.bytes().all(|it| it.is_ascii_graphic()) {
+        return Err(invalid("it is too long, or has a fragment or an invalid character"));
+    }
+    match scheme {
+        "http" | "https" => check_url(uri).map(drop).map_err(|it| invalid(&it.to_string())),
+        // Private-use schemes of native apps are domain names in reverse (RFC 8252, section 7.1).
+        other if other.contains('.') && !rest.is_empty() => Ok(()),
+        _ => {
+            Err(invalid("the scheme must be https, http on loopback, or a domain name in reverse"))
+        }
+    }
+}
+
+/// Returns the host and the rest of a redirect URL at a loopback address.
+fn loopback_parts(uri: &str) -> Option<(&str, &str)> {
+    let (origin, rest) = split(uri)?;
+    let authority = origin.strip_prefix("http://")?;
+    let host = match authority.strip_prefix('[') {
+        Some(address) => address.split(']').next()?,
+        None => authority.split(':').next()?,
+    };
+    is_loopback(host).then_some((host, rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn client(metadata: &Value) -> Result<Client, String> {
+        let metadata = ClientMetadata::deserialize(metadata).unwrap();
+        Client::new("me".into(), None, metadata).map_err(|it| it.description)
+    }
+
+    #[test]
+    fn redirects_are_compared_exactly_but_for_the_port_on_loopback() {
+        let uris = ["https://app.example.com/back", "http://127.0.0.1/callback", "http://[::1]:7/"];
+        let client = client(&json!({ "redirect_uris": uris })).unwrap();
+        for known in [uris[0], "http://127.0.0.1:4711/callback", "http://[::1]:9/"] {
+            assert!(client.has_redirect_uri(known), "{known}");
+        }
+        for unknown in [
+            "https://app.example.com/back/",
+            "https://app.example.com:8443/back",
+            "http://127.0.0.1:4711/other",
+            "http://localhost:4711/callback",
+            "http://127.0.0.1.example.com/callback",
+            "",
+        ] {
+            assert!(!client.has_redirect_uri(unknown), "{unknown}");
+        }
+    }
+
+    #[test]
+    fn metadata_that_are_not_safe_are_refused() {
+        assert!(client(&json!({ "redirect_uris": ["com.example.app:/back"] })).is_ok());
+        for (metadata, reason) in [
+            (json!({ "redirect_uris": ["http://app.example.com/"] }), "use https"),
+            (json!({ "redirect_uris": ["https://app.example.com/#x"] }), "fragment"),
+            (json!({ "redirect_uris": ["javascript:alert(1)"] }), "scheme"),
+            (json!({ "redirect_uris": ["/back"] }), "absolute"),
+            (json!({ "redirect_uris": vec!["https://a.example"; 17] }), "more than 16"),
+            (json!({ "token_endpoint_auth_method": "magic" }), "not supported"),
+            (json!({ "token_endpoint_auth_method": "private_key_jwt" }), "needs jwks"),
+        ] {
+            let error = client(&metadata).unwrap_err();
+            assert!(error.contains(reason), "{metadata}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_document_is_about_its_own_url() {
+        let mut clients = Clients::new([]);
+        let url = "https://app.example.com/client.json";
+        let redirects = ["https://app.example.com/back"];
+        let document = json!({ "client_id": url, "redirect_uris": redirects });
+        clients.add_document(url, &document).unwrap();
+        assert_eq!(clients.get(url).unwrap().method, Some(ClientMethod::None));
+        for (document, reason) in [
+            (json!({ "client_id": "https://evil.example", "redirect_uris": redirects }), "its URL"),
+            (json!({ "client_id": url, "client_secret": "s" }), "no client_secret"),
+            (
+                json!({ "client_id": url, "token_endpoint_auth_method": "client_secret_basic" }),
+                "secret",
+            ),
+            (json!({ "client_id": url, "redirect_uris": "x" }), "malformed"),
+        ] {
+            let error = clients.add_document(url, &document).unwrap_err();
+            assert!(error.description.contains(reason), "{}", error.description);
+        }
+    }
+}
