@@ -4,6 +4,7 @@
 //! read it and run `def` handlers, `asyncio_queue` the queue of the event loop that runs `async def` handlers.
 
 mod asking;
+mod authorization_server;
 mod call;
 mod calling;
 mod client;
@@ -61,6 +62,7 @@ mod _native {
     #[pymodule_export]
     use super::{
         asking::Questions,
+        authorization_server::{NativeAuthorizationServer, key_pair_for_tests},
         call::{Call, Slot},
         client::{NativeClient, NativePlace},
         client_group::{NativeGroup, group_file, group_targets},

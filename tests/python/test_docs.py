@@ -9,16 +9,17 @@ import pytest
 
 import gudgeon
 from gudgeon import ask, errors, middleware, testing, types
+from gudgeon.testing import auth as testing_auth
 
 PACKAGE = Path(gudgeon.__file__).parent
 HOMES = sorted(
-    ".".join(path.relative_to(PACKAGE).with_suffix("").parts)
+    ".".join(path.relative_to(PACKAGE).with_suffix("").parts).removesuffix(".__init__")
     for path in PACKAGE.rglob("*.py")
-    if path.stem != "__init__"
+    if path != PACKAGE / "__init__.py"
 )
 PUBLIC = {
     f"{home.__name__}.{name}": getattr(home, name)
-    for home in (gudgeon, ask, errors, middleware, testing, types)
+    for home in (gudgeon, ask, errors, middleware, testing, testing_auth, types)
     for name in (dir(home) if home is gudgeon else vars(home))
     if not name.startswith("_")
 }

@@ -431,6 +431,38 @@ class Mailbox:
         """
 
 @final
+class NativeAuthorizationServer:
+    """
+    A server that listens on 127.0.0.1 until it is closed.
+    """
+    def __new__(cls, /, options: bytes, port: SupportsIndex) -> NativeAuthorizationServer:
+        """
+        `options` is JSON. Raises `ValueError` for an option that can't be used, and `OSError` for a port in use.
+        """
+    def browse(self, /, url: str) -> str:
+        """
+        Opens a URL as the user's browser does. Returns the URL to which it is redirected.
+        """
+    def close(self, /) -> None: ...
+    def identity_token(self, /, subject: str | None, client_id: str, expires_in: SupportsIndex) -> str: ...
+    @property
+    def issuer(self, /) -> str: ...
+    def requests(self, /) -> str:
+        """
+        Returns the requests so far, as JSON.
+        """
+    def revoke_all(self, /) -> None: ...
+    def rotate_keys(self, /, keeps_former: bool) -> None: ...
+    def set_faults(self, /, faults: bytes) -> None:
+        """
+        Replaces the faults by others, from JSON.
+        """
+    def token(self, /, order: bytes) -> str:
+        """
+        Issues an access token; `order` is JSON.
+        """
+
+@final
 class NativeWatchdog:
     """
     Receives the signals of a process and ends it if handlers keep it from ending by itself.
@@ -873,6 +905,11 @@ def is_data(text: str, blocks: SupportsIndex, is_error: bool) -> bool:
     """
     Returns whether the data of a result without structured content is the JSON value in its text. `blocks` is the number
     of its content blocks.
+    """
+
+def key_pair_for_tests() -> tuple[str, str]:
+    """
+    Returns a new private key for ES256, as PEM, and its public key, a JWK as JSON.
     """
 
 def log_later(level: SupportsIndex, logger: str, message: str) -> None:

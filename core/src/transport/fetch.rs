@@ -78,7 +78,7 @@ async fn exchange(
     let connection = tokio::spawn(connection);
     let is_forwarded = proxy.as_ref().is_some_and(|_| super::proxy::Proxy::forwards(&url));
     let uri = if is_forwarded { request.url.clone() } else { url.path().to_owned() };
-    let mut sent = Request::new(Whole(request.body.into()));
+    let mut sent = Request::new(Whole::new(request.body));
     *sent.method_mut() = request.method;
     *sent.uri_mut() = uri.parse().map_err(|it: http::uri::InvalidUri| failed(&it))?;
     *sent.headers_mut() = request.headers;
@@ -104,7 +104,14 @@ async fn exchange(
 }
 
 /// A body that is sent in one piece.
-struct Whole(Bytes);
+#[derive(Default)]
+pub(super) struct Whole(Bytes);
+
+impl Whole {
+    pub(super) fn new(bytes: impl Into<Bytes>) -> Self {
+        Self(bytes.into())
+    }
+}
 
 impl Body for Whole {
     type Data = Bytes;

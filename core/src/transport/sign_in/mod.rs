@@ -420,7 +420,8 @@ async fn open(
     redirected.await.map_err(|_| "the listener for the redirect ended".into())
 }
 
-fn moment() -> Moment {
+/// Returns the time, and fresh random bytes.
+pub(super) fn moment() -> Moment {
     let mut random = [0; 32];
     // Without random bytes nothing here is secret.
     getrandom::fill(&mut random).expect("the system gives random bytes");

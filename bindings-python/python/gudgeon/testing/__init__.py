@@ -1,6 +1,6 @@
 """For tests that users write: a client in memory, pinned to one revision, that answers questions and keeps a record."""
 
-from ._testing.faults import Faults, Recorder
+from .._testing.faults import Faults, Recorder
 
 __all__ = ["ERAS", "Faults", "Recorder", "connect", "connect_sync"]
 
@@ -45,8 +45,8 @@ def connect(
 
     Spec: Base Protocol › Patterns › Multi round-trip requests.
     """
-    from ._testing.link import TestLink
-    from .client import Client
+    from .._testing.link import TestLink
+    from ..client import Client
 
     link = TestLink(server, revision, answers, principal, headers, on_log, replay, faults, recorder, unknown)
     return link.connecting(Client)
@@ -80,8 +80,8 @@ def connect_sync(
     >>> runs
     ['a', 'a']
     """
-    from ._testing.link import TestLink
-    from .client import SyncClient
+    from .._testing.link import TestLink
+    from ..client import SyncClient
 
     link = TestLink(server, revision, answers, principal, headers, on_log, replay, faults, recorder, unknown)
     return link.connecting_sync(SyncClient)

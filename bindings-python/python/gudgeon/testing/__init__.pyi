@@ -2,9 +2,9 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from typing import Any
 
-from . import Client, Server, SyncClient
-from ._testing.faults import Faults as Faults, Recorder as Recorder
-from .types import LogMessage, Principal
+from .. import Client, Server, SyncClient
+from .._testing.faults import Faults as Faults, Recorder as Recorder
+from ..types import LogMessage, Principal
 
 __all__ = ["ERAS", "Faults", "Recorder", "connect", "connect_sync"]
 
