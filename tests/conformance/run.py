@@ -1,10 +1,10 @@
-"""Runs the official conformance suite against the fixture servers and clients and prints the results.
+"""Runs the official conformance suite against the fixture servers and clients, and our authorization server for tests.
 
     .venv/bin/python tests/conformance/run.py [--all] [--only TEXT]… [--url URL]
 
 Each server is tested with both sets of scenarios over its own HTTP server, each mount with one set, or both with
-`--all`; each client with both sets. `--only` selects runs whose title contains the text, `--url` tests a server that is
-already running. Warnings count as failures.
+`--all`; each client with both sets; the authorization server with two kinds of clients. `--only` selects runs whose
+title contains the text, `--url` tests a server that is already running. Warnings count as failures.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import Empty, Queue
 
+import authorization
 import clients
 import suite
 from suite import LEGACY, MODERN, SETS, Broken
@@ -60,9 +61,13 @@ def main() -> int:
             pool.submit(clients.run, title, language, revision, for_clients[revision])
             for title, language, revision in _clients(options)
         ]
+        for_issuers = {"": authorization.scenarios(suite.run("list").stdout)}
+        issuers = [
+            pool.submit(authorization.run, title, client, for_issuers[""]) for title, client in _issuers(options)
+        ]
         runs = [
             ([run.result() for run in of_role], order)
-            for of_role, order in ((servers, for_servers), (drivers, for_clients))
+            for of_role, order in ((servers, for_servers), (drivers, for_clients), (issuers, for_issuers))
         ]
     verdicts = [verdict for of_role, _ in runs for verdict in of_role]
     if not verdicts:
@@ -99,6 +104,15 @@ def _clients(options: argparse.Namespace) -> Iterator[tuple[str, str, str]]:
             title = f"{language} client {revision[:4]}"
             if all(text in title for text in options.only):
                 yield title, language, revision
+
+
+def _issuers(options: argparse.Namespace) -> Iterator[tuple[str, str]]:
+    if options.url:
+        return
+    for name, client in authorization.CLIENTS.items():
+        title = f"authorization server, {name}"
+        if all(text in title for text in options.only):
+            yield title, client
 
 
 def _run(title: str, command: list[str], revision: str, expected: list[str], url: str | None) -> Verdict:

@@ -2,6 +2,7 @@
 
 import json
 
+import authorization
 import pytest
 from verdict import Verdict, evaluate, scenarios, table, totals
 
@@ -45,6 +46,21 @@ def written(tmp_path):
 )
 def test_a_set_contains_all_scenarios_of_a_role_except_those_of_tasks(role, names):
     assert scenarios(LISTING, role) == names
+
+
+def test_the_scenarios_of_authorization_servers_are_listed():
+    listing = "\nAuthorization server scenarios (test against an authorization server):\n  - metadata [2025-11-25]\n"
+    assert authorization.scenarios(LISTING + listing) == ["metadata"]
+    assert authorization.scenarios(LISTING) == []
+
+
+def test_the_results_of_an_authorization_server_are_read(written):
+    folder = written("ping", {"status": "SUCCESS"})
+    (folder / "server-ping-2026-11-21T11-42-20-049Z").rename(
+        folder / "authorization-server-authorization-server-metadata-2026-11-21T11-42-20-049Z"
+    )
+    verdict = evaluate("authorization", folder, ["authorization-server-metadata"])
+    assert (verdict.passed, verdict.failed) == (1, 0)
 
 
 def test_successes_pass_and_neutral_checks_do_not_count(written):

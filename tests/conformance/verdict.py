@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-FOLDER = re.compile(r"server-(?P<scenario>.+)-\d{4}-\d\d-\d\dT[\d-]+Z")
+FOLDER = re.compile(r"(?:authorization-)?server-(?P<scenario>.+)-\d{4}-\d\d-\d\dT[\d-]+Z")
 BAD = {"FAILURE": "failed", "WARNING": "warned"}
 # Scenarios of extensions that the fixtures do not support.
 NOT_OFFERED = ("tasks-",)
