@@ -19,8 +19,8 @@ from gudgeon import Client, Context, Server
 from gudgeon._server import authentication
 from gudgeon.auth import ApiKeys, InsufficientScope, Introspection, InvalidToken, Jwt, RequestInfo
 from gudgeon.errors import McpError
+from gudgeon.testing.auth import AuthorizationServer
 from gudgeon.types import Principal
-from issuer import issuing, key_set, token
 
 PLACES = ["listen", "asgi", "mount"]
 
@@ -77,28 +77,31 @@ async def document(url: str) -> Any:
 
 @pytest.mark.parametrize("place", PLACES)
 async def test_the_tokens_of_an_issuer_are_accepted(place: str) -> None:
-    async with issuing() as issuer, at(place, shelf(Jwt(issuer, scopes=["books"]))) as url:
+    async with AuthorizationServer() as provider, at(place, shelf(Jwt(provider.issuer, scopes=["books"]))) as url:
         metadata = url.replace("/mcp", "/.well-known/oauth-protected-resource/mcp")
         assert await refused(url) == (401, f'Bearer resource_metadata="{metadata}", scope="books"')
         found = await document(metadata)
-        assert found["resource"] == url and found["authorization_servers"] == [issuer]
-        assert await call(url, bearer(token(issuer, url, scope="books"))) == "ada books"
-        for changes, reason in (({"aud": "https://other.example"}, "audience"), ({"exp": 1}, "expired")):
-            status, challenge = await refused(url, bearer(token(issuer, url, **{"scope": "books", **changes})))
+        assert found["resource"] == url and found["authorization_servers"] == [provider.issuer]
+        right: dict[str, Any] = {"audience": url, "scopes": ["books"]}
+        assert await call(url, bearer(provider.token(**right))) == "user books"
+        for changes, reason in (({"audience": "https://other.example"}, "audience"), ({"expires_in": -600}, "expired")):
+            status, challenge = await refused(url, bearer(provider.token(**{**right, **changes})))
             assert status == 401 and 'error="invalid_token"' in challenge and reason in challenge
-        status, challenge = await refused(url, bearer(token(issuer, url)))
+        status, challenge = await refused(url, bearer(provider.token(audience=url)))
         assert status == 403 and challenge.startswith('Bearer error="insufficient_scope", scope="books"')
 
 
 async def test_an_issuer_alone_is_enough() -> None:
-    async with issuing() as issuer, at("listen", shelf(issuer)) as url:
-        assert await call(url, bearer(token(issuer, url))) == "ada"
+    async with AuthorizationServer() as provider, at("listen", shelf(provider.issuer)) as url:
+        assert await call(url, bearer(provider.token(audience=url))) == "user"
 
 
 async def test_keys_are_given_and_scopes_imply_others() -> None:
-    method = Jwt("https://as.example.com", keys=key_set(), scopes=["read"])
-    async with at("listen", shelf(method, scope_implies={"write": ["read"]})) as url:
-        assert await call(url, bearer(token("https://as.example.com", url, scope="write"))) == "ada write"
+    async with AuthorizationServer() as provider:
+        method = Jwt(provider.issuer, keys=await document(f"{provider.issuer}/jwks"), scopes=["read"])
+        async with at("listen", shelf(method, scope_implies={"write": ["read"]})) as url:
+            assert await call(url, bearer(provider.token(audience=url, scopes=["write"]))) == "user write"
+        assert [request.path for request in provider.requests] == ["/jwks"]
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -151,11 +154,11 @@ async def test_a_function_decides_and_its_failure_refuses(place: str, is_async: 
 
 @pytest.mark.parametrize("place", ["listen", "asgi"])
 async def test_a_request_can_not_choose_the_audience(place: str) -> None:
-    async with issuing() as issuer, at(place, shelf(issuer)) as url:
+    async with AuthorizationServer() as provider, at(place, shelf(provider.issuer)) as url:
         own = urlsplit(url).port
         for port, status in ((own, 400), (1 if own != 1 else 2, 500)):
             aud = f"http://127.0.0.1:{port}/mcp"
-            answer = await refused(url, bearer(token(issuer, aud)), ("Host", f"127.0.0.1:{port}"))
+            answer = await refused(url, bearer(provider.token(audience=aud)), ("Host", f"127.0.0.1:{port}"))
             assert answer[0] == status
 
 
