@@ -181,6 +181,14 @@ async def test_a_key_may_change_with_each_token() -> None:
             await who(here.url, ClientCredentials(**SECRET))
 
 
+def test_a_server_may_be_slow() -> None:
+    with AuthorizationServer(faults=AuthFaults(delay=60)) as provider:
+        with pytest.raises(TimeoutError):
+            urllib.request.urlopen(f"{provider.issuer}/jwks", timeout=0.5)
+        provider.set_faults()
+        assert urllib.request.urlopen(f"{provider.issuer}/jwks", timeout=20).status == 200
+
+
 def test_a_page_asks_and_a_user_declines() -> None:
     query = "response_type=code&client_id=app&code_challenge_method=S256&code_challenge=" + "x" * 43
     query += "&redirect_uri=http://127.0.0.1:9/callback"
