@@ -32,7 +32,7 @@ fn call() -> Value {
 /// Advances to the time at which tokens expire; before it, these answers are not complete.
 #[track_caller]
 fn expire(visitor: &mut Visitor, streams: &[u64]) {
-    visitor.advance(10 * SECOND - Duration::from_millis(1));
+    visitor.advance(Duration::from_millis(9_999));
     for id in streams {
         assert!(visitor.reply(*id).is_stream() && !visitor.reply(*id).complete, "{id}");
     }
@@ -138,7 +138,7 @@ fn a_message_connection_ends_once_its_calls_are_answered() {
         visitor.handle(EndpointInput::Message(busy, Frame::parse(text.as_bytes())));
     };
     say(&mut visitor, "tools/call", call());
-    visitor.advance(10 * SECOND - Duration::from_millis(1));
+    visitor.advance(Duration::from_millis(9_999));
     assert!(visitor.expired.is_empty());
     visitor.advance(Duration::from_millis(1));
     assert_eq!(visitor.expired, [idle]);
