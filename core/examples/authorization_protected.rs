@@ -1,0 +1,15 @@
+use gudgeon::{Context, Error, Server, Tool, server::auth::Jwt};
+
+async fn who(ctx: Context) -> String {
+    ctx.principal().map_or("nobody".into(), |it| it.subject.clone())
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Error> {
+    let tokens = Jwt { issuer: "https://login.example.com".into(), ..Jwt::default() };
+    Server::new("shelf")
+        .add(Tool::new("who", who).scopes(["books:read"]))
+        .options(|it| it.http.auth = vec![tokens.into()])
+        .run("http://127.0.0.1:8000/mcp")
+        .await
+}

@@ -1,0 +1,16 @@
+use gudgeon::{
+    Client, Error,
+    client::{
+        Target,
+        auth::{OAuth, Store},
+    },
+};
+
+#[tokio::main]
+async fn main() -> Result<(), Error> {
+    let auth = OAuth { store: Store::File("tokens.json".into()), ..OAuth::default() };
+    let shelf = Target::url("https://shelf.example.com/mcp")?;
+    let client = Client::builder(shelf).options(|it| it.auth = Some(auth.into())).connect().await?;
+    client.close().await;
+    Ok(())
+}
