@@ -6,7 +6,7 @@ use std::sync::Arc;
 use gudgeon::{
     http::{EndpointConfig, EndpointInput},
     protocol::{Implementation, Principal},
-    router::{Components, List, Reply, ServerFacts},
+    router::{Components, Definition, List, Reply, ServerFacts},
 };
 use serde_json::{Value, json};
 
@@ -42,7 +42,8 @@ fn visitor_of(mut facts: ServerFacts, scopes: Option<&[&str]>) -> Visitor {
         List::Prompts,
         json!({ "name": "p", "arguments": [{ "name": "of" }], "scopes": scopes_of }),
     );
-    components.add_completion("p", "of", Handler::Plain).unwrap();
+    let completion = Definition::Completion { target: "p".into(), argument: "of".into() };
+    components.add(completion, Handler::Plain).unwrap();
     let mut visitor = Visitor::new(components, EndpointConfig::default());
     visitor.principal = scopes.map(caller);
     visitor
