@@ -230,8 +230,8 @@ impl Letter {
         let to = self.to;
         let tuple = match self.content {
             Content::Done(reply) => {
-                let (data, formats) = (reply.data.as_ref().map(bytes), reply.formats);
-                let formats = formats.map(NativeFormats);
+                let data = reply.data.map(|it| (it.range.start, it.range.end, it.is_unwrapped));
+                let formats = reply.formats.map(NativeFormats);
                 ("done", to, bytes(&reply.result), data, reply.is_input_required, formats)
                     .into_pyobject(py)
             }

@@ -1,8 +1,9 @@
 //! Events of clients for JavaScript: written as JSON by the threads that find them, taken and parsed in batches.
 //!
-//! An entry is an array. If it begins with a number, it belongs to the request of that number: `[n, 0, result, data?]`
+//! An entry is an array. If it begins with a number, it belongs to the request of that number: `[n, 0, result, isWrapped?]`
 //! is its result, `[n, 1, error]` its failure, `[n, 2, progress]` a progress report, `[n, 3, result]` a result that
-//! asks for input. An entry that begins with a string is a notification.
+//! asks for input. `isWrapped` is there for a tool's result with structured content: true if that is an object around the
+//! data. An entry that begins with a string is a notification.
 
 use std::{sync::Mutex, time::Instant};
 
@@ -41,7 +42,17 @@ impl Queue {
     /// nothing is left: only the first event wakes the event loop.
     pub(super) fn take(&self) -> Option<String> {
         let entries = lock(&self.mailbox).take(Instant::now());
-        (!entries.is_empty()).then(|| format!("[{}]", entries.join(",")))
+        if entries.is_empty() {
+            return None;
+        }
+        let size: usize = entries.iter().map(|it| it.len() + 1).sum();
+        let mut batch = String::with_capacity(size + 1);
+        for entry in &entries {
+            batch.push(if batch.is_empty() { '[' } else { ',' });
+            batch.push_str(entry);
+        }
+        batch.push(']');
+        Some(batch)
     }
 
     /// Drops the wake-up, because the receiver is closed.
@@ -61,9 +72,8 @@ impl Queue {
                 Ok(Reply { result, data, .. }) => {
                     entry.push_str(",0,");
                     entry.push_str(result.get());
-                    if let Some(data) = data {
-                        entry.push(',');
-                        entry.push_str(data.get());
+                    if let Some(place) = data {
+                        entry.push_str(if place.is_unwrapped { ",true" } else { ",false" });
                     }
                 }
                 Err(error) => {

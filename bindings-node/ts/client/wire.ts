@@ -26,7 +26,8 @@ const INPUT_REQUIRED = 3;
 /** Milliseconds of callbacks, after which the event loop continues. */
 const TURN = 50;
 
-type Outcome = readonly [number: number, outcome: number, value: unknown, data?: unknown];
+/** `isWrapped` is there for a result with structured content: true if that is an object around the data. */
+type Outcome = readonly [number: number, outcome: number, value: unknown, isWrapped?: boolean];
 type ServerEvent =
   | readonly ["log", { level: LogLevel; logger?: string; data: unknown }]
   | readonly ["changed", "tools" | "resources" | "prompts"]
@@ -294,11 +295,11 @@ export class ClientWire {
     if (this.#reason !== undefined && this.#waiting.size === 0) void this.close();
   }
 
-  #settle([number, outcome, value, ...data]: Outcome): void {
+  #settle([number, outcome, value, isWrapped]: Outcome): void {
     if (outcome === PROGRESS) return notifyCallback(this.#logger, "onProgress", this.#waiting.get(number)?.onProgress, progressOf(value as Wire));
     const waiting = this.#take(number);
     if (outcome === FAILED) waiting?.reject(errorOf(value as ReportedError));
-    else waiting?.resolve({ result: value as Wire, data, isInputRequired: outcome === INPUT_REQUIRED });
+    else waiting?.resolve({ result: value as Wire, data: dataOf(value as Wire, isWrapped), isInputRequired: outcome === INPUT_REQUIRED });
   }
 
   #onEvent(entry: ServerEvent): void {
@@ -358,6 +359,13 @@ export class ClientWire {
       this.#native.refuse(number, stringify(refusalOf(error, what, this.#logger)) ?? "");
     }
   }
+}
+
+/** Returns the structured value of a tool's result, unwrapped; an empty list without one. */
+function dataOf(result: Wire, isWrapped: boolean | undefined): readonly unknown[] {
+  if (isWrapped === undefined) return [];
+  const { structuredContent } = result;
+  return [isWrapped ? (structuredContent as { result: unknown }).result : structuredContent];
 }
 
 /** Calls a callback; logs what it throws, so that other callbacks still run. */

@@ -253,7 +253,7 @@ impl Actor {
         match order {
             Order::Request { key, method, params, options, waiting } => {
                 self.waiting.insert(key, waiting);
-                self.handle(Input::Request { key, method, params: params.get(), options });
+                self.handle(Input::Request { key, method, params: &params, options });
             }
             Order::Cancel(key) => {
                 if self.waiting.remove(&key).is_some() {

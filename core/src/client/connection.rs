@@ -144,7 +144,8 @@ pub(super) enum Order {
     Request {
         key: RequestKey,
         method: MethodName,
-        params: Raw,
+        /// A JSON object.
+        params: String,
         options: RequestOptions,
         waiting: Waiting,
     },
@@ -208,7 +209,7 @@ impl Connection {
     pub(super) async fn request(
         &self,
         method: MethodName,
-        params: Raw,
+        params: String,
         settings: RequestSettings,
     ) -> Result<Raw, Error> {
         let key = RequestKey(self.next.fetch_add(1, Ordering::Relaxed));

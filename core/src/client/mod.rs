@@ -114,7 +114,8 @@ pub struct PageOf<T> {
 #[derive(Clone, Debug)]
 pub struct ToolResult {
     result: CallToolResult,
-    data: Option<Raw>,
+    /// JSON.
+    data: Option<String>,
 }
 
 impl Client {
@@ -210,7 +211,7 @@ impl Client {
         let arguments = object("arguments", &arguments)?;
         let operation = Operation::CallTool { name: name.to_owned(), arguments };
         let reply = self.call(operation, self.options.clone()).await?;
-        Ok(ToolResult { result: peer::read("tools/call", &reply.result)?, data: reply.data })
+        ToolResult::read(&reply)
     }
 
     /// Reads a resource by its URI. Spec: Server Features › Resources › Reading resources.
@@ -352,12 +353,17 @@ macro_rules! listed {
 listed!(Tool => Tools, Resource => Resources, ResourceTemplate => ResourceTemplates, Prompt => Prompts);
 
 impl ToolResult {
+    fn read(reply: &Reply) -> Result<Self, Error> {
+        let result = peer::read("tools/call", &reply.result)?;
+        Ok(Self { result, data: reply.data().map(ToOwned::to_owned) })
+    }
+
     /// Deserializes the structured content. Without structured content, deserializes the JSON value that is the only
     /// text, or else the text as a string. Errors if the type does not fit. Types that serde reads from strings, such as
     /// those for dates, UUIDs and decimals, may be used in every revision.
     pub fn data<T: for<'de> serde::Deserialize<'de>>(&self) -> Result<T, Error> {
         let parsed = match &self.data {
-            Some(data) => serde_json::from_str(data.get()),
+            Some(data) => serde_json::from_str(data),
             None => self.text_data(),
         };
         parsed.map_err(|it| {
@@ -377,8 +383,8 @@ impl ToolResult {
 
     /// Returns the structured content as JSON, `None` if there is none.
     #[doc(hidden)] // For the tests; programs call `data`.
-    pub fn raw_data(&self) -> Option<&Raw> {
-        self.data.as_ref()
+    pub fn raw_data(&self) -> Option<&str> {
+        self.data.as_deref()
     }
 
     /// Returns all text blocks, joined by newlines.

@@ -4,7 +4,7 @@ use std::{fmt, time::Duration};
 
 use super::connection::{OnProgress, Question};
 use crate::{
-    peer::{DataFormats, ListKind},
+    peer::{DataFormats, DataPlace, ListKind},
     protocol::{self, CompletionTarget, LoggingLevel, Method, Raw},
 };
 
@@ -114,12 +114,19 @@ pub struct CallOptions {
 pub struct Reply {
     /// The server's result, or the JSON that the operation defines.
     pub result: Raw,
-    /// A tool's structured content without its wrapper; `None` if the result has only content.
-    pub data: Option<Raw>,
+    /// The place of a tool's data in `result`; `None` if the result has only content.
+    pub data: Option<DataPlace>,
     /// The formats in a tool's data, for languages that have types for them; `None` if it has none.
     pub formats: Option<DataFormats>,
     /// True if the server requires answers first; only for [`Operation::CallToolRound`].
     pub is_input_required: bool,
+}
+
+impl Reply {
+    /// Returns a tool's structured content without its wrapper, as JSON; `None` if the result has only content.
+    pub fn data(&self) -> Option<&str> {
+        self.data.as_ref().and_then(|it| self.result.get().get(it.range.clone()))
+    }
 }
 
 impl fmt::Debug for CallOptions {

@@ -15,6 +15,10 @@ use crate::{
     transport::off_thread::{LARGE, off_thread},
 };
 
+/// The maximum size of a value in bytes that is checked against a quick schema on the thread of all connections. Moving it to
+/// another thread takes as long as the check of a string of this size.
+const MAX_CHECKED_HERE: usize = 2 * LARGE;
+
 /// A request whose result can contain questions.
 #[derive(Clone, Copy)]
 enum Asked<'a> {
@@ -175,14 +179,16 @@ impl Connected {
             let error = Error::new(ErrorKind::Tool, message);
             return Err(self.name(Error { data: Some(result), ..error }));
         }
-        match self.check_result(name, &result, call).await {
+        let size = verdict.data.as_ref().map_or(0, |it| it.range.len());
+        match self.check_result(name, &result, size, call).await {
             Ok(()) => (),
             Err(error) if error.kind == ErrorKind::Timeout => return Err(self.name(error)),
             Err(_) => {
                 // The tool may have changed since it was listed.
                 self.known.changed(&Change::List(ChangedList::Tools));
                 self.list_tools_once(name, call).await;
-                self.check_result(name, &result, call).await.map_err(|it| self.name(it))?;
+                let checked = self.check_result(name, &result, size, call).await;
+                checked.map_err(|it| self.name(it))?;
             }
         }
         let (data, formats) = (verdict.data, verdict.formats);
@@ -196,15 +202,17 @@ impl Connected {
         }
     }
 
+    /// Checks a tool's result, whose data has this size in bytes.
     async fn check_result(
         &self,
         name: &str,
         result: &Raw,
+        size: usize,
         call: &RunningCall,
     ) -> Result<(), Error> {
         let Some(schema) = self.with_tools(|it| it.output_schema(name)) else { return Ok(()) };
         let may_be_text = !self.connection.describe().spoken().has_structured_content();
-        if schema.is_quick() && result.get().len() <= LARGE {
+        if schema.is_quick() && size <= MAX_CHECKED_HERE {
             return peer::check_result(name, &schema, result, may_be_text);
         }
         let (name, result) = (name.to_owned(), result.clone());
@@ -219,7 +227,7 @@ impl Connected {
         call: &RunningCall,
     ) -> Result<(), Error> {
         let Some(schema) = self.with_tools(|it| it.input_schema(name)) else { return Ok(()) };
-        if schema.is_quick() && given.len() <= LARGE {
+        if schema.is_quick() && given.len() <= MAX_CHECKED_HERE {
             return peer::check_arguments(name, &schema, given);
         }
         let (name, given) = (name.to_owned(), given.to_owned());
@@ -235,7 +243,8 @@ impl Connected {
     /// Lists the tools if this one is unknown. A failure does not fail the call.
     async fn list_tools_once(&self, name: &str, call: &RunningCall) {
         if !self.with_tools(|it| it.knows(name))
-            && let Err(error) = self.list_all(ListKind::Tools, &call.listing()).await
+            // Boxed, so that the future of each call does not have the size of a list's.
+            && let Err(error) = Box::pin(self.list_all(ListKind::Tools, &call.listing())).await
         {
             tracing::debug!(%error, "the tools could not be listed");
         }
@@ -348,7 +357,7 @@ impl Connected {
             MethodName::Standard(method) => Some(*method),
             MethodName::Vendor(_) => None,
         };
-        let result = self.connection.request(method, json::raw(params), call.settings()).await?;
+        let result = self.connection.request(method, params, call.settings()).await?;
         if let Some(method) = standard {
             self.check_objects(method, &result)?;
         }

@@ -67,7 +67,6 @@ impl Client {
         if reply.is_input_required {
             return peer::read("tools/call", &reply.result).map(ToolRound::InputRequired);
         }
-        let result = peer::read("tools/call", &reply.result)?;
-        Ok(ToolRound::Done(ToolResult { result, data: reply.data }))
+        ToolResult::read(&reply).map(ToolRound::Done)
     }
 }

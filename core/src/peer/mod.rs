@@ -16,8 +16,8 @@ pub use results::ResultCache;
 pub use rounds::{Round, with_answers};
 pub use text_data::is_data;
 pub use tools::{
-    ExpectedTools, KnownTools, ListedSchema, ParsedToolResult, check_arguments, check_result,
-    retain_mirrored,
+    DataPlace, ExpectedTools, KnownTools, ListedSchema, ParsedToolResult, check_arguments,
+    check_result, retain_mirrored,
 };
 
 pub(crate) use self::values::count_values;
@@ -33,6 +33,9 @@ pub(crate) fn broken(message: impl Into<String>) -> Error {
 
 /// Deserializes a result. Errors with kind `Protocol` if the result does not have the expected shape.
 pub fn read<'a, T: serde::Deserialize<'a>>(method: &str, result: &'a Raw) -> Result<T, Error> {
-    serde_json::from_str(result.get())
-        .map_err(|it| broken(format!("{method}: the server's result is invalid: {it}")))
+    serde_json::from_str(result.get()).map_err(|it| invalid(method, &it))
+}
+
+fn invalid(method: &str, problem: &serde_json::Error) -> Error {
+    broken(format!("{method}: the server's result is invalid: {problem}"))
 }

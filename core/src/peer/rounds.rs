@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use super::{broken, read};
 use crate::{
     error::Error,
-    protocol::{Members, Method, Question, Raw, ResultType, json},
+    protocol::{Members, Method, Question, Raw, ResultType, json, valid_json::contains},
 };
 
 /// The maximum number of questions in a round. Each has a task of its own.
@@ -36,7 +36,7 @@ impl Round {
             request_state: Option<Raw>,
         }
         // Most results are final, and this check avoids parsing them.
-        if !result.get().contains("input_required") {
+        if !contains(result.get().as_bytes(), "input_required") {
             return Ok(None);
         }
         let wire: Wire = read(method, result)?;

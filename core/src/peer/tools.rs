@@ -2,16 +2,20 @@
 
 use std::{
     collections::{HashMap, HashSet},
+    ops::Range,
     sync::{Arc, OnceLock},
 };
 
-use serde::Deserialize;
+use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{Value, value::RawValue};
 
 use super::data_formats::{DataFormats, FoundFormats};
 use crate::{
     error::{Error, ErrorKind},
-    protocol::{Params, Raw, ResultType, ToolAnnotations},
+    protocol::{
+        Members, Params, Raw, ResultType, ToolAnnotations,
+        valid_json::{ValidMember, members},
+    },
     schema::{Schema, SchemaError, Subject},
     wire::{ParamHeader, mirror, unsayable},
 };
@@ -62,14 +66,22 @@ pub struct ListedSchema {
 /// The interpretation of a tool's result.
 #[derive(Clone, Debug)]
 pub struct ParsedToolResult {
-    /// The structured value without its wrapper; `None` if the result has only content.
-    pub data: Option<Raw>,
+    /// The place of the data; `None` if the result has only content.
+    pub data: Option<DataPlace>,
     /// The error text of a failed call.
     pub failure: Option<String>,
     /// True if `data` can be determined only with the tool's output schema.
     pub needs_schema: bool,
     /// The formats in the data; `None` if it certainly has none, or the program has not listed the tool.
     pub formats: Option<DataFormats>,
+}
+
+/// The place of a tool's data, its structured content without the wrapper, in the JSON of its result.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct DataPlace {
+    pub range: Range<usize>,
+    /// True if the structured content is an object around the data.
+    pub is_unwrapped: bool,
 }
 
 impl KnownTools {
@@ -182,31 +194,28 @@ impl KnownTools {
 
     /// Interprets a result with the tool's listed definition, if it is known.
     pub fn read_result(&self, name: &str, result: &Raw) -> Result<ParsedToolResult, Error> {
-        let wire: Wire<'_> = super::read("tools/call", result)?;
-        if wire.is_error == Some(true) {
+        let wire = Wire::read(result)?;
+        if wire.is_error {
             let said = wire.text();
             let failure = match said.is_empty() {
                 true => format!("tool {name:?} failed without a message"),
                 false => said,
             };
-            let data = wire.structured_content.map(ToOwned::to_owned);
+            let data = wire.structured_content.map(|it| data_place(&it, None));
             let failure = Some(failure);
             return Ok(ParsedToolResult { data, failure, needs_schema: false, formats: None });
         }
         let known = self.tools.get(name);
         let is_wrapped = known.is_some_and(|it| it.is_wrapped) || wire.says_wrapped();
-        let inner = wire.structured_content.and_then(only_result);
-        let (data, is_unwrapped) = match (wire.structured_content, inner) {
-            (Some(_), Some(inner)) if is_wrapped => (Some(inner), true),
-            (Some(value), _) => (Some(value), false),
-            // A text stands for the value itself.
-            (None, _) => (None, is_wrapped),
-        };
+        let inner = wire.structured_content.as_ref().and_then(|it| only_result(it.value));
         let is_ambiguous = inner.is_some() && !is_wrapped;
+        let data = wire.structured_content.map(|it| data_place(&it, inner.filter(|_| is_wrapped)));
+        // A text stands for the value itself.
+        let is_unwrapped = data.as_ref().map_or(is_wrapped, |it| it.is_unwrapped);
         let is_formatted = self.has_formats && self.formatted.contains(name);
         let output = known.and_then(|it| it.output.as_ref()).filter(|_| self.has_formats);
         Ok(ParsedToolResult {
-            data: data.map(ToOwned::to_owned),
+            data,
             failure: None,
             needs_schema: (is_ambiguous || is_formatted) && !self.knows(name),
             formats: output.and_then(|it| DataFormats::of(it, is_unwrapped)),
@@ -233,10 +242,8 @@ pub fn check_result(
     may_be_text: bool,
 ) -> Result<(), Error> {
     let Some(schema) = schema.compiled().transpose() else { return Ok(()) };
-    let wire: Wire<'_> = super::read("tools/call", result)?;
-    let may_differ = wire.is_error == Some(true)
-        || !matches!(wire.result_type.unwrap_or_default(), ResultType::Complete);
-    if may_differ {
+    let wire = Wire::read(result)?;
+    if wire.is_error || wire.result_type != ResultType::Complete {
         return Ok(());
     }
     let Some(value) = wire.structured_content else {
@@ -247,8 +254,7 @@ pub fn check_result(
     let schema = schema.map_err(|it| {
         super::broken(format!("the output schema of tool {name:?} can't be used: {it}"))
     })?;
-    let value: Value = super::read("tools/call", &value.to_owned())?;
-    schema.check(&value).map_err(|it| {
+    schema.check_json(value.value).map_err(|it| {
         super::broken(format!("the result of tool {name:?} does not match its output schema: {it}"))
     })
 }
@@ -330,22 +336,56 @@ impl ListedSchema {
 }
 
 /// The members of a result that are needed here.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Default)]
 struct Wire<'a> {
-    #[serde(borrow)]
-    content: Option<Vec<&'a RawValue>>,
-    #[serde(borrow, default, deserialize_with = "even_null")]
-    structured_content: Option<&'a RawValue>,
-    is_error: Option<bool>,
-    result_type: Option<ResultType>,
-    #[serde(borrow, rename = "_meta")]
-    meta: Option<&'a RawValue>,
+    /// JSON arrays and objects.
+    content: Option<&'a str>,
+    meta: Option<&'a str>,
+    /// Any JSON, `null` included.
+    structured_content: Option<ValidMember<'a>>,
+    is_error: bool,
+    result_type: ResultType,
 }
 
-/// Deserializes a member for which `null` is a value.
-fn even_null<'de, D: serde::Deserializer<'de>>(it: D) -> Result<Option<&'de RawValue>, D::Error> {
-    <&RawValue>::deserialize(it).map(Some)
+/// Returns the place of the data in the result. `inner` is its place in the structured content, if that is a wrapper.
+fn data_place(structured: &ValidMember<'_>, inner: Option<Range<usize>>) -> DataPlace {
+    let Range { start, end } = structured.place;
+    let is_unwrapped = inner.is_some();
+    let range = inner.map_or(start..end, |it| start + it.start..start + it.end);
+    DataPlace { range, is_unwrapped }
+}
+
+impl<'a> Wire<'a> {
+    fn read(result: &'a Raw) -> Result<Self, Error> {
+        if !result.get().starts_with('{') {
+            read_member::<Members<IgnoredAny>>(result.get())?;
+        }
+        let mut wire = Self::default();
+        for member in members(result.get()) {
+            match &*member.name {
+                "content" => {
+                    if !member.value.starts_with('[') {
+                        read_member::<Option<Vec<IgnoredAny>>>(member.value)?;
+                    }
+                    wire.content = Some(member.value);
+                }
+                "structuredContent" => wire.structured_content = Some(member),
+                "isError" => {
+                    wire.is_error = read_member(member.value).map(Option::unwrap_or_default)?;
+                }
+                "resultType" => {
+                    wire.result_type = read_member(member.value).map(Option::unwrap_or_default)?;
+                }
+                "_meta" => wire.meta = Some(member.value),
+                _ => (),
+            }
+        }
+        Ok(wire)
+    }
+}
+
+fn read_member<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T, Error> {
+    serde_json::from_str(json).map_err(|it| super::invalid("tools/call", &it))
 }
 
 impl Wire<'_> {
@@ -354,7 +394,8 @@ impl Wire<'_> {
         struct Text {
             text: String,
         }
-        let blocks = self.content.iter().flatten();
+        let blocks = self.content.and_then(|it| serde_json::from_str::<Vec<&RawValue>>(it).ok());
+        let blocks = blocks.into_iter().flatten();
         let texts = blocks.filter_map(|it| serde_json::from_str::<Text>(it.get()).ok());
         texts.map(|it| it.text).collect::<Vec<_>>().join("\n")
     }
@@ -370,7 +411,7 @@ impl Wire<'_> {
             wrap_result: bool,
         }
         self.meta
-            .and_then(|it| serde_json::from_str::<Meta>(it.get()).ok())
+            .and_then(|it| serde_json::from_str::<Meta>(it).ok())
             .is_some_and(|it| it.fastmcp.wrap_result)
     }
 }
@@ -393,19 +434,11 @@ fn is_marked(schema: &RawValue) -> bool {
     serde_json::from_str::<Marks>(schema.get()).is_ok_and(|it| it.ours || it.theirs)
 }
 
-/// Returns the value of `result` if it is the object's only member.
-fn only_result(value: &RawValue) -> Option<&RawValue> {
-    #[derive(Deserialize)]
-    #[serde(deny_unknown_fields)]
-    struct Wrapper<'a> {
-        #[serde(borrow)]
-        result: &'a RawValue,
-    }
-    let is_object = value.get().starts_with('{');
-    is_object
-        .then(|| serde_json::from_str::<Wrapper<'_>>(value.get()).ok())
-        .flatten()
-        .map(|it| it.result)
+/// Returns the place of the value of `result` if it is the object's only member.
+fn only_result(value: &str) -> Option<Range<usize>> {
+    let mut members = members(value);
+    let only = members.next().filter(|it| it.name == "result")?;
+    members.next().is_none().then_some(only.place)
 }
 
 #[cfg(test)]

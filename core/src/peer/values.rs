@@ -1,5 +1,7 @@
 //! Counting the values that a client makes of a result.
 
+use crate::protocol::valid_json::skip_string;
+
 /// The members that clients leave as plain JSON, so that they cost little more than their bytes. What counts for the
 /// questions of a round is their number.
 const PLAIN: [&[u8]; 6] =
@@ -16,12 +18,10 @@ pub(crate) fn count_values(json: &str, max: usize) -> usize {
         at += 1;
         match byte {
             b'"' => {
-                let text = string(&json[at..]);
-                at += text.len() + 1;
-                if plain.is_none()
-                    && PLAIN.contains(&text)
-                    && is_name_of_container(&json[at.min(json.len())..])
-                {
+                let end = skip_string(json, at - 1);
+                let text = json.get(at..end - 1).unwrap_or_default();
+                at = end;
+                if plain.is_none() && PLAIN.contains(&text) && is_name_of_container(&json[at..]) {
                     plain = Some(depth);
                 }
             }
@@ -37,19 +37,6 @@ pub(crate) fn count_values(json: &str, max: usize) -> usize {
         }
     }
     count
-}
-
-/// Returns the inside of a string that begins here, with its escapes.
-fn string(json: &[u8]) -> &[u8] {
-    let mut from = 0;
-    while let Some(found) = memchr::memchr2(b'"', b'\\', &json[from..]) {
-        let end = from + found;
-        if json[end] == b'"' {
-            return &json[..end];
-        }
-        from = (end + 2).min(json.len());
-    }
-    json
 }
 
 /// Returns whether a string that ends here is the name of a member that is an object or an array.

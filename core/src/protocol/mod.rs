@@ -53,6 +53,11 @@ mod sampling;
 mod subscription;
 mod task;
 mod tool;
+#[cfg(feature = "bindings")]
+#[doc(hidden)]
+pub mod valid_json;
+#[cfg(not(feature = "bindings"))]
+pub(crate) mod valid_json;
 
 pub use base::{Members, ResultType, Role};
 pub use capabilities::{

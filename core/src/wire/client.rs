@@ -10,6 +10,7 @@ use crate::protocol::{
     Method, Params, SamplingCapability,
     json::{self, ObjectWriter},
     meta,
+    valid_json::contains,
 };
 
 /// The members that a client adds to the `_meta` of its requests.
@@ -91,7 +92,7 @@ pub fn stamped<'a>(params: &'a str, stamp: Stamp<'_>) -> Result<Cow<'a, str>, &'
     }
     let is_bare = stamp.envelope.is_none() && stamp.progress_token.is_none();
     // A key may be written with escapes; the members must be parsed to be sure.
-    let may_have_meta = params.contains("_meta") || params.contains('\\');
+    let may_have_meta = contains(params.as_bytes(), "_meta") || contains(params.as_bytes(), "\\");
     if is_bare && !may_have_meta {
         return Ok(Cow::Borrowed(params));
     }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use http::{HeaderMap, HeaderName, HeaderValue, header::AsHeaderName};
+use serde_json::value::RawValue;
 
 use crate::{
     error::{Fault, FaultKind},
@@ -67,7 +68,7 @@ pub fn check_standard(
 ) -> Result<(), Fault> {
     check_method(mcp_headers, method)?;
     let Some(source) = name_source(method) else { return Ok(()) };
-    match (&mcp_headers.name, standard(method, params)) {
+    match (&mcp_headers.name, standard(method, |name| params.get(name).map(RawValue::get))) {
         // The missing param is reported when the params are parsed.
         (None, None) => Ok(()),
         (None, Some(name)) => Err(mismatch(format!(
@@ -94,8 +95,11 @@ pub(super) fn check_method(mcp_headers: &McpHeaders, method: &str) -> Result<(),
 }
 
 /// Returns the value repeated in `Mcp-Name`, for methods that require the header.
-pub fn standard<'a>(method: &str, params: &Params<'a>) -> Option<Cow<'a, str>> {
-    let raw = params.get(name_source(method)?)?.get();
+pub fn standard<'a>(
+    method: &str,
+    param: impl FnOnce(&str) -> Option<&'a str>,
+) -> Option<Cow<'a, str>> {
+    let raw = param(name_source(method)?)?;
     serde_json::from_str::<&str>(raw)
         .map(Cow::Borrowed)
         .or_else(|_| serde_json::from_str(raw).map(Cow::Owned))

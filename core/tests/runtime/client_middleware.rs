@@ -202,7 +202,7 @@ async fn a_result_that_is_not_changed_stays_as_the_server_sent_it() {
         .await
         .unwrap();
     let called = client.call_tool("any", ()).await.unwrap();
-    assert_eq!(called.raw_data().unwrap().get(), r#"{"n":100.0}"#);
+    assert_eq!(called.raw_data().unwrap(), r#"{"n":100.0}"#);
     client.close().await;
 }
 

@@ -225,7 +225,8 @@ async fn act(
             });
             let tool = given["name"].as_str().unwrap();
             let called = client.call_tool(tool, &given["arguments"]).await?;
-            let data = called.raw_data().map_or_else(|| json!(called.text()), |it| json!(it));
+            let data = called.raw_data().map(|it| serde_json::from_str(it).unwrap());
+            let data: Value = data.unwrap_or_else(|| json!(called.text()));
             json!([data, called.is_error.unwrap_or_default()])
         }
         "read_resource" => {

@@ -90,10 +90,18 @@ def read_large_tool(core: Any, name: str, event: tuple[Any, ...]) -> Generator[N
 
 
 def _with_data(result: ToolResult[Any], event: tuple[Any, ...]) -> ToolResult[Any]:
-    _, _, _, encoded, _, formats = event
-    if encoded is not None or formats is not None:
-        result._receive(encoded, formats)
+    _, _, encoded, place, _, formats = event
+    if formats is not None:
+        result._receive(_data_json(encoded, place), formats)
+    elif place is not None:
+        data = result.structured_content
+        result.__dict__["_data"] = data["result"] if place[2] else data
     return result
+
+
+def _data_json(encoded: bytes, place: tuple[int, int, bool] | None) -> bytes | None:
+    """Returns the JSON of a tool's data, whose place in the result is given; None if the result has only content."""
+    return None if place is None else encoded[place[0] : place[1]]
 
 
 def read_resource(core: Any, event: tuple[Any, ...]) -> ResourceResult:
@@ -146,7 +154,7 @@ def typed(core: Any, name: str, event: tuple[Any, ...], result: ToolResult[Any],
     """Returns the result with `data` in the type asked for. Without structured content the type decides whether the
     text is JSON or the value itself.
     """
-    encoded = event[3]
+    encoded = _data_json(event[2], event[3])
     try:
         if encoded is None and wanted is str:
             return result._with_data(result.text)

@@ -23,7 +23,7 @@ fn result(structured: &str) -> Raw {
 
 fn data(tools: &KnownTools, result: &Raw) -> (Option<String>, bool) {
     let verdict = tools.read_result("t", result).expect("readable");
-    (verdict.data.map(|it| it.get().to_owned()), verdict.needs_schema)
+    (verdict.data.map(|it| result.get()[it.range].to_owned()), verdict.needs_schema)
 }
 
 #[test]

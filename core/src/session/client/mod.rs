@@ -24,6 +24,8 @@ use std::{
 #[cfg(feature = "client")]
 pub(crate) use self::calls::took_too_long;
 pub use self::listening::Change;
+#[cfg(feature = "client")]
+pub(crate) use self::partial::Partial;
 use self::{
     calls::Calls,
     modern::Counterpart,

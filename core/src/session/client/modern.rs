@@ -8,7 +8,9 @@ use super::{
 };
 use crate::{
     error::{Error, ErrorKind},
-    protocol::{LoggingLevel, Meta, Method, MethodName, Raw, ResultType, Revision},
+    protocol::{
+        LoggingLevel, Meta, Method, MethodName, Raw, ResultType, Revision, valid_json::member,
+    },
 };
 
 /// The result of `server/discover`, before a revision is chosen.
@@ -61,19 +63,14 @@ pub(super) fn read_discovery(result: &str) -> Option<Discovery> {
 
 /// Returns the type of a modern result; `None` means complete. Errors if the method can't have this type.
 pub(super) fn check_result(method: &MethodName, result: &str) -> Result<(), Error> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Typed {
-        #[serde(default)]
-        result_type: ResultType,
-    }
     let protocol = |message: String| Err(Error::new(ErrorKind::Protocol, message));
     let name = method.as_str();
-    match serde_json::from_str::<Typed>(result) {
+    let given = member(result, "resultType").map(serde_json::from_str);
+    match given.unwrap_or_else(|| Ok(ResultType::default())) {
         Err(_) => protocol(format!("{name}: the result's resultType is not a string")),
-        Ok(Typed { result_type: ResultType::Complete }) => Ok(()),
-        Ok(Typed { result_type: ResultType::InputRequired }) if may_ask(method) => Ok(()),
-        Ok(Typed { result_type }) => protocol(format!(
+        Ok(ResultType::Complete) => Ok(()),
+        Ok(ResultType::InputRequired) if may_ask(method) => Ok(()),
+        Ok(result_type) => protocol(format!(
             "{name}: the server answered with a result of type {:?}, which this client can't read here",
             result_type.as_str()
         )),

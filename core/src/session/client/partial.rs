@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 
 /// A message that can't be read whole.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Partial {
+pub(crate) enum Partial {
     /// The response to the request with this id.
     Response(u64),
     /// A request, a notification, or a response with an id that this client never sends.
@@ -21,7 +21,7 @@ pub(super) enum Partial {
 
 impl Partial {
     /// Reads the beginning of a message.
-    pub(super) fn of(beginning: &[u8]) -> Self {
+    pub(crate) fn of(beginning: &[u8]) -> Self {
         let mut read = Members::default();
         // It ends with an error at the latest where the beginning ends.
         let _ = serde_json::Deserializer::from_slice(beginning).deserialize_map(&mut read);

@@ -170,7 +170,7 @@ fn described(result: &ToolResult) -> Value {
     json!({
         "is_error": result.is_error == Some(true),
         "structured": result.structured_content,
-        "data": result.raw_data(),
+        "data": result.raw_data().map(|it| serde_json::from_str::<Value>(it).expect("JSON")),
         "types": types,
         "text": result.text(),
         "image": image,

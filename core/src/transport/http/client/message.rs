@@ -7,9 +7,16 @@ use serde_json::value::RawValue;
 
 use super::{Mirror, Spoken};
 use crate::{
-    protocol::{Frame, Message as Rpc, Method, Params},
+    protocol::{
+        Method,
+        valid_json::{member, members},
+    },
+    session::client::Partial,
     wire::headers,
 };
+
+/// The bytes of a response from which on its beginning shows which request it answers.
+const BEGINNING: usize = 512;
 
 /// A message to send by POST.
 #[derive(Clone, Debug)]
@@ -40,15 +47,15 @@ pub(super) enum Kind {
 impl Message {
     /// Reads a frame of the session.
     pub(super) fn read(frame: Vec<u8>, spoken: Spoken, mirror: &Mirror) -> Self {
-        let (id, method, params) = match Frame::parse(&frame) {
-            Frame::One(Ok(Rpc::Request { id, method, params })) => {
-                (id.as_json().parse().ok(), method.into_owned(), params)
+        let (mut id, mut method, mut params) = (None, String::new(), "{}");
+        for member in members(std::str::from_utf8(&frame).unwrap_or_default()) {
+            match &*member.name {
+                "id" => id = member.value.parse().ok(),
+                "method" => method = serde_json::from_str(member.value).unwrap_or_default(),
+                "params" => params = member.value,
+                _ => (),
             }
-            Frame::One(Ok(Rpc::Notification { method, params })) => {
-                (None, method.into_owned(), params)
-            }
-            _ => (None, String::new(), Params::Absent),
-        };
+        }
         let method = match spoken.wire().method(&method) {
             Some(known) => known.as_str().to_owned(),
             None => method,
@@ -59,13 +66,13 @@ impl Message {
             headers.insert(headers::PROTOCOL_VERSION, version);
         }
         if spoken.is_stateless && !method.is_empty() {
-            repeat(&mut headers, &method, &params, mirror);
+            repeat(&mut headers, &method, params, mirror);
         }
         let kind = match id {
             Some(id) if !method.is_empty() => Kind::Request { id, method },
             None if !method.is_empty() => Kind::Notification {
                 cancels: (method == Method::Cancelled.as_str())
-                    .then(|| params.get("requestId")?.get().parse().ok())
+                    .then(|| member(params, "requestId")?.parse().ok())
                     .flatten(),
                 method,
             },
@@ -99,7 +106,7 @@ impl Message {
     }
 }
 
-fn repeat(out: &mut HeaderMap, method: &str, params: &Params<'_>, mirror: &Mirror) {
+fn repeat(out: &mut HeaderMap, method: &str, params: &str, mirror: &Mirror) {
     let mut set = |name: &str, value: &str| {
         let name = HeaderName::from_bytes(name.as_bytes());
         if let (Ok(name), Ok(value)) = (name, HeaderValue::from_str(value)) {
@@ -107,10 +114,10 @@ fn repeat(out: &mut HeaderMap, method: &str, params: &Params<'_>, mirror: &Mirro
         }
     };
     set(headers::METHOD, method);
-    let Some(name) = headers::standard(method, params) else { return };
+    let Some(name) = headers::standard(method, |name| member(params, name)) else { return };
     set(headers::NAME, &headers::encode_value(&name));
     if method == Method::CallTool.as_str() {
-        let arguments = params.get("arguments").map_or("{}", RawValue::get);
+        let arguments = member(params, "arguments").unwrap_or("{}");
         for (name, value) in mirror(&name, arguments) {
             set(&name, &value);
         }
@@ -131,8 +138,13 @@ impl Fields<'_> {
     }
 }
 
-/// Returns whether a frame is the response to this request, or a batch that contains it.
+/// Returns whether a frame is the response to this request, or a batch that contains it. The session reports one that begins like
+/// a response and can't be read.
 pub(super) fn answers(frame: &[u8], request: u64) -> bool {
+    let beginning = &frame[..frame.len().min(BEGINNING)];
+    if Partial::of(beginning) == Partial::Response(request) {
+        return true;
+    }
     if frame.trim_ascii_start().starts_with(b"[") {
         let members = serde_json::from_slice::<Vec<Fields<'_>>>(frame);
         return members.is_ok_and(|it| it.iter().any(|member| member.answer(request)));
@@ -157,6 +169,19 @@ mod tests {
             [r#"{"id":"7","result":{}}"#, r#"[{"id":7,"method":"x"},{"id":8}]"#, "[]", "[", "7", ""]
         {
             assert!(!answers(other.as_bytes(), 7), "{other}");
+        }
+    }
+
+    #[test]
+    fn a_long_answer_is_recognized_wherever_its_id_is() {
+        let text = "x".repeat(2 * BEGINNING);
+        for (frame, expected) in [
+            (format!(r#"{{"id":7,"result":"{text}"}}"#), true),
+            (format!(r#"{{"result":"{text}","id":7}}"#), true),
+            (format!(r#"{{"id":8,"result":"{text}"}}"#), false),
+            (format!(r#"{{"id":7,"method":"m","params":"{text}"}}"#), false),
+        ] {
+            assert_eq!(answers(frame.as_bytes(), 7), expected, "{frame}");
         }
     }
 }
