@@ -12,6 +12,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// The maximum number of bytes per read.
 const PIECE: usize = 16 * 1024;
+/// The same once a connection has had much to read, for which hyper then has room.
+const LARGE_PIECE: usize = 64 * 1024;
 
 /// A tokio stream that implements hyper's I/O traits.
 #[derive(Debug)]
@@ -21,15 +23,29 @@ impl<T: AsyncRead + Unpin> Read for HyperIo<T> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-        mut cursor: ReadBufCursor<'_>,
+        cursor: ReadBufCursor<'_>,
     ) -> Poll<io::Result<()>> {
-        let mut piece = [MaybeUninit::uninit(); PIECE];
-        let room = cursor.remaining().min(PIECE);
-        let mut buffer = ReadBuf::uninit(&mut piece[..room]);
-        ready!(Pin::new(&mut self.0).poll_read(context, &mut buffer))?;
-        cursor.put_slice(buffer.filled());
-        Poll::Ready(Ok(()))
+        let stream = Pin::new(&mut self.0);
+        match cursor.remaining() > PIECE {
+            true => read::<_, LARGE_PIECE>(stream, context, cursor),
+            false => read::<_, PIECE>(stream, context, cursor),
+        }
     }
+}
+
+/// Not inlined, so that a short read does not have the stack frame of a long one.
+#[inline(never)]
+fn read<T: AsyncRead, const MAX: usize>(
+    stream: Pin<&mut T>,
+    context: &mut Context<'_>,
+    mut cursor: ReadBufCursor<'_>,
+) -> Poll<io::Result<()>> {
+    let mut piece = [MaybeUninit::uninit(); MAX];
+    let room = cursor.remaining().min(MAX);
+    let mut buffer = ReadBuf::uninit(&mut piece[..room]);
+    ready!(stream.poll_read(context, &mut buffer))?;
+    cursor.put_slice(buffer.filled());
+    Poll::Ready(Ok(()))
 }
 
 impl<T: AsyncWrite + Unpin> Write for HyperIo<T> {

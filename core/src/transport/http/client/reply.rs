@@ -18,6 +18,8 @@ const REFUSAL_TIME: Duration = Duration::from_secs(5);
 /// The limits for reading the unused rest of a body, so that the connection can be reused: bytes and time.
 const MAX_REST: usize = 64 * 1024;
 const REST_TIME: Duration = Duration::from_secs(1);
+/// The maximum number of bytes that are allocated before they arrive.
+const MAX_RESERVED: usize = 1024 * 1024;
 /// The number of characters of an error response that a message quotes.
 const SHOWN: usize = 200;
 
@@ -63,8 +65,9 @@ impl Reply {
         if body.size_hint().lower() > limit as u64 {
             return Err(Unread::TooLong);
         }
-        let mut whole = Bytes::new();
-        let mut rest = Vec::new();
+        // The server may name any length.
+        let length = usize::try_from(body.size_hint().lower()).unwrap_or_default();
+        let (mut whole, mut rest) = (Bytes::new(), Vec::new());
         while let Some(chunk) = next_chunk(&mut body).await.map_err(Unread::Broken)? {
             if whole.len() + rest.len() + chunk.len() > limit {
                 return Err(Unread::TooLong);
@@ -73,6 +76,9 @@ impl Reply {
             if whole.is_empty() && rest.is_empty() {
                 whole = chunk;
             } else {
+                if rest.is_empty() {
+                    rest.reserve(length.min(MAX_RESERVED));
+                }
                 rest.extend_from_slice(&std::mem::take(&mut whole));
                 rest.extend_from_slice(&chunk);
             }
