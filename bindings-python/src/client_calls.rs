@@ -30,7 +30,8 @@ impl Calls {
         let (calls, letters) = (self.clone(), Arc::clone(letters));
         let runtime = runtime()?;
         let mut running = lock(&self.0);
-        let task = runtime.spawn(async move {
+        // Boxed, because tokio copies the future of a task several times.
+        let task = runtime.spawn(Box::pin(async move {
             let outcome = with_ticket(ticket, doing).await;
             // Under the lock, so that what was cancelled leaves nothing behind.
             calls.finish(ticket, || {
@@ -40,7 +41,7 @@ impl Calls {
                 };
                 letters.push(ticket, content);
             });
-        });
+        }));
         running.insert(ticket, task.abort_handle());
         Ok(ticket)
     }

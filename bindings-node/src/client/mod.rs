@@ -373,12 +373,13 @@ impl Shared {
         let shared = Arc::clone(self);
         // Held until the task is in the table, so that it can't be removed before.
         let mut calls = lock(&self.calls);
-        let task = runtime.spawn(async move {
+        // Boxed, because tokio copies the future of a task several times.
+        let task = runtime.spawn(Box::pin(async move {
             let outcome = with_ticket(number.into(), work).await;
             if lock(&shared.calls).remove(&number).is_some() {
                 shared.queue.reply(number, outcome);
             }
-        });
+        }));
         calls.insert(number, task.abort_handle());
     }
 }

@@ -48,7 +48,7 @@ pub(super) async fn carry(shared: Arc<Shared>, message: Message) {
         && !is_modern(said.as_ref())
     {
         // The server may implement HTTP+SSE of 2024-11-05 (Streamable HTTP, "Backward Compatibility").
-        match legacy_sse::open(&shared).await {
+        match Box::pin(legacy_sse::open(&shared)).await {
             Ok(()) => outcome = shared.exchange(&message).await,
             Err(why) => tracing::debug!(why, "not an HTTP+SSE server either"),
         }
@@ -100,10 +100,13 @@ impl Shared {
         }
         match reply.media() {
             Media::Json => self.take_json(id, reply).await,
-            Media::Events => match events::answer(self, id, reply, message.is_stateless).await {
-                Ok(()) => Outcome::Done,
-                Err(error) => Outcome::Failed(error),
-            },
+            Media::Events => {
+                let answer = events::answer(self, id, reply, message.is_stateless);
+                match Box::pin(answer).await {
+                    Ok(()) => Outcome::Done,
+                    Err(error) => Outcome::Failed(error),
+                }
+            }
             Media::Other => {
                 let status = reply.status;
                 let kind = reply.headers.get(header::CONTENT_TYPE).cloned();
@@ -169,7 +172,7 @@ impl Shared {
         };
         let mut attempts = Attempts::default();
         loop {
-            auth.prepare().await?;
+            Box::pin(auth.prepare()).await?;
             // Tokens are numbered from 1.
             let sent = AtomicU64::new(0);
             let authorized = |url: &Url| {
@@ -188,7 +191,7 @@ impl Shared {
                 let _held = self.hold();
                 let (status, headers) = (reply.status, &reply.headers);
                 let token = Some(sent.into_inner()).filter(|it| *it > 0);
-                auth.rejected(&mut attempts, status, headers, token).await
+                Box::pin(auth.rejected(&mut attempts, status, headers, token)).await
             };
             match rejected {
                 Ok(true) => reply.discard().await,

@@ -310,7 +310,8 @@ impl HttpWire {
     fn start(&mut self, message: Message) {
         let request = message.request();
         let is_answer = message.kind == Kind::Answer;
-        let exchange = exchange::carry(Arc::clone(&self.shared), message);
+        // Boxed, because tokio copies the future of a task several times.
+        let exchange = Box::pin(exchange::carry(Arc::clone(&self.shared), message));
         if is_answer {
             let answers = Arc::clone(&self.answers);
             // Taken before the task begins, so that `next` sees it.

@@ -67,7 +67,8 @@ impl Pool {
         loop {
             let (mut sender, is_fresh) = match self.take() {
                 Some(sender) => (sender, false),
-                None => (self.connect().await?, true),
+                // Boxed, so that the future of each request does not have the size of a handshake.
+                None => (Box::pin(self.connect()).await?, true),
             };
             let copy = (may_repeat && !is_fresh).then(|| request.clone());
             match sender.try_send_request(request).await {
