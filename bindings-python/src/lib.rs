@@ -26,6 +26,7 @@ mod handler;
 mod host_requests;
 mod hooks;
 mod interpreter;
+mod json;
 mod asyncio_queue;
 mod handler_binding;
 mod limits;
@@ -73,6 +74,7 @@ mod _native {
         faulty_link::FaultyLink,
         forks::forked,
         handler::Registered,
+        json::has_null,
         limits::{RateLimit, ResponseLimit},
         logs::{flush_logs, log_later, single_line, stderr_has_room},
         middleware::{

@@ -896,6 +896,11 @@ def group_targets(given: Any) -> Any:
     Returns the mapping of names to targets in what a group was given, or the path of the file that holds it.
     """
 
+def has_null(text: bytes) -> bool:
+    """
+    Returns whether a JSON text contains `null`. Python's `in` takes many times as long for large texts.
+    """
+
 def invalid_arguments(schema: str, arguments: bytes) -> str | None:
     """
     Returns the problem of arguments, as JSON, in the words of errors about tools; `None` if they are valid.

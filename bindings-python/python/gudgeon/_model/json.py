@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from .._native import has_null
 from .defaults import leaves_defaults_out, with_defaults
 from .encoding import encode_hook, is_pydantic, to_builtins
 from .value import Value
@@ -40,7 +41,7 @@ def encode(value: Any, place: str = "the value") -> bytes:
         ValueError: The value holds NaN or infinity, which JSON can't represent; the text names the place.
     """
     text = encode_exact(value)
-    if b"null" in text:  # as which the encoder writes them
+    if has_null(text):  # as which the encoder writes them
         check_numbers(value, place)
     return text
 
