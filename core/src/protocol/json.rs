@@ -118,6 +118,14 @@ impl ObjectWriter {
         self
     }
 
+    /// Adds a member whose value is an object with one member, `inner`, whose value is given as JSON text. The names must
+    /// not need escaping.
+    pub fn wrapped(&mut self, name: &str, inner: &str, value: &str) -> &mut Self {
+        let json = &mut self.name(name).json;
+        json.extend(["{\"", inner, "\":", value, "}"]);
+        self
+    }
+
     /// Adds a member. `name` must not need escaping.
     pub fn member<T: Serialize + ?Sized>(&mut self, name: &str, value: &T) -> &mut Self {
         push(&mut self.name(name).json, value);

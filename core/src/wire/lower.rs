@@ -169,9 +169,7 @@ fn tool(wire: &Wire, outcome: &ToolOutcome, result: &mut ObjectWriter) {
                 result.raw("structuredContent", &structured.json);
             }
             (StructuredContent::Object, Some(false)) => {
-                let mut wrapped = ObjectWriter::with_capacity(structured.json.len() + 12);
-                wrapped.raw("result", &structured.json);
-                result.raw("structuredContent", &wrapped.finish());
+                result.wrapped("structuredContent", "result", &structured.json);
             }
             (StructuredContent::Object, _) if is_object => {
                 result.raw("structuredContent", &structured.json);
