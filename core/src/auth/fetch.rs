@@ -7,6 +7,8 @@ use std::{fmt, net::IpAddr, time::Duration};
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use serde::de::DeserializeOwned;
 
+use crate::protocol::json;
+
 /// The maximum size of a key set, in bytes.
 pub const MAX_KEY_SET: usize = 1024 * 1024;
 /// The maximum size of any other document, in bytes.
@@ -112,7 +114,7 @@ impl FetchResponse {
     /// Reads the body as JSON, whatever the status.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, FetchError> {
         // The text of serde's error may quote a value, and the value may be a token.
-        serde_json::from_slice(&self.body).map_err(|error| {
+        json::from_bytes(&self.body).map_err(|error| {
             FetchError::Json(format!("line {}, column {}", error.line(), error.column()))
         })
     }

@@ -9,7 +9,10 @@ use super::client_roots;
 use crate::{
     client::Question,
     error::{Error, ErrorKind, Language},
-    protocol::{Method, Raw, code, json::to_raw},
+    protocol::{
+        Method, Raw, code,
+        json::{self, to_raw},
+    },
 };
 
 /// The log line about callbacks that return nothing for a URL, which is written once in a process.
@@ -19,7 +22,7 @@ static NOTHING_RETURNED: Once = Once::new();
 ///
 /// Errors are for the server and for the log, and so do not show the value.
 pub(super) fn result(language: Language, question: &Question, given: &[u8]) -> Result<Raw, Error> {
-    let result = serde_json::from_slice(given).map_err(|it| it.to_string());
+    let result = json::from_bytes(given).map_err(|it| it.to_string());
     let result = result.and_then(|given| match question.method {
         Method::ListRoots => {
             let roots = client_roots::read_all(&given).map_err(|it| it.message)?;
@@ -47,7 +50,7 @@ pub(super) fn refusal(json: &[u8]) -> Error {
         code: Option<i64>,
         data: Option<Raw>,
     }
-    let refusal: Refusal = serde_json::from_slice(json).unwrap_or_default();
+    let refusal: Refusal = json::from_bytes(json).unwrap_or_default();
     if let Some(name) = refusal.name {
         return failed(format!("the client could not answer: {name}"));
     }

@@ -94,7 +94,7 @@ impl MiddlewareRuns {
         params: &[u8],
     ) -> impl Future<Output = Result<Reply, Error>> + Send + 'static {
         let run = self.lock().get(&number).map(|it| (it.method.clone(), it.next.clone()));
-        let params = serde_json::from_slice(params);
+        let params = json::from_bytes(params);
         async move {
             let (method, next) = run.ok_or_else(is_over)?;
             let params =
@@ -106,7 +106,7 @@ impl MiddlewareRuns {
 
     /// Ends a run with the result that the middleware returned, JSON.
     pub fn finish(&self, number: u32, result: &[u8]) {
-        let result = serde_json::from_slice(result);
+        let result = json::from_bytes(result);
         self.end(number, result.map_err(|it| Error::misuse(format!("middleware: {it}"))));
     }
 

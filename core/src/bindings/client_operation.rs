@@ -7,7 +7,7 @@ use crate::{
     client::{CallOptions, Operation},
     error::Error,
     peer::ListKind,
-    protocol::{CompletionTarget, Raw},
+    protocol::{CompletionTarget, Raw, json},
 };
 
 #[derive(Deserialize)]
@@ -120,7 +120,7 @@ fn page(list: ListKind, params: &[u8]) -> Result<Operation, Error> {
 }
 
 pub(super) fn parse<T: DeserializeOwned>(what: &str, json: &[u8]) -> Result<T, Error> {
-    serde_json::from_slice(json).map_err(|it| Error::misuse(format!("{what} can't be read: {it}")))
+    json::from_bytes(json).map_err(|it| Error::misuse(format!("{what} can't be read: {it}")))
 }
 
 #[cfg(test)]

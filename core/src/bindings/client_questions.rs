@@ -14,7 +14,7 @@ use super::{client_answers, client_settings::ClientSettings};
 use crate::{
     client::{Answerer, ClientBuilder, Question},
     error::{Error, ErrorKind, Language},
-    protocol::{Raw, code},
+    protocol::{Raw, code, json},
 };
 
 /// The numbers of questions differ between clients, because several clients may share a queue of the host.
@@ -95,7 +95,7 @@ impl Questions {
         let answer = match asker {
             Asker::Server => client_answers::result(self.language, &question, given),
             #[cfg(feature = "auth")]
-            Asker::Client => serde_json::from_slice(given)
+            Asker::Client => json::from_bytes(given)
                 .map_err(|_| Error::new(ErrorKind::Auth, "the callback of auth returned no JSON")),
         };
         let problem = answer.as_ref().err().map(|it| it.message.clone());

@@ -9,7 +9,7 @@ use crate::{
     protocol::{
         Root,
         file_uri::{file_uri, is_file_uri},
-        json::to_raw,
+        json::{self, to_raw},
     },
 };
 
@@ -17,7 +17,7 @@ const WANTED: &str = "must be a file:// URI such as \"file:///srv/shelf\", an ab
 
 /// Reads a list of roots, JSON.
 pub fn read(given: &[u8]) -> Result<Vec<Root>, Problem> {
-    read_all(&serde_json::from_slice(given).map_err(Problem::wrong_type)?)
+    read_all(&json::from_bytes(given).map_err(Problem::wrong_type)?)
 }
 
 /// Reads a list of roots. Each is a `file:` URI, an absolute path, or an object with such a `uri` and a `name`.

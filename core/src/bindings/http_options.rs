@@ -7,6 +7,7 @@ use serde::Deserialize;
 use crate::{
     error::Error,
     http::{Cors, EndpointConfig},
+    protocol::json,
     transport::listen::ListenOptions,
 };
 
@@ -58,7 +59,7 @@ struct KeyPair {
 impl HttpOptions {
     /// Reads the options. Errors if an allowed host or origin can match nothing.
     pub fn parse(json: &[u8]) -> Result<Self, Error> {
-        let options: Self = serde_json::from_slice(json)
+        let options: Self = json::from_bytes(json)
             .map_err(|it| Error::misuse(format!("the options can't be read: {it}")))?;
         options.endpoint(EndpointConfig::default()).guard.check()?;
         Ok(options)

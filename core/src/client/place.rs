@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use super::{ClientBuilder, Target};
 use crate::{
     error::{Error, Language, given::Problem},
+    protocol::json,
     transport::{Command, Scheme, Url, url::without_secrets},
 };
 
@@ -274,7 +275,7 @@ impl Reader {
 }
 
 fn parse(json: &[u8]) -> Result<Value, Problem> {
-    serde_json::from_slice(json).map_err(Problem::wrong_type)
+    json::from_bytes(json).map_err(Problem::wrong_type)
 }
 
 fn word(word: &str) -> Result<&str, Problem> {

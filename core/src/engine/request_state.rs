@@ -16,7 +16,7 @@ use sha2::{Digest, Sha256};
 
 use crate::{
     error::{Fault, option_name},
-    protocol::{Inputs, Principal, Request, canonical::canonical},
+    protocol::{Inputs, Principal, Request, canonical::canonical, json},
     session::asking::{Answers, Journal},
 };
 
@@ -200,7 +200,7 @@ fn unseal(
         .find_map(|it| it.decrypt(nonce.into(), Payload { msg: sealed, aad: KIND }).ok())
         .ok_or("no key opens it: it was changed, or sealed with a key that is not in the ring")?;
     let contents: Contents =
-        serde_json::from_slice(&text).map_err(|_| "its contents are of another version")?;
+        json::from_bytes(&text).map_err(|_| "its contents are of another version")?;
     let bound = &contents.binding;
     if contents.expires <= now {
         Err("it has expired")

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize, de::Error as _};
 use serde_json::value::RawValue;
 
 use super::{Members, Raw};
@@ -56,6 +56,12 @@ fn escapes(word: u64) -> u64 {
 /// Panics if the value's `Serialize` implementation fails; those of the protocol's types never do.
 pub fn push<T: Serialize + ?Sized>(json: &mut String, value: &T) {
     json.push_str(&serde_json::to_string(value).expect("protocol types always serialise"));
+}
+
+/// Reads a value.
+pub fn from_bytes<'a, T: Deserialize<'a>>(json: &'a [u8]) -> serde_json::Result<T> {
+    // `serde_json::from_slice` would be compiled for each type beside `from_str`.
+    serde_json::from_str(str::from_utf8(json).map_err(serde_json::Error::custom)?)
 }
 
 /// Serializes a value as raw JSON.

@@ -9,7 +9,9 @@ use super::{
 };
 use crate::{
     error::Error,
-    protocol::{CacheScope, Implementation, Prompt, Resource, ResourceTemplate, Revision, Tool},
+    protocol::{
+        CacheScope, Implementation, Prompt, Resource, ResourceTemplate, Revision, Tool, json,
+    },
     schema,
 };
 
@@ -160,7 +162,7 @@ impl<H: Clone> Components<H> {
 }
 
 fn parse<T: DeserializeOwned>(what: &str, declaration: &[u8]) -> Result<T, Error> {
-    serde_json::from_slice(declaration)
+    json::from_bytes(declaration)
         .map_err(|it| Error::misuse(format!("the declaration of this {what} can't be read: {it}")))
 }
 

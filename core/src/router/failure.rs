@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::{Number, value::RawValue};
 
 use super::Failure;
-use crate::protocol::{Raw, code};
+use crate::protocol::{Raw, code, json};
 
 /// An error raised or thrown by a handler.
 #[derive(Deserialize)]
@@ -30,7 +30,7 @@ impl Failure {
     /// exception that describes the problem.
     #[doc(hidden)] // For the drivers and the language bindings.
     pub fn described(json: &[u8]) -> Self {
-        let it: Described<'_> = match serde_json::from_slice(json) {
+        let it: Described<'_> = match json::from_bytes(json) {
             Ok(it) => it,
             Err(error) => {
                 return Self::Exception {

@@ -9,6 +9,7 @@ use super::{failure, settings::SignInSettings};
 use crate::{
     auth::{Secret, metadata::ServerMetadata, scopes::Scopes},
     error::Error,
+    protocol::json,
 };
 
 /// The version of the records' format.
@@ -107,13 +108,13 @@ pub(super) fn read<T: DeserializeOwned>(
     let invalid = |it: serde_json::Error| {
         unusable(&format!("is not valid (line {}, column {})", it.line(), it.column()))
     };
-    let found: Version = serde_json::from_slice(bytes).map_err(invalid)?;
+    let found: Version = json::from_bytes(bytes).map_err(invalid)?;
     if found.version != VERSION {
         let version = found.version;
         return Err(unusable(&format!(
             "has the version {version}; this program reads version {VERSION}"
         )));
     }
-    let record: Record<T> = serde_json::from_slice(bytes).map_err(invalid)?;
+    let record: Record<T> = json::from_bytes(bytes).map_err(invalid)?;
     Ok(record.content)
 }

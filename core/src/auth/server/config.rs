@@ -24,7 +24,7 @@ use super::{
 use crate::{
     auth::{Secret, fetch::check_url, metadata::split, scopes::ScopeHierarchy},
     error::{Error, option_name},
-    protocol::Principal,
+    protocol::{Principal, json},
 };
 
 /// The time that the answer of an introspection endpoint is kept.
@@ -111,7 +111,7 @@ impl AuthConfig {
     /// Reads the configuration. Errors, with the fix, if a method can't work.
     pub fn parse(json: &[u8]) -> Result<Self, Error> {
         // The text of serde's error may quote a secret.
-        let config: Config = serde_json::from_slice(json).map_err(|it| {
+        let config: Config = json::from_bytes(json).map_err(|it| {
             Error::misuse(format!(
                 "auth can't be read at line {}, column {}",
                 it.line(),

@@ -13,7 +13,7 @@ use super::{
     jwk::{Algorithm, Jwk},
     jwt,
 };
-use crate::auth::TokenDigest;
+use crate::{auth::TokenDigest, protocol::json};
 
 /// The seconds by which the time of a proof may differ from the server's.
 pub const MAX_SKEW: u64 = 300;
@@ -78,8 +78,8 @@ pub fn check(
     let proof = proof.to_str().map_err(|_| Invalid(MALFORMED))?;
     let jwt::Parts { header, claims, signature, signed } =
         jwt::split(proof).map_err(|_| Invalid(MALFORMED))?;
-    let header: Header = serde_json::from_slice(&header).map_err(|_| Invalid(MALFORMED))?;
-    let claims: Claims = serde_json::from_slice(&claims).map_err(|_| Invalid(MALFORMED))?;
+    let header: Header = json::from_bytes(&header).map_err(|_| Invalid(MALFORMED))?;
+    let claims: Claims = json::from_bytes(&claims).map_err(|_| Invalid(MALFORMED))?;
     if header.crit.is_some() {
         return Err(Invalid("the DPoP proof needs an extension that is not supported"));
     }

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::auth::fetch::MAX_KEY_SET;
+use crate::{auth::fetch::MAX_KEY_SET, protocol::json};
 
 /// The maximum number of keys in a set.
 const MAX_KEYS: usize = 10_000;
@@ -231,7 +231,7 @@ impl Jwks {
         if text.len() > MAX_KEY_SET {
             return Err(format!("the key set is longer than {MAX_KEY_SET} bytes"));
         }
-        let set: Set = serde_json::from_slice(text).map_err(|_| "the answer is no key set")?;
+        let set: Set = json::from_bytes(text).map_err(|_| "the answer is no key set")?;
         if set.keys.len() > MAX_KEYS {
             return Err(format!("the key set has more than {MAX_KEYS} keys"));
         }

@@ -7,7 +7,10 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::jwk::{Algorithm, Jwks};
-use crate::{auth::scopes, protocol::Principal};
+use crate::{
+    auth::scopes,
+    protocol::{Principal, json},
+};
 
 /// The maximum length of a token, in bytes.
 pub const MAX_TOKEN: usize = 16 * 1024;
@@ -74,7 +77,7 @@ impl<'a> ParsedJwt<'a> {
 
     fn parts(token: &'a str) -> Result<(Header, Self), &'static str> {
         let Parts { header, claims, signature, signed } = split(token)?;
-        let header: Header = serde_json::from_slice(&header).map_err(|_| MALFORMED)?;
+        let header: Header = json::from_bytes(&header).map_err(|_| MALFORMED)?;
         if header.crit.is_some() {
             return Err("the token needs an extension that is not supported");
         }
@@ -83,7 +86,7 @@ impl<'a> ParsedJwt<'a> {
             kid: header.kid.clone(),
             signed,
             signature,
-            claims: serde_json::from_slice(&claims).map_err(|_| MALFORMED)?,
+            claims: json::from_bytes(&claims).map_err(|_| MALFORMED)?,
         };
         Ok((header, parsed))
     }

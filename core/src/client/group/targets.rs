@@ -8,6 +8,7 @@ use crate::{
         Error, Language,
         given::{Given, Problem, Value},
     },
+    protocol::json,
 };
 
 const SERVERS: &str = "mcpServers";
@@ -68,7 +69,7 @@ pub fn read<T: Given>(language: Language, given: T) -> Result<Targets<T>, Proble
 
 /// Returns the targets by name in the text of a JSON file, as JSON. Errors begin with `path`.
 pub fn read_file(language: Language, path: &str, text: &[u8]) -> Result<String, Problem> {
-    let given = serde_json::from_slice::<Json>(text)
+    let given = json::from_bytes::<Json>(text)
         .map_err(|error| Problem::not_allowed(format!("{path} is not valid JSON: {error}")))?;
     let named = named(language, given).map_err(|it| Problem {
         message: format!("{path}: {}", it.message),

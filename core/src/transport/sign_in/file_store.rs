@@ -12,6 +12,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
+use crate::protocol::json;
+
 const VERSION: u32 = 1;
 /// The time limit for a lock, and the time between two attempts to take it.
 const LOCK_TIME: Duration = Duration::from_secs(30);
@@ -42,7 +44,7 @@ impl FileStore {
     }
 
     pub(super) async fn set(&self, key: &str, value: &[u8]) -> Result<(), String> {
-        let record: Value = serde_json::from_slice(value).map_err(|_| "the record is not JSON")?;
+        let record: Value = json::from_bytes(value).map_err(|_| "the record is not JSON")?;
         let (path, key) = (self.path.clone(), key.to_owned());
         // Two processes may write different records.
         let lock = take_lock(&beside(&self.path, "lock")).await?;
@@ -102,7 +104,7 @@ fn read(path: &Path) -> Result<Content, String> {
         Err(error) => return Err(format!("can't be read: {error}")),
     };
     // The text of serde's error may quote a token.
-    let content: Content = serde_json::from_slice(&bytes).map_err(|it| {
+    let content: Content = json::from_bytes(&bytes).map_err(|it| {
         format!(
             "is not a valid file of tokens (line {}, column {}); move it away, then sign in again",
             it.line(),

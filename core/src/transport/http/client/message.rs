@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use super::{Mirror, Spoken};
 use crate::{
     protocol::{
-        Method,
+        Method, json,
         valid_json::{member, members},
     },
     session::client::Partial,
@@ -146,10 +146,10 @@ pub(super) fn answers(frame: &[u8], request: u64) -> bool {
         return true;
     }
     if frame.trim_ascii_start().starts_with(b"[") {
-        let members = serde_json::from_slice::<Vec<Fields<'_>>>(frame);
+        let members = json::from_bytes::<Vec<Fields<'_>>>(frame);
         return members.is_ok_and(|it| it.iter().any(|member| member.answer(request)));
     }
-    serde_json::from_slice::<Fields<'_>>(frame).is_ok_and(|it| it.answer(request))
+    json::from_bytes::<Fields<'_>>(frame).is_ok_and(|it| it.answer(request))
 }
 
 #[cfg(test)]

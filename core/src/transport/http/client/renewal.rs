@@ -11,7 +11,10 @@ use super::{
     exchange::Outcome,
     message::{Kind, Message},
 };
-use crate::{protocol::Method, wire};
+use crate::{
+    protocol::{Method, json},
+    wire,
+};
 
 /// The time limit for the server to accept `notifications/initialized`.
 const ACCEPT_TIME: Duration = Duration::from_secs(5);
@@ -85,7 +88,7 @@ async fn begin(shared: &Arc<Shared>, initialize: &Message) -> Result<(), String>
             None => return Err("initialize got no response".into()),
         }
     };
-    let answer: Answer = serde_json::from_slice(&frame).map_err(|it| it.to_string())?;
+    let answer: Answer = json::from_bytes(&frame).map_err(|it| it.to_string())?;
     let agreed = answer.result.ok_or("the server rejected initialize")?.protocol_version;
     match shared.state().version.as_ref().and_then(|it| it.to_str().ok()) {
         Some(version) if version == agreed => Ok(()),
