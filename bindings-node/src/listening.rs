@@ -8,7 +8,7 @@ use std::{
 
 use gudgeon::{
     bindings::http_options::HttpOptions,
-    driver::{Backend, EndpointServer, Shell, Work},
+    driver::{Backend, EndpointServer, Shell, Work, boxed},
     error::Error,
     transport::listen::{Address, ListenOptions, Listening, listen},
 };
@@ -111,7 +111,7 @@ impl NativeListening {
 
     fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         if let Some(runtime) = &*lock(&self.listens.runtime) {
-            runtime.spawn(task);
+            runtime.spawn(boxed(task));
         }
     }
 }

@@ -13,6 +13,7 @@ use gudgeon::{
         subscriptions::OpenSubscriptions,
     },
     client::{ClientGroup, Member, describe},
+    driver::{Boxed, boxed},
     error::{Error, Language},
 };
 use napi::{
@@ -66,11 +67,12 @@ impl NativeGroup {
         ticket: i64,
     ) -> napi::Result<Object<'env>> {
         let group = self.group.clone();
-        promise(env, async move {
-            let work = perform(group, &what, params.as_bytes());
-            let performed = with_ticket(ticket.unsigned_abs(), work).await;
+        let work = boxed(async move {
+            let performing = perform(group, &what, params.as_bytes());
+            let performed = with_ticket(ticket.unsigned_abs(), performing).await;
             performed.map(|it| it.result.get().to_owned())
-        })
+        });
+        promise(env, work)
     }
 
     /// Subscribes to `{"filter", "server"?}`. Resolves to `[number]`, or to `[null, error]`, as JSON; the number identifies
@@ -78,12 +80,13 @@ impl NativeGroup {
     #[napi(catch_unwind, ts_return_type = "Promise<string>")]
     pub fn subscribe<'env>(&self, env: &'env Env, params: String) -> napi::Result<Object<'env>> {
         let (group, subscriptions) = (self.group.clone(), Arc::clone(&self.subscriptions));
-        promise(env, async move {
+        let work = boxed(async move {
             let subscription = subscribe(group, params.as_bytes()).await?;
             let number = NEXT.fetch_add(1, Ordering::Relaxed);
             subscriptions.keep(number.into(), subscription.into());
             Ok(number.to_string())
-        })
+        });
+        promise(env, work)
     }
 
     /// Resolves when there is an event of the subscription to take.
@@ -94,10 +97,11 @@ impl NativeGroup {
         subscription: u32,
     ) -> napi::Result<Object<'env>> {
         let ready = self.subscriptions.ready(subscription.into());
-        promise(env, async move {
+        let work = boxed(async move {
             ready.await;
             Ok("null".to_owned())
-        })
+        });
+        promise(env, work)
     }
 
     /// Returns `{"change": …}`, or `{}` at the end; null if there is no event yet.
@@ -150,17 +154,14 @@ impl Drop for NativeGroup {
 }
 
 /// Returns a promise that resolves to `[result]`, or to `[null, error]`, as JSON.
-fn promise(
-    env: &Env,
-    work: impl Future<Output = Result<String, Error>> + Send + 'static,
-) -> napi::Result<Object<'_>> {
+fn promise(env: &Env, work: Boxed<Result<String, Error>>) -> napi::Result<Object<'_>> {
     let (deferred, promise) = env.create_deferred()?;
-    runtime().map_err(no_runtime)?.spawn(async move {
+    runtime().map_err(no_runtime)?.spawn(boxed(async move {
         let outcome = match work.await {
             Ok(result) => format!("[{result}]"),
             Err(error) => format!("[null,{}]", error_json(&error)),
         };
         deferred.resolve(move |_| Ok(outcome));
-    });
+    }));
     Ok(promise)
 }

@@ -29,6 +29,7 @@ use gudgeon::{
         subscriptions::OpenSubscriptions,
     },
     client::{self, ClientBuilder, Member, Reply, Target},
+    driver::{Boxed, boxed},
     error::{Error, Language},
     protocol::{SubscriptionFilter, json},
 };
@@ -179,7 +180,7 @@ impl NativeClient {
             let queue = Arc::clone(&self.shared.queue);
             options.on_progress = Some(Arc::new(move |step| queue.progress(number, &step)));
         }
-        self.shared.spawn(number, async move { client.call(operation, options).await });
+        self.shared.spawn(number, boxed(async move { client.call(operation, options).await }));
         Ok(())
     }
 
@@ -198,11 +199,12 @@ impl NativeClient {
             .map_err(|it| misuse(Error::misuse(format!("the filter can't be read: {it}"))))?;
         let client = self.client()?;
         let shared = Arc::clone(&self.shared);
-        self.shared.spawn(number, async move {
+        let subscribing = boxed(async move {
             let subscription = client.subscribe_to(&filter).await?;
             shared.subscriptions.keep(number.into(), subscription.into());
             Ok(nothing())
         });
+        self.shared.spawn(number, subscribing);
         Ok(())
     }
 
@@ -210,10 +212,11 @@ impl NativeClient {
     #[napi(catch_unwind)]
     pub fn await_change(&self, number: u32, subscription: u32) {
         let ready = self.shared.subscriptions.ready(subscription.into());
-        self.shared.spawn(number, async move {
+        let waiting = boxed(async move {
             ready.await;
             Ok(nothing())
         });
+        self.shared.spawn(number, waiting);
     }
 
     /// Returns `{"change": …}`, `{}` or `{"error": …}` at the end; null if there is no event yet.
@@ -257,7 +260,7 @@ impl NativeClient {
     #[napi(catch_unwind)]
     pub fn middleware_next(&self, number: u32, run: u32, params: String) {
         let sent = self.shared.middleware.next(run, params.as_bytes());
-        self.shared.spawn(number, sent);
+        self.shared.spawn(number, boxed(sent));
     }
 
     /// Ends a run of middleware with its result, JSON.
@@ -286,7 +289,7 @@ impl NativeClient {
             queue.reply(number, Ok(nothing()));
         };
         match runtime() {
-            Ok(runtime) => drop(runtime.spawn(close)),
+            Ok(runtime) => drop(runtime.spawn(boxed(close))),
             Err(_) => self.shared.queue.reply(number, Ok(nothing())),
         }
     }
@@ -364,17 +367,12 @@ impl Shared {
         lock(&self.client).as_ref().and_then(|it| it.connected())
     }
 
-    fn spawn(
-        self: &Arc<Self>,
-        number: u32,
-        work: impl Future<Output = Result<Reply, Error>> + Send + 'static,
-    ) {
+    fn spawn(self: &Arc<Self>, number: u32, work: Boxed<Result<Reply, Error>>) {
         let Ok(runtime) = runtime() else { return };
         let shared = Arc::clone(self);
         // Held until the task is in the table, so that it can't be removed before.
         let mut calls = lock(&self.calls);
-        // Boxed, because tokio copies the future of a task several times.
-        let task = runtime.spawn(Box::pin(async move {
+        let task = runtime.spawn(boxed(async move {
             let outcome = with_ticket(number.into(), work).await;
             if lock(&shared.calls).remove(&number).is_some() {
                 shared.queue.reply(number, outcome);
@@ -412,7 +410,7 @@ fn connect(shared: &Arc<Shared>, member: Arc<Member>) -> io::Result<()> {
     let runtime = runtime()?;
     let connecting = Arc::clone(shared);
     let mut calls = lock(&shared.calls);
-    let task = runtime.spawn(async move {
+    let task = runtime.spawn(boxed(async move {
         let outcome = member.connect().await;
         if lock(&connecting.calls).remove(&CONNECT).is_none() {
             return;
@@ -421,7 +419,7 @@ fn connect(shared: &Arc<Shared>, member: Arc<Member>) -> io::Result<()> {
             Ok(client) => connecting.queue.connected(&client.server()),
             Err(error) => connecting.queue.reply(CONNECT, Err(error)),
         }
-    });
+    }));
     calls.insert(CONNECT, task.abort_handle());
     Ok(())
 }

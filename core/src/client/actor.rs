@@ -21,6 +21,7 @@ use super::{
     wire::{Wire, WireEvent, WireOptions},
 };
 use crate::{
+    driver::boxed,
     error::{Error, ErrorKind},
     peer::subscriptions::{self, Subscriptions},
     protocol::{ElicitationCompleteNotificationParams, Method, MethodName, Raw},
@@ -124,7 +125,7 @@ pub(super) async fn start(
         opened: Some(opened),
         is_up: up,
     };
-    tokio::spawn(actor.run());
+    tokio::spawn(boxed(actor.run()));
     let lost = || {
         Error::new(ErrorKind::Connect, format!("{name}: the connection attempt was interrupted"))
     };
@@ -399,7 +400,7 @@ impl Actor {
         let Ask { id, key, method, params } = ask;
         let answer = (self.config.on_question)(Question { key, method, params });
         let orders = self.own_orders.clone();
-        let task = tokio::spawn(async move {
+        let task = tokio::spawn(boxed(async move {
             // A separate task contains panics of the callback, so that the question is answered in any case.
             let mut callback = JoinSet::new();
             callback.spawn(answer);
@@ -408,7 +409,7 @@ impl Actor {
             if let Some(orders) = orders.upgrade() {
                 let _ = orders.send(Order::Answer(id, answer));
             }
-        });
+        }));
         self.asks.insert(id, task.abort_handle());
     }
 

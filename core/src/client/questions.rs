@@ -10,6 +10,7 @@ use tokio::task::JoinSet;
 
 use super::connection::{BoxFuture, Question};
 use crate::{
+    driver::boxed,
     error::{Error, ErrorKind},
     protocol::{
         ClientCapabilities, ElicitationCapability, ErrorObject, ListRootsResult, Method, Raw, Root,
@@ -127,7 +128,7 @@ impl Questions {
                 && let Some((at, question)) = waiting.next()
             {
                 let questions = Arc::clone(self);
-                open.spawn(async move { (at, questions.answer(question).await) });
+                open.spawn(boxed(async move { (at, questions.answer(question).await) }));
             }
             match open.join_next().await {
                 None => return Ok(answers.into_iter().flatten().collect()),

@@ -19,6 +19,7 @@ use super::{
     target::Reconnect,
 };
 use crate::{
+    driver::boxed,
     error::{Error, ErrorKind},
     protocol::{MethodName, Raw, Root},
     session::client::took_too_long,
@@ -149,12 +150,12 @@ impl Reconnecting {
             return connected.connection.notify(method, params);
         }
         let this = Arc::clone(self);
-        self.runtime.spawn(async move {
+        self.runtime.spawn(boxed(async move {
             let sent = this.opened(1).await.and_then(|it| it.connection.notify(method, params));
             if let Err(error) = sent {
                 tracing::warn!(%error, "a notification could not be sent");
             }
-        });
+        }));
         Ok(())
     }
 

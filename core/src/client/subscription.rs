@@ -16,6 +16,7 @@ use super::{
     unread::UnreadQueue,
 };
 use crate::{
+    driver::boxed,
     error::{Error, ErrorKind},
     peer::subscriptions::{Changes, Interests, SubscriptionKey, SubscriptionSettings},
     protocol::SubscriptionFilter,
@@ -196,7 +197,7 @@ impl Shared {
             }
             SubscriptionEvent::Ended(Some(error)) => match client.upgrade() {
                 Some(client) if self.may_reopen(&error, &client) => {
-                    tokio::spawn(Arc::clone(self).reopen(client));
+                    tokio::spawn(boxed(Arc::clone(self).reopen(client)));
                 }
                 _ => self.end(Some(error)),
             },

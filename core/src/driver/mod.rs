@@ -13,6 +13,7 @@ mod pipe;
 mod state_keys;
 pub mod stderr;
 mod stream;
+mod task;
 mod watchdog;
 mod work;
 mod writer;
@@ -28,6 +29,7 @@ pub use lock_waits::lock_waits;
 pub use pipe::ReadBuffer;
 pub use state_keys::{STATE_KEYS, state_keys};
 pub use stream::StreamServer;
+pub use task::{Boxed, boxed};
 pub use watchdog::Watchdog;
 pub use work::{Backend, SharedHandler, Work};
 

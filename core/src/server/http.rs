@@ -22,7 +22,7 @@ use super::{endpoint::endpoint, registry::Hub};
 #[cfg(all(feature = "auth", feature = "client"))]
 use crate::transport::fetch::HyperFetcher;
 use crate::{
-    driver::{HostedEndpoint, keep_time},
+    driver::{HostedEndpoint, boxed, keep_time},
     error::Error,
     http::{Cors, EndpointConfig},
     transport::{
@@ -197,7 +197,7 @@ impl HttpService {
         if let Some(auth) = endpoint.auth() {
             auth.set_fetcher(HyperFetcher::new());
         }
-        let timer = tokio::spawn(keep_time(Arc::clone(&endpoint)));
+        let timer = tokio::spawn(boxed(keep_time(Arc::clone(&endpoint))));
         let timeouts = Timeouts { header: options.header_timeout, idle: options.idle_timeout };
         let grace = options.shutdown_grace;
         Self { mounted: Arc::new(Mounted { endpoint, timeouts, grace, timer }) }

@@ -13,7 +13,7 @@ use super::{
     serve::{FLUSH_TIMEOUT, Limits},
 };
 use crate::{
-    driver::{HostedEndpoint, keep_time},
+    driver::{HostedEndpoint, boxed, keep_time},
     engine::TestMode,
     error::{Error, ErrorKind},
     http::EndpointConfig,
@@ -107,7 +107,7 @@ impl One {
     fn open(hub: &Hub, test: Option<(TestMode, Option<HttpFacts>)>) -> Self {
         let config = EndpointConfig { max_in_flight: MAX_IN_FLIGHT, ..EndpointConfig::default() };
         let endpoint = endpoint(hub, config, test);
-        let timer = tokio::spawn(keep_time(Arc::clone(&endpoint)));
+        let timer = tokio::spawn(boxed(keep_time(Arc::clone(&endpoint))));
         Self { endpoint, timer: timer.abort_handle() }
     }
 

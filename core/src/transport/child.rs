@@ -17,7 +17,10 @@ use tokio::{
 };
 
 use super::{Link, environment::inherited};
-use crate::error::{Error, ErrorKind};
+use crate::{
+    driver::boxed,
+    error::{Error, ErrorKind},
+};
 
 /// The time for a server to exit by itself, and again after SIGTERM.
 const GRACE: Duration = Duration::from_secs(2);
@@ -107,7 +110,7 @@ impl Command {
         let stderr = child
             .stderr
             .take()
-            .map(|it| tokio::spawn(follow(it, Arc::clone(&tail), !self.is_quiet)));
+            .map(|it| tokio::spawn(boxed(follow(it, Arc::clone(&tail), !self.is_quiet))));
         let process = Process {
             group: child.id(),
             child,

@@ -14,7 +14,7 @@ use crate::{
         fetch::{FetchError, FetchRequest, FetchResponse},
         server::authenticator::FetchId,
     },
-    driver::{AuthServer, Fetcher},
+    driver::{AuthServer, Fetcher, boxed},
 };
 
 /// The maximum size of the head of an answer, in bytes.
@@ -45,9 +45,9 @@ pub fn serve_auth<H: Clone>(server: &crate::driver::EndpointServer<H>) {
 impl Fetcher for HyperFetcher {
     fn fetch(&self, server: Arc<AuthServer>, id: FetchId, request: FetchRequest) {
         let proxies = Arc::clone(&self.proxies);
-        self.runtime.spawn(async move {
+        self.runtime.spawn(boxed(async move {
             server.fetched(id, fetch(request, &proxies).await);
-        });
+        }));
     }
 }
 
@@ -75,7 +75,7 @@ async fn exchange(
         .await
         .map_err(|it| failed(&it))?;
     // Ends with the sender, also if this future is dropped.
-    let connection = tokio::spawn(connection);
+    let connection = tokio::spawn(boxed(connection));
     let is_forwarded = proxy.as_ref().is_some_and(|_| super::proxy::Proxy::forwards(&url));
     let uri = if is_forwarded { request.url.clone() } else { url.path().to_owned() };
     let mut sent = Request::new(Whole::new(request.body));

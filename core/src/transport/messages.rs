@@ -6,7 +6,7 @@ use bytes::Bytes;
 use tokio::{sync::mpsc, task::JoinHandle};
 
 use super::{Transport, writer::Writer};
-use crate::{error::Error, framing::beginning_of};
+use crate::{driver::boxed, error::Error, framing::beginning_of};
 
 /// The maximum number of messages that were received but not processed.
 const MAX_WAITING: usize = 64;
@@ -68,7 +68,7 @@ impl Messages {
         F: Future<Output = ()> + Send + 'static,
     {
         let (sender, arrivals) = mpsc::channel(MAX_WAITING);
-        Self { arrivals, writer, reader: tokio::spawn(read(sender)) }
+        Self { arrivals, writer, reader: tokio::spawn(boxed(read(sender))) }
     }
 
     /// Wraps a user-defined transport.

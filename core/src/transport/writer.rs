@@ -15,6 +15,8 @@ use tokio::{
     time::Instant,
 };
 
+use crate::driver::boxed;
+
 /// With more unwritten bytes than this, reading pauses: a peer that does not read can't send either.
 const MAX_UNWRITTEN: usize = 4 * 1024 * 1024;
 /// The time in which messages and the end of a peer that no longer reads may still arrive.
@@ -53,7 +55,13 @@ impl Writer {
             bytes: Arc::clone(&unwritten),
             drained: Arc::clone(&drained),
         };
-        Self { frames, unwritten, drained, task: tokio::spawn(write(queue)), failed_at: None }
+        Self {
+            frames,
+            unwritten,
+            drained,
+            task: tokio::spawn(boxed(write(queue))),
+            failed_at: None,
+        }
     }
 
     /// Queues a frame.

@@ -7,6 +7,7 @@ use tokio::{sync::watch, task::AbortHandle};
 use super::backoff::Backoff;
 use crate::{
     client::{Client, ClientBuilder, Event, builder::UnconnectedClient, connected::lock},
+    driver::boxed,
     error::{Error, ErrorKind},
 };
 
@@ -74,7 +75,7 @@ impl Member {
             tracing::warn!(server = ?self.name, %error, "a server of a group could not be reached");
             let mut state = lock(&self.state);
             if !state.is_final {
-                let retrying = tokio::spawn(keep_trying(Arc::downgrade(self)));
+                let retrying = tokio::spawn(boxed(keep_trying(Arc::downgrade(self))));
                 state.retrying = Some(retrying.abort_handle());
             }
         }

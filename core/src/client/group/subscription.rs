@@ -18,6 +18,7 @@ use crate::{
         connected::lock,
         unread::{Unread, UnreadQueue},
     },
+    driver::boxed,
     error::{Error, ErrorKind},
     peer::subscriptions::{Changes, Interests},
     protocol::SubscriptionFilter,
@@ -177,7 +178,7 @@ impl GroupSubscription {
                 outcomes.push(outcome);
             }
             let follower = Follower { place, wanted, shared: Arc::downgrade(&self.shared) };
-            let task = tokio::spawn(follower.run(Arc::downgrade(member), sender));
+            let task = tokio::spawn(boxed(follower.run(Arc::downgrade(member), sender)));
             lock(&self.shared.tasks).push(task.abort_handle());
         }
         let is_complete = outcomes.len() == members.len();

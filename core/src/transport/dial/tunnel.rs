@@ -5,6 +5,7 @@ use hyper::client::conn::http1;
 
 use super::ByteStream;
 use crate::{
+    driver::boxed,
     error::Error,
     transport::{Url, http::io::HyperIo, proxy::Proxy},
 };
@@ -35,12 +36,12 @@ pub(super) async fn open(
     let opened = builder.max_buf_size(MAX_HEAD).handshake(HyperIo(stream)).await;
     let (mut sender, connection) = opened.map_err(broken)?;
     // This task ends once the tunnel is open, the proxy has refused, or this future is dropped.
-    tokio::spawn(async move {
+    tokio::spawn(boxed(async move {
         if let Err(error) = connection.with_upgrades().await {
             // The request on the connection gets the error as well.
             tracing::trace!(%error, "a connection to a proxy ended");
         }
-    });
+    }));
     let response = sender.send_request(request).await.map_err(broken)?;
     if !response.status().is_success() {
         return Err(proxy.refused(&target, response.status()));

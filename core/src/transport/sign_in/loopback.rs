@@ -14,7 +14,10 @@ use tokio::{
     task::JoinSet,
 };
 
-use crate::auth::{Secret, is_equal};
+use crate::{
+    auth::{Secret, is_equal},
+    driver::boxed,
+};
 
 /// The path of the redirect URL.
 pub(super) const PATH: &str = "/callback";
@@ -66,7 +69,7 @@ impl Listener {
             ended: Mutex::new(Some(ended)),
         });
         let mut tasks = JoinSet::new();
-        tasks.spawn(accept(listener, Arc::clone(&shared)));
+        tasks.spawn(boxed(accept(listener, Arc::clone(&shared))));
         Ok(Self { port, shared, _tasks: tasks })
     }
 
@@ -88,10 +91,10 @@ impl Listener {
         }
         // The page is written before the listener is dropped.
         let Self { _tasks: mut tasks, .. } = self;
-        tokio::spawn(async move {
+        tokio::spawn(boxed(async move {
             tokio::time::sleep(Duration::from_secs(2)).await;
             tasks.abort_all();
-        });
+        }));
     }
 }
 
@@ -118,7 +121,7 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
         };
         while connections.try_join_next().is_some() {}
         if connections.len() < MAX_CONNECTIONS {
-            connections.spawn(serve(stream, Arc::clone(&shared)));
+            connections.spawn(boxed(serve(stream, Arc::clone(&shared))));
         }
     }
 }

@@ -36,6 +36,7 @@ use crate::{
             Task, Ticket,
         },
     },
+    driver::boxed,
     error::{Error, ErrorKind},
 };
 
@@ -342,7 +343,7 @@ impl Host {
         let host = Arc::downgrade(self);
         let mut tasks = lock(&self.tasks);
         while tasks.try_join_next().is_some() {}
-        tasks.spawn(async move {
+        tasks.spawn(boxed(async move {
             let input = match deadline {
                 Some(deadline) => match tokio::time::timeout_at(deadline.into(), work).await {
                     Ok(answer) => Input::Done(id, answer),
@@ -354,7 +355,7 @@ impl Host {
                 lock(&host.machine).handle(&moment(), input);
                 host.pump();
             }
-        });
+        }));
     }
 
     fn carry_out(&self, task: Task) -> impl Future<Output = Answer> + Send + use<> {

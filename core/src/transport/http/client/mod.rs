@@ -33,6 +33,7 @@ use self::{
     pool::Pool,
 };
 use crate::{
+    driver::boxed,
     error::{Error, ErrorKind},
     protocol::Method as Rpc,
     session::client::Spoken,
@@ -325,7 +326,7 @@ impl HttpWire {
                 exchange.await;
             });
         }
-        let handle = self.shared.tasks().spawn(exchange);
+        let handle = self.shared.tasks().spawn(boxed(exchange));
         if let Some(id) = request {
             self.exchanges.insert(id, handle);
         }
@@ -423,7 +424,7 @@ impl Shared {
 
     /// Starts reading the server's own stream; replaces the previous task.
     fn listen(&self, stream: impl Future<Output = ()> + Send + 'static) {
-        let handle = self.tasks().spawn(stream);
+        let handle = self.tasks().spawn(boxed(stream));
         if let Some(before) = self.state().own_stream.replace(handle) {
             before.abort();
         }
@@ -431,7 +432,7 @@ impl Shared {
 
     /// Runs a future until it ends or the connection is dropped.
     fn keep(&self, work: impl Future<Output = ()> + Send + 'static) {
-        self.tasks().spawn(work);
+        self.tasks().spawn(boxed(work));
     }
 
     fn tasks(&self) -> MutexGuard<'_, JoinSet<()>> {

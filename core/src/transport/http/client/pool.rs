@@ -11,6 +11,7 @@ use tokio::time::Instant;
 
 use super::body::Whole;
 use crate::{
+    driver::boxed,
     error::{Error, ErrorKind},
     transport::{Url, dial::dial, http::io::HyperIo, proxy::Proxy},
 };
@@ -109,12 +110,12 @@ impl Pool {
             .handshake(HyperIo(stream))
             .await
             .map_err(|it| broken(it, true))?;
-        tokio::spawn(async move {
+        tokio::spawn(boxed(async move {
             if let Err(error) = connection.await {
                 // Pending requests on the connection get the error as well.
                 tracing::trace!(%error, "a connection ended");
             }
-        });
+        }));
         Ok(sender)
     }
 
