@@ -55,13 +55,13 @@ async fn open(url: &Url) -> Result<Box<dyn ByteStream>, Error> {
         return open_socket(url).await;
     }
     let tcp = open_tcp(url).await.map_err(|it| explain(url, it))?;
-    secure_if_required(url, tcp).await
+    secure_if_required(url, Box::new(tcp)).await
 }
 
 async fn open_through(proxy: &Proxy, url: &Url) -> Result<Box<dyn ByteStream>, Error> {
     let unreachable = |it: Error| proxy.unreachable(&it.message).caused_by(it);
     let tcp = open_tcp(proxy.url()).await.map_err(|it| unreachable(failed(it.to_string(), it)))?;
-    let stream = secure_if_required(proxy.url(), tcp).await.map_err(unreachable)?;
+    let stream = secure_if_required(proxy.url(), Box::new(tcp)).await.map_err(unreachable)?;
     if Proxy::forwards(url) {
         return Ok(stream);
     }
@@ -78,10 +78,10 @@ async fn open_tcp(url: &Url) -> io::Result<TcpStream> {
 
 async fn secure_if_required(
     url: &Url,
-    stream: impl ByteStream + 'static,
+    stream: Box<dyn ByteStream>,
 ) -> Result<Box<dyn ByteStream>, Error> {
     if !url.scheme().is_secure() {
-        return Ok(Box::new(stream));
+        return Ok(stream);
     }
     #[cfg(feature = "tls")]
     return tls::secure(url, stream).await;

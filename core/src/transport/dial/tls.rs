@@ -15,7 +15,7 @@ use crate::{
 /// Performs the handshake with the server at `url`.
 pub(super) async fn secure(
     url: &Url,
-    stream: impl ByteStream + 'static,
+    stream: Box<dyn ByteStream>,
 ) -> Result<Box<dyn ByteStream>, Error> {
     let name = ServerName::try_from(url.host().to_owned())
         .map_err(|_| Error::misuse(format!("{:?} is not a valid host name for TLS", url.host())))?;

@@ -22,10 +22,7 @@ use tokio::{
 };
 
 pub use self::{address::Address, options::ListenOptions};
-use self::{
-    address::Place,
-    socket::{Accepted, Socket},
-};
+use self::{address::Place, socket::Socket};
 use super::{
     ByteStream,
     http::server as http,
@@ -34,7 +31,9 @@ use super::{
     timeouts::Timeouts,
 };
 use crate::{
-    driver::{EndpointServer, Holding, HostedEndpoint, SharedHandler, Shell, hosted, keep_time},
+    driver::{
+        EndpointServer, Holding, HostedEndpoint, SharedHandler, Shell, boxed, hosted, keep_time,
+    },
     error::Error,
     protocol::ClientKey,
 };
@@ -139,7 +138,8 @@ pub(crate) async fn open(
     let (stage, stages) = watch::channel(Stage::Open);
     let (held, open) = mpsc::channel(1);
     let accepting = accept(socket, peers, stages, held);
-    let tasks = vec![tokio::spawn(accepting), tokio::spawn(keep_time(Arc::clone(&endpoint)))];
+    let timing = keep_time(Arc::clone(&endpoint));
+    let tasks = vec![tokio::spawn(boxed(accepting)), tokio::spawn(boxed(timing))];
     Ok(Listening {
         url,
         warning,
@@ -255,13 +255,7 @@ async fn accept(
                 }
                 let open = Open { _held: held.clone(), _place: place };
                 let (peers, stages, remote) = (Arc::clone(&peers), stages.clone(), stream.remote());
-                match stream {
-                    Accepted::Tcp(stream, _) => serve(peers, stream, remote, stages, open),
-                    #[cfg(unix)]
-                    Accepted::Unix(stream) => {
-                        serve::<Box<dyn ByteStream>>(peers, Box::new(stream), remote, stages, open);
-                    }
-                }
+                serve(peers, stream.boxed(), remote, stages, open);
             }
             // The connection was closed before it was accepted.
             Err(error) if is_of_one_peer(&error) => (),
@@ -291,32 +285,29 @@ fn is_of_one_peer(error: &io::Error) -> bool {
 
 /// Starts a task for a connection. Each protocol has its own future, to keep the futures small: they live as long as
 /// the connection.
-fn serve<S>(
+fn serve(
     peers: Arc<Peers>,
-    stream: S,
+    stream: Box<dyn ByteStream>,
     remote: Option<IpAddr>,
     mut stage: watch::Receiver<Stage>,
     open: Open,
-) where
-    S: ByteStream + 'static,
-{
+) {
     match &peers.protocol {
-        Protocol::Http => drop(tokio::spawn(async move {
+        Protocol::Http => drop(tokio::spawn(boxed(async move {
             http::serve(peers, stream, remote, stage).await;
             drop(open);
-        })),
+        }))),
         #[cfg(feature = "tls")]
         Protocol::Https(acceptor) => {
             let shaking = timeout(peers.timeouts.header, acceptor.accept(stream));
-            tokio::spawn(async move {
+            tokio::spawn(boxed(async move {
                 if let Ok(Ok(stream)) = Box::pin(shaking).await {
-                    http::serve::<Box<dyn ByteStream>>(peers, Box::new(stream), remote, stage)
-                        .await;
+                    http::serve(peers, Box::new(stream), remote, stage).await;
                 }
                 drop(open);
-            });
+            }));
         }
-        Protocol::Lines => drop(tokio::spawn(async move {
+        Protocol::Lines => drop(tokio::spawn(boxed(async move {
             let (reader, writer) = split(stream);
             let write_timeout = |bytes| peers.timeouts.for_bytes(bytes);
             let (limit, grace) = (peers.max_message, peers.grace);
@@ -330,7 +321,7 @@ fn serve<S>(
                 () = closed(&mut stage) => (),
             }
             drop(open);
-        })),
+        }))),
     }
 }
 

@@ -11,7 +11,10 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::net::{UnixListener, UnixSocket, UnixStream};
 
 use super::{Address, address::Place};
-use crate::error::{Error, ErrorKind};
+use crate::{
+    error::{Error, ErrorKind},
+    transport::ByteStream,
+};
 
 /// The maximum number of connections that wait to be accepted.
 const BACKLOG: u32 = 1024;
@@ -41,6 +44,15 @@ impl Accepted {
             Self::Tcp(_, remote) => Some(*remote),
             #[cfg(unix)]
             Self::Unix(_) => None,
+        }
+    }
+
+    /// Returns the stream as the one type that connections are compiled for.
+    pub(super) fn boxed(self) -> Box<dyn ByteStream> {
+        match self {
+            Self::Tcp(stream, _) => Box::new(stream),
+            #[cfg(unix)]
+            Self::Unix(stream) => Box::new(stream),
         }
     }
 }

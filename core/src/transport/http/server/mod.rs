@@ -23,7 +23,7 @@ use hyper::{
     service::service_fn,
 };
 use tokio::{
-    io::{AsyncRead, AsyncWrite, AsyncWriteExt},
+    io::AsyncWriteExt,
     sync::{Notify, watch::Receiver},
 };
 
@@ -42,6 +42,7 @@ use crate::{auth::server::authenticator::Caller, driver::authenticate_upgrade};
 use crate::{
     driver::{Holding, HostedEndpoint},
     transport::{
+        ByteStream,
         listen::{Peers, Stage},
         off_thread::{LARGE, off_connection_thread},
         timeouts::Timeouts,
@@ -52,14 +53,12 @@ use crate::{
 const BUFFER: usize = 64 * 1024;
 
 /// Serves a connection until it ends.
-pub(crate) async fn serve<S>(
+pub(crate) async fn serve(
     peers: Arc<Peers>,
-    stream: S,
+    stream: Box<dyn ByteStream>,
     remote: Option<IpAddr>,
     mut stage: Receiver<Stage>,
-) where
-    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
-{
+) {
     let line = Arc::new(Line {
         watch: Watch::new(peers.timeouts),
         remote,
@@ -205,16 +204,14 @@ async fn exchange(peers: &Peers, line: &Line, request: Request<Incoming>) -> Res
 
 /// Continues the connection as a WebSocket.
 #[cfg(feature = "websocket")]
-async fn switch<S>(
+async fn switch(
     peers: Arc<Peers>,
-    mut io: Watched<S>,
+    mut io: Watched<Box<dyn ByteStream>>,
     client: websocket::Client,
     answer: Response<AnswerBody>,
     read: Bytes,
     stage: Receiver<Stage>,
-) where
-    S: AsyncRead + AsyncWrite + Unpin,
-{
+) {
     let head = stream::head(&answer);
     let written = tokio::time::timeout(peers.timeouts.idle, io.write_all(&head)).await;
     if let Ok(Ok(())) = written {
