@@ -36,7 +36,7 @@ pub(crate) type Wake<const WEAK: bool = false> =
     ThreadsafeFunction<(), (), (), Status, false, WEAK>;
 
 /// The IO side of a server. None of its methods block.
-pub(crate) trait ServerIo: fmt::Debug + Send + Sync {
+pub(crate) trait ServerIo: Send + Sync {
     fn backend(&self) -> &dyn Backend<Handler>;
     /// Returns `true` if several clients call, which don't wait for each other's large inputs.
     fn has_several_clients(&self) -> bool;
@@ -258,7 +258,7 @@ impl Shared {
 
 impl fmt::Debug for Shared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Shared").field("io", &self.io).finish_non_exhaustive()
+        f.debug_struct("Shared").finish_non_exhaustive()
     }
 }
 

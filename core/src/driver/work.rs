@@ -147,7 +147,7 @@ impl<H: Clone> Step<H> {
 }
 
 /// The interface of a server for handlers and timers. Nothing here blocks.
-pub trait Backend<H>: fmt::Debug + Send + Sync {
+pub trait Backend<H>: Send + Sync {
     /// Handles an event of a running handler, after which others may start or continue.
     fn on_event(&self, run: RunId, event: HandlerEvent) -> Work<H>;
     /// Handles an event that neither starts nor ends handlers.
