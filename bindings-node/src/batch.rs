@@ -6,7 +6,7 @@ use std::{collections::VecDeque, sync::Arc};
 
 use gudgeon::{
     bindings::waiting::{AskedTogether, Waiting},
-    driver::Work,
+    driver::{Others, Work},
     engine::{HostRequest, Run, RunId, Ticket},
     error::Fault,
     protocol::{
@@ -89,10 +89,24 @@ impl Batches {
     }
 
     pub(crate) fn push(&mut self, work: Work<Handler>) {
-        for (call, context) in work.resumes {
+        let mut others = work.others;
+        if let Some(others) = &mut others {
+            self.push_continued(others);
+        }
+        for run in work.runs {
+            self.push_run(run);
+        }
+        if let Some(others) = others {
+            self.push_rest(*others);
+        }
+    }
+
+    /// Adds what continues handlers, which precedes new runs.
+    fn push_continued(&mut self, others: &mut Others) {
+        for (call, context) in others.resumes.drain(..) {
             self.push_resume(call, context);
         }
-        for (call, ask, outcome) in work.answers {
+        for (call, ask, outcome) in others.answers.drain(..) {
             if let Some(number) = self.waiting_handlers.settle(call, ask, outcome) {
                 let entry = self.entry(Kind::Answer);
                 push_number(entry, call.0);
@@ -100,22 +114,23 @@ impl Batches {
                 self.close();
             }
         }
-        for run in work.runs {
-            self.push_run(run);
-        }
-        for (ticket, request) in work.host_requests {
+    }
+
+    /// Adds what follows new runs.
+    fn push_rest(&mut self, others: Others) {
+        for (ticket, request) in others.host_requests {
             self.push_host_request(ticket, request);
         }
-        for call in work.cancels {
+        for call in others.cancels {
             self.cancel(call.0);
         }
-        for ticket in work.host_cancels {
+        for ticket in others.host_cancels {
             self.cancel(HOST_SLOTS + ticket.0);
         }
-        for report in work.reports {
+        for report in others.reports {
             self.push_text(Kind::Report, &report);
         }
-        for detail in work.details {
+        for detail in others.details {
             self.push_text(Kind::Detail, &detail);
         }
     }

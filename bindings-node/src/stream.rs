@@ -158,7 +158,7 @@ fn read_in_thread(
             AssertUnwindSafe(|| reader::read(&shared, &stream, &input, &wake_ups, max_message));
         if catch_unwind(read).is_err() {
             let reports = vec!["reading the stream failed, which is a bug of gudgeon".to_owned()];
-            shared.push(Work { reports, ..Work::default() });
+            shared.push(Work::reporting(reports));
             shared.push_end();
         }
     };

@@ -11,7 +11,7 @@ use std::{
 };
 
 use gudgeon::{
-    driver::{Backend, Watchdog, Work},
+    driver::{Backend, Others, Watchdog, Work},
     engine::{Run, RunId, Ticket},
     framing::DEFAULT_LINE_LIMIT,
     router::Failure,
@@ -313,26 +313,34 @@ impl Stream {
     }
 
     pub(crate) fn sort(self: &Arc<Self>, work: Work<Handler>, wake: Wake) {
-        let Work {
-            mut runs,
-            cancels,
-            resumes,
-            answers,
-            mut host_requests,
-            host_cancels,
-            reports,
-            details,
-            wake: alarm,
-        } = work;
-        for (call, context) in resumes {
+        let Work { mut runs, mut others, wake: alarm } = work;
+        if let Some(others) = &mut others {
+            self.sort_ahead(others, &mut runs);
+        }
+        if !runs.is_empty() {
+            self.start(runs, wake);
+        }
+        if let Some(others) = others {
+            self.sort_rest(*others, wake);
+        }
+        if alarm.is_some()
+            && let Source::Peers { notifier: Some(notifier), .. } = &*self.server
+        {
+            notifier.sound_alarm();
+        }
+    }
+
+    /// Continues and cancels handlers, and removes the runs that are cancelled already.
+    fn sort_ahead(self: &Arc<Self>, others: &mut Others, runs: &mut Vec<Run<Handler>>) {
+        for (call, context) in others.resumes.drain(..) {
             if let Some(active) = lock(&self.active_calls).get(&call) {
                 active.binding.resume(context);
             }
         }
-        self.waiting.settle(answers);
+        self.waiting.settle(std::mem::take(&mut others.answers));
         // Started and cancelled in the same batch: not needed any more.
-        runs.retain(|it| it.is_notification || !cancels.contains(&it.id));
-        for call in cancels {
+        runs.retain(|it| it.is_notification || !others.cancels.contains(&it.id));
+        for call in others.cancels.drain(..) {
             let active = lock(&self.active_calls).remove(&call);
             // Set before its questions are dropped, so that a later question fails.
             if let Some(active) = &active {
@@ -343,9 +351,10 @@ impl Stream {
                 self.asyncio_queue.cancel(self, call);
             }
         }
-        if !runs.is_empty() {
-            self.start(runs, wake);
-        }
+    }
+
+    fn sort_rest(self: &Arc<Self>, others: Others, wake: Wake) {
+        let Others { mut host_requests, host_cancels, reports, details, .. } = others;
         host_requests.retain(|(ticket, _)| !host_cancels.contains(ticket));
         if !host_cancels.is_empty() {
             let mut pool = self.pool();
@@ -360,11 +369,6 @@ impl Stream {
         }
         if !details.is_empty() {
             Python::attach(|py| hooks::detail(py, &details));
-        }
-        if alarm.is_some()
-            && let Source::Peers { notifier: Some(notifier), .. } = &*self.server
-        {
-            notifier.sound_alarm();
         }
     }
 
@@ -470,7 +474,8 @@ fn report_thrown(work: &mut Work<Handler>, thrown: &Thrown) {
     if traceback.is_empty() {
         return;
     }
-    work.reports.retain(|text| {
+    let Some(others) = &mut work.others else { return };
+    others.reports.retain(|text| {
         let Some(place) = text.trim_end().strip_suffix(traceback) else { return true };
         Python::attach(|py| hooks::report_exception(py, place.trim_end(), &thrown.error));
         false

@@ -63,12 +63,15 @@ fn waits(batches: &mut Batches, keys: &[&str]) -> Arc<AskedTogether> {
 fn a_batch_is_one_json_array_in_order() {
     let mut batches = Batches::default();
     batches.push(work(vec![run(0, "5"), run(1, "12345678901234567890"), run(2, "\"x\"")]));
-    batches.push(Work {
-        cancels: vec![RunId(1)],
-        reports: vec!["a\"b".into()],
-        details: vec!["c".into()],
-        ..Work::default()
-    });
+    batches.push(
+        Others {
+            cancels: vec![RunId(1)],
+            reports: vec!["a\"b".into()],
+            details: vec!["c".into()],
+            ..Others::default()
+        }
+        .into(),
+    );
     batches.push_end();
     assert_eq!(
         batches.take().unwrap(),
@@ -92,10 +95,10 @@ fn a_handler_resumes_once_all_its_questions_are_answered() {
         answer(0, 0, Ok(json::raw(r#"{"roots":[]}"#.into()))),
         answer(9, 0, Ok(json::raw("{}".into()))),
     ];
-    batches.push(Work { answers, ..Work::default() });
+    batches.push(Others { answers, ..Others::default() }.into());
     assert_eq!(batches.take().unwrap(), r#"[[0,0,7,{"a":1},"2026-07-28",5]]"#);
     let answers = vec![answer(0, 1, Err(Fault::new(FaultKind::Handler, "not here")))];
-    batches.push(Work { answers, ..Work::default() });
+    batches.push(Others { answers, ..Others::default() }.into());
     assert_eq!(batches.take().unwrap(), "[[1,0,0]]");
     let outcomes = asked.set().take();
     let fault = outcomes[1].1.clone().unwrap_err();
@@ -107,11 +110,14 @@ fn a_handler_resumes_for_another_request_before_its_answers_arrive() {
     let mut batches = Batches::default();
     batches.push(work(vec![run(0, "5")]));
     waits(&mut batches, &["a"]);
-    batches.push(Work {
-        resumes: vec![(RunId(0), context("6")), (RunId(9), context("7"))],
-        answers: vec![(RunId(0), AskId(0), Ok(json::raw("{}".into())))],
-        ..Work::default()
-    });
+    batches.push(
+        Others {
+            resumes: vec![(RunId(0), context("6")), (RunId(9), context("7"))],
+            answers: vec![(RunId(0), AskId(0), Ok(json::raw("{}".into())))],
+            ..Others::default()
+        }
+        .into(),
+    );
     assert_eq!(
         batches.take().unwrap(),
         r#"[[0,0,7,{"a":1},"2026-07-28",5],[2,0,"2026-07-28",6],[1,0,0]]"#
@@ -127,7 +133,7 @@ fn a_cancelled_call_is_not_finished_again() {
     batches.push(work(vec![run(0, "5")]));
     assert_eq!(batches.finish(0), Some(Origin::Run(RunId(0))));
     assert_eq!(batches.finish(0), None);
-    batches.push(Work { cancels: vec![RunId(0)], ..Work::default() });
+    batches.push(Others { cancels: vec![RunId(0)], ..Others::default() }.into());
     assert_eq!(batches.take().unwrap(), r#"[[0,0,7,{"a":1},"2026-07-28",5]]"#);
 }
 
@@ -148,7 +154,7 @@ fn a_request_to_the_host_has_a_slot_of_its_own() {
         let list = Request::ListTools { cursor: None };
         let components = components.unresolved(&list).expect("a component with a predicate");
         let request = HostRequest::FilterVisible { context: context("5"), components };
-        Work { host_requests: vec![(Ticket(1), request)], ..Work::default() }
+        Others { host_requests: vec![(Ticket(1), request)], ..Others::default() }.into()
     };
     let slot = HOST_SLOTS + 1;
     let mut answered = batches();
@@ -160,7 +166,7 @@ fn a_request_to_the_host_has_a_slot_of_its_own() {
     assert_eq!(answered.finish(slot), None);
     let mut cancelled = batches();
     cancelled.push(asked());
-    cancelled.push(Work { host_cancels: vec![Ticket(1)], ..Work::default() });
+    cancelled.push(Others { host_cancels: vec![Ticket(1)], ..Others::default() }.into());
     assert_eq!(cancelled.take().unwrap(), format!("[{entry},[3,{slot}]]"));
     assert_eq!(cancelled.finish(slot), None);
 }
@@ -225,7 +231,7 @@ fn the_end_comes_last_and_what_was_cancelled_before_it_began_does_not_come() {
     let mut batches = Batches::new(VisibilityFilter::default(), true);
     push_large(&mut batches, 0);
     push_large(&mut batches, 1);
-    batches.push(Work { cancels: vec![RunId(0)], ..Work::default() });
+    batches.push(Others { cancels: vec![RunId(0)], ..Others::default() }.into());
     batches.push_end();
     assert_eq!(batches.take().unwrap(), r#"[[0,1,7,{"b":1,"a":""},"2026-07-28",5,["a"]],[6]]"#);
     assert!(batches.is_empty());
@@ -243,7 +249,7 @@ fn large_strings_are_named_and_kept_until_they_are_taken_or_the_run_ends() {
     for call in 1..3 {
         push_large(&mut batches, call);
     }
-    batches.push(Work { cancels: vec![RunId(1)], ..Work::default() });
+    batches.push(Others { cancels: vec![RunId(1)], ..Others::default() }.into());
     batches.finish(2);
     batches.take();
     assert_eq!((batches.queued_bytes(), batches.large_texts.len()), (0, 0));

@@ -315,8 +315,8 @@ impl<H: Clone> EndpointServer<H> {
     fn update(&self, input: EndpointInput<'_, H>) {
         let mut state = self.lock();
         let armed = state.armed;
-        let Work { reports, wake, .. } = state.handle(input).work;
-        state.reports = reports;
+        let Work { others, wake, .. } = state.handle(input).work;
+        state.reports = others.map(|it| it.reports).unwrap_or_default();
         state.armed = armed;
         drop(state);
         if wake.is_some() {

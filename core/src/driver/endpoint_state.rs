@@ -53,7 +53,7 @@ impl<H: Clone> EndpointState<H> {
         let now = Instant::now();
         self.endpoint.handle(now, input);
         let reports = std::mem::take(&mut self.reports);
-        let mut step = Step::new(Work { reports, ..Work::default() });
+        let mut step = Step::new(Work::reporting(reports));
         while let Some(output) = self.endpoint.poll() {
             let lagging = match output {
                 EndpointOutput::Exchange(id, part) => {

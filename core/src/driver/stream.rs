@@ -180,15 +180,14 @@ impl<H: Clone> StreamServer<H> {
 
     /// Handles an input that neither starts nor ends handlers.
     fn update(&self, input: Input<'_, H>) {
-        let Work { reports, .. } = self.handle(input);
-        if !reports.is_empty() {
-            self.reports().extend(reports);
+        if let Some(others) = self.handle(input).others {
+            self.reports().extend(others.reports);
         }
     }
 
     fn drain(&self, service: &mut Service<H>) -> Step<H> {
         let reports = std::mem::take(&mut *self.reports());
-        let mut step = Step::new(Work { reports, ..Work::default() });
+        let mut step = Step::new(Work::reporting(reports));
         while let Some(output) = service.poll() {
             match output {
                 Output::Send(frame) => self.writer.push(frame),

@@ -24,6 +24,15 @@ use crate::{
 #[must_use = "handlers that are not run are never answered"]
 pub struct Work<H> {
     pub runs: Vec<Run<H>>,
+    /// Most work has nothing else, and is quicker to move and to drop then.
+    pub others: Option<Box<Others>>,
+    /// The new time of the next tick, which is earlier than before.
+    pub wake: Option<Instant>,
+}
+
+/// Work beside runs.
+#[derive(Debug, Default)]
+pub struct Others {
     pub cancels: Vec<RunId>,
     /// Suspended handlers that continue for another request, with its context. They come before their answers.
     pub resumes: Vec<(RunId, CallContext)>,
@@ -37,8 +46,6 @@ pub struct Work<H> {
     pub reports: Vec<String>,
     /// Lines for the log at debug level.
     pub details: Vec<String>,
-    /// The new time of the next tick, which is earlier than before.
-    pub wake: Option<Instant>,
 }
 
 /// A handler that several threads share. The host chooses its type.
@@ -48,31 +55,27 @@ impl<T: Clone + fmt::Debug + Send + Sync + 'static> SharedHandler for T {}
 
 impl<H> Default for Work<H> {
     fn default() -> Self {
-        Self {
-            runs: Vec::new(),
-            cancels: Vec::new(),
-            resumes: Vec::new(),
-            answers: Vec::new(),
-            host_requests: Vec::new(),
-            host_cancels: Vec::new(),
-            reports: Vec::new(),
-            details: Vec::new(),
-            wake: None,
-        }
+        Self { runs: Vec::new(), others: None, wake: None }
+    }
+}
+
+impl<H> From<Others> for Work<H> {
+    fn from(others: Others) -> Self {
+        Self { others: Some(Box::new(others)), ..Self::default() }
     }
 }
 
 impl<H> Work<H> {
+    /// Makes work of lines for the log.
+    pub fn reporting(reports: Vec<String>) -> Self {
+        match reports.is_empty() {
+            true => Self::default(),
+            false => Others { reports, ..Others::default() }.into(),
+        }
+    }
+
     pub fn is_empty(&self) -> bool {
-        self.runs.is_empty()
-            && self.cancels.is_empty()
-            && self.resumes.is_empty()
-            && self.answers.is_empty()
-            && self.host_requests.is_empty()
-            && self.host_cancels.is_empty()
-            && self.reports.is_empty()
-            && self.details.is_empty()
-            && self.wake.is_none()
+        self.runs.is_empty() && self.others.is_none() && self.wake.is_none()
     }
 
     /// Adds the work of another input.
@@ -85,6 +88,19 @@ impl<H> Work<H> {
             return;
         }
         self.runs.extend(other.runs);
+        if let Some(others) = other.others {
+            self.others().extend(*others);
+        }
+        self.wake = [self.wake, other.wake].into_iter().flatten().min();
+    }
+
+    fn others(&mut self) -> &mut Others {
+        self.others.get_or_insert_default()
+    }
+}
+
+impl Others {
+    fn extend(&mut self, other: Self) {
         self.cancels.extend(other.cancels);
         self.resumes.extend(other.resumes);
         self.answers.extend(other.answers);
@@ -92,7 +108,6 @@ impl<H> Work<H> {
         self.host_cancels.extend(other.host_cancels);
         self.reports.extend(other.reports);
         self.details.extend(other.details);
-        self.wake = [self.wake, other.wake].into_iter().flatten().min();
     }
 }
 
@@ -111,14 +126,16 @@ impl<H: Clone> Step<H> {
         let Self { work, computations } = self;
         match effect {
             Effect::Run(run) => work.runs.push(run),
-            Effect::Cancel(run) => work.cancels.push(run),
-            Effect::Resume { run, context } => work.resumes.push((run, context)),
-            Effect::Answered { run, ask, outcome } => work.answers.push((run, ask, outcome)),
-            Effect::Host(ticket, request) => work.host_requests.push((ticket, request)),
+            Effect::Cancel(run) => work.others().cancels.push(run),
+            Effect::Resume { run, context } => work.others().resumes.push((run, context)),
+            Effect::Answered { run, ask, outcome } => {
+                work.others().answers.push((run, ask, outcome));
+            }
+            Effect::Host(ticket, request) => work.others().host_requests.push((ticket, request)),
             Effect::Compute(computation) => computations.push(*computation),
-            Effect::CancelHost(ticket) => work.host_cancels.push(ticket),
-            Effect::Report(text) => work.reports.push(text),
-            Effect::Detail(text) => work.details.push(text),
+            Effect::CancelHost(ticket) => work.others().host_cancels.push(ticket),
+            Effect::Report(text) => work.others().reports.push(text),
+            Effect::Detail(text) => work.others().details.push(text),
         }
     }
 

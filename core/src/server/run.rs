@@ -26,7 +26,7 @@ use super::{
     workers::Workers,
 };
 use crate::{
-    driver::{Shell, Work, stderr},
+    driver::{Others, Shell, Work, stderr},
     engine::{HostReply, HostRequest, Run, RunId},
     router::Failure,
 };
@@ -108,12 +108,15 @@ impl Runner {
     /// Runs the service's work and the work that results from it. Must be called inside the runtime.
     pub(super) fn perform(self: &Arc<Self>, mut work: Work<Arc<Erased>>) {
         while !work.is_empty() {
-            let runs = std::mem::take(&mut work.runs);
-            let cancels = std::mem::take(&mut work.cancels);
-            // Most work has only runs.
-            if !work.is_empty() {
-                work = self.perform_others(work);
-            }
+            let Work { runs, others, .. } = std::mem::take(&mut work);
+            let cancels = match others {
+                Some(mut others) => {
+                    let cancels = std::mem::take(&mut others.cancels);
+                    work = self.perform_others(*others);
+                    cancels
+                }
+                None => Vec::new(),
+            };
             for run in runs {
                 // A call that was started and cancelled within one batch is not run.
                 if run.is_notification || !cancels.contains(&run.id) {
@@ -127,8 +130,8 @@ impl Runner {
     }
 
     /// Does what precedes the runs and cancellations of some work. Returns the work that results.
-    fn perform_others(&self, work: Work<Arc<Erased>>) -> Work<Arc<Erased>> {
-        let Work { resumes, answers, host_requests, reports, details, .. } = work;
+    fn perform_others(&self, others: Others) -> Work<Arc<Erased>> {
+        let Others { resumes, answers, host_requests, reports, details, .. } = others;
         if !reports.is_empty() {
             // The reply of the call is not delayed by the program's subscriber.
             self.connection.flush();

@@ -242,11 +242,11 @@ impl Context {
         };
         // Asking starts no handler: the only immediate outcomes are a rejection or a known answer.
         let (connection, call) = (&self.call.connection, self.call.id);
-        let Work { answers, .. } = match problem {
+        let Work { others, .. } = match problem {
             None => connection.ask(call, ask, question),
             Some(problem) => connection.ask_again(call, ask, question, problem),
         };
-        for (_, ask, outcome) in answers {
+        for (_, ask, outcome) in others.into_iter().flat_map(|it| it.answers) {
             self.answered(ask, outcome);
         }
         self.call.connection.flush();
