@@ -1,4 +1,4 @@
-// Builds the addon into bindings-node/dist: node build.mjs [--profile release] [--out FOLDER] [--no-default-features]
+// Builds the addon into bindings-node/dist: node build.mjs [--profile release] [--out FOLDER]
 // It calls cargo directly, because `napi build` names a target, and so compiles every dependency a second time.
 import { spawnSync } from "node:child_process";
 import { copyFileSync, existsSync, mkdirSync, renameSync, writeFileSync } from "node:fs";
@@ -14,7 +14,6 @@ const { values: options } = parseArgs({
   options: {
     profile: { type: "string", default: "release" },
     out: { type: "string", default: join(here, "dist") },
-    "no-default-features": { type: "boolean", default: false },
   },
 });
 
@@ -36,7 +35,6 @@ writeFileSync(join(options.out, "native.d.ts"), dts);
 
 function build(env) {
   const wanted = ["--profile", options.profile, "--package", PACKAGE];
-  if (options["no-default-features"]) wanted.push("--no-default-features");
   const args = ["build", "--quiet", ...wanted, "--message-format", "json-render-diagnostics"];
   const messages = cargo(args, env).split("\n").filter(Boolean).map((line) => JSON.parse(line));
   const made = messages.find((it) => it.reason === "compiler-artifact" && it.target.name === "gudgeon_node");
