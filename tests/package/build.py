@@ -10,14 +10,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 OUT = ROOT / "target/package"
 PROFILE = "dist"
-# Smaller, and a little slower. The wheel has room for quicker code.
-SMALLER = (
-    # Of small functions that ask to be inlined, only those are that cost about as little as a call: 0.9 MB of 11.
-    "-Cllvm-args=-inlinehint-threshold=50",
-    "-Cllvm-args=-inline-threshold=25",
-    # With a pointer to each frame, the tables that unwind it are shorter: 0.2 MB.
-    "-Cforce-frame-pointers=yes",
-)
+# Of small functions that ask to be inlined, only those are that cost about as little as a call. This is 0.7 MB of 10.
+INLINING = ("-Cllvm-args=-inlinehint-threshold=50", "-Cllvm-args=-inline-threshold=25")
+# With a pointer to each frame, the tables that unwind it are shorter: 0.2 MB. Small calls execute 3 % more.
+FRAMES = "-Cforce-frame-pointers=yes"
 # Functions with the same code are one. Rust's linker for this platform can do this.
 MERGING = "-Clink-arg=-Wl,--icf=all"
 # What npm reads besides the compiled files.
@@ -37,7 +33,7 @@ def python_packages():
     # The sources in the distribution all have one time, so that cargo would not notice that they have changed.
     run(["cargo", "clean", "--quiet", "--profile", PROFILE, "--package", "gudgeon", "--package", "gudgeon-python"])
     maturin = Path(sys.executable).with_name("maturin")
-    run([maturin, "build", "--quiet", "--profile", PROFILE, "--sdist", "--out", OUT])
+    run([maturin, "build", "--quiet", "--profile", PROFILE, "--sdist", "--out", OUT], flags=INLINING)
 
 
 def npm_package():
@@ -46,7 +42,7 @@ def npm_package():
     shutil.copytree(ROOT / "bindings-node/dist", compiled, ignore=shutil.ignore_patterns("modules", "gudgeon.node"))
     for name in NPM_FILES:
         shutil.copy(ROOT / name, folder / name)
-    run(["node", "bindings-node/build.mjs", "--profile", PROFILE, "--out", compiled], flags=SMALLER)
+    run(["node", "bindings-node/build.mjs", "--profile", PROFILE, "--out", compiled], flags=[*INLINING, FRAMES])
     run(["npm", "pack", "--silent", "--ignore-scripts", "--pack-destination", OUT], folder)
 
 
