@@ -14,13 +14,12 @@ use std::{
 
 use gudgeon::{
     auth::server::authenticator::Caller,
+    bindings::auth_runtime::AuthRuntime,
     driver::{Backend, EndpointServer, Work},
     http::{ConnectionId, MountPoint},
     protocol::Principal,
-    transport::fetch::serve_auth,
 };
 use pyo3::{exceptions::PyValueError, prelude::*, types::PyList};
-use tokio::runtime::{Builder, Runtime};
 
 use crate::{
     exchange::{RequestHead, head, piece},
@@ -53,7 +52,7 @@ impl Endpoint {
         let notifier = LoopNotifier::new()?;
         let source =
             Source::Peers { server: Arc::clone(&server), notifier: Some(Arc::clone(&notifier)) };
-        let runtime = server.has_auth().then(|| AuthRuntime::start(&server)).transpose()?;
+        let runtime = AuthRuntime::start(&server)?;
         Ok(Self { source: Arc::new(source), server, notifier, stream: Mutex::default(), runtime })
     }
 
@@ -61,8 +60,8 @@ impl Endpoint {
         &self.source
     }
 
-    pub(crate) fn runtime(&self) -> Option<&Runtime> {
-        self.runtime.as_ref()?.0.as_ref()
+    pub(crate) fn runtime(&self) -> Option<&AuthRuntime> {
+        self.runtime.as_ref()
     }
 
     pub(crate) fn distribute(&self, work: Work<Handler>) {
@@ -71,29 +70,6 @@ impl Endpoint {
             if let Some(stream) = stream {
                 stream.distribute(work, false);
             }
-        }
-    }
-}
-
-/// The runtime of an endpoint's authentication. Dropping it does not wait for its threads.
-#[derive(Debug)]
-struct AuthRuntime(Option<Runtime>);
-
-impl AuthRuntime {
-    fn start(server: &EndpointServer<Handler>) -> PyResult<Self> {
-        let mut builder = Builder::new_multi_thread();
-        let runtime = builder.worker_threads(1).thread_name("gudgeon-auth").enable_all().build()?;
-        let context = runtime.enter();
-        serve_auth(server);
-        drop(context);
-        Ok(Self(Some(runtime)))
-    }
-}
-
-impl Drop for AuthRuntime {
-    fn drop(&mut self) {
-        if let Some(runtime) = self.0.take() {
-            runtime.shutdown_background();
         }
     }
 }

@@ -6,7 +6,6 @@ use std::{
         Arc, Mutex,
         atomic::{AtomicBool, Ordering},
     },
-    task::{Context, Poll, Waker},
 };
 
 use gudgeon::{
@@ -63,17 +62,16 @@ impl RequestHead {
             return Err(PyValueError::new_err("this server has no authentication"));
         };
         let remote = remote.and_then(|it| it.parse().ok());
-        let _context = runtime.enter();
-        let mut running = Box::pin(authenticated(Arc::clone(&endpoint.server), admitted, remote));
-        // A token that is known needs no other thread.
-        let first = running.as_mut().poll(&mut Context::from_waker(Waker::noop()));
-        if let Poll::Ready(done) = first {
-            *lock(&self.authenticated) = Some(done);
-            return Ok(false);
-        }
+        let running = authenticated(Arc::clone(&endpoint.server), admitted, remote);
+        let running = match runtime.begin(running) {
+            Ok(done) => {
+                *lock(&self.authenticated) = Some(done);
+                return Ok(false);
+            }
+            Err(running) => running,
+        };
         let (place, notifier) = (Arc::clone(&self.authenticated), Arc::clone(&endpoint.notifier));
-        runtime.spawn(async move {
-            let done = running.await;
+        runtime.finish(running, move |done| {
             *lock(&place) = Some(done);
             notifier.relieve(future);
         });

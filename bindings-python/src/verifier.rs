@@ -8,20 +8,17 @@ use std::{
     },
 };
 
-use gudgeon::{
-    auth::{
-        Secret,
-        server::{
-            authenticator::VerifyReply,
-            config::{Reply, VerifiedRequest, Verifier},
-        },
+use gudgeon::auth::{
+    Secret,
+    server::{
+        authenticator::VerifyReply,
+        config::{Reply, VerifiedRequest, Verifier},
     },
-    protocol::Principal,
 };
-use pyo3::{PyTraverseError, PyVisit, exceptions::PyValueError, prelude::*, types::PyBytes};
+use pyo3::{PyTraverseError, PyVisit, prelude::*, types::PyBytes};
 use tokio::runtime::Handle;
 
-use crate::hooks;
+use crate::{error::raise, hooks};
 
 /// The maximum number of functions that run, each of which has a thread.
 const MAX_RUNNING: usize = 256;
@@ -50,7 +47,7 @@ impl Drop for Running {
 }
 
 impl PythonVerifier {
-    /// `verify(method, token, request)` returns the reply: its kind and its data.
+    /// `verify(method, token, request)` returns the reply as JSON.
     pub(crate) fn new(verify: Py<PyAny>) -> Self {
         Self { verify: Arc::new(verify), running: Arc::default() }
     }
@@ -105,19 +102,5 @@ fn call(
         .collect();
     let request = (request.method.as_str(), &request.path, headers, &request.remote);
     let reply = verify.bind(py).call1((method, token.expose(), request))?;
-    let (kind, data): (String, Bound<'_, PyAny>) = reply.extract()?;
-    Ok(match kind.as_str() {
-        "principal" => {
-            let principal: Principal = serde_json::from_slice(data.extract()?)
-                .map_err(|it| PyValueError::new_err(format!("the principal is invalid: {it}")))?;
-            VerifyReply::Principal(Box::new(principal))
-        }
-        "unknown" => VerifyReply::Unknown,
-        "invalid" => VerifyReply::Invalid(data.extract()?),
-        "scopes" => {
-            let (scopes, message): (Vec<String>, String) = data.extract()?;
-            VerifyReply::InsufficientScope { scopes, message }
-        }
-        _ => VerifyReply::Failed,
-    })
+    VerifyReply::parse(reply.extract()?).map_err(|it| raise(&it))
 }

@@ -1,6 +1,8 @@
 //! Logic that the Python and TypeScript packages share and that Rust programs have no use for. Not a public interface:
 //! it changes with the packages.
 
+#[cfg(feature = "auth")]
+pub mod auth_runtime;
 pub(crate) mod client_answers;
 #[cfg(feature = "auth")]
 pub(crate) mod client_auth;

@@ -12,8 +12,8 @@ from ..auth import ApiKeys, InsufficientScope, Introspection, InvalidToken, Jwt,
 from ..types import Principal
 from .options import hierarchy
 
-_UNKNOWN = ("unknown", None)
-_FAILED = ("failed", None)
+_UNKNOWN = b'"unknown"'
+_FAILED = b'"failed"'
 # The seconds after which the native half has refused the request.
 _TIME = 15
 
@@ -62,8 +62,8 @@ class Verifiers:
         self.has_async = any(_is_async(it) for it in functions.values())
         self._functions = functions
 
-    def __call__(self, method: int, token: str, request: tuple[Any, ...]) -> tuple[str, Any]:
-        """Returns the reply for the native half: its kind and its data."""
+    def __call__(self, method: int, token: str, request: tuple[Any, ...]) -> bytes:
+        """Returns the reply for the native half, as JSON."""
         verb, path, headers, client = request
         info = RequestInfo(verb, path, [(name, value.decode("latin-1")) for name, value in headers], client=client)
         try:
@@ -77,11 +77,11 @@ class Verifiers:
                     f"auth= returned {with_article(type(found).__name__)}; return a gudgeon.types.Principal, such as "
                     "Principal('ada', scopes=['read']), or None for a token that is not valid"
                 )
-            return ("principal", encode(found.to_dict()))
+            return encode({"principal": found.to_dict()})
         except InvalidToken as error:
-            return ("invalid", error.message)
+            return encode({"invalid": error.message})
         except InsufficientScope as error:
-            return ("scopes", (list(error.scopes), error.message))
+            return encode({"insufficientScope": {"scopes": error.scopes, "message": error.message}})
         except Exception as error:
             report("auth: a function that verifies tokens failed, so the request is answered with 500", error)
             return _FAILED

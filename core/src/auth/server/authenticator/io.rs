@@ -7,6 +7,7 @@ use std::{
 };
 
 use http::{HeaderMap, Method as HttpMethod};
+use serde::Deserialize;
 
 use crate::{
     auth::{
@@ -14,6 +15,7 @@ use crate::{
         fetch::{FetchError, FetchRequest, FetchResponse},
         server::resource::Place,
     },
+    error::Error,
     protocol::Principal,
 };
 
@@ -88,7 +90,8 @@ pub enum AuthInput {
 }
 
 /// The answer of a function of the host.
-#[derive(Debug)]
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum VerifyReply {
     Principal(Box<Principal>),
     /// It does not know the token.
@@ -128,11 +131,47 @@ impl Caller {
     }
 }
 
+impl VerifyReply {
+    /// Reads an answer: `{"principal": …}`, `"unknown"`, `{"invalid": message}`, `{"insufficientScope": {"scopes", "message"}}`, or
+    /// `"failed"`. Errors if it is none of these, such as a principal with a number as its subject.
+    pub fn parse(json: &[u8]) -> Result<Self, Error> {
+        serde_json::from_slice(json)
+            .map_err(|it| Error::misuse(format!("the principal is invalid: {it}")))
+    }
+}
+
 impl From<Result<Caller, Refusal>> for Checked {
     fn from(decision: Result<Caller, Refusal>) -> Self {
         match decision {
             Ok(caller) => Self::Accepted(caller),
             Err(refusal) => Self::Refused(refusal),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_are_read() {
+        for (given, expected) in [
+            (r#"{"principal":{"subject":"ada","scopes":["a"]}}"#, "Principal("),
+            (r#""unknown""#, "Unknown"),
+            (r#"{"invalid":"it is blocked"}"#, r#"Invalid("it is blocked")"#),
+            (
+                r#"{"insufficientScope":{"scopes":["a"],"message":"m"}}"#,
+                r#"InsufficientScope { scopes: ["a"], message: "m" }"#,
+            ),
+            (r#""failed""#, "Failed"),
+        ] {
+            let reply = VerifyReply::parse(given.as_bytes());
+            let reply = reply.unwrap_or_else(|it| panic!("{given}: {it}"));
+            assert!(format!("{reply:?}").starts_with(expected), "{given}: {reply:?}");
+        }
+        for given in [r#"{"principal":{"subject":7}}"#, r#"{"principal":{}}"#, r#""other""#, ""] {
+            let error = VerifyReply::parse(given.as_bytes()).unwrap_err().to_string();
+            assert!(error.contains("the principal is invalid"), "{given}: {error}");
         }
     }
 }
