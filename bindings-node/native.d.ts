@@ -131,12 +131,20 @@ export declare class NativeMounted {
   workQueue(): NativeWorkQueue
   /** The maximum length of a request body, in bytes. */
   maxBody(): number
+  /** Returns `true` if callers have to be authenticated. */
+  hasAuth(): boolean
   /**
    * Checks the head of a request, before its body is read. Each line of `headers` is a name or a value; `principal` is JSON;
-   * `remote` is the client's address.
-   * Returns the response if the request is refused. Otherwise call `request` or `refuse` with the same number.
+   * `remote` is the client's address. `arrival` is needed if callers have to be authenticated.
+   * Returns the response if the request is refused. Otherwise call `authenticate`, where that is needed, and then `request` or
+   * `refuse` with the same number.
    */
-  head(number: number, method: string, target: string, headers: string, principal?: string | undefined | null, remote?: string | undefined | null): NativePart | null
+  head(number: number, method: string, target: string, headers: string, principal?: string | undefined | null, remote?: string | undefined | null, arrival?: NativeArrival | undefined | null): NativePart | null
+  /**
+   * Authenticates the sender of a request whose head was admitted. Returns, or resolves to, the response if the sender is
+   * refused, and null otherwise.
+   */
+  authenticate(number: number): NativePart | Promise<NativePart | null> | null
   /** Handles a request whose head was admitted. Returns the number of the exchange, which `disconnected` takes. */
   request(number: number, body: Uint8Array): number
   /**
@@ -270,6 +278,11 @@ export declare class NativeSchema {
 
 export declare class NativeServer {
   constructor(declaration: string)
+  /**
+   * Sets the methods by which callers are authenticated, as JSON. `verify` calls a function of the program. Only the first
+   * call has an effect.
+   */
+  setAuth(methods: string, verify: (verification: NativeVerification) => void): void
   /** Returns `true` if keys for request states were given, so that other processes can open sealed states. */
   hasStateKeys(): boolean
   /** `kind` is `tool`, `resource`, `resourceTemplate` or `prompt`. Returns warnings about what known hosts reject. */
@@ -318,6 +331,17 @@ export declare class NativeServer {
   static mountedKey(kind: string, prefix: string, key: string): string
   /** Errors if no name can begin with this prefix. */
   static checkPrefix(prefix: string): void
+}
+
+/** A token to verify. */
+export declare class NativeVerification {
+  /** The place of the function in the list of methods. */
+  get method(): number
+  token(): string
+  /** Returns the head of the request as JSON: `{"method", "path", "headers", "client"}`. */
+  request(): string
+  /** Sends the reply, as JSON. Errors if it can't be read; the reply is then a failure. */
+  reply(reply: string): void
 }
 
 export declare class NativeWatchdog {
@@ -389,6 +413,17 @@ export declare class NativeWorkQueue {
 export interface FailedServer {
   name: string
   reason: string
+}
+
+/** The place at which a request arrived, as far as the host knows it. */
+export interface NativeArrival {
+  /** The address of this machine to which it came. Unknown, it counts as that of the loopback interface. */
+  address?: string
+  port?: number
+  /** The prefix of the path below which the host has mounted the endpoint; it may be empty. */
+  prefix: string
+  /** Whether clients reach the host by https. */
+  isEncrypted: boolean
 }
 
 /** The effects of a message, in this order. */

@@ -30,6 +30,7 @@ mod work_queue;
 mod stream;
 mod test_mode;
 mod unread;
+mod verifier;
 mod watchdog;
 
 /// An allocator that returns and reuses memory of closed connections; glibc's fragments it.

@@ -7,6 +7,7 @@ use std::{
 };
 
 use gudgeon::{
+    auth::server::config::AuthConfig,
     bindings::http_options::HttpOptions,
     driver::{Backend, EndpointServer, Shell, Work, boxed},
     error::Error,
@@ -86,12 +87,14 @@ impl NativeListening {
         served: &ServedComponents,
         url: &str,
         options: &str,
+        auth: Option<Arc<AuthConfig>>,
         max_message: usize,
         wake: Wake<true>,
     ) -> napi::Result<Self> {
         let address: Address = url.parse().map_err(misuse)?;
         let given = HttpOptions::parse(options.as_bytes()).map_err(misuse)?;
-        let config = given.endpoint(address.endpoint_config());
+        let mut config = given.endpoint(address.endpoint_config());
+        config.auth = auth;
         let options = ListenOptions { max_message, ..given.listen() };
         let runtime = runtime(given.io_threads.unwrap_or(1))
             .map_err(|it| error::io("no thread could be started to listen with", it))?;

@@ -3,23 +3,28 @@
 use std::{
     collections::HashMap,
     fmt,
+    net::IpAddr,
     sync::{Arc, Mutex, OnceLock, Weak},
     time::Instant,
 };
 
 use gudgeon::{
-    bindings::{http_options::HttpOptions, incoming_body::IncomingBody},
+    auth::server::config::AuthConfig,
+    bindings::{auth_runtime::AuthRuntime, http_options::HttpOptions, incoming_body::IncomingBody},
     driver::{Backend, EndpointServer, Outbox, Work},
     error::Error,
-    http::{AdmittedHead, EndpointConfig, ExchangeId, Part, Refused},
+    http::{AdmittedHead, Arrival, EndpointConfig, ExchangeId, MountPoint, Part, Refused},
     protocol::Principal,
 };
 use http::{HeaderName, HeaderValue, Method, Uri, request::Parts};
-use napi::bindgen_prelude::{Buffer, Uint8ArraySlice};
+use napi::{
+    Env,
+    bindgen_prelude::{Buffer, Either, Object, Uint8ArraySlice},
+};
 use napi_derive::napi;
 
 use crate::{
-    error::misuse,
+    error::{io, misuse},
     handler::Handler,
     served_components::ServedComponents,
     shared::{ServerIo, Shared, Wake, lock, milliseconds_until},
@@ -47,14 +52,31 @@ pub struct NativePart {
     pub cut: bool,
 }
 
+/// The place at which a request arrived, as far as the host knows it.
+#[napi(object, object_to_js = false)]
+#[derive(Debug)]
+pub struct NativeArrival {
+    /// The address of this machine to which it came. Unknown, it counts as that of the loopback interface.
+    pub address: Option<String>,
+    pub port: Option<u16>,
+    /// The prefix of the path below which the host has mounted the endpoint; it may be empty.
+    pub prefix: String,
+    /// Whether clients reach the host by https.
+    pub is_encrypted: bool,
+}
+
+/// The requests whose body is being read, by number.
+type AllAdmitted = Arc<Mutex<HashMap<u64, Admitted>>>;
+
 #[napi]
 #[derive(Debug)]
 pub struct NativeMounted {
     shared: Arc<Shared>,
     server: Arc<EndpointServer<Handler>>,
     waiting: Arc<Waiting>,
-    /// Requests whose body is being read.
-    admitted: Mutex<HashMap<u64, Admitted>>,
+    admitted: AllAdmitted,
+    /// Authenticates callers; `None` if everybody may call.
+    auth: Option<AuthRuntime>,
     /// Responses of which the host reports what is read.
     unread: Mutex<HashMap<u64, Unread>>,
 }
@@ -80,9 +102,16 @@ impl NativeMounted {
         f64::from(u32::try_from(self.server.admission().max_body()).unwrap_or(u32::MAX))
     }
 
+    /// Returns `true` if callers have to be authenticated.
+    #[napi(catch_unwind)]
+    pub fn has_auth(&self) -> bool {
+        self.auth.is_some()
+    }
+
     /// Checks the head of a request, before its body is read. Each line of `headers` is a name or a value; `principal` is JSON;
-    /// `remote` is the client's address.
-    /// Returns the response if the request is refused. Otherwise call `request` or `refuse` with the same number.
+    /// `remote` is the client's address. `arrival` is needed if callers have to be authenticated.
+    /// Returns the response if the request is refused. Otherwise call `authenticate`, where that is needed, and then `request` or
+    /// `refuse` with the same number.
     #[napi(catch_unwind)]
     pub fn head(
         &self,
@@ -92,11 +121,18 @@ impl NativeMounted {
         headers: String,
         principal: Option<String>,
         remote: Option<String>,
+        arrival: Option<NativeArrival>,
     ) -> napi::Result<Option<NativePart>> {
         let mut head = head(&method, &target, &headers);
         head.headers.insert(REQUEST, integer(number).into());
         if let Some(principal) = principal {
             head.extensions.insert(Arc::new(principal_from(&principal)?));
+        }
+        if let Some(NativeArrival { address, port, prefix, is_encrypted }) = arrival {
+            let is_loopback = |it: IpAddr| it.to_canonical().is_loopback();
+            let via_loopback = address.is_none_or(|it| it.parse().is_ok_and(is_loopback));
+            head.extensions.insert(Arrival { via_loopback, port });
+            head.extensions.insert(MountPoint { prefix, is_encrypted });
         }
         Ok(match self.server.admission().head(head) {
             Ok(mut head) => {
@@ -108,6 +144,35 @@ impl NativeMounted {
             }
             Err(refusal) => Some(piece(number, refusal, false)),
         })
+    }
+
+    /// Authenticates the sender of a request whose head was admitted. Returns, or resolves to, the response if the sender is
+    /// refused, and null otherwise.
+    #[napi(catch_unwind, ts_return_type = "NativePart | Promise<NativePart | null> | null")]
+    pub fn authenticate<'env>(
+        &self,
+        env: &'env Env,
+        number: f64,
+    ) -> napi::Result<Either<Option<NativePart>, Object<'env>>> {
+        let Some(auth) = &self.auth else { return Ok(Either::A(None)) };
+        let Admitted { mut head, body } = self.take_admitted(number)?;
+        let (server, all) = (Arc::clone(&self.server), Arc::clone(&self.admitted));
+        let authenticated = async move {
+            match server.authenticate(&mut head).await {
+                Ok(()) => {
+                    lock(&all).insert(integer(number), Admitted { head, body });
+                    None
+                }
+                Err(refusal) => Some(piece(number, refusal, false)),
+            }
+        };
+        let running = match auth.begin(authenticated) {
+            Ok(refusal) => return Ok(Either::A(refusal)),
+            Err(running) => running,
+        };
+        let (deferred, promise) = env.create_deferred()?;
+        auth.finish(running, move |refusal| deferred.resolve(move |_| Ok(refusal)));
+        Ok(Either::B(promise))
     }
 
     /// Handles a request whose head was admitted. Returns the number of the exchange, which `disconnected` takes.
@@ -198,21 +263,25 @@ impl NativeMounted {
     pub(crate) fn open(
         served: &ServedComponents,
         options: &str,
+        auth: Option<Arc<AuthConfig>>,
         wake: Wake<true>,
     ) -> napi::Result<Self> {
         let given = HttpOptions::parse(options.as_bytes()).map_err(misuse)?;
         let anywhere = EndpointConfig { path: None, ..EndpointConfig::default() };
-        let config = given.endpoint(anywhere);
+        let mut config = given.endpoint(anywhere);
+        config.auth = auth;
         let waiting = Arc::new(Waiting::default());
         let (shared, endpoint) = served.open(|components, filter| {
             let endpoint = EndpointServer::new(components, config);
-            let io = Mounted { server: Arc::clone(&endpoint), waiting: Arc::clone(&waiting) };
-            (Arc::new(Shared::new(Arc::new(io), filter, wake)), endpoint)
+            let mounted = Mounted { server: Arc::clone(&endpoint), waiting: Arc::clone(&waiting) };
+            (Arc::new(Shared::new(Arc::new(mounted), filter, wake)), endpoint)
         });
         // Set once, here.
         let _ = waiting.shared.set(Arc::downgrade(&shared));
+        let auth = AuthRuntime::start(&endpoint)
+            .map_err(|it| io("no thread could be started to authenticate callers", it))?;
         let (admitted, unread) = Default::default();
-        Ok(Self { shared, server: endpoint, waiting, admitted, unread })
+        Ok(Self { shared, server: endpoint, waiting, admitted, auth, unread })
     }
 
     fn take_admitted(&self, number: f64) -> napi::Result<Admitted> {

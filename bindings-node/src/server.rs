@@ -1,8 +1,12 @@
 //! The server class of JavaScript: its components, and the streams that it serves.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{
+    Arc, OnceLock,
+    atomic::{AtomicBool, Ordering},
+};
 
 use gudgeon::{
+    auth::server::config::AuthConfig,
     driver::{Backend, Work},
     error::Error,
     protocol::json,
@@ -12,6 +16,7 @@ use gudgeon::{
     },
     transport::stdio,
 };
+use napi::bindgen_prelude::Function;
 use napi_derive::napi;
 
 use crate::{
@@ -24,6 +29,7 @@ use crate::{
     shared::Wake,
     stream,
     test_mode::NativeTestMode,
+    verifier::{NativeVerification, NodeVerifier},
     work_queue::NativeWorkQueue,
 };
 
@@ -36,6 +42,8 @@ pub struct NativeServer {
     served: ServedComponents,
     dropped: Dropped,
     max_message: usize,
+    /// The methods by which callers are authenticated.
+    auth: OnceLock<Arc<AuthConfig>>,
 }
 
 #[napi]
@@ -47,7 +55,25 @@ impl NativeServer {
             served: ServedComponents::new(Components::new(facts)),
             dropped: Dropped::default(),
             max_message,
+            auth: OnceLock::new(),
         })
+    }
+
+    /// Sets the methods by which callers are authenticated, as JSON. `verify` calls a function of the program. Only the first
+    /// call has an effect.
+    #[napi(
+        catch_unwind,
+        ts_args_type = "methods: string, verify: (verification: NativeVerification) => void"
+    )]
+    pub fn set_auth(
+        &self,
+        methods: String,
+        verify: Function<'_, NativeVerification, ()>,
+    ) -> napi::Result<()> {
+        let config = AuthConfig::parse(methods.as_bytes()).map_err(misuse)?;
+        config.set_verifier(Arc::new(NodeVerifier::new(&verify)?));
+        let _ = self.auth.set(Arc::new(config));
+        Ok(())
     }
 
     /// Returns `true` if keys for request states were given, so that other processes can open sealed states.
@@ -221,7 +247,7 @@ impl NativeServer {
     /// Creates an endpoint for a host's event loop. `wake` is called when there is a batch or a part to take.
     #[napi(catch_unwind, ts_args_type = "options: string, wake: () => void")]
     pub fn serve_mounted(&self, options: String, wake: Wake<true>) -> napi::Result<NativeMounted> {
-        NativeMounted::open(&self.served, &options, wake)
+        NativeMounted::open(&self.served, &options, self.auth.get().cloned(), wake)
     }
 
     /// Creates an endpoint that listens at a URL of its own, once it is started.
@@ -232,7 +258,8 @@ impl NativeServer {
         options: String,
         wake: Wake<true>,
     ) -> napi::Result<NativeListening> {
-        NativeListening::open(&self.served, &url, &options, self.max_message, wake)
+        let auth = self.auth.get().cloned();
+        NativeListening::open(&self.served, &url, &options, auth, self.max_message, wake)
     }
 
     /// Notifies subscribers that this resource has changed.

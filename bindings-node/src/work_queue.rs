@@ -291,6 +291,9 @@ fn facts(context: &CallContext, session: u32) -> String {
     if let Some(capabilities) = &context.client.capabilities {
         facts.raw("capabilities", capabilities.get());
     }
+    if let Some(principal) = &context.principal {
+        facts.member("principal", &**principal);
+    }
     if let Some(http) = &context.http {
         if let Some(id) = &http.session_id {
             facts.member("sessionId", &**id);

@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 
 import { rollup } from "@rollup/wasm-node";
 
-const ENTRIES = ["index", "testing"];
+const ENTRIES = ["index", "auth", "testing"];
 const MODULES = dist("modules");
 const NOT_BUNDLED =
   "gudgeon can't find its other files. If this program is bundled, leave gudgeon out of the bundle, because it has a native half: " +

@@ -31,7 +31,7 @@ before(() => {
 
 test("the public classes and functions have examples", () => {
   const files = new Set(examples.map(({ source }) => source));
-  for (const source of ["server.ts", "client.ts", "client-group.ts", "model/content.ts", "model/errors.ts", "model/results.ts", "model/types/context.ts", "testing.ts"]) {
+  for (const source of ["server.ts", "client.ts", "client-group.ts", "model/content.ts", "model/errors.ts", "model/results.ts", "model/verifiers.ts", "model/types/context.ts", "testing.ts"]) {
     assert.ok(files.has(source), `${source} has no @example`);
   }
 });
@@ -61,9 +61,9 @@ test("every exported class, function and table has a comment", () => {
   assert.deepEqual(bare, []);
 });
 
-/** What index.ts and testing.ts export. */
+/** What the entries export. */
 const names = new Set(
-  ["index.ts", "testing.ts"].flatMap((entry) =>
+  ["index.ts", "auth.ts", "testing.ts"].flatMap((entry) =>
     [...readFileSync(join(root, "bindings-node/ts", entry), "utf8").matchAll(/export (?:type )?\{([^}]*)\}/g)].flatMap(([, list]) =>
       list.split(",").map((one) => one.trim().replace(/^type /, "")).filter(Boolean),
     ),

@@ -171,14 +171,14 @@ test("invalid options of components are refused with their place", () => {
 test("options that do not exist are refused with what does their work", async () => {
   const refused = (name, advice) => (error) =>
     error instanceof TypeError && error.message.includes(`: unknown option '${name}'; `) && advice.test(error.message);
-  assert.throws(() => new gudgeon.Server("t", { auth: {} }), refused("auth", /\{ principal \}/));
+  assert.throws(() => new gudgeon.Server("t", { authenticate: () => {} }), refused("authenticate", /\{ auth \}.*\{ principal \}/));
   assert.throws(() => new gudgeon.Server("t", { store: "redis://localhost" }), refused("store", /its own process/));
   const app = new gudgeon.Server("t", { auth: undefined });
-  assert.throws(() => app.tool("t", { scopes: ["admin"] }, () => 1), refused("scopes", /visible/));
-  assert.throws(() => app.resource("a://b", { scopes: ["admin"] }, () => ""), refused("scopes", /visible/));
-  assert.throws(() => app.prompt("p", { scopes: [] }, () => ""), refused("scopes", /visible/));
+  assert.throws(() => app.tool("t", { auth: () => {} }, () => 1), refused("auth", /scopes: \["books:write"\]/));
+  assert.throws(() => app.resource("a://b", { auth: () => {} }, () => ""), refused("auth", /scopes/));
+  assert.throws(() => app.prompt("p", { auth: () => {} }, () => ""), refused("auth", /scopes/));
   await assert.rejects(gudgeon.Client.connect(app, { auth: "a secret" }), refused("auth", /headers/));
   // No list offers them.
   const lists = [() => new gudgeon.Server("t", { x: 1 }), () => app.tool("t", { x: 1 }, () => 1), () => gudgeon.Client.connect(app, { x: 1 })];
-  for (const list of lists) await assert.rejects(async () => list(), (error) => / it takes /.test(error.message) && !/\b(auth|store|scopes)\b/.test(error.message));
+  for (const list of lists) await assert.rejects(async () => list(), (error) => / it takes /.test(error.message) && !/\b(authenticate|authProvider|store)\b/.test(error.message));
 });

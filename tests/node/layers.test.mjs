@@ -32,6 +32,7 @@ const TOP = {
   "client.ts": ["model", "schema", "client"],
   "client-group.ts": ["model", "schema", "client", "client.ts"],
   // The entries of package.json.
+  "auth.ts": ["model"],
   "testing.ts": [...Object.keys(FOLDERS), "client.ts"],
   "index.ts": [...Object.keys(FOLDERS), "server.ts", "client.ts", "client-group.ts"],
 };

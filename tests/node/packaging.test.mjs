@@ -8,16 +8,18 @@ import { test } from "node:test";
 import { pathToFileURL } from "node:url";
 
 import * as esm from "gudgeon";
+import * as auth from "gudgeon/auth";
 import * as testing from "gudgeon/testing";
 
 const require = createRequire(import.meta.url);
 const cjs = require("gudgeon");
 const manifest = require("gudgeon/package.json");
-const other = anotherCopy();
+const { index: other, auth: otherAuth } = anotherCopy();
 
-test("import and require give the same values, also for tests", () => {
+test("import and require give the same values, of every entry", () => {
   assert.deepEqual({ ...cjs }, { ...esm });
   assert.equal(cjs.ToolError, esm.ToolError);
+  assert.deepEqual({ ...require("gudgeon/auth") }, { ...auth });
   assert.deepEqual({ ...require("gudgeon/testing") }, { ...testing });
 });
 
@@ -44,6 +46,15 @@ test("each of two copies knows the other's errors, results, symbols", () => {
   assert.equal(new esm.ToolResult([other.text("a"), "b"]).text, "a\nb");
 });
 
+test("each of two copies knows the other's verifiers and refusals", () => {
+  const { InvalidToken, InsufficientScope, apiKeys, jwt } = otherAuth;
+  assert.notEqual(InvalidToken, auth.InvalidToken);
+  assert.ok(new InvalidToken() instanceof auth.InvalidToken);
+  assert.ok(new InsufficientScope(["a"]) instanceof auth.InsufficientScope);
+  assert.ok(!(new InvalidToken() instanceof auth.InsufficientScope));
+  assert.ok(new esm.Server("t", { auth: [apiKeys({ a: "ada" }), jwt({ issuer: "https://a.example" })] }));
+});
+
 test("a user's subclass keeps the ordinary meaning of instanceof", () => {
   class OutOfStock extends esm.ToolError {}
   assert.ok(new OutOfStock("none left") instanceof OutOfStock);
@@ -53,7 +64,7 @@ test("a user's subclass keeps the ordinary meaning of instanceof", () => {
 
 test("nothing but Node is needed at run time, and every entry has its types", () => {
   assert.equal(manifest.dependencies, undefined);
-  for (const entry of [manifest.exports["."], manifest.exports["./testing"]]) {
+  for (const entry of [manifest.exports["."], manifest.exports["./auth"], manifest.exports["./testing"]]) {
     for (const way of ["import", "require"]) {
       assert.deepEqual(Object.keys(entry[way]), ["types", "default"]);
       assert.match(entry[way].types, way === "import" ? /dist\/esm\/.*\.d\.ts$/ : /dist\/cjs\/.*\.d\.ts$/);
@@ -63,7 +74,7 @@ test("nothing but Node is needed at run time, and every entry has its types", ()
 
 test("published types need Node's types and nothing else, and stay among themselves", () => {
   const published = new URL("../../bindings-node/dist/cjs/", import.meta.url);
-  for (const [kind, wanted] of [["esm", 2], ["cjs", 10]]) {
+  for (const [kind, wanted] of [["esm", 3], ["cjs", 10]]) {
     const root = new URL(`../${kind}/`, published);
     const files = readdirSync(root, { recursive: true }).filter((file) => file.endsWith(".d.ts"));
     assert.ok(files.length >= wanted);
@@ -123,7 +134,7 @@ function anotherCopy() {
   const ours = require.cache[file];
   delete require.cache[file];
   try {
-    return require(file).index;
+    return require(file);
   } finally {
     require.cache[file] = ours;
   }

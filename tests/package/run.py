@@ -32,7 +32,10 @@ def main():
     (APP / "package.json").write_text('{ "type": "module" }\n')
     npm = ["npm", "install", "--no-audit", "--no-fund", "--loglevel=error"]
     run([*npm, tarball], APP)
-    run(["node", "--eval", 'import("gudgeon"); import("gudgeon/testing"); require("gudgeon")'], APP)
+    run(
+        ["node", "--eval", 'import("gudgeon"); import("gudgeon/auth"); import("gudgeon/testing"); require("gudgeon")'],
+        APP,
+    )
     versions = json.loads((ROOT / "package.json").read_text())["devDependencies"]
     run([*npm, *(f"{name}@{versions[name]}" for name in NPM_PACKAGES)], APP)
 

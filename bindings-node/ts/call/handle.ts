@@ -1,4 +1,5 @@
 import type { NativeQuestions, NativeWorkQueue } from "../native.js";
+import { principalFromJson, type PrincipalJson } from "../model/principal.js";
 import type { ResourceResult } from "../model/results.js";
 import type { Implementation, LogLevel } from "../model/types/components.js";
 import type { Meta } from "../model/types/content.js";
@@ -13,6 +14,8 @@ export interface Facts {
   readonly sessionId?: string;
   /** The address that the client calls from. */
   readonly remote?: string;
+  /** The caller, as this server or its host authenticated it. */
+  readonly principal?: PrincipalJson;
   /** The number of the host's HTTP request. */
   readonly request?: string;
   readonly headers?: readonly (readonly [name: string, value: string])[];
@@ -51,8 +54,8 @@ export class CallHandle {
     throw new Error("the context knows its call's facts only until the handler returns; read them before");
   }
 
-  principal({ request }: Facts): Principal | undefined {
-    return this.shared.principalOf(request === undefined ? undefined : Number(request));
+  principal({ request, principal }: Facts): Principal | undefined {
+    return this.shared.principalOf(request === undefined ? undefined : Number(request)) ?? (principal && principalFromJson(principal));
   }
 
   session({ session }: Facts): Map<string, unknown> {

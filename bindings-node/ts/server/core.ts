@@ -10,6 +10,7 @@ import type { ServerOptions } from "../model/types/options.js";
 import { isObject } from "../model/values.js";
 import { mountPlan, type Plan } from "../plan/plan.js";
 import { resourceResult } from "../plan/resource-result.js";
+import { hierarchyOf, setMethods, type Verifiers } from "./authentication.js";
 import { coreResultPlan } from "./core-results.js";
 import { Lifespan } from "./lifespan.js";
 import { checkServerOptions, httpOptions, stateKeys } from "./options.js";
@@ -55,6 +56,8 @@ export class ServerCore {
   /** Called when messages may be sent that answer no request: a list or a resource has changed. */
   readonly sendListeners = new Set<() => void>();
   #hasVisibilityFilter = false;
+  /** The functions that verify tokens. */
+  readonly verifiers: Verifiers | undefined;
   readonly #middleware: { readonly handler: Middleware; readonly on: ReadonlySet<string> | undefined }[] = [];
 
   constructor(
@@ -63,17 +66,20 @@ export class ServerCore {
   ) {
     const {
       version = "", title, instructions, websiteUrl, icons, pageSize, debug, revisions, dialects, listTtlMs, maxMessage, maxRequestState,
-      stateTtlMs, parkLimit, parkTtlMs,
+      stateTtlMs, parkLimit, parkTtlMs, auth,
     } = options;
     const place = `new Server(${JSON.stringify(server.name)})`;
     checkServerOptions(place, options);
     this.http = httpOptions("new Server({ http })", options.http ?? {});
     this.logger = loggerOf(options.logger);
+    const scopeImplies = hierarchyOf(place, options.scopeImplies);
     const declaration = {
       name: server.name, version, title, instructions, websiteUrl, icons, pageSize, debug, revisions, dialects, listTtlMs, maxMessage,
       requestStateKeys: stateKeys(place, options.requestStateKeys), maxRequestState, stateTtlMs, parkLimit, parkTtlMs,
+      scopeImplies,
     };
     this.native = checked(place, () => new (native().NativeServer)(toJson(declaration, "the options")));
+    this.verifiers = auth === undefined ? undefined : setMethods(this.native, auth, scopeImplies, place, this.logger);
     this.lifespan = new Lifespan(server, options.lifespan);
   }
 

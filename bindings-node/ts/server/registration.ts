@@ -169,12 +169,12 @@ function checkedCall(core: ServerCore, place: string, options: { params: Schema 
 }
 
 interface CommonOptions {
-  title?: unknown; description?: unknown; icons?: unknown; meta?: unknown; tags?: unknown; timeoutMs?: number | undefined;
+  title?: unknown; description?: unknown; icons?: unknown; meta?: unknown; tags?: unknown; scopes?: unknown; timeoutMs?: number | undefined;
   visible?: Visible | undefined; enabled?: boolean | undefined;
 }
 
-function common({ title, description, icons, meta, tags, timeoutMs, visible, enabled = true }: CommonOptions): Wire {
-  return { title, description, icons, _meta: meta, tags, timeoutMs, enabled, guarded: visible !== undefined };
+function common({ title, description, icons, meta, tags, scopes, timeoutMs, visible, enabled = true }: CommonOptions): Wire {
+  return { title, description, icons, _meta: meta, tags, scopes, timeoutMs, enabled, guarded: visible !== undefined };
 }
 
 function placeOf(kind: string, name: unknown, options: unknown, handler: unknown): string {

@@ -22,7 +22,7 @@ export async function answerFetch(mounted: Mounted, request: Request, principal?
   if (request.bodyUsed || request.body?.locked) {
     throw new TypeError("app.fetch(request): the request's body was read before; pass request.clone()");
   }
-  const admitted = mounted.admit({ ...headOf(request), principal });
+  const admitted = await mounted.admit({ ...headOf(request), principal });
   if (!("number" in admitted)) {
     await discardBody(request);
     return new Response(...respond(admitted));
@@ -179,7 +179,9 @@ function headOf(request: Request): Head {
   // is checked as the Host header is.
   const isChecked = named === null || named.toLowerCase() === host || LOOPBACK.has(hostname);
   const target = pathname + search;
-  return { method: request.method, target: isChecked ? target : `${protocol}//${host}${target}`, headers };
+  // The host does not say to which address of this machine the request came.
+  const arrival = { prefix: "", isEncrypted: protocol === "https:" };
+  return { method: request.method, target: isChecked ? target : `${protocol}//${host}${target}`, headers, arrival };
 }
 
 /** Returns the body, or the reason that there is none. */

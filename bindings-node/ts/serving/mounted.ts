@@ -1,5 +1,6 @@
-import { checked, type NativeMounted, type NativePart } from "../native.js";
+import { checked, type NativeArrival, type NativeMounted, type NativePart } from "../native.js";
 import { principalToJson } from "../model/principal.js";
+import { isPromise } from "../model/promises.js";
 import type { Principal } from "../model/types/server.js";
 import { CallScheduler } from "../call/scheduler.js";
 import type { ServerCore } from "../server/core.js";
@@ -34,6 +35,8 @@ export interface Head {
   readonly headers: readonly string[];
   /** The caller, as the host authenticated it. */
   readonly principal?: Principal | undefined;
+  /** The place at which the request arrived; needed by a server that authenticates callers itself. */
+  readonly arrival: NativeArrival | undefined;
   /** The client's address, if the host knows it. */
   readonly remote?: string | undefined;
 }
@@ -59,6 +62,8 @@ export class Mounted {
   /** Resolves when the server's lifespan has been entered. */
   readonly ready: Promise<void>;
   readonly maxBody: number;
+  /** True if the server authenticates callers itself. */
+  readonly hasAuth: boolean;
   readonly #native: NativeMounted;
   readonly #scheduler: CallScheduler;
   readonly #waiting = new Map<number, Waiting>();
@@ -82,17 +87,29 @@ export class Mounted {
     );
     this.#native = mounted as unknown as NativeMounted;
     this.maxBody = this.#native.maxBody();
+    this.hasAuth = this.#native.hasAuth();
     this.ready = core.enter().then(() => this.#scheduler.start());
     // Each request awaits it; without this a failure would be an unhandled rejection.
     this.ready.catch(() => {});
     void warnWorker(core);
   }
 
-  /** Checks the head of a request, before its body is read. Returns its response if it is refused. */
-  admit({ method, target, headers, principal, remote }: Head): Admitted | NativePart {
+  /**
+   * Checks the head of a request, before its body is read, and authenticates the caller. Returns its response if it is refused.
+   *
+   * @throws TypeError if both the host and the server authenticate callers.
+   */
+  admit({ method, target, headers, principal, arrival, remote }: Head): Admitted | NativePart | Promise<Admitted | NativePart> {
+    if (principal !== undefined && this.hasAuth) {
+      throw new TypeError("the request's principal and new Server({ auth }) both say who calls; leave one of them out");
+    }
     const number = ++this.#numbers;
     const who = principal && principalToJson(principal);
-    return this.#native.head(number, method, target, headers.join("\n"), who, remote) ?? { number, principal };
+    const refusal = this.#native.head(number, method, target, headers.join("\n"), who, remote, arrival);
+    const admitted = { number, principal };
+    if (refusal !== null || !this.hasAuth) return refusal ?? admitted;
+    const decided = this.#native.authenticate(number);
+    return isPromise(decided) ? decided.then((it) => it ?? admitted) : (decided ?? admitted);
   }
 
   /** Handles a request that was admitted. Returns a function to call if the client disconnects before the end. */

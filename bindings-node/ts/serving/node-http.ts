@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 
-import type { NativePart } from "../native.js";
+import type { NativeArrival, NativePart } from "../native.js";
+import { isPromise } from "../model/promises.js";
 import type { Principal } from "../model/types/server.js";
 import { type Admitted, type Head, MAX_UNREAD, type Mounted, type NoBody } from "./mounted.js";
 
@@ -9,6 +10,8 @@ const NO_CONTENT = 204;
 /** A request with the additions of frameworks: the full target if they changed `url`, the body if they read it, the caller. */
 export interface HostRequest extends IncomingMessage {
   originalUrl?: string;
+  /** The prefix that Express has removed from `url`. */
+  baseUrl?: string;
   body?: unknown;
   principal?: Principal | undefined;
 }
@@ -16,7 +19,8 @@ export interface HostRequest extends IncomingMessage {
 /** Answers a request of a `node:http` server. */
 export async function answerNode(mounted: Mounted, request: HostRequest, response: ServerResponse): Promise<void> {
   await mounted.ready;
-  const admitted = mounted.admit(headOf(request));
+  const begun = mounted.admit(headOf(request, mounted.hasAuth));
+  const admitted = isPromise(begun) ? await begun : begun;
   if (!("number" in admitted)) return write(response, admitted);
   const body = await readBody(mounted, admitted, request).catch((error: unknown) => {
     mounted.refuse(admitted, "gone");
@@ -69,9 +73,15 @@ function write(response: ServerResponse, { status, headers, body, more }: Native
   else response.flushHeaders();
 }
 
-function headOf(request: HostRequest): Head {
+function headOf(request: HostRequest, hasAuth: boolean): Head {
   const { method = "", originalUrl, url = "/", rawHeaders: headers, principal } = request;
-  return { method, target: originalUrl ?? url, headers, principal, remote: request.socket?.remoteAddress };
+  const arrival = hasAuth ? arrivalOf(request) : undefined;
+  return { method, target: originalUrl ?? url, headers, principal, arrival, remote: request.socket?.remoteAddress };
+}
+
+function arrivalOf({ socket, baseUrl = "" }: HostRequest): NativeArrival {
+  const { localAddress: address = "", localPort: port } = socket;
+  return { address, ...(port !== undefined && { port }), prefix: baseUrl, isEncrypted: "encrypted" in socket };
 }
 
 /** Returns the whole body, or the reason why there is none. */

@@ -2,7 +2,8 @@
 import { serve } from "@hono/node-server";
 import { Hono } from "hono";
 import { Server } from "gudgeon";
-import type { AnyServer, Context } from "gudgeon";
+import type { AnyServer, Context, Principal } from "gudgeon";
+import { apiKeys, InsufficientScope, introspection, InvalidToken, jwt, type RequestInfo } from "gudgeon/auth";
 
 import { same } from "./same.js";
 
@@ -71,9 +72,30 @@ new Server("a").tool("b", { inputSchema: { type: "object", properties: { a: { ty
 new Server("a").tool("b", { unknownArguments: "ignore", annotations: { readOnly: true } }, () => 1).mount(lasting, "c").mount("d", lasting);
 // @ts-expect-error: no such value
 new Server("a").tool("b", { unknownArguments: "drop" }, () => 1);
-// @ts-expect-error: no such option
+
+// Callers are authenticated.
+const ada: Principal = { subject: "ada", scopes: new Set(), claims: {} };
+new Server("a", { auth: "https://login.example.com" });
+new Server("a", { auth: [jwt({ issuer: "https://login.example.com", dpop: "required" }), apiKeys({ a: ada, b: "bob" }, { header: "X-Api-Key" })] });
+new Server("a", { auth: introspection({ url: "https://a.example", clientId: "a", clientSecret: "b" }), scopeImplies: { write: ["read"] } });
+new Server("a", { auth: async (token, request) => (request.headers.has("a") && token === "t" ? ada : undefined) });
+new Server("a", {
+  auth: (token: string, { client }: RequestInfo) => {
+    if (client === undefined) throw new InsufficientScope(["a"]);
+    if (token === "") throw new InvalidToken();
+    return ada;
+  },
+});
+new Server("a").tool("b", { scopes: ["admin"] }, (_, { principal }) => principal?.subject ?? "nobody");
+// @ts-expect-error: it must be a verifier or a function
 new Server("a", { auth: {} });
+// @ts-expect-error: a function returns a principal
+new Server("a", { auth: () => "ada" });
+// @ts-expect-error: no such option
+jwt({ issuer: "https://login.example.com", secret: "a" });
+// @ts-expect-error: the secret is required
+introspection({ url: "https://a.example", clientId: "a" });
 // @ts-expect-error: no such option
 new Server("a", { store: "redis://localhost" });
-// @ts-expect-error: no such option
-new Server("a").tool("b", { scopes: ["admin"] }, () => 1);
+// @ts-expect-error: a list of strings
+new Server("a").tool("b", { scopes: "admin" }, () => 1);

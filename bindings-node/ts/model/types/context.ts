@@ -39,7 +39,7 @@ export interface Context<L = unknown> {
   readonly revision: Revision | "0.7" | "bare";
   /** The headers of the HTTP request; empty over stdio and in memory. */
   readonly headers: Headers;
-  /** The caller, if the host of a mounted server named one: `app.fetch(request, { principal })`, `request.principal`. */
+  /** The caller, as the server (`auth`) or its host (`app.fetch(request, { principal })`, `request.principal`) authenticated it. */
   readonly principal: Principal | undefined;
   /** The client's description of itself; the name is "" if it gave none. */
   readonly client: Implementation & { readonly capabilities: Meta };

@@ -1,3 +1,4 @@
+import type { Auth } from "./auth.js";
 import type { Maybe, Revision } from "./components.js";
 import type { Annotations, Icon, Meta, SpecToolAnnotations, ToolAnnotations } from "./content.js";
 import type { Logger } from "./logging.js";
@@ -14,6 +15,14 @@ export interface ServerOptions<L = unknown> {
   instructions?: string | undefined;
   websiteUrl?: string | undefined;
   icons?: readonly Icon[] | undefined;
+  /**
+   * The methods that authenticate callers over HTTP and WebSocket; stdio is not affected, and `tcp://` and `unix:` addresses are
+   * refused. The URL of an issuer whose JWTs are accepted, the result of `jwt()`, `introspection()` or `apiKeys()` of `gudgeon/auth`, a
+   * function `(token, request) => Principal | undefined`, async or not, or a list of these. Default: everybody may call.
+   */
+  auth?: Auth | readonly Auth[] | undefined;
+  /** The scopes that a scope includes, such as `{ "books:write": ["books:read"] }`. Default: none. */
+  scopeImplies?: Readonly<Record<string, readonly string[]>> | undefined;
   /** Runs once at the start. Handlers find its `value` in `ctx.lifespan`; `close` runs at the end. */
   lifespan?: ((server: AnyServer) => Maybe<{ value: L; close?: (() => Maybe<void>) | undefined }>) | undefined;
   /** The number of entries in a page of a list. Default: 100. */
@@ -121,10 +130,12 @@ interface Options {
    * client's answer does not count (`parkTtlMs` limits that). Default: no limit.
    */
   timeoutMs?: number | undefined;
+  /** The scopes that a caller over HTTP needs to use it, beside those of the server's methods. Default: none. */
+  scopes?: readonly string[] | undefined;
   /**
-   * Decides whether a caller sees and may use it; called for each request. The principal is the one that the host
-   * authenticated (`app.fetch(request, { principal })`, `request.principal` of `app.node`), or undefined. Default: visible to
-   * every caller.
+   * Decides whether a caller sees and may use it; called for each request. The principal is the one that the server or its host
+   * authenticated (`new Server("…", { auth })`; `app.fetch(request, { principal })`, `request.principal` of `app.node`), or
+   * undefined. Default: visible to every caller.
    */
   visible?: ((principal: Principal | undefined) => boolean) | undefined;
   /** If false, clients neither see nor can use it. Default: true. */

@@ -49,7 +49,7 @@ export interface Listening extends AsyncDisposable {
   close(): Promise<void>;
 }
 
-/** The caller, as the host of a mounted server authenticated it. */
+/** The caller, as the server or its host authenticated it. */
 export interface Principal {
   readonly subject: string;
   readonly clientId?: string | undefined;

@@ -2,7 +2,7 @@
 
 use super::{Hints, Taker};
 
-const AUTH: &str = "mount the server in an app that checks who calls, and pass app.fetch(request, { principal }) or set request.principal";
+const AUTH: &str = "write new Server(\"…\", { auth }), or mount the server in an app that checks who calls, and pass app.fetch(request, { principal }) or set request.principal";
 const ADDRESS: &str = "write the address: app.run(\"http://127.0.0.1:8000/mcp\")";
 const NOT_NEEDED: &str = "leave it out: each client is served as its revision needs";
 
@@ -22,7 +22,6 @@ pub(super) fn of(taker: Taker) -> &'static [Hints] {
 }
 
 const SERVER: Hints = &[
-    ("auth", AUTH),
     ("authenticate", AUTH),
     ("store", "a server keeps its state in its own process"),
     ("capabilities", "leave it out: the capabilities follow from what is registered"),
@@ -35,8 +34,10 @@ const SERVER: Hints = &[
 ];
 
 const COMPONENT: Hints = &[
-    ("auth", AUTH),
-    ("scopes", "write visible: (principal) => principal?.scopes.has(\"…\") === true"),
+    (
+        "auth",
+        "write scopes: [\"books:write\"] here, and new Server(\"…\", { auth }) for the callers",
+    ),
     ("_meta", "meta"),
 ];
 
