@@ -333,6 +333,16 @@ export declare class NativeServer {
   static checkPrefix(prefix: string): void
 }
 
+export declare class NativeTokenFile {
+  constructor(path: string)
+  /** Resolves to a record; null if there is none. */
+  get(key: string): Promise<Uint8Array | null>
+  /** Stores a record, JSON in UTF-8. */
+  set(key: string, value: Uint8Array): Promise<void>
+  /** Removes a record, if there is one. */
+  delete(key: string): Promise<void>
+}
+
 /** A token to verify. */
 export declare class NativeVerification {
   /** The place of the function in the list of methods. */

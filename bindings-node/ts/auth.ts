@@ -1,4 +1,9 @@
-/** The methods by which a server authenticates its callers: `gudgeon/auth`. */
+/** The methods by which a server authenticates its callers, and those by which a client signs in: `gudgeon/auth`. */
 export { InsufficientScope, InvalidToken } from "./model/auth-errors.js";
-export type { ApiKeysOptions, Auth, IntrospectionOptions, JwtOptions, RequestInfo, Verifier, Verify } from "./model/types/auth.js";
+export { fileStore } from "./model/file-store.js";
+export { clientCredentials, enterpriseManaged, oauth, workloadIdentity } from "./model/sign-in.js";
+export type {
+  ApiKeysOptions, Auth, ClientAuth, ClientCredentialsOptions, EnterpriseManagedOptions, IntrospectionOptions, JwtOptions, OAuthOptions, RequestInfo,
+  SignIn, TokenStore, Verifier, Verify, WorkloadIdentityOptions,
+} from "./model/types/auth.js";
 export { apiKeys, introspection, jwt } from "./model/verifiers.js";

@@ -7,6 +7,7 @@ import {
   type PromptResult, promptResultFromWire, type ResourceResult, resourceResultFromWire, type ToolResult,
 } from "./model/results.js";
 import { explainSdkNames } from "./model/sdk-names.js";
+import { credentialsOf, type Credentials } from "./model/sign-in.js";
 import type { CallOptions, ClientOptions, InputRequired, SubscribeOptions, Subscription, Target } from "./model/types/client.js";
 import type {
   Completion, Implementation, LogLevel, Page, Prompt, Resource, ResourceTemplate, Revision, Root, Tool,
@@ -100,11 +101,12 @@ export class Client implements AsyncDisposable {
   static {
     openClient = async (target, options, place, group) => {
       checkClientOptions(place, options);
-      const settings = settingsOf(options, place);
+      const credentials = credentialsOf(options.auth, place);
+      const settings = settingsOf(options, place, credentials);
       const opened = reach(target, place, options.headers);
       if (opened.ready) await keepAliveUntil(opened.ready);
       const open = (wake: () => void): NativeClient => opened.open(settings, group ?? null, wake);
-      const wire = new ClientWire(options, opened.name, opened.isInMemory === true, open);
+      const wire = new ClientWire(options, credentials, opened.name, opened.isInMemory === true, open);
       opened.onSend?.(() => wire.awaitDelivery());
       const connected = connect(wire, opened, group !== undefined);
       // A rejection may be looked at later.
@@ -417,7 +419,7 @@ function failureOf({ served, isInMemory }: OpenedTarget): () => Promise<unknown>
 /** The options of a call without options; they need no check. */
 const NONE = {};
 
-function settingsOf(options: ClientOptions, place: string): string {
+function settingsOf(options: ClientOptions, place: string, credentials: Credentials | undefined): string {
   const { revision, retry, timeoutMs, maxTimeoutMs, connectTimeoutMs, clientInfo, maxMessage, maxRounds, allowedUrlSchemes, validate, cacheResults, roots } = options;
   const settings = {
     revision,
@@ -431,7 +433,10 @@ function settingsOf(options: ClientOptions, place: string): string {
     allowedUrlSchemes,
     validate,
     cacheResults,
-    callbacks: Object.entries(options).flatMap(([name, value]) => (typeof value === "function" || (name === "middleware" && options.middleware?.length) ? [name] : [])),
+    auth: credentials?.declared,
+    callbacks: Object.entries(options).flatMap(([name, value]) =>
+      (typeof value === "function" && name !== "auth") || (name === "middleware" && options.middleware?.length) ? [name] : [],
+    ),
     roots: typeof roots === "function" ? undefined : roots,
   };
   return toJson(settings, `${place}, the options`);

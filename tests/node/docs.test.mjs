@@ -31,7 +31,7 @@ before(() => {
 
 test("the public classes and functions have examples", () => {
   const files = new Set(examples.map(({ source }) => source));
-  for (const source of ["server.ts", "client.ts", "client-group.ts", "model/content.ts", "model/errors.ts", "model/results.ts", "model/verifiers.ts", "model/types/context.ts", "testing.ts"]) {
+  for (const source of ["server.ts", "client.ts", "client-group.ts", "model/content.ts", "model/errors.ts", "model/results.ts", "model/sign-in.ts", "model/verifiers.ts", "model/types/context.ts", "testing.ts"]) {
     assert.ok(files.has(source), `${source} has no @example`);
   }
 });

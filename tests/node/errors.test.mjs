@@ -177,7 +177,7 @@ test("options that do not exist are refused with what does their work", async ()
   assert.throws(() => app.tool("t", { auth: () => {} }, () => 1), refused("auth", /scopes: \["books:write"\]/));
   assert.throws(() => app.resource("a://b", { auth: () => {} }, () => ""), refused("auth", /scopes/));
   assert.throws(() => app.prompt("p", { auth: () => {} }, () => ""), refused("auth", /scopes/));
-  await assert.rejects(gudgeon.Client.connect(app, { auth: "a secret" }), refused("auth", /headers/));
+  await assert.rejects(gudgeon.Client.connect(app, { authProvider: {} }), refused("authProvider", /did you mean 'auth'/));
   // No list offers them.
   const lists = [() => new gudgeon.Server("t", { x: 1 }), () => app.tool("t", { x: 1 }, () => 1), () => gudgeon.Client.connect(app, { x: 1 })];
   for (const list of lists) await assert.rejects(async () => list(), (error) => / it takes /.test(error.message) && !/\b(authenticate|authProvider|store)\b/.test(error.message));

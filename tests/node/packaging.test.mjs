@@ -46,13 +46,17 @@ test("each of two copies knows the other's errors, results, symbols", () => {
   assert.equal(new esm.ToolResult([other.text("a"), "b"]).text, "a\nb");
 });
 
-test("each of two copies knows the other's verifiers and refusals", () => {
-  const { InvalidToken, InsufficientScope, apiKeys, jwt } = otherAuth;
+test("each of two copies knows the other's verifiers, refusals, ways to sign in and stores", async () => {
+  const { InvalidToken, InsufficientScope, apiKeys, clientCredentials, fileStore, oauth } = otherAuth;
   assert.notEqual(InvalidToken, auth.InvalidToken);
   assert.ok(new InvalidToken() instanceof auth.InvalidToken);
   assert.ok(new InsufficientScope(["a"]) instanceof auth.InsufficientScope);
   assert.ok(!(new InvalidToken() instanceof auth.InsufficientScope));
-  assert.ok(new esm.Server("t", { auth: [apiKeys({ a: "ada" }), jwt({ issuer: "https://a.example" })] }));
+  assert.ok(new esm.Server("t", { auth: [apiKeys({ a: "ada" }), otherAuth.jwt({ issuer: "https://a.example" })] }));
+  const misuse = { auth: clientCredentials({ clientId: "a", privateKey: "b" }) };
+  // It is known: only the key is wrong.
+  await assert.rejects(esm.Client.connect("http://127.0.0.1:1/mcp", misuse), /BEGIN PRIVATE KEY/);
+  assert.ok(auth.oauth({ store: fileStore("/tmp/a") }) && oauth({ store: auth.fileStore("/tmp/a") }));
 });
 
 test("a user's subclass keeps the ordinary meaning of instanceof", () => {

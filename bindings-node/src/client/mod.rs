@@ -4,6 +4,7 @@ mod group;
 mod queue;
 mod subscriptions;
 mod thrown;
+mod token_file;
 
 use std::{
     collections::HashMap,
@@ -321,6 +322,9 @@ impl NativeClient {
         let queue = Arc::new(Queue::new(wake));
         let questions = Questions::new(Language::TypeScript);
         let builder = hooked(builder, &settings, &queue, &questions);
+        let asked = Arc::clone(&queue);
+        let builder =
+            questions.authorize(builder, &settings, move |it| asked.ask(it)).map_err(misuse)?;
         let middleware = Arc::new(MiddlewareRuns::default());
         let builder = if settings.has("middleware") {
             let waiting = Arc::clone(&queue);

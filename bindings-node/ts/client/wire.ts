@@ -5,6 +5,7 @@ import { Cancelled, ConnectionLost } from "../model/errors.js";
 import { stringify, toJson } from "../model/json.js";
 import { KeepAlive } from "../model/keep-alive.js";
 import { loggerOf } from "../model/logging.js";
+import type { Credentials } from "../model/sign-in.js";
 import { withTraceContext } from "../model/tracing.js";
 import type { Change, ClientOptions, ClientRequest, Progress } from "../model/types/client.js";
 import type { LogLevel } from "../model/types/components.js";
@@ -33,7 +34,7 @@ type ServerEvent =
   | readonly ["changed", "tools" | "resources" | "prompts"]
   | readonly ["urlDone", elicitation: string]
   | readonly ["reconnected", { attempt: number; reason: ReportedError; facts: Facts }]
-  | readonly ["ask", number: number, what: Asked, params: Wire, key?: string]
+  | readonly ["ask", number: number, what: Asked | "auth", params: Wire, key?: string]
   | readonly ["middleware", run: number, ticket: number | null, method: string, params: Wire]
   | readonly ["closed", reason: string];
 
@@ -87,6 +88,7 @@ interface Waiting {
 export class ClientWire {
   readonly #native: NativeClient;
   readonly #options: ClientOptions;
+  readonly #credentials: Credentials | undefined;
   readonly #logger: Logger;
   readonly #waiting = new Map<number, Waiting>();
   #next = CONNECT;
@@ -107,8 +109,9 @@ export class ClientWire {
    * With `isInMemory` the server is in this process. The connection then keeps the process alive only while a request or a
    * subscription is open, and while a message to a callback may be under way.
    */
-  constructor(options: ClientOptions, target: string, isInMemory: boolean, open: (wake: () => void) => NativeClient) {
+  constructor(options: ClientOptions, credentials: Credentials | undefined, target: string, isInMemory: boolean, open: (wake: () => void) => NativeClient) {
     this.#options = options;
+    this.#credentials = credentials;
     this.#logger = loggerOf(options.logger);
     this.#target = target;
     this.#native = open(() => this.#drain());
@@ -351,9 +354,12 @@ export class ClientWire {
     }
   }
 
-  async #answer(number: number, what: Asked, params: Wire, key: string | undefined): Promise<void> {
+  /** Answers a question: of the server, or of this client itself, which wants help to sign in. */
+  async #answer(number: number, what: Asked | "auth", params: Wire, key: string | undefined): Promise<void> {
     try {
-      const wrong = this.#native.answer(number, await answer(this.#options, what, params, key));
+      const given =
+        what === "auth" ? JSON.stringify(await this.#credentials?.answer(params as never)) : await answer(this.#options, what, params, key);
+      const wrong = this.#native.answer(number, given);
       if (wrong != null) this.#logger.error(`${what} failed:`, new TypeError(wrong));
     } catch (error) {
       this.#native.refuse(number, stringify(refusalOf(error, what, this.#logger)) ?? "");

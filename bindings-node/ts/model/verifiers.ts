@@ -74,7 +74,7 @@ export function introspection(options: IntrospectionOptions): Verifier {
  * app.tool("who", {}, (_, ctx) => ctx.principal?.subject ?? "nobody");
  *
  * const listening = await app.listen("http://127.0.0.1:0/mcp");
- * const client = await Client.connect(listening.url, { headers: { authorization: "Bearer s3cret" } });
+ * const client = await Client.connect(listening.url, { auth: "s3cret" });
  * console.log((await client.callTool("who")).text); // ada
  * await client.close();
  * await listening.close();

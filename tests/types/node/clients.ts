@@ -1,6 +1,8 @@
 /** Types of clients; each `@ts-expect-error` line must fail. */
 import { Client, ClientGroup, ConnectionLost, McpError, Server, ToolResult, cancelled, declined, jsonSchema } from "gudgeon";
 import type { Completion, InputRequired, Page, Progress, Root, Target, Tool, Transport } from "gudgeon";
+import { clientCredentials, enterpriseManaged, fileStore, jwt, oauth, workloadIdentity } from "gudgeon/auth";
+import type { ClientAuth, TokenStore } from "gudgeon/auth";
 import { Recorder, connect } from "gudgeon/testing";
 import * as z from "zod";
 
@@ -60,5 +62,19 @@ same<typeof counted.data.n, number>(true);
 await connect(new Server("a"), { principal: { subject: "ada", scopes: new Set(), claims: {} }, headers: { a: "b" }, onLog: ({ data }) => void data });
 // @ts-expect-error: its name is revision
 await connect(new Server("a"), { era: "2025-11-25" });
+
+// Clients sign in.
+const store: TokenStore = { get: async () => undefined, set: () => {}, delete: async () => {} };
+const ways: ClientAuth[] = [
+  "oauth", "a token", () => "a token", async () => "a token", oauth(), oauth({ store, onRedirect: async (url) => url, openUrl: () => {} }),
+  oauth({ store: fileStore(new URL("file:///tokens.json")), dpop: true, redirectPort: 3000 }), clientCredentials({ clientId: "a", clientSecret: "b" }),
+  enterpriseManaged({ identityToken: async () => "i", idp: "https://idp.example.com", clientId: "a" }), workloadIdentity({ token: () => "t" }),
+];
+for (const auth of ways) await Client.connect("http://localhost", { auth });
+await ClientGroup.connect({}, { auth: "oauth" });
+// @ts-expect-error: it must be one of the ways to sign in
+await Client.connect("http://localhost", { auth: {} });
+// @ts-expect-error: a verifier is for servers
+await Client.connect("http://localhost", { auth: jwt({ issuer: "https://login.example.com" }) });
 // @ts-expect-error: no such option
-await Client.connect("http://localhost", { auth: "oauth" });
+oauth({ clientID: "a" });

@@ -82,3 +82,117 @@ export interface ApiKeysOptions {
    */
   header?: string | undefined;
 }
+
+/**
+ * Keeps tokens and registrations. Values are secret: JSON records in UTF-8. If a method throws, the sign-in fails with an
+ * `AuthError`; a failure to store tokens is only logged.
+ */
+export interface TokenStore {
+  /** Returns the value that was stored last under the key, or undefined. */
+  get(key: string): Maybe<Uint8Array | undefined>;
+  set(key: string, value: Uint8Array): Maybe<void>;
+  /** Removes the value of a key, if the store has one. */
+  delete(key: string): Maybe<void>;
+}
+
+declare const signIn: unique symbol;
+
+/** A way in which a client signs in: the result of `oauth()`, `clientCredentials()`, `enterpriseManaged()` or `workloadIdentity()`. */
+export interface SignIn {
+  readonly [signIn]: true;
+}
+
+/** The credentials of a client: `"oauth"`, an access token, a function that returns one, or a way to sign in. */
+export type ClientAuth = string | (() => Maybe<string>) | SignIn;
+
+/** Options of `oauth()`. */
+export interface OAuthOptions {
+  /**
+   * The client as it was registered with the authorization server. Default: the URL of `clientMetadataUrl` where that is supported,
+   * else the client registers itself.
+   */
+  clientId?: string | undefined;
+  clientSecret?: string | undefined;
+  /**
+   * The URL of the authorization server that knows `clientId`, exactly as its metadata name it. The client signs in there only.
+   * Default: the first one that the server names.
+   */
+  issuer?: string | undefined;
+  /** The https URL of a client-id metadata document. */
+  clientMetadataUrl?: string | undefined;
+  /** Scopes that are requested in addition to those that the server asks for. Default: none. */
+  scopes?: readonly string[] | undefined;
+  /** Keeps tokens and registrations: `fileStore()`, or a store of your own. Default: memory, until the client is gone. */
+  store?: TokenStore | undefined;
+  /** True if tokens must be bound to a key of this client (RFC 9449). Default: false. */
+  dpop?: boolean | undefined;
+  /**
+   * The port of the redirect URL `http://127.0.0.1:<port>/callback`. Default: 0, any free port; with `onRedirect`, the port of the
+   * last registration, or else 3000.
+   */
+  redirectPort?: number | undefined;
+  /** Called with the URL to open, in place of the browser. */
+  openUrl?: ((url: string) => Maybe<void>) | undefined;
+  /**
+   * Called with the URL to open; returns the URL to which the browser was redirected. For programs where no listener is
+   * possible.
+   */
+  onRedirect?: ((url: string) => Maybe<string>) | undefined;
+}
+
+/** Options of `clientCredentials()`. */
+export interface ClientCredentialsOptions {
+  /** The client as it was registered with the authorization server. */
+  clientId: string;
+  /** The secret of the client. Exactly one of `clientSecret` and `privateKey` is required. */
+  clientSecret?: string | undefined;
+  /** The private key of the client, PKCS#8 as PEM, with which it signs `private_key_jwt` assertions (RFC 7523). */
+  privateKey?: string | undefined;
+  /** The algorithm of the key: ES256, ES384, RS256, RS384, RS512, PS256 or EdDSA. Default: ES256. */
+  algorithm?: string | undefined;
+  /**
+   * The URL of the authorization server that knows the client, exactly as its metadata name it. Credentials are sent there only.
+   * Default: the first one that the server names.
+   */
+  issuer?: string | undefined;
+  /** Scopes that are requested in addition to those that the server asks for. Default: none. */
+  scopes?: readonly string[] | undefined;
+  /** True if tokens must be bound to a key of this client (RFC 9449). Default: false. */
+  dpop?: boolean | undefined;
+}
+
+/** Options of `enterpriseManaged()`. */
+export interface EnterpriseManagedOptions {
+  /** The ID token of the user, or a function that returns it. */
+  identityToken: string | (() => Maybe<string>);
+  /** The issuer of the identity provider. */
+  idp: string;
+  /** The client as the server's authorization server knows it. */
+  clientId: string;
+  clientSecret?: string | undefined;
+  /** The client as the identity provider knows it. Default: the same. */
+  idpClientId?: string | undefined;
+  idpClientSecret?: string | undefined;
+  /**
+   * The URL of the authorization server that knows the client, exactly as its metadata name it. Credentials are sent there only.
+   * Default: the first one that the server names.
+   */
+  issuer?: string | undefined;
+  /** Scopes that are requested in addition to those that the server asks for. Default: none. */
+  scopes?: readonly string[] | undefined;
+}
+
+/** Options of `workloadIdentity()`. */
+export interface WorkloadIdentityOptions {
+  /** The platform's token, or a function that returns it. */
+  token: string | (() => Maybe<string>);
+  /** The client as the authorization server knows it. */
+  clientId?: string | undefined;
+  /**
+   * The URL of the authorization server that accepts the token, exactly as its metadata name it. The token is sent there only.
+   * Default: the first one that the server names.
+   */
+  issuer?: string | undefined;
+  /** Scopes that are requested in addition to those that the server asks for. Default: none. */
+  scopes?: readonly string[] | undefined;
+}

@@ -1,3 +1,4 @@
+import type { ClientAuth } from "./auth.js";
 import type { Implementation, LogLevel, Maybe, Revision, Root, Tool } from "./components.js";
 import type { Message, Meta } from "./content.js";
 import type { Logger } from "./logging.js";
@@ -73,6 +74,12 @@ export interface ClientOptions {
   connectTimeoutMs?: number | undefined;
   /** Sent with every HTTP request and with the WebSocket handshake, to the URL's own origin only; never logged. */
   headers?: Readonly<Record<string, string>> | undefined;
+  /**
+   * The credentials for a server over HTTP, in place of a header: `"oauth"` signs in with the user's browser, as `oauth()` of
+   * `gudgeon/auth` does with options; an access token, or a function that returns one and is called again once the server rejects it;
+   * the result of `clientCredentials()`, `enterpriseManaged()` or `workloadIdentity()`. Sent to the URL's own origin only. Default: none.
+   */
+  auth?: ClientAuth | undefined;
   clientInfo?: Implementation | undefined;
   /** `file:` URIs or absolute paths. Before 2026-07-28 `setRoots` works only if this option is given. */
   roots?: readonly (string | URL | Root)[] | (() => Maybe<readonly (string | URL | Root)[]>) | undefined;

@@ -58,8 +58,7 @@ const PROMPT: Hints =
     &[("argsSchema", "args"), ("arguments", "args"), ("input", "args"), ("inputSchema", "args")];
 
 const CLIENT: Hints = &[
-    ("auth", "pass a token in headers: { authorization: \"Bearer …\" }"),
-    ("authProvider", "pass a token in headers: { authorization: \"Bearer …\" }"),
+    ("authProvider", "auth"),
     ("requestInit", "headers"),
     ("capabilities", "leave it out: the capabilities follow from onElicit, onSample and roots"),
     ("name", "clientInfo"),

@@ -160,7 +160,7 @@ const ROWS: &[Row] = &[
     row("max_timeout", TIME_LIMIT, CLIENT),
     row("connect_timeout", TIME_LIMIT, CLIENT),
     row("headers", Kind::Checked, CLIENT),
-    row("auth", Kind::Converted, CLIENT).python(),
+    row("auth", Kind::Converted, CLIENT),
     row("client_info", Kind::Converted, CLIENT).python(),
     row("client_info", Kind::Object(" such as { name: \"host\", version: \"1.0\" }"), CLIENT)
         .typescript(),

@@ -45,12 +45,26 @@ impl FileStore {
 
     pub(super) async fn set(&self, key: &str, value: &[u8]) -> Result<(), String> {
         let record: Value = json::from_bytes(value).map_err(|_| "the record is not JSON")?;
-        let (path, key) = (self.path.clone(), key.to_owned());
+        let key = key.to_owned();
+        self.change(move |records| drop(records.insert(key, record))).await
+    }
+
+    /// Removes a record, if there is one.
+    pub(super) async fn delete(&self, key: &str) -> Result<(), String> {
+        let key = key.to_owned();
+        self.change(move |records| drop(records.remove(&key))).await
+    }
+
+    async fn change(
+        &self,
+        change: impl FnOnce(&mut Map<String, Value>) + Send + 'static,
+    ) -> Result<(), String> {
+        let path = self.path.clone();
         // Two processes may write different records.
         let lock = take_lock(&beside(&self.path, "lock")).await?;
         blocking(move || {
             let mut content = read(&path)?;
-            content.records.insert(key, record);
+            change(&mut content.records);
             let text = serde_json::to_vec_pretty(&content).unwrap_or_default();
             let written = replace(&path, &text);
             drop(lock);
@@ -173,6 +187,10 @@ mod tests {
         let again = FileStore::new(path.clone());
         assert_eq!(again.get("a").await, Ok(Some(b"{\"version\":1}".to_vec())));
         assert_eq!(again.get("b").await, Ok(Some(b"[2]".to_vec())));
+        for _ in 0..2 {
+            again.delete("b").await.unwrap();
+            assert_eq!(store.get("b").await, Ok(None));
+        }
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt as _;

@@ -24,6 +24,8 @@ use tokio::{
     task::JoinSet,
 };
 
+#[cfg(feature = "bindings")]
+pub use self::store::TokenFile;
 pub use self::store::{Store, TokenStore};
 use self::{loopback::Listener, store::OpenStore};
 use super::{fetch::fetch, proxy::ProxyEnvironment};

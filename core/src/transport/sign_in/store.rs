@@ -8,6 +8,8 @@ use std::{
 };
 
 use super::{BoxFuture, file_store::FileStore};
+#[cfg(feature = "bindings")]
+use crate::error::{Error, ErrorKind};
 
 /// A store of tokens and registrations.
 #[derive(Clone, Default)]
@@ -45,6 +47,40 @@ impl Store {
 impl fmt::Debug for Store {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Store({})", self.name())
+    }
+}
+
+/// A file of tokens, for hosts whose programs read and write its records themselves.
+#[cfg(feature = "bindings")]
+#[derive(Clone, Debug)]
+pub struct TokenFile {
+    path: PathBuf,
+    file: Arc<FileStore>,
+}
+
+#[cfg(feature = "bindings")]
+impl TokenFile {
+    pub fn new(path: PathBuf) -> Self {
+        Self { file: Arc::new(FileStore::new(path.clone())), path }
+    }
+
+    fn failed(&self) -> impl Fn(String) -> Error {
+        move |it| Error::new(ErrorKind::Auth, format!("{}: {it}", self.path.display()))
+    }
+
+    /// Returns a record. Errors if the file can't be read.
+    pub async fn get(&self, key: &str) -> Result<Option<Vec<u8>>, Error> {
+        self.file.get(key).await.map_err(self.failed())
+    }
+
+    /// Stores a record, JSON. Errors if it is no JSON, or the file can't be read or written.
+    pub async fn set(&self, key: &str, value: &[u8]) -> Result<(), Error> {
+        self.file.set(key, value).await.map_err(self.failed())
+    }
+
+    /// Removes a record, if there is one. Errors if the file can't be read or written.
+    pub async fn delete(&self, key: &str) -> Result<(), Error> {
+        self.file.delete(key).await.map_err(self.failed())
     }
 }
 

@@ -1,0 +1,63 @@
+//! A file of tokens whose records a program reads and writes itself.
+
+use gudgeon::{bindings::TokenFile, error::Error};
+use napi::{
+    Env,
+    bindgen_prelude::{Object, ToNapiValue, Uint8Array},
+};
+use napi_derive::napi;
+
+use super::{no_runtime, runtime};
+use crate::error::misuse;
+
+#[napi]
+#[derive(Debug)]
+pub struct NativeTokenFile(TokenFile);
+
+#[napi]
+impl NativeTokenFile {
+    #[napi(constructor, catch_unwind)]
+    pub fn new(path: String) -> Self {
+        Self(TokenFile::new(path.into()))
+    }
+
+    /// Resolves to a record; null if there is none.
+    #[napi(catch_unwind, ts_return_type = "Promise<Uint8Array | null>")]
+    pub fn get<'env>(&self, env: &'env Env, key: String) -> napi::Result<Object<'env>> {
+        let file = self.0.clone();
+        promise(env, async move { Ok(file.get(&key).await?.map(Uint8Array::from)) })
+    }
+
+    /// Stores a record, JSON in UTF-8.
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
+    pub fn set<'env>(
+        &self,
+        env: &'env Env,
+        key: String,
+        value: Uint8Array,
+    ) -> napi::Result<Object<'env>> {
+        let (file, value) = (self.0.clone(), value.to_vec());
+        promise(env, async move { file.set(&key, &value).await })
+    }
+
+    /// Removes a record, if there is one.
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
+    pub fn delete<'env>(&self, env: &'env Env, key: String) -> napi::Result<Object<'env>> {
+        let file = self.0.clone();
+        promise(env, async move { file.delete(&key).await })
+    }
+}
+
+fn promise<T: ToNapiValue + Send + 'static>(
+    env: &Env,
+    work: impl Future<Output = Result<T, Error>> + Send + 'static,
+) -> napi::Result<Object<'_>> {
+    let (deferred, promise) = env.create_deferred()?;
+    runtime().map_err(no_runtime)?.spawn(async move {
+        match work.await {
+            Ok(result) => deferred.resolve(move |_| Ok(result)),
+            Err(error) => deferred.reject(napi::Error::from_reason(misuse(error).reason)),
+        }
+    });
+    Ok(promise)
+}
