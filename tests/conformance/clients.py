@@ -11,9 +11,6 @@ from verdict import Verdict
 
 DRIVE = Path(__file__).resolve().parent / "drive"
 MILLISECONDS = 30_000  # for a scenario
-AUTH = "auth/"
-# The languages whose clients sign in.
-SIGN_IN = ("python", "rust")
 # Scenarios of a revision that has no set.
 OLDER = {
     "auth/2025-03-26-oauth-metadata-backcompat": "2025-03-26",
@@ -26,8 +23,6 @@ def run(title: str, language: str, revision: str, expected: list[str]) -> Verdic
     verdict = Verdict(title)
     scenarios = [*expected, *(OLDER if revision == LEGACY else ())]
     for scenario in scenarios:
-        if scenario.startswith(AUTH) and language not in SIGN_IN:
-            continue
         with tempfile.TemporaryDirectory(prefix="conformance-") as folder:
             try:
                 _run(verdict, language, revision, scenario, Path(folder))
