@@ -357,8 +357,8 @@ export class Server<L = unknown> implements ServerMembers<L> {
    * `http` allows them: `new Server("shelf", { http: { publicUrl: "https://example.org/mcp" } })`.
    *
    * @param request - Its body must not have been read yet.
-   * @param extra - `principal`: the caller, if the host authenticated it; handlers find it in `ctx.principal`. Other
-   *   arguments of a host are ignored.
+   * @param extra - `principal`: the caller, if the host authenticated it; handlers find it in `ctx.principal`. Not
+   *   together with the server's option `auth`. Other arguments of a host are ignored.
    *
    * @example
    * ```ts

@@ -3,9 +3,8 @@ import { yesOrNo } from "./checks.js";
 import { typeName } from "./display.js";
 import { pathOfStore } from "./file-store.js";
 import type {
-  ClientCredentialsOptions, EnterpriseManagedOptions, OAuthOptions, SignIn, TokenStore, WorkloadIdentityOptions,
+  Awaitable, ClientCredentialsOptions, EnterpriseManagedOptions, OAuthOptions, SignIn, TokenStore, WorkloadIdentityOptions,
 } from "./types/auth.js";
-import type { Maybe } from "./types/components.js";
 import { isObject } from "./values.js";
 
 /** What the native half asks of the program. */
@@ -25,9 +24,9 @@ export interface Credentials {
 
 /** The functions that answer requests. */
 interface Callbacks {
-  readonly token?: (() => Maybe<string>) | undefined;
-  readonly openUrl?: ((url: string) => Maybe<void>) | undefined;
-  readonly redirect?: ((url: string) => Maybe<string>) | undefined;
+  readonly token?: (() => Awaitable<string>) | undefined;
+  readonly openUrl?: ((url: string) => Awaitable<void>) | undefined;
+  readonly redirect?: ((url: string) => Awaitable<string>) | undefined;
   readonly store?: TokenStore | undefined;
 }
 
@@ -143,7 +142,7 @@ export function credentialsOf(given: unknown, place: string): Credentials | unde
   if (known) return known;
   if (given === "oauth") return credentials({ kind: "oauth" });
   if (typeof given === "string" && given !== "") return credentials({ kind: "token", token: given });
-  if (typeof given === "function") return credentials({ kind: "source" }, { token: given as () => Maybe<string> });
+  if (typeof given === "function") return credentials({ kind: "source" }, { token: given as () => Awaitable<string> });
   throw new TypeError(
     `${place}: auth must be "oauth", a token, a function that returns one, or the result of oauth(), clientCredentials(), enterpriseManaged() or ` +
       `workloadIdentity(), not ${given === "" ? "an empty string" : typeName(given)}`,
@@ -187,6 +186,6 @@ function text(value: unknown, what: string): string {
   throw new TypeError(`${what} must be a string, not ${typeName(value)}`);
 }
 
-function sourceOf(given: string | (() => Maybe<string>)): () => Maybe<string> {
+function sourceOf(given: string | (() => Awaitable<string>)): () => Awaitable<string> {
   return typeof given === "function" ? given : () => given;
 }

@@ -68,7 +68,7 @@ const store: TokenStore = { get: async () => undefined, set: () => {}, delete: a
 const ways: ClientAuth[] = [
   "oauth", "a token", () => "a token", async () => "a token", oauth(), oauth({ store, onRedirect: async (url) => url, openUrl: () => {} }),
   oauth({ store: fileStore(new URL("file:///tokens.json")), dpop: true, redirectPort: 3000 }), clientCredentials({ clientId: "a", clientSecret: "b" }),
-  enterpriseManaged({ identityToken: async () => "i", idp: "https://idp.example.com", clientId: "a" }), workloadIdentity({ token: () => "t" }),
+  enterpriseManaged({ identityToken: (): PromiseLike<string> => Promise.resolve("i"), idp: "https://idp.example.com", clientId: "a" }), workloadIdentity({ token: () => "t" }),
 ];
 for (const auth of ways) await Client.connect("http://localhost", { auth });
 await ClientGroup.connect({}, { auth: "oauth" });

@@ -1,5 +1,7 @@
-import type { Maybe } from "./components.js";
 import type { Principal } from "./server.js";
+
+/** A value, or a promise of it, also one of another library. */
+export type Awaitable<T> = T | PromiseLike<T>;
 
 /** The HTTP request, or the request of a WebSocket, as a function that verifies tokens sees it. Its body has not been read. */
 export interface RequestInfo {
@@ -23,7 +25,7 @@ export interface Verifier {
  * Returns the owner of a token, or undefined for a token that is not valid. It may throw `InvalidToken` or `InsufficientScope`;
  * anything else that it throws or returns, and more than 15 seconds, is answered with 500.
  */
-export type Verify = (token: string, request: RequestInfo) => Maybe<Principal | undefined>;
+export type Verify = (token: string, request: RequestInfo) => Awaitable<Principal | undefined>;
 
 /** A method by which a server authenticates its callers: the URL of an issuer of JWTs, a verifier, or a function. */
 export type Auth = string | Verifier | Verify;
@@ -89,10 +91,10 @@ export interface ApiKeysOptions {
  */
 export interface TokenStore {
   /** Returns the value that was stored last under the key, or undefined. */
-  get(key: string): Maybe<Uint8Array | undefined>;
-  set(key: string, value: Uint8Array): Maybe<void>;
+  get(key: string): Awaitable<Uint8Array | undefined>;
+  set(key: string, value: Uint8Array): Awaitable<void>;
   /** Removes the value of a key, if the store has one. */
-  delete(key: string): Maybe<void>;
+  delete(key: string): Awaitable<void>;
 }
 
 declare const signIn: unique symbol;
@@ -103,7 +105,7 @@ export interface SignIn {
 }
 
 /** The credentials of a client: `"oauth"`, an access token, a function that returns one, or a way to sign in. */
-export type ClientAuth = string | (() => Maybe<string>) | SignIn;
+export type ClientAuth = string | (() => Awaitable<string>) | SignIn;
 
 /** Options of `oauth()`. */
 export interface OAuthOptions {
@@ -132,12 +134,12 @@ export interface OAuthOptions {
    */
   redirectPort?: number | undefined;
   /** Called with the URL to open, in place of the browser. */
-  openUrl?: ((url: string) => Maybe<void>) | undefined;
+  openUrl?: ((url: string) => Awaitable<void>) | undefined;
   /**
    * Called with the URL to open; returns the URL to which the browser was redirected. For programs where no listener is
    * possible.
    */
-  onRedirect?: ((url: string) => Maybe<string>) | undefined;
+  onRedirect?: ((url: string) => Awaitable<string>) | undefined;
 }
 
 /** Options of `clientCredentials()`. */
@@ -164,7 +166,7 @@ export interface ClientCredentialsOptions {
 /** Options of `enterpriseManaged()`. */
 export interface EnterpriseManagedOptions {
   /** The ID token of the user, or a function that returns it. */
-  identityToken: string | (() => Maybe<string>);
+  identityToken: string | (() => Awaitable<string>);
   /** The issuer of the identity provider. */
   idp: string;
   /** The client as the server's authorization server knows it. */
@@ -185,7 +187,7 @@ export interface EnterpriseManagedOptions {
 /** Options of `workloadIdentity()`. */
 export interface WorkloadIdentityOptions {
   /** The platform's token, or a function that returns it. */
-  token: string | (() => Maybe<string>);
+  token: string | (() => Awaitable<string>);
   /** The client as the authorization server knows it. */
   clientId?: string | undefined;
   /**
