@@ -8,7 +8,7 @@ use crate::{
         Secret,
         client::{ClientKey, Grant, RegisteredClient},
     },
-    error::Error,
+    error::{Error, option_name},
     transport::sign_in::SignInOptions,
 };
 
@@ -104,14 +104,17 @@ impl OAuth {
                 Some(registered(id, secret.as_deref(), issuer.as_deref()))
             }
             (None, Some(_), _) => {
-                return Err(Error::misuse(
-                    "auth: a client_secret needs the client_id to which it belongs",
-                ));
+                return Err(Error::misuse(format!(
+                    "auth: a {} needs the {} to which it belongs",
+                    option_name("client_secret"),
+                    option_name("client_id")
+                )));
             }
             (None, None, Some(_)) => {
-                return Err(Error::misuse(
-                    "auth: an issuer needs the client_id that it gave to the program",
-                ));
+                return Err(Error::misuse(format!(
+                    "auth: an issuer needs the {} that it gave to the program",
+                    option_name("client_id")
+                )));
             }
             (None, None, None) => None,
         };
@@ -134,9 +137,11 @@ impl OAuth {
 impl ClientCredentials {
     pub(super) fn sign_in(&self) -> Result<SignInOptions, Error> {
         if self.client_secret.is_some() == self.private_key.is_some() {
-            return Err(Error::misuse(
-                "auth: client credentials are either a client_secret or a private_key",
-            ));
+            return Err(Error::misuse(format!(
+                "auth: client credentials are either a {} or a {}",
+                option_name("client_secret"),
+                option_name("private_key")
+            )));
         }
         let algorithm = self.algorithm.as_deref().unwrap_or(DEFAULT_ALGORITHM);
         let key = self.private_key.as_ref().map(|it| ClientKey::from_pem(it, algorithm));
