@@ -113,6 +113,7 @@ impl NativeMounted {
     /// Returns the response if the request is refused. Otherwise call `authenticate`, where that is needed, and then `request` or
     /// `refuse` with the same number.
     #[napi(catch_unwind)]
+    #[allow(clippy::too_many_arguments, reason = "one call a request")]
     pub fn head(
         &self,
         number: f64,
