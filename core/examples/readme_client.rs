@@ -1,5 +1,4 @@
 use gudgeon::Client;
-
 #[tokio::main]
 async fn main() -> Result<(), gudgeon::Error> {
     let client = Client::connect(["python3", "server.py"]).await?;

@@ -20,6 +20,7 @@ const { values: given } = parseArgs({
     mount: { type: "string" },
     "page-size": { type: "string" },
     dialects: { type: "string" },
+    issuer: { type: "string" }, // of the tokens that callers need
     options: { type: "string" },
   },
 });
@@ -29,6 +30,7 @@ const app = new Server("conformance", {
   pageSize: Number(given["page-size"] ?? 100),
   http: httpOptions(given.options),
   dialects: (given.dialects?.split(",") ?? []) as ("0.7" | "bare")[],
+  auth: given.issuer,
 });
 let cancelled = 0;
 let changes = 0;

@@ -1,6 +1,6 @@
 """Clients sign in at protected servers: official ones at this project's, native and mounted, and its own at all.
 
-This project's servers and clients use the authorization server of `gudgeon.testing.auth`; the other servers have their own.
+This project's servers use the authorization server of `gudgeon.testing.auth`; the other servers have their own.
 """
 
 import contextlib

@@ -8,6 +8,7 @@ import json
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ import pytest
 from snippets import ROOT, SNIPPETS, Snippet, documents, expected_output, in_language
 
 from gudgeon import Command, SyncClient
+from gudgeon.testing.auth import AuthorizationServer
 
 LANGUAGES = {"python", "ts", "rust", "json", "sh", "text"}
 BINARIES = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "debug/examples"
@@ -81,6 +83,10 @@ def run(command: list[object], cwd: Path) -> str:
     return done.stdout
 
 
+# A server and a client of the README that need an authorization server and have a test of their own.
+SIGNING_IN = ("protected.py", "signs_in.py")
+
+
 def is_program(snippet: Snippet) -> bool:
     return snippet.name.startswith("client")
 
@@ -135,7 +141,7 @@ def test_python_passes_the_type_checker(folder: Path) -> None:
         run([sys.executable, "-m", "mypy", "--strict", "--config-file=", "."], home)
 
 
-@pytest.mark.parametrize("snippet", in_language("python"), ids=str)
+@pytest.mark.parametrize("snippet", [it for it in in_language("python") if it.name not in SIGNING_IN], ids=str)
 def test_python_runs(snippet: Snippet, folder: Path) -> None:
     path = place_of(folder, snippet)
     if is_program(snippet):
@@ -175,6 +181,39 @@ def test_the_readmes_servers_answer_alike(compiled: Path) -> None:
         with SyncClient(Command(*command, cwd=home)) as client:
             assert client.server.name == "calculator"
             assert client.call_tool("add", {"a": 1, "b": 2}).data == 3, command
+
+
+def test_the_readmes_client_signs_in_at_its_protected_server(tmp_path: Path) -> None:
+    server, client = (
+        next(it.code for it in SNIPPETS if it.document == "README.md" and it.name == name) for name in SIGNING_IN
+    )
+    assert [len(code.splitlines()) <= 6 for code in (server, client)] == [True, True]
+    # A browser whose user agrees, and sees the last page.
+    browser = tmp_path / "xdg-open"
+    get = "urllib.request.urlopen(sys.argv[1], timeout=10).read().decode()"
+    browser.write_text(
+        f"#!{sys.executable}\nimport sys, urllib.request\nopen({str(tmp_path / 'page')!r}, 'w').write({get})\n"
+    )
+    browser.chmod(0o755)
+    environment = {**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
+    with AuthorizationServer(subject="ada") as provider, socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+        free.close()
+        code = server.replace("https://login.example.com", provider.issuer).replace("127.0.0.1:8000", address)
+        serving = subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+        try:
+            assert serving.stderr is not None and address in serving.stderr.readline()
+            code = client.replace("127.0.0.1:8000", address)
+            command = [sys.executable, "-c", code]
+            done = subprocess.run(
+                command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60, check=False
+            )
+        finally:
+            serving.terminate()
+            serving.communicate(timeout=10)
+    assert (done.returncode, done.stdout) == (0, "ada\n"), done.stderr
+    assert "You are signed in" in (tmp_path / "page").read_text()
 
 
 def test_the_readmes_rust_client_succeeds(folder: Path) -> None:

@@ -5,6 +5,7 @@ import json
 import sys
 
 from follow import follow
+
 from gudgeon import Client
 from gudgeon.auth import OAuth
 

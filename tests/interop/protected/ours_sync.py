@@ -4,6 +4,7 @@ import json
 import sys
 
 from follow import follow
+
 from gudgeon import SyncClient
 from gudgeon.auth import OAuth
 
