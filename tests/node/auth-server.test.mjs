@@ -175,6 +175,20 @@ for (const place of Object.keys(PLACES)) {
   });
 }
 
+test("a server may hide what a caller has no scopes for", async () => {
+  const keys = apiKeys({ a: principal("ada"), b: principal("bob", "books") });
+  const app = shelf(keys, { hideUnauthorized: true });
+  app.tool("write", { scopes: ["books"] }, () => "written");
+  await at("listen", app, async (url) => {
+    for (const [key, names] of [["a", ["who"]], ["b", ["who", "write"]]]) {
+      const client = await Client.connect(url, { headers: bearer(key) });
+      assert.deepEqual((await client.listTools()).map((tool) => tool.name), names);
+      if (key === "a") await assert.rejects(client.callTool("write"), /Unknown tool: write/);
+      await client.close();
+    }
+  });
+});
+
 test("an issuer alone is enough, also over WebSocket", () =>
   withIssuer((issuer) =>
     at("listen", shelf(issuer), async (url) => {

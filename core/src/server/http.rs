@@ -91,6 +91,10 @@ pub struct HttpOptions {
     /// Scopes with those that they include, such as `admin` with `books:read`. Default: none.
     #[cfg(feature = "auth")]
     pub scope_implies: BTreeMap<String, Vec<String>>,
+    /// If true, entries are hidden from callers that lack their scopes, as if they did not exist. Default: false; they are
+    /// listed, and a call is answered with 403 and the scopes to ask for.
+    #[cfg(feature = "auth")]
+    pub hide_unauthorized: bool,
 }
 
 impl Default for HttpOptions {
@@ -118,6 +122,8 @@ impl Default for HttpOptions {
             auth: Vec::new(),
             #[cfg(feature = "auth")]
             scope_implies: BTreeMap::new(),
+            #[cfg(feature = "auth")]
+            hide_unauthorized: false,
         }
     }
 }

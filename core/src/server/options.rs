@@ -136,7 +136,10 @@ impl ServerOptions {
         facts.list_ttl = self.list_ttl;
         facts.debug = self.debug;
         #[cfg(all(feature = "auth", feature = "http"))]
-        facts.scope_implies.clone_from(&self.http.scope_implies);
+        {
+            facts.scope_implies.clone_from(&self.http.scope_implies);
+            facts.hide_unauthorized = self.http.hide_unauthorized;
+        }
         facts.request_state_keys = state_keys(self.request_state_keys.clone())?;
         facts.rounds = RoundLimits {
             max_state: self.max_request_state,

@@ -421,6 +421,18 @@ async fn a_component_needs_its_scopes_or_broader_ones() {
     }
 }
 
+#[tokio::test]
+async fn a_server_may_hide_what_a_caller_has_no_scopes_for() {
+    let tool = Tool::new("who", || async { "a writer" }).scopes(["books:write"]);
+    let server = Server::new("shelf").add(tool).options(|it| {
+        it.http.auth = vec![keys([("k3y", "reader")]).into()];
+        it.http.hide_unauthorized = true;
+    });
+    let listening = server.listen("http://127.0.0.1:0/mcp").await.unwrap();
+    let answer = exchange(&listening, &call(&listening, &bearer("k3y"))).await;
+    assert_has(&answer, &["Unknown tool: who"]);
+}
+
 #[test]
 fn a_method_that_can_not_work_is_a_mistake_in_the_program() {
     let refused = |auth: Auth| {

@@ -23,6 +23,11 @@ export interface ServerOptions<L = unknown> {
   auth?: Auth | readonly Auth[] | undefined;
   /** The scopes that a scope includes, such as `{ "books:write": ["books:read"] }`. Default: none. */
   scopeImplies?: Readonly<Record<string, readonly string[]>> | undefined;
+  /**
+   * Whether tools, resources and prompts are hidden from callers that lack their `scopes`: lists leave them out, and requests for
+   * them fail as for unknown ones. Default: false; they are listed, and a call is answered with 403 and the scopes to ask for.
+   */
+  hideUnauthorized?: boolean | undefined;
   /** Runs once at the start. Handlers find its `value` in `ctx.lifespan`; `close` runs at the end. */
   lifespan?: ((server: AnyServer) => Maybe<{ value: L; close?: (() => Maybe<void>) | undefined }>) | undefined;
   /** The number of entries in a page of a list. Default: 100. */

@@ -101,7 +101,7 @@ const ROWS: &[Row] = &[
     row("instructions", Kind::Text, SERVER),
     row("auth", Kind::Checked, SERVER),
     row("scope_implies", Kind::Checked, SERVER),
-    row("hide_unauthorized", Kind::Boolean, SERVER).python(),
+    row("hide_unauthorized", Kind::Boolean, SERVER),
     row("website_url", Kind::Url("https://example.org", false), SERVER),
     row("icons", Kind::Converted, &[Taker::Server, Taker::Tool, Taker::Resource, Taker::Prompt]),
     row("meta", Kind::Object(""), COMPONENT).member_named("_meta"),
