@@ -242,6 +242,11 @@ class Connection:
         Closes the connection, because the peer disconnected.
         """
     @property
+    def has_expired(self, /) -> bool:
+        """
+        Returns `true` if the connection is to be closed because its access token has expired.
+        """
+    @property
     def is_full(self, /) -> bool:
         """
         Returns `true` if no more messages should be read, because too much is unanswered or unsent.
