@@ -1,4 +1,4 @@
-"""Clients sign in at protected servers: official ones at this project's, native and mounted, and its own at all.
+"""Clients sign in at protected servers: official clients at this project's, native and mounted, and ours at all of them.
 
 This project's servers use the authorization server of `gudgeon.testing.auth`; the other servers have their own.
 """

@@ -265,7 +265,11 @@ mod tests {
         for (given, problem) in [
             (r#"{"kind":"oauth","clientSecret":"s3cret"}"#, "client_id"),
             (r#"{"kind":"oauth","issuer":"https://as.example"}"#, "client_id"),
-            (r#"{"kind":"clientCredentials","clientId":"a"}"#, "either"),
+            (r#"{"kind":"clientCredentials","clientId":"a"}"#, "exactly one"),
+            (
+                r#"{"kind":"enterpriseManaged","idp":"https://idp.example","clientId":"a","idpClientSecret":"s3cret"}"#,
+                "without idp_client_id",
+            ),
             (
                 r#"{"kind":"clientCredentials","clientId":"a","privateKey":"s3cret"}"#,
                 "BEGIN PRIVATE KEY",

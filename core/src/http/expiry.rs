@@ -13,13 +13,13 @@ use super::{
 /// The times at which access tokens expire.
 #[derive(Debug, Default)]
 pub(super) struct Expiry {
-    /// The next one, or an earlier time.
+    /// The next time at which a token may expire.
     pub(super) next: Option<Instant>,
-    /// Those of message connections.
+    /// The expiry times of message connections.
     connections: FxHashMap<ConnectionId, Instant>,
     /// The message connections whose token has expired.
     expired: FxHashSet<ConnectionId>,
-    /// Those of them that wait for the answers to their calls.
+    /// Expired connections whose calls are still being answered.
     ending: Vec<ConnectionId>,
 }
 

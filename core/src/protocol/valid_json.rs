@@ -1,5 +1,6 @@
 //! Parts of JSON that was parsed before. To find them costs a tenth of parsing the text again, because strings are skipped by
-//! vector instructions and nothing is checked. In text that is not valid the parts are arbitrary, without a panic.
+//! vector instructions and nothing is checked. For invalid JSON the returned
+//! parts are arbitrary; no function panics.
 
 use std::{borrow::Cow, ops::Range};
 

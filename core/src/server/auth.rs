@@ -35,8 +35,9 @@ pub struct Auth {
 }
 
 impl Auth {
-    /// Creates a method that calls a function with each new token and the head of its request. `None` means that the
-    /// function does not know the token.
+    /// Creates a method that calls a function with the token and the head of each request, and once for a WebSocket. The
+    /// function returns `None` for a token that it does not know. An error `Failed`, a panic, or no reply within 15 s is
+    /// answered with 500. Tokens with the scheme `DPoP` are refused.
     ///
     /// ```
     /// use gudgeon::{protocol::Principal, server::auth::Auth};

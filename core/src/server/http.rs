@@ -91,7 +91,7 @@ pub struct HttpOptions {
     /// Scopes with those that they include, such as `admin` with `books:read`. Default: none.
     #[cfg(feature = "auth")]
     pub scope_implies: BTreeMap<String, Vec<String>>,
-    /// If true, entries are hidden from callers that lack their scopes, as if they did not exist. Default: false; they are
+    /// If true, tools, resources and prompts are hidden from callers that lack their scopes. Default: false; they are
     /// listed, and a call is answered with 403 and the scopes to ask for.
     #[cfg(feature = "auth")]
     pub hide_unauthorized: bool,

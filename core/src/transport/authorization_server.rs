@@ -170,7 +170,7 @@ async fn serve(stream: TcpStream, shared: Arc<Shared>) {
     });
     let connection =
         http1::Builder::new().max_buf_size(MAX_HEAD).serve_connection(HyperIo(stream), service);
-    // A client that breaks the connection has its reasons.
+    // An error means that the client closed the connection or sent invalid HTTP.
     let _ = timeout(CONNECTION_TIME, connection).await;
 }
 
@@ -242,7 +242,7 @@ fn replace_key(shared: &Shared) {
     }
 }
 
-/// Returns whether the `Host` of a request is this server, which keeps web pages from using names of their own for it.
+/// Returns whether the `Host` of a request names this server, which prevents DNS rebinding.
 fn is_own_host(headers: &HeaderMap, issuer: &str) -> bool {
     let host = headers.get(header::HOST).and_then(|it| it.to_str().ok()).unwrap_or_default();
     let own = issuer.strip_prefix("http://").unwrap_or_default();

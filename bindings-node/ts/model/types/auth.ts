@@ -117,7 +117,7 @@ export interface OAuthOptions {
   clientSecret?: string | undefined;
   /**
    * The URL of the authorization server that knows `clientId`, exactly as its metadata name it. The client signs in there only.
-   * Default: the first one that the server names.
+   * Needs `clientId`. Default: the first one that the server names.
    */
   issuer?: string | undefined;
   /** The https URL of a client-id metadata document. */
@@ -172,7 +172,7 @@ export interface EnterpriseManagedOptions {
   /** The client as the server's authorization server knows it. */
   clientId: string;
   clientSecret?: string | undefined;
-  /** The client as the identity provider knows it. Default: the same. */
+  /** The client as the identity provider knows it. Default: `clientId` and `clientSecret`. */
   idpClientId?: string | undefined;
   idpClientSecret?: string | undefined;
   /**

@@ -82,7 +82,7 @@ class OAuth(_Credentials):
         client_id, client_secret: The client as it was registered with the authorization server. Default: the URL of
             `client_metadata_url` where that is supported, else the client registers itself.
         issuer: The URL of the authorization server that knows `client_id`, exactly as its metadata name it. The client
-            signs in there only. Default: the first one that the server names.
+            signs in there only. Needs `client_id`. Default: the first one that the server names.
         client_metadata_url: The https URL of a client-id metadata document.
         scopes: Scopes that are requested in addition to those that the server asks for.
         store: Keeps tokens and registrations: a `FileStore`, or an object with `get(key)`, `set(key, value)` and
@@ -205,7 +205,8 @@ class EnterpriseManaged(_Credentials):
         identity_token: The ID token of the user, or a function that returns it, async or not.
         idp: The issuer of the identity provider.
         client_id, client_secret: The client as the server's authorization server knows it.
-        idp_client_id, idp_client_secret: The client as the identity provider knows it. Default: the same.
+        idp_client_id, idp_client_secret: The client as the identity provider knows it. Default: `client_id` and
+            `client_secret`.
         issuer: The URL of the authorization server that knows the client, exactly as its metadata name it. Credentials
             are sent there only. Default: the first one that the server names.
         scopes: Scopes that are requested in addition to those that the server asks for.

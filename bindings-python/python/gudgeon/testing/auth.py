@@ -19,13 +19,13 @@ class AuthFaults:
     """Ways in which an `AuthorizationServer` deviates from a correct one. By default, it does not.
 
     Args:
-        delay: Seconds before each response.
+        delay: Seconds before each response, 0 to 600. Default 0.
         errors: How many requests to an endpoint are answered with status 500, by the endpoint's name: `metadata`,
             `authorize`, `token`, `register`, `jwks`, `introspect`, `revoke`.
         metadata_issuer: The issuer that the metadata name in place of the right one.
         response_issuer: The issuer (`iss`) that authorization responses name in place of the right one.
         no_pkce: The metadata do not say that PKCE is supported.
-        metadata_bytes: The least size of the metadata, at most 64 MiB.
+        metadata_bytes: The minimum size of the metadata in bytes, at most 67,108,864. Default 0.
         expired_tokens: Tokens have expired before they are issued.
         refuse_registration: Registrations of clients are refused.
         rotate_keys: After each token that is issued to a client, the key is replaced, and the former one is no longer
@@ -76,7 +76,7 @@ class AuthorizationServer:
         registration: Whether clients may register themselves. Default True.
         consent: "automatic" (default): the user agrees. "page": a page asks. "deny": the user declines.
         token_format: "jwt" (default) or "opaque".
-        expires_in: The life of access tokens in seconds. Default 3600.
+        expires_in: The life of access tokens in seconds, at most 315,360,000 (ten years). Default 3600.
         refresh_tokens: Whether codes are exchanged for refresh tokens too. Default True.
         dpop: "optional" (default): tokens are bound to a key for clients that send a proof. "required": for all.
             "nonce": for all, and proofs need a nonce.

@@ -1,8 +1,8 @@
 //! The authorization server's side of OAuth, without IO: requests and responses are data, and the host gives the time, random
 //! bytes and keys.
 //!
-//! The modules here are the parts of an authorization server. [`test_server`] makes one of them for tests, with a user who
-//! agrees by itself and faults on demand.
+//! The modules here are the parts of an authorization server. [`test_server`] makes one of them for tests, whose user
+//! approves every request by default, and which has faults on demand.
 
 mod access_tokens;
 mod authorization_request;

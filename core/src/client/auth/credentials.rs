@@ -20,10 +20,12 @@ const DEFAULT_ALGORITHM: &str = "ES256";
 /// Without a `client_id` the client registers itself. Spec: Authorization › Client Registration Approaches.
 #[derive(Clone, Default)]
 pub struct OAuth {
-    /// The id of a client that was registered beforehand, and its secret.
+    /// The id of a client that was registered beforehand. Default: `client_metadata_url` where that is supported, else the
+    /// client registers itself.
     pub client_id: Option<String>,
+    /// The secret of `client_id`, if it has one.
     pub client_secret: Option<String>,
-    /// The authorization server that gave out the id. Default: the first to which it is sent.
+    /// The only authorization server that gets the credentials. Needs `client_id`. Default: the first to which they are sent.
     pub issuer: Option<String>,
     /// The URL of the client's metadata document, which is its id where the authorization server supports that.
     pub client_metadata_url: Option<String>,
@@ -33,7 +35,8 @@ pub struct OAuth {
     pub store: Store,
     /// If true, tokens must be bound to a key of this client (RFC 9449). Default: false.
     pub dpop: bool,
-    /// The port of the redirect URL on 127.0.0.1. Default: 0, any.
+    /// The port of the redirect URL `http://127.0.0.1:<port>/callback`. Default: 0, any free port; with `on_redirect`, the
+    /// port of the last registration, or else 3000.
     pub redirect_port: u16,
     /// Opens a URL. Default: the system's browser.
     pub open_url: Option<UrlCallback<()>>,
@@ -47,12 +50,13 @@ pub struct OAuth {
 /// Spec: extension OAuth Client Credentials.
 #[derive(Clone, Default)]
 pub struct ClientCredentials {
+    /// The client as it was registered with the authorization server.
     pub client_id: String,
-    /// The secret; or else a `private_key`.
+    /// The secret. Exactly one of `client_secret` and `private_key` is required.
     pub client_secret: Option<String>,
     /// A private key in PKCS#8, as PEM, by which the client signs assertions (RFC 7523).
     pub private_key: Option<String>,
-    /// The algorithm of the key. Default: ES256.
+    /// The algorithm of the key: ES256, ES384, RS256, RS384, RS512, PS256 or `EdDSA`. Default: ES256.
     pub algorithm: Option<String>,
     /// The only authorization server that gets the credentials. Default: the first to which they are sent.
     pub issuer: Option<String>,
@@ -83,13 +87,14 @@ pub struct EnterpriseManaged {
     pub scopes: Vec<String>,
 }
 
-/// A token of the platform that the program runs on is exchanged (RFC 7523).
+/// A token of the platform that the program runs on is exchanged (RFC 7523). A failed exchange is not repeated.
 ///
 /// Spec: extension Workload Identity Federation.
 #[derive(Clone, Default)]
 pub struct WorkloadIdentity {
     /// Returns the platform's token. Required.
     pub token: Option<TokenSource>,
+    /// The client as the authorization server knows it. Default: none.
     pub client_id: Option<String>,
     /// The only authorization server that gets the token. Default: the first to which it is sent.
     pub issuer: Option<String>,
@@ -104,15 +109,11 @@ impl OAuth {
                 Some(registered(id, secret.as_deref(), issuer.as_deref()))
             }
             (None, Some(_), _) => {
-                return Err(Error::misuse(format!(
-                    "auth: a {} needs the {} to which it belongs",
-                    option_name("client_secret"),
-                    option_name("client_id")
-                )));
+                return Err(without("client_secret", "client_id"));
             }
             (None, None, Some(_)) => {
                 return Err(Error::misuse(format!(
-                    "auth: an issuer needs the {} that it gave to the program",
+                    "auth: issuer is given without {0}; pass the {0} that this issuer registered, or leave issuer out",
                     option_name("client_id")
                 )));
             }
@@ -138,7 +139,7 @@ impl ClientCredentials {
     pub(super) fn sign_in(&self) -> Result<SignInOptions, Error> {
         if self.client_secret.is_some() == self.private_key.is_some() {
             return Err(Error::misuse(format!(
-                "auth: client credentials are either a {} or a {}",
+                "auth: pass exactly one of {} and {}",
                 option_name("client_secret"),
                 option_name("private_key")
             )));
@@ -160,6 +161,9 @@ impl ClientCredentials {
 impl EnterpriseManaged {
     pub(super) fn sign_in(&self) -> Result<SignInOptions, Error> {
         let secret = self.client_secret.as_deref();
+        if self.idp_client_id.is_none() && self.idp_client_secret.is_some() {
+            return Err(without("idp_client_secret", "idp_client_id"));
+        }
         let idp_client = match &self.idp_client_id {
             Some(id) => registered(id, self.idp_client_secret.as_deref(), None),
             None => registered(&self.client_id, secret, None),
@@ -212,6 +216,11 @@ fn registered(id: &str, secret: Option<&str>, issuer: Option<&str>) -> Registere
         key: None,
         issuer: issuer.map(ToOwned::to_owned),
     }
+}
+
+fn without(given: &str, missing: &str) -> Error {
+    let (given, missing) = (option_name(given), option_name(missing));
+    Error::misuse(format!("auth: {given} is given without {missing}; pass both"))
 }
 
 fn required(name: &str, source: Option<&TokenSource>) -> Result<TokenSource, Error> {

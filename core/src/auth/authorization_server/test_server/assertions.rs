@@ -1,4 +1,4 @@
-//! Grants that other issuers vouch for (RFC 7523, Enterprise-Managed Authorization, RFC 8693).
+//! Assertions of other issuers, which are exchanged for access tokens (RFC 7523, Enterprise-Managed Authorization, RFC 8693).
 
 use http::StatusCode;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! An authorization server for tests: its user agrees by itself, it issues tokens on demand, and it has faults on demand.
+//! An authorization server for tests: its user approves every request by default, it issues tokens on demand, and it has faults on demand.
 
 mod assertions;
 mod authorize;
