@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::{
     ComponentOptions, Components, MiddlewareFrame, Page, Prepared, Reading, Registry, Resolution,
     ResultBuilder, Visibility, completion, component::Component, middleware, resource,
+    served::Served,
 };
 use crate::{
     error::{Fault, FaultKind},
@@ -104,8 +105,9 @@ impl RequestScope<'_> {
     /// Returns the cache hint of a result: how long and by whom it may be cached.
     fn hint(self, options: &ComponentOptions) -> CacheHint {
         let said = options.cache_scope.map(|it| it == CacheScope::Private);
-        // A component with restricted visibility must never be served to others from a shared cache.
-        let private = options.is_guarded || said.unwrap_or_else(|| self.is_user_specific());
+        // A component with restricted access must never be served to others from a shared cache.
+        let is_restricted = options.is_guarded || !options.scopes.is_empty();
+        let private = is_restricted || said.unwrap_or_else(|| self.is_user_specific());
         CacheHint { ttl_ms: options.cache_ttl.as_millis().try_into().unwrap_or(u64::MAX), private }
     }
 }
@@ -335,27 +337,22 @@ fn read_resource<H: Clone>(
     uri: String,
     scope: RequestScope<'_>,
 ) -> Result<Job<H>, Fault> {
-    let visibility = scope.visibility;
-    if let Some(component) = components.resources.get_visible(&uri, visibility) {
-        scope.check_scopes(components, &component.options)?;
-        let mime_type = component.resource.mime_type.clone();
-        let cache = scope.hint(&component.options);
-        let reading = Reading { uri, mime_type, cache, keep: component.options.keep };
-        let result_builder = ResultBuilder::Resource(Box::new(reading));
-        let job = Job::new(component.handler.clone(), "{}".into(), result_builder);
-        return Ok(job.within(component.options.timeout));
-    }
-    let mut templates = components.templates.visible(visibility);
-    let found = templates.find_map(|it| it.match_uri(&uri).map(|values| (it, values)));
-    let Some((component, variables)) = found else { return Err(resource::not_found(&uri, None)) };
-    scope.check_scopes(components, &component.options)?;
-    let variables: serde_json::Map<String, Value> = variables.into_iter().collect();
-    let mime_type = component.template.mime_type.clone();
-    let cache = scope.hint(&component.options);
-    let reading = Reading { uri, mime_type, cache, keep: component.options.keep };
+    let Some(served) = components.served_at(&uri, scope.visibility) else {
+        return Err(resource::not_found(&uri, None));
+    };
+    let (options, handler, mime_type, input) = match served {
+        Served::Resource(it) => (&it.options, &it.handler, &it.resource.mime_type, "{}".into()),
+        Served::Template(it, variables) => {
+            let variables: serde_json::Map<String, Value> = variables.into_iter().collect();
+            let input = Value::Object(variables).to_string();
+            (&it.options, &it.handler, &it.template.mime_type, input)
+        }
+    };
+    scope.check_scopes(components, options)?;
+    let (mime_type, cache) = (mime_type.clone(), scope.hint(options));
+    let reading = Reading { uri, mime_type, cache, keep: options.keep };
     let result_builder = ResultBuilder::Resource(Box::new(reading));
-    let input = Value::Object(variables).to_string();
-    Ok(Job::new(component.handler.clone(), input, result_builder).within(component.options.timeout))
+    Ok(Job::new(handler.clone(), input, result_builder).within(options.timeout))
 }
 
 fn get_prompt<H: Clone>(

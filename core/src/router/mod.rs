@@ -23,6 +23,7 @@ mod component;
 mod prompt;
 mod registry;
 mod resource;
+mod served;
 mod visibility;
 mod tool;
 pub mod uri_template;
@@ -283,15 +284,6 @@ impl<H> Components<H> {
     /// Returns `true` if the caller can read this URI.
     fn has_resource(&self, uri: &str, visibility: &Visibility) -> bool {
         self.options_at(uri, visibility).is_some()
-    }
-
-    /// Returns the options of the resource, or else of the template, that the caller can read at this URI.
-    fn options_at(&self, uri: &str, visibility: &Visibility) -> Option<&ComponentOptions> {
-        if let Some(resource) = self.resources.get_visible(uri, visibility) {
-            return Some(&resource.options);
-        }
-        let mut templates = self.templates.visible(visibility);
-        templates.find(|it| it.uri.match_uri(uri).is_some()).map(|it| &it.options)
     }
 
     /// Returns `true` if this URI exists and the caller may not see it.

@@ -10,6 +10,7 @@ use super::{
     component::{changeable, updated},
     handler::{Failure, Reply, bad_result, cannot_ask, own_meta},
     names, paths,
+    served::Served,
     uri_template::{UriTemplate, expand_template},
 };
 use crate::{
@@ -164,14 +165,10 @@ pub(super) fn filled<H>(
         return expand_template(&uri, &given)
             .map_err(|it| Fault::invalid_params(format!("params.uri {uri:?}: {it}")));
     }
-    if components.resources.get_visible(&uri, visibility).is_some() {
+    let Some(Served::Template(component, mut values)) = components.served_at(&uri, visibility)
+    else {
         return Ok(uri);
-    }
-    let found = components
-        .templates
-        .visible(visibility)
-        .find_map(|it| it.match_uri(&uri).map(|values| (it, values)));
-    let Some((component, mut values)) = found else { return Ok(uri) };
+    };
     let bound = values.len();
     for (name, value) in given {
         let is_open = component.uri.variables().any(|it| it == name)

@@ -9,7 +9,7 @@ use std::{
 
 use serde_json::json;
 
-use super::{Components, Registry, component::Component};
+use super::{ComponentOptions, Components, Registry, component::Component};
 use crate::protocol::{
     CompletionTarget, Method, Principal, Request, scope_hierarchy::ScopeHierarchy,
 };
@@ -48,11 +48,19 @@ impl Visibility {
 
     /// Returns whether the caller sees this component.
     pub(super) fn shows<T: Component>(&self, kind: &'static str, component: &T) -> bool {
-        let options = component.options();
+        self.passes(kind, component) && self.grants(component.options())
+    }
+
+    /// Returns whether the component's predicate, if it has one, lets the caller see it.
+    pub(super) fn passes<T: Component>(&self, kind: &'static str, component: &T) -> bool {
         let has = |shown: &HashSet<_>| shown.contains(&(kind, component.key().to_owned()));
-        let grants = |it: &BTreeSet<_>| options.scopes.iter().all(|scope| it.contains(scope));
-        (!options.is_guarded || self.shown.as_ref().is_none_or(has))
-            && self.granted.as_ref().is_none_or(grants)
+        !component.options().is_guarded || self.shown.as_ref().is_none_or(has)
+    }
+
+    /// Returns whether the caller has the scopes without which a component is hidden from it.
+    pub(super) fn grants(&self, options: &ComponentOptions) -> bool {
+        let has_all = |it: &BTreeSet<_>| options.scopes.iter().all(|scope| it.contains(scope));
+        self.granted.as_ref().is_none_or(has_all)
     }
 }
 

@@ -194,6 +194,40 @@ fn a_server_may_hide_what_a_caller_has_no_scopes_for() {
     }
 }
 
+/// A template that needs no scopes does not take the place of a resource that needs them.
+#[test]
+fn a_resource_that_needs_scopes_is_not_read_by_a_template() {
+    for hides in [false, true] {
+        let mut facts = ServerFacts::from(Implementation::new("shelf", "1"));
+        facts.hide_unauthorized = hides;
+        let mut components = Components::new(facts);
+        let secret =
+            json!({ "uri": "shelf://a", "name": "a", "scopes": ["x"], "cacheScope": "public" });
+        for (list, declaration) in [
+            (List::Resources, secret),
+            (List::Templates, json!({ "uriTemplate": "shelf://{id}", "name": "any" })),
+        ] {
+            let declaration = declaration.to_string();
+            components.declare(list, declaration.as_bytes(), Handler::Plain).unwrap();
+        }
+        let mut visitor = Visitor::new(components, EndpointConfig::default());
+        visitor.principal = Some(caller(&[]));
+        let id = visitor.modern("resources/read", json!({ "uri": "shelf://a" }));
+        let reply = visitor.reply(id);
+        assert!(visitor.runs.is_empty() && reply.json()["error"].is_object(), "{hides}");
+        assert_eq!(reply.status == 403, !hides);
+        visitor.modern("resources/read", json!({ "uri": "shelf://b" }));
+        assert_eq!(visitor.runs.len(), 1, "{hides}");
+
+        visitor.runs.clear();
+        visitor.principal = Some(caller(&["x"]));
+        let id = visitor.modern("resources/read", json!({ "uri": "shelf://a" }));
+        visitor.finish(Ok(Reply::Text("secret".into())));
+        let result = &visitor.reply(id).json()["result"];
+        assert_eq!(result["cacheScope"], "private", "a shared cache would give it to others");
+    }
+}
+
 /// A cursor says where a page begins, not who sees it.
 #[test]
 fn a_cursor_of_another_caller_shows_nothing_hidden() {
