@@ -1,12 +1,6 @@
 //! Functions of a Python program that verify tokens.
 
-use std::{
-    fmt,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-};
+use std::{fmt, sync::Arc};
 
 use gudgeon::auth::{
     Secret,
@@ -20,36 +14,15 @@ use tokio::runtime::Handle;
 
 use crate::{error::raise, hooks};
 
-/// The maximum number of functions that run, each of which has a thread.
-const MAX_RUNNING: usize = 256;
-
 /// Calls a Python function on a thread for functions that block.
 pub(crate) struct PythonVerifier {
     verify: Arc<Py<PyAny>>,
-    running: Arc<AtomicUsize>,
-}
-
-/// Counts a function until it has returned.
-struct Running(Arc<AtomicUsize>);
-
-impl Running {
-    fn begin(running: &Arc<AtomicUsize>) -> Option<Self> {
-        let one_more = |it| (it < MAX_RUNNING).then_some(it + 1);
-        let begun = running.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more);
-        begun.is_ok().then(|| Self(Arc::clone(running)))
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
 }
 
 impl PythonVerifier {
     /// `verify(method, token, request)` returns the reply as JSON.
     pub(crate) fn new(verify: Py<PyAny>) -> Self {
-        Self { verify: Arc::new(verify), running: Arc::default() }
+        Self { verify: Arc::new(verify) }
     }
 
     pub(crate) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
@@ -60,9 +33,8 @@ impl PythonVerifier {
 impl Verifier for PythonVerifier {
     fn verify(&self, method: usize, token: Secret, request: Arc<VerifiedRequest>, reply: Reply) {
         let verify = Arc::clone(&self.verify);
-        // Without a runtime, and above the limit, the reply is dropped, which refuses the request.
+        // Without a runtime the reply is dropped, which refuses the request.
         let Ok(runtime) = Handle::try_current() else { return };
-        let Some(running) = Running::begin(&self.running) else { return };
         runtime.spawn_blocking(move || {
             let answer = Python::attach(|py| {
                 let answer = call(py, &verify, method, &token, &request);
@@ -76,7 +48,6 @@ impl Verifier for PythonVerifier {
                     );
                 })
             });
-            drop(running);
             reply.send(answer.unwrap_or(VerifyReply::Failed));
         });
     }

@@ -9,7 +9,7 @@ use std::{
 };
 
 use http::{HeaderMap, request::Parts};
-use tokio::sync::oneshot;
+use tokio::sync::{Semaphore, oneshot};
 
 use super::start;
 use crate::{
@@ -29,6 +29,10 @@ use crate::{
 
 type Decision = Result<Caller, Refusal>;
 
+/// The maximum number of functions of the host that verify tokens at the same time. A request that is withdrawn or expires does
+/// not stop its function.
+const MAX_RUNNING: usize = 256;
+
 /// The state of a request after its head was checked.
 enum Begun {
     Decided(Decision),
@@ -45,6 +49,8 @@ pub(crate) struct AuthServer {
     state: Mutex<State>,
     config: Arc<AuthConfig>,
     fetcher: OnceLock<Arc<dyn Fetcher>>,
+    /// Counts the functions of the host that run.
+    running: Arc<Semaphore>,
     this: Weak<Self>,
 }
 
@@ -81,6 +87,7 @@ impl AuthServer {
             state: Mutex::new(State { machine, waiting: HashMap::new() }),
             config: Arc::clone(config),
             fetcher: OnceLock::new(),
+            running: Arc::new(Semaphore::new(MAX_RUNNING)),
             this: Weak::clone(this),
         }))
     }
@@ -188,14 +195,19 @@ impl AuthServer {
                     let request = state.waiting.get(&ticket).and_then(|it| it.request.clone());
                     drop(state);
                     let this = Weak::clone(&self.this);
+                    let running = Arc::clone(&self.running).try_acquire_owned();
+                    let may_run = running.is_ok();
                     let reply = Reply::new(move |reply| {
+                        drop(running);
                         if let Some(server) = this.upgrade() {
                             server.handle(AuthInput::Verified(ticket, reply));
                         }
                     });
                     // Dropped without a reply, it refuses.
                     let verifier: Option<&Arc<dyn Verifier>> = self.config.verifier();
-                    if let (Some(verifier), Some(request)) = (verifier, request) {
+                    if !may_run {
+                        tracing::warn!("too many functions verify tokens");
+                    } else if let (Some(verifier), Some(request)) = (verifier, request) {
                         verifier.verify(method, token, request, reply);
                     }
                 }

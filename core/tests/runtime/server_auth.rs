@@ -349,16 +349,19 @@ async fn an_address_without_credentials_is_refused() {
 
 #[tokio::test]
 async fn a_function_decides_and_its_failure_refuses() {
-    let auth = Auth::verify(|token, request| async move {
-        assert_eq!(request.path, "/mcp");
-        assert!(request.headers.contains_key("authorization") && request.remote.is_some());
-        match &*token {
-            "good" => Ok(Some(Principal::new("eve"))),
-            "unknown" => Ok(None),
-            "invalid" => Err(VerifyError::InvalidToken("it is an old one".into())),
-            "narrow" => Err(VerifyError::InsufficientScope(vec!["a".into()])),
-            "panics" => panic!("on purpose"),
-            _ => Err(VerifyError::Failed("the database is away".into())),
+    let auth = Auth::verify(|token, request| {
+        assert_ne!(token, "panics");
+        async move {
+            assert_eq!(request.path, "/mcp");
+            assert!(request.headers.contains_key("authorization") && request.remote.is_some());
+            match &*token {
+                "good" => Ok(Some(Principal::new("eve"))),
+                "unknown" => Ok(None),
+                "invalid" => Err(VerifyError::InvalidToken("it is an old one".into())),
+                "narrow" => Err(VerifyError::InsufficientScope(vec!["a".into()])),
+                "panics-later" => panic!("on purpose"),
+                _ => Err(VerifyError::Failed("the database is away".into())),
+            }
         }
     });
     let listening = listen(auth).await;
@@ -368,6 +371,7 @@ async fn a_function_decides_and_its_failure_refuses() {
         ("invalid", "401", "it is an old one"),
         ("narrow", "403", "scope=\"a\""),
         ("panics", "500", ""),
+        ("panics-later", "500", ""),
         ("other", "500", ""),
     ] {
         let answer = exchange(&listening, &call(&listening, &bearer(token))).await;

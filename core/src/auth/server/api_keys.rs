@@ -70,7 +70,7 @@ impl fmt::Debug for ApiKeys {
 }
 
 /// Returns a key as `sha256:` and its SHA-256, as which it is kept.
-pub(super) fn digested(key: &str) -> String {
+pub(crate) fn digested(key: &str) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     if key.starts_with("sha256:") {
         return key.to_owned();

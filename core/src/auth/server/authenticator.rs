@@ -19,9 +19,10 @@ use std::{
 
 use http::HeaderMap;
 
+pub(crate) use self::pending::TIMEOUT;
 use self::{
     attempt::{Attempt, FetchFor, RequestFacts, Tried, Waiting, invalid, without_place},
-    pending::{Pending, TIMEOUT},
+    pending::Pending,
     shares::Shares,
 };
 pub use self::{

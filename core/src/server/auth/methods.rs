@@ -4,7 +4,7 @@ use std::{fmt, time::Duration};
 
 use serde_json::{Value, json};
 
-use crate::protocol::Principal;
+use crate::{auth::server::api_keys::digested, protocol::Principal};
 
 /// Accepts access tokens that are JWTs of one issuer.
 ///
@@ -148,7 +148,12 @@ impl fmt::Debug for Introspection {
 
 impl ApiKeys {
     pub(super) fn declaration(&self) -> Value {
-        json!({ "kind": "apiKeys", "keys": self.keys, "header": self.header })
+        // An empty key stays empty, so that it is refused.
+        let keys = self.keys.iter().map(|(key, owner)| match key.is_empty() {
+            true => (String::new(), owner),
+            false => (digested(key), owner),
+        });
+        json!({ "kind": "apiKeys", "keys": keys.collect::<Vec<_>>(), "header": self.header })
     }
 }
 

@@ -2,14 +2,14 @@
 
 use std::{future::Future, pin::Pin, sync::Arc};
 
-use tokio::runtime::Handle;
+use tokio::{runtime::Handle, time::timeout};
 
 use super::RequestHead;
 use crate::{
     auth::{
         Secret,
         server::{
-            authenticator::VerifyReply,
+            authenticator::{TIMEOUT, VerifyReply},
             config::{Reply, Verifier},
         },
     },
@@ -40,11 +40,18 @@ pub(super) struct Functions(pub(super) Vec<Option<Function>>);
 impl Verifier for Functions {
     fn verify(&self, method: usize, token: Secret, request: Arc<RequestHead>, reply: Reply) {
         // Without a runtime the reply is dropped, which refuses the request.
-        if let (Some(Some(function)), Ok(runtime)) = (self.0.get(method), Handle::try_current()) {
-            let verified = function(token.expose().to_owned(), request);
-            // A panic drops the reply as well.
-            runtime.spawn(async move { reply.send(answer(verified.await)) });
-        }
+        let (Some(Some(function)), Ok(runtime)) = (self.0.get(method), Handle::try_current())
+        else {
+            return;
+        };
+        let function = Arc::clone(function);
+        // A panic, also of the function itself, drops the reply.
+        runtime.spawn(async move {
+            let verified = async { function(token.expose().to_owned(), request).await };
+            if let Ok(verified) = timeout(TIMEOUT, verified).await {
+                reply.send(answer(verified));
+            }
+        });
     }
 }
 

@@ -13,7 +13,7 @@ use super::{
 use crate::protocol::ClientKey;
 
 /// The time in which a pending request is decided.
-pub(super) const TIMEOUT: Duration = Duration::from_secs(15);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(15);
 /// The maximum number of pending requests.
 const MAX_PENDING: usize = 1_000;
 
