@@ -303,6 +303,7 @@ def test_methods_that_can_not_work_are_refused_with_the_fix() -> None:
     for auth, error, reason in (
         (7, TypeError, "auth= takes the URL of an issuer"),
         (Jwt, TypeError, "auth= takes the URL of an issuer"),
+        ({"s3cret": "ada"}, TypeError, "or a list of these, not a dict$"),
         ([], Exception, "lists no method"),
         ("http://as.example.com", Exception, "use https"),
         (Jwt("https://as.example.com", algorithms=["HS256"]), Exception, "choose of RS256"),

@@ -15,6 +15,7 @@ export interface Known {
  * @throws TypeError for an option that is unknown or missing, or has a wrong value.
  */
 export function checkAuthOptions(place: string, { checks, required = [] }: Known, given: unknown): void {
+  if (!isObject(given)) throw new TypeError(`${place}: the options must be an object, not ${kindOf(given)}`);
   refuseUnknown(place, Object.keys(checks), given);
   for (const [name, check] of Object.entries(checks)) {
     const value = (given as Readonly<Record<string, unknown>>)[name];

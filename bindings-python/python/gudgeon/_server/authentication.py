@@ -45,7 +45,7 @@ def _declared(method: Any, at: int, functions: dict[int, Callable[..., Any]], pl
         return {"kind": "verify"}
     raise TypeError(
         f"{place}: auth= takes the URL of an issuer, a Jwt, Introspection or ApiKeys, a function of a token, or a list "
-        f"of these, not {method!r}"
+        f"of these, not {with_article(type(method).__name__)}"
     )
 
 
