@@ -145,8 +145,9 @@ async fn mounted(server: Server, address: &str) -> Result<(), Error> {
     // Installed before the server reports that it is ready.
     let told = told_to_end()?;
     let service = server.into_service();
-    let app =
-        Router::new().route_service("/mcp", service.clone()).route_service("/sse", service.clone());
+    let app = ["/mcp", "/sse", "/.well-known/oauth-protected-resource/mcp"]
+        .into_iter()
+        .fold(Router::new(), |app, path| app.route_service(path, service.clone()));
     let failed = |it: std::io::Error| misused(&it.to_string());
     let listener = TcpListener::bind(address).await.map_err(failed)?;
     eprintln!("http://{}/mcp", listener.local_addr().map_err(failed)?);

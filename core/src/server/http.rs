@@ -180,7 +180,8 @@ impl HttpOptions {
 /// A server as a [`tower_service::Service`], to mount in axum or serve with hyper. Clones refer to the same server.
 ///
 /// The service answers at any path. With [`HttpOptions::legacy_sse`] it must see the complete path, because it tells clients
-/// where to POST: axum's `route_service` keeps the path, `nest` removes a prefix.
+/// where to POST: axum's `route_service` keeps the path, `nest` removes a prefix. With [`HttpOptions::auth`] the path of the metadata
+/// has to be routed to it as well, such as `/.well-known/oauth-protected-resource/mcp` for a service at `/mcp`.
 #[derive(Clone)]
 pub struct HttpService {
     mounted: Arc<Mounted>,
