@@ -1,4 +1,4 @@
-"""Clients sign in at protected servers: official clients at this project's, native and mounted, and ours at all of them.
+"""Clients sign in at protected servers: official clients at ours, native and mounted, and our clients at all of them.
 
 This project's servers use the authorization server of `gudgeon.testing.auth`; the other servers have their own.
 """

@@ -203,7 +203,7 @@ def test_the_readmes_client_signs_in_at_its_protected_server(tmp_path: Path) -> 
         code = server.replace("https://login.example.com", provider.issuer).replace("127.0.0.1:8000", address)
         serving = subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
         try:
-            assert serving.stderr is not None and address in serving.stderr.readline()
+            assert serving.stderr is not None and "shelf serves" in serving.stderr.readline()
             code = client.replace("127.0.0.1:8000", address)
             command = [sys.executable, "-c", code]
             done = subprocess.run(

@@ -162,6 +162,23 @@ async def test_a_request_can_not_choose_the_audience(place: str) -> None:
             assert answer[0] == status
 
 
+async def test_a_function_waits_for_the_loop_that_the_server_is_about_to_start() -> None:
+    loops = []
+
+    async def verify(text: str, request: RequestInfo) -> Principal | None:
+        loops.append(asyncio.get_running_loop())
+        return Principal(text)
+
+    verifiers = authentication.Verifiers({0: verify})
+    verifiers.expect_loop()
+    reply = asyncio.ensure_future(asyncio.to_thread(verifiers, 0, "ada", ("POST", "/mcp", [], None)))
+    await asyncio.sleep(0.05)
+    assert not reply.done()
+    verifiers.set_loop(asyncio.get_running_loop())
+    assert b"ada" in await reply
+    assert loops == [asyncio.get_running_loop()]
+
+
 @pytest.mark.parametrize("has_loop", [False, True])
 async def test_a_coroutine_that_hangs_is_cancelled(has_loop: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(authentication, "_TIME", 0.05)
@@ -175,7 +192,8 @@ async def test_a_coroutine_that_hangs_is_cancelled(has_loop: bool, monkeypatch: 
         return None
 
     verifiers = authentication.Verifiers({0: hang})
-    verifiers.loop = asyncio.get_running_loop() if has_loop else None
+    if has_loop:
+        verifiers.set_loop(asyncio.get_running_loop())
     assert await asyncio.to_thread(verifiers, 0, "text", ("POST", "/mcp", [], None)) == b'"failed"'
     assert cancelled.is_set()
 

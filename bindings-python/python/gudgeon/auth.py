@@ -152,7 +152,9 @@ class ApiKeys:
         owners = []
         for place, (key, owner) in enumerate(keys.items(), 1):
             if not isinstance(key, str) or not isinstance(owner, (str, Principal)):
-                raise TypeError(f"ApiKeys: key {place} must be a string, and its owner a Principal or a string (its subject)")
+                raise TypeError(
+                    f"ApiKeys: key {place} must be a string, and its owner a Principal or a string (its subject)"
+                )
             owners.append([_digested(key), (Principal(owner) if isinstance(owner, str) else owner).to_dict()])
         self.header = header
         self._declaration: dict[str, Any] = {"kind": "apiKeys", "keys": owners, "header": header}

@@ -52,6 +52,7 @@ mod spec_schemas;
 mod subscription_changes;
 mod subscriptions;
 mod subscriptions_properties;
+#[cfg(feature = "auth")]
 mod token_expiry;
 mod transcripts;
 mod visible;

@@ -53,14 +53,26 @@ class Verifiers:
     """Calls the functions of a program that verify tokens. The native half calls it on threads of its own.
 
     Attributes:
-        loop: The event loop that runs what an `async def` returns, while it runs; otherwise a loop of its own does.
         has_async: True if one of the functions is an `async def`, for which a server starts an event loop.
     """
 
     def __init__(self, functions: dict[int, Callable[..., Any]]) -> None:
-        self.loop: Any = None
         self.has_async = any(_is_async(it) for it in functions.values())
         self._functions = functions
+        self._loop: Any = None
+        self._has_loop: Any = None  # a threading.Event while the loop is expected
+
+    def expect_loop(self) -> None:
+        """Has functions wait for the event loop that the server is about to start."""
+        import threading
+
+        self._has_loop = threading.Event()
+
+    def set_loop(self, loop: Any) -> None:
+        """Sets the event loop that runs what an `async def` returns, while it runs; otherwise its own loop does."""
+        self._loop = loop
+        if self._has_loop is not None:
+            self._has_loop.set()
 
     def __call__(self, method: int, token: str, request: tuple[Any, ...]) -> bytes:
         """Returns the reply for the native half, as JSON."""
@@ -93,7 +105,9 @@ class Verifiers:
         async def run() -> Any:
             return await asyncio.wait_for(awaitable, _TIME)
 
-        loop = self.loop
+        if self._has_loop is not None:
+            self._has_loop.wait(_TIME)
+        loop = self._loop
         if loop is None or not loop.is_running():
             return asyncio.run(run())
         future = asyncio.run_coroutine_threadsafe(run(), loop)

@@ -135,7 +135,7 @@ class _LoopServing:
         self._app = app
         self._endpoint = endpoint
         if app._verifiers is not None:
-            app._verifiers.loop = self.loop
+            app._verifiers.set_loop(self.loop)
         self._end_requested = asyncio.Event()
         self._stop_check: asyncio.TimerHandle | None = None
         self._entered: asyncio.Future[None] = self.loop.create_future()

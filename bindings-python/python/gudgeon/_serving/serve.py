@@ -32,6 +32,8 @@ def serve_blocking(app: Any, start: Start, *, grace: float = GRACE, signals: Any
         _run_loop(serve(app, start, grace=grace, signals=signals, opened=opened))
         return
     app._lifespan.enter()
+    if has_async and app._verifiers is not None:
+        app._verifiers.expect_loop()
     try:
         serving = start(app, copy_context())
         try:
@@ -164,7 +166,7 @@ async def _on_loop(app: Any, serving: Any, grace: float, signals: Any = None) ->
 
     loop = asyncio.get_running_loop()
     if app._verifiers is not None:
-        app._verifiers.loop = loop
+        app._verifiers.set_loop(loop)
     changed = asyncio.Event()
 
     def on_status() -> None:

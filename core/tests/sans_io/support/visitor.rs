@@ -200,6 +200,7 @@ impl Visitor {
             if let Some(remote) = self.remote {
                 head.set_remote(remote);
             }
+            #[cfg(feature = "auth")]
             if let Some(expires) = self.expires {
                 head.set_expiry(expires);
             }
