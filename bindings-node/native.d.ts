@@ -335,7 +335,7 @@ export declare class NativeServer {
 
 export declare class NativeTokenFile {
   constructor(path: string)
-  /** Resolves to a record; null if there is none. */
+  /** Returns a promise of the record with this key, or of null without one. */
   get(key: string): Promise<Uint8Array | null>
   /** Stores a record, JSON in UTF-8. */
   set(key: string, value: Uint8Array): Promise<void>
@@ -432,7 +432,7 @@ export interface NativeArrival {
   port?: number
   /** The prefix of the path below which the host has mounted the endpoint; it may be empty. */
   prefix: string
-  /** Whether clients reach the host by https. */
+  /** `true` if clients reach the host by https. */
   isEncrypted: boolean
 }
 

@@ -61,7 +61,7 @@ pub struct NativeArrival {
     pub port: Option<u16>,
     /// The prefix of the path below which the host has mounted the endpoint; it may be empty.
     pub prefix: String,
-    /// Whether clients reach the host by https.
+    /// `true` if clients reach the host by https.
     pub is_encrypted: bool,
 }
 

@@ -21,7 +21,7 @@ impl NativeTokenFile {
         Self(TokenFile::new(path.into()))
     }
 
-    /// Resolves to a record; null if there is none.
+    /// Returns a promise of the record with this key, or of null without one.
     #[napi(catch_unwind, ts_return_type = "Promise<Uint8Array | null>")]
     pub fn get<'env>(&self, env: &'env Env, key: String) -> napi::Result<Object<'env>> {
         let file = self.0.clone();

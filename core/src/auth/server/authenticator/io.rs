@@ -133,7 +133,7 @@ impl Caller {
 
 impl VerifyReply {
     /// Reads an answer: `{"principal": …}`, `"unknown"`, `{"invalid": message}`, `{"insufficientScope": {"scopes", "message"}}`, or
-    /// `"failed"`. Errors if it is none of these, such as a principal with a number as its subject.
+    /// `"failed"`. Errors if the JSON is something else, or if the principal is invalid, such as one whose subject is a number.
     pub fn parse(json: &[u8]) -> Result<Self, Error> {
         serde_json::from_slice(json)
             .map_err(|it| Error::misuse(format!("the principal is invalid: {it}")))
