@@ -4,6 +4,7 @@ use std::{fmt, time::Duration};
 
 use serde_json::{Value, json};
 
+pub use crate::auth::server::authenticator::Dpop;
 use crate::{auth::server::api_keys::digested, protocol::Principal};
 
 /// Accepts access tokens that are JWTs of one issuer.
@@ -29,20 +30,6 @@ pub struct Jwt {
     pub leeway: Duration,
     /// The use of tokens that are bound to a key. Default: [`Dpop::Supported`].
     pub dpop: Dpop,
-}
-
-/// The use of tokens that are bound to a key (RFC 9449).
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum Dpop {
-    /// Bound tokens are refused.
-    Off,
-    /// Bound tokens are accepted with a proof, beside others.
-    #[default]
-    Supported,
-    /// Tokens that are not bound are refused.
-    Required,
-    /// As `Required`, and proofs need a nonce of this server.
-    WithNonce,
 }
 
 /// Accepts opaque access tokens, which are verified at the introspection endpoint of their issuer (RFC 7662).

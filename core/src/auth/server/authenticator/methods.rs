@@ -28,16 +28,17 @@ pub struct Jwt {
     pub dpop: Dpop,
 }
 
-/// The use of tokens that are bound to a key.
+/// The use of tokens that are bound to a key (RFC 9449).
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Dpop {
     /// Bound tokens are refused.
     Off,
+    /// Bound tokens are accepted with a proof, beside others.
     #[default]
     Supported,
     /// Tokens that are not bound are refused.
     Required,
-    /// As `Required`; and every proof needs a nonce.
+    /// As `Required`, and proofs need a nonce of this server.
     WithNonce,
 }
 
