@@ -37,9 +37,9 @@ impl NativeAuthorizationServer {
         Ok(self.server()?.issuer().to_owned())
     }
 
-    /// Issues an access token; `order` is JSON.
-    fn token(&self, order: &[u8]) -> PyResult<String> {
-        self.server()?.token(order).map_err(|it| raise(&it))
+    /// Issues an access token; `params` are JSON.
+    fn token(&self, params: &[u8]) -> PyResult<String> {
+        self.server()?.token(params).map_err(|it| raise(&it))
     }
 
     #[pyo3(signature = (subject, client_id, expires_in))]

@@ -462,9 +462,9 @@ class NativeAuthorizationServer:
         """
         Replaces the faults by others, from JSON.
         """
-    def token(self, /, order: bytes) -> str:
+    def token(self, /, params: bytes) -> str:
         """
-        Issues an access token; `order` is JSON.
+        Issues an access token; `params` are JSON.
         """
 
 @final

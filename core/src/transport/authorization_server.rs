@@ -79,9 +79,9 @@ impl TestAuthorizationServer {
         self.shared.lock()
     }
 
-    /// Issues an access token; the order is JSON.
-    pub fn token(&self, order: &[u8]) -> Result<String, Error> {
-        self.machine().token(&moment(), order)
+    /// Issues an access token; the params are JSON.
+    pub fn token(&self, params: &[u8]) -> Result<String, Error> {
+        self.machine().token(&moment(), params)
     }
 
     /// Issues an identity token.

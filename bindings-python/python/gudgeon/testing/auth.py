@@ -189,7 +189,7 @@ class AuthorizationServer:
         Raises:
             ValueError: An argument can't be used.
         """
-        order: dict[str, Any] = {
+        params: dict[str, Any] = {
             "subject": subject,
             "clientId": client_id,
             "scopes": _strings("scopes", scopes),
@@ -198,7 +198,7 @@ class AuthorizationServer:
             "dpopKey": dpop_key if dpop_key is None or isinstance(dpop_key, str) else dict(dpop_key),
             "claims": dict(claims or {}),
         }
-        return self._running.token(_json(order))
+        return self._running.token(_json(params))
 
     def identity_token(self, client_id: str, *, subject: str | None = None, expires_in: int = 3600) -> str:
         """Issues an identity token (OpenID Connect) of a user for a client, without a request.

@@ -29,7 +29,7 @@ struct Issued {
 }
 
 /// The properties of a token beside its grant.
-pub(super) struct Shape {
+pub(super) struct TokenOptions {
     pub(super) is_jwt: bool,
     /// The end of its life, in seconds since 1970.
     pub(super) expires: u64,
@@ -48,7 +48,7 @@ impl AccessTokens {
         issuer: &str,
         keys: &SigningKeys,
         (id, grant): (Option<GrantId>, &Grant),
-        shape: Shape,
+        options: TokenOptions,
         at: &Moment,
     ) -> Result<String, Error> {
         let mut claims = json!({
@@ -57,21 +57,21 @@ impl AccessTokens {
             "aud": grant.resource.as_deref().unwrap_or(issuer),
             "client_id": grant.client_id,
             "scope": scopes::join(&grant.scopes),
-            "iat": at.unix.min(shape.expires),
-            "exp": shape.expires,
+            "iat": at.unix.min(options.expires),
+            "exp": options.expires,
             "jti": at.id("access token id"),
         });
         if let Some(key) = &grant.key {
             claims["cnf"] = json!({ "jkt": key });
         }
         if let Some(claims) = claims.as_object_mut() {
-            claims.extend(shape.claims);
+            claims.extend(options.claims);
         }
-        let token = match shape.is_jwt {
+        let token = match options.is_jwt {
             true => keys.sign("at+jwt", &claims)?,
             false => at.id("access token"),
         };
-        let expires = shape.expires;
+        let expires = options.expires;
         let client_id = grant.client_id.clone();
         self.0.insert(TokenDigest::of(&token), Issued { claims, client_id, grant: id, expires });
         Ok(token)

@@ -30,13 +30,13 @@ pub(super) struct Grant {
 /// used before, the whole grant ends (RFC 9700, section 4.14).
 #[derive(Debug)]
 pub(super) struct Grants {
-    lasting: Bounded<GrantId, Lasting>,
+    active: Bounded<GrantId, ActiveGrant>,
     tokens: Bounded<TokenDigest, GrantId>,
     next: u64,
 }
 
 #[derive(Debug)]
-struct Lasting {
+struct ActiveGrant {
     grant: Grant,
     /// The refresh token that may be used.
     current: TokenDigest,
@@ -53,7 +53,7 @@ pub(super) enum RefreshError {
 
 impl Grants {
     pub(super) fn new() -> Self {
-        Self { lasting: Bounded::new(MAX_GRANTS), tokens: Bounded::new(MAX_TOKENS), next: 0 }
+        Self { active: Bounded::new(MAX_GRANTS), tokens: Bounded::new(MAX_TOKENS), next: 0 }
     }
 
     pub(super) fn next_id(&mut self) -> GrantId {
@@ -65,7 +65,7 @@ impl Grants {
     pub(super) fn keep(&mut self, id: GrantId, grant: Grant, token: &str) {
         let current = TokenDigest::of(token);
         self.tokens.insert(current, id);
-        self.lasting.insert(id, Lasting { grant, current });
+        self.active.insert(id, ActiveGrant { grant, current });
     }
 
     /// Exchanges a refresh token for the next one. Returns its grant.
@@ -77,39 +77,39 @@ impl Grants {
     ) -> Result<(GrantId, &Grant), RefreshError> {
         let digest = TokenDigest::of(token);
         let id = *self.tokens.get(&digest).ok_or(RefreshError::Unknown)?;
-        let lasting = self.lasting.get(&id).ok_or(RefreshError::Unknown)?;
-        if lasting.grant.client_id != client_id {
+        let active = self.active.get(&id).ok_or(RefreshError::Unknown)?;
+        if active.grant.client_id != client_id {
             return Err(RefreshError::OtherClient);
         }
-        if lasting.current != digest {
-            self.lasting.remove(&id);
+        if active.current != digest {
+            self.active.remove(&id);
             return Err(RefreshError::Reused);
         }
         let current = TokenDigest::of(next);
         self.tokens.insert(current, id);
-        let lasting = self.lasting.get_mut(&id).ok_or(RefreshError::Unknown)?;
-        lasting.current = current;
-        Ok((id, &lasting.grant))
+        let active = self.active.get_mut(&id).ok_or(RefreshError::Unknown)?;
+        active.current = current;
+        Ok((id, &active.grant))
     }
 
     /// Returns the grant of a refresh token that may be used.
     pub(super) fn of_token(&self, token: &str) -> Option<(GrantId, &Grant)> {
         let digest = TokenDigest::of(token);
         let id = *self.tokens.get(&digest)?;
-        let lasting = self.lasting.get(&id)?;
-        (lasting.current == digest).then_some((id, &lasting.grant))
+        let active = self.active.get(&id)?;
+        (active.current == digest).then_some((id, &active.grant))
     }
 
     pub(super) fn is_valid(&self, id: GrantId) -> bool {
-        self.lasting.get(&id).is_some()
+        self.active.get(&id).is_some()
     }
 
     pub(super) fn revoke(&mut self, id: GrantId) {
-        self.lasting.remove(&id);
+        self.active.remove(&id);
     }
 
     pub(super) fn revoke_all(&mut self) {
-        self.lasting.clear();
+        self.active.clear();
         self.tokens.clear();
     }
 }

@@ -23,7 +23,7 @@ use self::{
 };
 use super::{
     super::server::{dpop_check::UsedProofs, jwk::Jwk},
-    access_tokens::{AccessTokens, Shape},
+    access_tokens::{AccessTokens, TokenOptions},
     authorization_request::AuthorizationRequest,
     bounded::Bounded,
     clients::{Client, Clients},
@@ -81,7 +81,7 @@ pub enum Step {
 /// A token that a test asks for.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct TokenOrder {
+struct TokenParams {
     subject: Option<String>,
     client_id: String,
     #[serde(default)]
@@ -209,12 +209,12 @@ impl TestServer {
         self.recorded.all()
     }
 
-    /// Issues an access token without a request. The order is JSON: `subject`, `clientId`, `scopes`, `audience`, `expiresIn`,
+    /// Issues an access token without a request. The params are JSON: `subject`, `clientId`, `scopes`, `audience`, `expiresIn`,
     /// `dpopKey` and further `claims`.
-    pub fn token(&mut self, at: &Moment, order: &[u8]) -> Result<String, Error> {
-        let order: TokenOrder =
-            serde_json::from_slice(order).map_err(|it| Error::misuse(format!("token(): {it}")))?;
-        let key = match order.dpop_key {
+    pub fn token(&mut self, at: &Moment, params: &[u8]) -> Result<String, Error> {
+        let params: TokenParams =
+            serde_json::from_slice(params).map_err(|it| Error::misuse(format!("token(): {it}")))?;
+        let key = match params.dpop_key {
             None | Some(Value::Null) => None,
             Some(Value::String(thumbprint)) => Some(thumbprint),
             Some(key) => {
@@ -226,18 +226,18 @@ impl TestServer {
             }
         };
         let grant = Grant {
-            client_id: order.client_id,
-            subject: order.subject.unwrap_or_else(|| self.config.subject.clone()),
-            scopes: order.scopes.iter().flat_map(|it| scopes::parse(it)).collect(),
-            resource: order.audience,
+            client_id: params.client_id,
+            subject: params.subject.unwrap_or_else(|| self.config.subject.clone()),
+            scopes: params.scopes.iter().flat_map(|it| scopes::parse(it)).collect(),
+            resource: params.audience,
             nonce: None,
             key,
         };
-        let life = order.expires_in.unwrap_or(i64::try_from(self.config.expires_in).unwrap_or(0));
+        let life = params.expires_in.unwrap_or(i64::try_from(self.config.expires_in).unwrap_or(0));
         let expires = at.unix.saturating_add_signed(life);
         let is_jwt = self.config.token_format == TokenFormat::Jwt;
-        let shape = Shape { is_jwt, expires, claims: order.claims };
-        self.tokens.issue(&self.issuer, &self.keys, (None, &grant), shape, at)
+        let options = TokenOptions { is_jwt, expires, claims: params.claims };
+        self.tokens.issue(&self.issuer, &self.keys, (None, &grant), options, at)
     }
 
     /// Issues an identity token (`OpenID` Connect) of a user for a client, without a request.

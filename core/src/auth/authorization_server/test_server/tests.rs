@@ -316,7 +316,7 @@ fn what_clients_leave_behind_is_bounded() {
         let mut random = [1; 32];
         random[..8].copy_from_slice(&number.to_le_bytes());
         let at = Moment { random, ..at };
-        let opaque = Shape { is_jwt: false, expires: u64::MAX, claims: Map::new() };
+        let opaque = TokenOptions { is_jwt: false, expires: u64::MAX, claims: Map::new() };
         let grant = Grant {
             client_id: "app".into(),
             subject: "user".into(),

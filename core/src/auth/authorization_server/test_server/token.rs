@@ -5,7 +5,7 @@ use serde_json::{Map, json};
 
 use super::{
     super::{
-        access_tokens::Shape,
+        access_tokens::TokenOptions,
         client_authentication::PresentedClient,
         clients::Client,
         codes::CodeError,
@@ -223,8 +223,8 @@ impl TestServer {
             false => at.unix + life,
         };
         let is_jwt = self.config.token_format == TokenFormat::Jwt;
-        let shape = Shape { is_jwt, expires, claims: Map::new() };
-        let token = self.tokens.issue(&self.issuer, &self.keys, (id, grant), shape, at)?;
+        let options = TokenOptions { is_jwt, expires, claims: Map::new() };
+        let token = self.tokens.issue(&self.issuer, &self.keys, (id, grant), options, at)?;
         let mut body = json!({
             "access_token": token,
             "token_type": if grant.key.is_some() { "DPoP" } else { "Bearer" },
