@@ -63,6 +63,17 @@ struct Claims {
     nonce: Option<String>,
 }
 
+/// A proof that is signed with its own key, for this method, URL and time.
+pub(in crate::auth) struct Proof {
+    /// The thumbprint of its key.
+    pub(in crate::auth) key: String,
+    /// The hash of the token that it is for.
+    hash: Option<String>,
+    pub(in crate::auth) nonce: String,
+    /// The id that may not be used again.
+    pub(in crate::auth) id: TokenDigest,
+}
+
 /// Checks the proof in the headers of a request (RFC 9449, section 4.3). Returns the id that may not be used again.
 pub fn check(
     headers: &HeaderMap,
@@ -70,57 +81,70 @@ pub fn check(
     nonces: Option<&Nonces>,
 ) -> Result<TokenDigest, ProofError> {
     use ProofError::Invalid;
-    let mut proofs = headers.get_all("dpop").iter();
-    let proof = proofs.next().ok_or(Invalid("the request has no DPoP proof"))?;
-    if proofs.next().is_some() {
-        return Err(Invalid("the request has more than one DPoP proof"));
-    }
-    let proof = proof.to_str().map_err(|_| Invalid(MALFORMED))?;
-    let jwt::Parts { header, claims, signature, signed } =
-        jwt::split(proof).map_err(|_| Invalid(MALFORMED))?;
-    let header: Header = json::from_bytes(&header).map_err(|_| Invalid(MALFORMED))?;
-    let claims: Claims = json::from_bytes(&claims).map_err(|_| Invalid(MALFORMED))?;
-    if header.crit.is_some() {
-        return Err(Invalid("the DPoP proof needs an extension that is not supported"));
-    }
-    if jwt::kind(header.typ.as_deref().unwrap_or_default()) != "dpop+jwt" {
-        return Err(Invalid("the DPoP proof has another type than dpop+jwt"));
-    }
-    let algorithm = Algorithm::named(&header.alg)
-        .ok_or(Invalid("the algorithm of the DPoP proof is not accepted"))?;
-    let key = Jwk::read(&header.jwk)
-        .map_err(|_| Invalid("the DPoP proof has no public key that can be used"))?;
-    if claims.htm != expected.method.as_str() {
-        return Err(Invalid("the DPoP proof is for another method"));
-    }
-    if !is_same_place(&claims.htu, expected.url) {
-        return Err(Invalid("the DPoP proof is for another URL"));
-    }
-    #[expect(clippy::cast_precision_loss, reason = "times are below 2^52")]
-    let age = expected.unix as f64 - claims.iat;
-    #[expect(clippy::cast_precision_loss, reason = "times are below 2^52")]
-    if !age.is_finite() || age.abs() > MAX_SKEW as f64 {
-        return Err(Invalid("the DPoP proof is too old, or from the future"));
-    }
+    let proof = read(headers, expected.method, expected.url, expected.unix).map_err(Invalid)?;
+    let proof = proof.ok_or(Invalid("the request has no DPoP proof"))?;
     let hash = URL_SAFE_NO_PAD.encode(Sha256::digest(expected.token));
-    if claims.ath.as_deref() != Some(&hash) {
+    if proof.hash.as_deref() != Some(&hash) {
         return Err(Invalid("the DPoP proof is for another token"));
     }
-    if claims.jti.is_empty() || claims.jti.len() > MAX_ID {
-        return Err(Invalid("the DPoP proof has no usable jti"));
-    }
-    let thumbprint = key.thumbprint();
-    if thumbprint != expected.key {
+    if proof.key != expected.key {
         return Err(Invalid("the token is bound to another key"));
     }
-    if !key.verify(algorithm, signed.as_bytes(), &signature) {
-        return Err(Invalid("the signature of the DPoP proof is wrong"));
-    }
-    let nonce = claims.nonce.as_deref().unwrap_or_default();
-    if nonces.is_some_and(|it| !it.accepts(nonce, expected.unix)) {
+    if nonces.is_some_and(|it| !it.accepts(&proof.nonce, expected.unix)) {
         return Err(ProofError::NeedsNonce);
     }
-    Ok(TokenDigest::of(&format!("{thumbprint} {}", claims.jti)))
+    Ok(proof.id)
+}
+
+/// Reads and verifies the proof in the headers of a request with this method and URL; `None` without one.
+pub(in crate::auth) fn read(
+    headers: &HeaderMap,
+    method: &Method,
+    url: &str,
+    unix: u64,
+) -> Result<Option<Proof>, &'static str> {
+    let mut proofs = headers.get_all("dpop").iter();
+    let Some(proof) = proofs.next() else { return Ok(None) };
+    if proofs.next().is_some() {
+        return Err("the request has more than one DPoP proof");
+    }
+    let proof = proof.to_str().map_err(|_| MALFORMED)?;
+    let jwt::Parts { header, claims, signature, signed } =
+        jwt::split(proof).map_err(|_| MALFORMED)?;
+    let header: Header = json::from_bytes(&header).map_err(|_| MALFORMED)?;
+    let claims: Claims = json::from_bytes(&claims).map_err(|_| MALFORMED)?;
+    if header.crit.is_some() {
+        return Err("the DPoP proof needs an extension that is not supported");
+    }
+    if jwt::kind(header.typ.as_deref().unwrap_or_default()) != "dpop+jwt" {
+        return Err("the DPoP proof has another type than dpop+jwt");
+    }
+    let algorithm =
+        Algorithm::named(&header.alg).ok_or("the algorithm of the DPoP proof is not accepted")?;
+    let key =
+        Jwk::read(&header.jwk).map_err(|_| "the DPoP proof has no public key that can be used")?;
+    if claims.htm != method.as_str() {
+        return Err("the DPoP proof is for another method");
+    }
+    if !is_same_place(&claims.htu, url) {
+        return Err("the DPoP proof is for another URL");
+    }
+    #[expect(clippy::cast_precision_loss, reason = "times are below 2^52")]
+    let age = unix as f64 - claims.iat;
+    #[expect(clippy::cast_precision_loss, reason = "times are below 2^52")]
+    if !age.is_finite() || age.abs() > MAX_SKEW as f64 {
+        return Err("the DPoP proof is too old, or from the future");
+    }
+    if claims.jti.is_empty() || claims.jti.len() > MAX_ID {
+        return Err("the DPoP proof has no usable jti");
+    }
+    if !key.verify(algorithm, signed.as_bytes(), &signature) {
+        return Err("the signature of the DPoP proof is wrong");
+    }
+    let thumbprint = key.thumbprint();
+    let id = TokenDigest::of(&format!("{thumbprint} {}", claims.jti));
+    let (hash, nonce) = (claims.ath, claims.nonce.unwrap_or_default());
+    Ok(Some(Proof { key: thumbprint, hash, nonce, id }))
 }
 
 const MALFORMED: &str = "the DPoP proof is malformed";

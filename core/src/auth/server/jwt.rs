@@ -137,16 +137,16 @@ impl fmt::Debug for ParsedJwt<'_> {
 const MALFORMED: &str = "the token is malformed";
 
 /// The decoded parts of a JWT.
-pub(super) struct Parts<'a> {
-    pub(super) header: Vec<u8>,
-    pub(super) claims: Vec<u8>,
-    pub(super) signature: Vec<u8>,
+pub(in crate::auth) struct Parts<'a> {
+    pub(in crate::auth) header: Vec<u8>,
+    pub(in crate::auth) claims: Vec<u8>,
+    pub(in crate::auth) signature: Vec<u8>,
     /// The text that is signed.
-    pub(super) signed: &'a str,
+    pub(in crate::auth) signed: &'a str,
 }
 
 /// Takes a signed JWT apart.
-pub(super) fn split(token: &str) -> Result<Parts<'_>, &'static str> {
+pub(in crate::auth) fn split(token: &str) -> Result<Parts<'_>, &'static str> {
     if token.len() > MAX_TOKEN {
         return Err("the token is too long");
     }
@@ -158,7 +158,7 @@ pub(super) fn split(token: &str) -> Result<Parts<'_>, &'static str> {
 }
 
 /// Returns the media type of a `typ` header in lower case, without `application/`.
-pub(super) fn kind(typ: &str) -> String {
+pub(in crate::auth) fn kind(typ: &str) -> String {
     let typ = typ.to_ascii_lowercase();
     typ.strip_prefix("application/").map_or(typ.clone(), ToOwned::to_owned)
 }
@@ -169,7 +169,7 @@ pub fn looks_like_jwt(token: &str) -> bool {
 }
 
 /// Checks the times of a token.
-pub(super) fn check_times(
+pub(in crate::auth) fn check_times(
     claims: &Map<String, Value>,
     unix: u64,
     leeway: u64,
