@@ -9,6 +9,7 @@ mod declare;
 mod error;
 mod faulty_link;
 mod handler;
+mod http_message;
 mod large_texts;
 mod limits;
 mod listening;
