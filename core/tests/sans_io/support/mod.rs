@@ -1,6 +1,8 @@
 //! Support code shared by several tests.
 
 pub(crate) mod asker;
+#[cfg(feature = "auth")]
+pub(crate) mod authenticator;
 pub(crate) mod conformance;
 pub(crate) mod fixture;
 #[cfg(feature = "auth")]
