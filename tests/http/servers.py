@@ -104,6 +104,15 @@ class Server:
     def is_alive(self):
         return self.process.poll() is None
 
+    def sockets_at_rest(self):
+        """Returns the number of open sockets once it is the same for half a second: some open while a server starts."""
+        count, since = self.sockets(), time.monotonic()
+        while time.monotonic() < since + 0.5:
+            time.sleep(0.02)
+            if (now := self.sockets()) != count:
+                count, since = now, time.monotonic()
+        return count
+
     def sockets(self):
         """Returns the number of the process's open sockets."""
         folder = f"/proc/{self.process.pid}/fd"

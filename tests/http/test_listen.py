@@ -114,7 +114,7 @@ def test_lists_do_not_vary_by_who_listens(server):
 
 
 def test_streams_that_are_left_are_let_go(server):
-    before = server.sockets()
+    before = server.sockets_at_rest()
     streams = [listen(server, EVERYTHING, id=n) for n in range(50)]
     for stream in streams:
         stream.abort()
