@@ -121,8 +121,8 @@ pub(crate) async fn open(
     let url = at.url(socket.port(), options.tls.is_some());
     let warning = (!at.is_loopback() && !has_auth).then(|| {
         format!(
-            "{url} can be reached from other machines, and all requests are accepted; listen at 127.0.0.1, \
-             or mount the server in an app with authentication"
+            "{url} can be reached from other machines, and all requests are accepted; set `auth`, listen at \
+             127.0.0.1, or mount the server in an app with authentication"
         )
     });
     let peers = Arc::new(Peers {
