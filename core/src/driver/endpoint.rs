@@ -92,7 +92,7 @@ impl<H: Clone> EndpointServer<H> {
         Arc::new(Self {
             // Without one, the admission refuses everybody.
             #[cfg(feature = "auth")]
-            auth: admission.auth_config().and_then(|it| AuthServer::new(it, keys).ok()),
+            auth: admission.auth_config().and_then(|it| AuthServer::new(it, &keys).ok()),
             admission,
             sessions: RwLock::new(Arc::clone(endpoint.session_config())),
             state: Mutex::new(EndpointState::new(endpoint)),
@@ -161,6 +161,14 @@ impl<H: Clone> EndpointServer<H> {
         body: &[u8],
         mut outbox: Box<dyn Outbox>,
     ) -> (ExchangeId, Step<H>) {
+        #[cfg(feature = "auth")]
+        if let (Some(auth), true) = (&self.auth, head.is_proxied()) {
+            if let Some(request) = head.into_proxied(body) {
+                auth.proxy_request(request, outbox);
+            }
+            let exchange = ExchangeId(self.next.fetch_add(1, Ordering::Relaxed));
+            return (exchange, Step::new(Work::default()));
+        }
         let unread = &self.ledgers.unread;
         if unread.is_half_full() && unread.has_half_share(head.client_key()) {
             head.set_behind();

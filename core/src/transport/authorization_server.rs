@@ -23,13 +23,13 @@ use super::{
     fetch::{Whole, fetch},
     http::io::HyperIo,
     proxy::ProxyEnvironment,
-    sign_in::moment,
 };
 use crate::{
     auth::authorization_server::{
         Request, Response, generate_key,
         test_server::{MAX_BODY, MAX_FETCHES, Step, TestServer},
     },
+    driver::moment,
     error::{Error, ErrorKind},
 };
 

@@ -8,13 +8,15 @@ use http_body::{Body, Frame, SizeHint};
 use hyper::client::conn::http1;
 use tokio::runtime::Handle;
 
-use super::{Url, dial::dial, http::io::HyperIo, proxy::ProxyEnvironment};
+use super::{
+    Url,
+    dial::{dial, dial_public},
+    http::io::HyperIo,
+    proxy::ProxyEnvironment,
+};
 use crate::{
-    auth::{
-        fetch::{FetchError, FetchRequest, FetchResponse},
-        server::authenticator::FetchId,
-    },
-    driver::{AuthServer, Fetcher, boxed},
+    auth::fetch::{FetchError, FetchRequest, FetchResponse},
+    driver::{Fetched, Fetcher, boxed},
 };
 
 /// The maximum size of the head of an answer, in bytes.
@@ -43,10 +45,10 @@ pub fn serve_auth<H: Clone>(server: &crate::driver::EndpointServer<H>) {
 }
 
 impl Fetcher for HyperFetcher {
-    fn fetch(&self, server: Arc<AuthServer>, id: FetchId, request: FetchRequest) {
+    fn fetch(&self, request: FetchRequest, done: Fetched) {
         let proxies = Arc::clone(&self.proxies);
         self.runtime.spawn(boxed(async move {
-            server.fetched(id, fetch(request, &proxies).await);
+            done(fetch(request, &proxies).await);
         }));
     }
 }
@@ -67,8 +69,16 @@ async fn exchange(
 ) -> Result<FetchResponse, FetchError> {
     let failed = |it: &dyn std::fmt::Display| FetchError::Connection(it.to_string());
     let url = Url::parse(&request.url).map_err(|it| FetchError::Url(it.to_string()))?;
-    let proxy = proxies.proxy_for(&url).map_err(|it| failed(&it))?;
-    let stream = dial(&url, proxy.as_ref()).await.map_err(|it| failed(&it))?;
+    // A proxy would resolve the name of the host itself, so that nobody could check the address.
+    let proxy = match request.only_public {
+        true => None,
+        false => proxies.proxy_for(&url).map_err(|it| failed(&it))?,
+    };
+    let dialled = match request.only_public {
+        true => dial_public(&url).await,
+        false => dial(&url, proxy.as_ref()).await,
+    };
+    let stream = dialled.map_err(|it| failed(&it))?;
     let (mut sender, connection) = http1::Builder::new()
         .max_buf_size(MAX_HEAD)
         .handshake::<_, Whole>(HyperIo(stream))

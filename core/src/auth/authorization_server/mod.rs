@@ -4,20 +4,29 @@
 //! The modules here are the parts of an authorization server. [`test_server`] makes one of them for tests, whose user
 //! approves every request by default, and which has faults on demand.
 
+#[cfg(feature = "bindings")]
 mod access_tokens;
 mod authorization_request;
 mod bounded;
 mod client_authentication;
 mod clients;
+#[cfg(feature = "bindings")]
 mod codes;
+#[cfg(feature = "bindings")]
 mod grant;
+#[cfg(feature = "bindings")]
 mod keys;
 mod message;
+#[cfg(feature = "bindings")]
 mod metadata;
+#[cfg(feature = "bindings")]
 mod proofs;
+pub mod proxy;
 mod registration;
 mod signed_jwt;
+#[cfg(feature = "bindings")]
 pub mod test_server;
+#[cfg(feature = "bindings")]
 mod trusted_issuers;
 
 pub use self::message::{Request, Response};

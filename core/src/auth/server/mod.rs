@@ -10,6 +10,7 @@ pub mod issuer;
 pub mod jwk;
 pub mod jwt;
 pub mod keys;
+mod providers;
 pub mod resource;
 pub mod token_cache;
 
