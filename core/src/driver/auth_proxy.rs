@@ -2,11 +2,7 @@
 
 use std::{
     collections::HashMap,
-    fmt,
-    sync::{
-        Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::{Mutex, MutexGuard, PoisonError},
 };
 
 use http::{HeaderMap, StatusCode};
@@ -19,34 +15,45 @@ use crate::{
             Response,
             proxy::{ProxyRequest, ProxyStep},
         },
+        server::authenticator::Shares,
     },
     http::Part,
+    protocol::ClientKey,
 };
 
 /// The maximum number of requests that wait.
 const MAX_WAITING: usize = 256;
 
 /// The requests to the proxy that have no response yet.
-#[derive(Default)]
-pub(super) struct Proxied {
-    count: AtomicUsize,
+pub(super) struct Proxied(Mutex<State>);
+
+struct State {
+    shares: Shares,
     /// Those that wait until a refresh token was exchanged.
-    waiting: Mutex<HashMap<TokenDigest, Vec<(ProxyRequest, Answer)>>>,
+    waiting: HashMap<TokenDigest, Vec<(ProxyRequest, Answer)>>,
 }
 
 /// The place where a response goes.
-struct Answer(Box<dyn Outbox>);
+struct Answer {
+    outbox: Box<dyn Outbox>,
+    /// The client that the request counts for.
+    client: Option<ClientKey>,
+}
 
 impl AuthServer {
     /// Handles a request to the proxy.
     pub(crate) fn proxy_request(&self, request: ProxyRequest, outbox: Box<dyn Outbox>) {
-        let mut answer = Answer(outbox);
-        if self.proxied.count.fetch_add(1, Ordering::Relaxed) >= MAX_WAITING {
-            self.proxied.count.fetch_sub(1, Ordering::Relaxed);
-            tracing::warn!("too many sign-ins wait for the provider");
+        let client = request.client;
+        let mut answer = Answer { outbox, client };
+        let mut state = self.proxied.lock();
+        if !state.shares.has_room_for(client) {
+            drop(state);
+            tracing::warn!("too many requests of sign-ins wait");
             answer.deliver(StatusCode::SERVICE_UNAVAILABLE, HeaderMap::new(), Vec::new());
             return;
         }
+        state.shares.add(client);
+        drop(state);
         let step = self.lock().machine.proxy_request(&moment(), request);
         self.carry_on(step, answer);
     }
@@ -54,7 +61,7 @@ impl AuthServer {
     fn carry_on(&self, step: Option<ProxyStep>, mut answer: Answer) {
         match step {
             Some(ProxyStep::Respond(Response { status, headers, body })) => {
-                self.proxied.count.fetch_sub(1, Ordering::Relaxed);
+                self.proxied.lock().shares.remove(answer.client);
                 answer.deliver(status, headers, body);
             }
             Some(ProxyStep::Fetch(request, flow)) => {
@@ -72,16 +79,16 @@ impl AuthServer {
                 );
             }
             Some(ProxyStep::Wait(request, digest)) => {
-                let mut waiting = self.proxied.lock();
-                waiting.entry(digest).or_default().push((request, answer));
-                drop(waiting);
+                let mut state = self.proxied.lock();
+                state.waiting.entry(digest).or_default().push((request, answer));
+                drop(state);
                 // The exchange may have ended in between.
                 if !self.lock().machine.is_refreshing(digest) {
                     self.refreshed(digest);
                 }
             }
             None => {
-                self.proxied.count.fetch_sub(1, Ordering::Relaxed);
+                self.proxied.lock().shares.remove(answer.client);
                 answer.deliver(StatusCode::NOT_FOUND, HeaderMap::new(), Vec::new());
             }
         }
@@ -89,7 +96,7 @@ impl AuthServer {
 
     /// Handles the requests again that waited for the exchange of a refresh token.
     fn refreshed(&self, digest: TokenDigest) {
-        let waiting = self.proxied.lock().remove(&digest);
+        let waiting = self.proxied.lock().waiting.remove(&digest);
         for (request, answer) in waiting.into_iter().flatten() {
             let step = self.lock().machine.proxy_request(&moment(), request);
             self.carry_on(step, answer);
@@ -98,19 +105,19 @@ impl AuthServer {
 }
 
 impl Proxied {
-    fn lock(&self) -> MutexGuard<'_, HashMap<TokenDigest, Vec<(ProxyRequest, Answer)>>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Default for Proxied {
+    fn default() -> Self {
+        Self(Mutex::new(State { shares: Shares::new(MAX_WAITING), waiting: HashMap::new() }))
     }
 }
 
 impl Answer {
     fn deliver(&mut self, status: StatusCode, headers: HeaderMap, body: Vec<u8>) {
-        self.0.deliver(Part::Head { status, headers, body, more: false });
-    }
-}
-
-impl fmt::Debug for Proxied {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Proxied").field("count", &self.count).finish_non_exhaustive()
+        self.outbox.deliver(Part::Head { status, headers, body, more: false });
     }
 }

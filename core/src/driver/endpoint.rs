@@ -64,7 +64,7 @@ pub struct EndpointServer<H> {
 impl<H: Clone> EndpointServer<H> {
     pub fn new(components: Arc<Components<H>>, config: EndpointConfig) -> Arc<Self> {
         let keys = components.server.request_state_keys.clone();
-        Self::started(Endpoint::new(components, config, &start()), keys)
+        Self::started(Endpoint::new(components, config, &start()), &keys)
     }
 
     /// Serves a test; `facts` are the principal and headers of every message connection.
@@ -81,18 +81,18 @@ impl<H: Clone> EndpointServer<H> {
             None => endpoint,
             Some(facts) => endpoint.with_facts(facts),
         };
-        Self::started(endpoint, keys)
+        Self::started(endpoint, &keys)
     }
 
     /// `keys` are those that the servers of one address share.
-    fn started(endpoint: Endpoint<H>, keys: Vec<Vec<u8>>) -> Arc<Self> {
+    fn started(endpoint: Endpoint<H>, keys: &[Vec<u8>]) -> Arc<Self> {
         let admission = endpoint.admission().clone();
         #[cfg(not(feature = "auth"))]
-        drop(keys);
+        let _ = keys;
         Arc::new(Self {
             // Without one, the admission refuses everybody.
             #[cfg(feature = "auth")]
-            auth: admission.auth_config().and_then(|it| AuthServer::new(it, &keys).ok()),
+            auth: admission.auth_config().and_then(|it| AuthServer::new(it, keys).ok()),
             admission,
             sessions: RwLock::new(Arc::clone(endpoint.session_config())),
             state: Mutex::new(EndpointState::new(endpoint)),

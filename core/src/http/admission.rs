@@ -206,7 +206,12 @@ impl Admission {
         AdmittedHead {
             admission: self.clone(),
             head: RequestHead::default(),
-            target: Target::OAuth(Box::new(ProxyRequest { endpoint, issuer, request })),
+            target: Target::OAuth(Box::new(ProxyRequest {
+                endpoint,
+                issuer,
+                request,
+                client: None,
+            })),
         }
     }
 
@@ -337,6 +342,7 @@ impl AdmittedHead {
     pub(crate) fn into_proxied(self, body: &[u8]) -> Option<ProxyRequest> {
         let Target::OAuth(mut request) = self.target else { return None };
         request.request.body = body.to_vec();
+        request.client = self.head.facts.client_key();
         Some(*request)
     }
 

@@ -124,15 +124,18 @@ impl Protected {
         if let Err(refusal) = guard.check_host_only(head) {
             return Some(Err(forbidden(refusal)));
         }
-        Some(match self.place_at(guard, head, &base) {
-            Some(place) => Ok((endpoint, place.resource)),
-            None => {
-                drop(without_place());
-                let status = StatusCode::INTERNAL_SERVER_ERROR;
-                let body = reply::refusal_body("the server does not know its own URL");
-                Err(Part::Head { status, headers: reply::json_head(), body, more: false })
-            }
-        })
+        let Some(place) = self.place_at(guard, head, &base) else {
+            drop(without_place());
+            let status = StatusCode::INTERNAL_SERVER_ERROR;
+            let body = reply::refusal_body("the server does not know its own URL");
+            return Some(Err(Part::Head {
+                status,
+                headers: reply::json_head(),
+                body,
+                more: false,
+            }));
+        };
+        Some(Ok((endpoint, place.resource)))
     }
 
     fn place(&self, guard: &Guard, head: &Parts) -> Option<Place> {

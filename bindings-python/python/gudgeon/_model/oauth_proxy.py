@@ -13,20 +13,22 @@ __all__ = ["OAuthProxy", "Provider", "providers"]
 class OAuthProxy:
     """Lets MCP clients sign in by a provider at which they can't register themselves.
 
-    The server becomes an authorization server of its own: clients register at it or have a metadata document, users see
-    a page that asks whether the client may act for them, and then sign in at the provider. The tokens are the server's
-    own, for its URL only. Register an OAuth app at the provider, with the redirect URL `{URL of the server}/oauth/callback`.
+    The server becomes an authorization server of its own: clients register at it or have a metadata document, users
+    see a page that asks whether the client may act for them, and then sign in at the provider. The tokens are the
+    server's own, for its URL only. Register an OAuth app at the provider, with the redirect URL
+    `{URL of the server}/oauth/callback`.
 
-    Nothing is stored: client ids, codes and tokens are sealed with `request_state_keys` of the server, or else with a key
-    made from `client_secret`, so that restarts and replicas with the same key accept them.
+    Nothing is stored: client ids, codes and tokens are sealed with `request_state_keys` of the server, or else with a
+    key made from `client_secret`, so that restarts and replicas with the same key accept them.
 
     Args:
-        provider: The URL of the provider (an OpenID Connect issuer), or a `Jwt` or a provider of `providers` that names it.
+        provider: The URL of the provider (an OpenID Connect issuer), or a `Jwt` or a provider of `providers` that
+            names it.
         client_id, client_secret: The credentials of the OAuth app. The secret may be left out if the app has none.
         scopes: The provider's scopes that each sign-in asks for. Default: "openid", "profile" and "email", or those of
             the provider in `providers`.
-        allowed_redirects: The redirect URLs that clients may have; `*` at the end stands for the rest of a path. Default
-            None: every URL with https, on a loopback address, or with a scheme of an app.
+        allowed_redirects: The redirect URLs that clients may have; `*` at the end stands for the rest of a path.
+            Default None: every URL with https, on a loopback address, or with a scheme of an app.
 
     Spec: Authorization › Security Considerations; RFC 6749, RFC 7591, RFC 7636, RFC 8414, RFC 9207.
     """
@@ -111,11 +113,12 @@ def _client(
     }
 
 
-class providers:  # noqa: N801  the declared name
+class providers:
     """Known providers, for `Server(auth=providers.google(client_id=…, client_secret=…))`.
 
-    With `client_id` the server is an `OAuthProxy` in front of the provider. Without, MCP clients register at the provider
-    themselves, and the server verifies its tokens; Auth0, Clerk, Descope, Keycloak, Scalekit and WorkOS can do that.
+    With `client_id` the server is an `OAuthProxy` in front of the provider. Without, MCP clients register at the
+    provider themselves, and the server verifies its tokens; Auth0, Clerk, Descope, Keycloak, Scalekit and WorkOS can do
+    that.
 
     Each takes `client_id`, `client_secret`, `scopes` and `allowed_redirects` as `OAuthProxy` does, and:
 

@@ -19,11 +19,10 @@ use std::{
 
 use http::HeaderMap;
 
-pub(crate) use self::{attempt::without_place, pending::TIMEOUT};
+pub(crate) use self::{attempt::without_place, pending::TIMEOUT, shares::Shares};
 use self::{
     attempt::{Attempt, FetchFor, RequestFacts, Tried, Waiting, invalid},
     pending::Pending,
-    shares::Shares,
 };
 pub use self::{
     io::{

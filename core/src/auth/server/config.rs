@@ -19,17 +19,11 @@ use super::{
     jwk::{Algorithm, Jwks},
     jwt::LEEWAY,
     keys::Keys,
-    providers::{self, Chosen, ClientOptions, Options},
+    proxy_config::{ProviderConfig, ProxyConfig, ProxyKeys},
     resource::{Facts, Resource},
 };
 use crate::{
-    auth::{
-        Secret,
-        authorization_server::proxy::{OAuthProxy, ProviderPlace, ProxySettings},
-        fetch::check_url,
-        metadata::split,
-        scopes::ScopeHierarchy,
-    },
+    auth::{Secret, fetch::check_url, metadata::split, scopes::ScopeHierarchy},
     error::{Error, option_name},
     protocol::{Principal, json},
 };
@@ -77,7 +71,7 @@ struct Config {
     rename_all_fields = "camelCase",
     deny_unknown_fields
 )]
-enum MethodConfig {
+pub(super) enum MethodConfig {
     Jwt {
         issuer: String,
         audience: Option<Vec<String>>,
@@ -104,37 +98,14 @@ enum MethodConfig {
         keys: Vec<(String, Principal)>,
         header: Option<String>,
     },
-    /// A provider of the table.
-    Provider {
-        name: String,
-        #[serde(default)]
-        options: Options,
-        client_id: Option<String>,
-        client_secret: Option<Secret>,
-        scopes: Option<Vec<String>>,
-        allowed_redirects: Option<Vec<String>>,
-    },
-    /// An OAuth proxy in front of a provider: the URL of an issuer, or another method that names one.
-    Proxy {
-        provider: ProviderOption,
-        client_id: String,
-        client_secret: Option<Secret>,
-        scopes: Option<Vec<String>>,
-        allowed_redirects: Option<Vec<String>>,
-    },
+    Provider(ProviderConfig),
+    Proxy(ProxyConfig),
     Verify,
 }
 
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum ProviderOption {
-    Issuer(String),
-    Method(Box<MethodConfig>),
-}
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum DpopOption {
+pub(super) enum DpopOption {
     Is(bool),
     Named(String),
 }
@@ -154,7 +125,7 @@ impl AuthConfig {
         if config.config.methods.is_empty() {
             return Err(Error::misuse("auth lists no method; leave it out to serve everybody"));
         }
-        config.methods(&[], &[])?;
+        config.methods(ProxyKeys { shared: &[], own: &[] })?;
         config.forget_keys();
         Ok(config)
     }
@@ -187,7 +158,8 @@ impl AuthConfig {
             [] => Nonces::new([seed]),
             keys => Nonces::new(keys),
         };
-        Ok(Authenticator::new(self.methods(keys, seed)?, hierarchy).with_nonces(nonces))
+        Ok(Authenticator::new(self.methods(ProxyKeys { shared: keys, own: seed })?, hierarchy)
+            .with_nonces(nonces))
     }
 
     /// Returns the rules by which the server finds its own identifier: its public URL, or else the first audience that is a URL.
@@ -204,12 +176,16 @@ impl AuthConfig {
 
     /// Returns the facts of the document and of challenges, and whether challenges ask for bound tokens.
     pub fn facts(&self) -> Result<Facts, Error> {
-        Ok(Authenticator::new(self.methods(&[], &[])?, ScopeHierarchy::default()).facts())
+        Ok(Authenticator::new(
+            self.methods(ProxyKeys { shared: &[], own: &[] })?,
+            ScopeHierarchy::default(),
+        )
+        .facts())
     }
 
-    fn methods(&self, keys: &[Vec<u8>], seed: &[u8]) -> Result<Vec<Method>, Error> {
+    fn methods(&self, keys: ProxyKeys<'_>) -> Result<Vec<Method>, Error> {
         let methods: Vec<_> =
-            self.config.methods.iter().map(|it| it.method(keys, seed)).collect::<Result<_, _>>()?;
+            self.config.methods.iter().map(|it| it.method(keys)).collect::<Result<_, _>>()?;
         if methods.iter().filter(|it| matches!(it, Method::Proxy(_))).count() > 1 {
             return Err(Error::misuse("auth: a server has one OAuth proxy at most"));
         }
@@ -224,7 +200,7 @@ impl fmt::Debug for AuthConfig {
 }
 
 impl MethodConfig {
-    fn method(&self, keys: &[Vec<u8>], seed: &[u8]) -> Result<Method, Error> {
+    pub(super) fn method(&self, keys: ProxyKeys<'_>) -> Result<Method, Error> {
         Ok(match self {
             Self::Jwt { issuer, audience, jwks_url, keys, algorithms, scopes, leeway, dpop } => {
                 check_issuer("issuer", issuer)?;
@@ -281,90 +257,17 @@ impl MethodConfig {
                 let keys = ApiKeys::new(header, keys.iter().cloned());
                 Method::ApiKeys(keys.map_err(|it| Error::misuse(format!("auth: {it}")))?)
             }
-            Self::Provider {
-                name,
-                options,
-                client_id,
-                client_secret,
-                scopes,
-                allowed_redirects,
-            } => {
-                let client = ClientOptions {
-                    id: client_id.clone(),
-                    secret: client_secret.clone(),
-                    scopes: scopes.clone(),
-                };
-                match providers::choose(name, options, client)? {
-                    Chosen::Direct { issuer, audiences } => Self::Jwt {
-                        issuer,
-                        audience: audiences,
-                        jwks_url: None,
-                        keys: None,
-                        algorithms: None,
-                        scopes: scopes.clone().unwrap_or_default(),
-                        leeway: None,
-                        dpop: None,
-                    }
-                    .method(keys, seed)?,
-                    Chosen::Proxy(provider) => {
-                        let allowed_redirects = allowed_redirects.clone();
-                        proxy(ProxySettings { provider: *provider, allowed_redirects }, keys, seed)?
-                    }
-                }
-            }
-            Self::Proxy { provider, client_id, client_secret, scopes, allowed_redirects } => {
-                let client = ClientOptions {
-                    id: Some(client_id.clone()),
-                    secret: client_secret.clone(),
-                    scopes: scopes.clone(),
-                };
-                let provider = match provider {
-                    ProviderOption::Issuer(issuer) => {
-                        Ok(providers::issuer(issuer, client)?.provider)
-                    }
-                    ProviderOption::Method(method) => match &**method {
-                        Self::Jwt { issuer, .. } => Ok(providers::issuer(issuer, client)?.provider),
-                        Self::Provider { name, options, .. } => {
-                            match providers::choose(name, options, client)? {
-                                Chosen::Proxy(provider) => Ok(*provider),
-                                Chosen::Direct { .. } => Err(Error::misuse(format!(
-                                    "auth: MCP clients register at {name} themselves; use it without a proxy"
-                                ))),
-                            }
-                        }
-                        _ => Err(Error::misuse(
-                            "auth: the provider of an OAuth proxy must be the URL of an issuer, or a method with one",
-                        )),
-                    },
-                }?;
-                let allowed_redirects = allowed_redirects.clone();
-                proxy(ProxySettings { provider, allowed_redirects }, keys, seed)?
-            }
+            Self::Provider(provider) => provider.method(keys)?,
+            Self::Proxy(proxy) => proxy.method(keys)?,
             Self::Verify => Method::Verify,
         })
     }
-}
 
-/// Returns the method of an OAuth proxy. Errors, with the fix, if its settings can't work.
-fn proxy(settings: ProxySettings, keys: &[Vec<u8>], seed: &[u8]) -> Result<Method, Error> {
-    let ProxySettings { provider, allowed_redirects } = &settings;
-    if let ProviderPlace::Issuer(issuer) = &provider.place {
-        check_issuer("issuer", issuer)?;
+    /// Creates the method for JWTs of an issuer.
+    pub(super) fn jwt(issuer: String, audience: Option<Vec<String>>, scopes: Vec<String>) -> Self {
+        let (jwks_url, keys, algorithms, leeway, dpop) = (None, None, None, None, None);
+        Self::Jwt { issuer, audience, jwks_url, keys, algorithms, scopes, leeway, dpop }
     }
-    if provider.client_id.is_empty() {
-        return Err(Error::misuse(format!("auth: {} is empty", option_name("client_id"))));
-    }
-    for allowed in allowed_redirects.iter().flatten() {
-        let start = allowed.strip_suffix('*').unwrap_or(allowed);
-        let has_path = split(start).is_some_and(|(_, path)| path.starts_with('/'));
-        if start.contains('*') || (allowed.ends_with('*') && !has_path) {
-            return Err(Error::misuse(format!(
-                "auth: {}: {allowed:?}: * may stand for the end of a path only, as in \"https://app.example.com/*\"",
-                option_name("allowed_redirects")
-            )));
-        }
-    }
-    Ok(Method::Proxy(Box::new(OAuthProxy::new(settings, keys, seed))))
 }
 
 impl DpopOption {
@@ -411,7 +314,7 @@ fn check(name: &str, url: &str) -> Result<(), Error> {
     check_url(url).map(drop).map_err(|it| Error::misuse(format!("auth: {name}: {it}")))
 }
 
-fn check_issuer(name: &str, issuer: &str) -> Result<(), Error> {
+pub(super) fn check_issuer(name: &str, issuer: &str) -> Result<(), Error> {
     check(name, issuer)?;
     match issuer.contains('?') || split(issuer).is_none() {
         true => Err(Error::misuse(format!("auth: {name}: an issuer has no query (RFC 8414)"))),
@@ -530,7 +433,11 @@ mod tests {
         let config = parse(&keys).unwrap();
         let MethodConfig::ApiKeys { keys, .. } = &config.config.methods[0] else { panic!() };
         assert!(keys[0].0.starts_with("sha256:") && !keys[0].0.contains("s3cret"));
-        let [Method::ApiKeys(keys)] = &config.methods(&[], &[]).unwrap()[..] else { panic!() };
+        let [Method::ApiKeys(keys)] =
+            &config.methods(ProxyKeys { shared: &[], own: &[] }).unwrap()[..]
+        else {
+            panic!()
+        };
         assert_eq!(keys.owner("s3cret").unwrap().subject, "a");
         assert!(keys.owner(&config_key(&config)).is_none());
     }

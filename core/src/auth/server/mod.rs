@@ -11,6 +11,7 @@ pub mod jwk;
 pub mod jwt;
 pub mod keys;
 mod providers;
+mod proxy_config;
 pub mod resource;
 pub mod token_cache;
 

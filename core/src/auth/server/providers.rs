@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::{
     auth::{
         Secret,
-        authorization_server::proxy::{Endpoints, ProviderPlace, ProviderSettings, ProxySettings},
+        authorization_server::proxy::{Endpoints, ProviderPlace, ProviderSettings},
     },
     error::{Error, option_name},
 };
@@ -262,12 +262,12 @@ pub(super) fn choose(
 }
 
 /// Returns the settings for an issuer that is not in the table.
-pub(super) fn issuer(issuer: &str, client: ClientOptions) -> Result<ProxySettings, Error> {
+pub(super) fn issuer(issuer: &str, client: ClientOptions) -> Result<ProviderSettings, Error> {
     let missing = || {
         let name = option_name("client_id");
         Error::misuse(format!("auth: an OAuth proxy needs {name}, its id at the provider"))
     };
-    let provider = ProviderSettings {
+    Ok(ProviderSettings {
         place: ProviderPlace::Issuer(issuer.to_owned()),
         client_id: client.id.ok_or_else(missing)?,
         client_secret: client.secret,
@@ -276,8 +276,7 @@ pub(super) fn issuer(issuer: &str, client: ClientOptions) -> Result<ProxySetting
         subject: "sub".into(),
         scope_names: Vec::new(),
         may_revoke: true,
-    };
-    Ok(ProxySettings { provider, allowed_redirects: None })
+    })
 }
 
 impl Known {

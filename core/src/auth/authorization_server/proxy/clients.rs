@@ -158,6 +158,6 @@ fn document_request(id: &str) -> Result<FetchRequest, OAuthError> {
 /// Returns the seconds for which a response may be kept, 0 if it does not say.
 fn max_age(answer: &FetchResponse) -> u64 {
     let control = answer.headers.get(http::header::CACHE_CONTROL).and_then(|it| it.to_str().ok());
-    let parts = control.unwrap_or_default().split(',').map(str::trim);
-    parts.filter_map(|it| it.strip_prefix("max-age=")?.parse().ok()).next().unwrap_or(0)
+    let mut parts = control.unwrap_or_default().split(',').map(str::trim);
+    parts.find_map(|it| it.strip_prefix("max-age=")?.parse().ok()).unwrap_or(0)
 }

@@ -41,19 +41,11 @@ use crate::{
         fetch::{FetchError, FetchRequest, FetchResponse},
         moment::Moment,
     },
-    protocol::Principal,
+    protocol::{ClientKey, Principal},
 };
 
 /// The maximum size of a request's body, in bytes.
 pub const MAX_BODY: usize = 64 * 1024;
-
-/// The settings of a proxy.
-#[derive(Clone, Debug)]
-pub struct ProxySettings {
-    pub provider: ProviderSettings,
-    /// The redirect URLs that clients may have, `*` at the end for any rest; `None`: all that are safe.
-    pub allowed_redirects: Option<Vec<String>>,
-}
 
 /// The proxy.
 pub struct OAuthProxy {
@@ -71,6 +63,8 @@ pub struct ProxyRequest {
     pub endpoint: OAuthEndpoint,
     pub issuer: String,
     pub request: Request,
+    /// The client that the request counts for.
+    pub(crate) client: Option<ClientKey>,
 }
 
 /// The next step of a request.
@@ -136,17 +130,23 @@ impl Flow {
 }
 
 impl OAuthProxy {
-    /// Creates the proxy. Without `keys`, the client secret of the proxy takes their place, and without both, `seed`.
-    pub fn new<K: AsRef<[u8]>>(settings: ProxySettings, keys: &[K], seed: &[u8]) -> Self {
-        let secret = settings.provider.client_secret.as_ref();
+    /// Creates the proxy. `allowed_redirects`: the redirect URLs that clients may have, `*` at the end for any rest; `None`: all
+    /// that are safe. Without `keys`, the client secret of the proxy takes their place, and without both, `seed`.
+    pub fn new<K: AsRef<[u8]>>(
+        provider: ProviderSettings,
+        allowed_redirects: Option<Vec<String>>,
+        keys: &[K],
+        seed: &[u8],
+    ) -> Self {
+        let secret = provider.client_secret.as_ref();
         let sealer = match (keys, secret) {
             ([], Some(secret)) => Sealer::new([Sha256::digest(secret.expose())]),
             ([], None) => Sealer::new([seed]),
             (keys, _) => Sealer::new(keys),
         };
         Self {
-            provider: Provider::new(settings.provider),
-            allowed_redirects: settings.allowed_redirects,
+            provider: Provider::new(provider),
+            allowed_redirects,
             sealer,
             documents: Documents::new(),
             assertions: UsedProofs::default(),
@@ -191,7 +191,7 @@ impl OAuthProxy {
                         let flow = Flow(Waits::Metadata(request, place + 1));
                         return ProxyStep::Fetch(fetch, flow);
                     }
-                    None => Err(self.without_provider(&request, reason)),
+                    None => Err(without_provider(&request, reason)),
                 },
             },
             Waits::Tokens(issuer, sign_in) => self.take_tokens(at, (issuer, sign_in), answer),
@@ -322,18 +322,18 @@ impl OAuthProxy {
     fn endpoints(&self, unix: u64) -> Result<&ProviderEndpoints, Interruption> {
         self.provider.endpoints(unix).ok_or(Interruption::NeedsMetadata)
     }
+}
 
-    /// Returns the answer to a request if the provider can't be used.
-    fn without_provider(&self, request: &ProxyRequest, reason: String) -> Interruption {
-        tracing::warn!("{reason}");
-        let error = OAuthError {
-            status: StatusCode::SERVICE_UNAVAILABLE,
-            ..OAuthError::new("temporarily_unavailable", reason)
-        };
-        match request.endpoint.is_for_programs() {
-            true => Interruption::Refused(error),
-            false => Interruption::Shown(error),
-        }
+/// Returns the answer to a request if the provider can't be used.
+fn without_provider(request: &ProxyRequest, reason: String) -> Interruption {
+    tracing::warn!("{reason}");
+    let error = OAuthError {
+        status: StatusCode::SERVICE_UNAVAILABLE,
+        ..OAuthError::new("temporarily_unavailable", reason)
+    };
+    match request.endpoint.is_for_programs() {
+        true => Interruption::Refused(error),
+        false => Interruption::Shown(error),
     }
 }
 

@@ -285,7 +285,7 @@ impl Provider {
     }
 
     /// Reads the user from the identity token, which came from the provider itself, so that its signature says nothing more
-    /// (OpenID Connect Core 1.0, section 3.1.3.7). Returns `None` without an identity token.
+    /// (`OpenID` Connect Core 1.0, section 3.1.3.7). Returns `None` without an identity token.
     pub(super) fn user_of_token(
         &self,
         tokens: &ProviderTokens,

@@ -67,7 +67,7 @@ impl OAuthProxy {
             let reason = "this server does not allow the client's redirect URL";
             return Err(shown(OAuthError::new("invalid_request", reason)));
         }
-        let asked = match self.read_request(&form, &client, redirect.clone(), issuer) {
+        let asked = match read_request(&form, &client, redirect.clone(), issuer) {
             Ok(asked) => asked,
             Err(error) => return Ok(redirect.response(issuer, Err(&error))),
         };
@@ -87,25 +87,6 @@ impl OAuthProxy {
         let mut page = self.consent_page(&sign_in, id, &sealed, issuer);
         set_cookie(&mut page.headers, issuer, &sign_in.id, &sign_in.id, LIFE);
         Ok(page)
-    }
-
-    fn read_request(
-        &self,
-        form: &Form,
-        client: &Client,
-        redirect: Redirect,
-        issuer: &str,
-    ) -> Result<AuthorizationRequest, OAuthError> {
-        let mut asked = AuthorizationRequest::read(form, client, redirect)?;
-        let is_own = |it: &String| it.trim_end_matches('/') == issuer.trim_end_matches('/');
-        if !asked.resource.as_ref().is_none_or(is_own) {
-            return Err(OAuthError::new("invalid_target", format!("resource must be {issuer}")));
-        }
-        asked.client_id = short_id(&client.id);
-        asked.resource = None;
-        // Refresh tokens are issued whether or not a client asks for them.
-        asked.scopes.remove("offline_access");
-        Ok(asked)
     }
 
     /// Takes the user's decision, and sends the browser to the provider.
@@ -206,16 +187,14 @@ impl OAuthProxy {
             Some(Err(error)) => Ok(sign_in.fail(&issuer, &error)),
             None => {
                 let endpoints = self.provider.last_endpoints();
-                match endpoints.and_then(|it| Provider::user_request(it, &tokens.access_token)) {
-                    Some(fetch) => {
-                        let flow = Waits::User(issuer, sign_in, Box::new(tokens));
-                        Err(Interruption::Fetch(Box::new(fetch), flow))
-                    }
-                    None => {
-                        let reason = "the provider issued no identity token; add the scope openid";
-                        Ok(sign_in.fail(&issuer, &ProviderError::Failed(reason.into())))
-                    }
-                }
+                let asked =
+                    endpoints.and_then(|it| Provider::user_request(it, &tokens.access_token));
+                let Some(fetch) = asked else {
+                    let reason = "the provider issued no identity token; add the scope openid";
+                    return Ok(sign_in.fail(&issuer, &ProviderError::Failed(reason.into())));
+                };
+                let flow = Waits::User(issuer, sign_in, Box::new(tokens));
+                Err(Interruption::Fetch(Box::new(fetch), flow))
             }
         }
     }
@@ -249,13 +228,11 @@ impl OAuthProxy {
         let credential = Credential::of(tokens);
         let code = Code::new(bound, grant, (Some(credential), tokens.lifetime()), at.unix);
         let sealed = self.sealer.seal(Use::Code, issuer, &code, at).unwrap_or_default();
-        match sealed.len() {
-            1..=MAX_CODE => sign_in.end(issuer, Ok(&sealed)),
-            _ => {
-                let reason = "the tokens of the provider are too long";
-                sign_in.fail(issuer, &ProviderError::Failed(reason.into()))
-            }
+        if sealed.is_empty() || sealed.len() > MAX_CODE {
+            let reason = "the tokens of the provider are too long";
+            return sign_in.fail(issuer, &ProviderError::Failed(reason.into()));
         }
+        sign_in.end(issuer, Ok(&sealed))
     }
 
     fn open_sign_in(&self, sealed: &str, issuer: &str, unix: u64) -> Result<SignIn, Interruption> {
@@ -330,6 +307,25 @@ impl Credential {
             None => Self::Access(tokens.access_token.clone()),
         }
     }
+}
+
+/// Reads the request. The client learns the error at its redirect URL.
+fn read_request(
+    form: &Form,
+    client: &Client,
+    redirect: Redirect,
+    issuer: &str,
+) -> Result<AuthorizationRequest, OAuthError> {
+    let mut asked = AuthorizationRequest::read(form, client, redirect)?;
+    let is_own = |it: &String| it.trim_end_matches('/') == issuer.trim_end_matches('/');
+    if !asked.resource.as_ref().is_none_or(is_own) {
+        return Err(OAuthError::new("invalid_target", format!("resource must be {issuer}")));
+    }
+    asked.client_id = short_id(&client.id);
+    asked.resource = None;
+    // Refresh tokens are issued whether or not a client asks for them.
+    asked.scopes.remove("offline_access");
+    Ok(asked)
 }
 
 /// Makes an error one that the user sees.

@@ -20,8 +20,6 @@ use crate::{
 const CODE_LIFE: u64 = 60;
 /// The lifetime of an access token without one of the provider, and at most, in seconds.
 const ACCESS_LIFE: u64 = 3_600;
-/// The shortest lifetime of an access token, in seconds.
-const MIN_ACCESS_LIFE: u64 = 60;
 /// The lifetime of a refresh token, in seconds.
 const REFRESH_LIFE: u64 = 30 * 24 * 3_600;
 /// The seconds for which a used refresh token is answered with the same tokens again, because the response may have been lost.
@@ -227,7 +225,7 @@ pub(super) fn issue(
     (credential, lifetime): (Option<Credential>, Option<u64>),
     at: &Moment,
 ) -> Option<Response> {
-    let lifetime = lifetime.unwrap_or(ACCESS_LIFE).clamp(MIN_ACCESS_LIFE, ACCESS_LIFE);
+    let lifetime = lifetime.unwrap_or(ACCESS_LIFE).clamp(1, ACCESS_LIFE);
     let access = AccessToken { grant: grant.clone(), expires: at.unix + lifetime };
     let mut body = json!({
         "access_token": sealer.seal(Use::AccessToken, issuer, &access, at)?,

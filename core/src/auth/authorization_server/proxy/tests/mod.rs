@@ -102,7 +102,7 @@ fn the_page_is_not_framed_and_shows_the_names_as_text() {
 fn a_browser_that_did_not_begin_a_sign_in_can_not_end_it() {
     let mut world = World::new(&json!({}));
     let id = world.register();
-    let back = world.to_callback(&id, "");
+    let back = world.go_to_callback(&id, "");
     let (_, query) = back.split_once('?').unwrap();
     let own = std::mem::take(&mut world.cookie);
     assert_eq!(world.get(OAuthEndpoint::Callback, query).status, 400);
@@ -152,7 +152,7 @@ fn what_the_provider_refuses_reaches_the_client_as_an_error() {
     ] {
         let mut world = World::new(&options);
         let id = world.register();
-        let back = world.to_callback(&id, query);
+        let back = world.go_to_callback(&id, query);
         let (_, query) = back.split_once('?').unwrap();
         let ended = world.get(OAuthEndpoint::Callback, query);
         assert_eq!(field(&ended, "error"), code, "{options}");
@@ -161,7 +161,7 @@ fn what_the_provider_refuses_reaches_the_client_as_an_error() {
     // RFC 9207: the provider says that it names itself, so a response without its name is another one's.
     let mut world = World::new(&json!({}));
     let id = world.register();
-    let back = world.to_callback(&id, "");
+    let back = world.go_to_callback(&id, "");
     let query = back.split_once('?').unwrap().1.split('&').filter(|it| !it.starts_with("iss="));
     let query = query.collect::<Vec<_>>().join("&");
     assert_eq!(field(&world.get(OAuthEndpoint::Callback, &query), "error"), "access_denied");
@@ -215,7 +215,7 @@ fn the_user_of_a_provider_without_identity_tokens_comes_from_its_userinfo_endpoi
 fn no_secret_is_shown() {
     let mut world = World::new(&json!({}));
     let id = world.register();
-    let back = world.to_callback(&id, "");
+    let back = world.go_to_callback(&id, "");
     let (_, query) = back.split_once('?').unwrap();
     let step = world.begin(OAuthEndpoint::Callback, query);
     let text = format!("{step:?} {:?}", world.proxy);

@@ -14,7 +14,7 @@ fn an_id_of_a_client_outlives_the_process_and_is_bound_to_the_keys() {
     let code = world.sign_in(&id);
     let (_, tokens) = world.redeem(&id, &code);
     // In the middle of a sign-in the process is replaced by another one.
-    let back = world.to_callback(&id, "");
+    let back = world.go_to_callback(&id, "");
     world.restart(&[b"key".to_vec()]);
     let (_, query) = back.split_once('?').unwrap();
     let ended = world.get(OAuthEndpoint::Callback, query);
@@ -74,10 +74,9 @@ fn a_registration_has_bounds() {
 
 #[test]
 fn redirects_can_be_restricted() {
-    let mut settings = ProxySettings { provider: provider(), allowed_redirects: None };
-    settings.allowed_redirects =
-        Some(vec!["https://app.example.com/*".into(), "http://127.0.0.1/callback".into()]);
-    let proxy = OAuthProxy::new(settings, &[b"key"], b"");
+    let allowed = ["https://app.example.com/*", "http://127.0.0.1/callback"];
+    let allowed = allowed.map(ToOwned::to_owned).to_vec();
+    let proxy = OAuthProxy::new(provider(), Some(allowed), &[b"key"], b"");
     for (uri, is_allowed) in [
         (BACK, true),
         ("https://app.example.com.evil.example/", false),

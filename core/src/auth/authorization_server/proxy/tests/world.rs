@@ -64,9 +64,8 @@ impl World {
             "redirect_uris": [format!("{ISSUER}/oauth/callback")] }]);
         let provider =
             TestServer::new(PROVIDER, options.to_string().as_bytes(), &generate_key().unwrap());
-        let proxy = ProxySettings { provider: settings.clone(), allowed_redirects: None };
         Self {
-            proxy: OAuthProxy::new(proxy, &[b"key"], b""),
+            proxy: OAuthProxy::new(settings.clone(), None, &[b"key"], b""),
             provider: provider.unwrap(),
             unix: 1_000_000,
             cookie: String::new(),
@@ -81,8 +80,7 @@ impl World {
 
     /// Replaces the process by another one.
     pub(super) fn restart(&mut self, keys: &[Vec<u8>]) {
-        let settings = ProxySettings { provider: self.settings.clone(), allowed_redirects: None };
-        self.proxy = OAuthProxy::new(settings, keys, b"seed");
+        self.proxy = OAuthProxy::new(self.settings.clone(), None, keys, b"seed");
     }
 
     pub(super) fn moment(&mut self) -> Moment {
@@ -106,7 +104,7 @@ impl World {
         }
         let (query, body) = (query.to_owned(), body.to_vec());
         let request = Request { method, path: String::new(), query, headers, body };
-        ProxyRequest { endpoint, issuer: ISSUER.into(), request }
+        ProxyRequest { endpoint, issuer: ISSUER.into(), request, client: None }
     }
 
     pub(super) fn send(
@@ -269,7 +267,7 @@ impl World {
 
     fn keep_cookie(&mut self, response: &Response) {
         if let Some(cookie) = response.headers.get(header::SET_COOKIE) {
-            self.cookie = cookie.to_str().unwrap().split(';').next().unwrap().to_owned();
+            cookie.to_str().unwrap().split(';').next().unwrap().clone_into(&mut self.cookie);
         }
     }
 
@@ -294,7 +292,7 @@ impl World {
     }
 
     /// Goes through the consent and the provider. Returns the URL at which the browser comes back to the proxy.
-    pub(super) fn to_callback(&mut self, id: &str, scope: &str) -> String {
+    pub(super) fn go_to_callback(&mut self, id: &str, scope: &str) -> String {
         let page = self.authorize(id, scope);
         let fields = [("request", &*page_field(&page)), ("decision", "allow")];
         let cookie = self.cookie.clone();
@@ -317,7 +315,7 @@ impl World {
 
     /// Signs in. Returns the code for the client.
     pub(super) fn sign_in(&mut self, id: &str) -> String {
-        let back = self.to_callback(id, "");
+        let back = self.go_to_callback(id, "");
         let ended = self.get(OAuthEndpoint::Callback, back.split_once('?').unwrap().1);
         assert!(location(&ended).starts_with(BACK), "{}", location(&ended));
         assert_eq!(field(&ended, "iss"), ISSUER);
