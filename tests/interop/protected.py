@@ -44,6 +44,7 @@ OTHER_CLIENTS = {
     "fastmcp": [".interop/fastmcp/bin/python", f"{HERE}/fastmcp_client.py"],
     "ts 1": ["node", f"{HERE}/ts.mjs", "1"],
     "ts 2": ["node", f"{HERE}/ts.mjs", "2"],
+    "rmcp": [".interop/rmcp/debug/interop-rmcp"],
 }
 #: The tool that is called, and its result.
 OURS = ("test_simple_text", "This is a simple text response for testing.")

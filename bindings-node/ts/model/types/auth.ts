@@ -155,7 +155,7 @@ export interface OAuthOptions {
   clientMetadataUrl?: string | undefined;
   /** Scopes that are requested in addition to those that the server asks for. Default: none. */
   scopes?: readonly string[] | undefined;
-  /** Keeps tokens and registrations: `fileStore()`, or a store of your own. Default: memory, until the client is gone. */
+  /** Keeps tokens and registrations: `fileStore()`, `keyringStore()`, or a store of your own. Default: memory, until the client is gone. */
   store?: TokenStore | undefined;
   /** True if tokens must be bound to a key of this client (RFC 9449). Default: false. */
   dpop?: boolean | undefined;

@@ -3,6 +3,8 @@
 
 mod browser;
 mod file_store;
+#[cfg(feature = "keyring")]
+mod keyring_store;
 mod loopback;
 mod store;
 
