@@ -1,9 +1,9 @@
 //! The official Rust SDK signs in at a server and calls a tool: `interop-rmcp <url> <tool>`.
 #![forbid(unsafe_code)]
 
-use std::{env, error::Error};
+use std::{env, error::Error, process::Command};
 
-use reqwest::{Client, header::LOCATION, redirect::Policy};
+use reqwest::Client;
 use rmcp::{
     ServiceExt,
     model::CallToolRequestParams,
@@ -26,7 +26,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let mut sign_in = OAuthState::new(&url, None).await?;
     let request = AuthorizationRequest::new(REDIRECT_URL).with_client_name("rmcp");
     sign_in.start_authorization(request).await?;
-    let redirected = follow(sign_in.get_authorization_url().await?).await?;
+    let redirected = follow(&sign_in.get_authorization_url().await?)?;
     sign_in.handle_callback_url(&redirected).await?;
     let manager = sign_in.into_authorization_manager().ok_or("no token was granted")?;
     let transport = StreamableHttpClientTransport::with_client(
@@ -42,14 +42,12 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Agrees in the authorization server's page, and returns the URL to which it redirects.
-async fn follow(page: String) -> Result<String, Box<dyn Error>> {
-    let browser = Client::builder().redirect(Policy::none()).build()?;
-    let mut url = page;
-    while !url.starts_with(REDIRECT_URL) {
-        let answer = browser.get(&url).send().await?;
-        let location = answer.headers().get(LOCATION);
-        url = location.ok_or("the authorization server does not redirect")?.to_str()?.to_owned();
+/// Agrees in the pages of authorization servers, and returns the URL with which the browser returns.
+fn follow(page: &str) -> Result<String, Box<dyn Error>> {
+    let program = ["tests/interop/protected/follow.py", page];
+    let done = Command::new("python3").args(program).output()?;
+    match done.status.success() {
+        true => Ok(String::from_utf8(done.stdout)?.trim().to_owned()),
+        false => Err(String::from_utf8_lossy(&done.stderr).into()),
     }
-    Ok(url)
 }
