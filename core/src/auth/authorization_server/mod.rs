@@ -30,14 +30,17 @@ pub mod test_server;
 mod trusted_issuers;
 
 pub use self::message::{Request, Response};
+#[cfg(feature = "bindings")]
 use crate::{auth::jwt_signing, error::Error};
 
 /// Creates a private key for ES256, in PKCS#8. Its random bytes are the system's.
+#[cfg(feature = "bindings")]
 pub fn generate_key() -> Result<Vec<u8>, Error> {
     jwt_signing::generate_key()
 }
 
 /// Returns a private key for ES256 as PEM, and its public key as a JWK.
+#[cfg(feature = "bindings")]
 pub fn key_pair(pkcs8: &[u8]) -> Result<(String, serde_json::Value), Error> {
     use base64::{Engine as _, engine::general_purpose::STANDARD};
     let public = keys::public_key(&jwt_signing::SigningKey::from_pkcs8(pkcs8, "ES256")?)?;
