@@ -59,7 +59,8 @@ impl Response {
         let mut response = Self::empty(status);
         response.set(header::CONTENT_TYPE, "text/html; charset=utf-8");
         response.set(header::CONTENT_SECURITY_POLICY, page::POLICY);
-        response.set(header::REFERRER_POLICY, "no-referrer");
+        // With `no-referrer`, browsers would send the form of the page without its origin (`Origin: null`).
+        response.set(header::REFERRER_POLICY, "same-origin");
         response.body = page::html(title, content).into_bytes();
         response
     }
