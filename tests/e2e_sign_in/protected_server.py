@@ -5,11 +5,15 @@ from collections.abc import Callable
 from typing import Any
 
 from gudgeon import Context, Server
+from gudgeon.auth import OAuthProxy
 from gudgeon.types import ToolAnnotations
 
+# The client that the provider knows, by which the proxy signs users in.
+PROXY = {"client_id": "shelf", "client_secret": "s3cret"}
 # The values of `auth=`, by the name of the way in which users sign in.
 SIGN_INS: dict[str, Callable[[str], Any]] = {
     "direct": lambda issuer: issuer,
+    "proxied": lambda issuer: OAuthProxy(issuer, **PROXY),
 }
 
 
@@ -18,9 +22,15 @@ def main(sign_in: str, issuer: str, url: str) -> None:
 
     @app.tool(annotations=ToolAnnotations(read_only=True))
     async def who(ctx: Context) -> str:
-        """Says who is signed in, with which scopes."""
+        """Says who is signed in."""
         assert ctx.principal is not None
-        return " ".join([ctx.principal.subject, *sorted(ctx.principal.scopes)])
+        return ctx.principal.subject
+
+    @app.tool(annotations=ToolAnnotations(read_only=True))
+    async def scopes(ctx: Context) -> str:
+        """Lists the scopes that the user granted."""
+        assert ctx.principal is not None
+        return " ".join(sorted(ctx.principal.scopes))
 
     @app.tool(scopes=["books:write"])
     async def add(title: str) -> str:
