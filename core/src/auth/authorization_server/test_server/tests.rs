@@ -160,6 +160,8 @@ fn a_user_may_decline_and_decide_on_a_page() {
     let client = json!({ "client_id": "app", "client_name": "<script>" });
     let mut world = World::new(&json!({ "clients": [client], "consent": "page" }));
     let page = world.send(&get(&format!("/authorize?{}", encode_form(&fields))));
+    // Otherwise browsers leave the origin out of the form.
+    assert_eq!(page.headers[header::REFERRER_POLICY], "same-origin");
     let text = String::from_utf8(page.body).unwrap();
     assert!(text.contains("&lt;script&gt;") && !text.contains("<b>"), "{text}");
     let id = text.split("name=id value=\"").nth(1).unwrap().split('"').next().unwrap();
