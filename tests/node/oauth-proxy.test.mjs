@@ -59,6 +59,7 @@ test("a mistake is named with its fix, and no secret is shown", () => {
     [() => oauthProxy(apiKeys({ a: "b" }), APP), /with one/],
     [() => oauthProxy("https://login.example.com", { ...APP, allowedRedirects: ["*"] }), /end of a path/],
     [() => providers.google({}), /google needs clientId/],
+    [() => providers.google(), /options must be an object/],
     [() => providers.okta(APP), /okta needs domain/],
     [() => providers.entra({ ...APP, tenantId: 7 }), /tenantId must be a string/],
     [() => providers.github({ ...APP, tenant: "x" }), /has no option tenant/],

@@ -260,6 +260,11 @@ async def test_a_provider_that_is_away_is_named() -> None:
         (lambda: providers.github(**APP, tenant="x"), "has no option tenant"),
         (lambda: providers["gogle"](**APP), "choose of auth0"),
         (lambda: providers, "auth="),
+        (lambda: providers.workos(domain="a.authkit.app", client_secret="s3cret"), "needs client_id"),
+        (lambda: providers.scalekit(environment_url="https://a.example", resource_id="r", **APP), "leave out client_id"),
+        (lambda: OAuthProxy(Jwt("https://a.example", scopes=["a"]), **APP), "scopes to the proxy"),
+        (lambda: OAuthProxy(providers.google(scopes=["a"]), **APP), "what names the provider"),
+        (lambda: OAuthProxy("https://a.example", **APP, allowed_redirects=[]), "is empty"),
     ],
 )
 def test_a_mistake_is_named_with_its_fix(make: Callable[[], Any], reason: str) -> None:

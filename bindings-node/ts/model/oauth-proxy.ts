@@ -57,6 +57,7 @@ export const providers: Providers = Object.freeze(Object.fromEntries(NAMES.map((
 
 function known(name: string, given: ProviderOptions): Verifier {
   const place = `providers.${name}()`;
+  checkAuthOptions(place, { checks: Object.fromEntries(Object.keys(Object(given)).map((option) => [option, () => undefined])) }, given);
   const { clientId, clientSecret, scopes, allowedRedirects, ...options } = given;
   checkAuthOptions(place, { checks: CLIENT }, { clientId, clientSecret, scopes, allowedRedirects });
   checkAuthOptions(place, { checks: Object.fromEntries(Object.keys(options).map((option) => [option, filled])) }, options);

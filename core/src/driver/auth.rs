@@ -38,8 +38,10 @@ enum Begun {
     Waits(AuthTicket, oneshot::Receiver<Decision>),
 }
 
-/// Takes the answer to an HTTP request.
-pub(crate) type Fetched = Box<dyn FnOnce(Result<FetchResponse, FetchError>) + Send>;
+type FetchResult = Result<FetchResponse, FetchError>;
+
+/// Takes the answer to an HTTP request, once. Dropped without one, it takes an error.
+pub(crate) struct Fetched(Option<Box<dyn FnOnce(FetchResult) + Send>>);
 
 /// Sends HTTP requests.
 pub(crate) trait Fetcher: Send + Sync {
@@ -159,11 +161,11 @@ impl AuthServer {
     pub(super) fn fetch(&self, request: FetchRequest, done: Fetched) {
         match self.fetcher.get() {
             Some(fetcher) => fetcher.fetch(request, done),
-            None => done(Err(FetchError::Connection("nothing sends requests here".into()))),
+            None => done.send(Err(FetchError::Connection("nothing sends requests here".into()))),
         }
     }
 
-    /// Returns a reference that counts.
+    /// Returns a reference that keeps the authenticator.
     pub(super) fn this(&self) -> Option<Arc<Self>> {
         self.this.upgrade()
     }
@@ -189,7 +191,7 @@ impl AuthServer {
                     drop(state);
                     let Some(server) = self.this() else { return };
                     let done = move |answer| server.handle(AuthInput::Fetched(id, answer));
-                    self.fetch(request, Box::new(done));
+                    self.fetch(request, Fetched::new(done));
                 }
                 AuthOutput::Verify { ticket, method, token } => {
                     let request = state.waiting.get(&ticket).and_then(|it| it.request.clone());
@@ -217,6 +219,26 @@ impl AuthServer {
 
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Fetched {
+    pub(super) fn new(take: impl FnOnce(FetchResult) + Send + 'static) -> Self {
+        Self(Some(Box::new(take)))
+    }
+
+    pub(crate) fn send(mut self, answer: FetchResult) {
+        if let Some(take) = self.0.take() {
+            take(answer);
+        }
+    }
+}
+
+impl Drop for Fetched {
+    fn drop(&mut self) {
+        if let Some(take) = self.0.take() {
+            take(Err(FetchError::Connection("the request was given up".into())));
+        }
     }
 }
 

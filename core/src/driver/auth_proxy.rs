@@ -5,9 +5,7 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use http::{HeaderMap, StatusCode};
-
-use super::{AuthServer, Outbox, moment};
+use super::{AuthServer, Fetched, Outbox, moment};
 use crate::{
     auth::{
         TokenDigest,
@@ -29,8 +27,8 @@ pub(super) struct Proxied(Mutex<State>);
 
 struct State {
     shares: Shares,
-    /// Those that wait until a refresh token was exchanged.
-    waiting: HashMap<TokenDigest, Vec<(ProxyRequest, Answer)>>,
+    /// Answers that wait until another request has exchanged a refresh token.
+    waiting: HashMap<TokenDigest, Vec<Answer>>,
 }
 
 /// The place where a response goes.
@@ -45,62 +43,55 @@ impl AuthServer {
     pub(crate) fn proxy_request(&self, request: ProxyRequest, outbox: Box<dyn Outbox>) {
         let client = request.client;
         let mut answer = Answer { outbox, client };
-        let mut state = self.proxied.lock();
-        if !state.shares.has_room_for(client) {
-            drop(state);
+        let mut proxied = self.proxied.lock();
+        if !proxied.shares.has_room_for(client) {
+            drop(proxied);
             tracing::warn!("too many requests of sign-ins wait");
-            answer.deliver(StatusCode::SERVICE_UNAVAILABLE, HeaderMap::new(), Vec::new());
+            answer.deliver(Response::unavailable("too many requests of sign-ins wait"));
             return;
         }
-        state.shares.add(client);
-        drop(state);
-        let step = self.lock().machine.proxy_request(&moment(), request);
-        self.carry_on(step, answer);
+        proxied.shares.add(client);
+        drop(proxied);
+        let mut state = self.lock();
+        match state.machine.proxy_request(&moment(), request) {
+            // Under the lock, because the exchange could end in between.
+            Some(ProxyStep::Wait(digest)) => {
+                self.proxied.lock().waiting.entry(digest).or_default().push(answer);
+            }
+            step => {
+                drop(state);
+                self.carry_on(step, answer, None);
+            }
+        }
     }
 
-    fn carry_on(&self, step: Option<ProxyStep>, mut answer: Answer) {
-        match step {
-            Some(ProxyStep::Respond(Response { status, headers, body })) => {
-                self.proxied.lock().shares.remove(answer.client);
-                answer.deliver(status, headers, body);
-            }
+    /// Carries out a step. `refreshed`: the refresh token whose exchange it may end.
+    fn carry_on(
+        &self,
+        step: Option<ProxyStep>,
+        mut answer: Answer,
+        refreshed: Option<TokenDigest>,
+    ) {
+        let response = match step {
+            Some(ProxyStep::Respond(response)) => response,
             Some(ProxyStep::Fetch(request, flow)) => {
                 let Some(server) = self.this() else { return };
-                self.fetch(
-                    request,
-                    Box::new(move |answered| {
-                        let refreshes = flow.refreshes();
-                        let step = server.lock().machine.proxy_answer(&moment(), flow, &answered);
-                        server.carry_on(step, answer);
-                        if let Some(digest) = refreshes {
-                            server.refreshed(digest);
-                        }
-                    }),
-                );
+                let fetched = Fetched::new(move |answered| {
+                    let token = flow.refreshes();
+                    let step = server.lock().machine.proxy_answer(&moment(), flow, &answered);
+                    server.carry_on(step, answer, token);
+                });
+                return self.fetch(request, fetched);
             }
-            Some(ProxyStep::Wait(request, digest)) => {
-                let mut state = self.proxied.lock();
-                state.waiting.entry(digest).or_default().push((request, answer));
-                drop(state);
-                // The exchange may have ended in between.
-                if !self.lock().machine.is_refreshing(digest) {
-                    self.refreshed(digest);
-                }
-            }
-            None => {
-                self.proxied.lock().shares.remove(answer.client);
-                answer.deliver(StatusCode::NOT_FOUND, HeaderMap::new(), Vec::new());
-            }
+            Some(ProxyStep::Wait(_)) | None => Response::unavailable("there is no OAuth proxy"),
+        };
+        let waiting = refreshed.and_then(|it| self.proxied.lock().waiting.remove(&it));
+        for mut waiting in waiting.into_iter().flatten() {
+            self.proxied.lock().shares.remove(waiting.client);
+            waiting.deliver(response.clone());
         }
-    }
-
-    /// Handles the requests again that waited for the exchange of a refresh token.
-    fn refreshed(&self, digest: TokenDigest) {
-        let waiting = self.proxied.lock().waiting.remove(&digest);
-        for (request, answer) in waiting.into_iter().flatten() {
-            let step = self.lock().machine.proxy_request(&moment(), request);
-            self.carry_on(step, answer);
-        }
+        self.proxied.lock().shares.remove(answer.client);
+        answer.deliver(response);
     }
 }
 
@@ -117,7 +108,8 @@ impl Default for Proxied {
 }
 
 impl Answer {
-    fn deliver(&mut self, status: StatusCode, headers: HeaderMap, body: Vec<u8>) {
+    fn deliver(&mut self, response: Response) {
+        let Response { status, headers, body } = response;
         self.outbox.deliver(Part::Head { status, headers, body, more: false });
     }
 }

@@ -56,9 +56,11 @@ pub(crate) async fn dial_public(url: &Url) -> Result<Box<dyn ByteStream>, Error>
         let addresses = tokio::net::lookup_host((url.host(), url.port())).await;
         let addresses: Vec<_> = addresses.map_err(|it| explain(url, it))?.collect();
         if let Some(private) = addresses.iter().find(|it| !is_public(it.ip())) {
+            // Not in the error, which tells a peer about this network.
+            tracing::info!("{} has the address {}", url.host(), private.ip());
             return Err(Error::new(
                 ErrorKind::Connect,
-                format!("{} has the address {}, which is not public", url.host(), private.ip()),
+                format!("the address of {} is not public", url.host()),
             )
             .with_hint("use a host that everybody can reach")
             .in_phase("connect"));

@@ -48,7 +48,7 @@ impl Fetcher for HyperFetcher {
     fn fetch(&self, request: FetchRequest, done: Fetched) {
         let proxies = Arc::clone(&self.proxies);
         self.runtime.spawn(boxed(async move {
-            done(fetch(request, &proxies).await);
+            done.send(fetch(request, &proxies).await);
         }));
     }
 }

@@ -48,7 +48,10 @@ impl Redirect {
             (None, [only]) => only.clone(),
             (None, _) => return Err(invalid("redirect_uri is missing")),
         };
-        let state = form.get("state")?.filter(|it| it.len() <= MAX_STATE).map(ToOwned::to_owned);
+        let state = form.get("state")?.map(ToOwned::to_owned);
+        if state.as_ref().is_some_and(|it| it.len() > MAX_STATE) {
+            return Err(invalid("state is longer than 4,096 bytes"));
+        }
         Ok(Self { uri, state })
     }
 

@@ -2,6 +2,7 @@
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use http::header;
+use serde_json::Value;
 
 use super::{
     super::server::dpop_check::UsedProofs,
@@ -10,6 +11,9 @@ use super::{
     signed_jwt::SignedJwt,
 };
 use crate::auth::{Secret, TokenDigest, fetch::decode, registered_names::CLIENT_ASSERTION};
+
+/// The maximum lifetime of an assertion in seconds: for so long its use is remembered.
+const MAX_ASSERTION: u64 = 600;
 
 /// The client that a request names, and the credentials in it.
 pub(super) struct PresentedClient {
@@ -88,6 +92,10 @@ impl PresentedClient {
                 }
                 if let Err(reason) = jwt.verify(keys, unix) {
                     return refused(reason);
+                }
+                let expires = jwt.claims.get("exp").and_then(Value::as_u64).unwrap_or(u64::MAX);
+                if expires > unix.saturating_add(MAX_ASSERTION) {
+                    return refused("the assertion is valid for more than 10 minutes");
                 }
                 let Some(id) = jwt.text("jti") else { return refused("the assertion has no jti") };
                 match used.use_once(TokenDigest::of(&format!("{} {id}", client.id)), unix) {

@@ -188,22 +188,37 @@ impl Clients {
 fn check_redirect_uri(uri: &str) -> Result<(), OAuthError> {
     let invalid = |reason: &str| OAuthError::new("invalid_redirect_uri", reason);
     let (scheme, rest) = uri.split_once(':').ok_or_else(|| invalid("it is no absolute URL"))?;
+    let scheme = &*scheme.to_ascii_lowercase();
     if uri.len() > MAX_URI || uri.contains('#') || !uri.bytes().all(|it| it.is_ascii_graphic()) {
         return Err(invalid("it is too long, or has a fragment or an invalid character"));
     }
     match scheme {
         "http" | "https" => check_url(uri).map(drop).map_err(|it| invalid(&it.to_string())),
-        // Private-use schemes of native apps are domain names in reverse (RFC 8252, section 7.1).
-        other if other.contains('.') && !rest.is_empty() => Ok(()),
-        _ => {
-            Err(invalid("the scheme must be https, http on loopback, or a domain name in reverse"))
+        // A browser would open these itself. Schemes of native apps should be domain names in reverse (RFC 8252, section 7.1),
+        // and some of well-known apps are not.
+        "about" | "blob" | "data" | "file" | "filesystem" | "ftp" | "javascript" | "vbscript"
+        | "view-source" | "ws" | "wss" => {
+            Err(invalid("the scheme must be https, http on loopback, or one of an app"))
         }
+        app if !rest.is_empty() && is_scheme(app) => Ok(()),
+        _ => Err(invalid("the scheme must be https, http on loopback, or one of an app")),
     }
 }
 
 /// Returns whether two redirect URLs are the same. Ports of loopback addresses may differ (RFC 8252, section 7.3).
 pub(super) fn is_same_redirect(one: &str, other: &str) -> bool {
     one == other || loopback_parts(one).is_some_and(|it| Some(it) == loopback_parts(other))
+}
+
+/// Returns a redirect URL at a loopback address without its port.
+pub(super) fn without_port(uri: &str) -> Option<String> {
+    loopback_parts(uri).map(|(host, rest)| format!("http://{host}{rest}"))
+}
+
+/// Returns whether a text is a scheme (RFC 3986, section 3.1), in lower case.
+fn is_scheme(text: &str) -> bool {
+    text.starts_with(|it: char| it.is_ascii_lowercase())
+        && text.bytes().all(|it| matches!(it, b'a'..=b'z' | b'0'..=b'9' | b'+' | b'-' | b'.'))
 }
 
 /// Returns the host and the rest of a redirect URL at a loopback address.
@@ -249,11 +264,17 @@ mod tests {
 
     #[test]
     fn metadata_that_are_not_safe_are_refused() {
-        assert!(client(&json!({ "redirect_uris": ["com.example.app:/back"] })).is_ok());
+        for app in ["com.example.app:/back", "cursor://anysphere.cursor-mcp/oauth/callback"] {
+            assert!(client(&json!({ "redirect_uris": [app] })).is_ok(), "{app}");
+        }
         for (metadata, reason) in [
             (json!({ "redirect_uris": ["http://app.example.com/"] }), "use https"),
             (json!({ "redirect_uris": ["https://app.example.com/#x"] }), "fragment"),
             (json!({ "redirect_uris": ["javascript:alert(1)"] }), "scheme"),
+            (json!({ "redirect_uris": ["JavaScript:alert(1)"] }), "scheme"),
+            (json!({ "redirect_uris": ["data:text/html,x"] }), "scheme"),
+            (json!({ "redirect_uris": ["a b:x"] }), "invalid character"),
+            (json!({ "redirect_uris": ["1a:x"] }), "scheme"),
             (json!({ "redirect_uris": ["/back"] }), "absolute"),
             (json!({ "redirect_uris": vec!["https://a.example"; 17] }), "more than 16"),
             (json!({ "token_endpoint_auth_method": "magic" }), "not supported"),

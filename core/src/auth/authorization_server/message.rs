@@ -72,6 +72,15 @@ impl Response {
         response
     }
 
+    /// Creates the response to a request that may be sent again later.
+    pub(crate) fn unavailable(reason: &str) -> Self {
+        let body = json!({ "error": "temporarily_unavailable", "error_description": reason });
+        let mut response = Self::json(StatusCode::SERVICE_UNAVAILABLE, &body);
+        response.set(header::RETRY_AFTER, "1");
+        response.set(header::ACCESS_CONTROL_ALLOW_ORIGIN, "*");
+        response
+    }
+
     pub(super) fn empty(status: StatusCode) -> Self {
         let mut response = Self { status, headers: HeaderMap::new(), body: Vec::new() };
         response.set(header::CACHE_CONTROL, "no-store");

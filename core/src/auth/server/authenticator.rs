@@ -40,7 +40,7 @@ use super::{
 use crate::{
     auth::{
         Moment, TokenDigest,
-        authorization_server::proxy::{Flow, OAuthEndpoint, OAuthProxy, ProxyRequest, ProxyStep},
+        authorization_server::proxy::{Flow, OAuthProxy, ProxyRequest, ProxyStep},
         fetch::{FetchError, FetchRequest, FetchResponse},
         scopes::ScopeHierarchy,
     },
@@ -198,12 +198,7 @@ impl Authenticator {
 
     /// Handles a request to the OAuth proxy. Returns `None` if there is none.
     pub fn proxy_request(&mut self, at: &Moment, request: ProxyRequest) -> Option<ProxyStep> {
-        let is_revocation = request.endpoint == OAuthEndpoint::Revoke;
-        let step = self.proxy()?.handle(at, request);
-        if is_revocation {
-            self.cache.clear();
-        }
-        Some(step)
+        Some(self.proxy()?.handle(at, request))
     }
 
     /// Continues a request to the OAuth proxy with the answer to the proxy's own request.
@@ -214,11 +209,6 @@ impl Authenticator {
         answer: &Result<FetchResponse, FetchError>,
     ) -> Option<ProxyStep> {
         Some(self.proxy()?.resume(at, flow, answer))
-    }
-
-    /// Returns whether the OAuth proxy is exchanging this refresh token.
-    pub fn is_refreshing(&mut self, digest: TokenDigest) -> bool {
-        self.proxy().is_some_and(|it| it.is_refreshing(digest))
     }
 
     fn proxy(&mut self) -> Option<&mut OAuthProxy> {
@@ -384,9 +374,10 @@ impl Authenticator {
                 match proxy.verify(&of_request.resource, attempt.token.expose(), unix) {
                     None => Tried::Refused(invalid("the token is not known here")),
                     Some((principal, expires)) => {
-                        let digest = attempt.digest;
+                        // Not kept: opening it is quick, and its sign-in may be revoked.
                         let token = VerifiedToken { principal, expires: Some(expires), key: None };
-                        Tried::Accepted(self.keep(now, digest, place, token, MAX_KEPT))
+                        let principal = Arc::new(token.principal.clone());
+                        Tried::Accepted(Arc::new(Accepted { token, principal, method: place }))
                     }
                 }
             }

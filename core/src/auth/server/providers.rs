@@ -212,7 +212,11 @@ pub(super) fn choose(
     let options = known.read(options)?;
     let filled = |template: &str| fill(template, &options);
     match (known.accepts, client.id) {
-        (Accepts::Direct(audience), _) | (Accepts::Both(audience), None) => {
+        (Accepts::Direct(_), Some(_)) => Err(Error::misuse(format!(
+            "auth: MCP clients register at {name} themselves; leave out {}",
+            option_name("client_id")
+        ))),
+        (Accepts::Direct(audience) | Accepts::Both(audience), None) => {
             let Place::Issuer(issuer) = known.place else {
                 return Err(Error::misuse(format!("auth: {name} has no metadata")));
             };
@@ -226,38 +230,41 @@ pub(super) fn choose(
             option_name("client_id"),
             option_name("client_secret")
         ))),
-        (_, Some(id)) => Ok(Chosen::Proxy(Box::new(ProviderSettings {
-            place: match known.place {
-                Place::Issuer(issuer) => ProviderPlace::Issuer(filled(issuer)),
-                Place::Fixed { authorize, token, user, issuer } => {
-                    ProviderPlace::Fixed(Endpoints {
-                        authorization_endpoint: authorize.into(),
-                        token_endpoint: token.into(),
-                        userinfo_endpoint: Some(user.into()),
-                        issuer: Some(issuer.into()),
-                        ..Endpoints::default()
-                    })
-                }
-            },
-            client_id: id,
-            client_secret: client.secret,
-            scopes: client
-                .scopes
-                .unwrap_or_else(|| known.scopes.iter().map(|it| (*it).to_owned()).collect()),
-            params: known
-                .params
-                .iter()
-                .map(|(name, value)| ((*name).to_owned(), filled(value)))
-                .filter(|(_, value)| !value.is_empty())
-                .collect(),
-            subject: known.subject.into(),
-            scope_names: known
-                .scope_names
-                .iter()
-                .map(|(theirs, own)| ((*theirs).to_owned(), (*own).to_owned()))
-                .collect(),
-            may_revoke: known.may_revoke,
-        }))),
+        (Accepts::Both(_) | Accepts::Proxy, Some(id)) => {
+            Ok(Chosen::Proxy(Box::new(ProviderSettings {
+                place: match known.place {
+                    Place::Issuer(issuer) => ProviderPlace::Issuer(filled(issuer)),
+                    Place::Fixed { authorize, token, user, issuer } => {
+                        ProviderPlace::Fixed(Endpoints {
+                            authorization_endpoint: authorize.into(),
+                            token_endpoint: token.into(),
+                            userinfo_endpoint: Some(user.into()),
+                            issuer: Some(issuer.into()),
+                            ..Endpoints::default()
+                        })
+                    }
+                },
+                client_id: id,
+                client_secret: client.secret,
+                scopes: client
+                    .scopes
+                    .filter(|it| !it.is_empty())
+                    .unwrap_or_else(|| known.scopes.iter().map(|it| (*it).to_owned()).collect()),
+                params: known
+                    .params
+                    .iter()
+                    .map(|(name, value)| ((*name).to_owned(), filled(value)))
+                    .filter(|(_, value)| !value.is_empty())
+                    .collect(),
+                subject: known.subject.into(),
+                scope_names: known
+                    .scope_names
+                    .iter()
+                    .map(|(theirs, own)| ((*theirs).to_owned(), (*own).to_owned()))
+                    .collect(),
+                may_revoke: known.may_revoke,
+            })))
+        }
     }
 }
 
@@ -271,7 +278,10 @@ pub(super) fn issuer(issuer: &str, client: ClientOptions) -> Result<ProviderSett
         place: ProviderPlace::Issuer(issuer.to_owned()),
         client_id: client.id.ok_or_else(missing)?,
         client_secret: client.secret,
-        scopes: client.scopes.unwrap_or_else(|| OPENID.iter().map(|it| (*it).to_owned()).collect()),
+        scopes: client
+            .scopes
+            .filter(|it| !it.is_empty())
+            .unwrap_or_else(|| OPENID.iter().map(|it| (*it).to_owned()).collect()),
         params: Vec::new(),
         subject: "sub".into(),
         scope_names: Vec::new(),

@@ -34,13 +34,15 @@ pub(super) struct ProviderConfig {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct ProxyConfig {
     provider: ProviderOption,
+    #[serde(default)]
+    options: Options,
     client_id: Option<String>,
     client_secret: Option<Secret>,
     scopes: Option<Vec<String>>,
     allowed_redirects: Option<Vec<String>>,
 }
 
-/// The URL of an issuer, or another method that names one.
+/// A provider: the URL of an issuer, or another method that names one.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum ProviderOption {
@@ -51,7 +53,7 @@ enum ProviderOption {
 /// The keys by which a proxy seals what it issues.
 #[derive(Clone, Copy)]
 pub(super) struct ProxyKeys<'a> {
-    /// Those that the servers of one address share.
+    /// The keys that the servers of one address share.
     pub(super) shared: &'a [Vec<u8>],
     /// The key of this process, if there is no other.
     pub(super) own: &'a [u8],
@@ -65,12 +67,33 @@ impl ProviderConfig {
             scopes: self.scopes.clone(),
         };
         match providers::choose(&self.name, &self.options, client)? {
+            Chosen::Direct { .. }
+                if self.client_secret.is_some() || self.allowed_redirects.is_some() =>
+            {
+                Err(Error::misuse(format!(
+                    "auth: {}: {} and {} are for an OAuth proxy, which needs {}",
+                    self.name,
+                    option_name("client_secret"),
+                    option_name("allowed_redirects"),
+                    option_name("client_id")
+                )))
+            }
             Chosen::Direct { issuer, audiences } => {
                 let scopes = self.scopes.clone().unwrap_or_default();
                 MethodConfig::jwt(issuer, audiences, scopes).method(keys)
             }
             Chosen::Proxy(provider) => proxy(*provider, self.allowed_redirects.as_deref(), keys),
         }
+    }
+}
+
+impl ProviderConfig {
+    /// Returns whether it has what belongs to an OAuth proxy.
+    fn has_client(&self) -> bool {
+        self.client_id.is_some()
+            || self.client_secret.is_some()
+            || self.scopes.is_some()
+            || self.allowed_redirects.is_some()
     }
 }
 
@@ -81,10 +104,26 @@ impl ProxyConfig {
             secret: self.client_secret.clone(),
             scopes: self.scopes.clone(),
         };
+        if let Some(option) = self.options.keys().next() {
+            return Err(Error::misuse(format!(
+                "auth: {option} is an option of a known provider, and this one is given by its URL"
+            )));
+        }
         let provider = match &self.provider {
             ProviderOption::Issuer(issuer) => providers::issuer(issuer, client),
             ProviderOption::Method(method) => match &**method {
-                MethodConfig::Jwt { issuer, .. } => providers::issuer(issuer, client),
+                MethodConfig::Jwt { issuer, audience, scopes, .. } => {
+                    if audience.is_some() || !scopes.is_empty() {
+                        return Err(Error::misuse(
+                            "auth: the provider of an OAuth proxy has neither audience nor scopes; give scopes to the proxy",
+                        ));
+                    }
+                    providers::issuer(issuer, client)
+                }
+                MethodConfig::Provider(inner) if inner.has_client() => Err(Error::misuse(format!(
+                    "auth: {} is an OAuth proxy itself; leave out {}, or give it only what names the provider",
+                    inner.name, "OAuthProxy"
+                ))),
                 MethodConfig::Provider(ProviderConfig { name, options, .. }) => {
                     match providers::choose(name, options, client)? {
                         Chosen::Proxy(provider) => Ok(*provider),
@@ -113,6 +152,12 @@ fn proxy(
     }
     if provider.client_id.is_empty() {
         return Err(Error::misuse(format!("auth: {} is empty", option_name("client_id"))));
+    }
+    if allowed_redirects.is_some_and(<[_]>::is_empty) {
+        return Err(Error::misuse(format!(
+            "auth: {} is empty, so that no client could sign in; leave it out to allow all that are safe",
+            option_name("allowed_redirects")
+        )));
     }
     for allowed in allowed_redirects.into_iter().flatten() {
         let start = allowed.strip_suffix('*').unwrap_or(allowed);

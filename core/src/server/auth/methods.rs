@@ -89,7 +89,7 @@ pub struct OAuthProxy {
     /// `clerk`, `cognito`, `descope`, `discord`, `entra`, `github`, `google`, `keycloak`, `okta`, `scalekit`, `supabase`,
     /// `workos`.
     pub provider: String,
-    /// What a known provider needs: `domain` for `auth0`, `clerk`, `okta` and `workos`; `audience` for `auth0` and `keycloak`;
+    /// The options that a known provider needs: `domain` for `auth0`, `clerk`, `okta` and `workos`; `audience` for `auth0` and `keycloak`;
     /// `tenant_id` for `entra`; `user_pool_id` for `cognito`; `project_id` and `mcp_server_id` for `descope`; `realm_url` for
     /// `keycloak`; `environment_url` and `resource_id` for `scalekit`; `project_ref` for `supabase`.
     pub options: Vec<(String, String)>,
@@ -121,9 +121,9 @@ impl OAuthProxy {
         } else {
             declaration["kind"] = "provider".into();
             declaration["name"] = provider.as_str().into();
-            let options = options.iter().map(|(name, value)| (name.clone(), value.as_str().into()));
-            declaration["options"] = Value::Object(options.collect());
         }
+        let options = options.iter().map(|(name, value)| (name.clone(), value.as_str().into()));
+        declaration["options"] = Value::Object(options.collect());
         declaration
     }
 }

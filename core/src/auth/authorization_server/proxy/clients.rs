@@ -2,6 +2,7 @@
 //! with a Client ID Metadata Document is described at its id.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use http::StatusCode;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -27,12 +28,17 @@ const MAX_DOCUMENT: usize = 5 * 1024;
 const KEPT: (u64, u64) = (60, 3_600);
 /// The seconds for which a failure is kept.
 const KEPT_FAILURE: u64 = 10;
+/// The maximum number of documents that are being fetched.
+const MAX_FETCHING: usize = 32;
 /// The maximum length of an id.
 const MAX_ID: usize = 2_048;
 
 /// The clients that documents describe.
 #[derive(Debug)]
-pub(super) struct Documents(Bounded<String, Document>);
+pub(super) struct Documents {
+    kept: Bounded<String, Document>,
+    fetching: usize,
+}
 
 #[derive(Debug)]
 struct Document {
@@ -59,22 +65,27 @@ pub(super) enum Found {
 
 impl Documents {
     pub(super) fn new() -> Self {
-        Self(Bounded::new(MAX_DOCUMENTS))
+        Self { kept: Bounded::new(MAX_DOCUMENTS), fetching: 0 }
     }
 
-    /// Returns the client with this id.
+    /// Returns the client with this id. If its document has to be fetched, [`Self::take`] has to follow.
     pub(super) fn find(
-        &self,
+        &mut self,
         id: &str,
         issuer: &str,
         sealer: &Sealer,
         unix: u64,
     ) -> Result<Found, OAuthError> {
         if id.starts_with("https://") {
-            return match self.0.get(&id.to_owned()).filter(|it| unix < it.expires) {
-                Some(document) => document.client.clone().map(|it| Found::Client(Box::new(it))),
-                None => document_request(id).map(|it| Found::Fetch(Box::new(it))),
-            };
+            if let Some(document) = self.kept.get(&id.to_owned()).filter(|it| unix < it.expires) {
+                return document.client.clone().map(|it| Found::Client(Box::new(it)));
+            }
+            let request = document_request(id)?;
+            if self.fetching >= MAX_FETCHING {
+                return Err(unavailable("too many client metadata documents are being fetched"));
+            }
+            self.fetching += 1;
+            return Ok(Found::Fetch(Box::new(request)));
         }
         let Registered { metadata, secret } =
             sealer.open(Use::Client, issuer, id).ok_or_else(|| {
@@ -86,13 +97,19 @@ impl Documents {
         Client::new(id.to_owned(), secret, metadata).map(|it| Found::Client(Box::new(it)))
     }
 
-    /// Takes the document of a client. A failure is kept for a short time.
+    /// Takes the document of a client. A failure is kept for a short time. While its server is away, the last document counts.
     pub(super) fn take(&mut self, id: &str, answer: &Result<FetchResponse, FetchError>, unix: u64) {
+        self.fetching = self.fetching.saturating_sub(1);
+        let is_away = match answer {
+            Ok(answer) => answer.status.is_server_error(),
+            Err(error) => matches!(error, FetchError::TimedOut(_) | FetchError::Connection(_)),
+        };
         let failed = |it: &FetchError| {
-            OAuthError::client(
-                format!("the client metadata document can't be used: {id}: {it}"),
-                false,
-            )
+            let reason = format!("the client metadata document can't be used: {id}: {it}");
+            match is_away {
+                true => unavailable(reason),
+                false => OAuthError::client(reason, false),
+            }
         };
         let client = answer.as_ref().map_err(failed).and_then(|answer| {
             let document = answer.document().map_err(|it| failed(&it))?;
@@ -102,8 +119,12 @@ impl Documents {
             (Ok(_), Ok(answer)) => max_age(answer).clamp(KEPT.0, KEPT.1),
             _ => KEPT_FAILURE,
         };
-        self.0.remove(&id.to_owned());
-        self.0.insert(id.to_owned(), Document { client, expires: unix + kept });
+        let former = self.kept.remove(&id.to_owned()).map(|it| it.client);
+        let client = match (client, former) {
+            (Err(_), Some(Ok(former))) if is_away => Ok(former),
+            (client, _) => client,
+        };
+        self.kept.insert(id.to_owned(), Document { client, expires: unix + kept });
     }
 }
 
@@ -131,6 +152,14 @@ pub(super) fn register(
         }
     })?;
     Ok(body)
+}
+
+/// Returns the error for what may work later.
+fn unavailable(reason: impl Into<String>) -> OAuthError {
+    OAuthError {
+        status: StatusCode::SERVICE_UNAVAILABLE,
+        ..OAuthError::new("temporarily_unavailable", reason)
+    }
 }
 
 /// Returns a short name of a client, which tokens contain: the URL of its document, or the digest of its id.

@@ -5,6 +5,8 @@
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum OAuthEndpoint {
     Metadata,
+    /// The keys of identity tokens, which the proxy does not issue.
+    Keys,
     Authorize,
     /// The user's decision.
     Consent,
@@ -15,7 +17,8 @@ pub enum OAuthEndpoint {
     Revoke,
 }
 
-const ENDPOINTS: [(&str, OAuthEndpoint); 6] = [
+const ENDPOINTS: [(&str, OAuthEndpoint); 7] = [
+    ("/oauth/jwks", OAuthEndpoint::Keys),
     ("/oauth/authorize", OAuthEndpoint::Authorize),
     ("/oauth/consent", OAuthEndpoint::Consent),
     ("/oauth/callback", OAuthEndpoint::Callback),
@@ -50,7 +53,7 @@ impl OAuthEndpoint {
 
     /// Returns whether pages of other origins may call it: they send no cookies to it.
     pub fn is_for_programs(self) -> bool {
-        matches!(self, Self::Metadata | Self::Token | Self::Register | Self::Revoke)
+        matches!(self, Self::Metadata | Self::Keys | Self::Token | Self::Register | Self::Revoke)
     }
 }
 

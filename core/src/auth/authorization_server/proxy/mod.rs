@@ -32,7 +32,7 @@ pub use self::{
 };
 use super::{
     super::server::dpop_check::UsedProofs,
-    clients::{Client, is_same_redirect},
+    clients::{Client, is_same_redirect, without_port},
     message::{OAuthError, Request, Response},
 };
 use crate::{
@@ -40,6 +40,7 @@ use crate::{
         TokenDigest,
         fetch::{FetchError, FetchRequest, FetchResponse},
         moment::Moment,
+        scopes::Scopes,
     },
     protocol::{ClientKey, Principal},
 };
@@ -73,8 +74,8 @@ pub enum ProxyStep {
     Respond(Response),
     /// The document to fetch. Its answer goes to [`OAuthProxy::resume`].
     Fetch(FetchRequest, Flow),
-    /// The request is to be handled again once the exchange of this refresh token has ended.
-    Wait(ProxyRequest, TokenDigest),
+    /// The request gets the same response as the one that is exchanging this refresh token.
+    Wait(TokenDigest),
 }
 
 /// A request that waits for an answer to the proxy's own request.
@@ -96,6 +97,8 @@ struct Refreshing {
     issuer: String,
     digest: TokenDigest,
     token: RefreshToken,
+    /// The scopes of the new access token.
+    scopes: Scopes,
 }
 
 /// The reason why a request has no response of success yet.
@@ -139,10 +142,11 @@ impl OAuthProxy {
         seed: &[u8],
     ) -> Self {
         let secret = provider.client_secret.as_ref();
+        let name = provider.name();
         let sealer = match (keys, secret) {
-            ([], Some(secret)) => Sealer::new([Sha256::digest(secret.expose())]),
-            ([], None) => Sealer::new([seed]),
-            (keys, _) => Sealer::new(keys),
+            ([], Some(secret)) => Sealer::new([Sha256::digest(secret.expose())], name),
+            ([], None) => Sealer::new([seed], name),
+            (keys, _) => Sealer::new(keys, name),
         };
         Self {
             provider: Provider::new(provider),
@@ -179,6 +183,7 @@ impl OAuthProxy {
         flow: Flow,
         answer: &Result<FetchResponse, FetchError>,
     ) -> ProxyStep {
+        let for_programs = matches!(flow.0, Waits::Refresh(_) | Waits::Revoked);
         let outcome = match flow.0 {
             Waits::Document(request, id) => {
                 self.documents.take(&id, answer, at.unix);
@@ -186,13 +191,17 @@ impl OAuthProxy {
             }
             Waits::Metadata(request, place) => match self.provider.take(answer, at.unix) {
                 Ok(()) => return self.handle(at, *request),
-                Err(reason) => match self.provider.metadata_request(place + 1) {
-                    Some(fetch) => {
+                Err(reason) => {
+                    if let Some(fetch) = self.provider.metadata_request(place + 1) {
                         let flow = Flow(Waits::Metadata(request, place + 1));
                         return ProxyStep::Fetch(fetch, flow);
                     }
-                    None => Err(without_provider(&request, reason)),
-                },
+                    // The old ones are better than none.
+                    if self.provider.keep_metadata(at.unix) {
+                        return self.handle(at, *request);
+                    }
+                    return self.step(Some(*request), Err(temporarily_unavailable(reason)));
+                }
             },
             Waits::Tokens(issuer, sign_in) => self.take_tokens(at, (issuer, sign_in), answer),
             Waits::User(issuer, sign_in, tokens) => {
@@ -201,20 +210,16 @@ impl OAuthProxy {
             Waits::Refresh(refreshing) => self.take_refreshed(at, *refreshing, answer),
             Waits::Revoked => Ok(Response::empty(StatusCode::OK)),
         };
-        self.step(None, outcome)
-    }
-
-    /// Returns whether a refresh token is being exchanged.
-    pub fn is_refreshing(&self, digest: TokenDigest) -> bool {
-        self.used.is_refreshing(digest)
+        self.step_for(None, for_programs, outcome)
     }
 
     fn dispatch(&mut self, at: &Moment, request: &ProxyRequest) -> Outcome {
         let method = &request.request.method;
         let expected = match request.endpoint {
-            OAuthEndpoint::Metadata | OAuthEndpoint::Authorize | OAuthEndpoint::Callback => {
-                Method::GET
-            }
+            OAuthEndpoint::Metadata
+            | OAuthEndpoint::Keys
+            | OAuthEndpoint::Authorize
+            | OAuthEndpoint::Callback => Method::GET,
             _ => Method::POST,
         };
         if method == Method::OPTIONS && request.endpoint.is_for_programs() {
@@ -227,6 +232,7 @@ impl OAuthProxy {
         }
         match request.endpoint {
             OAuthEndpoint::Metadata => Ok(self.metadata(&request.issuer)),
+            OAuthEndpoint::Keys => Ok(Response::json(StatusCode::OK, &json!({ "keys": [] }))),
             OAuthEndpoint::Authorize => self.authorize(at, request),
             OAuthEndpoint::Consent => self.consent(at, request),
             OAuthEndpoint::Callback => self.callback(at, request),
@@ -237,7 +243,16 @@ impl OAuthProxy {
     }
 
     fn step(&self, request: Option<ProxyRequest>, outcome: Outcome) -> ProxyStep {
-        let for_programs = request.as_ref().is_none_or(|it| it.endpoint.is_for_programs());
+        let for_programs = request.as_ref().is_some_and(|it| it.endpoint.is_for_programs());
+        self.step_for(request, for_programs, outcome)
+    }
+
+    fn step_for(
+        &self,
+        request: Option<ProxyRequest>,
+        for_programs: bool,
+        outcome: Outcome,
+    ) -> ProxyStep {
         let response = match (outcome, request) {
             (Ok(response), _) => response,
             (Err(Interruption::Refused(error)), _) if for_programs => error.response(),
@@ -247,9 +262,7 @@ impl OAuthProxy {
             (Err(Interruption::Fetch(fetch, flow)), _) => {
                 return ProxyStep::Fetch(*fetch, Flow(flow));
             }
-            (Err(Interruption::Wait(digest)), Some(request)) => {
-                return ProxyStep::Wait(request, digest);
-            }
+            (Err(Interruption::Wait(digest)), _) => return ProxyStep::Wait(digest),
             (Err(Interruption::NeedsDocument(fetch, id)), Some(request)) => {
                 return ProxyStep::Fetch(*fetch, Flow(Waits::Document(Box::new(request), id)));
             }
@@ -288,6 +301,10 @@ impl OAuthProxy {
             "token_endpoint_auth_methods_supported": methods,
             "token_endpoint_auth_signing_alg_values_supported": ["ES256", "RS256", "EdDSA"],
             "revocation_endpoint_auth_methods_supported": methods,
+            // Clients that read the document as one of OpenID Connect require these. No identity tokens are issued.
+            "jwks_uri": OAuthEndpoint::Keys.url(issuer),
+            "subject_types_supported": ["public"],
+            "id_token_signing_alg_values_supported": ["ES256"],
             "authorization_response_iss_parameter_supported": true,
             "client_id_metadata_document_supported": true,
         });
@@ -306,13 +323,20 @@ impl OAuthProxy {
     fn allows_redirect(&self, uri: &str) -> bool {
         self.allowed_redirects.as_ref().is_none_or(|all| {
             all.iter().any(|allowed| match allowed.strip_suffix('*') {
-                Some(start) => uri.starts_with(start),
+                Some(start) => {
+                    is_below(uri, start) || without_port(uri).is_some_and(|it| is_below(&it, start))
+                }
                 None => is_same_redirect(allowed, uri),
             })
         })
     }
 
-    fn client(&self, id: &str, request: &ProxyRequest, unix: u64) -> Result<Client, Interruption> {
+    fn client(
+        &mut self,
+        id: &str,
+        request: &ProxyRequest,
+        unix: u64,
+    ) -> Result<Client, Interruption> {
         match self.documents.find(id, &request.issuer, &self.sealer, unix)? {
             Found::Client(client) => Ok(*client),
             Found::Fetch(fetch) => Err(Interruption::NeedsDocument(fetch, id.to_owned())),
@@ -325,16 +349,20 @@ impl OAuthProxy {
 }
 
 /// Returns the answer to a request if the provider can't be used.
-fn without_provider(request: &ProxyRequest, reason: String) -> Interruption {
+fn temporarily_unavailable(reason: String) -> Interruption {
     tracing::warn!("{reason}");
-    let error = OAuthError {
+    Interruption::Refused(OAuthError {
         status: StatusCode::SERVICE_UNAVAILABLE,
         ..OAuthError::new("temporarily_unavailable", reason)
-    };
-    match request.endpoint.is_for_programs() {
-        true => Interruption::Refused(error),
-        false => Interruption::Shown(error),
-    }
+    })
+}
+
+/// Returns whether a redirect URL continues another one, so that a browser does not take it for a URL above that.
+fn is_below(uri: &str, start: &str) -> bool {
+    uri.strip_prefix(start).is_some_and(|rest| {
+        let rest = rest.to_ascii_lowercase();
+        !rest.contains("..") && !rest.contains("%2e") && !rest.contains('\\')
+    })
 }
 
 /// Returns the answer to a browser that asks whether a page may call.

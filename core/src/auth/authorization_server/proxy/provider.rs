@@ -123,6 +123,17 @@ pub(super) enum ProviderError {
     Failed(String),
 }
 
+impl ProviderSettings {
+    /// Returns a name of the provider and of the proxy's client there.
+    pub(super) fn name(&self) -> String {
+        let place = match &self.place {
+            ProviderPlace::Issuer(issuer) => issuer,
+            ProviderPlace::Fixed(endpoints) => &endpoints.token_endpoint,
+        };
+        format!("{place} {}", self.client_id)
+    }
+}
+
 impl Provider {
     pub(super) fn new(settings: ProviderSettings) -> Self {
         let endpoints = match &settings.place {
@@ -181,19 +192,17 @@ impl Provider {
                 ..more
             })
         };
-        match answer.as_ref().map_err(Clone::clone).and_then(read) {
-            Ok(endpoints) => {
-                self.endpoints = Some(endpoints);
-                self.refresh = unix + METADATA_LIFE;
-                Ok(())
-            }
-            // The old ones are better than none.
-            Err(_) if self.endpoints.is_some() => {
-                self.refresh = unix + RETRY;
-                Ok(())
-            }
-            Err(error) => Err(format!("the provider {issuer} can't be used: {error}")),
-        }
+        let endpoints = answer.as_ref().map_err(Clone::clone).and_then(read);
+        let failed = |it: FetchError| format!("the provider {issuer} can't be used: {it}");
+        self.endpoints = Some(endpoints.map_err(failed)?);
+        self.refresh = unix + METADATA_LIFE;
+        Ok(())
+    }
+
+    /// Keeps old metadata for a while, because new ones can't be fetched. Returns false if there are none.
+    pub(super) fn keep_metadata(&mut self, unix: u64) -> bool {
+        self.refresh = unix + RETRY;
+        self.endpoints.is_some()
     }
 
     /// Returns the host where the user signs in, for pages.
@@ -316,7 +325,11 @@ impl Provider {
         if !is_audience {
             return failed("is for another client");
         }
-        if claims.get("exp").and_then(Value::as_u64).is_none_or(|it| it + jwt::LEEWAY < unix) {
+        if claims
+            .get("exp")
+            .and_then(Value::as_u64)
+            .is_none_or(|it| it.saturating_add(jwt::LEEWAY) < unix)
+        {
             return failed("has expired");
         }
         if nonce.is_some_and(|it| text("nonce") != Some(it)) {
@@ -334,7 +347,8 @@ impl Provider {
             ProviderError::Failed(format!("the userinfo endpoint of the provider: {it}"))
         };
         let answer = answer.as_ref().map_err(failed)?;
-        if matches!(answer.status.as_u16(), 401 | 403) {
+        // Not 403, by which some providers limit the rate of requests.
+        if answer.status.as_u16() == 401 {
             return Err(ProviderError::Refused("the provider no longer accepts its token".into()));
         }
         self.user(answer.document().map_err(|it| failed(&it))?)

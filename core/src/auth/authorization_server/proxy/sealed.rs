@@ -19,25 +19,35 @@ const NONCE: usize = 24;
 const MAX_SEALED: usize = 16 * 1024;
 
 /// The keys of the proxies of one address. The first seals, all of them open.
-pub(super) struct Sealer(Vec<XChaCha20Poly1305>);
+pub(super) struct Sealer {
+    keys: Vec<XChaCha20Poly1305>,
+    /// Names the provider and the proxy's client there: after a change of provider, its users are others.
+    provider: String,
+}
 
 /// The use of a sealed value, which is refused for any other.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Use {
     Client,
+    /// A sign-in about which the user is asked.
     SignIn,
+    /// A sign-in that the user has approved.
+    ApprovedSignIn,
     Code,
     AccessToken,
     RefreshToken,
 }
 
 impl Sealer {
-    pub(super) fn new<K: AsRef<[u8]>>(keys: impl IntoIterator<Item = K>) -> Self {
+    pub(super) fn new<K: AsRef<[u8]>>(
+        keys: impl IntoIterator<Item = K>,
+        provider: impl Into<String>,
+    ) -> Self {
         let cipher = |key: K| {
             let key = Sha256::new().chain_update("gudgeon OAuth proxy").chain_update(key);
             XChaCha20Poly1305::new(&key.finalize())
         };
-        Self(keys.into_iter().map(cipher).collect())
+        Self { keys: keys.into_iter().map(cipher).collect(), provider: provider.into() }
     }
 
     /// Seals a value of this issuer. At one moment, a use is sealed once.
@@ -50,9 +60,9 @@ impl Sealer {
     ) -> Option<String> {
         let nonce = &at.bytes(usage.name())[..NONCE];
         let text = serde_json::to_vec(value).ok()?;
-        let aad = usage.aad(issuer);
+        let aad = self.aad(usage, issuer);
         let payload = Payload { msg: &text, aad: aad.as_bytes() };
-        let sealed = self.0.first()?.encrypt(XNonce::from_slice(nonce), payload).ok()?;
+        let sealed = self.keys.first()?.encrypt(XNonce::from_slice(nonce), payload).ok()?;
         Some(URL_SAFE_NO_PAD.encode([nonce, &sealed].concat()))
     }
 
@@ -68,10 +78,17 @@ impl Sealer {
         }
         let bytes = URL_SAFE_NO_PAD.decode(sealed).ok()?;
         let (nonce, sealed) = bytes.split_at_checked(NONCE)?;
-        let aad = usage.aad(issuer);
+        let aad = self.aad(usage, issuer);
         let payload = || Payload { msg: sealed, aad: aad.as_bytes() };
         let open = |key: &XChaCha20Poly1305| key.decrypt(XNonce::from_slice(nonce), payload()).ok();
-        serde_json::from_slice(&self.0.iter().find_map(open)?).ok()
+        serde_json::from_slice(&self.keys.iter().find_map(open)?).ok()
+    }
+}
+
+impl Sealer {
+    fn aad(&self, usage: Use, issuer: &str) -> String {
+        let provider = if usage == Use::Client { "" } else { &*self.provider };
+        format!("{} {issuer} {provider}", usage.name())
     }
 }
 
@@ -80,20 +97,17 @@ impl Use {
         match self {
             Self::Client => "client",
             Self::SignIn => "sign-in",
+            Self::ApprovedSignIn => "approved sign-in",
             Self::Code => "code",
             Self::AccessToken => "access token",
             Self::RefreshToken => "refresh token",
         }
     }
-
-    fn aad(self, issuer: &str) -> String {
-        format!("{} {issuer}", self.name())
-    }
 }
 
 impl fmt::Debug for Sealer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Sealer of {} keys", self.0.len())
+        write!(f, "Sealer of {} keys", self.keys.len())
     }
 }
 
@@ -110,14 +124,15 @@ mod tests {
     #[test]
     fn a_value_is_opened_by_its_issuer_for_its_use_only() {
         let at = Moment { now: Instant::now(), unix: 1, random: [7; 32] };
-        let (old, new) = (Sealer::new(["old"]), Sealer::new(["new", "old"]));
+        let (old, new) = (Sealer::new(["old"], "p"), Sealer::new(["new", "old"], "p"));
         let sealed = old.seal(Use::Code, ISSUER, &"s3cret", &at).unwrap();
         assert!(!sealed.contains("s3cret"));
         assert_eq!(new.open::<String>(Use::Code, ISSUER, &sealed).as_deref(), Some("s3cret"));
         for refused in [
             new.open::<String>(Use::AccessToken, ISSUER, &sealed),
             new.open::<String>(Use::Code, "https://other.example", &sealed),
-            Sealer::new(["new"]).open(Use::Code, ISSUER, &sealed),
+            Sealer::new(["new"], "p").open(Use::Code, ISSUER, &sealed),
+            Sealer::new(["old"], "another").open(Use::Code, ISSUER, &sealed),
             new.open(Use::Code, ISSUER, &sealed[1..]),
             new.open(Use::Code, ISSUER, ""),
             new.open(Use::Code, ISSUER, &"A".repeat(20_000)),
@@ -125,5 +140,9 @@ mod tests {
             assert_eq!(refused, None);
         }
         assert_eq!(new.open::<u8>(Use::Code, ISSUER, &sealed), None);
+        // Clients stay registered when the provider changes.
+        let client = old.seal(Use::Client, ISSUER, &"me", &at).unwrap();
+        let other = Sealer::new(["old"], "another");
+        assert_eq!(other.open::<String>(Use::Client, ISSUER, &client).as_deref(), Some("me"));
     }
 }

@@ -54,7 +54,7 @@ pub(super) struct SignIn {
 impl OAuthProxy {
     /// Asks the user whether the client may act for them. Errors about the client or its redirect URL are shown, because they
     /// may not be sent to that URL (RFC 6749, section 4.1.2.1).
-    pub(super) fn authorize(&self, at: &Moment, request: &ProxyRequest) -> Outcome {
+    pub(super) fn authorize(&mut self, at: &Moment, request: &ProxyRequest) -> Outcome {
         let issuer = &*request.issuer;
         let form = Form::of_query(&request.request)?;
         let id = form.require("client_id").map_err(shown)?;
@@ -96,13 +96,16 @@ impl OAuthProxy {
         let sealed = form.require("request").map_err(shown)?;
         let sign_in = self.open_sign_in(sealed, issuer, at.unix)?;
         let headers = &request.request.headers;
-        // Only the page that this browser got may decide, not one of another site.
-        let is_own_page = cookie(headers, &sign_in.id)
-            .is_some_and(|it| is_equal(it.as_bytes(), sign_in.id.as_bytes()))
-            && headers.get(header::ORIGIN).is_none_or(|it| {
-                split(issuer).is_some_and(|(origin, _)| it.as_bytes() == origin.as_bytes())
-            });
-        if !is_own_page {
+        // Only the page that this browser got may decide, not one of another site. A button that is pressed twice decides twice.
+        let is_own_cookie = cookie(headers, issuer, &sign_in.id).is_some_and(|it| {
+            is_equal(it.as_bytes(), sign_in.id.as_bytes())
+                || self.open_approved(it, issuer).is_some_and(|it| it.id == sign_in.id)
+        });
+        let is_own_origin = headers.get(header::ORIGIN).is_none_or(|it| {
+            let origin = split(issuer).map(|(origin, _)| without_default_port(origin));
+            it.to_str().is_ok_and(|it| Some(without_default_port(it)) == origin)
+        });
+        if !is_own_cookie || !is_own_origin {
             return Err(shown(OAuthError::new(
                 "invalid_request",
                 "the decision does not come from the page of this server; allow cookies, and sign in again",
@@ -123,7 +126,8 @@ impl OAuthProxy {
         let mut response = Response::redirect(&url);
         // The browser sends a POST on with the same method otherwise.
         response.status = StatusCode::SEE_OTHER;
-        set_cookie(&mut response.headers, issuer, &sign_in.id, sealed, LIFE);
+        let approved = self.sealer.seal(Use::ApprovedSignIn, issuer, &sign_in, at);
+        set_cookie(&mut response.headers, issuer, &sign_in.id, &approved.unwrap_or_default(), LIFE);
         Ok(response)
     }
 
@@ -132,11 +136,13 @@ impl OAuthProxy {
         let issuer = &*request.issuer;
         let form = Form::of_query(&request.request).map_err(shown)?;
         let state = form.require("state").map_err(shown)?;
-        let sealed = cookie(&request.request.headers, state).ok_or_else(|| {
+        let sign_in = cookie(&request.request.headers, issuer, state)
+            .and_then(|it| self.open_approved(it, issuer))
+            .filter(|it| at.unix < it.expires);
+        let sign_in = sign_in.ok_or_else(|| {
             let reason = "this sign-in is not known to the browser, or took longer than 10 minutes; start again in the program";
             shown(OAuthError::new("invalid_request", reason))
         })?;
-        let sign_in = self.open_sign_in(sealed, issuer, at.unix)?;
         if !is_equal(sign_in.id.as_bytes(), state.as_bytes()) {
             return Err(shown(OAuthError::new("invalid_request", "state is of another sign-in")));
         }
@@ -235,6 +241,10 @@ impl OAuthProxy {
         sign_in.end(issuer, Ok(&sealed))
     }
 
+    fn open_approved(&self, sealed: &str, issuer: &str) -> Option<SignIn> {
+        self.sealer.open(Use::ApprovedSignIn, issuer, sealed)
+    }
+
     fn open_sign_in(&self, sealed: &str, issuer: &str, unix: u64) -> Result<SignIn, Interruption> {
         let sign_in = self.sealer.open(Use::SignIn, issuer, sealed);
         sign_in.filter(|it: &SignIn| unix < it.expires).ok_or_else(|| {
@@ -328,7 +338,7 @@ fn read_request(
     Ok(asked)
 }
 
-/// Makes an error one that the user sees.
+/// Returns the interruption by an error that the user sees.
 pub(super) fn shown(error: OAuthError) -> Interruption {
     Interruption::Shown(error)
 }
@@ -351,8 +361,8 @@ pub(super) fn error_page(error: &OAuthError) -> Response {
 }
 
 /// Returns the value of the cookie of a sign-in.
-fn cookie<'a>(headers: &'a HeaderMap, id: &str) -> Option<&'a str> {
-    let name = cookie_name(id)?;
+fn cookie<'a>(headers: &'a HeaderMap, issuer: &str, id: &str) -> Option<&'a str> {
+    let name = cookie_name(issuer, id)?;
     let all = headers.get_all(header::COOKIE).iter().filter_map(|it| it.to_str().ok());
     all.flat_map(|it| it.split(';'))
         .filter_map(|it| it.trim().split_once('='))
@@ -361,21 +371,30 @@ fn cookie<'a>(headers: &'a HeaderMap, id: &str) -> Option<&'a str> {
         .filter(|it| !it.is_empty())
 }
 
-/// Returns the name of the cookie of a sign-in, so that several can go on in one browser.
-fn cookie_name(id: &str) -> Option<String> {
+/// Returns the name of the cookie of a sign-in, so that several can go on in one browser. With https no other host can set it.
+fn cookie_name(issuer: &str, id: &str) -> Option<String> {
     let is_name = |it: u8| it.is_ascii_alphanumeric() || matches!(it, b'-' | b'_');
     let start = id.get(..8).filter(|it| it.bytes().all(is_name))?;
-    Some(format!("gudgeon_sign_in_{start}"))
+    let prefix = if is_https(issuer) { "__Host-" } else { "" };
+    Some(format!("{prefix}gudgeon_sign_in_{start}"))
 }
 
-/// Sets the cookie of a sign-in, which only the paths of the proxy get; 0 seconds remove it.
+fn is_https(issuer: &str) -> bool {
+    issuer.starts_with("https://")
+}
+
+/// Returns an origin without the port that its scheme has by default.
+fn without_default_port(origin: &str) -> String {
+    let origin = origin.to_ascii_lowercase();
+    let port = if is_https(&origin) { ":443" } else { ":80" };
+    origin.strip_suffix(port).unwrap_or(&origin).to_owned()
+}
+
+/// Sets the cookie of a sign-in; 0 seconds remove it.
 fn set_cookie(headers: &mut HeaderMap, issuer: &str, id: &str, value: &str, seconds: u64) {
-    let Some(name) = cookie_name(id) else { return };
-    let path = split(issuer).map_or("", |(_, path)| path);
-    let secure = if issuer.starts_with("https://") { "; Secure" } else { "" };
-    let text = format!(
-        "{name}={value}; Path={path}/oauth; Max-Age={seconds}; HttpOnly; SameSite=Lax{secure}"
-    );
+    let Some(name) = cookie_name(issuer, id) else { return };
+    let secure = if is_https(issuer) { "; Secure" } else { "" };
+    let text = format!("{name}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Lax{secure}");
     if let Ok(mut text) = HeaderValue::try_from(text) {
         text.set_sensitive(true);
         headers.append(header::SET_COOKIE, text);

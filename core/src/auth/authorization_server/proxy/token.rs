@@ -26,6 +26,11 @@ use crate::auth::{
 impl OAuthProxy {
     pub(super) fn token(&mut self, at: &Moment, request: &ProxyRequest) -> Outcome {
         let form = Form::of_body(&request.request)?;
+        let grant_type = form.require("grant_type")?;
+        if grant_type == "refresh_token" {
+            // The request comes a second time with them, and the client's assertion counts once.
+            self.endpoints(at.unix)?;
+        }
         let client = self.authenticate(&form, at, request)?;
         let issuer = &*request.issuer;
         let is_own = |it: &str| it.trim_end_matches('/') == issuer.trim_end_matches('/');
@@ -33,7 +38,7 @@ impl OAuthProxy {
             let reason = format!("resource must be {issuer}");
             return Err(OAuthError::new("invalid_target", reason).into());
         }
-        match form.require("grant_type")? {
+        match grant_type {
             "authorization_code" => self.redeem(&form, &client, at, issuer),
             "refresh_token" => self.refresh(&form, &client, at, request),
             _ => Err(OAuthError::new(
@@ -82,7 +87,8 @@ impl OAuthProxy {
             return refused("code_verifier does not belong to the code_challenge");
         }
         let rest = (code.credential, code.lifetime);
-        tokens::issue(&self.sealer, issuer, &code.grant, rest, at).ok_or_else(failed)
+        tokens::issue(&self.sealer, issuer, &code.grant, &code.grant.scopes, rest, at)
+            .ok_or_else(failed)
     }
 
     fn refresh(
@@ -95,7 +101,7 @@ impl OAuthProxy {
         let issuer = &*request.issuer;
         let refused = |reason: &str| Err(OAuthError::new("invalid_grant", reason).into());
         let sealed = form.require("refresh_token")?;
-        let Some(mut token) = self.sealer.open::<RefreshToken>(Use::RefreshToken, issuer, sealed)
+        let Some(token) = self.sealer.open::<RefreshToken>(Use::RefreshToken, issuer, sealed)
         else {
             return refused("the refresh token is unknown");
         };
@@ -105,16 +111,15 @@ impl OAuthProxy {
         if token.grant.client != short_id(&client.id) {
             return refused("the refresh token was issued to another client");
         }
-        if let Some(asked) = form.get("scope")? {
-            let mut asked = scopes::parse(asked);
-            asked.remove("offline_access");
-            if !asked.is_subset(&token.grant.scopes) {
-                let reason = "a refresh token gives no further scopes";
-                return Err(OAuthError::new("invalid_scope", reason).into());
-            }
-            token.grant.scopes = asked;
+        let mut scopes = scopes::parse(form.get("scope")?.unwrap_or_default());
+        scopes.remove("offline_access");
+        if scopes.is_empty() {
+            scopes.clone_from(&token.grant.scopes);
         }
-        // The request needs them, and may come a second time with them.
+        if !scopes.is_subset(&token.grant.scopes) {
+            let reason = "a refresh token gives no further scopes";
+            return Err(OAuthError::new("invalid_scope", reason).into());
+        }
         let endpoints = self.endpoints(at.unix)?;
         let fetch = match &token.credential {
             Credential::Refresh(theirs) => {
@@ -127,7 +132,7 @@ impl OAuthProxy {
         let digest = TokenDigest::of(sealed);
         match self.used.begin_refresh(digest, at.unix) {
             Presented::New => {
-                let refreshing = Refreshing { issuer: issuer.to_owned(), digest, token };
+                let refreshing = Refreshing { issuer: issuer.to_owned(), digest, token, scopes };
                 let flow = Waits::Refresh(Box::new(refreshing));
                 Err(Interruption::Fetch(Box::new(fetch), flow))
             }
@@ -147,8 +152,8 @@ impl OAuthProxy {
         refreshing: Refreshing,
         answer: &Result<FetchResponse, FetchError>,
     ) -> Outcome {
-        let Refreshing { issuer, digest, token: RefreshToken { mut grant, credential, .. } } =
-            refreshing;
+        let Refreshing { issuer, digest, token, scopes } = refreshing;
+        let RefreshToken { mut grant, credential, .. } = token;
         let checked = match credential {
             Credential::Refresh(theirs) => ProviderTokens::read(answer).and_then(|tokens| {
                 let user = self.provider.user_of_token(&tokens, None, at.unix).transpose()?;
@@ -169,7 +174,7 @@ impl OAuthProxy {
                     grant.claims = user.claims;
                 }
                 let rest = (Some(credential), lifetime);
-                let response = tokens::issue(&self.sealer, &issuer, &grant, rest, at);
+                let response = tokens::issue(&self.sealer, &issuer, &grant, &scopes, rest, at);
                 self.used.end_refresh(digest, &grant.id, response.as_ref(), at.unix);
                 return response.ok_or_else(failed);
             }
@@ -192,6 +197,7 @@ impl OAuthProxy {
     /// Revokes the grant of a token, here and at the provider (RFC 7009). An unknown token is no error.
     pub(super) fn revoke(&mut self, at: &Moment, request: &ProxyRequest) -> Outcome {
         let form = Form::of_body(&request.request)?;
+        self.endpoints(at.unix)?;
         let client = self.authenticate(&form, at, request)?;
         let found = tokens::grant_of(&self.sealer, &request.issuer, form.require("token")?);
         let Some((grant, credential)) = found.filter(|(it, _)| it.client == short_id(&client.id))

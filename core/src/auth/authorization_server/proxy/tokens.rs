@@ -1,7 +1,7 @@
 //! The codes and tokens of the proxy, all of them sealed. Used codes, used refresh tokens and revoked grants are kept in this
 //! process.
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -12,7 +12,11 @@ use super::{
     sealed::{Sealer, Use},
 };
 use crate::{
-    auth::{Secret, TokenDigest, moment::Moment, scopes, scopes::Scopes},
+    auth::{
+        Secret, TokenDigest,
+        moment::Moment,
+        scopes::{Scopes, join},
+    },
     protocol::Principal,
 };
 
@@ -96,15 +100,17 @@ pub(super) struct RefreshToken {
 pub(super) struct Used {
     codes: Bounded<TokenDigest, String>,
     refreshed: Bounded<TokenDigest, Refreshed>,
+    /// The tokens that were exchanged a moment ago, oldest first.
+    recent: VecDeque<(TokenDigest, u64)>,
     running: HashSet<TokenDigest>,
     revoked: Bounded<String, ()>,
 }
 
 #[derive(Debug)]
 struct Refreshed {
-    response: Response,
+    /// `None`: too long ago for a repetition.
+    response: Option<Response>,
     grant: String,
-    at: u64,
 }
 
 /// The state of a refresh token that a client presents.
@@ -152,6 +158,7 @@ impl Used {
         Self {
             codes: Bounded::new(MAX_REMEMBERED),
             refreshed: Bounded::new(MAX_REMEMBERED),
+            recent: VecDeque::new(),
             running: HashSet::new(),
             revoked: Bounded::new(MAX_REMEMBERED),
         }
@@ -173,25 +180,27 @@ impl Used {
         if self.running.contains(&digest) {
             return Presented::Running;
         }
+        while let Some((old, _)) = self.recent.front().filter(|(_, at)| unix > at + GRACE) {
+            if let Some(refreshed) = self.refreshed.get_mut(old) {
+                refreshed.response = None;
+            }
+            self.recent.pop_front();
+        }
         match self.refreshed.get(&digest) {
             None => {
                 self.running.insert(digest);
                 Presented::New
             }
-            Some(it) if unix <= it.at + GRACE => Presented::Again(it.response.clone()),
-            Some(it) => {
-                let grant = it.grant.clone();
+            Some(Refreshed { response: Some(response), .. }) => Presented::Again(response.clone()),
+            Some(Refreshed { response: None, grant }) => {
+                let grant = grant.clone();
                 self.revoke(&grant);
                 Presented::Reused
             }
         }
     }
 
-    pub(super) fn is_refreshing(&self, digest: TokenDigest) -> bool {
-        self.running.contains(&digest)
-    }
-
-    /// Ends it. `response`: the new tokens, or `None` if there are none.
+    /// Ends the exchange of a refresh token. `response`: the new tokens, or `None` if there are none.
     pub(super) fn end_refresh(
         &mut self,
         digest: TokenDigest,
@@ -201,8 +210,9 @@ impl Used {
     ) {
         self.running.remove(&digest);
         if let Some(response) = response {
-            let (response, grant) = (response.clone(), grant.to_owned());
-            self.refreshed.insert(digest, Refreshed { response, grant, at: unix });
+            let (response, grant) = (Some(response.clone()), grant.to_owned());
+            self.refreshed.insert(digest, Refreshed { response, grant });
+            self.recent.push_back((digest, unix));
         }
     }
 
@@ -217,21 +227,24 @@ impl Used {
     }
 }
 
-/// Returns the response with new tokens (RFC 6749, section 5.1); `None` if they can't be sealed.
+/// Returns the response with new tokens (RFC 6749, section 5.1); `None` if they can't be sealed. The access token has these
+/// scopes; the refresh token keeps those of the grant (section 6).
 pub(super) fn issue(
     sealer: &Sealer,
     issuer: &str,
     grant: &ProxyGrant,
+    scopes: &Scopes,
     (credential, lifetime): (Option<Credential>, Option<u64>),
     at: &Moment,
 ) -> Option<Response> {
     let lifetime = lifetime.unwrap_or(ACCESS_LIFE).clamp(1, ACCESS_LIFE);
-    let access = AccessToken { grant: grant.clone(), expires: at.unix + lifetime };
+    let for_access = ProxyGrant { scopes: scopes.clone(), ..grant.clone() };
+    let access = AccessToken { grant: for_access, expires: at.unix + lifetime };
     let mut body = json!({
         "access_token": sealer.seal(Use::AccessToken, issuer, &access, at)?,
         "token_type": "Bearer",
         "expires_in": lifetime,
-        "scope": scopes::join(&grant.scopes),
+        "scope": join(scopes),
     });
     if let Some(credential) = credential {
         let expires = at.unix + REFRESH_LIFE;

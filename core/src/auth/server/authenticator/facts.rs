@@ -20,6 +20,10 @@ impl Authenticator {
             let issuer = method.issuer();
             facts.issuers.extend(issuer.filter(|it| !facts.issuers.contains(it)).cloned());
             for scope in scopes {
+                // Not a scope of the resource (Authorization, "Scope Selection Strategy").
+                if scope == "offline_access" && matches!(method, Method::Proxy(_)) {
+                    continue;
+                }
                 if !facts.scopes.contains(scope) {
                     facts.scopes.push(scope.clone());
                 }

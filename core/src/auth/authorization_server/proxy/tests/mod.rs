@@ -58,7 +58,7 @@ fn only_the_browser_that_was_asked_decides() {
     let cookie = world.cookie.clone();
     for (cookie, origin) in [
         ("", None),
-        ("gudgeon_sign_in_xxxxxxxx=1", None),
+        ("__Host-gudgeon_sign_in_xxxxxxxx=1", None),
         (&*cookie, Some("https://evil.example")),
         (&*cookie, Some("null")),
     ] {
@@ -69,6 +69,14 @@ fn only_the_browser_that_was_asked_decides() {
     let changed = format!("A{}", &sealed[1..]);
     let refused = world.decide(&[("request", &changed), ("decision", "allow")], &cookie, None);
     assert_eq!(refused.status, 400);
+    let named = world.decide(&allow, &cookie, Some("https://MCP.example.com:443"));
+    assert_eq!(named.status, 303);
+    let twice = world.decide(
+        &allow,
+        named.headers[header::SET_COOKIE].to_str().unwrap().split(';').next().unwrap(),
+        None,
+    );
+    assert_eq!(twice.status, 303, "a button may be pressed twice");
     let denied = world.decide(&deny, &cookie, Some("https://mcp.example.com"));
     assert_eq!(field(&denied, "error"), "access_denied");
     assert_eq!((field(&denied, "state"), field(&denied, "iss")), ("st&te".into(), ISSUER.into()));
@@ -92,7 +100,8 @@ fn the_page_is_not_framed_and_shows_the_names_as_text() {
     assert!(policy.contains("frame-ancestors 'none'") && policy.contains("default-src 'none'"));
     assert_eq!(page.headers[header::CACHE_CONTROL], "no-store");
     let cookie = page.headers[header::SET_COOKIE].to_str().unwrap();
-    for part in ["; Path=/mcp/oauth;", "HttpOnly", "SameSite=Lax", "Secure", "Max-Age=600"] {
+    assert!(cookie.starts_with("__Host-"), "another host could set it: {cookie}");
+    for part in ["; Path=/;", "HttpOnly", "SameSite=Lax", "Secure", "Max-Age=600"] {
         assert!(cookie.contains(part), "{cookie}");
     }
     assert!(!page.headers.contains_key(header::ACCESS_CONTROL_ALLOW_ORIGIN));
@@ -106,8 +115,12 @@ fn a_browser_that_did_not_begin_a_sign_in_can_not_end_it() {
     let (_, query) = back.split_once('?').unwrap();
     let own = std::mem::take(&mut world.cookie);
     assert_eq!(world.get(OAuthEndpoint::Callback, query).status, 400);
+    // What the page carries is no consent, if somebody makes it the browser's cookie.
+    let name = own.split('=').next().unwrap();
+    world.cookie = format!("{name}={}", world.sealed);
+    assert_eq!(world.get(OAuthEndpoint::Callback, query).status, 400);
     // The cookie of another sign-in in the same browser has another name.
-    let other = own.replacen("gudgeon_sign_in_", "gudgeon_sign_in_x", 1);
+    let other = own.replacen("sign_in_", "sign_in_x", 1);
     world.cookie = other;
     assert_eq!(world.get(OAuthEndpoint::Callback, query).status, 400);
     world.cookie = own;
@@ -178,6 +191,15 @@ fn a_provider_without_metadata_is_asked_again_later() {
     assert_eq!(world.decide(&allow, &cookie, None).status, 503);
     assert_eq!(world.decide(&allow, &cookie, None).status, 303);
     assert_eq!(world.fetched.iter().filter(|it| it.contains(".well-known")).count(), 3);
+    // Later, when they are old and the provider is away, they still count.
+    world.provider.set_faults(br#"{"errors":{"metadata":2}}"#).unwrap();
+    world.unix += 3_601;
+    let page = world.authorize(&id, "");
+    let sealed = page_field(&page);
+    let cookie = world.cookie.clone();
+    let allow = [("request", &*sealed), ("decision", "allow")];
+    assert_eq!(world.decide(&allow, &cookie, None).status, 303);
+    assert_eq!(world.fetched.iter().filter(|it| it.contains(".well-known")).count(), 5);
 }
 
 #[test]

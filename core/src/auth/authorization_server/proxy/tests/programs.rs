@@ -74,7 +74,8 @@ fn a_registration_has_bounds() {
 
 #[test]
 fn redirects_can_be_restricted() {
-    let allowed = ["https://app.example.com/*", "http://127.0.0.1/callback"];
+    let allowed =
+        ["https://app.example.com/*", "http://127.0.0.1/callback", "http://127.0.0.1/below/*"];
     let allowed = allowed.map(ToOwned::to_owned).to_vec();
     let proxy = OAuthProxy::new(provider(), Some(allowed), &[b"key"], b"");
     for (uri, is_allowed) in [
@@ -84,6 +85,10 @@ fn redirects_can_be_restricted() {
         ("http://127.0.0.1/callback", true),
         ("http://127.0.0.1/other", false),
         ("http://127.0.0.1:4711/callback", true),
+        ("http://127.0.0.1:4711/below/x", true),
+        ("https://app.example.com/../x", false),
+        ("https://app.example.com/a/%2E%2e/x", false),
+        ("https://app.example.com/a\\x", false),
     ] {
         assert_eq!(proxy.allows_redirect(uri), is_allowed, "{uri}");
     }
@@ -176,15 +181,12 @@ fn simultaneous_refreshes_ask_the_provider_once() {
         panic!("the provider is not asked")
     };
     let digest = flow.refreshes().unwrap();
-    assert!(world.proxy.is_refreshing(digest));
-    let ProxyStep::Wait(waiting, same) = world.begin_post(OAuthEndpoint::Token, &fields) else {
+    let ProxyStep::Wait(same) = world.begin_post(OAuthEndpoint::Token, &fields) else {
         panic!("the provider is asked twice")
     };
     assert_eq!(digest, same);
     let first = world.end(fetch, flow);
-    assert!(!world.proxy.is_refreshing(digest));
-    let moment = world.moment();
-    let ProxyStep::Respond(second) = world.proxy.handle(&moment, waiting) else {
+    let ProxyStep::Respond(second) = world.begin_post(OAuthEndpoint::Token, &fields) else {
         panic!("it waits")
     };
     assert_eq!((first.status, first.body), (second.status, second.body));
@@ -231,6 +233,9 @@ fn a_refresh_may_ask_for_fewer_scopes_and_not_for_more() {
     assert_eq!((status, &refused["error"]), (400, &json!("invalid_scope")));
     let (status, fewer) = world.post(OAuthEndpoint::Token, &fields("email offline_access"));
     assert_eq!((status, &fewer["scope"]), (200, &json!("email")));
+    // The new refresh token has all of them again (RFC 6749, section 6).
+    let (status, all) = world.refresh(&id, fewer["refresh_token"].as_str().unwrap());
+    assert_eq!((status, &all["scope"]), (200, &json!("email openid profile")));
 }
 
 #[test]
@@ -287,6 +292,15 @@ fn a_client_is_described_by_a_document_at_its_id() {
         let text = String::from_utf8(page.body).unwrap();
         assert!(page.status == 400 && text.contains(reason), "{reason}: {text}");
     }
+    // While its server is away, the last document counts.
+    world.unix += 61;
+    world.document = Ok(json!({ "client_id": url, "redirect_uris": [BACK] }));
+    assert_eq!(world.authorize(url, "").status, 200);
+    world.unix += 61;
+    world.document = Err(503);
+    assert_eq!(world.authorize(url, "").status, 200);
+    let elsewhere = "https://other.example.com/client.json";
+    assert_eq!(world.authorize(elsewhere, "").status, 503);
     // A failure is kept for a short time, so that nobody makes the proxy fetch without end.
     let before = fetches(&world);
     world.authorize(url, "");

@@ -28,6 +28,8 @@ pub(super) struct World {
     pub(super) unix: u64,
     /// The cookie of the browser.
     pub(super) cookie: String,
+    /// What the last page carries.
+    pub(super) sealed: String,
     /// The secret that the client sends.
     pub(super) secret: Option<String>,
     /// The URLs that the proxy fetched.
@@ -69,6 +71,7 @@ impl World {
             provider: provider.unwrap(),
             unix: 1_000_000,
             cookie: String::new(),
+            sealed: String::new(),
             secret: None,
             fetched: Vec::new(),
             document: Err(404),
@@ -124,7 +127,7 @@ impl World {
         match self.proxy.handle(&moment, request) {
             ProxyStep::Respond(response) => response,
             ProxyStep::Fetch(fetch, flow) => self.end(fetch, flow),
-            ProxyStep::Wait(..) => panic!("it waits"),
+            ProxyStep::Wait(_) => panic!("it waits"),
         }
     }
 
@@ -136,7 +139,7 @@ impl World {
             match self.proxy.resume(&moment, flow, &answer) {
                 ProxyStep::Respond(response) => return response,
                 ProxyStep::Fetch(next, waits) => (fetch, flow) = (next, waits),
-                ProxyStep::Wait(..) => panic!("it waits"),
+                ProxyStep::Wait(_) => panic!("it waits"),
             }
         }
     }
@@ -294,7 +297,9 @@ impl World {
     /// Goes through the consent and the provider. Returns the URL at which the browser comes back to the proxy.
     pub(super) fn go_to_callback(&mut self, id: &str, scope: &str) -> String {
         let page = self.authorize(id, scope);
-        let fields = [("request", &*page_field(&page)), ("decision", "allow")];
+        self.sealed = page_field(&page);
+        let sealed = self.sealed.clone();
+        let fields = [("request", &*sealed), ("decision", "allow")];
         let cookie = self.cookie.clone();
         let sent = self.decide(&fields, &cookie, Some("https://mcp.example.com"));
         assert_eq!(sent.status, 303);
