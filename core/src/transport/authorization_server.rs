@@ -3,15 +3,12 @@
 use std::{
     convert::Infallible,
     fmt,
-    future::poll_fn,
     net::Ipv4Addr,
-    pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use http::{HeaderMap, Method, StatusCode, header};
-use http_body::Body;
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use tokio::{
     net::{TcpListener, TcpStream},
@@ -20,8 +17,12 @@ use tokio::{
 };
 
 use super::{
-    fetch::{Whole, fetch},
-    http::io::HyperIo,
+    fetch::fetch,
+    http::{
+        body::Whole,
+        connection::{BodyEnd, read_body},
+        io::HyperIo,
+    },
     proxy::ProxyEnvironment,
     sign_in::moment,
 };
@@ -184,16 +185,18 @@ async fn exchange(shared: &Shared, request: http::Request<Incoming>) -> http::Re
     if !is_own_host(&head.headers, &shared.issuer) {
         return plain(StatusCode::MISDIRECTED_REQUEST);
     }
-    let Ok(read) = timeout(BODY_TIME, read(body)).await else {
-        return plain(StatusCode::REQUEST_TIMEOUT);
-    };
-    let Some(body) = read else { return plain(StatusCode::PAYLOAD_TOO_LARGE) };
+    let mut read = Vec::new();
+    match timeout(BODY_TIME, read_body(body, MAX_BODY, &mut read)).await {
+        Ok(BodyEnd::Complete) => (),
+        Ok(_) => return plain(StatusCode::PAYLOAD_TOO_LARGE),
+        Err(_) => return plain(StatusCode::REQUEST_TIMEOUT),
+    }
     let request = Request {
         method: head.method,
         path: head.uri.path().to_owned(),
         query: head.uri.query().unwrap_or_default().to_owned(),
         headers: head.headers,
-        body,
+        body: read,
     };
     let delay = shared.lock().delay();
     if !delay.is_zero() {
@@ -248,19 +251,6 @@ fn is_own_host(headers: &HeaderMap, issuer: &str) -> bool {
     let own = issuer.strip_prefix("http://").unwrap_or_default();
     let port = own.rsplit(':').next().unwrap_or_default();
     host == own || host.strip_prefix("localhost:") == Some(port)
-}
-
-/// Reads a body. Returns `None` if it is too large or breaks off.
-async fn read(mut body: Incoming) -> Option<Vec<u8>> {
-    let mut read = Vec::new();
-    while let Some(frame) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
-        let Ok(data) = frame.ok()?.into_data() else { continue };
-        if data.len() > MAX_BODY - read.len() {
-            return None;
-        }
-        read.extend_from_slice(&data);
-    }
-    Some(read)
 }
 
 impl fmt::Debug for TestAuthorizationServer {
