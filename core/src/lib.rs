@@ -66,9 +66,9 @@ pub mod peer;
 mod peer;
 #[cfg(feature = "bindings")]
 #[doc(hidden)]
-pub mod testing;
+pub mod test_pair;
 #[cfg(not(feature = "bindings"))]
-mod testing;
+mod test_pair;
 
 // Threads, clocks and tokio are used only by the modules below.
 #[cfg(all(feature = "bindings", feature = "server"))]

@@ -18,7 +18,7 @@ const LAYERS: &[&str] = &[
     "engine",
     "http",
     "peer",
-    "testing",
+    "test_pair",
     "driver",
     "transport",
     "server",
