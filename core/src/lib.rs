@@ -87,6 +87,8 @@ pub mod client;
 pub mod bindings;
 
 pub mod sans_io;
+#[cfg(all(feature = "auth", feature = "client"))]
+pub mod testing;
 
 #[cfg(feature = "client")]
 pub use client::Client;

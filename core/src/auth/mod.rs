@@ -1,7 +1,6 @@
 //! Authorization by OAuth, without IO: time and random bytes are arguments, and HTTP requests are data ([`fetch`]). Times of
 //! claims are seconds since 1970, beside the `Instant` of caches and deadlines.
 
-#[cfg(feature = "bindings")]
 pub mod authorization_server;
 pub mod challenge;
 pub mod client;
