@@ -54,7 +54,7 @@ def run(command, cwd=ROOT, flags=()):
     sysroot = subprocess.run(["rustc", "--print", "sysroot"], check=True, capture_output=True, text=True).stdout.strip()
     hidden = {ROOT: "/gudgeon", home / "registry/src": "/cargo", sysroot: "/rust"}
     # Without the registry's name, which each path of a dependency has and panics contain: 19 KB.
-    hidden |= {registry: "/cargo" for registry in (home / "registry/src").glob("*")}
+    hidden |= dict.fromkeys((home / "registry/src").glob("*"), "/cargo")
     flags = [*flags, *(f"--remap-path-prefix={path}={name}" for path, name in hidden.items())]
     if (sys.platform, platform.machine()) == ("linux", "x86_64"):
         flags.append(MERGING)
