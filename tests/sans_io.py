@@ -1,7 +1,8 @@
 """Checks what the core depends on, and that it compiles without warnings, with different features.
 
-Without features there is no tokio, without `http` no hyper, without `tls` no rustls. An address that needs a missing
-feature is an error that names the feature.
+Without features there is no tokio, without `http` no hyper, without `tls` no rustls, without `keyring` no D-Bus. An
+address that needs a missing feature is an error that names the feature. The tests of `keyring`, which no other stage
+enables, run here.
 """
 
 import subprocess
@@ -14,6 +15,7 @@ FORBIDDEN = {
     "client": ("rustls", "tungstenite", "tokio-tungstenite", "tokio-rustls"),
     "client,tls": ("tungstenite", "tokio-tungstenite"),
     "client,websocket": ("rustls", "tokio-rustls"),
+    "auth,client,tls,websocket": ("keyring", "keyring-core", "zbus"),
 }
 COMPILED = ["", "server", "server,http", "client", "client,http", "client,http,tls", "client,http,websocket"]
 CHOSEN = ["--quiet", "--package", "gudgeon", "--no-default-features", "--features"]
@@ -35,3 +37,4 @@ for features, forbidden in FORBIDDEN.items():
 for features in COMPILED:
     run("check", *CHOSEN, features)
 run("test", *CHOSEN, "client", "--test", "missing_features")
+run("test", *CHOSEN, "keyring", "--lib", "keyring_store")

@@ -44,7 +44,7 @@ async function bundled() {
   const all = ENTRIES.map((entry) => `export * as ${nameOf(entry)} from ${JSON.stringify(`${MODULES}/${entry}.js`)};\n`).join("");
   const bundle = await rollup({
     input: "all",
-    external: /^node:/,
+    external: [/^node:/, "@napi-rs/keyring"],
     plugins: [
       {
         name: "all",

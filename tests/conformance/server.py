@@ -13,6 +13,7 @@ import serving
 
 from gudgeon import Context, Header, Server, SyncContext, ToolError, ask
 from gudgeon.ask import Question
+from gudgeon.auth import OAuthProxy
 from gudgeon.types import Accepted, Audio, EmbeddedResource, Image, Message, user
 
 PIXEL = base64.b64decode(
@@ -30,6 +31,7 @@ options.add_argument("--mount", choices=["asgi"])
 options.add_argument("--page-size", type=int, default=100)
 options.add_argument("--dialects", type=lambda text: text.split(","), default=[])
 options.add_argument("--issuer", metavar="URL", help="of the tokens that callers need")
+options.add_argument("--proxy", metavar="URL", help="of the provider behind an OAuth proxy, for the client 'proxy'")
 options.add_argument("--options", type=json.loads, default={}, metavar="JSON", help="of HTTP, as Python names them")
 given = options.parse_args()
 if given.mount and given.stdio:
@@ -41,7 +43,7 @@ app = Server(
     page_size=given.page_size,
     dialects=given.dialects,
     schema_profile="full",  # keeps the schema of json_schema_2020_12_tool as it is
-    auth=given.issuer,
+    auth=OAuthProxy(given.proxy, client_id="proxy", client_secret="s3cret") if given.proxy else given.issuer,
 )
 seen = {"cancelled": 0, "changes": 0}
 

@@ -14,6 +14,7 @@ use gudgeon::{
     Tool, ToolError,
     error::Error,
     protocol::{ContentBlock, PromptMessage, ResourceContents, Role, TextResourceContents},
+    server::auth::OAuthProxy,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -39,6 +40,11 @@ async fn main() -> Result<(), Error> {
         it.page_size = options.page_size;
         it.dialects.clone_from(&options.dialects);
         it.http.auth.extend(options.issuer.as_deref().map(Into::into));
+        it.http.auth.extend(options.proxy.clone().map(|provider| {
+            let (id, secret) = (Some("proxy".into()), Some("s3cret".into()));
+            OAuthProxy { provider, client_id: id, client_secret: secret, ..OAuthProxy::default() }
+                .into()
+        }));
     });
     let server = content(server);
     let server = running(server);

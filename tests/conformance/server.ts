@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { Server, ToolError, ask, audio, embed, image, user, type Context, type JsonSchema, type Question } from "gudgeon";
+import { oauthProxy } from "gudgeon/auth";
 import { httpOptions, serve } from "./serving.js";
 
 const PIXEL = bytes("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==");
@@ -21,6 +22,7 @@ const { values: given } = parseArgs({
     "page-size": { type: "string" },
     dialects: { type: "string" },
     issuer: { type: "string" }, // of the tokens that callers need
+    proxy: { type: "string" }, // the provider behind an OAuth proxy, for the client "proxy"
     options: { type: "string" },
   },
 });
@@ -30,7 +32,7 @@ const app = new Server("conformance", {
   pageSize: Number(given["page-size"] ?? 100),
   http: httpOptions(given.options),
   dialects: (given.dialects?.split(",") ?? []) as ("0.7" | "bare")[],
-  auth: given.issuer,
+  auth: given.proxy === undefined ? given.issuer : oauthProxy(given.proxy, { clientId: "proxy", clientSecret: "s3cret" }),
 });
 let cancelled = 0;
 let changes = 0;

@@ -25,6 +25,8 @@ pub(crate) struct Options {
     is_mounted: bool,
     /// The issuer of the tokens that callers need.
     pub(crate) issuer: Option<String>,
+    /// The provider behind an OAuth proxy, for the client "proxy".
+    pub(crate) proxy: Option<String>,
     given: Given,
 }
 
@@ -66,6 +68,7 @@ impl Options {
             http: None,
             is_mounted: false,
             issuer: None,
+            proxy: None,
             given: Given::default(),
         };
         let mut is_stdio = false;
@@ -75,6 +78,7 @@ impl Options {
                 "--stdio" => is_stdio = true,
                 "--http" => options.http = Some(value()?),
                 "--issuer" => options.issuer = Some(value()?),
+                "--proxy" => options.proxy = Some(value()?),
                 "--mount" => match &*value()? {
                     "tower" => options.is_mounted = true,
                     other => {

@@ -42,9 +42,9 @@ class Cell(NamedTuple):
 CELLS = [Cell(*it) for it in product(TRANSPORTS, LANGUAGES, ERAS, SIZES)]
 
 
-def measure(cell: Cell) -> int:
+def measure(cell: Cell, rust_server: Path = RUST_SERVER) -> int:
     """Returns the number of instructions that the server process executes for a call, without those of the kernel."""
-    with Counted(command(cell), ENVIRONMENT) as server:
+    with Counted(command(cell, rust_server), ENVIRONMENT) as server:
         transport: Transport = Stdio(server.process) if cell.transport == "stdio" else Http(server.url())
         client = Client(transport, cell.era)
         size, calls = SIZES[cell.size], CALLS[cell.size]
@@ -58,14 +58,14 @@ def measure(cell: Cell) -> int:
     return round(min(batches[1:]))
 
 
-def command(cell: Cell) -> list[str | Path]:
+def command(cell: Cell, rust_server: Path) -> list[str | Path]:
     """Returns the command of a cell's server, which takes a free port."""
     if cell.language == "python":
         return [sys.executable, *([SERVERS / "ours_sync.py"] if is_stdio(cell) else [SERVERS / "ours_http.py", "0"])]
     if cell.language == "node":
         script = [SERVERS / "ours_node.mjs"] if is_stdio(cell) else [SERVERS / "ours_http.mjs", "0"]
         return [node(), *NODE_FLAGS, *script]
-    return [RUST_SERVER, "stdio" if is_stdio(cell) else "0"]
+    return [rust_server, "stdio" if is_stdio(cell) else "0"]
 
 
 def is_stdio(cell: Cell) -> bool:

@@ -15,16 +15,20 @@ VENVS = {
     "pyservers": "requirements-servers.txt",
     "fastmcp": "requirements-fastmcp.txt",
 }
+RMCP = ["cargo", "build", "--quiet", "--locked", "--manifest-path", LOCKS / "rmcp/Cargo.toml", "--target-dir"]
 
 
 def set_up(*names):
-    """Installs the named environments, or all of them, if their lock file has changed."""
+    """Installs the named environments, or all of them, if their lock file has changed, and builds rmcp's client."""
     SCRATCH.mkdir(exist_ok=True)
     for name, lock in VENVS.items():
         if not names or name in names:
             _once(SCRATCH / name, [LOCKS / lock], _venv)
     if not names or "node" in names:
         _once(SCRATCH / "node", [LOCKS / "package.json", LOCKS / "package-lock.json", LOCKS / ".npmrc"], _npm)
+    if not names or "rmcp" in names:
+        # Cargo knows itself what has changed.
+        _run([str(it) for it in [*RMCP, SCRATCH / "rmcp"]])
 
 
 def _once(folder, locks, make):

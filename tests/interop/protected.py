@@ -44,7 +44,10 @@ OTHER_CLIENTS = {
     "fastmcp": [".interop/fastmcp/bin/python", f"{HERE}/fastmcp_client.py"],
     "ts 1": ["node", f"{HERE}/ts.mjs", "1"],
     "ts 2": ["node", f"{HERE}/ts.mjs", "2"],
+    "rmcp": [".interop/rmcp/debug/interop-rmcp"],
 }
+#: The redirect URL of our OAuth proxies, at any port.
+PROXY_CALLBACK = "http://127.0.0.1/mcp/oauth/callback"
 #: The tool that is called, and its result.
 OURS = ("test_simple_text", "This is a simple text response for testing.")
 OTHERS = ("greet", "hello")
@@ -76,10 +79,13 @@ def run(chosen):
     """Runs the cells whose title contains each of the texts. Returns all of these."""
     from gudgeon.testing.auth import AuthorizationServer
 
-    with AuthorizationServer() as provider, ThreadPoolExecutor(3) as pool:
+    clients = {**OTHER_CLIENTS, **OUR_CLIENTS}
+    proxy = {"client_id": "proxy", "client_secret": "s3cret", "redirect_uris": [PROXY_CALLBACK]}
+    with AuthorizationServer(clients=[proxy]) as provider, ThreadPoolExecutor(3) as pool:
         ours = [
-            pool.submit(_serve, name, command, {**OTHER_CLIENTS, **OUR_CLIENTS}, OURS, chosen, provider.issuer)
+            pool.submit(_serve, name, command, clients, OURS, chosen, provider.issuer, proxied)
             for name, command in OUR_SERVERS.items()
+            for proxied in (False, True)
         ]
         others = [
             pool.submit(_serve, name, command, OUR_CLIENTS, OTHERS, chosen) for name, command in OTHER_SERVERS.items()
@@ -87,15 +93,16 @@ def run(chosen):
         return [cell for done in [*ours, *others] for cell in done.result()]
 
 
-def _serve(name, command, clients, tool, chosen, issuer=None):
+def _serve(name, command, clients, tool, chosen, issuer=None, proxied=False):
     """Starts a server, runs each client against it, and stops it."""
     side = "ours" if issuer else "official"
-    cells = {client: Cell(client, f"{side} {name}, protected") for client in clients}
+    kind = "with an OAuth proxy" if proxied else "protected"
+    cells = {client: Cell(client, f"{side} {name}, {kind}") for client in clients}
     cells = {client: cell for client, cell in cells.items() if all(text in cell.title for text in chosen)}
     if not cells:
         return []
     if issuer:
-        command, url = [*command, "--http", "127.0.0.1:0", "--issuer", issuer], None
+        command, url = [*command, "--http", "127.0.0.1:0", "--proxy" if proxied else "--issuer", issuer], None
     else:
         port = _free_port()
         command, url = [*command, str(port)], f"http://127.0.0.1:{port}/mcp"

@@ -11,8 +11,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+import fake_keyring
 from gudgeon import Client, SyncClient
-from gudgeon.auth import ClientCredentials, EnterpriseManaged, FileStore, OAuth, WorkloadIdentity
+from gudgeon.auth import ClientCredentials, EnterpriseManaged, FileStore, KeyringStore, OAuth, WorkloadIdentity
 from gudgeon.errors import AuthError
 
 RESULTS: dict[str, Any] = {
@@ -181,6 +182,27 @@ def test_a_user_signs_in(protected: Any, tmp_path: Any) -> None:
     assert len(protected.forms) == before + 1
     with SyncClient(protected.url, **protected.options(OAuth(on_redirect=agree))) as client:
         assert client.call_tool("echo").text == "done"
+
+
+def test_tokens_are_kept_in_the_keyring(protected: Any) -> None:
+    with fake_keyring.used() as system:
+        system.is_locked = True
+        with pytest.raises(AuthError, match="the system's keyring can't be read .* unlock it, or use FileStore"):
+            call(protected, OAuth(on_redirect=agree, store=KeyringStore("shelf")))
+        system.is_locked = False
+        assert call(protected, OAuth(on_redirect=agree, store=KeyringStore("shelf"))) == "done"
+        assert threading.get_ident() not in system.threads
+        before = len(protected.forms)
+        # The stored token needs no user, with an event loop or without one.
+        assert call(protected, OAuth(store=KeyringStore("shelf"))) == "done"
+        with SyncClient(protected.url, **protected.options(OAuth(store=KeyringStore("shelf")))) as client:
+            assert client.call_tool("echo").text == "done"
+        assert len(protected.forms) == before
+        system.entries.clear()
+        auth = OAuth(on_redirect=agree, store=KeyringStore("shelf"))
+        with SyncClient(protected.url, **protected.options(auth)) as client:
+            assert client.call_tool("echo").text == "done"
+        assert {service for service, _ in system.entries} == {"shelf"}
 
 
 FIFTY_CALLS = """

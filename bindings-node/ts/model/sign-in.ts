@@ -40,7 +40,7 @@ const port = (value: unknown): string | undefined =>
 const source = (value: unknown): string | undefined =>
   typeof value === "function" || filled(value) === undefined ? undefined : "must be a string that is not empty, or a function that returns one";
 const store = (value: unknown): string | undefined =>
-  isObject(value) && ["get", "set", "delete"].every((name) => typeof value[name] === "function") ? undefined : "must be fileStore(), or have the methods get, set and delete";
+  isObject(value) && ["get", "set", "delete"].every((name) => typeof value[name] === "function") ? undefined : "must be fileStore() or keyringStore(), or have the methods get, set and delete";
 
 const OAUTH: Known = {
   checks: {

@@ -95,7 +95,7 @@ export function declarationOf(value: unknown): Declaration | undefined {
 }
 
 /** Returns a verifier. Its declaration, which may have secrets, is not shown. */
-function verifier(declaration: Declaration): Verifier {
+export function verifier(declaration: Declaration): Verifier {
   return Object.defineProperty({}, DECLARATION, { value: () => declaration }) as Verifier;
 }
 

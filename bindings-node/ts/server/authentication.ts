@@ -30,8 +30,8 @@ export function setMethods(native: NativeServer, auth: unknown, scopeImplies: ob
     if (declaration) return declaration;
     if (typeof method !== "function") {
       throw new TypeError(
-        `${place}: auth takes the URL of an issuer, the result of jwt(), introspection() or apiKeys(), a function of a token, or a list of ` +
-          `these, not ${typeName(method)}`,
+        `${place}: auth takes the URL of an issuer, the result of a function of gudgeon/auth, such as jwt(), a function of a token, or a ` +
+          `list of these, not ${typeName(method)}`,
       );
     }
     functions.set(at, method as Verify);

@@ -11,11 +11,13 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from ._model.headers import Headers
+from ._model.oauth_proxy import OAuthProxy, Provider, providers
 from ._model.sign_in import (
     ClientAuth,
     ClientCredentials,
     EnterpriseManaged,
     FileStore,
+    KeyringStore,
     OAuth,
     TokenStore,
     WorkloadIdentity,
@@ -34,11 +36,15 @@ __all__ = [
     "Introspection",
     "InvalidToken",
     "Jwt",
+    "KeyringStore",
     "OAuth",
+    "OAuthProxy",
+    "Provider",
     "RequestInfo",
     "TokenStore",
     "Verify",
     "WorkloadIdentity",
+    "providers",
 ]
 
 
@@ -223,7 +229,7 @@ class RequestInfo:
 
 
 Verify: TypeAlias = Callable[[str, RequestInfo], "Principal | Awaitable[Principal | None] | None"]
-Auth: TypeAlias = str | Jwt | Introspection | ApiKeys | Verify
+Auth: TypeAlias = str | Jwt | Introspection | ApiKeys | OAuthProxy | Provider | Verify
 
 
 class InvalidToken(Exception):

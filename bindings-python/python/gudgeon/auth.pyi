@@ -15,6 +15,7 @@ __all__ = [
     "Introspection",
     "InvalidToken",
     "Jwt",
+    "KeyringStore",
     "OAuth",
     "RequestInfo",
     "TokenStore",
@@ -92,6 +93,13 @@ class FileStore:
     path: str
     def __init__(self, path: str | PathLike[str] | None = None) -> None: ...
 
+class KeyringStore:
+    service: str
+    def __init__(self, service: str = "gudgeon") -> None: ...
+    async def get(self, key: str, /) -> bytes | None: ...
+    async def set(self, key: str, value: bytes, /) -> None: ...
+    async def delete(self, key: str, /) -> None: ...
+
 class OAuth:
     def __init__(
         self,
@@ -101,7 +109,7 @@ class OAuth:
         issuer: str | None = None,
         client_metadata_url: str | None = None,
         scopes: Sequence[str] = (),
-        store: FileStore | TokenStore | None = None,
+        store: FileStore | KeyringStore | TokenStore | None = None,
         dpop: bool = False,
         redirect_port: int = 0,
         open_url: Callable[[str], Any] | None = None,

@@ -1,6 +1,6 @@
 """The exceptions. Each message says in one line what is wrong, where, and how to fix it."""
 
-from ._model.mcp_error import McpError
+from ._model.mcp_error import AuthError, McpError
 
 __all__ = [
     "AuthError",
@@ -52,15 +52,6 @@ class ConnectionLost(McpError):
 
 class CallTimeout(McpError, TimeoutError):
     """There was no answer in time; also a `TimeoutError`. `timeout=` of the client or the call sets the seconds."""
-
-
-class AuthError(McpError):
-    """Authorization failed. Spec: Base Protocol › Authorization.
-
-    Attributes: `status`, 401 or 403; `www_authenticate`, the response's header of that name, if it had one.
-    """
-
-    www_authenticate = None
 
 
 class NotSupported(McpError):

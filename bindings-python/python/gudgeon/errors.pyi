@@ -1,7 +1,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ._model.mcp_error import McpError as McpError
+from ._model.mcp_error import AuthError as AuthError, McpError as McpError
 from .types import ElicitRequest, ToolResult
 
 __all__ = [
@@ -37,10 +37,6 @@ class ConnectFailed(McpError):
 
 class ConnectionLost(McpError): ...
 class CallTimeout(McpError, TimeoutError): ...
-
-class AuthError(McpError):
-    www_authenticate: str | None
-
 class NotSupported(McpError): ...
 
 class ProtocolError(McpError):

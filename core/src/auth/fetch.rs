@@ -27,6 +27,8 @@ pub struct FetchRequest {
     /// The maximum size of the answer's body, in bytes.
     pub max_bytes: usize,
     pub timeout: Duration,
+    /// `true` for a URL that a peer has named: the host then connects to public addresses only, and directly.
+    pub only_public: bool,
 }
 
 /// An answer. `Debug` shows the status and the URL only.
@@ -63,7 +65,15 @@ impl FetchRequest {
         let mut headers = HeaderMap::new();
         headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
         let (url, body) = (url.to_owned(), Vec::new());
-        Ok(Self { method: Method::GET, url, headers, body, max_bytes, timeout: TIMEOUT })
+        Ok(Self {
+            method: Method::GET,
+            url,
+            headers,
+            body,
+            max_bytes,
+            timeout: TIMEOUT,
+            only_public: false,
+        })
     }
 
     /// Creates a request with a form as its body.

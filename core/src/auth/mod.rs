@@ -14,4 +14,5 @@ pub mod scopes;
 mod secret;
 pub mod server;
 
+pub use self::moment::Moment;
 pub use self::secret::{Secret, TokenDigest, is_equal};

@@ -11,14 +11,13 @@ use std::{
 use http::{HeaderMap, request::Parts};
 use tokio::sync::{Semaphore, oneshot};
 
-use super::start;
+use super::{auth_proxy::Proxied, start};
 use crate::{
     auth::{
         fetch::{FetchError, FetchRequest, FetchResponse},
         server::{
             authenticator::{
-                AuthInput, AuthOutput, AuthTicket, Authenticator, Caller, Checked, FetchId,
-                Refusal, Request,
+                AuthInput, AuthOutput, AuthTicket, Authenticator, Caller, Checked, Refusal, Request,
             },
             config::{AuthConfig, Reply, VerifiedRequest, Verifier},
         },
@@ -39,9 +38,12 @@ enum Begun {
     Waits(AuthTicket, oneshot::Receiver<Decision>),
 }
 
-/// Sends HTTP requests. The answer is passed to [`AuthServer::fetched`].
+/// Takes the answer to an HTTP request.
+pub(crate) type Fetched = Box<dyn FnOnce(Result<FetchResponse, FetchError>) + Send>;
+
+/// Sends HTTP requests.
 pub(crate) trait Fetcher: Send + Sync {
-    fn fetch(&self, server: Arc<AuthServer>, id: FetchId, request: FetchRequest);
+    fn fetch(&self, request: FetchRequest, done: Fetched);
 }
 
 /// Authenticates the senders of requests.
@@ -51,11 +53,12 @@ pub(crate) struct AuthServer {
     fetcher: OnceLock<Arc<dyn Fetcher>>,
     /// Counts the functions of the host that run.
     running: Arc<Semaphore>,
+    pub(super) proxied: Proxied,
     this: Weak<Self>,
 }
 
-struct State {
-    machine: Authenticator,
+pub(super) struct State {
+    pub(super) machine: Authenticator,
     waiting: HashMap<AuthTicket, Waiter>,
 }
 
@@ -75,19 +78,14 @@ struct Withdrawal {
 impl AuthServer {
     /// Creates the authenticator. `keys` are those that the servers of one address share; without any, nonces are valid in
     /// this process only.
-    pub(crate) fn new(
-        config: &Arc<AuthConfig>,
-        mut keys: Vec<Vec<u8>>,
-    ) -> Result<Arc<Self>, Error> {
-        if keys.is_empty() {
-            keys.push(start().seed.to_vec());
-        }
-        let machine = config.authenticator(keys)?;
+    pub(crate) fn new(config: &Arc<AuthConfig>, keys: &[Vec<u8>]) -> Result<Arc<Self>, Error> {
+        let machine = config.authenticator(keys, &start().seed)?;
         Ok(Arc::new_cyclic(|this| Self {
             state: Mutex::new(State { machine, waiting: HashMap::new() }),
             config: Arc::clone(config),
             fetcher: OnceLock::new(),
             running: Arc::new(Semaphore::new(MAX_RUNNING)),
+            proxied: Proxied::default(),
             this: Weak::clone(this),
         }))
     }
@@ -157,9 +155,17 @@ impl AuthServer {
         }
     }
 
-    /// Handles the answer to an HTTP request.
-    pub(crate) fn fetched(&self, id: FetchId, answer: Result<FetchResponse, FetchError>) {
-        self.handle(AuthInput::Fetched(id, answer));
+    /// Sends an HTTP request.
+    pub(super) fn fetch(&self, request: FetchRequest, done: Fetched) {
+        match self.fetcher.get() {
+            Some(fetcher) => fetcher.fetch(request, done),
+            None => done(Err(FetchError::Connection("nothing sends requests here".into()))),
+        }
+    }
+
+    /// Returns a reference that counts.
+    pub(super) fn this(&self) -> Option<Arc<Self>> {
+        self.this.upgrade()
     }
 
     fn handle(&self, input: AuthInput) {
@@ -181,15 +187,9 @@ impl AuthServer {
                 }
                 AuthOutput::Fetch(id, request) => {
                     drop(state);
-                    if let (Some(fetcher), Some(server)) = (self.fetcher.get(), self.this.upgrade())
-                    {
-                        fetcher.fetch(server, id, request);
-                    } else {
-                        let error = FetchError::Connection("nothing sends requests here".into());
-                        let mut state = self.lock();
-                        let input = AuthInput::Fetched(id, Err(error));
-                        state.machine.handle(Instant::now(), unix(), input);
-                    }
+                    let Some(server) = self.this() else { return };
+                    let done = move |answer| server.handle(AuthInput::Fetched(id, answer));
+                    self.fetch(request, Box::new(done));
                 }
                 AuthOutput::Verify { ticket, method, token } => {
                     let request = state.waiting.get(&ticket).and_then(|it| it.request.clone());
@@ -215,7 +215,7 @@ impl AuthServer {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -289,12 +289,12 @@ mod tests {
     const KEYS: &str = "https://as.example.com/keys";
     const RESOURCE: &str = "https://mcp.example.com/mcp";
 
-    struct Sent(mpsc::Sender<FetchId>);
+    struct Sent(mpsc::Sender<Fetched>);
 
     impl Fetcher for Sent {
-        fn fetch(&self, _: Arc<AuthServer>, id: FetchId, request: FetchRequest) {
+        fn fetch(&self, request: FetchRequest, done: Fetched) {
             assert_eq!(request.url, KEYS);
-            self.0.send(id).unwrap();
+            self.0.send(done).unwrap();
         }
     }
 
@@ -318,12 +318,13 @@ mod tests {
         let config = json!({ "methods": [{ "kind": "jwt", "issuer": "https://as.example.com",
             "jwksUrl": KEYS }] });
         let config = Arc::new(AuthConfig::parse(config.to_string().as_bytes()).unwrap());
-        let server = AuthServer::new(&config, vec![b"key".to_vec()]).unwrap();
+        let server = AuthServer::new(&config, &[b"key".to_vec()]).unwrap();
         let (sender, sent) = mpsc::channel();
         server.set_fetcher(Arc::new(Sent(sender)));
         assert!(matches!(begin(&server), Begun::Waits(..)));
-        server.carry_out();
-        let id = sent.try_recv().unwrap();
+        let Some(AuthOutput::Fetch(id, _)) = server.lock().machine.poll() else {
+            panic!("the keys are not fetched")
+        };
         let body = json!({ "keys": [{ "kty": "OKP", "crv": "Ed25519", "kid": "one",
             "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo" }] });
         let age = HeaderValue::from_static("max-age=60");

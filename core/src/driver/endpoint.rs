@@ -64,7 +64,7 @@ pub struct EndpointServer<H> {
 impl<H: Clone> EndpointServer<H> {
     pub fn new(components: Arc<Components<H>>, config: EndpointConfig) -> Arc<Self> {
         let keys = components.server.request_state_keys.clone();
-        Self::started(Endpoint::new(components, config, &start()), keys)
+        Self::started(Endpoint::new(components, config, &start()), &keys)
     }
 
     /// Serves a test; `facts` are the principal and headers of every message connection.
@@ -81,14 +81,14 @@ impl<H: Clone> EndpointServer<H> {
             None => endpoint,
             Some(facts) => endpoint.with_facts(facts),
         };
-        Self::started(endpoint, keys)
+        Self::started(endpoint, &keys)
     }
 
     /// `keys` are those that the servers of one address share.
-    fn started(endpoint: Endpoint<H>, keys: Vec<Vec<u8>>) -> Arc<Self> {
+    fn started(endpoint: Endpoint<H>, keys: &[Vec<u8>]) -> Arc<Self> {
         let admission = endpoint.admission().clone();
         #[cfg(not(feature = "auth"))]
-        drop(keys);
+        let _ = keys;
         Arc::new(Self {
             // Without one, the admission refuses everybody.
             #[cfg(feature = "auth")]
@@ -161,6 +161,14 @@ impl<H: Clone> EndpointServer<H> {
         body: &[u8],
         mut outbox: Box<dyn Outbox>,
     ) -> (ExchangeId, Step<H>) {
+        #[cfg(feature = "auth")]
+        if let (Some(auth), true) = (&self.auth, head.is_proxied()) {
+            if let Some(request) = head.into_proxied(body) {
+                auth.proxy_request(request, outbox);
+            }
+            let exchange = ExchangeId(self.next.fetch_add(1, Ordering::Relaxed));
+            return (exchange, Step::new(Work::default()));
+        }
         let unread = &self.ledgers.unread;
         if unread.is_half_full() && unread.has_half_share(head.client_key()) {
             head.set_behind();

@@ -3,6 +3,8 @@
 
 #[cfg(feature = "auth")]
 mod auth;
+#[cfg(feature = "auth")]
+mod auth_proxy;
 mod endpoint;
 mod hosted;
 mod endpoint_state;
@@ -19,7 +21,7 @@ mod work;
 mod writer;
 
 #[cfg(feature = "auth")]
-pub(crate) use auth::{AuthServer, Fetcher, authenticate_request, authenticate_upgrade};
+pub(crate) use auth::{AuthServer, Fetched, Fetcher, authenticate_request, authenticate_upgrade};
 pub use endpoint::{EndpointServer, Shell};
 pub use endpoint_state::Outbox;
 pub(crate) use hosted::{HostedEndpoint, Rest, hosted, keep_time};
@@ -35,6 +37,8 @@ pub use work::{Backend, Others, SharedHandler, Work};
 
 use std::time::{Instant, SystemTime};
 
+#[cfg(feature = "auth")]
+use crate::auth::Moment;
 use crate::engine::Start;
 
 /// Returns the current time with a random seed.
@@ -46,4 +50,14 @@ pub fn start() -> Start {
     getrandom::fill(&mut seed).expect("the system gives random bytes");
     let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     Start { now: Instant::now(), unix: since_1970.as_secs(), seed, test_mode: None }
+}
+
+/// Returns the current time with fresh random bytes.
+///
+/// # Panics
+/// When the system has no random bytes: without them nothing is secret.
+#[cfg(feature = "auth")]
+pub(crate) fn moment() -> Moment {
+    let Start { now, unix, seed, .. } = start();
+    Moment { now, unix, random: seed }
 }

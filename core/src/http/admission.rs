@@ -17,6 +17,11 @@ use super::{
     refusal::forbidden,
     reply::{self, Accepts},
 };
+#[cfg(feature = "auth")]
+use crate::auth::authorization_server::{
+    self as proxy,
+    proxy::{MAX_BODY, OAuthEndpoint, ProxyRequest},
+};
 use crate::{
     error::Fault,
     protocol::{ClientKey, Dialect, Frame, Id, Message, Method, Principal, Revision},
@@ -59,6 +64,7 @@ pub struct AdmittedRequest<'a> {
 }
 
 /// The facts in the head of a request.
+#[cfg_attr(feature = "auth", derive(Default))]
 #[derive(Debug)]
 pub(super) struct RequestHead {
     pub(super) facts: HttpFacts,
@@ -107,6 +113,9 @@ enum Target {
     },
     /// The MCP headers contradict each other. The refusal names the request, which is in the body.
     InvalidHeaders(Fault),
+    /// A resource of the OAuth proxy, for which the sender needs no token.
+    #[cfg(feature = "auth")]
+    OAuth(Box<ProxyRequest>),
 }
 
 impl Admission {
@@ -135,6 +144,12 @@ impl Admission {
             rules.protected.as_ref().and_then(|it| it.document(&rules.guard, &head))
         {
             return Err(document);
+        }
+        #[cfg(feature = "auth")]
+        if let Some(proxied) =
+            rules.protected.as_ref().and_then(|it| it.proxied(&rules.guard, &head))
+        {
+            return proxied.map(|(endpoint, issuer)| self.proxied(head, endpoint, issuer));
         }
         rules.guard.check(&head).map_err(forbidden)?;
         if let Some(headers) = rules.guard.preflight(&head) {
@@ -176,6 +191,28 @@ impl Admission {
             Err(fault) => Target::InvalidHeaders(fault),
         };
         Ok(AdmittedHead { admission: self.clone(), head: admitted, target })
+    }
+
+    /// Admits a request to the OAuth proxy.
+    #[cfg(feature = "auth")]
+    fn proxied(&self, head: Parts, endpoint: OAuthEndpoint, issuer: String) -> AdmittedHead {
+        let request = proxy::Request {
+            method: head.method,
+            path: head.uri.path().to_owned(),
+            query: head.uri.query().unwrap_or_default().to_owned(),
+            headers: head.headers,
+            body: Vec::new(),
+        };
+        AdmittedHead {
+            admission: self.clone(),
+            head: RequestHead::default(),
+            target: Target::OAuth(Box::new(ProxyRequest {
+                endpoint,
+                issuer,
+                request,
+                client: None,
+            })),
+        }
     }
 
     /// Returns the maximum size of a body, in bytes.
@@ -287,7 +324,26 @@ impl AdmittedHead {
     /// Returns the maximum size of the body, in bytes.
     #[doc(hidden)] // For the drivers and the language bindings.
     pub fn max_body(&self) -> usize {
-        self.admission.max_body()
+        match self.target {
+            #[cfg(feature = "auth")]
+            Target::OAuth(_) => MAX_BODY.min(self.admission.max_body()),
+            _ => self.admission.max_body(),
+        }
+    }
+
+    /// Returns whether the request is one to the OAuth proxy.
+    #[cfg(feature = "auth")]
+    pub(crate) fn is_proxied(&self) -> bool {
+        matches!(self.target, Target::OAuth(_))
+    }
+
+    /// Returns the request to the OAuth proxy, with its body.
+    #[cfg(feature = "auth")]
+    pub(crate) fn into_proxied(self, body: &[u8]) -> Option<ProxyRequest> {
+        let Target::OAuth(mut request) = self.target else { return None };
+        request.request.body = body.to_vec();
+        request.client = self.head.facts.client_key();
+        Some(*request)
     }
 
     /// Returns whether the request asks for a stream that lasts until the client leaves: a GET, or `subscriptions/listen`.
@@ -370,6 +426,9 @@ impl AdmittedHead {
                 Content::PostLegacySse { session, frame: Frame::parse(body) }
             }
             Target::InvalidHeaders(fault) => return Err(head.refuse_headers(body, fault)),
+            // The driver passes such a request on.
+            #[cfg(feature = "auth")]
+            Target::OAuth(_) => return Err(head.refuse(StatusCode::NOT_FOUND, NOWHERE)),
         };
         Ok(Box::new(AdmittedRequest { head, content }))
     }

@@ -14,13 +14,15 @@ use super::{
     admission::Admission,
     challenge::Demands,
     guard::{Arrival, Guard},
+    refusal::forbidden,
     reply,
 };
 use crate::{
     auth::{
+        authorization_server::proxy::OAuthEndpoint,
         fetch::is_loopback,
         server::{
-            authenticator::{Refusal, Request},
+            authenticator::{Refusal, Request, without_place},
             config::{AuthConfig, VerifiedRequest},
             resource::{Arrived, Facts, Place, Resource},
         },
@@ -71,7 +73,7 @@ impl Protected {
     /// Returns the document about the resource if the request is for it. Pages of every origin may read it.
     pub(super) fn document(&self, guard: &Guard, head: &Parts) -> Option<Part> {
         let is_asked_for = head.method == Method::GET
-            && !self.facts.issuers.is_empty()
+            && self.facts.has_document()
             && self.resource.has_document_at(head.uri.path());
         if !is_asked_for || guard.check_host_only(head).is_err() {
             return None;
@@ -100,7 +102,7 @@ impl Protected {
     /// Returns what the challenge of a refused request demands.
     pub(super) fn demands(&self, request: Option<&Unauthenticated>) -> Demands {
         let place = request.and_then(|it| it.place.as_ref());
-        let has_document = !self.facts.issuers.is_empty();
+        let has_document = self.facts.has_document();
         Demands {
             metadata: place.filter(|_| has_document).map(|it| it.metadata.clone()),
             scopes: self.facts.scopes.clone(),
@@ -108,7 +110,39 @@ impl Protected {
         }
     }
 
+    /// Returns the resource of the OAuth proxy that a request is for. Errors with the answer to a request for another host.
+    pub(super) fn proxied(
+        &self,
+        guard: &Guard,
+        head: &Parts,
+    ) -> Option<Result<(OAuthEndpoint, String), Part>> {
+        let (endpoint, base) =
+            OAuthEndpoint::at(head.uri.path()).filter(|_| self.facts.is_issuer)?;
+        if !self.resource.has_path(&base) {
+            return None;
+        }
+        if let Err(refusal) = guard.check_host_only(head) {
+            return Some(Err(forbidden(refusal)));
+        }
+        let Some(place) = self.place_at(guard, head, &base) else {
+            drop(without_place());
+            let status = StatusCode::INTERNAL_SERVER_ERROR;
+            let body = reply::refusal_body("the server does not know its own URL");
+            return Some(Err(Part::Head {
+                status,
+                headers: reply::json_head(),
+                body,
+                more: false,
+            }));
+        };
+        Some(Ok((endpoint, place.resource)))
+    }
+
     fn place(&self, guard: &Guard, head: &Parts) -> Option<Place> {
+        self.place_at(guard, head, head.uri.path())
+    }
+
+    fn place_at(&self, guard: &Guard, head: &Parts, path: &str) -> Option<Place> {
         let said = head.headers.get(header::HOST).and_then(|it| it.to_str().ok());
         let host = head.uri.authority().map(Authority::as_str).or(said).unwrap_or_default();
         let mount = head.extensions.get::<MountPoint>();
@@ -119,7 +153,7 @@ impl Protected {
             host,
             is_loopback: is_own && guard.is_via_loopback(head),
             is_encrypted,
-            path: head.uri.path(),
+            path,
             mount: mount.map_or("", |it| &it.prefix),
         })
     }

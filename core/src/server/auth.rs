@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use self::verify::{Function, Functions};
 pub use self::{
-    methods::{ApiKeys, Dpop, Introspection, Jwt},
+    methods::{ApiKeys, Dpop, Introspection, Jwt, OAuthProxy},
     verify::VerifyError,
 };
 pub use crate::auth::server::config::VerifiedRequest as RequestHead;
@@ -80,6 +80,12 @@ impl From<Introspection> for Auth {
 
 impl From<ApiKeys> for Auth {
     fn from(method: ApiKeys) -> Self {
+        Self::of(method.declaration())
+    }
+}
+
+impl From<OAuthProxy> for Auth {
+    fn from(method: OAuthProxy) -> Self {
         Self::of(method.declaration())
     }
 }

@@ -22,7 +22,6 @@ use super::{
         server::{AnswerBody, Answered, HeadLimits, Watch, serve_requests},
     },
     proxy::ProxyEnvironment,
-    sign_in::moment,
     timeouts::Timeouts,
 };
 use crate::{
@@ -33,7 +32,7 @@ use crate::{
             TestServer, TokenOptions,
         },
     },
-    driver::boxed,
+    driver::{boxed, moment},
     error::{Error, ErrorKind},
     http::Part,
 };

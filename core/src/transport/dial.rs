@@ -3,11 +3,15 @@
 #[cfg(feature = "tls")]
 mod tls;
 mod tunnel;
+#[cfg(feature = "auth")]
+mod public;
 
 use std::{io, time::Duration};
 
 use tokio::net::TcpStream;
 
+#[cfg(feature = "auth")]
+use self::public::is_public;
 use super::{ByteStream, Link, Url, proxy::Proxy, url::Scheme};
 use crate::error::{Error, ErrorKind};
 
@@ -41,6 +45,32 @@ async fn dial_within(
                 .with_hint("check the host, and that no firewall blocks the connection")
                 .in_phase("connect"),
         })
+    })
+}
+
+/// Opens a stream to a server that a peer has named: its host must have public addresses only, and nothing in between
+/// resolves the name again.
+#[cfg(feature = "auth")]
+pub(crate) async fn dial_public(url: &Url) -> Result<Box<dyn ByteStream>, Error> {
+    let opened = async {
+        let addresses = tokio::net::lookup_host((url.host(), url.port())).await;
+        let addresses: Vec<_> = addresses.map_err(|it| explain(url, it))?.collect();
+        if let Some(private) = addresses.iter().find(|it| !is_public(it.ip())) {
+            return Err(Error::new(
+                ErrorKind::Connect,
+                format!("{} has the address {}, which is not public", url.host(), private.ip()),
+            )
+            .with_hint("use a host that everybody can reach")
+            .in_phase("connect"));
+        }
+        let tcp = TcpStream::connect(&*addresses).await.map_err(|it| explain(url, it))?;
+        secure_if_required(url, Box::new(tcp)).await
+    };
+    let opened = tokio::time::timeout(CONNECT_TIMEOUT, opened).await;
+    opened.unwrap_or_else(|_| {
+        let limit = CONNECT_TIMEOUT.as_secs();
+        Err(Error::new(ErrorKind::Connect, format!("no connection within {limit} s"))
+            .in_phase("connect"))
     })
 }
 

@@ -7,7 +7,7 @@ use tokio::runtime::Handle;
 
 use super::{
     Url,
-    dial::dial,
+    dial::{dial, dial_public},
     http::{
         body::Whole,
         connection::{self, BodyEnd},
@@ -15,11 +15,8 @@ use super::{
     proxy::ProxyEnvironment,
 };
 use crate::{
-    auth::{
-        fetch::{FetchError, FetchRequest, FetchResponse},
-        server::authenticator::FetchId,
-    },
-    driver::{AuthServer, Fetcher, boxed},
+    auth::fetch::{FetchError, FetchRequest, FetchResponse},
+    driver::{Fetched, Fetcher, boxed},
 };
 
 /// The maximum size of the head of an answer, in bytes.
@@ -48,10 +45,10 @@ pub fn serve_auth<H: Clone>(server: &crate::driver::EndpointServer<H>) {
 }
 
 impl Fetcher for HyperFetcher {
-    fn fetch(&self, server: Arc<AuthServer>, id: FetchId, request: FetchRequest) {
+    fn fetch(&self, request: FetchRequest, done: Fetched) {
         let proxies = Arc::clone(&self.proxies);
         self.runtime.spawn(boxed(async move {
-            server.fetched(id, fetch(request, &proxies).await);
+            done(fetch(request, &proxies).await);
         }));
     }
 }
@@ -72,8 +69,16 @@ async fn exchange(
 ) -> Result<FetchResponse, FetchError> {
     let failed = |it: &dyn std::fmt::Display| FetchError::Connection(it.to_string());
     let url = Url::parse(&request.url).map_err(|it| FetchError::Url(it.to_string()))?;
-    let proxy = proxies.proxy_for(&url).map_err(|it| failed(&it))?;
-    let stream = dial(&url, proxy.as_ref()).await.map_err(|it| failed(&it))?;
+    // A proxy would resolve the name of the host itself, so that nobody could check the address.
+    let proxy = match request.only_public {
+        true => None,
+        false => proxies.proxy_for(&url).map_err(|it| failed(&it))?,
+    };
+    let dialled = match request.only_public {
+        true => dial_public(&url).await,
+        false => dial(&url, proxy.as_ref()).await,
+    };
+    let stream = dialled.map_err(|it| failed(&it))?;
     let (mut sender, task) = connection::open(stream, MAX_HEAD).await.map_err(|it| failed(&it))?;
     let is_forwarded = proxy.as_ref().is_some_and(|_| super::proxy::Proxy::forwards(&url));
     let uri = if is_forwarded { request.url.clone() } else { url.path().to_owned() };

@@ -1,14 +1,11 @@
-/** The user of a test: agrees in the authorization server's page without a browser. */
+/** The user of a test: agrees in the pages of authorization servers without a browser. */
+import { execFile } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 
-/** Returns the URL to which the authorization server redirects; it may redirect to itself before. */
+/** Returns the URL with which the browser returns to the client. Servers may redirect to each other before. */
 export async function follow(page) {
-  const { origin } = new URL(page);
-  let url = String(page);
-  do {
-    const answer = await fetch(url, { redirect: "manual" });
-    const location = answer.headers.get("location");
-    if (location === null) throw new Error(`${url} answers ${answer.status} and does not redirect`);
-    url = location;
-  } while (new URL(url).origin === origin);
-  return url;
+  const program = fileURLToPath(new URL("follow.py", import.meta.url));
+  const { stdout } = await promisify(execFile)("python3", [program, String(page)]);
+  return stdout.trim();
 }

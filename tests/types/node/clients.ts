@@ -1,7 +1,7 @@
 /** Types of clients; each `@ts-expect-error` line must fail. */
 import { Client, ClientGroup, ConnectionLost, McpError, Server, ToolResult, cancelled, declined, jsonSchema } from "gudgeon";
 import type { Completion, InputRequired, Page, Progress, Root, Target, Tool, Transport } from "gudgeon";
-import { clientCredentials, enterpriseManaged, fileStore, jwt, oauth, workloadIdentity } from "gudgeon/auth";
+import { clientCredentials, enterpriseManaged, fileStore, jwt, keyringStore, oauth, workloadIdentity } from "gudgeon/auth";
 import type { ClientAuth, TokenStore } from "gudgeon/auth";
 import { Recorder, connect } from "gudgeon/testing";
 import * as z from "zod";
@@ -67,7 +67,8 @@ await connect(new Server("a"), { era: "2025-11-25" });
 const store: TokenStore = { get: async () => undefined, set: () => {}, delete: async () => {} };
 const ways: ClientAuth[] = [
   "oauth", "a token", () => "a token", async () => "a token", oauth(), oauth({ store, onRedirect: async (url) => url, openUrl: () => {} }),
-  oauth({ store: fileStore(new URL("file:///tokens.json")), dpop: true, redirectPort: 3000 }), clientCredentials({ clientId: "a", clientSecret: "b" }),
+  oauth({ store: fileStore(new URL("file:///tokens.json")), dpop: true, redirectPort: 3000 }), oauth({ store: keyringStore("shelf") }),
+  clientCredentials({ clientId: "a", clientSecret: "b" }),
   enterpriseManaged({ identityToken: (): PromiseLike<string> => Promise.resolve("i"), idp: "https://idp.example.com", clientId: "a" }), workloadIdentity({ token: () => "t" }),
 ];
 for (const auth of ways) await Client.connect("http://localhost", { auth });

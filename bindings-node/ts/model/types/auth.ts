@@ -16,7 +16,7 @@ export interface RequestInfo {
 
 declare const verifier: unique symbol;
 
-/** A method by which a server authenticates its callers: the result of `jwt()`, `introspection()` or `apiKeys()`. */
+/** A method by which a server authenticates its callers: the result of a function of `gudgeon/auth`, such as `jwt()`. */
 export interface Verifier {
   readonly [verifier]: true;
 }
@@ -85,6 +85,37 @@ export interface ApiKeysOptions {
   header?: string | undefined;
 }
 
+/** The credentials of a server at a provider, and what it asks for there. */
+export interface OAuthProxyOptions {
+  /** The credentials of the OAuth app. The secret may be left out if the app has none. */
+  clientId: string;
+  clientSecret?: string | undefined;
+  /** The provider's scopes that each sign-in asks for. Default: `openid`, `profile` and `email`, or those of the provider. */
+  scopes?: readonly string[] | undefined;
+  /**
+   * The redirect URLs that clients may have; `*` at the end stands for the rest of a path. Default: every URL with https, on a
+   * loopback address, or with a scheme of an app.
+   */
+  allowedRedirects?: readonly string[] | undefined;
+}
+
+/** Options of a function of `providers`: as of `oauthProxy()`, and what the provider needs, such as `domain`. */
+export interface ProviderOptions extends Omit<OAuthProxyOptions, "clientId"> {
+  /** The id of the OAuth app. Without it, MCP clients register at the provider themselves. */
+  clientId?: string | undefined;
+  [more: string]: unknown;
+}
+
+/** Functions that return a verifier for a known provider. */
+export type Providers = Readonly<
+  Record<
+    | "auth0" | "azure" | "clerk" | "cognito" | "descope" | "discord" | "entra" | "github" | "google" | "keycloak" | "okta" | "scalekit"
+    | "supabase" | "workos",
+    (options: ProviderOptions) => Verifier
+  >
+> &
+  Readonly<Record<string, ((options: ProviderOptions) => Verifier) | undefined>>;
+
 /**
  * Keeps tokens and registrations. Values are secret: JSON records in UTF-8. If a method throws, the sign-in fails with an
  * `AuthError`; a failure to store tokens is only logged.
@@ -124,7 +155,7 @@ export interface OAuthOptions {
   clientMetadataUrl?: string | undefined;
   /** Scopes that are requested in addition to those that the server asks for. Default: none. */
   scopes?: readonly string[] | undefined;
-  /** Keeps tokens and registrations: `fileStore()`, or a store of your own. Default: memory, until the client is gone. */
+  /** Keeps tokens and registrations: `fileStore()`, `keyringStore()`, or a store of your own. Default: memory, until the client is gone. */
   store?: TokenStore | undefined;
   /** True if tokens must be bound to a key of this client (RFC 9449). Default: false. */
   dpop?: boolean | undefined;

@@ -133,6 +133,7 @@ class ThreadQueue:
             log_failure(callback, error)
 
     def _answer(self, core: Core, event: tuple[Any, ...]) -> None:
+        from .._model.keyring_store import BlockingCall
         from .questions import answering
 
         _, _, number, kind, params, key = event
@@ -142,6 +143,8 @@ class ThreadQueue:
             try:
                 value = next(steps)
                 while True:
+                    if isinstance(value, BlockingCall):
+                        value = value.run()
                     if hasattr(value, "__await__"):
                         raise _awaitable(kind, value)
                     value = steps.send(value)

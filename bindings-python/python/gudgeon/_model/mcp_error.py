@@ -1,4 +1,4 @@
-"""The base class of all exceptions, which the values of this package raise as well."""
+"""The exceptions that the values of this package raise as well, among them the base class of all."""
 
 
 class McpError(Exception):
@@ -33,6 +33,17 @@ class McpError(Exception):
         where = " ".join(part for part in (self.phase, self.target) if part)
         text = f"{where}: {self.message}" if where else self.message
         return f"{text} (hint: {self.hint})" if self.hint else text
+
+
+class AuthError(McpError):
+    """Authorization failed. Spec: Base Protocol › Authorization.
+
+    Attributes: `status`, 401 or 403; `www_authenticate`, the response's header of that name, if it had one.
+    """
+
+    __module__ = "gudgeon.errors"
+
+    www_authenticate = None
 
 
 def _as_it_was(cls, args, attributes):

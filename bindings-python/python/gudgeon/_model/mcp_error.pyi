@@ -18,3 +18,6 @@ class McpError(Exception):
         target: str | None = None,
         phase: str | None = None,
     ) -> None: ...
+
+class AuthError(McpError):
+    www_authenticate: str | None

@@ -6,6 +6,7 @@ import os
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol, TypeAlias
 
+from .keyring_store import BlockingCall, KeyringStore
 from .string_list import string_list
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "ClientCredentials",
     "EnterpriseManaged",
     "FileStore",
+    "KeyringStore",
     "OAuth",
     "TokenStore",
     "WorkloadIdentity",
@@ -85,8 +87,8 @@ class OAuth(_Credentials):
             signs in there only. Needs `client_id`. Default: the first one that the server names.
         client_metadata_url: The https URL of a client-id metadata document.
         scopes: Scopes that are requested in addition to those that the server asks for.
-        store: Keeps tokens and registrations: a `FileStore`, or an object with `get(key)`, `set(key, value)` and
-            `delete(key)`, async or not. Default: memory, until the client is gone.
+        store: Keeps tokens and registrations: a `FileStore`, a `KeyringStore`, or an object with `get(key)`,
+            `set(key, value)` and `delete(key)`, async or not. Default: memory, until the client is gone.
         dpop: Whether tokens must be bound to a key of this client (RFC 9449). Default False.
         redirect_port: The port of the redirect URL `http://127.0.0.1:<port>/callback`. Default 0: any free port; with
             `on_redirect`, the port of the last registration, or else 3000.
@@ -122,8 +124,9 @@ class OAuth(_Credentials):
         if store is not None and not isinstance(store, FileStore):
             for method in ("get", "set", "delete"):
                 if not callable(getattr(store, method, None)):
-                    raise TypeError(f"OAuth: store= must be a FileStore, or have the method {method}()")
-        self._store, self._open_url, self._on_redirect = store, open_url, on_redirect
+                    raise TypeError(f"OAuth: store= must be a FileStore or KeyringStore, or have the method {method}()")
+        self._store = store._calls if isinstance(store, KeyringStore) else store
+        self._open_url, self._on_redirect = open_url, on_redirect
         self._declared = {
             "kind": "oauth",
             "clientId": _text("OAuth", "client_id", client_id),
@@ -323,6 +326,8 @@ def _nothing(value: Any) -> Any:
 
 def _then(value: Any, change: Callable[[Any], Any]) -> Any:
     """Returns the changed value, or an awaitable of it."""
+    if isinstance(value, BlockingCall):
+        return value.then(change)
     if not hasattr(value, "__await__"):
         return change(value)
 

@@ -8,7 +8,16 @@ from typing import Any
 from .._call.log import report
 from .._model.article import with_article
 from .._model.json import encode
-from ..auth import ApiKeys, InsufficientScope, Introspection, InvalidToken, Jwt, RequestInfo
+from ..auth import (
+    ApiKeys,
+    InsufficientScope,
+    Introspection,
+    InvalidToken,
+    Jwt,
+    OAuthProxy,
+    Provider,
+    RequestInfo,
+)
 from ..types import Principal
 from .options import hierarchy
 
@@ -37,15 +46,15 @@ def set_methods(native: Any, auth: Any, scope_implies: Any, place: str) -> Verif
 def _declared(method: Any, at: int, functions: dict[int, Callable[..., Any]], place: str) -> dict[str, Any]:
     if isinstance(method, str):
         method = Jwt(method)
-    if isinstance(method, (Jwt, Introspection, ApiKeys)):
+    if isinstance(method, (Jwt, Introspection, ApiKeys, OAuthProxy, Provider)):
         declaration: dict[str, Any] = vars(method)["_declaration"]
         return {name: value for name, value in declaration.items() if value is not None}
     if callable(method) and not isinstance(method, type):
         functions[at] = method
         return {"kind": "verify"}
     raise TypeError(
-        f"{place}: auth= takes the URL of an issuer, a Jwt, Introspection or ApiKeys, a function of a token, or a list "
-        f"of these, not {with_article(type(method).__name__)}"
+        f"{place}: auth= takes the URL of an issuer, a Jwt, Introspection, ApiKeys or OAuthProxy, a provider of "
+        f"providers, a function of a token, or a list of these, not {with_article(type(method).__name__)}"
     )
 
 

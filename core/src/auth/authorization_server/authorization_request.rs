@@ -1,5 +1,7 @@
 //! Requests to the authorization endpoint (RFC 6749, section 4.1; RFC 7636; RFC 8707; RFC 9207; RFC 9449, section 10).
 
+use serde::{Deserialize, Serialize};
+
 use super::{
     clients::Client,
     message::{Form, OAuthError, Response, resource},
@@ -14,7 +16,7 @@ const CHALLENGE: usize = 43;
 const MAX_STATE: usize = 4_096;
 
 /// A valid request, about which the user decides.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub(super) struct AuthorizationRequest {
     pub(super) redirect: Redirect,
     pub(super) client_id: String,
@@ -29,7 +31,7 @@ pub(super) struct AuthorizationRequest {
 }
 
 /// The place to which the user's browser returns.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub(super) struct Redirect {
     pub(super) uri: String,
     state: Option<String>,

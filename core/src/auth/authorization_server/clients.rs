@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{super::server::jwk::Jwks, bounded::Bounded, message::OAuthError};
@@ -46,13 +46,17 @@ pub(super) enum ClientMethod {
 }
 
 /// The metadata of a client (RFC 7591, section 2).
-#[derive(Default, Deserialize)]
+#[derive(Clone, Default, Deserialize, Serialize)]
 #[serde(default)]
 pub(super) struct ClientMetadata {
     pub(super) redirect_uris: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) token_endpoint_auth_method: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) grant_types: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) client_name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) jwks: Option<Value>,
 }
 
@@ -124,6 +128,23 @@ impl Client {
         })
     }
 
+    /// Creates the client that a document describes, which has to be at the client's id (Client ID Metadata Documents).
+    pub(super) fn of_document(url: &str, document: &Value) -> Result<Self, OAuthError> {
+        let invalid = |reason: &str| OAuthError::new("invalid_client", reason);
+        if document.get("client_id").and_then(Value::as_str) != Some(url) {
+            return Err(invalid("the client_id in the client metadata document is not its URL"));
+        }
+        if document.get("client_secret").is_some() {
+            return Err(invalid("a client metadata document may have no client_secret"));
+        }
+        let mut metadata = json::from_value::<ClientMetadata>(document)
+            .map_err(|_| invalid("the client metadata document is malformed"))?;
+        let method = metadata.token_endpoint_auth_method.get_or_insert_with(|| "none".into());
+        if !matches!(method.as_str(), "none" | "private_key_jwt") {
+            return Err(invalid("the client metadata document names a method with a secret"));
+        }
+        Client::new(url.to_owned(), None, metadata)
+    }
     /// Returns whether the client has credentials, so that nobody else can act as it.
     pub(super) fn is_confidential(&self) -> bool {
         self.secret.is_some() || self.keys.is_some()
@@ -133,11 +154,9 @@ impl Client {
         self.grant_types.as_ref().is_none_or(|it| it.iter().any(|it| it == grant_type))
     }
 
-    /// Returns whether the client registered this URL. Ports of loopback addresses may differ (RFC 8252, section 7.3).
+    /// Returns whether the client registered this URL.
     pub(super) fn has_redirect_uri(&self, uri: &str) -> bool {
-        self.redirect_uris.iter().any(|own| {
-            own == uri || loopback_parts(own).is_some_and(|it| Some(it) == loopback_parts(uri))
-        })
+        self.redirect_uris.iter().any(|own| is_same_redirect(own, uri))
     }
 }
 
@@ -160,23 +179,11 @@ impl Clients {
         self.registered.insert(client.id.clone(), client);
     }
 
-    /// Adds a client that a document describes, which has to be at the client's id (Client ID Metadata Documents).
+    /// Adds a client that a document describes.
     pub(super) fn add_document(&mut self, url: &str, document: &Value) -> Result<(), OAuthError> {
-        let invalid = |reason: &str| OAuthError::new("invalid_client", reason);
-        if document.get("client_id").and_then(Value::as_str) != Some(url) {
-            return Err(invalid("the client_id in the client metadata document is not its URL"));
-        }
-        if document.get("client_secret").is_some() {
-            return Err(invalid("a client metadata document may have no client_secret"));
-        }
-        let mut metadata: ClientMetadata = json::from_value(document)
-            .map_err(|_| invalid("the client metadata document is malformed"))?;
-        let method = metadata.token_endpoint_auth_method.get_or_insert_with(|| "none".into());
-        if !matches!(method.as_str(), "none" | "private_key_jwt") {
-            return Err(invalid("the client metadata document names a method with a secret"));
-        }
+        let client = Client::of_document(url, document)?;
         self.documents.remove(&url.to_owned());
-        self.documents.insert(url.to_owned(), Client::new(url.to_owned(), None, metadata)?);
+        self.documents.insert(url.to_owned(), client);
         Ok(())
     }
 }
@@ -195,6 +202,11 @@ fn check_redirect_uri(uri: &str) -> Result<(), OAuthError> {
             Err(invalid("the scheme must be https, http on loopback, or a domain name in reverse"))
         }
     }
+}
+
+/// Returns whether two redirect URLs are the same. Ports of loopback addresses may differ (RFC 8252, section 7.3).
+pub(super) fn is_same_redirect(one: &str, other: &str) -> bool {
+    one == other || loopback_parts(one).is_some_and(|it| Some(it) == loopback_parts(other))
 }
 
 /// Returns the host and the rest of a redirect URL at a loopback address.

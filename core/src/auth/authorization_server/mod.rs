@@ -15,6 +15,7 @@ mod keys;
 mod message;
 mod metadata;
 mod proofs;
+pub mod proxy;
 mod registration;
 mod signed_jwt;
 pub mod test_server;

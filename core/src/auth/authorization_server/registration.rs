@@ -11,8 +11,13 @@ use crate::{
     protocol::json,
 };
 
-/// Creates a client from a registration request. Returns it with the body of the response.
-pub(super) fn register(request: &Request, at: &Moment) -> Result<(Client, Value), OAuthError> {
+/// Creates a client from a registration request, with the id that `name` makes from the metadata and the client's secret. Returns
+/// it with the body of the response.
+pub(super) fn register(
+    request: &Request,
+    at: &Moment,
+    name: impl FnOnce(&ClientMetadata, Option<&Secret>) -> Result<String, OAuthError>,
+) -> Result<(Client, Value), OAuthError> {
     let invalid = |reason: &str| OAuthError::new("invalid_client_metadata", reason);
     let asked: Map<String, Value> =
         json::from_bytes(&request.body).map_err(|_| invalid("the body must be a JSON object"))?;
@@ -29,8 +34,8 @@ pub(super) fn register(request: &Request, at: &Moment) -> Result<(Client, Value)
         let reason = "redirect_uris is missing, which authorization_code needs";
         return Err(OAuthError::new("invalid_redirect_uri", reason));
     }
-    let id = at.id("client");
     let secret = method.needs_secret().then(|| Secret::from(at.id("client secret")));
+    let id = name(&metadata, secret.as_ref())?;
     let client = Client::new(id, secret, metadata)?;
     let mut body = json!({
         "client_id": client.id,

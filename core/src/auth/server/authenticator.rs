@@ -19,11 +19,10 @@ use std::{
 
 use http::HeaderMap;
 
-pub(crate) use self::pending::TIMEOUT;
+pub(crate) use self::{attempt::without_place, pending::TIMEOUT, shares::Shares};
 use self::{
-    attempt::{Attempt, FetchFor, RequestFacts, Tried, Waiting, invalid, without_place},
+    attempt::{Attempt, FetchFor, RequestFacts, Tried, Waiting, invalid},
     pending::Pending,
-    shares::Shares,
 };
 pub use self::{
     io::{
@@ -40,7 +39,8 @@ use super::{
 };
 use crate::{
     auth::{
-        TokenDigest,
+        Moment, TokenDigest,
+        authorization_server::proxy::{Flow, OAuthEndpoint, OAuthProxy, ProxyRequest, ProxyStep},
         fetch::{FetchError, FetchRequest, FetchResponse},
         scopes::ScopeHierarchy,
     },
@@ -196,6 +196,38 @@ impl Authenticator {
         !self.outputs.is_empty()
     }
 
+    /// Handles a request to the OAuth proxy. Returns `None` if there is none.
+    pub fn proxy_request(&mut self, at: &Moment, request: ProxyRequest) -> Option<ProxyStep> {
+        let is_revocation = request.endpoint == OAuthEndpoint::Revoke;
+        let step = self.proxy()?.handle(at, request);
+        if is_revocation {
+            self.cache.clear();
+        }
+        Some(step)
+    }
+
+    /// Continues a request to the OAuth proxy with the answer to the proxy's own request.
+    pub fn proxy_answer(
+        &mut self,
+        at: &Moment,
+        flow: Flow,
+        answer: &Result<FetchResponse, FetchError>,
+    ) -> Option<ProxyStep> {
+        Some(self.proxy()?.resume(at, flow, answer))
+    }
+
+    /// Returns whether the OAuth proxy is exchanging this refresh token.
+    pub fn is_refreshing(&mut self, digest: TokenDigest) -> bool {
+        self.proxy().is_some_and(|it| it.is_refreshing(digest))
+    }
+
+    fn proxy(&mut self) -> Option<&mut OAuthProxy> {
+        self.methods.iter_mut().find_map(|it| match it {
+            Method::Proxy(proxy) => Some(&mut **proxy),
+            _ => None,
+        })
+    }
+
     /// Returns the time of the next [`AuthInput::Tick`].
     pub fn deadline(&self) -> Option<Instant> {
         self.pending.deadline()
@@ -203,7 +235,7 @@ impl Authenticator {
 
     /// Returns the refusal of a request without credentials. Its answer names the metadata of this resource, if there is any.
     fn missing(&self, request: Request<'_>) -> Refusal {
-        let has_metadata = || self.methods.iter().any(|it| it.issuer().is_some());
+        let has_metadata = || self.methods.iter().any(Method::has_issuer);
         match request.place {
             None if has_metadata() => without_place(),
             _ => Refusal::Missing,
@@ -240,7 +272,8 @@ impl Authenticator {
             self.methods.iter().enumerate().filter(move |(_, it)| is(it)).map(|(place, _)| place)
         };
         let keys = of_kind(|it| matches!(it, Method::ApiKeys(it) if !it.has_own_header()));
-        let others = of_kind(|it| matches!(it, Method::Introspection(..)))
+        let others = of_kind(|it| matches!(it, Method::Proxy(_)))
+            .chain(of_kind(|it| matches!(it, Method::Introspection(..))))
             .chain(of_kind(|it| matches!(it, Method::Verify)));
         let mut methods: VecDeque<usize> = keys.collect();
         let mut reason = "the token is not known here";
@@ -341,6 +374,19 @@ impl Authenticator {
                         self.asking.insert((place, attempt.digest), (id, attempt.client));
                         self.asking_shares.add(attempt.client);
                         Tried::Waits(Waiting::Answer(id))
+                    }
+                }
+            }
+            Method::Proxy(proxy) => {
+                let Some(of_request) = &attempt.facts.place else {
+                    return Tried::Refused(without_place());
+                };
+                match proxy.verify(&of_request.resource, attempt.token.expose(), unix) {
+                    None => Tried::Refused(invalid("the token is not known here")),
+                    Some((principal, expires)) => {
+                        let digest = attempt.digest;
+                        let token = VerifiedToken { principal, expires: Some(expires), key: None };
+                        Tried::Accepted(self.keep(now, digest, place, token, MAX_KEPT))
                     }
                 }
             }

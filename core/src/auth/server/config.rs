@@ -19,6 +19,7 @@ use super::{
     jwk::{Algorithm, Jwks},
     jwt::LEEWAY,
     keys::Keys,
+    proxy_config::{ProviderConfig, ProxyConfig, ProxyKeys},
     resource::{Facts, Resource},
 };
 use crate::{
@@ -70,7 +71,7 @@ struct Config {
     rename_all_fields = "camelCase",
     deny_unknown_fields
 )]
-enum MethodConfig {
+pub(super) enum MethodConfig {
     Jwt {
         issuer: String,
         audience: Option<Vec<String>>,
@@ -97,12 +98,14 @@ enum MethodConfig {
         keys: Vec<(String, Principal)>,
         header: Option<String>,
     },
+    Provider(ProviderConfig),
+    Proxy(ProxyConfig),
     Verify,
 }
 
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum DpopOption {
+pub(super) enum DpopOption {
     Is(bool),
     Named(String),
 }
@@ -122,7 +125,7 @@ impl AuthConfig {
         if config.config.methods.is_empty() {
             return Err(Error::misuse("auth lists no method; leave it out to serve everybody"));
         }
-        config.methods()?;
+        config.methods(ProxyKeys { shared: &[], own: &[] })?;
         config.forget_keys();
         Ok(config)
     }
@@ -147,13 +150,16 @@ impl AuthConfig {
         self.verifier.get()
     }
 
-    /// Returns the machine. `keys` are those that the servers of one address share.
-    pub fn authenticator<K: AsRef<[u8]>>(
-        &self,
-        keys: impl IntoIterator<Item = K>,
-    ) -> Result<Authenticator, Error> {
+    /// Returns the machine. `keys` are those that the servers of one address share; without any, `seed` is the key of this
+    /// process.
+    pub fn authenticator(&self, keys: &[Vec<u8>], seed: &[u8]) -> Result<Authenticator, Error> {
         let hierarchy = ScopeHierarchy::new(self.config.scope_implies.clone());
-        Ok(Authenticator::new(self.methods()?, hierarchy).with_nonces(Nonces::new(keys)))
+        let nonces = match keys {
+            [] => Nonces::new([seed]),
+            keys => Nonces::new(keys),
+        };
+        Ok(Authenticator::new(self.methods(ProxyKeys { shared: keys, own: seed })?, hierarchy)
+            .with_nonces(nonces))
     }
 
     /// Returns the rules by which the server finds its own identifier: its public URL, or else the first audience that is a URL.
@@ -170,11 +176,20 @@ impl AuthConfig {
 
     /// Returns the facts of the document and of challenges, and whether challenges ask for bound tokens.
     pub fn facts(&self) -> Result<Facts, Error> {
-        Ok(Authenticator::new(self.methods()?, ScopeHierarchy::default()).facts())
+        Ok(Authenticator::new(
+            self.methods(ProxyKeys { shared: &[], own: &[] })?,
+            ScopeHierarchy::default(),
+        )
+        .facts())
     }
 
-    fn methods(&self) -> Result<Vec<Method>, Error> {
-        self.config.methods.iter().map(MethodConfig::method).collect()
+    fn methods(&self, keys: ProxyKeys<'_>) -> Result<Vec<Method>, Error> {
+        let methods: Vec<_> =
+            self.config.methods.iter().map(|it| it.method(keys)).collect::<Result<_, _>>()?;
+        if methods.iter().filter(|it| matches!(it, Method::Proxy(_))).count() > 1 {
+            return Err(Error::misuse("auth: a server has one OAuth proxy at most"));
+        }
+        Ok(methods)
     }
 }
 
@@ -185,7 +200,7 @@ impl fmt::Debug for AuthConfig {
 }
 
 impl MethodConfig {
-    fn method(&self) -> Result<Method, Error> {
+    pub(super) fn method(&self, keys: ProxyKeys<'_>) -> Result<Method, Error> {
         Ok(match self {
             Self::Jwt { issuer, audience, jwks_url, keys, algorithms, scopes, leeway, dpop } => {
                 check_issuer("issuer", issuer)?;
@@ -242,8 +257,16 @@ impl MethodConfig {
                 let keys = ApiKeys::new(header, keys.iter().cloned());
                 Method::ApiKeys(keys.map_err(|it| Error::misuse(format!("auth: {it}")))?)
             }
+            Self::Provider(provider) => provider.method(keys)?,
+            Self::Proxy(proxy) => proxy.method(keys)?,
             Self::Verify => Method::Verify,
         })
+    }
+
+    /// Creates the method for JWTs of an issuer.
+    pub(super) fn jwt(issuer: String, audience: Option<Vec<String>>, scopes: Vec<String>) -> Self {
+        let (jwks_url, keys, algorithms, leeway, dpop) = (None, None, None, None, None);
+        Self::Jwt { issuer, audience, jwks_url, keys, algorithms, scopes, leeway, dpop }
     }
 }
 
@@ -291,7 +314,7 @@ fn check(name: &str, url: &str) -> Result<(), Error> {
     check_url(url).map(drop).map_err(|it| Error::misuse(format!("auth: {name}: {it}")))
 }
 
-fn check_issuer(name: &str, issuer: &str) -> Result<(), Error> {
+pub(super) fn check_issuer(name: &str, issuer: &str) -> Result<(), Error> {
     check(name, issuer)?;
     match issuer.contains('?') || split(issuer).is_none() {
         true => Err(Error::misuse(format!("auth: {name}: an issuer has no query (RFC 8414)"))),
@@ -358,7 +381,7 @@ mod tests {
     fn an_issuer_is_enough() {
         let config = parse(&json!({ "kind": "jwt", "issuer": "https://as.example.com" })).unwrap();
         assert_eq!(config.facts().unwrap().issuers, ["https://as.example.com"]);
-        config.authenticator(["key"]).unwrap();
+        config.authenticator(&[], b"key").unwrap();
         let all = json!({ "kind": "jwt", "issuer": "https://as.example.com/t", "audience": ["https://mcp.example.com"],
             "jwksUrl": "https://as.example.com/keys", "algorithms": ["ES256"], "scopes": ["a"], "leeway": 1.5,
             "dpop": "required" });
@@ -410,7 +433,11 @@ mod tests {
         let config = parse(&keys).unwrap();
         let MethodConfig::ApiKeys { keys, .. } = &config.config.methods[0] else { panic!() };
         assert!(keys[0].0.starts_with("sha256:") && !keys[0].0.contains("s3cret"));
-        let [Method::ApiKeys(keys)] = &config.methods().unwrap()[..] else { panic!() };
+        let [Method::ApiKeys(keys)] =
+            &config.methods(ProxyKeys { shared: &[], own: &[] }).unwrap()[..]
+        else {
+            panic!()
+        };
         assert_eq!(keys.owner("s3cret").unwrap().subject, "a");
         assert!(keys.owner(&config_key(&config)).is_none());
     }

@@ -10,6 +10,8 @@ pub mod issuer;
 pub mod jwk;
 pub mod jwt;
 pub mod keys;
+mod providers;
+mod proxy_config;
 pub mod resource;
 pub mod token_cache;
 

@@ -44,6 +44,8 @@ pub struct Place {
 pub struct Facts {
     /// The issuers whose tokens are accepted.
     pub issuers: Vec<String>,
+    /// `true` if the server is an issuer itself, by its OAuth proxy.
+    pub is_issuer: bool,
     pub scopes: Vec<String>,
     pub name: Option<String>,
     /// The algorithms of proofs; empty if tokens are not bound to keys.
@@ -103,26 +105,42 @@ impl Resource {
         })
     }
 
+    /// Returns whether this is the path of the endpoint: its own, the one that clients use, or the root of the host.
+    pub fn has_path(&self, path: &str) -> bool {
+        let path = trimmed(path);
+        match &self.path {
+            None => true,
+            Some(own) => {
+                path.is_empty() || path == own || Some(path) == self.public_path.as_deref()
+            }
+        }
+    }
+
     /// Returns whether a path is that of the document: of the endpoint, or of the whole host.
     pub fn has_document_at(&self, path: &str) -> bool {
         let Some((before, behind)) = document_path(path) else { return false };
         match &self.path {
             None => true,
             Some(_) if !before.is_empty() => false,
-            Some(own) => {
-                let behind = trimmed(behind);
-                behind.is_empty() || behind == own || Some(behind) == self.public_path.as_deref()
-            }
+            Some(_) => self.has_path(behind),
         }
     }
 }
 
 impl Facts {
+    /// Returns whether there is a document, which is the case if clients can learn from it where to sign in.
+    pub fn has_document(&self) -> bool {
+        self.is_issuer || !self.issuers.is_empty()
+    }
+
     /// Returns the document as JSON.
     pub fn document(&self, resource: &str) -> Value {
+        let own = self.is_issuer.then_some(resource);
+        let issuers: Vec<_> =
+            own.into_iter().chain(self.issuers.iter().map(String::as_str)).collect();
         let mut document = json!({
             "resource": resource,
-            "authorization_servers": self.issuers,
+            "authorization_servers": issuers,
             "bearer_methods_supported": ["header"],
         });
         if !self.scopes.is_empty() {

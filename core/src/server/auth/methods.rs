@@ -61,6 +61,80 @@ pub struct ApiKeys {
     pub header: Option<String>,
 }
 
+/// Lets MCP clients sign in by a provider at which they can't register themselves.
+///
+/// The server becomes an authorization server of its own: clients register at it or have a metadata document, users see a page
+/// that asks whether the client may act for them, and then sign in at the provider. The tokens are the server's own, for its
+/// URL only. Register an OAuth app at the provider, with the redirect URL `{URL of the server}/oauth/callback`.
+///
+/// Nothing is stored: client ids, codes and tokens are sealed with the server's `request_state_keys`, or else with a key made
+/// from `client_secret`, so that restarts and replicas with the same key accept them.
+///
+/// ```
+/// use gudgeon::{Server, server::auth::OAuthProxy};
+///
+/// let server = Server::new("shelf").options(|it| {
+///     let google = OAuthProxy {
+///         provider: "google".into(),
+///         client_id: Some("shelf.apps.googleusercontent.com".into()),
+///         client_secret: Some("s3cret".into()),
+///         ..OAuthProxy::default()
+///     };
+///     it.http.auth = vec![google.into()];
+/// });
+/// ```
+#[derive(Clone, Default)]
+pub struct OAuthProxy {
+    /// The URL of the provider (an `OpenID` Connect issuer), or the name of one that the core knows: `auth0`, `azure`,
+    /// `clerk`, `cognito`, `descope`, `discord`, `entra`, `github`, `google`, `keycloak`, `okta`, `scalekit`, `supabase`,
+    /// `workos`.
+    pub provider: String,
+    /// What a known provider needs: `domain` for `auth0`, `clerk`, `okta` and `workos`; `audience` for `auth0` and `keycloak`;
+    /// `tenant_id` for `entra`; `user_pool_id` for `cognito`; `project_id` and `mcp_server_id` for `descope`; `realm_url` for
+    /// `keycloak`; `environment_url` and `resource_id` for `scalekit`; `project_ref` for `supabase`.
+    pub options: Vec<(String, String)>,
+    /// The id of the OAuth app. Without it, MCP clients register at the provider themselves, and its tokens are verified:
+    /// `auth0`, `clerk`, `descope`, `keycloak`, `scalekit` and `workos` can do that.
+    pub client_id: Option<String>,
+    /// The secret of the OAuth app, if it has one.
+    pub client_secret: Option<String>,
+    /// The provider's scopes that each sign-in asks for. Default: empty, those of the provider, or `openid`, `profile` and
+    /// `email`.
+    pub scopes: Vec<String>,
+    /// The redirect URLs that clients may have; `*` at the end stands for the rest of a path. Default: empty, every URL with
+    /// https, on a loopback address, or with a scheme of an app.
+    pub allowed_redirects: Vec<String>,
+}
+
+impl OAuthProxy {
+    pub(super) fn declaration(&self) -> Value {
+        let Self { provider, options, client_id, client_secret, .. } = self;
+        let mut declaration = json!({
+            "clientId": client_id,
+            "clientSecret": client_secret,
+            "scopes": given(&self.scopes),
+            "allowedRedirects": given(&self.allowed_redirects),
+        });
+        if provider.contains("://") {
+            declaration["kind"] = "proxy".into();
+            declaration["provider"] = provider.as_str().into();
+        } else {
+            declaration["kind"] = "provider".into();
+            declaration["name"] = provider.as_str().into();
+            let options = options.iter().map(|(name, value)| (name.clone(), value.as_str().into()));
+            declaration["options"] = Value::Object(options.collect());
+        }
+        declaration
+    }
+}
+
+impl fmt::Debug for OAuthProxy {
+    /// Leaves out the credentials.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OAuthProxy").field("provider", &self.provider).finish_non_exhaustive()
+    }
+}
+
 impl Jwt {
     pub(super) fn declaration(&self) -> Value {
         json!({

@@ -3,6 +3,8 @@
 
 mod browser;
 mod file_store;
+#[cfg(feature = "keyring")]
+mod keyring_store;
 mod loopback;
 mod store;
 
@@ -15,7 +17,7 @@ use std::{
         Arc, Mutex, MutexGuard, PoisonError, Weak,
         atomic::{AtomicU64, Ordering},
     },
-    time::{Duration, Instant, SystemTime},
+    time::Duration,
 };
 
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
@@ -34,11 +36,11 @@ use crate::{
     auth::{
         Secret, challenge,
         client::{
-            Answer, Grant, Input, Moment, Output, Rejection, Reply, SignIn, SignInSettings, StepId,
-            Task, Ticket,
+            Answer, Grant, Input, Output, Rejection, Reply, SignIn, SignInSettings, StepId, Task,
+            Ticket,
         },
     },
-    driver::boxed,
+    driver::{boxed, moment},
     error::{Error, ErrorKind},
 };
 
@@ -421,15 +423,6 @@ async fn open(
         None => browser::open(&url)?,
     }
     redirected.await.map_err(|_| "the listener for the redirect ended".into())
-}
-
-/// Returns the time, and fresh random bytes.
-pub(super) fn moment() -> Moment {
-    let mut random = [0; 32];
-    // Without random bytes nothing here is secret.
-    getrandom::fill(&mut random).expect("the system gives random bytes");
-    let unix = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    Moment { now: Instant::now(), unix: unix.as_secs(), random }
 }
 
 fn bearer(token: &str) -> Result<HeaderValue, Error> {

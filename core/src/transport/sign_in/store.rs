@@ -1,4 +1,4 @@
-//! Stores of tokens and registrations: memory, a file, or the user's own.
+//! Stores of tokens and registrations: memory, a file, the system's keyring, or the user's own.
 
 use std::{
     collections::HashMap,
@@ -7,6 +7,8 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
+#[cfg(feature = "keyring")]
+use super::keyring_store::KeyringStore;
 use super::{BoxFuture, file_store::FileStore};
 #[cfg(feature = "bindings")]
 use crate::error::{Error, ErrorKind};
@@ -19,6 +21,9 @@ pub enum Store {
     Memory,
     /// A file that only the user can read, and that several processes may share.
     File(PathBuf),
+    /// The system's keyring, in entries of this service, such as `gudgeon`. Each process that uses it renews tokens for itself.
+    #[cfg(feature = "keyring")]
+    Keyring(String),
     /// A store of the program's own. Each process that uses it renews tokens for itself.
     Own(Arc<dyn TokenStore>),
 }
@@ -39,6 +44,8 @@ impl Store {
         match self {
             Self::Memory => "memory".into(),
             Self::File(path) => path.display().to_string(),
+            #[cfg(feature = "keyring")]
+            Self::Keyring(service) => format!("the system's keyring, service {service:?}"),
             Self::Own(_) => "the program's own".into(),
         }
     }
@@ -89,6 +96,8 @@ impl TokenFile {
 pub(super) enum OpenStore {
     Memory(Arc<Mutex<HashMap<String, Vec<u8>>>>),
     File(Arc<FileStore>),
+    #[cfg(feature = "keyring")]
+    Keyring(KeyringStore),
     Own(Arc<dyn TokenStore>),
 }
 
@@ -97,6 +106,8 @@ impl OpenStore {
         match store {
             Store::Memory => Self::Memory(Arc::default()),
             Store::File(path) => Self::File(Arc::new(FileStore::new(path))),
+            #[cfg(feature = "keyring")]
+            Store::Keyring(service) => Self::Keyring(KeyringStore::new(service)),
             Store::Own(store) => Self::Own(store),
         }
     }
@@ -107,6 +118,8 @@ impl OpenStore {
                 Ok(records.lock().unwrap_or_else(PoisonError::into_inner).get(key).cloned())
             }
             Self::File(file) => file.get(key).await,
+            #[cfg(feature = "keyring")]
+            Self::Keyring(keyring) => keyring.get(key).await,
             Self::Own(store) => store.get(key.to_owned()).await.map_err(|it| it.to_string()),
         }
     }
@@ -119,15 +132,17 @@ impl OpenStore {
                 Ok(())
             }
             Self::File(file) => file.set(key, &value).await,
+            #[cfg(feature = "keyring")]
+            Self::Keyring(keyring) => keyring.set(key, value).await,
             Self::Own(store) => store.set(key.to_owned(), value).await.map_err(|it| it.to_string()),
         }
     }
 
-    /// Takes the lock that only one process has, so that a token is renewed once. Stores of the user's own have none.
+    /// Takes the lock that only one process has, so that a token is renewed once. Only files have one.
     pub(super) async fn lock(&self) -> Result<(), String> {
         match self {
             Self::File(file) => file.lock().await,
-            Self::Memory(_) | Self::Own(_) => Ok(()),
+            _ => Ok(()),
         }
     }
 

@@ -318,7 +318,7 @@ impl TestServer {
             let reason = "this server refuses registrations, as its test asked";
             return Err(OAuthError::new("invalid_client_metadata", reason).into());
         }
-        let (client, body) = registration::register(request, at)?;
+        let (client, body) = registration::register(request, at, |_, _| Ok(at.id("client")))?;
         self.clients.register(client);
         Ok(Response::json(StatusCode::CREATED, &body))
     }

@@ -151,7 +151,7 @@ fn audiences(resource: &str) -> Vec<String> {
 }
 
 /// Returns the refusal of a request that can't be judged without the URL of the server, which is not known.
-pub(super) fn without_place() -> Refusal {
+pub(crate) fn without_place() -> Refusal {
     tracing::error!(
         "the server does not know its own URL, which access tokens are for: set {}",
         option_name("public_url")

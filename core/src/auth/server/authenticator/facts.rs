@@ -11,6 +11,10 @@ impl Authenticator {
             let scopes = match method {
                 Method::Jwt(it) => &it.scopes,
                 Method::Introspection(it, _) => &it.scopes,
+                Method::Proxy(it) => {
+                    facts.is_issuer = true;
+                    it.scopes()
+                }
                 _ => continue,
             };
             let issuer = method.issuer();

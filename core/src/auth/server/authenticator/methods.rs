@@ -1,7 +1,8 @@
 //! The ways to verify credentials.
 
-use crate::auth::server::{
-    api_keys::ApiKeys, introspection::Introspection, jwk::Algorithm, keys::Keys,
+use crate::auth::{
+    authorization_server::proxy::OAuthProxy,
+    server::{api_keys::ApiKeys, introspection::Introspection, jwk::Algorithm, keys::Keys},
 };
 
 /// A way to verify credentials.
@@ -10,6 +11,8 @@ pub enum Method {
     Jwt(Box<Jwt>),
     Introspection(Box<Introspection>, Option<String>),
     ApiKeys(ApiKeys),
+    /// Tokens of the server's own OAuth proxy.
+    Proxy(Box<OAuthProxy>),
     /// A function of the host.
     Verify,
 }
@@ -48,8 +51,13 @@ impl Method {
         match self {
             Self::Jwt(it) => Some(&it.issuer),
             Self::Introspection(_, issuer) => issuer.as_ref(),
-            Self::ApiKeys(_) | Self::Verify => None,
+            Self::ApiKeys(_) | Self::Proxy(_) | Self::Verify => None,
         }
+    }
+
+    /// Returns whether metadata of this resource name an authorization server for the method.
+    pub(super) fn has_issuer(&self) -> bool {
+        self.issuer().is_some() || matches!(self, Self::Proxy(_))
     }
 
     /// Returns whether the method accepts tokens that are not bound to a key.
@@ -57,7 +65,7 @@ impl Method {
         match self {
             Self::Jwt(it) => matches!(it.dpop, Dpop::Off | Dpop::Supported),
             Self::ApiKeys(it) => !it.has_own_header(),
-            Self::Introspection(..) | Self::Verify => true,
+            Self::Introspection(..) | Self::Proxy(_) | Self::Verify => true,
         }
     }
 }

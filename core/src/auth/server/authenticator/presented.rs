@@ -25,7 +25,7 @@ impl Authenticator {
         let (dpop, scopes): (_, &[String]) = match &self.methods[accepted.method] {
             Method::Jwt(it) => (it.dpop, &it.scopes),
             Method::Introspection(it, _) => (Dpop::Supported, &it.scopes),
-            Method::ApiKeys(_) | Method::Verify => (Dpop::Supported, &[]),
+            Method::ApiKeys(_) | Method::Proxy(_) | Method::Verify => (Dpop::Supported, &[]),
         };
         match &accepted.token.key {
             Some(_) if dpop == Dpop::Off => {

@@ -6,20 +6,20 @@ use crate::protocol::ClientKey;
 
 /// The number of things that each client holds. Clients whose address is not known count as one.
 #[derive(Debug)]
-pub(super) struct Shares {
+pub(crate) struct Shares {
     max: usize,
     total: usize,
     counts: HashMap<Option<ClientKey>, usize>,
 }
 
 impl Shares {
-    pub(super) fn new(max: usize) -> Self {
+    pub(crate) fn new(max: usize) -> Self {
         Self { max, total: 0, counts: HashMap::new() }
     }
 
     /// Returns whether a client may hold one more. At the maximum, a client with less than its share still may; all together
     /// hold at most twice the maximum.
-    pub(super) fn has_room_for(&self, client: Option<ClientKey>) -> bool {
+    pub(crate) fn has_room_for(&self, client: Option<ClientKey>) -> bool {
         if self.total < self.max {
             return true;
         }
@@ -28,12 +28,12 @@ impl Shares {
         own < self.max / clients && self.total < 2 * self.max
     }
 
-    pub(super) fn add(&mut self, client: Option<ClientKey>) {
+    pub(crate) fn add(&mut self, client: Option<ClientKey>) {
         *self.counts.entry(client).or_default() += 1;
         self.total += 1;
     }
 
-    pub(super) fn remove(&mut self, client: Option<ClientKey>) {
+    pub(crate) fn remove(&mut self, client: Option<ClientKey>) {
         let Some(count) = self.counts.get_mut(&client) else { return };
         self.total -= 1;
         *count -= 1;

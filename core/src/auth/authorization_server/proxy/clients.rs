@@ -1,0 +1,163 @@
+//! The clients of the proxy. The id of a client that registers contains its metadata, sealed, so that nothing is kept; a client
+//! with a Client ID Metadata Document is described at its id.
+
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    super::{
+        bounded::Bounded,
+        clients::{Client, ClientMetadata},
+        message::{OAuthError, Request},
+        registration,
+    },
+    sealed::{Sealer, Use},
+};
+use crate::auth::{
+    Secret, TokenDigest,
+    fetch::{FetchError, FetchRequest, FetchResponse},
+    moment::Moment,
+};
+
+/// The maximum number of documents that are kept.
+const MAX_DOCUMENTS: usize = 1_000;
+/// The maximum size of a document, in bytes (Client ID Metadata Documents, section 6.6).
+const MAX_DOCUMENT: usize = 5 * 1024;
+/// The seconds for which a document is kept at least and at most, whatever its server says.
+const KEPT: (u64, u64) = (60, 3_600);
+/// The seconds for which a failure is kept.
+const KEPT_FAILURE: u64 = 10;
+/// The maximum length of an id.
+const MAX_ID: usize = 2_048;
+
+/// The clients that documents describe.
+#[derive(Debug)]
+pub(super) struct Documents(Bounded<String, Document>);
+
+#[derive(Debug)]
+struct Document {
+    client: Result<Client, OAuthError>,
+    /// Seconds since 1970.
+    expires: u64,
+}
+
+/// A client that registered, as its id contains it.
+#[derive(Deserialize, Serialize)]
+struct Registered {
+    #[serde(rename = "m")]
+    metadata: ClientMetadata,
+    #[serde(rename = "s", default, skip_serializing_if = "Option::is_none")]
+    secret: Option<Secret>,
+}
+
+/// The place where a client is looked for.
+pub(super) enum Found {
+    Client(Box<Client>),
+    /// Its document has to be fetched.
+    Fetch(Box<FetchRequest>),
+}
+
+impl Documents {
+    pub(super) fn new() -> Self {
+        Self(Bounded::new(MAX_DOCUMENTS))
+    }
+
+    /// Returns the client with this id.
+    pub(super) fn find(
+        &self,
+        id: &str,
+        issuer: &str,
+        sealer: &Sealer,
+        unix: u64,
+    ) -> Result<Found, OAuthError> {
+        if id.starts_with("https://") {
+            return match self.0.get(&id.to_owned()).filter(|it| unix < it.expires) {
+                Some(document) => document.client.clone().map(|it| Found::Client(Box::new(it))),
+                None => document_request(id).map(|it| Found::Fetch(Box::new(it))),
+            };
+        }
+        let Registered { metadata, secret } =
+            sealer.open(Use::Client, issuer, id).ok_or_else(|| {
+                OAuthError::client(
+                    "the client is unknown: register again, or use the URL of a client metadata document",
+                    false,
+                )
+            })?;
+        Client::new(id.to_owned(), secret, metadata).map(|it| Found::Client(Box::new(it)))
+    }
+
+    /// Takes the document of a client. A failure is kept for a short time.
+    pub(super) fn take(&mut self, id: &str, answer: &Result<FetchResponse, FetchError>, unix: u64) {
+        let failed = |it: &FetchError| {
+            OAuthError::client(
+                format!("the client metadata document can't be used: {id}: {it}"),
+                false,
+            )
+        };
+        let client = answer.as_ref().map_err(failed).and_then(|answer| {
+            let document = answer.document().map_err(|it| failed(&it))?;
+            Client::of_document(id, &document)
+        });
+        let kept = match (&client, answer) {
+            (Ok(_), Ok(answer)) => max_age(answer).clamp(KEPT.0, KEPT.1),
+            _ => KEPT_FAILURE,
+        };
+        self.0.remove(&id.to_owned());
+        self.0.insert(id.to_owned(), Document { client, expires: unix + kept });
+    }
+}
+
+/// Registers a client (RFC 7591). Returns the body of the response.
+pub(super) fn register(
+    request: &Request,
+    issuer: &str,
+    sealer: &Sealer,
+    allows: impl Fn(&str) -> bool,
+    at: &Moment,
+) -> Result<serde_json::Value, OAuthError> {
+    let (_, body) = registration::register(request, at, |metadata, secret| {
+        if let Some(refused) = metadata.redirect_uris.iter().find(|it| !allows(it)) {
+            let reason = format!("this server does not allow the redirect URL {refused:?}");
+            return Err(OAuthError::new("invalid_redirect_uri", reason));
+        }
+        let registered = Registered { metadata: metadata.clone(), secret: secret.cloned() };
+        let id = sealer.seal(Use::Client, issuer, &registered, at).unwrap_or_default();
+        match id.len() {
+            1..=MAX_ID => Ok(id),
+            _ => Err(OAuthError::new(
+                "invalid_client_metadata",
+                "the metadata are too long: redirect_uris, client_name and jwks may have about 1,400 bytes together",
+            )),
+        }
+    })?;
+    Ok(body)
+}
+
+/// Returns a short name of a client, which tokens contain: the URL of its document, or the digest of its id.
+pub(super) fn short_id(id: &str) -> String {
+    match id.starts_with("https://") {
+        true => id.to_owned(),
+        false => URL_SAFE_NO_PAD.encode(&TokenDigest::of(id).0[..16]),
+    }
+}
+
+/// Returns the request for a document. The host connects to public addresses only.
+fn document_request(id: &str) -> Result<FetchRequest, OAuthError> {
+    let invalid = |reason: String| OAuthError::client(reason, false);
+    let path = id.strip_prefix("https://").and_then(|it| it.split_once('/')).map(|(_, path)| path);
+    let has_dots = |path: &str| path.split(['/', '?']).any(|it| it == "." || it == "..");
+    if id.len() > MAX_ID || path.is_none_or(|it| it.is_empty() || has_dots(it)) {
+        return Err(invalid("a client_id that is a URL needs a path without dot segments".into()));
+    }
+    let mut request =
+        FetchRequest::get(id, MAX_DOCUMENT).map_err(|it| invalid(format!("client_id: {it}")))?;
+    request.only_public = true;
+    Ok(request)
+}
+
+/// Returns the seconds for which a response may be kept, 0 if it does not say.
+fn max_age(answer: &FetchResponse) -> u64 {
+    let control = answer.headers.get(http::header::CACHE_CONTROL).and_then(|it| it.to_str().ok());
+    let mut parts = control.unwrap_or_default().split(',').map(str::trim);
+    parts.find_map(|it| it.strip_prefix("max-age=")?.parse().ok()).unwrap_or(0)
+}

@@ -1,0 +1,376 @@
+//! An OAuth proxy: an authorization server for the clients of one MCP server, in front of a provider at which these clients
+//! can't register. The proxy is itself a client of the provider. Its codes, tokens and client ids are sealed, so that each
+//! process with the same keys accepts them.
+
+mod clients;
+mod location;
+mod provider;
+mod sealed;
+mod sign_in;
+#[cfg(all(test, feature = "bindings"))]
+#[allow(clippy::unwrap_used, reason = "a test that fails here says where")]
+mod tests;
+mod token;
+mod tokens;
+
+use std::fmt;
+
+use http::{HeaderValue, Method, StatusCode, header};
+use serde_json::json;
+use sha2::{Digest as _, Sha256};
+
+use self::{
+    clients::{Documents, Found},
+    provider::{Endpoints as ProviderEndpoints, Provider, ProviderTokens},
+    sealed::Sealer,
+    sign_in::{SignIn, error_page},
+    tokens::{RefreshToken, Used},
+};
+pub use self::{
+    location::OAuthEndpoint,
+    provider::{Endpoints, ProviderPlace, ProviderSettings},
+};
+use super::{
+    super::server::dpop_check::UsedProofs,
+    clients::{Client, is_same_redirect},
+    message::{OAuthError, Request, Response},
+};
+use crate::{
+    auth::{
+        TokenDigest,
+        fetch::{FetchError, FetchRequest, FetchResponse},
+        moment::Moment,
+    },
+    protocol::{ClientKey, Principal},
+};
+
+/// The maximum size of a request's body, in bytes.
+pub const MAX_BODY: usize = 64 * 1024;
+
+/// The proxy.
+pub struct OAuthProxy {
+    provider: Provider,
+    allowed_redirects: Option<Vec<String>>,
+    sealer: Sealer,
+    documents: Documents,
+    assertions: UsedProofs,
+    used: Used,
+}
+
+/// A request to the proxy of the MCP server at the URL `issuer`.
+#[derive(Debug)]
+pub struct ProxyRequest {
+    pub endpoint: OAuthEndpoint,
+    pub issuer: String,
+    pub request: Request,
+    /// The client that the request counts for.
+    pub(crate) client: Option<ClientKey>,
+}
+
+/// The next step of a request.
+#[derive(Debug)]
+pub enum ProxyStep {
+    Respond(Response),
+    /// The document to fetch. Its answer goes to [`OAuthProxy::resume`].
+    Fetch(FetchRequest, Flow),
+    /// The request is to be handled again once the exchange of this refresh token has ended.
+    Wait(ProxyRequest, TokenDigest),
+}
+
+/// A request that waits for an answer to the proxy's own request.
+pub struct Flow(Waits);
+
+enum Waits {
+    /// Handle the request again with the client's document.
+    Document(Box<ProxyRequest>, String),
+    /// Handle it again with the provider's metadata, which were asked for at the location with this number.
+    Metadata(Box<ProxyRequest>, usize),
+    Tokens(String, Box<SignIn>),
+    User(String, Box<SignIn>, Box<ProviderTokens>),
+    Refresh(Box<Refreshing>),
+    Revoked,
+}
+
+/// A refresh token in the course of being exchanged.
+struct Refreshing {
+    issuer: String,
+    digest: TokenDigest,
+    token: RefreshToken,
+}
+
+/// The reason why a request has no response of success yet.
+enum Interruption {
+    Refused(OAuthError),
+    /// The user sees the error.
+    Shown(OAuthError),
+    Fetch(Box<FetchRequest>, Waits),
+    Wait(TokenDigest),
+    /// The endpoints of the provider are needed.
+    NeedsMetadata,
+    /// The document of this client is needed.
+    NeedsDocument(Box<FetchRequest>, String),
+}
+
+type Outcome = Result<Response, Interruption>;
+
+impl From<OAuthError> for Interruption {
+    fn from(error: OAuthError) -> Self {
+        Self::Refused(error)
+    }
+}
+
+impl Flow {
+    /// Returns the refresh token that is exchanged: requests wait for the end of it.
+    pub fn refreshes(&self) -> Option<TokenDigest> {
+        match &self.0 {
+            Waits::Refresh(it) => Some(it.digest),
+            _ => None,
+        }
+    }
+}
+
+impl OAuthProxy {
+    /// Creates the proxy. `allowed_redirects`: the redirect URLs that clients may have, `*` at the end for any rest; `None`: all
+    /// that are safe. Without `keys`, the client secret of the proxy takes their place, and without both, `seed`.
+    pub fn new<K: AsRef<[u8]>>(
+        provider: ProviderSettings,
+        allowed_redirects: Option<Vec<String>>,
+        keys: &[K],
+        seed: &[u8],
+    ) -> Self {
+        let secret = provider.client_secret.as_ref();
+        let sealer = match (keys, secret) {
+            ([], Some(secret)) => Sealer::new([Sha256::digest(secret.expose())]),
+            ([], None) => Sealer::new([seed]),
+            (keys, _) => Sealer::new(keys),
+        };
+        Self {
+            provider: Provider::new(provider),
+            allowed_redirects,
+            sealer,
+            documents: Documents::new(),
+            assertions: UsedProofs::default(),
+            used: Used::new(),
+        }
+    }
+
+    /// Returns the scopes that each sign-in asks for.
+    pub fn scopes(&self) -> &[String] {
+        &self.provider.settings.scopes
+    }
+
+    /// Returns the owner of an access token and the time at which it expires, in seconds since 1970. Returns `None` if the
+    /// token is not one of this issuer, or may no longer be used.
+    pub fn verify(&self, issuer: &str, token: &str, unix: u64) -> Option<(Principal, u64)> {
+        let (principal, grant, expires) = tokens::verify(&self.sealer, issuer, token, unix)?;
+        (!self.used.is_revoked(&grant)).then_some((principal, expires))
+    }
+
+    /// Handles a request.
+    pub fn handle(&mut self, at: &Moment, request: ProxyRequest) -> ProxyStep {
+        let outcome = self.dispatch(at, &request);
+        self.step(Some(request), outcome)
+    }
+
+    /// Continues a request with the answer to a request of the proxy.
+    pub fn resume(
+        &mut self,
+        at: &Moment,
+        flow: Flow,
+        answer: &Result<FetchResponse, FetchError>,
+    ) -> ProxyStep {
+        let outcome = match flow.0 {
+            Waits::Document(request, id) => {
+                self.documents.take(&id, answer, at.unix);
+                return self.handle(at, *request);
+            }
+            Waits::Metadata(request, place) => match self.provider.take(answer, at.unix) {
+                Ok(()) => return self.handle(at, *request),
+                Err(reason) => match self.provider.metadata_request(place + 1) {
+                    Some(fetch) => {
+                        let flow = Flow(Waits::Metadata(request, place + 1));
+                        return ProxyStep::Fetch(fetch, flow);
+                    }
+                    None => Err(without_provider(&request, reason)),
+                },
+            },
+            Waits::Tokens(issuer, sign_in) => self.take_tokens(at, (issuer, sign_in), answer),
+            Waits::User(issuer, sign_in, tokens) => {
+                Ok(self.take_user(at, (&issuer, &sign_in, &tokens), answer))
+            }
+            Waits::Refresh(refreshing) => self.take_refreshed(at, *refreshing, answer),
+            Waits::Revoked => Ok(Response::empty(StatusCode::OK)),
+        };
+        self.step(None, outcome)
+    }
+
+    /// Returns whether a refresh token is being exchanged.
+    pub fn is_refreshing(&self, digest: TokenDigest) -> bool {
+        self.used.is_refreshing(digest)
+    }
+
+    fn dispatch(&mut self, at: &Moment, request: &ProxyRequest) -> Outcome {
+        let method = &request.request.method;
+        let expected = match request.endpoint {
+            OAuthEndpoint::Metadata | OAuthEndpoint::Authorize | OAuthEndpoint::Callback => {
+                Method::GET
+            }
+            _ => Method::POST,
+        };
+        if method == Method::OPTIONS && request.endpoint.is_for_programs() {
+            return Ok(preflight());
+        }
+        if *method != expected {
+            let mut response = Response::empty(StatusCode::METHOD_NOT_ALLOWED);
+            response.set(header::ALLOW, expected.as_str());
+            return Ok(response);
+        }
+        match request.endpoint {
+            OAuthEndpoint::Metadata => Ok(self.metadata(&request.issuer)),
+            OAuthEndpoint::Authorize => self.authorize(at, request),
+            OAuthEndpoint::Consent => self.consent(at, request),
+            OAuthEndpoint::Callback => self.callback(at, request),
+            OAuthEndpoint::Token => self.token(at, request),
+            OAuthEndpoint::Register => self.register(at, request),
+            OAuthEndpoint::Revoke => self.revoke(at, request),
+        }
+    }
+
+    fn step(&self, request: Option<ProxyRequest>, outcome: Outcome) -> ProxyStep {
+        let for_programs = request.as_ref().is_none_or(|it| it.endpoint.is_for_programs());
+        let response = match (outcome, request) {
+            (Ok(response), _) => response,
+            (Err(Interruption::Refused(error)), _) if for_programs => error.response(),
+            (Err(Interruption::Refused(error) | Interruption::Shown(error)), _) => {
+                error_page(&error)
+            }
+            (Err(Interruption::Fetch(fetch, flow)), _) => {
+                return ProxyStep::Fetch(*fetch, Flow(flow));
+            }
+            (Err(Interruption::Wait(digest)), Some(request)) => {
+                return ProxyStep::Wait(request, digest);
+            }
+            (Err(Interruption::NeedsDocument(fetch, id)), Some(request)) => {
+                return ProxyStep::Fetch(*fetch, Flow(Waits::Document(Box::new(request), id)));
+            }
+            (Err(Interruption::NeedsMetadata), Some(request)) => {
+                match self.provider.metadata_request(0) {
+                    Some(fetch) => {
+                        return ProxyStep::Fetch(
+                            fetch,
+                            Flow(Waits::Metadata(Box::new(request), 0)),
+                        );
+                    }
+                    None => Response::empty(StatusCode::BAD_GATEWAY),
+                }
+            }
+            (Err(_), None) => Response::empty(StatusCode::INTERNAL_SERVER_ERROR),
+        };
+        ProxyStep::Respond(match for_programs {
+            true => readable_by_all(response),
+            false => response,
+        })
+    }
+
+    /// Returns the metadata of the proxy (RFC 8414).
+    fn metadata(&self, issuer: &str) -> Response {
+        let methods = ["none", "client_secret_post", "client_secret_basic", "private_key_jwt"];
+        let mut document = json!({
+            "issuer": issuer,
+            "authorization_endpoint": OAuthEndpoint::Authorize.url(issuer),
+            "token_endpoint": OAuthEndpoint::Token.url(issuer),
+            "registration_endpoint": OAuthEndpoint::Register.url(issuer),
+            "revocation_endpoint": OAuthEndpoint::Revoke.url(issuer),
+            "response_types_supported": ["code"],
+            "response_modes_supported": ["query"],
+            "grant_types_supported": ["authorization_code", "refresh_token"],
+            "code_challenge_methods_supported": ["S256"],
+            "token_endpoint_auth_methods_supported": methods,
+            "token_endpoint_auth_signing_alg_values_supported": ["ES256", "RS256", "EdDSA"],
+            "revocation_endpoint_auth_methods_supported": methods,
+            "authorization_response_iss_parameter_supported": true,
+            "client_id_metadata_document_supported": true,
+        });
+        if !self.scopes().is_empty() {
+            document["scopes_supported"] = json!(self.scopes());
+        }
+        Response::json(StatusCode::OK, &document)
+    }
+
+    fn register(&self, at: &Moment, request: &ProxyRequest) -> Outcome {
+        let allows = |uri: &str| self.allows_redirect(uri);
+        let body = clients::register(&request.request, &request.issuer, &self.sealer, allows, at)?;
+        Ok(Response::json(StatusCode::CREATED, &body))
+    }
+
+    fn allows_redirect(&self, uri: &str) -> bool {
+        self.allowed_redirects.as_ref().is_none_or(|all| {
+            all.iter().any(|allowed| match allowed.strip_suffix('*') {
+                Some(start) => uri.starts_with(start),
+                None => is_same_redirect(allowed, uri),
+            })
+        })
+    }
+
+    fn client(&self, id: &str, request: &ProxyRequest, unix: u64) -> Result<Client, Interruption> {
+        match self.documents.find(id, &request.issuer, &self.sealer, unix)? {
+            Found::Client(client) => Ok(*client),
+            Found::Fetch(fetch) => Err(Interruption::NeedsDocument(fetch, id.to_owned())),
+        }
+    }
+
+    fn endpoints(&self, unix: u64) -> Result<&ProviderEndpoints, Interruption> {
+        self.provider.endpoints(unix).ok_or(Interruption::NeedsMetadata)
+    }
+}
+
+/// Returns the answer to a request if the provider can't be used.
+fn without_provider(request: &ProxyRequest, reason: String) -> Interruption {
+    tracing::warn!("{reason}");
+    let error = OAuthError {
+        status: StatusCode::SERVICE_UNAVAILABLE,
+        ..OAuthError::new("temporarily_unavailable", reason)
+    };
+    match request.endpoint.is_for_programs() {
+        true => Interruption::Refused(error),
+        false => Interruption::Shown(error),
+    }
+}
+
+/// Returns the answer to a browser that asks whether a page may call.
+fn preflight() -> Response {
+    let mut response = Response::empty(StatusCode::NO_CONTENT);
+    response.set(header::ACCESS_CONTROL_ALLOW_METHODS, "GET, POST");
+    response.set(
+        header::ACCESS_CONTROL_ALLOW_HEADERS,
+        "Authorization, Content-Type, MCP-Protocol-Version",
+    );
+    response
+}
+
+/// Lets pages of every origin read a response, which depends on no cookie.
+fn readable_by_all(mut response: Response) -> Response {
+    response.headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
+    response
+}
+
+impl fmt::Debug for OAuthProxy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OAuthProxy")
+            .field("provider", &self.provider.host())
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Flow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.0 {
+            Waits::Document(..) => "Document",
+            Waits::Metadata(..) => "Metadata",
+            Waits::Tokens(..) => "Tokens",
+            Waits::User(..) => "User",
+            Waits::Refresh(..) => "Refresh",
+            Waits::Revoked => "Revoked",
+        })
+    }
+}

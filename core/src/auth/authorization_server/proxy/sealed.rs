@@ -1,0 +1,129 @@
+//! Values that clients and browsers keep for the proxy: encrypted, so that nobody reads or changes them, and the proxy has to
+//! keep nothing.
+
+use std::fmt;
+
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use chacha20poly1305::{
+    KeyInit, XChaCha20Poly1305, XNonce,
+    aead::{Aead, Payload},
+};
+use serde::{Serialize, de::DeserializeOwned};
+use sha2::{Digest as _, Sha256};
+
+use crate::auth::moment::Moment;
+
+/// The length of a nonce, in bytes.
+const NONCE: usize = 24;
+/// The maximum length of a sealed value that is opened, in bytes.
+const MAX_SEALED: usize = 16 * 1024;
+
+/// The keys of the proxies of one address. The first seals, all of them open.
+pub(super) struct Sealer(Vec<XChaCha20Poly1305>);
+
+/// The use of a sealed value, which is refused for any other.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Use {
+    Client,
+    SignIn,
+    Code,
+    AccessToken,
+    RefreshToken,
+}
+
+impl Sealer {
+    pub(super) fn new<K: AsRef<[u8]>>(keys: impl IntoIterator<Item = K>) -> Self {
+        let cipher = |key: K| {
+            let key = Sha256::new().chain_update("gudgeon OAuth proxy").chain_update(key);
+            XChaCha20Poly1305::new(&key.finalize())
+        };
+        Self(keys.into_iter().map(cipher).collect())
+    }
+
+    /// Seals a value of this issuer. At one moment, a use is sealed once.
+    pub(super) fn seal<T: Serialize>(
+        &self,
+        usage: Use,
+        issuer: &str,
+        value: &T,
+        at: &Moment,
+    ) -> Option<String> {
+        let nonce = &at.bytes(usage.name())[..NONCE];
+        let text = serde_json::to_vec(value).ok()?;
+        let aad = usage.aad(issuer);
+        let payload = Payload { msg: &text, aad: aad.as_bytes() };
+        let sealed = self.0.first()?.encrypt(XNonce::from_slice(nonce), payload).ok()?;
+        Some(URL_SAFE_NO_PAD.encode([nonce, &sealed].concat()))
+    }
+
+    /// Opens a value of this issuer. Returns `None` for what was not sealed for this use with one of the keys.
+    pub(super) fn open<T: DeserializeOwned>(
+        &self,
+        usage: Use,
+        issuer: &str,
+        sealed: &str,
+    ) -> Option<T> {
+        if sealed.len() > MAX_SEALED {
+            return None;
+        }
+        let bytes = URL_SAFE_NO_PAD.decode(sealed).ok()?;
+        let (nonce, sealed) = bytes.split_at_checked(NONCE)?;
+        let aad = usage.aad(issuer);
+        let payload = || Payload { msg: sealed, aad: aad.as_bytes() };
+        let open = |key: &XChaCha20Poly1305| key.decrypt(XNonce::from_slice(nonce), payload()).ok();
+        serde_json::from_slice(&self.0.iter().find_map(open)?).ok()
+    }
+}
+
+impl Use {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Client => "client",
+            Self::SignIn => "sign-in",
+            Self::Code => "code",
+            Self::AccessToken => "access token",
+            Self::RefreshToken => "refresh token",
+        }
+    }
+
+    fn aad(self, issuer: &str) -> String {
+        format!("{} {issuer}", self.name())
+    }
+}
+
+impl fmt::Debug for Sealer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Sealer of {} keys", self.0.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that fails here says where")]
+
+    use std::time::Instant;
+
+    use super::*;
+
+    const ISSUER: &str = "https://mcp.example.com/mcp";
+
+    #[test]
+    fn a_value_is_opened_by_its_issuer_for_its_use_only() {
+        let at = Moment { now: Instant::now(), unix: 1, random: [7; 32] };
+        let (old, new) = (Sealer::new(["old"]), Sealer::new(["new", "old"]));
+        let sealed = old.seal(Use::Code, ISSUER, &"s3cret", &at).unwrap();
+        assert!(!sealed.contains("s3cret"));
+        assert_eq!(new.open::<String>(Use::Code, ISSUER, &sealed).as_deref(), Some("s3cret"));
+        for refused in [
+            new.open::<String>(Use::AccessToken, ISSUER, &sealed),
+            new.open::<String>(Use::Code, "https://other.example", &sealed),
+            Sealer::new(["new"]).open(Use::Code, ISSUER, &sealed),
+            new.open(Use::Code, ISSUER, &sealed[1..]),
+            new.open(Use::Code, ISSUER, ""),
+            new.open(Use::Code, ISSUER, &"A".repeat(20_000)),
+        ] {
+            assert_eq!(refused, None);
+        }
+        assert_eq!(new.open::<u8>(Use::Code, ISSUER, &sealed), None);
+    }
+}

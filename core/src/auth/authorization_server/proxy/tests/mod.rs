@@ -1,0 +1,224 @@
+//! The proxy in front of the authorization server for tests.
+
+mod programs;
+mod world;
+
+use serde_json::json;
+
+use self::world::{BACK, ISSUER, PROVIDER, World, field, page_field, provider};
+use super::*;
+
+#[test]
+fn a_user_signs_in_and_the_tokens_are_those_of_the_proxy() {
+    let mut world = World::new(&json!({ "subject": "ada" }));
+    let id = world.register();
+    let code = world.sign_in(&id);
+    let tokens = world.redeem(&id, &code).1;
+    assert_eq!((&tokens["token_type"], &tokens["expires_in"]), (&json!("Bearer"), &json!(3_600)));
+    assert_eq!(tokens["scope"], "email openid profile");
+    let token = tokens["access_token"].as_str().unwrap();
+    let (principal, expires) = world.proxy.verify(ISSUER, token, world.unix).unwrap();
+    assert_eq!((&*principal.subject, expires), ("ada", world.unix + 3_600));
+    assert_eq!(principal.claims["iss"], PROVIDER);
+    assert!(principal.scopes.contains("email"));
+    assert_eq!(principal.client_id, Some(clients::short_id(&id)));
+    // It is for this resource, until it expires.
+    assert!(world.proxy.verify("https://other.example/mcp", token, world.unix).is_none());
+    assert!(world.proxy.verify(ISSUER, token, expires).is_none());
+    assert!(world.proxy.verify(ISSUER, tokens["refresh_token"].as_str().unwrap(), 0).is_none());
+}
+
+#[test]
+fn the_metadata_name_what_the_proxy_offers() {
+    let mut world = World::new(&json!({}));
+    let (status, document) = world.read(OAuthEndpoint::Metadata, "");
+    assert_eq!((status, &document["issuer"]), (200, &json!(ISSUER)));
+    for (name, path) in [
+        ("authorization_endpoint", "authorize"),
+        ("token_endpoint", "token"),
+        ("registration_endpoint", "register"),
+        ("revocation_endpoint", "revoke"),
+    ] {
+        assert_eq!(document[name], format!("{ISSUER}/oauth/{path}"));
+    }
+    assert_eq!(document["code_challenge_methods_supported"], json!(["S256"]));
+    assert_eq!(document["client_id_metadata_document_supported"], true);
+    assert_eq!(document["scopes_supported"], json!(["openid", "profile", "email"]));
+}
+
+#[test]
+fn only_the_browser_that_was_asked_decides() {
+    let mut world = World::new(&json!({}));
+    let id = world.register();
+    let page = world.authorize(&id, "");
+    let sealed = page_field(&page);
+    let deny = [("request", &*sealed), ("decision", "deny")];
+    let allow = [("request", &*sealed), ("decision", "allow")];
+    // A page of another site has the sealed request of its own sign-in, and not the cookie of the user's browser.
+    let cookie = world.cookie.clone();
+    for (cookie, origin) in [
+        ("", None),
+        ("gudgeon_sign_in_xxxxxxxx=1", None),
+        (&*cookie, Some("https://evil.example")),
+        (&*cookie, Some("null")),
+    ] {
+        let refused = world.decide(&allow, cookie, origin);
+        assert_eq!(refused.status, 400, "{cookie} {origin:?}");
+        assert!(!refused.headers.contains_key(header::LOCATION));
+    }
+    let changed = format!("A{}", &sealed[1..]);
+    let refused = world.decide(&[("request", &changed), ("decision", "allow")], &cookie, None);
+    assert_eq!(refused.status, 400);
+    let denied = world.decide(&deny, &cookie, Some("https://mcp.example.com"));
+    assert_eq!(field(&denied, "error"), "access_denied");
+    assert_eq!((field(&denied, "state"), field(&denied, "iss")), ("st&te".into(), ISSUER.into()));
+    world.unix += 601;
+    assert_eq!(world.decide(&allow, &cookie, None).status, 400);
+}
+
+#[test]
+fn the_page_is_not_framed_and_shows_the_names_as_text() {
+    let mut world = World::new(&json!({}));
+    let (_, client) = world.register_with(&json!({
+        "client_name": "<script>alert(1)</script>", "redirect_uris": [BACK],
+        "token_endpoint_auth_method": "none",
+    }));
+    let page = world.authorize(client["client_id"].as_str().unwrap(), "books");
+    let text = String::from_utf8(page.body).unwrap();
+    assert!(text.contains("&lt;script&gt;") && !text.contains("<script"), "{text}");
+    assert!(text.contains("<b>as.example.com</b>") && text.contains("<b>app.example.com</b>"));
+    assert!(text.contains("books"));
+    let policy = page.headers[header::CONTENT_SECURITY_POLICY].to_str().unwrap();
+    assert!(policy.contains("frame-ancestors 'none'") && policy.contains("default-src 'none'"));
+    assert_eq!(page.headers[header::CACHE_CONTROL], "no-store");
+    let cookie = page.headers[header::SET_COOKIE].to_str().unwrap();
+    for part in ["; Path=/mcp/oauth;", "HttpOnly", "SameSite=Lax", "Secure", "Max-Age=600"] {
+        assert!(cookie.contains(part), "{cookie}");
+    }
+    assert!(!page.headers.contains_key(header::ACCESS_CONTROL_ALLOW_ORIGIN));
+}
+
+#[test]
+fn a_browser_that_did_not_begin_a_sign_in_can_not_end_it() {
+    let mut world = World::new(&json!({}));
+    let id = world.register();
+    let back = world.go_to_callback(&id, "");
+    let (_, query) = back.split_once('?').unwrap();
+    let own = std::mem::take(&mut world.cookie);
+    assert_eq!(world.get(OAuthEndpoint::Callback, query).status, 400);
+    // The cookie of another sign-in in the same browser has another name.
+    let other = own.replacen("gudgeon_sign_in_", "gudgeon_sign_in_x", 1);
+    world.cookie = other;
+    assert_eq!(world.get(OAuthEndpoint::Callback, query).status, 400);
+    world.cookie = own;
+    let ended = world.get(OAuthEndpoint::Callback, query);
+    assert!(!field(&ended, "code").is_empty());
+    assert!(ended.headers[header::SET_COOKIE].to_str().unwrap().contains("Max-Age=0"));
+}
+
+#[test]
+fn a_mistake_of_the_client_is_shown_or_sent_back() {
+    let mut world = World::new(&json!({}));
+    let id = world.register();
+    for (change, reason) in [
+        (("client_id", "unknown"), "unknown"),
+        (("client_id", ""), "client_id is missing"),
+        (("redirect_uri", "https://evil.example/"), "redirect_uri"),
+    ] {
+        let page = world.authorize_with(&id, &[change]);
+        assert_eq!(page.status, 400);
+        let text = String::from_utf8(page.body).unwrap();
+        assert!(text.contains(reason) && text.contains("<h1>"), "{text}");
+    }
+    for (change, code) in [
+        (("code_challenge", ""), "invalid_request"),
+        (("code_challenge_method", "plain"), "invalid_request"),
+        (("response_type", "token"), "unsupported_response_type"),
+        (("resource", "https://other.example/mcp"), "invalid_target"),
+        (("scope", &*"a".repeat(4_000)), "invalid_request"),
+    ] {
+        let back = world.authorize_with(&id, &[change]);
+        assert_eq!(field(&back, "error"), code, "{change:?}");
+    }
+}
+
+#[test]
+fn what_the_provider_refuses_reaches_the_client_as_an_error() {
+    for (options, query, code) in [
+        (json!({ "consent": "deny" }), "", "access_denied"),
+        (json!({ "faults": { "responseIssuer": "https://evil.example" } }), "", "access_denied"),
+        (json!({ "faults": { "errors": { "token": 1 } } }), "", "server_error"),
+        (json!({ "scopes": ["openid", "profile", "email"] }), "more", "invalid_scope"),
+    ] {
+        let mut world = World::new(&options);
+        let id = world.register();
+        let back = world.go_to_callback(&id, query);
+        let (_, query) = back.split_once('?').unwrap();
+        let ended = world.get(OAuthEndpoint::Callback, query);
+        assert_eq!(field(&ended, "error"), code, "{options}");
+        assert_eq!(field(&ended, "state"), "st&te");
+    }
+    // RFC 9207: the provider says that it names itself, so a response without its name is another one's.
+    let mut world = World::new(&json!({}));
+    let id = world.register();
+    let back = world.go_to_callback(&id, "");
+    let query = back.split_once('?').unwrap().1.split('&').filter(|it| !it.starts_with("iss="));
+    let query = query.collect::<Vec<_>>().join("&");
+    assert_eq!(field(&world.get(OAuthEndpoint::Callback, &query), "error"), "access_denied");
+}
+
+#[test]
+fn a_provider_without_metadata_is_asked_again_later() {
+    let mut world = World::new(&json!({ "faults": { "errors": { "metadata": 2 } } }));
+    let id = world.register();
+    let page = world.authorize(&id, "");
+    let sealed = page_field(&page);
+    let allow = [("request", &*sealed), ("decision", "allow")];
+    let cookie = world.cookie.clone();
+    assert_eq!(world.decide(&allow, &cookie, None).status, 503);
+    assert_eq!(world.decide(&allow, &cookie, None).status, 303);
+    assert_eq!(world.fetched.iter().filter(|it| it.contains(".well-known")).count(), 3);
+}
+
+#[test]
+fn the_user_of_a_provider_without_identity_tokens_comes_from_its_userinfo_endpoint() {
+    let mut settings = provider();
+    settings.place = ProviderPlace::Fixed(Endpoints {
+        authorization_endpoint: format!("{PROVIDER}/authorize"),
+        token_endpoint: format!("{PROVIDER}/token"),
+        userinfo_endpoint: Some(format!("{PROVIDER}/user")),
+        ..Endpoints::default()
+    });
+    settings.scopes = vec!["read:user".into()];
+    settings.subject = "id".into();
+    let mut world = World::with(&json!({ "refreshTokens": false }), settings);
+    world.user = Ok(json!({ "id": 7, "login": "ada", "bio": "x".repeat(5_000), "email": null }));
+    let id = world.register();
+    let code = world.sign_in(&id);
+    let (_, tokens) = world.redeem(&id, &code);
+    let token = tokens["access_token"].as_str().unwrap();
+    let (principal, _) = world.proxy.verify(ISSUER, token, world.unix).unwrap();
+    assert_eq!((&*principal.subject, &principal.claims["login"]), ("7", &json!("ada")));
+    assert_eq!(principal.claims["iss"], "https://as.example.com");
+    assert!(!principal.claims.contains_key("bio"), "long claims are left out");
+    // Without refresh tokens of the provider, its access token tells whether the user still has access.
+    let (status, next) = world.refresh(&id, tokens["refresh_token"].as_str().unwrap());
+    assert_eq!(status, 200);
+    world.user = Err(401);
+    let (status, refused) = world.refresh(&id, next["refresh_token"].as_str().unwrap());
+    assert_eq!((status, &refused["error"]), (400, &json!("invalid_grant")));
+    let token = next["access_token"].as_str().unwrap();
+    assert!(world.proxy.verify(ISSUER, token, world.unix).is_none(), "the grant was revoked");
+}
+
+#[test]
+fn no_secret_is_shown() {
+    let mut world = World::new(&json!({}));
+    let id = world.register();
+    let back = world.go_to_callback(&id, "");
+    let (_, query) = back.split_once('?').unwrap();
+    let step = world.begin(OAuthEndpoint::Callback, query);
+    let text = format!("{step:?} {:?}", world.proxy);
+    let code = back.split_once("code=").unwrap().1.split('&').next().unwrap();
+    assert!(!text.contains("s3cret") && !text.contains(code), "{text}");
+}

@@ -1,0 +1,324 @@
+//! What programs ask of the proxy: registration, tokens, and documents.
+
+use serde_json::json;
+
+use super::{
+    super::*,
+    world::{BACK, ISSUER, VERIFIER, World, provider},
+};
+
+#[test]
+fn an_id_of_a_client_outlives_the_process_and_is_bound_to_the_keys() {
+    let mut world = World::new(&json!({}));
+    let id = world.register();
+    let code = world.sign_in(&id);
+    let (_, tokens) = world.redeem(&id, &code);
+    // In the middle of a sign-in the process is replaced by another one.
+    let back = world.go_to_callback(&id, "");
+    world.restart(&[b"key".to_vec()]);
+    let (_, query) = back.split_once('?').unwrap();
+    let ended = world.get(OAuthEndpoint::Callback, query);
+    let code = super::field(&ended, "code");
+    world.restart(&[b"new".to_vec(), b"key".to_vec()]);
+    assert_eq!(world.redeem(&id, &code).0, 200);
+    let access = tokens["access_token"].as_str().unwrap();
+    assert!(world.proxy.verify(ISSUER, access, world.unix).is_some());
+    let (status, next) = world.refresh(&id, tokens["refresh_token"].as_str().unwrap());
+    assert_eq!(status, 200);
+    world.restart(&[b"other".to_vec()]);
+    assert!(world.proxy.verify(ISSUER, access, world.unix).is_none());
+    let (status, refused) = world.refresh(&id, next["refresh_token"].as_str().unwrap());
+    assert_eq!((status, &refused["error"]), (401, &json!("invalid_client")));
+    // Without keys, the secret of the proxy takes their place.
+    world.restart(&[]);
+    let id = world.register();
+    world.restart(&[]);
+    assert_eq!(world.authorize(&id, "").status, 200);
+}
+
+#[test]
+fn a_registration_has_bounds() {
+    let mut world = World::new(&json!({}));
+    for (metadata, code) in [
+        (json!({}), "invalid_redirect_uri"),
+        (json!({ "redirect_uris": ["http://evil.example/"] }), "invalid_redirect_uri"),
+        (json!({ "redirect_uris": ["javascript:alert(1)"] }), "invalid_redirect_uri"),
+        (
+            json!({ "redirect_uris": [BACK], "client_name": "x".repeat(2_000) }),
+            "invalid_client_metadata",
+        ),
+        (json!([]), "invalid_client_metadata"),
+    ] {
+        let (status, refused) = world.register_with(&metadata);
+        assert_eq!((status, &refused["error"]), (400, &json!(code)), "{metadata}");
+    }
+    let (status, client) = world.register_with(&json!({ "redirect_uris": [BACK] }));
+    assert_eq!(
+        (status, &client["token_endpoint_auth_method"]),
+        (201, &json!("client_secret_basic"))
+    );
+    // A client with a secret has to use it.
+    let (_, client) = world.register_with(&json!({
+        "redirect_uris": [BACK], "token_endpoint_auth_method": "client_secret_post",
+    }));
+    let id = client["client_id"].as_str().unwrap().to_owned();
+    let code = world.sign_in(&id);
+    assert_eq!(world.redeem(&id, &code).0, 401);
+    let code = world.sign_in(&id);
+    world.secret = Some(client["client_secret"].as_str().unwrap().to_owned());
+    assert_eq!(world.redeem(&id, &code).0, 200);
+    world.secret = Some("wrong".into());
+    let code = world.sign_in(&id);
+    assert_eq!(world.redeem(&id, &code).0, 401);
+}
+
+#[test]
+fn redirects_can_be_restricted() {
+    let allowed = ["https://app.example.com/*", "http://127.0.0.1/callback"];
+    let allowed = allowed.map(ToOwned::to_owned).to_vec();
+    let proxy = OAuthProxy::new(provider(), Some(allowed), &[b"key"], b"");
+    for (uri, is_allowed) in [
+        (BACK, true),
+        ("https://app.example.com.evil.example/", false),
+        ("https://other.example/", false),
+        ("http://127.0.0.1/callback", true),
+        ("http://127.0.0.1/other", false),
+        ("http://127.0.0.1:4711/callback", true),
+    ] {
+        assert_eq!(proxy.allows_redirect(uri), is_allowed, "{uri}");
+    }
+}
+
+#[test]
+fn a_code_is_for_its_client_and_used_once() {
+    let mut world = World::new(&json!({}));
+    let (id, other) = (world.register(), world.register());
+    let code = world.sign_in(&id);
+    let fields = |changes: &[(&'static str, &str)]| {
+        let mut fields = vec![
+            ("grant_type", "authorization_code".to_owned()),
+            ("client_id", id.clone()),
+            ("code", code.clone()),
+            ("redirect_uri", BACK.to_owned()),
+            ("code_verifier", VERIFIER.to_owned()),
+        ];
+        for (name, value) in changes {
+            fields.retain(|(it, _)| it != name);
+            fields.push((name, (*value).to_owned()));
+        }
+        fields
+    };
+    for (changes, error) in [
+        (&[("client_id", &*other)][..], "invalid_grant"),
+        (&[("code", "wrong")], "invalid_grant"),
+        (&[("grant_type", "password")], "unsupported_grant_type"),
+        (&[("resource", "https://other.example/mcp")], "invalid_target"),
+        (&[("code_verifier", "")], "invalid_request"),
+    ] {
+        let (status, refused) = world.post(OAuthEndpoint::Token, &fields(changes));
+        assert_eq!((status, &refused["error"]), (400, &json!(error)), "{changes:?}");
+    }
+    let (status, tokens) = world.post(OAuthEndpoint::Token, &fields(&[]));
+    assert_eq!(status, 200, "{tokens}");
+    let (status, refused) = world.post(OAuthEndpoint::Token, &fields(&[]));
+    assert_eq!((status, &refused["error"]), (400, &json!("invalid_grant")));
+    // The code may have been stolen, so its tokens are revoked (RFC 6749, section 4.1.2).
+    let token = tokens["access_token"].as_str().unwrap();
+    assert!(world.proxy.verify(ISSUER, token, world.unix).is_none());
+    for change in [("code_verifier", "x"), ("redirect_uri", "https://app.example.com/other")] {
+        let code = world.sign_in(&id);
+        let changes = [("code", &*code), change];
+        let (status, refused) = world.post(OAuthEndpoint::Token, &fields(&changes));
+        assert_eq!((status, &refused["error"]), (400, &json!("invalid_grant")), "{change:?}");
+    }
+    let code = world.sign_in(&id);
+    world.unix += 60;
+    let (status, _) = world.post(OAuthEndpoint::Token, &fields(&[("code", &code)]));
+    assert_eq!(status, 400);
+}
+
+#[test]
+fn a_refresh_token_rotates_and_a_lost_response_is_repeated() {
+    let mut world = World::new(&json!({}));
+    let id = world.register();
+    let code = world.sign_in(&id);
+    let (_, first) = world.redeem(&id, &code);
+    let old = first["refresh_token"].as_str().unwrap();
+    world.unix += 3_000;
+    let (status, second) = world.refresh(&id, old);
+    assert_eq!(status, 200, "{second}");
+    assert_ne!(second["refresh_token"], first["refresh_token"]);
+    // The response may have been lost.
+    world.unix += 60;
+    assert_eq!(world.refresh(&id, old), (200, second.clone()));
+    let access = second["access_token"].as_str().unwrap();
+    assert!(world.proxy.verify(ISSUER, access, world.unix).is_some());
+    // Later it is a sign of theft: everything of this sign-in ends.
+    world.unix += 1;
+    let (status, refused) = world.refresh(&id, old);
+    assert_eq!((status, &refused["error"]), (400, &json!("invalid_grant")));
+    assert!(world.proxy.verify(ISSUER, access, world.unix).is_none());
+    assert_eq!(world.refresh(&id, second["refresh_token"].as_str().unwrap()).0, 400);
+}
+
+#[test]
+fn simultaneous_refreshes_ask_the_provider_once() {
+    let mut world = World::new(&json!({}));
+    let id = world.register();
+    let code = world.sign_in(&id);
+    let (_, tokens) = world.redeem(&id, &code);
+    let fields = [
+        ("grant_type", "refresh_token".to_owned()),
+        ("client_id", id.clone()),
+        ("refresh_token", tokens["refresh_token"].as_str().unwrap().to_owned()),
+    ];
+    let ProxyStep::Fetch(fetch, flow) = world.begin_post(OAuthEndpoint::Token, &fields) else {
+        panic!("the provider is not asked")
+    };
+    let digest = flow.refreshes().unwrap();
+    assert!(world.proxy.is_refreshing(digest));
+    let ProxyStep::Wait(waiting, same) = world.begin_post(OAuthEndpoint::Token, &fields) else {
+        panic!("the provider is asked twice")
+    };
+    assert_eq!(digest, same);
+    let first = world.end(fetch, flow);
+    assert!(!world.proxy.is_refreshing(digest));
+    let moment = world.moment();
+    let ProxyStep::Respond(second) = world.proxy.handle(&moment, waiting) else {
+        panic!("it waits")
+    };
+    assert_eq!((first.status, first.body), (second.status, second.body));
+}
+
+#[test]
+fn a_refresh_fails_for_good_only_if_the_provider_says_so() {
+    let mut world = World::new(&json!({ "faults": { "errors": { "token": 0 } } }));
+    let id = world.register();
+    let code = world.sign_in(&id);
+    let (_, tokens) = world.redeem(&id, &code);
+    let refresh = tokens["refresh_token"].as_str().unwrap();
+    world.provider.set_faults(br#"{"errors":{"token":1}}"#).unwrap();
+    let (status, refused) = world.refresh(&id, refresh);
+    assert_eq!((status, &refused["error"]), (503, &json!("temporarily_unavailable")));
+    let other = world.register();
+    let (status, refused) = world.refresh(&other, refresh);
+    assert_eq!((status, &refused["error"]), (400, &json!("invalid_grant")), "of another client");
+    let (status, next) = world.refresh(&id, refresh);
+    assert_eq!(status, 200);
+    world.provider.revoke_all();
+    let (status, refused) = world.refresh(&id, next["refresh_token"].as_str().unwrap());
+    assert_eq!((status, &refused["error"]), (400, &json!("invalid_grant")));
+    assert_eq!(world.refresh(&id, "wrong").0, 400);
+    world.unix += 31 * 86_400;
+    assert_eq!(world.refresh(&id, next["refresh_token"].as_str().unwrap()).0, 400);
+}
+
+#[test]
+fn a_refresh_may_ask_for_fewer_scopes_and_not_for_more() {
+    let mut world = World::new(&json!({}));
+    let id = world.register();
+    let code = world.sign_in(&id);
+    let (_, tokens) = world.redeem(&id, &code);
+    let fields = |scope: &str| {
+        [
+            ("grant_type", "refresh_token".to_owned()),
+            ("client_id", id.clone()),
+            ("refresh_token", tokens["refresh_token"].as_str().unwrap().to_owned()),
+            ("scope", scope.to_owned()),
+        ]
+    };
+    let (status, refused) = world.post(OAuthEndpoint::Token, &fields("admin"));
+    assert_eq!((status, &refused["error"]), (400, &json!("invalid_scope")));
+    let (status, fewer) = world.post(OAuthEndpoint::Token, &fields("email offline_access"));
+    assert_eq!((status, &fewer["scope"]), (200, &json!("email")));
+}
+
+#[test]
+fn a_revoked_token_ends_its_sign_in_here_and_at_the_provider() {
+    let mut world = World::new(&json!({}));
+    let id = world.register();
+    let code = world.sign_in(&id);
+    let (_, tokens) = world.redeem(&id, &code);
+    let (access, refresh) =
+        (tokens["access_token"].as_str().unwrap(), tokens["refresh_token"].as_str().unwrap());
+    let fields =
+        |id: &str, token: &str| [("client_id", id.to_owned()), ("token", token.to_owned())];
+    let other = world.register();
+    for (client, token) in [(&other, refresh), (&id, "unknown")] {
+        world.post(OAuthEndpoint::Revoke, &fields(client, token));
+        assert!(world.proxy.verify(ISSUER, access, world.unix).is_some());
+    }
+    world.post(OAuthEndpoint::Revoke, &fields(&id, refresh));
+    assert!(world.fetched.iter().any(|it| it.ends_with("/revoke")));
+    assert!(world.proxy.verify(ISSUER, access, world.unix).is_none());
+    assert_eq!(world.refresh(&id, refresh).0, 400);
+}
+
+#[test]
+fn a_client_is_described_by_a_document_at_its_id() {
+    let url = "https://app.example.com/client.json";
+    let mut world = World::new(&json!({}));
+    world.document =
+        Ok(json!({ "client_id": url, "client_name": "Shelf", "redirect_uris": [BACK] }));
+    let code = world.sign_in(url);
+    let (status, tokens) = world.redeem(url, &code);
+    assert_eq!(status, 200, "{tokens}");
+    let token = tokens["access_token"].as_str().unwrap();
+    let (principal, _) = world.proxy.verify(ISSUER, token, world.unix).unwrap();
+    assert_eq!(principal.client_id.as_deref(), Some(url));
+    let fetches = |world: &World| world.fetched.iter().filter(|it| *it == url).count();
+    assert_eq!(fetches(&world), 1, "it is kept");
+    world.unix += 61;
+    assert_eq!(world.authorize(url, "").status, 200);
+    assert_eq!(fetches(&world), 2);
+    for (document, reason) in [
+        (Ok(json!({ "client_id": "https://evil.example/x", "redirect_uris": [BACK] })), "its URL"),
+        (
+            Ok(json!({ "client_id": url, "client_secret": "x", "redirect_uris": [BACK] })),
+            "no client_secret",
+        ),
+        (Ok(json!([])), "its URL"),
+        (Err(404), "status 404"),
+        (Err(302), "redirects are not followed"),
+    ] {
+        world.unix += 61;
+        world.document = document;
+        let page = world.authorize(url, "");
+        let text = String::from_utf8(page.body).unwrap();
+        assert!(page.status == 400 && text.contains(reason), "{reason}: {text}");
+    }
+    // A failure is kept for a short time, so that nobody makes the proxy fetch without end.
+    let before = fetches(&world);
+    world.authorize(url, "");
+    assert_eq!(fetches(&world), before);
+    for bad in [
+        "https://app.example.com",
+        "https://app.example.com/../x",
+        "https://a@b.example/x",
+        "https://app.example.com/x#y",
+    ] {
+        assert_eq!(world.authorize(bad, "").status, 400, "{bad}");
+        assert!(!world.fetched.iter().any(|it| it == bad));
+    }
+}
+
+#[test]
+fn requests_of_the_wrong_kind_are_refused() {
+    let mut world = World::new(&json!({}));
+    for endpoint in [OAuthEndpoint::Token, OAuthEndpoint::Register, OAuthEndpoint::Consent] {
+        let response = world.get(endpoint, "");
+        assert_eq!(
+            (response.status.as_u16(), &response.headers[header::ALLOW]),
+            (405, &HeaderValue::from_static("POST"))
+        );
+    }
+    for endpoint in [OAuthEndpoint::Token, OAuthEndpoint::Revoke] {
+        let (status, refused) = world.register_at(endpoint, &json!({}));
+        assert_eq!((status, &refused["error"]), (400, &json!("invalid_request")));
+        let (status, refused) = world.post(endpoint, &[("grant_type", "refresh_token".to_owned())]);
+        assert_eq!((status, &refused["error"]), (401, &json!("invalid_client")));
+    }
+    let response = world.send(Method::OPTIONS, OAuthEndpoint::Token, "", "", b"");
+    assert_eq!(response.status, 204);
+    assert_eq!(response.headers[header::ACCESS_CONTROL_ALLOW_ORIGIN], "*");
+}

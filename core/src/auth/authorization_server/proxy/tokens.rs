@@ -1,0 +1,273 @@
+//! The codes and tokens of the proxy, all of them sealed. Used codes, used refresh tokens and revoked grants are kept in this
+//! process.
+
+use std::collections::HashSet;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::{
+    super::{bounded::Bounded, message::Response},
+    provider::User,
+    sealed::{Sealer, Use},
+};
+use crate::{
+    auth::{Secret, TokenDigest, moment::Moment, scopes, scopes::Scopes},
+    protocol::Principal,
+};
+
+/// The lifetime of a code, in seconds.
+const CODE_LIFE: u64 = 60;
+/// The lifetime of an access token without one of the provider, and at most, in seconds.
+const ACCESS_LIFE: u64 = 3_600;
+/// The lifetime of a refresh token, in seconds.
+const REFRESH_LIFE: u64 = 30 * 24 * 3_600;
+/// The seconds for which a used refresh token is answered with the same tokens again, because the response may have been lost.
+const GRACE: u64 = 60;
+/// The maximum number of used codes, used refresh tokens, and revoked grants that are remembered.
+const MAX_REMEMBERED: usize = 10_000;
+
+/// The rights that a user gave to a client.
+#[derive(Clone, Deserialize, Serialize)]
+pub(super) struct ProxyGrant {
+    #[serde(rename = "g")]
+    pub(super) id: String,
+    /// The short id of the client.
+    #[serde(rename = "c")]
+    pub(super) client: String,
+    #[serde(rename = "s")]
+    pub(super) subject: String,
+    #[serde(rename = "o")]
+    pub(super) scopes: Scopes,
+    #[serde(rename = "m")]
+    pub(super) claims: Map<String, Value>,
+}
+
+/// A token of the provider by which the proxy learns later whether the user still has access.
+#[derive(Clone, Deserialize, Serialize)]
+pub(super) enum Credential {
+    #[serde(rename = "r")]
+    Refresh(Secret),
+    /// The access token, of a provider without refresh tokens.
+    #[serde(rename = "a")]
+    Access(Secret),
+}
+
+/// The content of a code.
+#[derive(Deserialize, Serialize)]
+pub(super) struct Code {
+    #[serde(rename = "u")]
+    pub(super) redirect_uri: String,
+    #[serde(rename = "h")]
+    pub(super) challenge: String,
+    #[serde(rename = "g")]
+    pub(super) grant: ProxyGrant,
+    #[serde(rename = "p")]
+    pub(super) credential: Option<Credential>,
+    /// The lifetime of the provider's access token.
+    #[serde(rename = "l")]
+    pub(super) lifetime: Option<u64>,
+    #[serde(rename = "e")]
+    expires: u64,
+}
+
+/// The content of an access token.
+#[derive(Deserialize, Serialize)]
+struct AccessToken {
+    #[serde(rename = "g")]
+    grant: ProxyGrant,
+    #[serde(rename = "e")]
+    expires: u64,
+}
+
+/// The content of a refresh token.
+#[derive(Clone, Deserialize, Serialize)]
+pub(super) struct RefreshToken {
+    #[serde(rename = "g")]
+    pub(super) grant: ProxyGrant,
+    #[serde(rename = "p")]
+    pub(super) credential: Credential,
+    #[serde(rename = "e")]
+    expires: u64,
+}
+
+/// The state of what was used or revoked.
+#[derive(Debug)]
+pub(super) struct Used {
+    codes: Bounded<TokenDigest, String>,
+    refreshed: Bounded<TokenDigest, Refreshed>,
+    running: HashSet<TokenDigest>,
+    revoked: Bounded<String, ()>,
+}
+
+#[derive(Debug)]
+struct Refreshed {
+    response: Response,
+    grant: String,
+    at: u64,
+}
+
+/// The state of a refresh token that a client presents.
+pub(super) enum Presented {
+    New,
+    /// Another request is exchanging it.
+    Running,
+    /// It was used a moment ago, with this response.
+    Again(Response),
+    /// It was used before, so that it may have been stolen. The grant was revoked.
+    Reused,
+}
+
+impl ProxyGrant {
+    pub(super) fn new(client: String, user: User, scopes: Scopes, at: &Moment) -> Self {
+        let User { subject, claims } = user;
+        Self { id: at.id("grant")[..16].to_owned(), client, subject, scopes, claims }
+    }
+}
+
+impl Code {
+    pub(super) fn new(
+        (redirect_uri, challenge): (String, String),
+        grant: ProxyGrant,
+        (credential, lifetime): (Option<Credential>, Option<u64>),
+        unix: u64,
+    ) -> Self {
+        let expires = unix + CODE_LIFE;
+        Self { redirect_uri, challenge, grant, credential, lifetime, expires }
+    }
+
+    pub(super) fn has_expired(&self, unix: u64) -> bool {
+        self.expires <= unix
+    }
+}
+
+impl RefreshToken {
+    pub(super) fn has_expired(&self, unix: u64) -> bool {
+        self.expires <= unix
+    }
+}
+
+impl Used {
+    pub(super) fn new() -> Self {
+        Self {
+            codes: Bounded::new(MAX_REMEMBERED),
+            refreshed: Bounded::new(MAX_REMEMBERED),
+            running: HashSet::new(),
+            revoked: Bounded::new(MAX_REMEMBERED),
+        }
+    }
+
+    /// Notes the use of a code. Returns false, and revokes its tokens, if it was used before (RFC 6749, section 4.1.2).
+    pub(super) fn use_code(&mut self, code: &str, grant: &str) -> bool {
+        let digest = TokenDigest::of(code);
+        if let Some(grant) = self.codes.get(&digest).cloned() {
+            self.revoke(&grant);
+            return false;
+        }
+        self.codes.insert(digest, grant.to_owned());
+        true
+    }
+
+    /// Begins to exchange a refresh token.
+    pub(super) fn begin_refresh(&mut self, digest: TokenDigest, unix: u64) -> Presented {
+        if self.running.contains(&digest) {
+            return Presented::Running;
+        }
+        match self.refreshed.get(&digest) {
+            None => {
+                self.running.insert(digest);
+                Presented::New
+            }
+            Some(it) if unix <= it.at + GRACE => Presented::Again(it.response.clone()),
+            Some(it) => {
+                let grant = it.grant.clone();
+                self.revoke(&grant);
+                Presented::Reused
+            }
+        }
+    }
+
+    pub(super) fn is_refreshing(&self, digest: TokenDigest) -> bool {
+        self.running.contains(&digest)
+    }
+
+    /// Ends it. `response`: the new tokens, or `None` if there are none.
+    pub(super) fn end_refresh(
+        &mut self,
+        digest: TokenDigest,
+        grant: &str,
+        response: Option<&Response>,
+        unix: u64,
+    ) {
+        self.running.remove(&digest);
+        if let Some(response) = response {
+            let (response, grant) = (response.clone(), grant.to_owned());
+            self.refreshed.insert(digest, Refreshed { response, grant, at: unix });
+        }
+    }
+
+    pub(super) fn revoke(&mut self, grant: &str) {
+        if !self.is_revoked(grant) {
+            self.revoked.insert(grant.to_owned(), ());
+        }
+    }
+
+    pub(super) fn is_revoked(&self, grant: &str) -> bool {
+        self.revoked.get(&grant.to_owned()).is_some()
+    }
+}
+
+/// Returns the response with new tokens (RFC 6749, section 5.1); `None` if they can't be sealed.
+pub(super) fn issue(
+    sealer: &Sealer,
+    issuer: &str,
+    grant: &ProxyGrant,
+    (credential, lifetime): (Option<Credential>, Option<u64>),
+    at: &Moment,
+) -> Option<Response> {
+    let lifetime = lifetime.unwrap_or(ACCESS_LIFE).clamp(1, ACCESS_LIFE);
+    let access = AccessToken { grant: grant.clone(), expires: at.unix + lifetime };
+    let mut body = json!({
+        "access_token": sealer.seal(Use::AccessToken, issuer, &access, at)?,
+        "token_type": "Bearer",
+        "expires_in": lifetime,
+        "scope": scopes::join(&grant.scopes),
+    });
+    if let Some(credential) = credential {
+        let expires = at.unix + REFRESH_LIFE;
+        let refresh = RefreshToken { grant: grant.clone(), credential, expires };
+        body["refresh_token"] = sealer.seal(Use::RefreshToken, issuer, &refresh, at)?.into();
+    }
+    Some(Response::json(http::StatusCode::OK, &body))
+}
+
+/// Returns the owner of an access token, its grant, and the time at which it expires.
+pub(super) fn verify(
+    sealer: &Sealer,
+    issuer: &str,
+    token: &str,
+    unix: u64,
+) -> Option<(Principal, String, u64)> {
+    let AccessToken { grant, expires } = sealer.open(Use::AccessToken, issuer, token)?;
+    if expires <= unix {
+        return None;
+    }
+    let mut principal = Principal::new(grant.subject);
+    principal.client_id = Some(grant.client);
+    principal.scopes = grant.scopes;
+    principal.claims = grant.claims;
+    Some((principal, grant.id, expires))
+}
+
+/// Returns the grant of a token of either kind.
+pub(super) fn grant_of(
+    sealer: &Sealer,
+    issuer: &str,
+    token: &str,
+) -> Option<(ProxyGrant, Option<Credential>)> {
+    if let Some(refresh) = sealer.open::<RefreshToken>(Use::RefreshToken, issuer, token) {
+        return Some((refresh.grant, Some(refresh.credential)));
+    }
+    let access = sealer.open::<AccessToken>(Use::AccessToken, issuer, token)?;
+    Some((access.grant, None))
+}

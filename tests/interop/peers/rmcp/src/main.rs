@@ -1,0 +1,53 @@
+//! The official Rust SDK signs in at a server and calls a tool: `interop-rmcp <url> <tool>`.
+#![forbid(unsafe_code)]
+
+use std::{env, error::Error, process::Command};
+
+use reqwest::Client;
+use rmcp::{
+    ServiceExt,
+    model::CallToolRequestParams,
+    transport::{
+        AuthClient, StreamableHttpClientTransport,
+        auth::{AuthorizationRequest, OAuthState},
+        streamable_http_client::StreamableHttpClientTransportConfig,
+    },
+};
+use serde_json::json;
+
+const REDIRECT_URL: &str = "http://127.0.0.1:9/callback";
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let mut arguments = env::args().skip(1);
+    let (Some(url), Some(tool)) = (arguments.next(), arguments.next()) else {
+        return Err("usage: interop-rmcp <url> <tool>".into());
+    };
+    let mut sign_in = OAuthState::new(&url, None).await?;
+    let request = AuthorizationRequest::new(REDIRECT_URL).with_client_name("rmcp");
+    sign_in.start_authorization(request).await?;
+    let redirected = follow(&sign_in.get_authorization_url().await?)?;
+    sign_in.handle_callback_url(&redirected).await?;
+    let manager = sign_in.into_authorization_manager().ok_or("no token was granted")?;
+    let transport = StreamableHttpClientTransport::with_client(
+        AuthClient::new(Client::new(), manager),
+        StreamableHttpClientTransportConfig::with_uri(url),
+    );
+    let client = ().serve(transport).await?;
+    let tools = client.list_all_tools().await?.len();
+    let result = client.call_tool(CallToolRequestParams::new(tool)).await?;
+    let text = result.content.first().and_then(|it| it.as_text()).map(|it| it.text.clone());
+    println!("{}", json!({ "tools": tools, "text": text }));
+    client.cancel().await?;
+    Ok(())
+}
+
+/// Agrees in the pages of authorization servers, and returns the URL with which the browser returns.
+fn follow(page: &str) -> Result<String, Box<dyn Error>> {
+    let program = ["tests/interop/protected/follow.py", page];
+    let done = Command::new("python3").args(program).output()?;
+    match done.status.success() {
+        true => Ok(String::from_utf8(done.stdout)?.trim().to_owned()),
+        false => Err(String::from_utf8_lossy(&done.stderr).into()),
+    }
+}
