@@ -69,10 +69,7 @@ pub use content::{
     ToolUseContent,
 };
 pub use dialect::Dialect;
-pub use elicitation::{
-    ElicitAction, ElicitRequestFormParams, ElicitRequestParams, ElicitRequestUrlParams,
-    ElicitResult,
-};
+pub use elicitation::{ElicitAction, ElicitRequestFormParams, ElicitRequestParams, ElicitResult};
 pub use implementation::{Icon, Implementation};
 pub use input::InputRequest;
 pub use jsonrpc::Raw;
@@ -113,7 +110,7 @@ pub(crate) mod messages {
         CompletionReference, PromptReference, ResourceTemplateReference,
     };
     pub use super::elicitation::{
-        ElicitationCompleteNotificationParams, UrlElicitationRequiredData,
+        ElicitRequestUrlParams, ElicitationCompleteNotificationParams, UrlElicitationRequiredData,
     };
     pub use super::flow::{CancelledNotificationParams, ProgressNotificationParams};
     pub use super::input::{InputRequiredResult, InputResponses, Question};
