@@ -7,7 +7,7 @@ PY := $(VENV)/bin/python
 FUZZ_TARGETS := engine endpoint client sse uri_template schema sealed_state dialects
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test ready build package build-python build-node build-rust build-bench build-counts setup fmt lint stubs interop \
+.PHONY: help demo test ready build package build-python build-node build-rust build-bench build-counts setup fmt lint stubs interop chromium \
 	conformance conformance-all fuzz lock-files advisories bench-stdio bench-http bench-threads bench-clients bench-payload bench-sessions \
 	bench-memory bench-scale bench-victim bench-auth \
 	coldstart update-counts \
@@ -30,7 +30,7 @@ package: build ## wheel, source distribution and npm package in target/package, 
 	@cargo build --quiet --workspace --examples
 	@$(PY) tests/package/run.py
 
-setup: $(VENV)/.stamp node_modules/.stamp $(REFEREE)/.stamp ## the virtual environment and the npm packages
+setup: $(VENV)/.stamp node_modules/.stamp $(REFEREE)/.stamp chromium ## the virtual environment, the npm packages, and a browser
 
 $(VENV)/.stamp: tests/requirements.txt
 	@echo "set-up: Python packages into $(VENV)"
@@ -49,6 +49,10 @@ $(REFEREE)/.stamp: tests/conformance/referee/package-lock.json
 	@echo "set-up: the official conformance suite"
 	@cd tests/conformance/referee && npm ci --no-audit --no-fund --loglevel=error
 	@touch $@
+
+# Without one, the tests that need it are skipped, with the reason.
+chromium:
+	@$(PYTHON) tests/e2e_sign_in/chromium.py
 
 build-python: $(VENV)/.stamp
 	@echo "build: Python binding (release)"

@@ -149,7 +149,7 @@ async fn mounted(server: Server, address: &str) -> Result<(), Error> {
     // Installed before the server reports that it is ready.
     let told = told_to_end()?;
     let service = server.into_service();
-    let app = ["/mcp", "/sse", "/.well-known/oauth-protected-resource/mcp"]
+    let app = ["/mcp", "/mcp/{*rest}", "/sse", "/.well-known/{*rest}"]
         .into_iter()
         .fold(Router::new(), |app, path| app.route_service(path, service.clone()));
     let failed = |it: std::io::Error| misused(&it.to_string());

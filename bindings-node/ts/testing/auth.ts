@@ -121,7 +121,8 @@ export class AuthorizationServer {
   /**
    * Signs tokens with a new key.
    *
-   * A Gudgeon server that has fetched the key set does not do so again for 30 seconds, and refuses new tokens until then.
+   * A Gudgeon server fetches the key set for the first token with a new key, at most once in 30 seconds. It refuses tokens of keys
+   * that are newer until then.
    *
    * @param options - `keepFormer`: whether the former key stays published, so that its tokens remain valid. Default: true; the
    *   last four are kept.

@@ -8,6 +8,7 @@ pub mod fetch;
 mod jwt_signing;
 pub mod metadata;
 mod moment;
+pub(crate) mod page;
 mod pkce;
 mod registered_names;
 pub mod scopes;

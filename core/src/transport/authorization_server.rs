@@ -116,7 +116,8 @@ impl AuthorizationServer {
     /// Signs tokens with a new key. With `keep_former` the former key stays published, so that its tokens remain valid; the
     /// last four are kept.
     ///
-    /// A server that has fetched the key set does not do so again for 30 seconds, and refuses new tokens until then.
+    /// A Gudgeon server fetches the key set for the first token with a new key, at most once in 30 seconds. It refuses tokens
+    /// of keys that are newer until then.
     pub fn rotate_keys(&self, keep_former: bool) -> Result<(), Error> {
         let key = generate_key()?;
         self.shared.lock().rotate_keys(&key, keep_former)

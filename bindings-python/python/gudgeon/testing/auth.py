@@ -224,8 +224,8 @@ class AuthorizationServer:
     def rotate_keys(self, *, keep_former: bool = True) -> None:
         """Signs tokens with a new key.
 
-        A Gudgeon server that has fetched the key set does not do so again for 30 seconds, and refuses new tokens until
-        then.
+        A Gudgeon server fetches the key set for the first token with a new key, at most once in 30 seconds. It refuses
+        tokens of keys that are newer until then.
 
         Args:
             keep_former: Whether the former key stays published, so that its tokens remain valid. Default True; the last

@@ -5,7 +5,11 @@ use std::fmt;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use serde_json::{Value, json};
 
-use crate::auth::fetch::{decode_form, without_query};
+pub(super) use crate::auth::page::escape;
+use crate::auth::{
+    fetch::{decode_form, without_query},
+    page,
+};
 
 /// The maximum number of fields in a query or form.
 const MAX_FIELDS: usize = 100;
@@ -54,18 +58,10 @@ impl Response {
     pub(super) fn page(status: StatusCode, title: &str, content: &str) -> Self {
         let mut response = Self::empty(status);
         response.set(header::CONTENT_TYPE, "text/html; charset=utf-8");
-        response.set(
-            header::CONTENT_SECURITY_POLICY,
-            "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
-        );
-        response.set(header::REFERRER_POLICY, "no-referrer");
-        let title = escape(title);
-        response.body = format!(
-            "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content=\"width=device-width\">\
-             <title>{title}</title><style>body{{font:1.1rem/1.5 system-ui,sans-serif;max-width:32rem;margin:20vh auto;\
-             padding:0 1rem}}</style><h1>{title}</h1>{content}</html>"
-        )
-        .into_bytes();
+        response.set(header::CONTENT_SECURITY_POLICY, page::POLICY);
+        // With `no-referrer`, browsers would send the form of the page without its origin (`Origin: null`).
+        response.set(header::REFERRER_POLICY, "same-origin");
+        response.body = page::html(title, content).into_bytes();
         response
     }
 
@@ -178,11 +174,6 @@ pub(super) fn resource(form: &Form) -> Result<Option<&str>, OAuthError> {
         )),
         _ => Err(OAuthError::new("invalid_target", "a token is for one resource")),
     }
-}
-
-/// Makes a text safe for HTML.
-pub(super) fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 impl fmt::Debug for Request {

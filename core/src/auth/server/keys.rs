@@ -38,6 +38,8 @@ pub struct Keys {
     /// The request that the shell has not taken yet.
     wanted: Option<FetchRequest>,
     last_attempt: Option<Instant>,
+    /// The time of the last request that an unknown key caused.
+    last_refresh: Option<Instant>,
     failures: u32,
     failure: Option<String>,
 }
@@ -94,6 +96,7 @@ impl Keys {
             is_fetching: false,
             wanted: None,
             last_attempt: None,
+            last_refresh: None,
             failures: 0,
             failure: None,
         }
@@ -123,15 +126,23 @@ impl Keys {
         }
     }
 
-    /// Starts a request because a token names a key that is not in the set. Returns false if there was one a moment ago.
+    /// Starts a request because a token names a key that is not in the set. Returns false if an unknown key caused one a
+    /// moment ago.
+    ///
+    /// Requests with other causes don't count: the issuer may replace its keys a moment after the set was fetched.
     pub fn refresh(&mut self, now: Instant) -> bool {
-        let is_early = self.last_attempt.is_some_and(|it| now < it + UNKNOWN_KEY_INTERVAL);
+        let is_early = self.last_refresh.is_some_and(|it| now < it + UNKNOWN_KEY_INTERVAL);
         match self.source {
-            Source::Fixed(_) => false,
-            _ if self.is_fetching => true,
-            _ if is_early => false,
-            _ => self.start(now),
+            Source::Fixed(_) => return false,
+            _ if self.is_fetching => return true,
+            _ if is_early => return false,
+            _ => (),
         }
+        let has_started = self.start(now);
+        if has_started {
+            self.last_refresh = Some(now);
+        }
+        has_started
     }
 
     /// Returns the request to send. [`Keys::answered`] takes its answer.
@@ -361,10 +372,13 @@ mod tests {
         set.get(now);
         set.answered(now, keys());
         set.wanted = None;
-        assert!(!set.refresh(now + 29 * SECOND) && set.poll().is_none());
-        assert!(set.refresh(now + 30 * SECOND) && set.poll().is_some());
-        set.answered(now + 30 * SECOND, keys());
-        assert!(!set.refresh(now + 59 * SECOND));
+        // The set is a second old, and the issuer has replaced its keys.
+        assert!(set.refresh(now + SECOND) && set.poll().is_some());
+        set.answered(now + SECOND, keys());
+        assert!(!set.refresh(now + 30 * SECOND) && set.poll().is_none());
+        assert!(set.refresh(now + 31 * SECOND) && set.poll().is_some());
+        set.answered(now + 31 * SECOND, keys());
+        assert!(!set.refresh(now + 60 * SECOND));
         assert!(!Keys::fixed(Jwks::default()).refresh(now));
     }
 

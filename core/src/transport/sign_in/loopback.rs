@@ -15,7 +15,7 @@ use tokio::{
 };
 
 use crate::{
-    auth::{Secret, is_equal},
+    auth::{Secret, is_equal, page},
     driver::boxed,
 };
 
@@ -31,6 +31,8 @@ const PAGE_TIME: Duration = Duration::from_secs(30);
 /// The time limit for a port to become free, and the time between two attempts.
 const PORT_TIME: Duration = Duration::from_secs(3);
 const PORT_PAUSE: Duration = Duration::from_millis(50);
+/// The last sentence of a page after which the browser is not needed.
+const RETURN: &str = "You can close this window and return to the program.";
 
 /// A listener. Dropping it closes it.
 #[derive(Debug)]
@@ -153,12 +155,10 @@ async fn serve(mut stream: TcpStream, shared: Arc<Shared>) {
         None => None,
     };
     match outcome {
-        Some(Ok(())) => {
-            let text = "You can close this window and return to the program.";
-            write(&mut stream, "200 OK", "You are signed in", text).await;
-        }
+        Some(Ok(())) => write(&mut stream, "200 OK", "You are signed in", RETURN).await,
         Some(Err(problem)) => {
-            write(&mut stream, "400 Bad Request", "The sign-in failed", &problem).await;
+            let text = format!("{}\n{RETURN}", sentence(&problem));
+            write(&mut stream, "400 Bad Request", "The sign-in failed", &text).await;
         }
         None => {
             let text = "Return to the program to see whether you are signed in.";
@@ -186,25 +186,26 @@ async fn read_target(stream: &mut TcpStream) -> Option<String> {
     }
 }
 
+/// Writes a response with a page. The lines of the text become paragraphs.
 async fn write(stream: &mut TcpStream, status: &str, title: &str, text: &str) {
-    let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-    let body = format!(
-        "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content=\"width=device-width\">\
-         <title>{title}</title><style>body{{font:1.1rem/1.5 system-ui,sans-serif;max-width:32rem;margin:20vh auto;\
-         padding:0 1rem;color:#222;background:#fff}}@media(prefers-color-scheme:dark){{body{{color:#eee;background:#181818}}}}\
-         </style><h1>{title}</h1><p>{text}</p></html>"
-    );
-    let length = body.len();
+    let body = page::html(title, &format!("<p>{}", page::escape(text).replace('\n', "<p>")));
+    let (length, policy) = (body.len(), page::POLICY);
     // The URL of the page contains the authorization code.
     let head = format!(
         "HTTP/1.1 {status}\r\ncontent-type: text/html; charset=utf-8\r\ncontent-length: {length}\r\n\
          cache-control: no-store\r\nreferrer-policy: no-referrer\r\nx-content-type-options: nosniff\r\n\
-         content-security-policy: default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'\r\n\
-         connection: close\r\n\r\n"
+         content-security-policy: {policy}\r\nconnection: close\r\n\r\n"
     );
     // The browser may be gone.
     let _ = stream.write_all(format!("{head}{body}").as_bytes()).await;
     let _ = stream.shutdown().await;
+}
+
+/// Returns a text of an error as a sentence.
+fn sentence(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|it| it.to_uppercase().to_string()).unwrap_or_default();
+    format!("{first}{}.", letters.as_str().trim_end_matches('.'))
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
@@ -250,7 +251,7 @@ mod tests {
         listener.end(Err("no <b>access</b>".into()));
         let page = page.await.unwrap();
         assert!(page.contains("The sign-in failed"), "{page}");
-        assert!(page.contains("no &lt;b&gt;access&lt;/b&gt;"), "{page}");
+        assert!(page.contains("<p>No &lt;b&gt;access&lt;/b&gt;.<p>"), "{page}");
     }
 
     #[tokio::test]

@@ -85,18 +85,18 @@ pub(super) fn shown(error: OAuthError) -> Interruption {
 
 fn consent_page(id: &str, request: &AuthorizationRequest) -> Response {
     let client = escape(request.client_name.as_deref().unwrap_or(&request.client_id));
-    let scopes = match request.scopes.is_empty() {
+    let fact = |name: &str, value: &str| match value.is_empty() {
         true => String::new(),
-        false => format!(" It asks for: {}.", escape(&scopes::join(&request.scopes))),
-    };
-    let resource = match &request.resource {
-        Some(it) => format!(" It wants to use {}.", escape(it)),
-        None => String::new(),
+        false => format!("<dt>{name}<dd>{}", escape(value)),
     };
     let content = format!(
-        "<p>May {client} act for you?{resource}{scopes}</p><form method=post action=\"{DECISION}\">\
-         <input type=hidden name=id value=\"{id}\">\
-         <button name=decision value=allow>Allow</button> <button name=decision value=deny>Deny</button></form>"
+        "<p><strong>{client}</strong> wants to act for you.</p><dl>{}{}{}</dl>\
+         <form method=post action=\"{DECISION}\"><input type=hidden name=id value=\"{id}\">\
+         <button name=decision value=allow>Allow</button>\
+         <button name=decision value=deny>Deny</button></form>",
+        fact("Server", request.resource.as_deref().unwrap_or_default()),
+        fact("Scopes", &scopes::join(&request.scopes)),
+        fact("Returns to", &request.redirect.uri),
     );
     Response::page(StatusCode::OK, "Allow access?", &content)
 }

@@ -39,6 +39,7 @@ pub(super) struct Attempt {
     /// The refusal if no method accepts the token.
     pub(super) refusal: Refusal,
     pub(super) waits_for: Option<Waiting>,
+    /// True once it waited for a key set. Another request for it would bring the same keys.
     pub(super) has_refreshed: bool,
     pub(super) deadline: Instant,
 }
@@ -82,7 +83,10 @@ impl Jwt {
         };
         let keys = match self.keys.get(now) {
             Lookup::Ready(keys) => keys,
-            Lookup::Wait => return Tried::Waits(Waiting::Keys(place)),
+            Lookup::Wait => {
+                attempt.has_refreshed = true;
+                return Tried::Waits(Waiting::Keys(place));
+            }
             Lookup::Failed(_) => return Tried::Refused(Refusal::Unavailable),
         };
         let rules = JwtRules {

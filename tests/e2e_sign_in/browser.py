@@ -1,0 +1,245 @@
+"""A headless Chromium with one page, steered over the DevTools protocol with the events of a mouse and a keyboard."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import itertools
+import json
+import os
+import signal
+import subprocess
+import tempfile
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from chromium import Chromium
+from websockets.asyncio.client import ClientConnection, connect
+
+SCREENSHOTS = os.environ.get("GUDGEON_SCREENSHOTS")
+START_TIME = 20.0  # seconds, also on a machine that compiles
+PAGE_TIME = 15.0
+END_TIME = 10.0
+SIZES = {"desktop": (1280, 800), "phone": (360, 740)}
+OPTIONS = [
+    "--headless=new",
+    # It does not work for root, nor in many containers; the only pages are those of the test.
+    "--no-sandbox",
+    "--remote-debugging-port=0",
+    "--no-first-run",
+    "--no-default-browser-check",
+    "--no-proxy-server",
+    "--disable-background-networking",
+    "--disable-breakpad",
+    "--disable-component-update",
+    "--disable-crash-reporter",
+    "--disable-dev-shm-usage",
+    "--disable-extensions",
+    "--disable-gpu",
+    "--disable-sync",
+    "--mute-audio",
+]
+BUTTON = """(name => {
+    const button = [...document.querySelectorAll("button")].find(it => it.innerText.trim() === name);
+    if (!button) return null;
+    const {x, y, width, height} = button.getBoundingClientRect();
+    return [x + width / 2, y + height / 2];
+})"""
+
+
+@contextlib.asynccontextmanager
+async def browser(chromium: Chromium) -> AsyncIterator[Page]:
+    """Starts Chromium with an empty profile, and ends all of its processes at the end."""
+    # Its processes may still write while the folder is removed.
+    with tempfile.TemporaryDirectory(prefix="chromium-", ignore_cleanup_errors=True) as profile:
+        process = subprocess.Popen(
+            [chromium.program, *OPTIONS, f"--user-data-dir={profile}", "about:blank"],
+            env={**os.environ, **chromium.environment, "HOME": profile},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        try:
+            url = await _until_listening(process, Path(profile))
+            async with connect(url, proxy=None, max_size=64 << 20) as connection:
+                page = Page(connection)
+                reader = asyncio.create_task(page.read())
+                try:
+                    await page.attach()
+                    yield page
+                finally:
+                    await page.close()
+                    reader.cancel()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                await asyncio.to_thread(process.wait, END_TIME)
+        finally:
+            # Those that did not end, which are in a group of their own.
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+async def _until_listening(process: subprocess.Popen[bytes], profile: Path) -> str:
+    """Returns the URL of the DevTools, which Chromium writes to its profile."""
+
+    async def wait() -> str:
+        while True:
+            with contextlib.suppress(FileNotFoundError, ValueError):
+                port, path = (profile / "DevToolsActivePort").read_text().splitlines()
+                return f"ws://127.0.0.1:{port}{path}"
+            if process.poll() is not None:
+                raise RuntimeError(f"Chromium ended at its start, with status {process.returncode}")
+            await asyncio.sleep(0.02)
+
+    return await asyncio.wait_for(wait(), START_TIME)
+
+
+class Page:
+    """The page that the browser shows.
+
+    Attributes:
+        origins: The origins that the page and what it loaded are from.
+        violations: What the browser reported about security, such as violations of a Content-Security-Policy.
+    """
+
+    def __init__(self, connection: ClientConnection) -> None:
+        self.origins: set[str] = set()
+        self.violations: list[str] = []
+        self._connection = connection
+        self._ids = itertools.count(1)
+        self._replies: dict[int, asyncio.Future[Any]] = {}
+        self._session: str | None = None
+        self._loaded = asyncio.Event()
+
+    async def attach(self) -> None:
+        """Takes the page that the browser opened at its start."""
+        targets = (await self._call("Target.getTargets"))["targetInfos"]
+        page = next(it["targetId"] for it in targets if it["type"] == "page")
+        self._session = (await self._call("Target.attachToTarget", targetId=page, flatten=True))["sessionId"]
+        for domain in ("Page", "Network", "Log"):
+            await self._call(f"{domain}.enable")
+        await self._resize("desktop", "light")
+
+    async def close(self) -> None:
+        """Ends the browser."""
+        await self._call("Browser.close", of_page=False)
+
+    async def open(self, url: str) -> None:
+        """Opens a URL, and waits until the page is loaded."""
+        self._loaded.clear()
+        await self._call("Page.navigate", url=url)
+        await self._wait_until_loaded()
+
+    async def click(self, button: str) -> None:
+        """Clicks a button with the mouse, and waits until the next page is loaded."""
+        place = await self._evaluate(f"{BUTTON}({json.dumps(button)})")
+        assert place, f"there is no button {button!r} in: {await self.text()}"
+        x, y = place
+        self._loaded.clear()
+        await self._call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
+        for kind in ("mousePressed", "mouseReleased"):
+            await self._call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+        await self._wait_until_loaded()
+
+    async def press(self, button: str) -> None:
+        """Moves the focus to a button with the Tab key, presses Enter, and waits until the next page is loaded."""
+        for _ in range(20):
+            await self._key("Tab", 9)
+            if await self._evaluate("document.activeElement.innerText.trim()") == button:
+                break
+        else:
+            raise AssertionError(f"the Tab key reaches no button {button!r} in: {await self.text()}")
+        self._loaded.clear()
+        await self._key("Enter", 13, text="\r")
+        await self._wait_until_loaded()
+
+    async def has_button(self, name: str) -> bool:
+        return await self._evaluate(f"{BUTTON}({json.dumps(name)})") is not None
+
+    async def heading(self) -> str:
+        return str(await self._evaluate("document.querySelector('h1')?.innerText ?? ''"))
+
+    async def text(self) -> str:
+        return str(await self._evaluate("document.body.innerText"))
+
+    async def url(self) -> str:
+        return str(await self._evaluate("location.href"))
+
+    async def is_too_wide(self) -> bool:
+        """Returns whether a phone's screen shows a part of the page only."""
+        await self._resize("phone", "light")
+        width = await self._evaluate("document.documentElement.scrollWidth")
+        await self._resize("desktop", "light")
+        return bool(width > SIZES["phone"][0])
+
+    async def take_screenshots(self, name: str) -> None:
+        """Writes pictures of the page to the folder `GUDGEON_SCREENSHOTS`, if there is one."""
+        if not SCREENSHOTS:
+            return
+        folder = Path(SCREENSHOTS)
+        folder.mkdir(parents=True, exist_ok=True)
+        for size, scheme in itertools.product(SIZES, ("light", "dark")):
+            await self._resize(size, scheme)
+            picture = await self._call("Page.captureScreenshot", format="png")
+            (folder / f"{name}-{size}-{scheme}.png").write_bytes(base64.b64decode(picture["data"]))
+        await self._resize("desktop", "light")
+
+    async def read(self) -> None:
+        """Takes the messages of the browser, until it is cancelled."""
+        async for text in self._connection:
+            message = json.loads(text)
+            if "id" not in message:
+                self._take_event(message["method"], message["params"])
+            elif reply := self._replies.pop(message["id"], None):
+                if "error" in message:
+                    reply.set_exception(RuntimeError(message["error"]["message"]))
+                else:
+                    reply.set_result(message["result"])
+
+    def _take_event(self, method: str, params: dict[str, Any]) -> None:
+        if method == "Page.loadEventFired":
+            self._loaded.set()
+        elif method == "Network.requestWillBeSent":
+            url = urlsplit(params["request"]["url"])
+            self.origins.add(f"{url.scheme}://{url.netloc}")
+        elif method == "Log.entryAdded" and params["entry"]["source"] == "security":
+            self.violations.append(params["entry"]["text"])
+
+    async def _resize(self, size: str, scheme: str) -> None:
+        width, height = SIZES[size]
+        await self._call(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=size == "phone",
+        )
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        await self._call("Emulation.setEmulatedMedia", features=features)
+        # The next places and pictures must be those of the new size.
+        await self._evaluate("new Promise(drawn => requestAnimationFrame(() => requestAnimationFrame(drawn)))")
+
+    async def _key(self, key: str, code: int, **more: str) -> None:
+        for kind in ("keyDown", "keyUp"):
+            await self._call("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=code, **more)
+
+    async def _evaluate(self, expression: str) -> Any:
+        answer = await self._call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        assert "exceptionDetails" not in answer, answer
+        return answer["result"].get("value")
+
+    async def _wait_until_loaded(self) -> None:
+        await asyncio.wait_for(self._loaded.wait(), PAGE_TIME)
+
+    async def _call(self, method: str, *, of_page: bool = True, **params: Any) -> Any:
+        number = next(self._ids)
+        reply = self._replies[number] = asyncio.get_running_loop().create_future()
+        message: dict[str, Any] = {"id": number, "method": method, "params": params}
+        if self._session and of_page:
+            message["sessionId"] = self._session
+        await self._connection.send(json.dumps(message))
+        return await asyncio.wait_for(reply, PAGE_TIME)
