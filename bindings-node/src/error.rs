@@ -1,6 +1,6 @@
 //! The conversion of errors of the core into JavaScript errors.
 
-use gudgeon::error::Error;
+use gudgeon::error::{Error, ErrorKind};
 use napi::Status;
 
 /// A misuse of the library.
@@ -10,6 +10,14 @@ pub(crate) fn misuse(error: Error) -> napi::Error {
         None => error.message,
     };
     napi::Error::new(Status::InvalidArg, message)
+}
+
+/// Any error. Only misuse is the caller's mistake; other errors come from the operating system.
+pub(crate) fn failure(error: Error) -> napi::Error {
+    match error.kind {
+        ErrorKind::Misuse => misuse(error),
+        _ => napi::Error::from_reason(misuse(error).reason),
+    }
 }
 
 /// An error of the operating system.

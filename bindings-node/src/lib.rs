@@ -3,6 +3,7 @@
 // What JavaScript calls takes its arguments by value: they were made for the call.
 #![allow(clippy::needless_pass_by_value)]
 
+mod authorization_server;
 mod batch;
 mod client;
 mod declare;

@@ -10,7 +10,6 @@ use gudgeon::{
     auth::server::config::AuthConfig,
     bindings::http_options::HttpOptions,
     driver::{Backend, EndpointServer, Shell, Work, boxed},
-    error::Error,
     transport::listen::{Address, ListenOptions, Listening, listen},
 };
 use napi::{Env, JsDeferred, bindgen_prelude::Object};
@@ -61,7 +60,7 @@ impl NativeListening {
                     let _ = listens.listening.set(listening);
                     deferred.resolve(Box::new(|_| Ok(texts)));
                 }
-                Err(error) => deferred.reject(failed(error)),
+                Err(error) => deferred.reject(error::failure(error)),
             }
         });
         Ok(promise)
@@ -209,12 +208,4 @@ fn runtime(threads: usize) -> io::Result<Runtime> {
         .thread_name("gudgeon-io")
         .enable_all()
         .build()
-}
-
-/// Only misuse is the caller's mistake; other errors come from the operating system.
-fn failed(error: Error) -> napi::Error {
-    match error.kind {
-        gudgeon::error::ErrorKind::Misuse => misuse(error),
-        _ => napi::Error::from_reason(misuse(error).reason),
-    }
 }

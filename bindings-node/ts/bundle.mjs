@@ -6,8 +6,9 @@ import { posix } from "node:path";
 import { fileURLToPath } from "node:url";
 
 import { rollup } from "@rollup/wasm-node";
+import { parseAst } from "@rollup/wasm-node/parseAst";
 
-const ENTRIES = ["index", "auth", "testing"];
+const ENTRIES = ["index", "auth", "testing", "testing/auth"];
 const MODULES = dist("modules");
 const NOT_BUNDLED =
   "gudgeon can't find its other files. If this program is bundled, leave gudgeon out of the bundle, because it has a native half: " +
@@ -16,30 +17,31 @@ const NOT_BUNDLED =
 const code = await bundled();
 for (const kind of ["esm", "cjs"]) rmSync(dist(kind), { recursive: true, force: true });
 for (const file of declarations()) cpSync(`${MODULES}/${file}`, dist(`cjs/${file}`));
-mkdirSync(dist("esm"));
 // The package is of type "module"; this file makes the files beside it CommonJS.
 writeFileSync(dist("cjs/package.json"), '{ "type": "commonjs" }\n');
 writeFileSync(dist("cjs/gudgeon.js"), code);
 
 const made = createRequire(import.meta.url)(dist("cjs/gudgeon.js"));
 for (const entry of ENTRIES) {
-  const names = Object.keys(made[entry]).join(",\n  ");
+  const names = Object.keys(made[nameOf(entry)]).join(",\n  ");
+  const up = entry.includes("/") ? "../" : "";
+  mkdirSync(dist(`esm/${posix.dirname(entry)}`), { recursive: true });
   // As with the code, both ways give the same types.
-  writeFileSync(dist(`esm/${entry}.d.ts`), `export * from "../cjs/${entry}.js";\n`);
-  writeFileSync(dist(`cjs/${entry}.js`), `"use strict";\nmodule.exports = require("./gudgeon.js").${entry};\n`);
+  writeFileSync(dist(`esm/${entry}.d.ts`), `export * from "${up}../cjs/${entry}.js";\n`);
+  writeFileSync(dist(`cjs/${entry}.js`), `"use strict";\nmodule.exports = require("${up || "./"}gudgeon.js").${nameOf(entry)};\n`);
   writeFileSync(
     dist(`esm/${entry}.js`),
     `import { createRequire } from "node:module";\n\n` +
       `let all;\ntry {\n` +
       `  // Required, not imported: Node is slow to find out the names that a CommonJS file exports.\n` +
-      `  all = createRequire(import.meta.url)("../cjs/gudgeon.js");\n` +
+      `  all = createRequire(import.meta.url)("${up}../cjs/gudgeon.js");\n` +
       `} catch (error) {\n  throw new Error(${JSON.stringify(NOT_BUNDLED)}, { cause: error });\n}\n` +
-      `export const {\n  ${names},\n} = all.${entry};\n`,
+      `export const {\n  ${names},\n} = all.${nameOf(entry)};\n`,
   );
 }
 
 async function bundled() {
-  const all = ENTRIES.map((entry) => `export * as ${entry} from ${JSON.stringify(`${MODULES}/${entry}.js`)};\n`).join("");
+  const all = ENTRIES.map((entry) => `export * as ${nameOf(entry)} from ${JSON.stringify(`${MODULES}/${entry}.js`)};\n`).join("");
   const bundle = await rollup({
     input: "all",
     external: [/^node:/, "@napi-rs/keyring"],
@@ -54,7 +56,23 @@ async function bundled() {
   });
   const { output } = await bundle.generate({ format: "cjs", freeze: false, externalLiveBindings: false });
   await bundle.close();
-  return output[0].code;
+  return withoutIndentation(output[0].code);
+}
+
+/** Removes the spaces at the beginning of lines, an eighth of the code. Throws if a string contains a line break. */
+function withoutIndentation(code) {
+  const visit = (node) => {
+    if (node === null || typeof node !== "object") return;
+    if (node.type === "TemplateElement" && node.value.raw.includes("\n")) throw new Error(`write \\n in this string: ${node.value.raw}`);
+    for (const child of Object.values(node)) visit(child);
+  };
+  visit(parseAst(code));
+  return code.replace(/^ +/gm, "");
+}
+
+/** Returns the name of an entry in the file with all code. */
+function nameOf(entry) {
+  return entry.replace("/", "_");
 }
 
 /** Returns the declarations that the entries' types need. Others are left out, since they need types of other packages. */

@@ -3,9 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use gudgeon::{
-    auth::authorization_server::{generate_key, key_pair},
-    error::Error,
-    transport::authorization_server::TestAuthorizationServer,
+    bindings::authorization_server as server, error::Error, testing::auth::AuthorizationServer,
 };
 use pyo3::prelude::*;
 use tokio::runtime::Runtime;
@@ -16,7 +14,7 @@ use crate::{client_runtime::runtime, error::raise, listening::refused, stream::l
 #[pyclass(frozen)]
 #[derive(Debug)]
 pub(crate) struct NativeAuthorizationServer {
-    server: Mutex<Option<Arc<TestAuthorizationServer>>>,
+    server: Mutex<Option<AuthorizationServer>>,
     runtime: Arc<Runtime>,
 }
 
@@ -24,11 +22,10 @@ pub(crate) struct NativeAuthorizationServer {
 impl NativeAuthorizationServer {
     /// `options` is JSON. Raises `ValueError` for an option that can't be used, and `OSError` for a port in use.
     #[new]
-    fn new(py: Python<'_>, options: &[u8], port: u16) -> PyResult<Self> {
+    fn new(py: Python<'_>, options: &[u8]) -> PyResult<Self> {
         let runtime = runtime()?;
-        let listening =
-            py.detach(|| runtime.block_on(TestAuthorizationServer::listen(options, port)));
-        let server = Arc::new(listening.map_err(|it| refused(&it))?);
+        let listening = py.detach(|| runtime.block_on(server::listen(options)));
+        let server = listening.map_err(|it| refused(&it))?;
         Ok(Self { server: Mutex::new(Some(server)), runtime })
     }
 
@@ -37,39 +34,39 @@ impl NativeAuthorizationServer {
         Ok(self.server()?.issuer().to_owned())
     }
 
-    /// Issues an access token; `params` are JSON.
-    fn token(&self, params: &[u8]) -> PyResult<String> {
-        self.server()?.token(params).map_err(|it| raise(&it))
+    /// Issues an access token; `options` is JSON.
+    fn token(&self, options: &[u8]) -> PyResult<String> {
+        server::token(&self.server()?, options).map_err(|it| raise(&it))
     }
 
-    #[pyo3(signature = (subject, client_id, expires_in))]
+    #[pyo3(signature = (client_id, subject, expires_in))]
     fn identity_token(
         &self,
-        subject: Option<&str>,
         client_id: &str,
-        expires_in: i64,
+        subject: Option<&str>,
+        expires_in: f64,
     ) -> PyResult<String> {
         let server = self.server()?;
-        server.identity_token(subject, client_id, expires_in).map_err(|it| raise(&it))
+        server.identity_token(client_id, subject, expires_in).map_err(|it| raise(&it))
     }
 
-    fn rotate_keys(&self, keeps_former: bool) -> PyResult<()> {
-        self.server()?.rotate_keys(keeps_former).map_err(|it| raise(&it))
+    fn rotate_keys(&self, keep_former: bool) -> PyResult<()> {
+        self.server()?.rotate_keys(keep_former).map_err(|it| raise(&it))
     }
 
     /// Replaces the faults by others, from JSON.
     fn set_faults(&self, faults: &[u8]) -> PyResult<()> {
-        self.server()?.machine().set_faults(faults).map_err(|it| raise(&it))
+        server::set_faults(&self.server()?, faults).map_err(|it| raise(&it))
     }
 
     fn revoke_all(&self) -> PyResult<()> {
-        self.server()?.machine().revoke_all();
+        self.server()?.revoke_all();
         Ok(())
     }
 
     /// Returns the requests so far, as JSON.
     fn requests(&self) -> PyResult<String> {
-        Ok(self.server()?.machine().requests().to_string())
+        Ok(server::requests(&self.server()?))
     }
 
     /// Opens a URL as the user's browser does. Returns the URL to which it is redirected.
@@ -80,14 +77,12 @@ impl NativeAuthorizationServer {
     }
 
     fn close(&self) {
-        if let Some(server) = lock(&self.server).take() {
-            server.close();
-        }
+        lock(&self.server).take();
     }
 }
 
 impl NativeAuthorizationServer {
-    fn server(&self) -> PyResult<Arc<TestAuthorizationServer>> {
+    fn server(&self) -> PyResult<AuthorizationServer> {
         let closed =
             || Error::misuse("the authorization server does not run; use it inside its with block");
         lock(&self.server).clone().ok_or_else(|| raise(&closed()))
@@ -97,7 +92,5 @@ impl NativeAuthorizationServer {
 /// Returns a new private key for ES256, as PEM, and its public key, a JWK as JSON.
 #[pyfunction]
 pub(crate) fn key_pair_for_tests() -> PyResult<(String, String)> {
-    let pair = generate_key().and_then(|it| key_pair(&it));
-    let (private, public) = pair.map_err(|it| raise(&it))?;
-    Ok((private, public.to_string()))
+    server::key_pair().map_err(|it| raise(&it))
 }

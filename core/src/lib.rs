@@ -66,9 +66,9 @@ pub mod peer;
 mod peer;
 #[cfg(feature = "bindings")]
 #[doc(hidden)]
-pub mod testing;
+pub mod test_pair;
 #[cfg(not(feature = "bindings"))]
-mod testing;
+mod test_pair;
 
 // Threads, clocks and tokio are used only by the modules below.
 #[cfg(all(feature = "bindings", feature = "server"))]
@@ -87,6 +87,8 @@ pub mod client;
 pub mod bindings;
 
 pub mod sans_io;
+#[cfg(all(feature = "auth", feature = "client"))]
+pub mod testing;
 
 #[cfg(feature = "client")]
 pub use client::Client;

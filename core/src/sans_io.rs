@@ -66,6 +66,6 @@ pub use crate::{
     router::{ComponentOptions, Components, Definition, Failure, Reply, RoundLimits, ServerFacts},
     session::{
         asking::AskId,
-        server::{CallContext, ClientIdentity, HttpFacts, Log},
+        server::{CallContext, Log},
     },
 };

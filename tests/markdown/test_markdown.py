@@ -222,6 +222,10 @@ def test_the_readmes_rust_client_succeeds(folder: Path) -> None:
     assert run([BINARIES / "readme_client"], folder / "readme") == ""
 
 
+def test_the_rust_client_signs_in_at_the_server_for_tests(folder: Path) -> None:
+    assert run([BINARIES / "authorization_test_sign_in"], folder) == ""
+
+
 @pytest.mark.parametrize("snippet", in_language("json"), ids=str)
 def test_json_is_valid(snippet: Snippet) -> None:
     json.loads(snippet.code)

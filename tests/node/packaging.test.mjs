@@ -10,6 +10,7 @@ import { pathToFileURL } from "node:url";
 import * as esm from "gudgeon";
 import * as auth from "gudgeon/auth";
 import * as testing from "gudgeon/testing";
+import * as testingAuth from "gudgeon/testing/auth";
 
 const require = createRequire(import.meta.url);
 const cjs = require("gudgeon");
@@ -21,6 +22,7 @@ test("import and require give the same values, of every entry", () => {
   assert.equal(cjs.ToolError, esm.ToolError);
   assert.deepEqual({ ...require("gudgeon/auth") }, { ...auth });
   assert.deepEqual({ ...require("gudgeon/testing") }, { ...testing });
+  assert.deepEqual({ ...require("gudgeon/testing/auth") }, { ...testingAuth });
 });
 
 test("a start waits for none of Node's modules that few servers need", () => {

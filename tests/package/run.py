@@ -33,7 +33,11 @@ def main():
     npm = ["npm", "install", "--no-audit", "--no-fund", "--loglevel=error"]
     run([*npm, tarball], APP)
     run(
-        ["node", "--eval", 'import("gudgeon"); import("gudgeon/auth"); import("gudgeon/testing"); require("gudgeon")'],
+        [
+            "node",
+            "--eval",
+            'import("gudgeon"); import("gudgeon/auth"); import("gudgeon/testing/auth"); require("gudgeon")',
+        ],
         APP,
     )
     versions = json.loads((ROOT / "package.json").read_text())["devDependencies"]

@@ -252,10 +252,10 @@ def test_it_runs_in_its_block_only() -> None:
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        ({"subject": ""}, "subject="),
+        ({"subject": ""}, "subject: "),
         ({"clients": [{"client_id": "a", "secret": "s"}]}, "client_secret"),
         ({"faults": AuthFaults(errors={"tokens": 1})}, "the endpoints are"),
-        ({"client_documents": ["http://app.example.com/c.json"]}, "client_documents="),
+        ({"client_documents": ["http://app.example.com/c.json"]}, "client_documents: "),
         ({"trusted_issuers": "https://idp.example.com"}, "trusted_issuers="),
         ({"consent": "maybe"}, "automatic"),
     ],

@@ -38,6 +38,7 @@ use napi_derive::napi;
 use serde_json::value::RawValue;
 use tokio::{runtime::Runtime, task::AbortHandle};
 
+pub(crate) use self::token_file::promise;
 use self::{queue::Queue, thrown::middleware_failed};
 use crate::{
     error::{io as refused, misuse},

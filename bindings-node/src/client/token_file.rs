@@ -1,6 +1,6 @@
 //! A file of tokens whose records a program reads and writes itself.
 
-use gudgeon::{bindings::TokenFile, error::Error};
+use gudgeon::{bindings::TokenFile, driver::boxed, error::Error};
 use napi::{
     Env,
     bindgen_prelude::{Object, ToNapiValue, Uint8Array},
@@ -8,7 +8,7 @@ use napi::{
 use napi_derive::napi;
 
 use super::{no_runtime, runtime};
-use crate::error::misuse;
+use crate::error::failure;
 
 #[napi]
 #[derive(Debug)]
@@ -48,16 +48,17 @@ impl NativeTokenFile {
     }
 }
 
-fn promise<T: ToNapiValue + Send + 'static>(
+/// Runs work on the threads of the clients. Returns a promise of its result.
+pub(crate) fn promise<T: ToNapiValue + Send + 'static>(
     env: &Env,
     work: impl Future<Output = Result<T, Error>> + Send + 'static,
 ) -> napi::Result<Object<'_>> {
     let (deferred, promise) = env.create_deferred()?;
-    runtime().map_err(no_runtime)?.spawn(async move {
+    runtime().map_err(no_runtime)?.spawn(boxed(async move {
         match work.await {
             Ok(result) => deferred.resolve(move |_| Ok(result)),
-            Err(error) => deferred.reject(napi::Error::from_reason(misuse(error).reason)),
+            Err(error) => deferred.reject(failure(error)),
         }
-    });
+    }));
     Ok(promise)
 }

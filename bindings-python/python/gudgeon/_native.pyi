@@ -440,7 +440,7 @@ class NativeAuthorizationServer:
     """
     A server that listens on 127.0.0.1 until it is closed.
     """
-    def __new__(cls, /, options: bytes, port: SupportsIndex) -> NativeAuthorizationServer:
+    def __new__(cls, /, options: bytes) -> NativeAuthorizationServer:
         """
         `options` is JSON. Raises `ValueError` for an option that can't be used, and `OSError` for a port in use.
         """
@@ -449,7 +449,7 @@ class NativeAuthorizationServer:
         Opens a URL as the user's browser does. Returns the URL to which it is redirected.
         """
     def close(self, /) -> None: ...
-    def identity_token(self, /, subject: str | None, client_id: str, expires_in: SupportsIndex) -> str: ...
+    def identity_token(self, /, client_id: str, subject: str | None, expires_in: float) -> str: ...
     @property
     def issuer(self, /) -> str: ...
     def requests(self, /) -> str:
@@ -457,14 +457,14 @@ class NativeAuthorizationServer:
         Returns the requests so far, as JSON.
         """
     def revoke_all(self, /) -> None: ...
-    def rotate_keys(self, /, keeps_former: bool) -> None: ...
+    def rotate_keys(self, /, keep_former: bool) -> None: ...
     def set_faults(self, /, faults: bytes) -> None:
         """
         Replaces the faults by others, from JSON.
         """
-    def token(self, /, params: bytes) -> str:
+    def token(self, /, options: bytes) -> str:
         """
-        Issues an access token; `params` are JSON.
+        Issues an access token; `options` is JSON.
         """
 
 @final

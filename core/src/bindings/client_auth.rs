@@ -11,11 +11,12 @@ use crate::{
         Answerer, Question,
         auth::{
             Auth, BoxFuture, ClientCredentials, EnterpriseManaged, OAuth, Store, TokenSource,
-            TokenStore, UrlCallback, WorkloadIdentity,
+            TokenStore, WorkloadIdentity,
         },
     },
     error::{Error, ErrorKind},
     protocol::{Method, json::to_raw},
+    transport::sign_in::UrlCallback,
 };
 
 /// The credentials as the host gives them.

@@ -3,6 +3,8 @@
 
 #[cfg(feature = "auth")]
 pub mod auth_runtime;
+#[cfg(feature = "auth")]
+pub mod authorization_server;
 pub(crate) mod client_answers;
 #[cfg(feature = "auth")]
 pub(crate) mod client_auth;

@@ -22,7 +22,7 @@ use std::{fmt, sync::Arc};
 
 pub use self::credentials::{ClientCredentials, EnterpriseManaged, OAuth, WorkloadIdentity};
 use super::ClientOptions;
-pub use crate::transport::sign_in::{BoxFuture, Store, TokenSource, TokenStore, UrlCallback};
+pub use crate::transport::sign_in::{BoxFuture, Store, TokenSource, TokenStore};
 use crate::{
     error::Error,
     protocol::{ClientCapabilities, Members, json},

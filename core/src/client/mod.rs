@@ -23,6 +23,7 @@ mod error_context;
 mod failures;
 mod group;
 mod known;
+mod listed;
 mod listeners;
 mod middleware;
 mod operation;
@@ -63,7 +64,12 @@ pub use self::{
     target::Target,
     test_server::TestServer,
 };
-use self::{connected::Connected, middleware::Stack, reconnect::Reconnecting};
+use self::{
+    connected::Connected,
+    listed::{Listed, PageOf},
+    middleware::Stack,
+    reconnect::Reconnecting,
+};
 #[cfg(feature = "bindings")]
 #[doc(hidden)]
 pub use self::{
@@ -80,14 +86,18 @@ use self::{
     place::Place,
 };
 use crate::peer::ListKind as ListName;
-pub use crate::session::client::{Change, ListKind, LogMessage, Progress, ServerIdentity};
+#[cfg(not(feature = "bindings"))]
+use crate::session::client::ServerIdentity;
+pub use crate::session::client::{Change, ListKind, Progress};
+#[cfg(feature = "bindings")]
+#[doc(hidden)]
+pub use crate::session::client::{LogMessage, ServerIdentity};
 use crate::{
     error::{Error, ErrorKind},
     peer,
     protocol::{
         CallToolResult, Completion, CompletionTarget, ContentBlock, GetPromptResult, LoggingLevel,
-        MethodName, Prompt, Raw, ReadResourceResult, Resource, ResourceTemplate, Root, Tool, exact,
-        json,
+        MethodName, Raw, ReadResourceResult, Root, exact, json,
     },
 };
 
@@ -97,17 +107,6 @@ pub struct Client {
     reconnecting: Arc<Reconnecting>,
     middleware: Arc<Stack>,
     options: CallOptions,
-}
-
-/// A page of a list.
-#[derive(Clone, Debug, serde::Deserialize)]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
-pub struct PageOf<T> {
-    /// The entries of the page.
-    pub items: Vec<T>,
-    /// The cursor of the next page; `None` on the last page.
-    pub next_cursor: Option<String>,
 }
 
 /// The result of a tool call.
@@ -329,28 +328,6 @@ impl Client {
         peer::read(method, &self.call(operation, self.options.clone()).await?.result)
     }
 }
-
-/// An entry of a list that [`Client::list`] and [`Client::list_page`] fetch.
-pub trait Listed: sealed::Listed {}
-
-mod sealed {
-    pub trait Listed: for<'de> serde::Deserialize<'de> {
-        const LIST: super::ListName;
-    }
-}
-
-/// Implements [`Listed`] for the entries of a list.
-macro_rules! listed {
-    ($($entry:ty => $list:ident),*) => {$(
-        impl Listed for $entry {}
-
-        impl sealed::Listed for $entry {
-            const LIST: ListName = ListName::$list;
-        }
-    )*};
-}
-
-listed!(Tool => Tools, Resource => Resources, ResourceTemplate => ResourceTemplates, Prompt => Prompts);
 
 impl ToolResult {
     fn read(reply: &Reply) -> Result<Self, Error> {

@@ -15,10 +15,12 @@ pub enum Language {
 }
 
 /// Options that are durations: TypeScript's names for them end in `Ms`.
-const DURATIONS: [&str; 14] = [
+const DURATIONS: [&str; 16] = [
     "cache",
     "connect_timeout",
     "deadline",
+    "delay",
+    "expires_in",
     "header_timeout",
     "idle_timeout",
     "keep_alive",

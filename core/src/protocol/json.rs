@@ -2,8 +2,11 @@
 
 use std::borrow::Cow;
 
-use serde::{Deserialize, Serialize, de::Error as _};
-use serde_json::value::RawValue;
+use serde::{
+    Deserialize, Serialize,
+    de::{DeserializeOwned, Error as _},
+};
+use serde_json::{Value, value::RawValue};
 
 use super::{Members, Raw};
 
@@ -62,6 +65,11 @@ pub fn push<T: Serialize + ?Sized>(json: &mut String, value: &T) {
 pub fn from_bytes<'a, T: Deserialize<'a>>(json: &'a [u8]) -> serde_json::Result<T> {
     // `serde_json::from_slice` would be compiled for each type beside `from_str`.
     serde_json::from_str(str::from_utf8(json).map_err(serde_json::Error::custom)?)
+}
+
+/// Reads a value that is JSON already. It is written and read again, because each type would be compiled for one more reader.
+pub fn from_value<T: DeserializeOwned>(json: &Value) -> serde_json::Result<T> {
+    from_bytes(json.to_string().as_bytes())
 }
 
 /// Serializes a value as raw JSON.

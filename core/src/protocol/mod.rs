@@ -59,10 +59,8 @@ pub mod valid_json;
 #[cfg(not(feature = "bindings"))]
 pub(crate) mod valid_json;
 
-pub use base::{Members, ResultType, Role};
-pub use capabilities::{
-    ClientCapabilities, ElicitationCapability, RootsCapability, SamplingCapability,
-};
+pub use base::{Members, Role};
+pub use capabilities::ClientCapabilities;
 pub(crate) use client_key::ClientKey;
 pub use code::ErrorCode;
 pub use completion::Completion;
@@ -71,12 +69,9 @@ pub use content::{
     ToolUseContent,
 };
 pub use dialect::Dialect;
-pub use elicitation::{
-    ElicitAction, ElicitRequestFormParams, ElicitRequestParams, ElicitRequestUrlParams,
-    ElicitResult,
-};
+pub use elicitation::{ElicitAction, ElicitRequestFormParams, ElicitRequestParams, ElicitResult};
 pub use implementation::{Icon, Implementation};
-pub use input::{InputRequest, InputRequiredResult};
+pub use input::InputRequest;
 pub use jsonrpc::Raw;
 pub use logging::LoggingLevel;
 #[cfg(feature = "bindings")]
@@ -87,11 +82,10 @@ pub(crate) use messages::*;
 pub use method::MethodName;
 pub use page::CacheScope;
 pub use principal::Principal;
-pub use prompt::{GetPromptResult, Prompt, PromptArgument, PromptMessage};
+pub use prompt::{GetPromptResult, Prompt, PromptMessage};
 pub use request::CompletionTarget;
 pub use resource::{
-    BlobResourceContents, ReadResourceResult, Resource, ResourceContents, ResourceTemplate,
-    TextResourceContents,
+    ReadResourceResult, Resource, ResourceContents, ResourceTemplate, TextResourceContents,
 };
 pub use revision::Revision;
 pub use roots::Root;
@@ -99,26 +93,27 @@ pub use sampling::{
     CreateMessageRequestParams, CreateMessageResult, IncludeContext, ModelHint, ModelPreferences,
     SamplingContent, SamplingMessage, ToolChoice, ToolChoiceMode,
 };
-pub use task::{TaskSupport, ToolExecution};
-pub use tool::{CallToolResult, Tool, ToolAnnotations};
+pub use tool::{CallToolResult, Tool};
 
-/// The types of messages that only the core and the language bindings handle.
+/// The types of messages that only the core and the language bindings handle, and those that users read or change as a part
+/// of another type, but need not name.
 pub(crate) mod messages {
-    pub use super::base::{EmptyResult, NotificationParams, RequestParams};
+    pub use super::base::{EmptyResult, NotificationParams, RequestParams, ResultType};
     pub use super::capabilities::{
-        ListCapability, MissingRequiredClientCapabilityData, ResourcesCapability,
-        ServerCapabilities, TaskElicitationCapability, TaskRequestsCapability,
-        TaskSamplingCapability, TaskToolsCapability, TasksCapability,
+        ElicitationCapability, ListCapability, MissingRequiredClientCapabilityData,
+        ResourcesCapability, RootsCapability, SamplingCapability, ServerCapabilities,
+        TaskElicitationCapability, TaskRequestsCapability, TaskSamplingCapability,
+        TaskToolsCapability, TasksCapability,
     };
     pub use super::completion::{
         CompleteRequestParams, CompleteResult, CompletionArgument, CompletionContext,
         CompletionReference, PromptReference, ResourceTemplateReference,
     };
     pub use super::elicitation::{
-        ElicitationCompleteNotificationParams, UrlElicitationRequiredData,
+        ElicitRequestUrlParams, ElicitationCompleteNotificationParams, UrlElicitationRequiredData,
     };
     pub use super::flow::{CancelledNotificationParams, ProgressNotificationParams};
-    pub use super::input::{InputResponses, Question};
+    pub use super::input::{InputRequiredResult, InputResponses, Question};
     pub use super::jsonrpc::{ErrorObject, Frame, Id, MAX_BATCH, Malformed, Message, Params};
     pub use super::lifecycle::{
         DiscoverResult, InitializeRequestParams, InitializeResult, UnsupportedProtocolVersionData,
@@ -127,11 +122,12 @@ pub(crate) mod messages {
     pub use super::meta::Meta;
     pub use super::method::{Method, MethodKind, Sender};
     pub use super::page::PaginatedRequestParams;
-    pub use super::prompt::{GetPromptRequestParams, ListPromptsResult};
+    pub use super::prompt::{GetPromptRequestParams, ListPromptsResult, PromptArgument};
     pub use super::request::{CompleteRequest, InitializeRequest, Inputs, Request};
     pub use super::resource::{
-        ListResourceTemplatesResult, ListResourcesResult, ReadResourceRequestParams,
-        ResourceUpdatedNotificationParams, SubscribeRequestParams, UnsubscribeRequestParams,
+        BlobResourceContents, ListResourceTemplatesResult, ListResourcesResult,
+        ReadResourceRequestParams, ResourceUpdatedNotificationParams, SubscribeRequestParams,
+        UnsubscribeRequestParams,
     };
     pub use super::response::{
         CacheHint, Listing, Response, ServerDescription, Spellings, Structured, ToolOutcome,
@@ -145,7 +141,7 @@ pub(crate) mod messages {
     pub use super::task::{
         CancelTaskResult, CreateTaskResult, GetTaskPayloadResult, GetTaskResult, ListTasksResult,
         MODEL_IMMEDIATE_RESPONSE, RELATED_TASK, RelatedTaskMetadata, Task, TaskMetadata,
-        TaskRequestParams, TaskStatus, TaskStatusNotificationParams,
+        TaskRequestParams, TaskStatus, TaskStatusNotificationParams, TaskSupport, ToolExecution,
     };
-    pub use super::tool::{CallToolRequestParams, ListToolsResult};
+    pub use super::tool::{CallToolRequestParams, ListToolsResult, ToolAnnotations};
 }

@@ -47,13 +47,13 @@ pub use self::http::{HttpOptions, HttpService};
 pub use self::{
     answer::{Answer, Output},
     content::{Audio, File, Image, Json},
-    context::{Context, RequestInfo},
+    context::Context,
     entry::Entry,
     error::{ResourceNotFound, ToolError},
     handler::{Arguments, CompletionInput, Handler},
     options::ServerOptions,
     prompt::Prompt,
-    registry::{Component, Registry},
+    registry::Registry,
     resolve_inside::resolve_inside,
     resource::Resource,
     session::Session,
@@ -63,7 +63,7 @@ use self::{
     changes::Outer,
     kind::{CompletionKind, MethodKind, NotificationKind, ToolKind},
     middleware::{Next, Request, Stack},
-    registry::Hub,
+    registry::{Component, Hub},
     serve::Hook,
 };
 use crate::{
@@ -72,10 +72,7 @@ use crate::{
     router::{Definition, ServerFacts},
 };
 #[cfg(feature = "http")]
-pub use crate::{
-    http::Cors,
-    transport::{http::server::AnswerBody, listen::Listening},
-};
+pub use crate::{http::Cors, transport::listen::Listening};
 pub use crate::{router::List, schema::SchemaProfile, transport::Transport};
 
 /// A Model Context Protocol server that speaks all revisions at the same time.

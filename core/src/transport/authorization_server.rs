@@ -1,18 +1,14 @@
 //! Serves an authorization server for tests on this machine.
 
 use std::{
-    convert::Infallible,
     fmt,
-    future::poll_fn,
     net::Ipv4Addr,
-    pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use http::{HeaderMap, Method, StatusCode, header};
-use http_body::Body;
-use hyper::{body::Incoming, server::conn::http1, service::service_fn};
+use hyper::body::Incoming;
 use tokio::{
     net::{TcpListener, TcpStream},
     task::{JoinHandle, JoinSet},
@@ -20,17 +16,25 @@ use tokio::{
 };
 
 use super::{
-    fetch::{Whole, fetch},
-    http::io::HyperIo,
+    fetch::fetch,
+    http::{
+        connection::{BodyEnd, read_body},
+        server::{AnswerBody, Answered, HeadLimits, Watch, serve_requests},
+    },
     proxy::ProxyEnvironment,
+    timeouts::Timeouts,
 };
 use crate::{
     auth::authorization_server::{
         Request, Response, generate_key,
-        test_server::{MAX_BODY, MAX_FETCHES, Step, TestServer},
+        test_server::{
+            AnsweredRequest, AuthFaults, AuthorizationServerOptions, MAX_BODY, MAX_FETCHES, Step,
+            TestServer, TokenOptions,
+        },
     },
-    driver::moment,
+    driver::{boxed, moment},
     error::{Error, ErrorKind},
+    http::Part,
 };
 
 /// The maximum number of connections at the same time.
@@ -39,14 +43,29 @@ const MAX_CONNECTIONS: usize = 256;
 const MAX_HEAD: usize = 64 * 1024;
 /// The time for a body to arrive.
 const BODY_TIME: Duration = Duration::from_secs(30);
-/// The time that a connection is open at most.
-const CONNECTION_TIME: Duration = Duration::from_secs(900);
+const TIMEOUTS: Timeouts =
+    Timeouts { header: Duration::from_secs(30), idle: Duration::from_secs(900) };
 
-/// An authorization server for tests that listens. Dropping it stops it.
-pub struct TestAuthorizationServer {
+/// An authorization server on this machine, with a user who agrees to everything.
+///
+/// It offers: metadata (RFC 8414, `OpenID` Connect Discovery), the authorization endpoint with PKCE (S256), tokens for codes,
+/// refresh tokens (each used once; reuse revokes all tokens of the grant), client credentials, assertions of other issuers
+/// and token exchange (enterprise-managed authorization, workload identity), dynamic registration (RFC 7591), client-id
+/// metadata documents, introspection (RFC 7662), revocation (RFC 7009), proofs of possession (`DPoP`, RFC 9449), and
+/// resource indicators (RFC 8707). A server for tests only: it is not for users.
+///
+/// Clones are of the same server. Dropping the last one closes its port and all connections.
+///
+/// Limits: 1,000 registered clients, 10,000 grants, access tokens and recorded requests, of which the oldest are forgotten;
+/// 256 connections; bodies of 256 KiB.
+#[derive(Clone)]
+pub struct AuthorizationServer {
     shared: Arc<Shared>,
-    accepting: JoinHandle<()>,
+    _accepting: Arc<Accepting>,
 }
+
+/// The task that accepts connections, until this is dropped.
+struct Accepting(JoinHandle<()>);
 
 struct Shared {
     issuer: String,
@@ -54,9 +73,10 @@ struct Shared {
     proxies: ProxyEnvironment,
 }
 
-impl TestAuthorizationServer {
-    /// Listens at a port of 127.0.0.1, 0 for any, on the current tokio runtime. `options` is JSON.
-    pub async fn listen(options: &[u8], port: u16) -> Result<Self, Error> {
+impl AuthorizationServer {
+    /// Starts the server on the current tokio runtime. Errors if an option can't be used, or the port is in use.
+    pub async fn listen(options: AuthorizationServerOptions) -> Result<Self, Error> {
+        let port = options.port;
         let failed = |it: std::io::Error| Error {
             source: Some(it.into()),
             ..Error::new(ErrorKind::Connect, format!("can't listen at 127.0.0.1:{port}"))
@@ -66,42 +86,65 @@ impl TestAuthorizationServer {
         let issuer = format!("http://127.0.0.1:{port}");
         let machine = Mutex::new(TestServer::new(&issuer, options, &generate_key()?)?);
         let shared = Arc::new(Shared { issuer, machine, proxies: ProxyEnvironment::read() });
-        let accepting = tokio::spawn(accept(listener, Arc::clone(&shared)));
-        Ok(Self { shared, accepting })
+        let accepting = Accepting(tokio::spawn(boxed(accept(listener, Arc::clone(&shared)))));
+        Ok(Self { shared, _accepting: Arc::new(accepting) })
     }
 
+    /// Returns the URL, for the option `auth` of servers and `issuer` of clients.
     pub fn issuer(&self) -> &str {
         &self.shared.issuer
     }
 
-    /// Calls the machine, for what tests ask of it without a request.
-    pub fn machine(&self) -> MutexGuard<'_, TestServer> {
-        self.shared.lock()
+    /// Issues an access token without a request. Errors if an option can't be used.
+    pub fn token(&self, options: TokenOptions) -> Result<String, Error> {
+        self.shared.lock().token(&moment(), options)
     }
 
-    /// Issues an access token; the params are JSON.
-    pub fn token(&self, params: &[u8]) -> Result<String, Error> {
-        self.machine().token(&moment(), params)
-    }
-
-    /// Issues an identity token.
+    /// Issues an identity token (`OpenID` Connect) of a user for a client, without a request.
+    ///
+    /// `subject` is the user, by default that of the options. `expires_in` are the seconds until it expires, negative for one
+    /// that has expired.
     pub fn identity_token(
         &self,
-        subject: Option<&str>,
         client_id: &str,
-        expires_in: i64,
+        subject: Option<&str>,
+        expires_in: f64,
     ) -> Result<String, Error> {
-        self.machine().identity_token(&moment(), subject, client_id, expires_in)
+        self.shared.lock().identity_token(&moment(), subject, client_id, expires_in)
     }
 
-    /// Signs with another key from here on.
-    pub fn rotate_keys(&self, keeps_former: bool) -> Result<(), Error> {
+    /// Signs tokens with a new key. With `keep_former` the former key stays published, so that its tokens remain valid; the
+    /// last four are kept.
+    ///
+    /// A Gudgeon server fetches the key set for the first token with a new key, at most once in 30 seconds. It refuses tokens
+    /// of keys that are newer until then.
+    pub fn rotate_keys(&self, keep_former: bool) -> Result<(), Error> {
         let key = generate_key()?;
-        self.machine().rotate_keys(&key, keeps_former)
+        self.shared.lock().rotate_keys(&key, keep_former)
     }
 
-    /// Opens a URL of this server as a user's browser does, without a connection. Returns the URL to which the browser is
-    /// redirected.
+    /// Replaces the faults. Errors if a fault can't be used.
+    pub fn set_faults(&self, faults: AuthFaults) -> Result<(), Error> {
+        self.shared.lock().set_faults(faults)
+    }
+
+    /// Revokes all codes, refresh tokens and access tokens. Access tokens that are JWTs stay valid for servers that do not
+    /// introspect them.
+    pub fn revoke_all(&self) {
+        self.shared.lock().revoke_all();
+    }
+
+    /// Returns the requests that were answered so far, without secrets.
+    pub fn requests(&self) -> Vec<AnsweredRequest> {
+        self.shared.lock().requests()
+    }
+
+    /// Opens a URL of this server as the user's browser does, for `on_redirect` of
+    /// [`OAuth`](crate::client::auth::OAuth). Returns the URL to which the browser is redirected. A fault `delay` has no
+    /// effect on it.
+    ///
+    /// Errors for a URL of another server, and if the server does not redirect the browser: it shows an error, or asks with
+    /// [`Consent::Page`](crate::testing::auth::Consent::Page).
     pub async fn browse(&self, url: &str) -> Result<String, Error> {
         let target = url.strip_prefix(&self.shared.issuer).filter(|it| it.starts_with('/'));
         let target = target.ok_or_else(|| {
@@ -129,16 +172,11 @@ impl TestAuthorizationServer {
             )
         })
     }
-
-    /// Closes the port and all connections.
-    pub fn close(&self) {
-        self.accepting.abort();
-    }
 }
 
-impl Drop for TestAuthorizationServer {
+impl Drop for Accepting {
     fn drop(&mut self) {
-        self.close();
+        self.0.abort();
     }
 }
 
@@ -158,52 +196,58 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
         };
         while connections.try_join_next().is_some() {}
         if connections.len() < MAX_CONNECTIONS {
-            connections.spawn(serve(stream, Arc::clone(&shared)));
+            connections.spawn(boxed(serve(stream, Arc::clone(&shared))));
         }
     }
 }
 
 async fn serve(stream: TcpStream, shared: Arc<Shared>) {
-    let service = service_fn(|request: http::Request<Incoming>| {
-        let shared = Arc::clone(&shared);
-        async move { Ok::<_, Infallible>(exchange(&shared, request).await) }
-    });
-    let connection =
-        http1::Builder::new().max_buf_size(MAX_HEAD).serve_connection(HyperIo(stream), service);
-    // An error means that the client closed the connection or sent invalid HTTP.
-    let _ = timeout(CONNECTION_TIME, connection).await;
+    let watch = Watch::new(TIMEOUTS);
+    let limits = HeadLimits { head: MAX_HEAD, buffer: MAX_HEAD };
+    let respond = {
+        let watch = Arc::clone(&watch);
+        move |request| -> Answered {
+            let (shared, watch) = (Arc::clone(&shared), Arc::clone(&watch));
+            Box::pin(async move {
+                watch.busy();
+                let Response { status, headers, body } = exchange(&shared, request).await;
+                watch.idle();
+                Ok(AnswerBody::of(Part::Head { status, headers, body, more: false }))
+            })
+        }
+    };
+    let connection = serve_requests(Box::new(stream), &watch, limits, respond);
+    tokio::select! {
+        // An error means that the client closed the connection or sent invalid HTTP.
+        _ = connection => (),
+        () = watch.expired() => (),
+    }
 }
 
-async fn exchange(shared: &Shared, request: http::Request<Incoming>) -> http::Response<Whole> {
+async fn exchange(shared: &Shared, request: http::Request<Incoming>) -> Response {
     let (head, body) = request.into_parts();
-    let plain = |status| {
-        let mut response = http::Response::new(Whole::default());
-        *response.status_mut() = status;
-        response
-    };
+    let plain = |status| Response { status, headers: HeaderMap::new(), body: Vec::new() };
     if !is_own_host(&head.headers, &shared.issuer) {
         return plain(StatusCode::MISDIRECTED_REQUEST);
     }
-    let Ok(read) = timeout(BODY_TIME, read(body)).await else {
-        return plain(StatusCode::REQUEST_TIMEOUT);
-    };
-    let Some(body) = read else { return plain(StatusCode::PAYLOAD_TOO_LARGE) };
+    let mut read = Vec::new();
+    match timeout(BODY_TIME, read_body(body, MAX_BODY, &mut read)).await {
+        Ok(BodyEnd::Complete) => (),
+        Ok(_) => return plain(StatusCode::PAYLOAD_TOO_LARGE),
+        Err(_) => return plain(StatusCode::REQUEST_TIMEOUT),
+    }
     let request = Request {
         method: head.method,
         path: head.uri.path().to_owned(),
         query: head.uri.query().unwrap_or_default().to_owned(),
         headers: head.headers,
-        body,
+        body: read,
     };
     let delay = shared.lock().delay();
     if !delay.is_zero() {
         tokio::time::sleep(delay).await;
     }
-    let Response { status, headers, body } = answer(shared, &request).await;
-    let mut response = http::Response::new(Whole::new(body));
-    *response.status_mut() = status;
-    *response.headers_mut() = headers;
-    response
+    answer(shared, &request).await
 }
 
 /// Handles a request, with the documents that it needs.
@@ -250,21 +294,8 @@ fn is_own_host(headers: &HeaderMap, issuer: &str) -> bool {
     host == own || host.strip_prefix("localhost:") == Some(port)
 }
 
-/// Reads a body. Returns `None` if it is too large or breaks off.
-async fn read(mut body: Incoming) -> Option<Vec<u8>> {
-    let mut read = Vec::new();
-    while let Some(frame) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
-        let Ok(data) = frame.ok()?.into_data() else { continue };
-        if data.len() > MAX_BODY - read.len() {
-            return None;
-        }
-        read.extend_from_slice(&data);
-    }
-    Some(read)
-}
-
-impl fmt::Debug for TestAuthorizationServer {
+impl fmt::Debug for AuthorizationServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("TestAuthorizationServer").field(&self.shared.issuer).finish()
+        f.debug_tuple("AuthorizationServer").field(&self.shared.issuer).finish()
     }
 }

@@ -1,17 +1,17 @@
 //! Sends the HTTP requests of the state machines in `auth/`: one connection each, limits of size and time, no redirects.
 
-use std::{convert::Infallible, future::poll_fn, pin::Pin, sync::Arc, task};
+use std::sync::Arc;
 
-use bytes::Bytes;
 use http::{HeaderValue, Request, header};
-use http_body::{Body, Frame, SizeHint};
-use hyper::client::conn::http1;
 use tokio::runtime::Handle;
 
 use super::{
     Url,
     dial::{dial, dial_public},
-    http::io::HyperIo,
+    http::{
+        body::Whole,
+        connection::{self, BodyEnd},
+    },
     proxy::ProxyEnvironment,
 };
 use crate::{
@@ -79,13 +79,7 @@ async fn exchange(
         false => dial(&url, proxy.as_ref()).await,
     };
     let stream = dialled.map_err(|it| failed(&it))?;
-    let (mut sender, connection) = http1::Builder::new()
-        .max_buf_size(MAX_HEAD)
-        .handshake::<_, Whole>(HyperIo(stream))
-        .await
-        .map_err(|it| failed(&it))?;
-    // Ends with the sender, also if this future is dropped.
-    let connection = tokio::spawn(boxed(connection));
+    let (mut sender, task) = connection::open(stream, MAX_HEAD).await.map_err(|it| failed(&it))?;
     let is_forwarded = proxy.as_ref().is_some_and(|_| super::proxy::Proxy::forwards(&url));
     let uri = if is_forwarded { request.url.clone() } else { url.path().to_owned() };
     let mut sent = Request::new(Whole::new(request.body));
@@ -100,46 +94,15 @@ async fn exchange(
         sent.headers_mut().insert(header::PROXY_AUTHORIZATION, authorization.clone());
     }
     let answer = sender.send_request(sent).await.map_err(|it| failed(&it))?;
-    let (head, mut body) = answer.into_parts();
+    let (head, body) = answer.into_parts();
     let mut read = Vec::new();
-    while let Some(frame) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
-        let Ok(data) = frame.map_err(|it| failed(&it))?.into_data() else { continue };
-        if data.len() > request.max_bytes - read.len() {
-            connection.abort();
+    match connection::read_body(body, request.max_bytes, &mut read).await {
+        BodyEnd::Complete => (),
+        BodyEnd::TooLarge => {
+            task.abort();
             return Err(FetchError::TooLarge(request.max_bytes));
         }
-        read.extend_from_slice(&data);
+        BodyEnd::Broken(error) => return Err(failed(&error)),
     }
     Ok(FetchResponse { url: request.url, status: head.status, headers: head.headers, body: read })
-}
-
-/// A body that is sent in one piece.
-#[derive(Default)]
-pub(super) struct Whole(Bytes);
-
-impl Whole {
-    pub(super) fn new(bytes: impl Into<Bytes>) -> Self {
-        Self(bytes.into())
-    }
-}
-
-impl Body for Whole {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        _: &mut task::Context<'_>,
-    ) -> task::Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let bytes = std::mem::take(&mut self.0);
-        task::Poll::Ready((!bytes.is_empty()).then(|| Ok(Frame::data(bytes))))
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.0.len() as u64)
-    }
 }

@@ -1,8 +1,7 @@
 //! Transports: modules that move bytes and contain no protocol logic.
 
-#[cfg(all(feature = "auth", feature = "bindings", feature = "client"))]
-#[doc(hidden)]
-pub mod authorization_server;
+#[cfg(all(feature = "auth", feature = "client"))]
+pub(crate) mod authorization_server;
 #[cfg(any(feature = "client", feature = "http"))]
 mod byte_stream;
 #[cfg(feature = "client")]

@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use super::{StructuredContent, Wire};
 use crate::protocol::{
     ContentBlock, Implementation, Prompt, Raw, Resource, ResourceTemplate, ServerCapabilities,
-    Tool, json::to_raw,
+    Tool,
+    json::{from_value, to_raw},
 };
 
 /// Removes the shared members that a revision does not define.
@@ -113,7 +114,7 @@ pub(super) fn content<'a>(wire: &Wire, blocks: &'a str) -> Cow<'a, str> {
 }
 
 fn lower_block(wire: &Wire, block: &mut Value) {
-    let Ok(known) = serde_json::from_value::<ContentBlock>(block.clone()) else { return };
+    let Ok(known) = from_value::<ContentBlock>(block) else { return };
     match known {
         ContentBlock::Audio(audio) if !wire.vocabulary.audio => {
             *block = json!({"type": "resource", "resource": {

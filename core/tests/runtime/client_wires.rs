@@ -413,3 +413,55 @@ async fn the_end_of_a_custom_transport_is_a_lost_connection() {
     let error: Error = client.list::<Tool>().await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::Lost);
 }
+
+/// Returns the error of a client whose handshake gets this answer, made from the value of `Sec-WebSocket-Accept`.
+async fn refused(answer: impl Fn(&str) -> String) -> Error {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("ws://{}/mcp", listener.local_addr().unwrap());
+    let connecting = tokio::spawn(async move { Client::connect(Target::url(&url).unwrap()).await });
+    let (mut stream, _) = listener.accept().await.unwrap();
+    let mut head = String::new();
+    while !head.ends_with("\r\n\r\n") {
+        head.push(char::from(stream.read_u8().await.unwrap()));
+    }
+    assert!(head.starts_with("GET /mcp HTTP/1.1\r\n"), "{head}");
+    let key = head.lines().find_map(|it| it.strip_prefix("sec-websocket-key: ")).unwrap();
+    let accept = tokio_tungstenite::tungstenite::handshake::derive_accept_key(key.as_bytes());
+    stream.write_all(answer(&accept).as_bytes()).await.unwrap();
+    drop((stream, listener));
+    connecting.await.unwrap().unwrap_err()
+}
+
+#[tokio::test]
+async fn an_answer_to_a_handshake_is_checked() {
+    let upgraded = |connection: &str, accept: &str, more: &str| {
+        format!(
+            "HTTP/1.1 101 Switching Protocols\r\nupgrade: WebSocket\r\nconnection: {connection}\r\n\
+             sec-websocket-accept: {accept}\r\n{more}\r\n"
+        )
+    };
+    let mcp = "sec-websocket-protocol: mcp\r\n";
+    let error = refused(|it| upgraded("keep-alive, Upgrade", it, mcp)).await;
+    assert!(!error.to_string().contains("handshake"), "only the end is an error: {error}");
+    for (error, reason) in [
+        (refused(|it| upgraded("close", it, mcp)).await, "no header `Connection: Upgrade`"),
+        (refused(|_| upgraded("Upgrade", "x", mcp)).await, "Sec-WebSocket-Accept"),
+        (
+            refused(|it| upgraded("Upgrade", it, "sec-websocket-protocol: soap\r\n")).await,
+            "a subprotocol that was not offered",
+        ),
+        (
+            refused(|_| "HTTP/1.1 101 Switching Protocols\r\nupgrade: h2c\r\n\r\n".into()).await,
+            "no header `Upgrade: websocket`",
+        ),
+        (
+            refused(|_| "HTTP/1.1 403 Forbidden\r\ncontent-length: 9\r\n\r\nnot today".into())
+                .await,
+            "HTTP 403 Forbidden: not today",
+        ),
+        (refused(|_| String::new()).await, "the WebSocket handshake failed"),
+    ] {
+        assert!(error.to_string().contains(reason), "{reason}: {error}");
+        assert!(matches!(error.kind, ErrorKind::Connect | ErrorKind::Auth), "{error:?}");
+    }
+}

@@ -4,6 +4,7 @@
 
 mod support;
 
+mod authorization_server;
 mod client_answers;
 mod client_auth;
 mod client_cache;

@@ -19,12 +19,12 @@ use tower_service::Service as _;
 
 /// Collects a body without another crate.
 mod body {
-    use std::{future::poll_fn, pin::pin};
+    use std::{future::poll_fn, io, pin::pin};
 
-    use gudgeon::server::AnswerBody;
-    use http_body::Body as _;
+    use bytes::Bytes;
+    use http_body::Body;
 
-    pub(crate) async fn collect(body: AnswerBody) -> Vec<u8> {
+    pub(crate) async fn collect(body: impl Body<Data = Bytes, Error = io::Error>) -> Vec<u8> {
         let mut body = pin!(body);
         let mut bytes = Vec::new();
         while let Some(frame) = poll_fn(|context| body.as_mut().poll_frame(context)).await {

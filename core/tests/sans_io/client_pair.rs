@@ -16,7 +16,7 @@ use gudgeon::{
         client::{ClientConfig, Input, Output, RequestOptions},
         server::Progress,
     },
-    testing::{Pair, Sent},
+    test_pair::{Pair, Sent},
 };
 use serde_json::Value;
 

@@ -16,7 +16,7 @@ use gudgeon::{
         },
         server::Progress,
     },
-    testing::{Pair, Sent},
+    test_pair::{Pair, Sent},
 };
 use serde_json::{Value, json};
 

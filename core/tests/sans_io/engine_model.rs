@@ -114,7 +114,7 @@ impl Model {
             ..RoundLimits::default()
         };
         let config = EndpointConfig::default();
-        let start = gudgeon::testing::start(now);
+        let start = gudgeon::test_pair::start(now);
         let mut model = Self {
             endpoint: Endpoint::new(Arc::new(components(rounds)), config, &start),
             now,

@@ -230,7 +230,10 @@ impl Shell {
             Arc::new(components)
         });
         Self {
-            service: Service::new(Arc::clone(components), &gudgeon::testing::start(Instant::now())),
+            service: Service::new(
+                Arc::clone(components),
+                &gudgeon::test_pair::start(Instant::now()),
+            ),
             answers: answers.into_iter().cycle(),
             waiting: HashSet::new(),
             cancelled: 0,

@@ -12,7 +12,7 @@ use proptest::prelude::*;
 
 fn service() -> Service<Handler> {
     let facts = ServerFacts::from(Implementation::new("test", "1"));
-    Service::new(Arc::new(Components::new(facts)), &gudgeon::testing::start(Instant::now()))
+    Service::new(Arc::new(Components::new(facts)), &gudgeon::test_pair::start(Instant::now()))
 }
 
 fn ping(id: &str) -> String {

@@ -44,7 +44,7 @@ impl Host {
         }
         let now = Instant::now();
         let mut host = Self {
-            service: Service::new(Arc::new(components), &gudgeon::testing::start(now)),
+            service: Service::new(Arc::new(components), &gudgeon::test_pair::start(now)),
             now,
             jobs: Vec::new(),
             cancelled: Vec::new(),

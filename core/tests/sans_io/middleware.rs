@@ -30,7 +30,7 @@ struct Shell {
 impl Shell {
     fn new(components: Components<Handler>) -> Self {
         let now = Instant::now();
-        let service = Service::new(Arc::new(components), &gudgeon::testing::start(now));
+        let service = Service::new(Arc::new(components), &gudgeon::test_pair::start(now));
         Self { service, now, sent: Vec::new(), runs: Vec::new(), reports: Vec::new(), next: 0 }
     }
 

@@ -222,7 +222,7 @@ fn a_completion_goes_with_what_it_completes() {
 /// Returns the server's declared capabilities.
 fn capabilities(components: &Components<Handler>) -> String {
     let now = Instant::now();
-    let mut service = Service::new(Arc::new(components.clone()), &gudgeon::testing::start(now));
+    let mut service = Service::new(Arc::new(components.clone()), &gudgeon::test_pair::start(now));
     service.handle(now, Input::Frame(br#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#));
     match service.poll() {
         Some(Output::Send(frame)) => String::from_utf8(frame).unwrap(),

@@ -32,7 +32,8 @@ impl Shell {
     }
 
     fn unconfirmed(components: Components<Handler>) -> Self {
-        let service = Service::new(Arc::new(components), &gudgeon::testing::start(Instant::now()));
+        let service =
+            Service::new(Arc::new(components), &gudgeon::test_pair::start(Instant::now()));
         let mut shell = Self {
             service,
             now: Instant::now(),

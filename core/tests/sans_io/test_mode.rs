@@ -6,7 +6,7 @@ use gudgeon::{
     engine::{HandlerEvent, Input, Service, Start, TestMode},
     protocol::{Implementation, Tool, json::to_raw},
     router::{Components, RegisteredTool, Reply, ServerFacts},
-    testing::start,
+    test_pair::start,
 };
 use serde_json::{Value, json};
 

@@ -11,7 +11,7 @@ use gudgeon::{
     },
     router::{Failure, Reply},
     session::client::ClientConfig,
-    testing::{Pair, Sent},
+    test_pair::{Pair, Sent},
     wire::{Wire, lift_error, lift_request, lift_result, read_semantic_initialize},
 };
 use serde_json::{Value, value::RawValue};

@@ -102,7 +102,7 @@ impl Run {
             session_idle: Duration::from_secs(60),
             ..EndpointConfig::default()
         };
-        let start = gudgeon::testing::start(epoch());
+        let start = gudgeon::test_pair::start(epoch());
         Self {
             endpoint: Endpoint::new(components(), config, &start),
             now: epoch(),

@@ -67,7 +67,7 @@ struct Run {
 impl Run {
     fn new() -> Self {
         Self {
-            service: Service::new(components(), &gudgeon::testing::start(epoch())),
+            service: Service::new(components(), &gudgeon::test_pair::start(epoch())),
             now: epoch(),
             host: Host::default(),
             ledger: Ledger::default(),

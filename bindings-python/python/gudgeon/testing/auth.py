@@ -115,8 +115,8 @@ class AuthorizationServer:
         trusted_issuers: Iterable[str] = (),
         faults: AuthFaults | None = None,
     ) -> None:
-        self._port = port
         self._options = {
+            "port": port,
             "subject": subject,
             "scopes": _strings("scopes", scopes),
             "resources": _strings("resources", resources),
@@ -136,7 +136,7 @@ class AuthorizationServer:
     def __enter__(self) -> AuthorizationServer:
         if self._native is not None:
             raise RuntimeError("AuthorizationServer: it runs already")
-        self._native = NativeAuthorizationServer(_json(self._options), self._port)
+        self._native = NativeAuthorizationServer(_json(self._options))
         return self
 
     def __exit__(
@@ -208,7 +208,7 @@ class AuthorizationServer:
             subject: The user. Default: the server's `subject`.
             expires_in: Seconds until it expires, negative for one that has expired. Default 3600.
         """
-        return self._running.identity_token(subject, client_id, expires_in)
+        return self._running.identity_token(client_id, subject, expires_in)
 
     def browse(self, url: str) -> str:
         """Opens a URL of this server as the user's browser does. Returns the URL to which the browser is redirected.

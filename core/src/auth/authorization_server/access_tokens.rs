@@ -29,7 +29,7 @@ struct Issued {
 }
 
 /// The properties of a token beside its grant.
-pub(super) struct TokenOptions {
+pub(super) struct TokenForm {
     pub(super) is_jwt: bool,
     /// The end of its life, in seconds since 1970.
     pub(super) expires: u64,
@@ -48,7 +48,7 @@ impl AccessTokens {
         issuer: &str,
         keys: &SigningKeys,
         (id, grant): (Option<GrantId>, &Grant),
-        options: TokenOptions,
+        options: TokenForm,
         at: &Moment,
     ) -> Result<String, Error> {
         let mut claims = json!({

@@ -6,10 +6,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{super::server::jwk::Jwks, bounded::Bounded, message::OAuthError};
-use crate::auth::{
-    Secret,
-    fetch::{check_url, is_loopback},
-    metadata::split,
+use crate::{
+    auth::{
+        Secret,
+        fetch::{check_url, is_loopback},
+        metadata::split,
+    },
+    protocol::json,
 };
 
 /// The maximum number of clients that registered themselves.
@@ -134,7 +137,7 @@ impl Client {
         if document.get("client_secret").is_some() {
             return Err(invalid("a client metadata document may have no client_secret"));
         }
-        let mut metadata = ClientMetadata::deserialize(document)
+        let mut metadata = json::from_value::<ClientMetadata>(document)
             .map_err(|_| invalid("the client metadata document is malformed"))?;
         let method = metadata.token_endpoint_auth_method.get_or_insert_with(|| "none".into());
         if !matches!(method.as_str(), "none" | "private_key_jwt") {
@@ -239,7 +242,7 @@ mod tests {
     use super::*;
 
     fn client(metadata: &Value) -> Result<Client, String> {
-        let metadata = ClientMetadata::deserialize(metadata).unwrap();
+        let metadata = json::from_value(metadata).unwrap();
         Client::new("me".into(), None, metadata).map_err(|it| it.description)
     }
 

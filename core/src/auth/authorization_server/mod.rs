@@ -4,43 +4,32 @@
 //! The modules here are the parts of an authorization server. [`test_server`] makes one of them for tests, whose user
 //! approves every request by default, and which has faults on demand.
 
-#[cfg(feature = "bindings")]
 mod access_tokens;
 mod authorization_request;
 mod bounded;
 mod client_authentication;
 mod clients;
-#[cfg(feature = "bindings")]
 mod codes;
-#[cfg(feature = "bindings")]
 mod grant;
-#[cfg(feature = "bindings")]
 mod keys;
 mod message;
-#[cfg(feature = "bindings")]
 mod metadata;
-#[cfg(feature = "bindings")]
 mod proofs;
 pub mod proxy;
 mod registration;
 mod signed_jwt;
-#[cfg(feature = "bindings")]
 pub mod test_server;
-#[cfg(feature = "bindings")]
 mod trusted_issuers;
 
 pub use self::message::{Request, Response};
-#[cfg(feature = "bindings")]
 use crate::{auth::jwt_signing, error::Error};
 
 /// Creates a private key for ES256, in PKCS#8. Its random bytes are the system's.
-#[cfg(feature = "bindings")]
 pub fn generate_key() -> Result<Vec<u8>, Error> {
     jwt_signing::generate_key()
 }
 
 /// Returns a private key for ES256 as PEM, and its public key as a JWK.
-#[cfg(feature = "bindings")]
 pub fn key_pair(pkcs8: &[u8]) -> Result<(String, serde_json::Value), Error> {
     use base64::{Engine as _, engine::general_purpose::STANDARD};
     let public = keys::public_key(&jwt_signing::SigningKey::from_pkcs8(pkcs8, "ES256")?)?;

@@ -1,13 +1,15 @@
 //! Dynamic client registration (RFC 7591).
 
-use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::{
     clients::{Client, ClientMetadata, ClientMethod},
     message::{OAuthError, Request},
 };
-use crate::auth::{Secret, moment::Moment};
+use crate::{
+    auth::{Secret, moment::Moment},
+    protocol::json,
+};
 
 /// Creates a client from a registration request, with the id that `name` makes from the metadata and the client's secret. Returns
 /// it with the body of the response.
@@ -17,9 +19,9 @@ pub(super) fn register(
     name: impl FnOnce(&ClientMetadata, Option<&Secret>) -> Result<String, OAuthError>,
 ) -> Result<(Client, Value), OAuthError> {
     let invalid = |reason: &str| OAuthError::new("invalid_client_metadata", reason);
-    let asked: Map<String, Value> = serde_json::from_slice(&request.body)
-        .map_err(|_| invalid("the body must be a JSON object"))?;
-    let mut metadata = ClientMetadata::deserialize(Value::Object(asked))
+    let asked: Map<String, Value> =
+        json::from_bytes(&request.body).map_err(|_| invalid("the body must be a JSON object"))?;
+    let mut metadata: ClientMetadata = json::from_value(&Value::Object(asked))
         .map_err(|_| invalid("the client metadata are malformed"))?;
     // The defaults of section 2.
     let method = metadata.token_endpoint_auth_method.as_deref().unwrap_or("client_secret_basic");

@@ -2,14 +2,14 @@
 
 use std::{fmt, sync::Arc};
 
-use super::{Store, TokenSource, UrlCallback};
+use super::{Store, TokenSource};
 use crate::{
     auth::{
         Secret,
         client::{ClientKey, Grant, RegisteredClient},
     },
     error::{Error, option_name},
-    transport::sign_in::SignInOptions,
+    transport::sign_in::{SignInOptions, UrlCallback},
 };
 
 /// The algorithm of a private key if the program names none.

@@ -1,13 +1,15 @@
 //! Tunnels through HTTP proxies: the method `CONNECT` (RFC 9110, 9.3.6).
 
 use http::{Method, Request, header};
-use hyper::client::conn::http1;
 
 use super::ByteStream;
 use crate::{
-    driver::boxed,
     error::Error,
-    transport::{Url, http::io::HyperIo, proxy::Proxy},
+    transport::{
+        Url,
+        http::{body::Whole, connection},
+        proxy::Proxy,
+    },
 };
 
 /// The maximum size of the head of the proxy's response. The body of a refusal is not read.
@@ -26,31 +28,20 @@ pub(super) async fn open(
         .method(Method::CONNECT)
         .uri(&target)
         .header(header::HOST, &target)
-        .body(String::new());
+        .body(Whole::default());
     let mut request = request.map_err(|it| Error::misuse(format!("{url}: {it}")))?;
     if let Some(authorization) = proxy.authorization() {
         request.headers_mut().insert(header::PROXY_AUTHORIZATION, authorization.clone());
     }
     let broken = |it: hyper::Error| proxy.incomprehensible(&it).caused_by(it);
-    let mut builder = http1::Builder::new();
-    let opened = builder.max_buf_size(MAX_HEAD).handshake(HyperIo(stream)).await;
-    let (mut sender, connection) = opened.map_err(broken)?;
-    // This task ends once the tunnel is open, the proxy has refused, or this future is dropped.
-    tokio::spawn(boxed(async move {
-        if let Err(error) = connection.with_upgrades().await {
-            // The request on the connection gets the error as well.
-            tracing::trace!(%error, "a connection to a proxy ended");
-        }
-    }));
+    let (mut sender, _) = connection::open(stream, MAX_HEAD).await.map_err(broken)?;
     let response = sender.send_request(request).await.map_err(broken)?;
     if !response.status().is_success() {
         return Err(proxy.refused(&target, response.status()));
     }
-    let upgraded = hyper::upgrade::on(response).await.map_err(broken)?;
-    let parts = upgraded.downcast::<HyperIo<Box<dyn ByteStream>>>();
-    match parts {
+    match connection::upgraded(response).await.map_err(broken)? {
         // The server waits for the first bytes of the client, so bytes before them are the proxy's.
-        Ok(parts) if parts.read_buf.is_empty() => Ok(parts.io.0),
+        (stream, read) if read.is_empty() => Ok(stream),
         _ => Err(proxy.incomprehensible("its response has a body")),
     }
 }

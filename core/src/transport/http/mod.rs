@@ -1,6 +1,10 @@
 //! HTTP/1.1: transports bytes; of the protocol it knows only the headers.
 
 #[cfg(feature = "client")]
+pub(crate) mod body;
+#[cfg(feature = "client")]
 pub(crate) mod client;
+#[cfg(feature = "client")]
+pub(crate) mod connection;
 pub(crate) mod io;
 pub(crate) mod server;

@@ -57,7 +57,7 @@ pub type BoxFuture<T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send>>;
 /// A function that returns a token.
 pub type TokenSource = Arc<dyn Fn() -> BoxFuture<String> + Send + Sync>;
 /// A function that takes a URL.
-pub type UrlCallback<T> = Arc<dyn Fn(String) -> BoxFuture<T> + Send + Sync>;
+pub(crate) type UrlCallback<T> = Arc<dyn Fn(String) -> BoxFuture<T> + Send + Sync>;
 
 /// The options of a sign-in.
 #[derive(Clone)]

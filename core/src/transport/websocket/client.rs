@@ -2,26 +2,27 @@
 
 use std::time::Duration;
 
-use ::http::{HeaderMap, HeaderValue, Request, header};
+use ::http::{HeaderMap, HeaderValue, Request, Response, StatusCode, header};
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use futures_util::{SinkExt, StreamExt};
-use tokio::sync::mpsc;
+use hyper::body::Incoming;
+use tokio::{sync::mpsc, time::timeout};
 use tokio_tungstenite::{
-    WebSocketStream, client_async_with_config,
+    WebSocketStream,
     tungstenite::{
         self, Message,
-        error::{CapacityError, ProtocolError, SubProtocolError},
-        handshake::client::generate_key,
-        protocol::WebSocketConfig,
+        error::CapacityError,
+        protocol::{Role, WebSocketConfig},
     },
 };
 
-use super::SUBPROTOCOL;
+use super::{SUBPROTOCOL, accept_key, lists};
 use crate::{
     error::{Error, ErrorKind, option_name},
     transport::{
         ByteStream, Url,
         dial::dial,
-        http::client::refused,
+        http::{body::Whole, client::refused, connection},
         messages::{Arrival, Messages},
         proxy::Proxy,
         writer::Writer,
@@ -29,6 +30,11 @@ use crate::{
 };
 
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+/// The maximum size of the head of the server's response, in bytes.
+const MAX_HEAD: usize = 64 * 1024;
+/// The size of the beginning of a refusal's body that is read, in bytes, and the time for it.
+const MAX_REFUSAL: usize = 4 * 1024;
+const REFUSAL_TIME: Duration = Duration::from_secs(1);
 /// The maximum number of pings with an unwritten answer.
 const MAX_PINGS: usize = 1_000;
 /// The initial size of each connection's read buffer. All frames of one read are handled without a pause, while other
@@ -37,7 +43,17 @@ const READ_BUFFER: usize = 4 * 1024;
 /// The size up to which frames are gathered before they are written.
 const WRITE_BUFFER: usize = 16 * 1024;
 
+const NOT_OFFERED: &str = "the server chose a subprotocol that was not offered";
+
 type Socket = WebSocketStream<Box<dyn ByteStream>>;
+
+/// A stream after the handshake.
+struct Upgraded {
+    stream: Box<dyn ByteStream>,
+    /// The bytes that followed the response.
+    read: Vec<u8>,
+    subprotocol: Option<HeaderValue>,
+}
 
 /// Connects; a message longer than `limit` bytes ends the connection.
 pub(crate) async fn connect(
@@ -47,13 +63,11 @@ pub(crate) async fn connect(
     limit: usize,
 ) -> Result<Messages, Error> {
     let socket = match handshake(url, proxy, headers, limit, true).await? {
-        Some(socket) => socket,
+        Some(socket) => Some(socket),
         // A server that does not know subprotocols must not name one in its response.
-        None => handshake(url, proxy, headers, limit, false).await?.ok_or_else(|| {
-            Error::new(ErrorKind::Connect, "the server chose a subprotocol that was not offered")
-                .in_phase("connect")
-        })?,
+        None => handshake(url, proxy, headers, limit, false).await?,
     };
+    let socket = socket.ok_or_else(|| failed(NOT_OFFERED))?;
     let (mut output, mut input) = socket.split();
     let (pinged, mut pings) = mpsc::channel(MAX_PINGS);
     let writer = Writer::start(async move |mut queue| {
@@ -116,7 +130,7 @@ pub(crate) async fn connect(
     }))
 }
 
-/// Performs the handshake; returns `None` if the server does not confirm the subprotocol.
+/// Performs the handshake. Returns `None` if the server does not confirm the subprotocol.
 async fn handshake(
     url: &Url,
     proxy: Option<&Proxy>,
@@ -125,10 +139,9 @@ async fn handshake(
     asks_subprotocol: bool,
 ) -> Result<Option<Socket>, Error> {
     let stream = dial(url, proxy).await?;
-    let mut request = Request::builder()
-        .uri(format!("ws://{}{}", url.authority(), url.path()))
-        .body(())
-        .map_err(|it| Error::misuse(format!("{url}: {it}")))?;
+    let key = generate_key();
+    let mut request = Request::new(Whole::default());
+    *request.uri_mut() = url.path().parse().map_err(|it| Error::misuse(format!("{url}: {it}")))?;
     *request.headers_mut() = headers.clone();
     let mut set = |name, value: &str| {
         if let Ok(value) = HeaderValue::from_str(value) {
@@ -139,53 +152,90 @@ async fn handshake(
     set(header::CONNECTION, "Upgrade");
     set(header::UPGRADE, "websocket");
     set(header::SEC_WEBSOCKET_VERSION, "13");
-    set(header::SEC_WEBSOCKET_KEY, &generate_key());
+    set(header::SEC_WEBSOCKET_KEY, &key);
     if asks_subprotocol {
         set(header::SEC_WEBSOCKET_PROTOCOL, SUBPROTOCOL);
+    }
+    let Ok(opened) = timeout(HANDSHAKE_TIMEOUT, upgrade(stream, request, &key)).await else {
+        let limit = HANDSHAKE_TIMEOUT.as_secs();
+        return Err(failed(&format!("no response to the WebSocket handshake in {limit} s")));
+    };
+    let Upgraded { stream, read, subprotocol } = opened?;
+    match (asks_subprotocol, subprotocol) {
+        (false, None) => (),
+        (true, Some(chosen)) if chosen == SUBPROTOCOL => (),
+        (true, None) => return Ok(None),
+        _ => return Err(failed(NOT_OFFERED)),
     }
     let config = WebSocketConfig::default()
         .read_buffer_size(READ_BUFFER)
         .write_buffer_size(WRITE_BUFFER)
         .max_message_size(Some(limit))
         .max_frame_size(Some(limit));
-    let shaken = client_async_with_config(request, stream, Some(config));
-    match tokio::time::timeout(HANDSHAKE_TIMEOUT, shaken).await {
-        Ok(Ok((socket, response))) => match chosen_extension(response.headers()) {
-            None => Ok(Some(socket)),
-            Some(chosen) => {
-                let message =
-                    format!("the server chose the extension {chosen:?}, which was not offered");
-                Err(Error::new(ErrorKind::Connect, message).in_phase("connect"))
-            }
-        },
-        Ok(Err(tungstenite::Error::Protocol(ProtocolError::SecWebSocketSubProtocolError(
-            SubProtocolError::NoSubProtocol,
-        )))) => Ok(None),
-        Ok(Err(tungstenite::Error::Http(response))) => {
-            let body = response.body().as_deref().unwrap_or_default();
-            let mut error =
-                refused(response.status(), response.headers(), body).in_phase("connect");
-            if error.kind != ErrorKind::Auth {
-                error.kind = ErrorKind::Connect;
-            }
-            Err(error)
-        }
-        Ok(Err(error)) => {
-            let message = format!("the WebSocket handshake failed: {error}");
-            Err(Error::new(ErrorKind::Connect, message).caused_by(error).in_phase("connect"))
-        }
-        Err(_) => {
-            let message = format!(
-                "no response to the WebSocket handshake in {} s",
-                HANDSHAKE_TIMEOUT.as_secs()
-            );
-            Err(Error::new(ErrorKind::Connect, message).in_phase("connect"))
-        }
+    let socket = WebSocketStream::from_partially_read(stream, read, Role::Client, Some(config));
+    Ok(Some(socket.await))
+}
+/// Sends the request and checks the response (RFC 6455, section 4.1).
+async fn upgrade(
+    stream: Box<dyn ByteStream>,
+    request: Request<Whole>,
+    key: &str,
+) -> Result<Upgraded, Error> {
+    let broken = |it: hyper::Error| invalid(&it).caused_by(it);
+    let (mut sender, _) = connection::open(stream, MAX_HEAD).await.map_err(broken)?;
+    let response = sender.send_request(request).await.map_err(broken)?;
+    if response.status() != StatusCode::SWITCHING_PROTOCOLS {
+        return Err(refusal(response).await);
     }
+    let headers = response.headers();
+    if !lists(headers, header::UPGRADE, "websocket") {
+        return Err(invalid(&"the response has no header `Upgrade: websocket`"));
+    }
+    if !lists(headers, header::CONNECTION, "upgrade") {
+        return Err(invalid(&"the response has no header `Connection: Upgrade`"));
+    }
+    let accepted = accept_key(key.as_bytes());
+    if headers.get(header::SEC_WEBSOCKET_ACCEPT).is_none_or(|it| *it != accepted) {
+        return Err(invalid(&"the response has no `Sec-WebSocket-Accept` for this request"));
+    }
+    if let Some(chosen) = chosen_extension(headers) {
+        let message = format!("the server chose the extension {chosen:?}, which was not offered");
+        return Err(failed(&message));
+    }
+    let subprotocol = headers.get(header::SEC_WEBSOCKET_PROTOCOL).cloned();
+    let (stream, read) = connection::upgraded(response).await.map_err(broken)?;
+    Ok(Upgraded { stream, read: read.into(), subprotocol })
 }
 
-/// Returns an extension in the response to a handshake, at most 100 bytes of it. Such a response must be refused (RFC 6455,
-/// section 4.1), because this client offers no extension, and tungstenite does not check it.
+/// Returns the error of a response with another status, which contains the beginning of its body.
+async fn refusal(response: Response<Incoming>) -> Error {
+    let (head, body) = response.into_parts();
+    let mut read = Vec::new();
+    // Without the rest, the error says less.
+    let _ = timeout(REFUSAL_TIME, connection::read_body(body, MAX_REFUSAL, &mut read)).await;
+    let mut error = refused(head.status, &head.headers, &read).in_phase("connect");
+    if error.kind != ErrorKind::Auth {
+        error.kind = ErrorKind::Connect;
+    }
+    error
+}
+
+fn invalid(reason: &dyn std::fmt::Display) -> Error {
+    failed(&format!("the WebSocket handshake failed: {reason}"))
+}
+
+fn failed(message: &str) -> Error {
+    Error::new(ErrorKind::Connect, message).in_phase("connect")
+}
+
+fn generate_key() -> String {
+    let mut random = [0; 16];
+    getrandom::fill(&mut random).expect("the system gives random bytes");
+    STANDARD.encode(random)
+}
+
+/// Returns an extension in the response to a handshake, at most 100 bytes of it. Such a response must be refused, because
+/// this client offers no extension.
 fn chosen_extension(headers: &HeaderMap) -> Option<String> {
     let mut values = headers.get_all(header::SEC_WEBSOCKET_EXTENSIONS).iter();
     let chosen = values.find(|it| !it.as_bytes().trim_ascii().is_empty())?.as_bytes();

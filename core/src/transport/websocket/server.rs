@@ -17,12 +17,11 @@ use tokio_tungstenite::{
     WebSocketStream,
     tungstenite::{
         Error, Message,
-        handshake::derive_accept_key,
         protocol::{CloseFrame, Role, WebSocketConfig, frame::coding::CloseCode},
     },
 };
 
-use super::{SUBPROTOCOL, counted_input::CountedInput};
+use super::{SUBPROTOCOL, accept_key, counted_input::CountedInput, lists};
 use crate::{
     driver::Holding,
     http::Part,
@@ -59,7 +58,7 @@ pub(crate) fn shake_hands(head: &Parts) -> Result<HeaderMap, Part> {
     }
     let key = headers.get(header::SEC_WEBSOCKET_KEY).map_or(&b""[..], HeaderValue::as_bytes);
     let is_key = STANDARD.decode(key).is_ok_and(|it| it.len() == 16);
-    let accepted = HeaderValue::from_str(&derive_accept_key(key)).ok();
+    let accepted = HeaderValue::from_str(&accept_key(key)).ok();
     let (true, true, Some(accepted)) =
         (is_key, lists(headers, header::CONNECTION, "upgrade"), accepted)
     else {
@@ -73,11 +72,6 @@ pub(crate) fn shake_hands(head: &Parts) -> Result<HeaderMap, Part> {
         answer.insert(header::SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(SUBPROTOCOL));
     }
     Ok(answer)
-}
-
-fn lists(headers: &HeaderMap, name: header::HeaderName, word: &str) -> bool {
-    let words = headers.get_all(name).into_iter().filter_map(|it| it.to_str().ok());
-    words.flat_map(|it| it.split(',')).any(|it| it.trim().eq_ignore_ascii_case(word))
 }
 
 /// The client of a connection, as far as it is known.

@@ -55,7 +55,7 @@ impl Server {
         component(&mut components);
         let now = Instant::now();
         Self {
-            service: Service::new(Arc::new(components), &gudgeon::testing::start(now)),
+            service: Service::new(Arc::new(components), &gudgeon::test_pair::start(now)),
             runs: Vec::new(),
             sent: Vec::new(),
             answered: Vec::new(),

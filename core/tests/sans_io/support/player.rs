@@ -400,7 +400,7 @@ fn key(method: Method) -> &'static str {
 
 /// Each start has secrets of its own.
 fn start(now: Instant, starts: u8) -> Start {
-    Start { seed: [starts; 32], ..gudgeon::testing::start(now) }
+    Start { seed: [starts; 32], ..gudgeon::test_pair::start(now) }
 }
 
 /// The first question that has no answer yet, or the answers.

@@ -98,7 +98,7 @@ impl Answered {
 impl Visitor {
     pub(crate) fn new(components: Components<Handler>, config: EndpointConfig) -> Self {
         let now = Instant::now();
-        let start = gudgeon::testing::start(now);
+        let start = gudgeon::test_pair::start(now);
         Self {
             endpoint: Endpoint::new(Arc::new(components), config, &start),
             now,

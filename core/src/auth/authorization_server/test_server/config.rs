@@ -1,17 +1,17 @@
 //! The options of an authorization server for tests.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt, time::Duration};
 
-use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{
     super::clients::{Client, ClientMetadata},
-    faults::Faults,
+    faults::AuthFaults,
+    given::{Given, sorted},
 };
 use crate::{
     auth::{Secret, fetch::check_url},
-    error::Error,
+    error::{Error, option_name},
 };
 
 /// The longest life of a token, in seconds.
@@ -19,77 +19,98 @@ const MAX_LIFE: u64 = 10 * 365 * 86_400;
 /// The redirect URLs of a client that lists none: the usual ones of a native app, at any port.
 const LOOPBACK: [&str; 2] = ["http://127.0.0.1/callback", "http://localhost/callback"];
 
-/// The options.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub(super) struct Config {
-    /// The user who signs in.
-    pub(super) subject: String,
-    /// The scopes that may be requested; `None`: any.
-    pub(super) scopes: Option<Vec<String>>,
-    /// The resources that tokens may be for; `None`: any.
-    pub(super) resources: Option<Vec<String>>,
-    pub(super) clients: Vec<ClientConfig>,
-    /// Client metadata documents by URL; `None`: the document is fetched.
-    pub(super) client_documents: BTreeMap<String, Option<Value>>,
-    pub(super) registration: bool,
-    pub(super) consent: Consent,
-    pub(super) token_format: TokenFormat,
-    /// The life of access tokens, in seconds.
-    pub(super) expires_in: u64,
-    pub(super) refresh_tokens: bool,
-    pub(super) dpop: Dpop,
-    pub(super) trusted_issuers: Vec<String>,
-    pub(super) faults: Faults,
+/// The options of an [`AuthorizationServer`](crate::testing::auth::AuthorizationServer).
+#[derive(Clone)]
+pub struct AuthorizationServerOptions {
+    /// The port of 127.0.0.1. Default: 0, any free port.
+    pub port: u16,
+    /// The user who signs in. Default: `user`.
+    pub subject: String,
+    /// The scopes that may be requested. Default: any.
+    pub scopes: Option<Vec<String>>,
+    /// The URLs of MCP servers that tokens may be for. Default: any.
+    pub resources: Option<Vec<String>>,
+    /// Clients that are registered from the start, with the names of RFC 7591: `client_id`, and if there is a secret or key
+    /// `client_secret` or `jwks`, also `redirect_uris` (default: `/callback` at any port of 127.0.0.1 and localhost),
+    /// `token_endpoint_auth_method`, `grant_types` (default: every grant) and `client_name`.
+    pub clients: Vec<Value>,
+    /// Client-id metadata documents by URL; `None`: the document is fetched. Default: none, and the metadata say that they
+    /// are not supported.
+    pub client_documents: BTreeMap<String, Option<Value>>,
+    /// Whether clients may register themselves. Default: true.
+    pub registration: bool,
+    /// The user's decision. Default: [`Consent::Automatic`].
+    pub consent: Consent,
+    /// The form of access tokens. Default: [`TokenFormat::Jwt`].
+    pub token_format: TokenFormat,
+    /// The life of access tokens, at most ten years. Default: one hour.
+    pub expires_in: Duration,
+    /// Whether codes are exchanged for refresh tokens too. Default: true.
+    pub refresh_tokens: bool,
+    /// The tokens that are bound to a key. Default: [`Dpop::Optional`].
+    pub dpop: Dpop,
+    /// Other issuers whose assertions are exchanged for tokens; their keys are fetched. The server trusts itself.
+    pub trusted_issuers: Vec<String>,
+    /// Deviations from a correct server. Default: none.
+    pub faults: AuthFaults,
 }
 
-/// A client that is registered from the start.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct ClientConfig {
-    client_id: String,
-    client_secret: Option<Secret>,
-    redirect_uris: Option<Vec<String>>,
-    token_endpoint_auth_method: Option<String>,
-    grant_types: Option<Vec<String>>,
-    client_name: Option<String>,
-    jwks: Option<Value>,
+/// An access token that a test asks for.
+#[derive(Clone, Debug)]
+pub struct TokenOptions {
+    /// The user. Default: the server's `subject`.
+    pub subject: Option<String>,
+    /// The client that it is issued to. Default: `test`.
+    pub client_id: String,
+    /// The scopes that it grants.
+    pub scopes: Vec<String>,
+    /// The URL of the MCP server that it is for. Default: the issuer.
+    pub audience: Option<String>,
+    /// Seconds until it expires, negative for one that has expired. Default: the server's `expires_in`.
+    pub expires_in: Option<f64>,
+    /// The key that it is bound to: a public JWK, or its thumbprint. Default: none.
+    pub dpop_key: Option<Value>,
+    /// Further claims, which replace others of the same name.
+    pub claims: Map<String, Value>,
 }
 
-/// The user's decision.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum Consent {
+/// The decision of the user who signs in.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Consent {
+    /// The user agrees.
     #[default]
     Automatic,
     /// A page asks the user.
     Page,
+    /// The user declines.
     Deny,
 }
 
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum TokenFormat {
+/// The form of access tokens.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum TokenFormat {
     #[default]
     Jwt,
+    /// Random characters, which servers introspect.
     Opaque,
 }
 
 /// The tokens that are bound to a key.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum Dpop {
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Dpop {
     /// Those of clients that send a proof.
     #[default]
     Optional,
+    /// All.
     Required,
-    /// All; and a proof needs a nonce.
+    /// All, and proofs need a nonce.
     Nonce,
 }
 
-impl Default for Config {
+impl Default for AuthorizationServerOptions {
     fn default() -> Self {
         Self {
+            port: 0,
             subject: "user".into(),
             scopes: None,
             resources: None,
@@ -98,57 +119,139 @@ impl Default for Config {
             registration: true,
             consent: Consent::Automatic,
             token_format: TokenFormat::Jwt,
-            expires_in: 3_600,
+            expires_in: Duration::from_secs(3_600),
             refresh_tokens: true,
             dpop: Dpop::Optional,
             trusted_issuers: Vec::new(),
-            faults: Faults::default(),
+            faults: AuthFaults::default(),
         }
     }
 }
 
-impl Config {
-    /// Reads the options. Errors, with the fix, if one can't be used.
-    pub(super) fn parse(json: &[u8]) -> Result<Self, Error> {
-        let config: Self = serde_json::from_slice(json)
-            .map_err(|it| Error::misuse(format!("AuthorizationServer(): {it}")))?;
-        if config.subject.is_empty() {
-            return Err(Error::misuse("subject=: it must not be empty"));
+impl AuthorizationServerOptions {
+    /// Reads the options of a binding. Errors, with the fix, if one can't be read.
+    pub(crate) fn parse(json: &[u8]) -> Result<Self, Error> {
+        let mut given = Given::parse("", json)?;
+        let defaults = Self::default();
+        let consents = [Consent::Automatic, Consent::Page, Consent::Deny];
+        let formats = [TokenFormat::Jwt, TokenFormat::Opaque];
+        let uses = [Dpop::Optional, Dpop::Required, Dpop::Nonce];
+        let port = u16::try_from(given.count("port")?);
+        let documents = given.object("client_documents")?.into_iter();
+        let options = Self {
+            port: port.map_err(|_| Error::misuse("port: it must be at most 65535"))?,
+            subject: given.text("subject")?.unwrap_or(defaults.subject),
+            scopes: given.texts("scopes")?,
+            resources: given.texts("resources")?,
+            clients: given.list("clients")?,
+            client_documents: sorted(
+                documents.map(|(url, it)| (url, Some(it).filter(|it| !it.is_null()))),
+            ),
+            registration: given.flag("registration", true)?,
+            consent: consents[given.choice("consent", &["automatic", "page", "deny"])?],
+            token_format: formats[given.choice("token_format", &["jwt", "opaque"])?],
+            expires_in: given.duration("expires_in", defaults.expires_in)?,
+            refresh_tokens: given.flag("refresh_tokens", true)?,
+            dpop: uses[given.choice("dpop", &["optional", "required", "nonce"])?],
+            trusted_issuers: given.texts("trusted_issuers")?.unwrap_or_default(),
+            faults: match given.value("faults") {
+                Some(faults) => AuthFaults::of(faults)?,
+                None => AuthFaults::default(),
+            },
+        };
+        given.finish()?;
+        Ok(options)
+    }
+
+    /// Errors, with the fix, if an option can't be used.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        let wrong = |name: &str, reason: &dyn fmt::Display| {
+            Error::misuse(format!("{}: {reason}", option_name(name)))
+        };
+        if self.subject.is_empty() {
+            return Err(wrong("subject", &"it must not be empty"));
         }
-        if config.expires_in > MAX_LIFE {
-            return Err(Error::misuse(format!("expires_in=: at most {MAX_LIFE} seconds")));
+        if self.expires_in.as_secs() > MAX_LIFE {
+            return Err(wrong("expires_in", &format!("at most {MAX_LIFE} seconds")));
         }
-        for issuer in &config.trusted_issuers {
-            check_url(issuer).map_err(|it| Error::misuse(format!("trusted_issuers=: {it}")))?;
+        for issuer in &self.trusted_issuers {
+            check_url(issuer).map_err(|it| wrong("trusted_issuers", &it))?;
         }
-        for url in config.client_documents.keys() {
-            check_url(url).map_err(|it| Error::misuse(format!("client_documents=: {it}")))?;
+        for url in self.client_documents.keys() {
+            check_url(url).map_err(|it| wrong("client_documents", &it))?;
         }
-        config.faults.check()?;
-        Ok(config)
+        self.faults.check()
     }
 
     /// Takes the clients out of the options.
-    pub(super) fn clients(&mut self) -> Result<Vec<Client>, Error> {
-        std::mem::take(&mut self.clients).into_iter().map(ClientConfig::client).collect()
+    pub(super) fn take_clients(&mut self) -> Result<Vec<Client>, Error> {
+        let mut clients = Vec::with_capacity(self.clients.len());
+        for given in std::mem::take(&mut self.clients) {
+            clients.push(client(given)?);
+        }
+        Ok(clients)
     }
 }
 
-impl ClientConfig {
-    fn client(self) -> Result<Client, Error> {
-        let id = self.client_id;
-        let loopback = || LOOPBACK.map(ToOwned::to_owned).to_vec();
-        let metadata = ClientMetadata {
-            redirect_uris: self.redirect_uris.unwrap_or_else(loopback),
-            token_endpoint_auth_method: self.token_endpoint_auth_method,
-            grant_types: self.grant_types,
-            client_name: self.client_name,
-            jwks: self.jwks,
+/// Reads a client.
+fn client(given: Value) -> Result<Client, Error> {
+    let mut given = Given::of_snake("clients: ", given)?;
+    let id = given.text("client_id")?.unwrap_or_default();
+    let secret = given.text("client_secret")?.map(Secret::from);
+    let loopback = || LOOPBACK.map(ToOwned::to_owned).to_vec();
+    let metadata = ClientMetadata {
+        redirect_uris: given.texts("redirect_uris")?.unwrap_or_else(loopback),
+        token_endpoint_auth_method: given.text("token_endpoint_auth_method")?,
+        grant_types: given.texts("grant_types")?,
+        client_name: given.text("client_name")?,
+        jwks: given.value("jwks"),
+    };
+    given.finish()?;
+    let invalid = |reason: &str| Error::misuse(format!("clients: {id:?}: {reason}"));
+    if id.is_empty() {
+        return Err(invalid("client_id must not be empty"));
+    }
+    Client::new(id.clone(), secret, metadata).map_err(|it| invalid(&it.description))
+}
+
+impl TokenOptions {
+    /// Reads the options of a binding. Errors, with the fix, if one can't be read.
+    pub(crate) fn parse(json: &[u8]) -> Result<Self, Error> {
+        let mut given = Given::parse("token(): ", json)?;
+        let defaults = Self::default();
+        let options = Self {
+            subject: given.text("subject")?,
+            client_id: given.text("client_id")?.unwrap_or(defaults.client_id),
+            scopes: given.texts("scopes")?.unwrap_or_default(),
+            audience: given.text("audience")?,
+            expires_in: given.number("expires_in")?,
+            dpop_key: given.value("dpop_key"),
+            claims: given.object("claims")?,
         };
-        let invalid = |reason: &str| Error::misuse(format!("clients=: {id:?}: {reason}"));
-        if id.is_empty() {
-            return Err(invalid("client_id must not be empty"));
+        given.finish()?;
+        Ok(options)
+    }
+}
+
+impl Default for TokenOptions {
+    fn default() -> Self {
+        Self {
+            subject: None,
+            client_id: "test".into(),
+            scopes: Vec::new(),
+            audience: None,
+            expires_in: None,
+            dpop_key: None,
+            claims: Map::new(),
         }
-        Client::new(id.clone(), self.client_secret, metadata).map_err(|it| invalid(&it.description))
+    }
+}
+
+impl fmt::Debug for AuthorizationServerOptions {
+    /// Clients have secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AuthorizationServerOptions")
+            .field("subject", &self.subject)
+            .finish_non_exhaustive()
     }
 }

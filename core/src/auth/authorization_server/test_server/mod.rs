@@ -4,6 +4,7 @@ mod assertions;
 mod authorize;
 mod config;
 mod faults;
+mod given;
 mod recorded;
 mod status;
 #[cfg(test)]
@@ -13,17 +14,17 @@ mod token;
 use std::{fmt, time::Duration};
 
 use http::{Method, StatusCode};
-use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use self::{
-    config::{Config, TokenFormat},
-    faults::Faults,
-    recorded::Recorded,
+use self::recorded::Recorded;
+pub use self::{
+    config::{AuthorizationServerOptions, Consent, Dpop, TokenFormat, TokenOptions},
+    faults::AuthFaults,
+    recorded::AnsweredRequest,
 };
 use super::{
     super::server::{dpop_check::UsedProofs, jwk::Jwk},
-    access_tokens::{AccessTokens, TokenOptions},
+    access_tokens::{AccessTokens, TokenForm},
     authorization_request::AuthorizationRequest,
     bounded::Bounded,
     clients::{Client, Clients},
@@ -42,7 +43,7 @@ use crate::{
         moment::Moment,
         scopes,
     },
-    error::Error,
+    error::{Error, option_name},
 };
 
 /// The maximum size of a request's body, in bytes.
@@ -55,8 +56,8 @@ const MAX_CONSENTS: usize = 1_000;
 /// The server. Each request is one call of [`TestServer::handle`]; for some, the host fetches documents in between.
 pub struct TestServer {
     issuer: String,
-    config: Config,
-    faults: Faults,
+    config: AuthorizationServerOptions,
+    faults: AuthFaults,
     clients: Clients,
     assertions: UsedProofs,
     consents: Bounded<String, AuthorizationRequest>,
@@ -76,23 +77,6 @@ pub enum Step {
     Respond(Response),
     /// The document to fetch, and to pass to [`TestServer::resume`].
     Fetch(FetchRequest),
-}
-
-/// A token that a test asks for.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct TokenParams {
-    subject: Option<String>,
-    client_id: String,
-    #[serde(default)]
-    scopes: Vec<String>,
-    audience: Option<String>,
-    /// Seconds from now; negative for a token that has expired.
-    expires_in: Option<i64>,
-    /// The key to which it is bound: a public JWK or its thumbprint.
-    dpop_key: Option<Value>,
-    #[serde(default)]
-    claims: Map<String, Value>,
 }
 
 /// The reason why a request has no response of success yet.
@@ -119,15 +103,19 @@ impl From<Error> for Interruption {
 type Outcome = Result<Response, Interruption>;
 
 impl TestServer {
-    /// Creates the server of an issuer, which is the origin where it listens, from JSON with its options and a private key
-    /// (PKCS#8, ES256).
-    pub fn new(issuer: &str, config: &[u8], key: &[u8]) -> Result<Self, Error> {
-        let mut config = Config::parse(config)?;
-        let mut clients = Clients::new(config.clients()?);
+    /// Creates the server of an issuer, which is the origin where it listens, with a private key (PKCS#8, ES256).
+    pub fn new(
+        issuer: &str,
+        mut config: AuthorizationServerOptions,
+        key: &[u8],
+    ) -> Result<Self, Error> {
+        config.check()?;
+        let mut clients = Clients::new(config.take_clients()?);
         for (url, document) in &config.client_documents {
             if let Some(document) = document {
                 clients.add_document(url, document).map_err(|it| {
-                    Error::misuse(format!("client_documents=: {url}: {}", it.description))
+                    let name = option_name("client_documents");
+                    Error::misuse(format!("{name}: {url}: {}", it.description))
                 })?;
             }
         }
@@ -178,7 +166,7 @@ impl TestServer {
 
     /// Returns the time that the host waits before it sends a response.
     pub fn delay(&self) -> Duration {
-        self.faults.delay()
+        self.faults.delay
     }
 
     /// Returns true once after a token was issued that has to be the last one of its key.
@@ -191,9 +179,10 @@ impl TestServer {
         self.keys.rotate(key, keeps_former)
     }
 
-    /// Replaces the faults by others, from JSON.
-    pub fn set_faults(&mut self, json: &[u8]) -> Result<(), Error> {
-        self.faults = Faults::parse(json)?;
+    /// Replaces the faults by others.
+    pub fn set_faults(&mut self, faults: AuthFaults) -> Result<(), Error> {
+        faults.check()?;
+        self.faults = faults;
         Ok(())
     }
 
@@ -204,25 +193,21 @@ impl TestServer {
         self.tokens.revoke_all();
     }
 
-    /// Returns the requests so far as a JSON array: method, path, fields without secrets, and the status of the response.
-    pub fn requests(&self) -> Value {
+    /// Returns the requests so far.
+    pub fn requests(&self) -> Vec<AnsweredRequest> {
         self.recorded.all()
     }
 
-    /// Issues an access token without a request. The params are JSON: `subject`, `clientId`, `scopes`, `audience`, `expiresIn`,
-    /// `dpopKey` and further `claims`.
-    pub fn token(&mut self, at: &Moment, params: &[u8]) -> Result<String, Error> {
-        let params: TokenParams =
-            serde_json::from_slice(params).map_err(|it| Error::misuse(format!("token(): {it}")))?;
+    /// Issues an access token without a request.
+    pub fn token(&mut self, at: &Moment, params: TokenOptions) -> Result<String, Error> {
         let key = match params.dpop_key {
             None | Some(Value::Null) => None,
             Some(Value::String(thumbprint)) => Some(thumbprint),
             Some(key) => {
-                let key = Jwk::read(&key);
-                Some(
-                    key.map_err(|it| Error::misuse(format!("token(): dpop_key=: {it}")))?
-                        .thumbprint(),
-                )
+                let wrong = |it: &dyn fmt::Display| {
+                    Error::misuse(format!("token(): {}: {it}", option_name("dpop_key")))
+                };
+                Some(Jwk::read(&key).map_err(|it| wrong(&it))?.thumbprint())
             }
         };
         let grant = Grant {
@@ -233,10 +218,9 @@ impl TestServer {
             nonce: None,
             key,
         };
-        let life = params.expires_in.unwrap_or(i64::try_from(self.config.expires_in).unwrap_or(0));
-        let expires = at.unix.saturating_add_signed(life);
+        let expires = expiry(at, params.expires_in.unwrap_or(self.config.expires_in.as_secs_f64()));
         let is_jwt = self.config.token_format == TokenFormat::Jwt;
-        let options = TokenOptions { is_jwt, expires, claims: params.claims };
+        let options = TokenForm { is_jwt, expires, claims: params.claims };
         self.tokens.issue(&self.issuer, &self.keys, (None, &grant), options, at)
     }
 
@@ -246,10 +230,10 @@ impl TestServer {
         at: &Moment,
         subject: Option<&str>,
         client_id: &str,
-        expires_in: i64,
+        expires_in: f64,
     ) -> Result<String, Error> {
         let subject = subject.unwrap_or(&self.config.subject);
-        let expires = at.unix.saturating_add_signed(expires_in);
+        let expires = expiry(at, expires_in);
         self.sign_identity(at, subject, client_id, expires, None)
     }
 
@@ -388,6 +372,15 @@ impl TestServer {
             }
             _ => Ok(()),
         }
+    }
+}
+
+/// Returns the end of a token's life in seconds since 1970, from its life in seconds, which may be negative.
+fn expiry(at: &Moment, seconds: f64) -> u64 {
+    let life = Duration::try_from_secs_f64(seconds.abs()).unwrap_or(Duration::MAX).as_secs();
+    match seconds < 0.0 {
+        true => at.unix.saturating_sub(life),
+        false => at.unix.saturating_add(life),
     }
 }
 

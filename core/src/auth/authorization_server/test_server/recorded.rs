@@ -1,11 +1,16 @@
 //! The record of what an authorization server was asked, without secrets.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use http::header;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 
-use super::super::message::{Form, OAuthError, Request, Response};
+use super::{
+    super::message::{Form, OAuthError, Request, Response},
+    given::sorted,
+};
+use crate::protocol::json;
 
 /// The maximum number of requests that are kept.
 const MAX_REQUESTS: usize = 10_000;
@@ -24,9 +29,20 @@ const SECRETS: [&str; 9] = [
     "token",
 ];
 
+/// A request that an [`AuthorizationServer`](crate::testing::auth::AuthorizationServer) answered.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+pub struct AnsweredRequest {
+    pub method: String,
+    pub path: String,
+    /// The fields of the query, form or JSON body. Secrets, codes and tokens are `…`.
+    pub form: BTreeMap<String, String>,
+    /// The status of the response.
+    pub status: u16,
+}
+
 /// The last requests.
 #[derive(Debug, Default)]
-pub(super) struct Recorded(VecDeque<Value>);
+pub(super) struct Recorded(VecDeque<AnsweredRequest>);
 
 impl Recorded {
     pub(super) fn add(&mut self, request: &Request, response: &Response) {
@@ -38,41 +54,37 @@ impl Recorded {
         if self.0.len() >= MAX_REQUESTS {
             self.0.pop_front();
         }
-        self.0.push_back(json!({
-            "method": request.method.as_str(),
-            "path": shortened(&request.path),
-            "form": form,
-            "status": response.status.as_u16(),
-        }));
+        self.0.push_back(AnsweredRequest {
+            method: request.method.to_string(),
+            path: shortened(&request.path),
+            form: sorted(form.into_iter().map(field)),
+            status: response.status.as_u16(),
+        });
     }
 
-    pub(super) fn all(&self) -> Value {
+    pub(super) fn all(&self) -> Vec<AnsweredRequest> {
         self.0.iter().cloned().collect()
     }
 }
 
-fn fields(form: Result<Form, OAuthError>) -> Value {
-    let mut fields = json!({});
-    for (name, value) in form.map(Form::into_fields).unwrap_or_default() {
-        let value = if SECRETS.contains(&name.as_str()) { "…" } else { &value };
-        fields[shortened(&name)] = shortened(value).into();
-    }
-    fields
+fn field((name, value): (String, String)) -> (String, String) {
+    let value = if SECRETS.contains(&name.as_str()) { "…" } else { &value };
+    (shortened(&name), shortened(value))
+}
+
+fn fields(form: Result<Form, OAuthError>) -> Vec<(String, String)> {
+    form.map(Form::into_fields).unwrap_or_default()
 }
 
 /// Returns the members of a registration request, those that are no strings as JSON.
-fn json_fields(request: &Request) -> Value {
-    let mut fields = json!({});
-    let body: Value = serde_json::from_slice(&request.body).unwrap_or_default();
-    for (name, value) in body.as_object().into_iter().flatten() {
-        let value = match value {
-            _ if SECRETS.contains(&name.as_str()) => "…".to_owned(),
-            Value::String(text) => text.clone(),
-            other => other.to_string(),
-        };
-        fields[shortened(name)] = shortened(&value).into();
-    }
-    fields
+fn json_fields(request: &Request) -> Vec<(String, String)> {
+    let body: Value = json::from_bytes(&request.body).unwrap_or_default();
+    let Value::Object(members) = body else { return Vec::new() };
+    let text = |value| match value {
+        Value::String(text) => text,
+        other => other.to_string(),
+    };
+    members.into_iter().map(|(name, value)| (name, text(value))).collect()
 }
 
 fn shortened(text: &str) -> String {

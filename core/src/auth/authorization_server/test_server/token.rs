@@ -5,7 +5,7 @@ use serde_json::{Map, json};
 
 use super::{
     super::{
-        access_tokens::TokenOptions,
+        access_tokens::TokenForm,
         client_authentication::PresentedClient,
         clients::Client,
         codes::CodeError,
@@ -217,13 +217,13 @@ impl TestServer {
         grant: &Grant,
         refresh: Option<String>,
     ) -> Outcome {
-        let life = self.config.expires_in;
+        let life = self.config.expires_in.as_secs();
         let expires = match self.faults.expired_tokens {
             true => at.unix.saturating_sub(EXPIRED_SINCE),
             false => at.unix + life,
         };
         let is_jwt = self.config.token_format == TokenFormat::Jwt;
-        let options = TokenOptions { is_jwt, expires, claims: Map::new() };
+        let options = TokenForm { is_jwt, expires, claims: Map::new() };
         let token = self.tokens.issue(&self.issuer, &self.keys, (id, grant), options, at)?;
         let mut body = json!({
             "access_token": token,

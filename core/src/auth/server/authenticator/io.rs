@@ -16,7 +16,7 @@ use crate::{
         server::resource::Place,
     },
     error::Error,
-    protocol::Principal,
+    protocol::{Principal, json},
 };
 
 /// The head of a request, as far as it matters here.
@@ -135,7 +135,7 @@ impl VerifyReply {
     /// Reads an answer: `{"principal": …}`, `"unknown"`, `{"invalid": message}`, `{"insufficientScope": {"scopes", "message"}}`, or
     /// `"failed"`. Errors if the JSON is something else, or if the principal is invalid, such as one whose subject is a number.
     pub fn parse(json: &[u8]) -> Result<Self, Error> {
-        serde_json::from_slice(json)
+        json::from_bytes(json)
             .map_err(|it| Error::misuse(format!("the principal is invalid: {it}")))
     }
 }

@@ -10,9 +10,8 @@ use http::{HeaderMap, HeaderValue, Method, Request, header};
 use tokio::sync::watch;
 
 use super::{
-    Shared, TaskReport,
-    body::Whole,
-    events, legacy_sse,
+    super::body::Whole,
+    Shared, TaskReport, events, legacy_sse,
     message::{Kind, Message, answers},
     reply::{Media, Reply, Unread, is_modern},
     too_long,

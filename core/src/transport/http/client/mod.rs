@@ -3,7 +3,6 @@
 //! [`HttpWire`] belongs to the owner of the session. It alone decides whether a message is sent or queued, and never
 //! blocks. Each exchange is a task that reports through [`TaskReport`].
 
-mod body;
 mod events;
 mod exchange;
 mod legacy_sse;

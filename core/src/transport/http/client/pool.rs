@@ -9,11 +9,10 @@ use http::{Request, Response, StatusCode, Uri, header, uri::PathAndQuery};
 use hyper::{body::Incoming, client::conn::http1};
 use tokio::time::Instant;
 
-use super::body::Whole;
+use super::super::{body::Whole, connection};
 use crate::{
-    driver::boxed,
     error::{Error, ErrorKind},
-    transport::{Url, dial::dial, http::io::HyperIo, proxy::Proxy},
+    transport::{Url, dial::dial, proxy::Proxy},
 };
 
 /// The maximum idle time of a connection: many servers close a connection after 5 s, and one about to be closed must
@@ -105,18 +104,8 @@ impl Pool {
 
     async fn connect(&self) -> Result<http1::SendRequest<Whole>, Error> {
         let stream = dial(&self.url, self.proxy.as_deref()).await?;
-        let (sender, connection) = http1::Builder::new()
-            .max_buf_size(MAX_READ_BUFFER)
-            .handshake(HyperIo(stream))
-            .await
-            .map_err(|it| broken(it, true))?;
-        tokio::spawn(boxed(async move {
-            if let Err(error) = connection.await {
-                // Pending requests on the connection get the error as well.
-                tracing::trace!(%error, "a connection ended");
-            }
-        }));
-        Ok(sender)
+        let opened = connection::open(stream, MAX_READ_BUFFER).await;
+        Ok(opened.map_err(|it| broken(it, true))?.0)
     }
 
     fn take(&self) -> Option<http1::SendRequest<Whole>> {

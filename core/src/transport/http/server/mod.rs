@@ -2,6 +2,7 @@
 
 mod answer;
 mod body;
+mod connection;
 mod stream;
 mod watch;
 
@@ -17,20 +18,19 @@ use std::{
 use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode, Version, header};
 use http_body::Body;
-use hyper::{
-    body::Incoming,
-    server::conn::http1::{self, Parts},
-    service::service_fn,
-};
+use hyper::{body::Incoming, server::conn::http1::Parts};
 use tokio::{
     io::AsyncWriteExt,
     sync::{Notify, watch::Receiver},
 };
 
-pub use self::answer::AnswerBody;
-use self::{
-    answer::{Awaited, ResponseQueue},
-    watch::{Watch, Watched},
+use self::answer::{Awaited, ResponseQueue};
+#[cfg(feature = "websocket")]
+use self::watch::Watched;
+pub(crate) use self::{
+    answer::AnswerBody,
+    connection::{Answered, HeadLimits, serve_requests},
+    watch::Watch,
 };
 use super::io::HyperIo;
 #[cfg(feature = "auth")]
@@ -67,15 +67,15 @@ pub(crate) async fn serve(
         kept: Mutex::default(),
         is_kept: Notify::new(),
     });
-    let service = service_fn(|request: Request<Incoming>| {
+    let limits = HeadLimits { head: peers.max_headers, buffer: peers.max_headers.max(BUFFER) };
+    let respond = {
         let (peers, line) = (Arc::clone(&peers), Arc::clone(&line));
-        async move { Ok::<_, Infallible>(exchange(&peers, &line, request).await) }
-    });
-    let io = HyperIo(Watched { stream, watch: Arc::clone(&line.watch) });
-    let mut connection = http1::Builder::new()
-        .max_buf_size(peers.max_headers.max(BUFFER))
-        .max_header_size(peers.max_headers)
-        .serve_connection(io, service);
+        move |request| -> Answered {
+            let (peers, line) = (Arc::clone(&peers), Arc::clone(&line));
+            Box::pin(async move { Ok(exchange(&peers, &line, request).await) })
+        }
+    };
+    let mut connection = serve_requests(stream, &line.watch, limits, respond);
     {
         let mut expired = pin!(line.watch.expired());
         loop {

@@ -41,18 +41,18 @@ enum Phase {
 }
 
 impl Watch {
-    pub(super) fn new(timeouts: Timeouts) -> Arc<Self> {
+    pub(crate) fn new(timeouts: Timeouts) -> Arc<Self> {
         let state = State { phase: Phase::Idle, since: Instant::now(), stuck: None };
         Arc::new(Self { timeouts, state: Mutex::new(state), cut: Notify::new() })
     }
 
     /// Records that a request's head is complete.
-    pub(super) fn busy(&self) {
+    pub(crate) fn busy(&self) {
         self.lock().phase = Phase::Busy;
     }
 
     /// Records that its response is complete.
-    pub(super) fn idle(&self) {
+    pub(crate) fn idle(&self) {
         let mut state = self.lock();
         state.phase = Phase::Idle;
         state.since = Instant::now();
@@ -69,7 +69,7 @@ impl Watch {
     }
 
     /// Returns when the connection must be closed.
-    pub(super) async fn expired(&self) {
+    pub(crate) async fn expired(&self) {
         let often = self.timeouts.header.min(self.timeouts.idle);
         loop {
             let now = Instant::now();
@@ -121,7 +121,7 @@ impl Watch {
 }
 
 /// A stream whose progress is watched.
-pub(super) struct Watched<S> {
+pub(crate) struct Watched<S> {
     pub(super) stream: S,
     pub(super) watch: Arc<Watch>,
 }

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{
-    super::*,
+    super::{super::test_server::AuthFaults, *},
     world::{BACK, ISSUER, VERIFIER, World, provider},
 };
 
@@ -199,7 +199,8 @@ fn a_refresh_fails_for_good_only_if_the_provider_says_so() {
     let code = world.sign_in(&id);
     let (_, tokens) = world.redeem(&id, &code);
     let refresh = tokens["refresh_token"].as_str().unwrap();
-    world.provider.set_faults(br#"{"errors":{"token":1}}"#).unwrap();
+    let faults = AuthFaults { errors: [("token".to_owned(), 1)].into(), ..AuthFaults::default() };
+    world.provider.set_faults(faults).unwrap();
     let (status, refused) = world.refresh(&id, refresh);
     assert_eq!((status, &refused["error"]), (503, &json!("temporarily_unavailable")));
     let other = world.register();

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::super::{
     super::{
         generate_key,
-        test_server::{Step, TestServer},
+        test_server::{AuthorizationServerOptions, Step, TestServer},
     },
     *,
 };
@@ -64,8 +64,8 @@ impl World {
         let mut options = options.clone();
         options["clients"] = json!([{ "client_id": "proxy", "client_secret": "s3cret",
             "redirect_uris": [format!("{ISSUER}/oauth/callback")] }]);
-        let provider =
-            TestServer::new(PROVIDER, options.to_string().as_bytes(), &generate_key().unwrap());
+        let options = AuthorizationServerOptions::parse(options.to_string().as_bytes()).unwrap();
+        let provider = TestServer::new(PROVIDER, options, &generate_key().unwrap());
         Self {
             proxy: OAuthProxy::new(settings.clone(), None, &[b"key"], b""),
             provider: provider.unwrap(),

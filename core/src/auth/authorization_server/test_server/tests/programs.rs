@@ -9,8 +9,8 @@ use super::{
         *,
     },
     world::{
-        BACK, ISSUER, MCP, VERIFIER, World, assert_refused, authorization, get, options, post,
-        read, redemption, refreshing,
+        BACK, ISSUER, MCP, VERIFIER, World, assert_refused, authorization, get, options, parsed,
+        post, read, redemption, refreshing,
     },
 };
 use crate::auth::{
@@ -125,7 +125,7 @@ fn an_identity_provider_grants_access_at_another_server() {
     let mut idp = World::at(idp_url, &json!({ "clients": [client] }));
     let mut world = World::new(&json!({ "clients": [client], "trustedIssuers": [idp_url] }));
     let at = idp.moment();
-    let identity = idp.server.identity_token(&at, Some("ada"), "app", 60).unwrap();
+    let identity = idp.server.identity_token(&at, Some("ada"), "app", 60.0).unwrap();
     let exchange = |identity: &str| {
         post(
             "/token",
@@ -142,9 +142,12 @@ fn an_identity_provider_grants_access_at_another_server() {
             ],
         )
     };
-    let other = idp.server.identity_token(&at, Some("ada"), "other", 60).unwrap();
-    let expired = idp.server.identity_token(&at, Some("ada"), "app", -600).unwrap();
-    let access = idp.server.token(&at, br#"{"clientId":"app","audience":"app"}"#).unwrap();
+    let other = idp.server.identity_token(&at, Some("ada"), "other", 60.0).unwrap();
+    let expired = idp.server.identity_token(&at, Some("ada"), "app", -600.0).unwrap();
+    let access = idp
+        .server
+        .token(&at, parsed(&json!({"clientId":"app","audience":"app"})).unwrap())
+        .unwrap();
     for wrong in [other.as_str(), &expired, &access, "x"] {
         assert_refused(&read(&idp.send(&exchange(wrong))), "invalid_grant");
     }
@@ -204,8 +207,8 @@ fn the_token_of_a_platform_is_exchanged_and_its_new_key_is_fetched() {
             platform.server.rotate_keys(&generate_key().unwrap(), false).unwrap();
         }
         let at = platform.moment();
-        let order = format!(r#"{{"clientId":"w","subject":"workload","audience":"{ISSUER}"}}"#);
-        let token = platform.server.token(&at, order.as_bytes()).unwrap();
+        let order = json!({ "clientId": "w", "subject": "workload", "audience": ISSUER });
+        let token = platform.server.token(&at, parsed(&order).unwrap()).unwrap();
         let fields = [("grant_type", JWT_BEARER), ("assertion", token.as_str()), ("resource", MCP)];
         let request = post("/token", &fields);
         let mut step = world.step(&request);
@@ -229,15 +232,15 @@ fn the_token_of_a_platform_is_exchanged_and_its_new_key_is_fetched() {
     }
     assert_eq!(fetched, 3, "the metadata and two key sets");
     let at = platform.moment();
-    let token = platform.server.token(&at, br#"{"clientId":"w"}"#).unwrap();
+    let token = platform.server.token(&at, parsed(&json!({"clientId":"w"})).unwrap()).unwrap();
     assert_refused(
         &world.token(&[("grant_type", JWT_BEARER), ("assertion", &token)]),
         "invalid_grant",
     );
     let mut stranger = World::at("http://127.0.0.1:9003", &json!({}));
     let at = stranger.moment();
-    let order = format!(r#"{{"clientId":"w","audience":"{ISSUER}"}}"#);
-    let token = stranger.server.token(&at, order.as_bytes()).unwrap();
+    let order = json!({ "clientId": "w", "audience": ISSUER });
+    let token = stranger.server.token(&at, parsed(&order).unwrap()).unwrap();
     assert_refused(
         &world.token(&[("grant_type", JWT_BEARER), ("assertion", &token)]),
         "invalid_grant",

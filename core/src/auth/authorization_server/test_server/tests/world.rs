@@ -27,6 +27,33 @@ pub(super) struct World {
     steps: u64,
 }
 
+/// Reads options or faults, as bindings do.
+pub(super) fn parsed<T: Parse>(given: &Value) -> Result<T, Error> {
+    T::parse(given.to_string().as_bytes())
+}
+
+pub(super) trait Parse: Sized {
+    fn parse(json: &[u8]) -> Result<Self, Error>;
+}
+
+impl Parse for AuthorizationServerOptions {
+    fn parse(json: &[u8]) -> Result<Self, Error> {
+        Self::parse(json)
+    }
+}
+
+impl Parse for AuthFaults {
+    fn parse(json: &[u8]) -> Result<Self, Error> {
+        Self::parse(json)
+    }
+}
+
+impl Parse for TokenOptions {
+    fn parse(json: &[u8]) -> Result<Self, Error> {
+        Self::parse(json)
+    }
+}
+
 impl World {
     pub(super) fn new(options: &Value) -> Self {
         Self::at(ISSUER, options)
@@ -34,7 +61,7 @@ impl World {
 
     pub(super) fn at(issuer: &str, options: &Value) -> Self {
         let key = generate_key().unwrap();
-        let server = TestServer::new(issuer, options.to_string().as_bytes(), &key).unwrap();
+        let server = TestServer::new(issuer, parsed(options).unwrap(), &key).unwrap();
         Self { server, start: Instant::now(), unix: 1_000_000, steps: 0 }
     }
 

@@ -1,4 +1,4 @@
-//! The body of a request.
+//! A body in one piece.
 
 use std::{
     convert::Infallible,
@@ -11,10 +11,10 @@ use http_body::{Body, Frame, SizeHint};
 
 /// A body of known length that is sent in one piece.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Whole(Bytes);
+pub(crate) struct Whole(Bytes);
 
 impl Whole {
-    pub(super) fn new(bytes: impl Into<Bytes>) -> Self {
+    pub(crate) fn new(bytes: impl Into<Bytes>) -> Self {
         Self(bytes.into())
     }
 }

@@ -1,0 +1,36 @@
+use std::sync::Arc;
+
+use gudgeon::{
+    Client, Context, Error, Server,
+    client::{Target, auth::OAuth},
+    server::auth::Jwt,
+    testing::auth::{AuthorizationServer, AuthorizationServerOptions},
+};
+
+#[tokio::main]
+async fn main() -> Result<(), Error> {
+    let options = AuthorizationServerOptions { subject: "ada".into(), ..Default::default() };
+    let provider = AuthorizationServer::listen(options).await?;
+    let tokens = Jwt { issuer: provider.issuer().into(), ..Jwt::default() };
+    let app = Server::new("shelf")
+        .tool("who", |ctx: Context| async move {
+            Ok(ctx.principal().map_or("nobody".into(), |it| it.subject.clone()))
+        })
+        .options(|it| it.http.auth = vec![tokens.into()]);
+    let here = app.listen("http://127.0.0.1:0/mcp").await?;
+
+    let browser = provider.clone();
+    let auth = OAuth {
+        on_redirect: Some(Arc::new(move |url| {
+            let browser = browser.clone();
+            Box::pin(async move { browser.browse(&url).await })
+        })),
+        ..OAuth::default()
+    };
+    let client = Client::builder(Target::url(here.url())?)
+        .options(|it| it.auth = Some(auth.into()))
+        .connect()
+        .await?;
+    assert_eq!(client.call_tool("who", ()).await?.text(), "ada");
+    Ok(())
+}
