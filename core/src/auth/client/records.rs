@@ -86,7 +86,7 @@ pub(super) fn credentials_key(server: &ServerRecord, client: Option<&str>) -> St
 }
 
 pub(super) fn write<T: Serialize>(content: &T) -> Vec<u8> {
-    serde_json::to_vec(&Record { version: VERSION, content }).unwrap_or_default()
+    serde_json::to_string(&Record { version: VERSION, content }).unwrap_or_default().into_bytes()
 }
 
 /// Reads a record. The error names the store and the record, and says how to go on.

@@ -8,8 +8,8 @@ use std::{
 };
 
 use http::HeaderMap;
-use serde::Deserialize;
-use serde_json::Value;
+use serde::{Deserialize, Deserializer, de::Error as _};
+use serde_json::{Map, Value};
 
 use super::{
     api_keys::{self, ApiKeys},
@@ -64,50 +64,67 @@ struct Config {
     scope_implies: BTreeMap<String, Vec<String>>,
 }
 
-#[derive(Deserialize)]
-#[serde(
-    tag = "kind",
-    rename_all = "camelCase",
-    rename_all_fields = "camelCase",
-    deny_unknown_fields
-)]
+/// A method, which JSON names in `kind`.
 pub(super) enum MethodConfig {
-    Jwt {
-        issuer: String,
-        audience: Option<Vec<String>>,
-        jwks_url: Option<String>,
-        keys: Option<Value>,
-        algorithms: Option<Vec<String>>,
-        #[serde(default)]
-        scopes: Vec<String>,
-        leeway: Option<f64>,
-        dpop: Option<DpopOption>,
-    },
-    Introspection {
-        url: String,
-        client_id: String,
-        client_secret: Secret,
-        issuer: Option<String>,
-        audience: Option<Vec<String>>,
-        #[serde(default)]
-        scopes: Vec<String>,
-        cache: Option<f64>,
-    },
-    ApiKeys {
-        /// Pairs, because errors name a key by its place.
-        keys: Vec<(String, Principal)>,
-        header: Option<String>,
-    },
+    Jwt(JwtConfig),
+    Introspection(IntrospectionConfig),
+    ApiKeys(ApiKeysConfig),
     Provider(ProviderConfig),
     Proxy(ProxyConfig),
     Verify,
 }
 
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub(super) struct JwtConfig {
+    pub(super) issuer: String,
+    pub(super) audience: Option<Vec<String>>,
+    pub(super) jwks_url: Option<String>,
+    pub(super) keys: Option<Value>,
+    pub(super) algorithms: Option<Vec<String>>,
+    pub(super) scopes: Vec<String>,
+    pub(super) leeway: Option<f64>,
+    pub(super) dpop: Option<Value>,
+}
+
 #[derive(Deserialize)]
-#[serde(untagged)]
-pub(super) enum DpopOption {
-    Is(bool),
-    Named(String),
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct IntrospectionConfig {
+    url: String,
+    client_id: String,
+    client_secret: Secret,
+    issuer: Option<String>,
+    audience: Option<Vec<String>>,
+    #[serde(default)]
+    scopes: Vec<String>,
+    cache: Option<f64>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct ApiKeysConfig {
+    /// Pairs, because errors name a key by its place.
+    keys: Vec<(String, Principal)>,
+    header: Option<String>,
+}
+
+/// By hand, because serde's code for tagged enums is compiled for each of their fields.
+impl<'de> Deserialize<'de> for MethodConfig {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut members = Map::<String, Value>::deserialize(deserializer)?;
+        let kind = members.remove("kind");
+        let members = Value::Object(members);
+        let read = match kind.as_ref().and_then(Value::as_str) {
+            Some("jwt") => json::from_value(&members).map(Self::Jwt),
+            Some("introspection") => json::from_value(&members).map(Self::Introspection),
+            Some("apiKeys") => json::from_value(&members).map(Self::ApiKeys),
+            Some("provider") => json::from_value(&members).map(Self::Provider),
+            Some("proxy") => json::from_value(&members).map(Self::Proxy),
+            Some("verify") => Ok(Self::Verify),
+            _ => return Err(D::Error::custom("the kind of the method is unknown")),
+        };
+        read.map_err(D::Error::custom)
+    }
 }
 
 impl AuthConfig {
@@ -133,7 +150,7 @@ impl AuthConfig {
     /// Replaces keys by their digests, which suffice from here on.
     fn forget_keys(&mut self) {
         for method in &mut self.config.methods {
-            let MethodConfig::ApiKeys { keys, .. } = method else { continue };
+            let MethodConfig::ApiKeys(ApiKeysConfig { keys, .. }) = method else { continue };
             for (key, _) in keys {
                 *key = api_keys::digested(key);
             }
@@ -165,7 +182,8 @@ impl AuthConfig {
     /// Returns the rules by which the server finds its own identifier: its public URL, or else the first audience that is a URL.
     pub fn resource(&self, public_url: Option<&str>, path: Option<&str>) -> Resource {
         let audiences = self.config.methods.iter().filter_map(|it| match it {
-            MethodConfig::Jwt { audience, .. } | MethodConfig::Introspection { audience, .. } => {
+            MethodConfig::Jwt(JwtConfig { audience, .. })
+            | MethodConfig::Introspection(IntrospectionConfig { audience, .. }) => {
                 audience.as_ref()
             }
             _ => None,
@@ -202,7 +220,16 @@ impl fmt::Debug for AuthConfig {
 impl MethodConfig {
     pub(super) fn method(&self, keys: ProxyKeys<'_>) -> Result<Method, Error> {
         Ok(match self {
-            Self::Jwt { issuer, audience, jwks_url, keys, algorithms, scopes, leeway, dpop } => {
+            Self::Jwt(JwtConfig {
+                issuer,
+                audience,
+                jwks_url,
+                keys,
+                algorithms,
+                scopes,
+                leeway,
+                dpop,
+            }) => {
                 check_issuer("issuer", issuer)?;
                 let keys = match (keys, jwks_url) {
                     (Some(_), Some(_)) => {
@@ -225,10 +252,10 @@ impl MethodConfig {
                     },
                     leeway: leeway.map_or(LEEWAY, |it| seconds(it).as_secs()),
                     scopes: scopes.clone(),
-                    dpop: dpop.as_ref().map_or(Ok(Dpop::Supported), DpopOption::read)?,
+                    dpop: dpop.as_ref().map_or(Ok(Dpop::Supported), read_dpop)?,
                 }))
             }
-            Self::Introspection {
+            Self::Introspection(IntrospectionConfig {
                 url,
                 client_id,
                 client_secret,
@@ -236,7 +263,7 @@ impl MethodConfig {
                 audience,
                 scopes,
                 cache,
-            } => {
+            }) => {
                 check("url", url)?;
                 if let Some(issuer) = issuer {
                     check_issuer("issuer", issuer)?;
@@ -252,7 +279,7 @@ impl MethodConfig {
                 };
                 Method::Introspection(Box::new(introspection), issuer.clone())
             }
-            Self::ApiKeys { keys, header } => {
+            Self::ApiKeys(ApiKeysConfig { keys, header }) => {
                 let header = header.as_deref().unwrap_or("Authorization");
                 let keys = ApiKeys::new(header, keys.iter().cloned());
                 Method::ApiKeys(keys.map_err(|it| Error::misuse(format!("auth: {it}")))?)
@@ -262,25 +289,17 @@ impl MethodConfig {
             Self::Verify => Method::Verify,
         })
     }
-
-    /// Creates the method for JWTs of an issuer.
-    pub(super) fn jwt(issuer: String, audience: Option<Vec<String>>, scopes: Vec<String>) -> Self {
-        let (jwks_url, keys, algorithms, leeway, dpop) = (None, None, None, None, None);
-        Self::Jwt { issuer, audience, jwks_url, keys, algorithms, scopes, leeway, dpop }
-    }
 }
 
-impl DpopOption {
-    fn read(&self) -> Result<Dpop, Error> {
-        match self {
-            Self::Is(true) => Ok(Dpop::Supported),
-            Self::Is(false) => Ok(Dpop::Off),
-            Self::Named(name) if name == "required" => Ok(Dpop::Required),
-            Self::Named(name) if name == "nonce" => Ok(Dpop::WithNonce),
-            Self::Named(name) => Err(Error::misuse(format!(
-                "auth: dpop must be true, false, \"required\" or \"nonce\", not {name:?}"
-            ))),
-        }
+fn read_dpop(dpop: &Value) -> Result<Dpop, Error> {
+    match dpop {
+        Value::Bool(true) => Ok(Dpop::Supported),
+        Value::Bool(false) => Ok(Dpop::Off),
+        Value::String(name) if name == "required" => Ok(Dpop::Required),
+        Value::String(name) if name == "nonce" => Ok(Dpop::WithNonce),
+        other => Err(Error::misuse(format!(
+            "auth: dpop must be true, false, \"required\" or \"nonce\", not {other}"
+        ))),
     }
 }
 
@@ -431,7 +450,9 @@ mod tests {
     fn keys_are_kept_as_digests_only() {
         let keys = json!({ "kind": "apiKeys", "keys": [["s3cret", { "subject": "a" }]] });
         let config = parse(&keys).unwrap();
-        let MethodConfig::ApiKeys { keys, .. } = &config.config.methods[0] else { panic!() };
+        let MethodConfig::ApiKeys(ApiKeysConfig { keys, .. }) = &config.config.methods[0] else {
+            panic!()
+        };
         assert!(keys[0].0.starts_with("sha256:") && !keys[0].0.contains("s3cret"));
         let [Method::ApiKeys(keys)] =
             &config.methods(ProxyKeys { shared: &[], own: &[] }).unwrap()[..]
@@ -444,7 +465,7 @@ mod tests {
 
     fn config_key(config: &AuthConfig) -> String {
         match &config.config.methods[0] {
-            MethodConfig::ApiKeys { keys, .. } => keys[0].0.clone(),
+            MethodConfig::ApiKeys(ApiKeysConfig { keys, .. }) => keys[0].0.clone(),
             _ => panic!("another method"),
         }
     }

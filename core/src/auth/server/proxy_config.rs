@@ -1,10 +1,11 @@
 //! The methods with a provider, as a program configures them: a known provider, or an OAuth proxy in front of one.
 
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::{
     authenticator::Method,
-    config::{MethodConfig, check_issuer},
+    config::{JwtConfig, MethodConfig, check_issuer},
     providers::{self, Chosen, ClientOptions, Options},
 };
 use crate::{
@@ -14,6 +15,7 @@ use crate::{
         metadata::split,
     },
     error::{Error, option_name},
+    protocol::json,
 };
 
 /// A provider of the table.
@@ -33,21 +35,14 @@ pub(super) struct ProviderConfig {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct ProxyConfig {
-    provider: ProviderOption,
+    /// The URL of an issuer, or another method that names one.
+    provider: Value,
     #[serde(default)]
     options: Options,
     client_id: Option<String>,
     client_secret: Option<Secret>,
     scopes: Option<Vec<String>>,
     allowed_redirects: Option<Vec<String>>,
-}
-
-/// A provider: the URL of an issuer, or another method that names one.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum ProviderOption {
-    Issuer(String),
-    Method(Box<MethodConfig>),
 }
 
 /// The keys by which a proxy seals what it issues.
@@ -80,7 +75,9 @@ impl ProviderConfig {
             }
             Chosen::Direct { issuer, audiences } => {
                 let scopes = self.scopes.clone().unwrap_or_default();
-                MethodConfig::jwt(issuer, audiences, scopes).method(keys)
+                let config =
+                    JwtConfig { issuer, audience: audiences, scopes, ..JwtConfig::default() };
+                MethodConfig::Jwt(config).method(keys)
             }
             Chosen::Proxy(provider) => proxy(*provider, self.allowed_redirects.as_deref(), keys),
         }
@@ -109,10 +106,15 @@ impl ProxyConfig {
                 "auth: {option} is an option of a known provider, and this one is given by its URL"
             )));
         }
+        let method = |it: &Value| {
+            let method = json::from_value::<MethodConfig>(it);
+            // The text of serde's error may quote a secret.
+            method.map_err(|_| Error::misuse("auth: the provider can't be read"))
+        };
         let provider = match &self.provider {
-            ProviderOption::Issuer(issuer) => providers::issuer(issuer, client),
-            ProviderOption::Method(method) => match &**method {
-                MethodConfig::Jwt { issuer, audience, scopes, .. } => {
+            Value::String(issuer) => providers::issuer(issuer, client),
+            other => match &method(other)? {
+                MethodConfig::Jwt(JwtConfig { issuer, audience, scopes, .. }) => {
                     if audience.is_some() || !scopes.is_empty() {
                         return Err(Error::misuse(
                             "auth: the provider of an OAuth proxy has neither audience nor scopes; give scopes to the proxy",

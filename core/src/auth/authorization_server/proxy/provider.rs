@@ -11,6 +11,7 @@ use crate::auth::{
     scopes::{self, Scopes},
     server::jwt,
 };
+use crate::protocol::json;
 
 /// The seconds for which the metadata of a provider are used.
 const METADATA_LIFE: u64 = 3600;
@@ -306,7 +307,7 @@ impl Provider {
             Some(Err(ProviderError::Failed(format!("the identity token of the provider {reason}"))))
         };
         let Ok(parts) = jwt::split(token.expose()) else { return failed("is malformed") };
-        let Ok(claims) = serde_json::from_slice::<Map<String, Value>>(&parts.claims) else {
+        let Ok(claims) = json::from_bytes::<Map<String, Value>>(&parts.claims) else {
             return failed("is malformed");
         };
         let text = |name: &str| claims.get(name).and_then(Value::as_str);
@@ -420,7 +421,7 @@ impl ProviderTokens {
             return Err(failed(&FetchError::Status(answer.status)));
         }
         let malformed = |_| ProviderError::Failed("the provider issued no access token".into());
-        serde_json::from_value(body).map_err(malformed)
+        json::from_value(&body).map_err(malformed)
     }
 
     /// Returns the lifetime of the access token in seconds, which some providers write as a string.

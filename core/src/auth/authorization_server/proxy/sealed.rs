@@ -11,7 +11,7 @@ use chacha20poly1305::{
 use serde::{Serialize, de::DeserializeOwned};
 use sha2::{Digest as _, Sha256};
 
-use crate::auth::moment::Moment;
+use crate::{auth::moment::Moment, protocol::json};
 
 /// The length of a nonce, in bytes.
 const NONCE: usize = 24;
@@ -59,9 +59,9 @@ impl Sealer {
         at: &Moment,
     ) -> Option<String> {
         let nonce = &at.bytes(usage.name())[..NONCE];
-        let text = serde_json::to_vec(value).ok()?;
+        let text = serde_json::to_string(value).ok()?;
         let aad = self.aad(usage, issuer);
-        let payload = Payload { msg: &text, aad: aad.as_bytes() };
+        let payload = Payload { msg: text.as_bytes(), aad: aad.as_bytes() };
         let sealed = self.keys.first()?.encrypt(XNonce::from_slice(nonce), payload).ok()?;
         Some(URL_SAFE_NO_PAD.encode([nonce, &sealed].concat()))
     }
@@ -81,7 +81,7 @@ impl Sealer {
         let aad = self.aad(usage, issuer);
         let payload = || Payload { msg: sealed, aad: aad.as_bytes() };
         let open = |key: &XChaCha20Poly1305| key.decrypt(XNonce::from_slice(nonce), payload()).ok();
-        serde_json::from_slice(&self.keys.iter().find_map(open)?).ok()
+        json::from_bytes(&self.keys.iter().find_map(open)?).ok()
     }
 }
 

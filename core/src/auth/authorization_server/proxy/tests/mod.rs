@@ -6,7 +6,7 @@ mod world;
 use serde_json::json;
 
 use self::world::{BACK, ISSUER, PROVIDER, World, field, page_field, provider};
-use super::*;
+use super::{super::test_server::AuthFaults, *};
 
 #[test]
 fn a_user_signs_in_and_the_tokens_are_those_of_the_proxy() {
@@ -192,7 +192,8 @@ fn a_provider_without_metadata_is_asked_again_later() {
     assert_eq!(world.decide(&allow, &cookie, None).status, 303);
     assert_eq!(world.fetched.iter().filter(|it| it.contains(".well-known")).count(), 3);
     // Later, when they are old and the provider is away, they still count.
-    world.provider.set_faults(br#"{"errors":{"metadata":2}}"#).unwrap();
+    let faults = AuthFaults::parse(br#"{"errors":{"metadata":2}}"#).unwrap();
+    world.provider.set_faults(faults).unwrap();
     world.unix += 3_601;
     let page = world.authorize(&id, "");
     let sealed = page_field(&page);
