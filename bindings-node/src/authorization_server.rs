@@ -19,10 +19,13 @@ impl NativeAuthorizationServer {
     /// Starts a server; the options are JSON.
     #[napi(catch_unwind, ts_return_type = "Promise<NativeAuthorizationServer>")]
     pub fn listen(env: &Env, options: String) -> napi::Result<Object<'_>> {
-        promise(env, async move {
-            let server = server::listen(options.as_bytes()).await?;
-            Ok(Self(Mutex::new(Some(server))))
-        })
+        promise(
+            env,
+            Box::pin(async move {
+                let server = server::listen(options.as_bytes()).await?;
+                Ok(Self(Mutex::new(Some(server))))
+            }),
+        )
     }
 
     #[napi(getter, catch_unwind)]
@@ -75,7 +78,7 @@ impl NativeAuthorizationServer {
     #[napi(catch_unwind, ts_return_type = "Promise<string>")]
     pub fn browse<'env>(&self, env: &'env Env, url: String) -> napi::Result<Object<'env>> {
         let server = self.server()?;
-        promise(env, async move { server.browse(&url).await })
+        promise(env, Box::pin(async move { server.browse(&url).await }))
     }
 
     #[napi(catch_unwind)]

@@ -1,5 +1,7 @@
 //! A file of tokens whose records a program reads and writes itself.
 
+use std::pin::Pin;
+
 use gudgeon::{bindings::TokenFile, driver::boxed, error::Error};
 use napi::{
     Env,
@@ -25,7 +27,7 @@ impl NativeTokenFile {
     #[napi(catch_unwind, ts_return_type = "Promise<Uint8Array | null>")]
     pub fn get<'env>(&self, env: &'env Env, key: String) -> napi::Result<Object<'env>> {
         let file = self.0.clone();
-        promise(env, async move { Ok(file.get(&key).await?.map(Uint8Array::from)) })
+        promise(env, Box::pin(async move { Ok(file.get(&key).await?.map(Uint8Array::from)) }))
     }
 
     /// Stores a record, JSON in UTF-8.
@@ -37,21 +39,21 @@ impl NativeTokenFile {
         value: Uint8Array,
     ) -> napi::Result<Object<'env>> {
         let (file, value) = (self.0.clone(), value.to_vec());
-        promise(env, async move { file.set(&key, &value).await })
+        promise(env, Box::pin(async move { file.set(&key, &value).await }))
     }
 
     /// Removes a record, if there is one.
     #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn delete<'env>(&self, env: &'env Env, key: String) -> napi::Result<Object<'env>> {
         let file = self.0.clone();
-        promise(env, async move { file.delete(&key).await })
+        promise(env, Box::pin(async move { file.delete(&key).await }))
     }
 }
 
 /// Runs work on the threads of the clients. Returns a promise of its result.
 pub(crate) fn promise<T: ToNapiValue + Send + 'static>(
     env: &Env,
-    work: impl Future<Output = Result<T, Error>> + Send + 'static,
+    work: Pin<Box<dyn Future<Output = Result<T, Error>> + Send>>,
 ) -> napi::Result<Object<'_>> {
     let (deferred, promise) = env.create_deferred()?;
     runtime().map_err(no_runtime)?.spawn(boxed(async move {

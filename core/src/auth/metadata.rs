@@ -41,6 +41,7 @@ pub struct ServerMetadata {
     pub jwks_uri: Option<String>,
     pub introspection_endpoint: Option<String>,
     pub revocation_endpoint: Option<String>,
+    pub userinfo_endpoint: Option<String>,
     pub scopes_supported: Option<Vec<String>>,
     pub grant_types_supported: Option<Vec<String>>,
     pub code_challenge_methods_supported: Option<Vec<String>>,
@@ -98,6 +99,7 @@ impl ServerMetadata {
             &document.jwks_uri,
             &document.introspection_endpoint,
             &document.revocation_endpoint,
+            &document.userinfo_endpoint,
         ];
         for endpoint in endpoints.into_iter().flatten() {
             check_url(endpoint)?;

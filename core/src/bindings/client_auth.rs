@@ -19,64 +19,35 @@ use crate::{
     transport::sign_in::UrlCallback,
 };
 
-/// The credentials as the host gives them.
+/// The credentials as the host gives them. One struct for all kinds, because serde's code for tagged enums is compiled for each
+/// of their fields.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(
-    tag = "kind",
-    rename_all = "camelCase",
-    rename_all_fields = "camelCase",
-    deny_unknown_fields
-)]
-pub(super) enum GivenAuth {
-    Token {
-        token: Secret,
-    },
-    /// A function that returns a token.
-    Source,
-    Oauth {
-        client_id: Option<String>,
-        client_secret: Option<Secret>,
-        issuer: Option<String>,
-        client_metadata_url: Option<String>,
-        #[serde(default)]
-        scopes: Vec<String>,
-        store: Option<GivenStore>,
-        #[serde(default)]
-        dpop: bool,
-        #[serde(default)]
-        redirect_port: u16,
-        #[serde(default)]
-        opens_url: bool,
-        #[serde(default)]
-        handles_redirect: bool,
-    },
-    ClientCredentials {
-        client_id: String,
-        client_secret: Option<Secret>,
-        private_key: Option<Secret>,
-        algorithm: Option<String>,
-        issuer: Option<String>,
-        #[serde(default)]
-        scopes: Vec<String>,
-        #[serde(default)]
-        dpop: bool,
-    },
-    EnterpriseManaged {
-        idp: String,
-        client_id: String,
-        client_secret: Option<Secret>,
-        idp_client_id: Option<String>,
-        idp_client_secret: Option<Secret>,
-        issuer: Option<String>,
-        #[serde(default)]
-        scopes: Vec<String>,
-    },
-    WorkloadIdentity {
-        client_id: Option<String>,
-        issuer: Option<String>,
-        #[serde(default)]
-        scopes: Vec<String>,
-    },
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct GivenAuth {
+    /// `token`, `source` (a function that returns a token), `oauth`, `clientCredentials`, `enterpriseManaged` or
+    /// `workloadIdentity`.
+    kind: String,
+    token: Option<Secret>,
+    client_id: Option<String>,
+    client_secret: Option<Secret>,
+    private_key: Option<Secret>,
+    algorithm: Option<String>,
+    issuer: Option<String>,
+    idp: Option<String>,
+    idp_client_id: Option<String>,
+    idp_client_secret: Option<Secret>,
+    client_metadata_url: Option<String>,
+    #[serde(default)]
+    scopes: Vec<String>,
+    store: Option<GivenStore>,
+    #[serde(default)]
+    dpop: bool,
+    #[serde(default)]
+    redirect_port: u16,
+    #[serde(default)]
+    opens_url: bool,
+    #[serde(default)]
+    handles_redirect: bool,
 }
 
 /// The store of tokens: a file, or an object of the host.
@@ -91,83 +62,58 @@ impl GivenAuth {
     /// Returns the credentials; `answerer` asks the host. Errors if they can't work.
     pub(super) fn read(&self, answerer: &Answerer) -> Result<Auth, Error> {
         let host = Host(Arc::clone(answerer));
-        let auth = match self.clone() {
-            Self::Token { token } => Auth::Token(token.expose().into()),
-            Self::Source => Auth::Source(host.source()),
-            Self::Oauth {
+        let given = self.clone();
+        let exposed = |it: Option<Secret>| it.map(|it| it.expose().to_owned());
+        let missing = |name: &str| Error::misuse(format!("auth: {name} is missing"));
+        let (client_id, issuer, scopes) = (given.client_id, given.issuer, given.scopes);
+        let client_secret = exposed(given.client_secret);
+        let auth = match &*given.kind {
+            "token" => Auth::Token(exposed(given.token).ok_or_else(|| missing("token"))?),
+            "source" => Auth::Source(host.source()),
+            "oauth" => Auth::OAuth(OAuth {
                 client_id,
                 client_secret,
                 issuer,
-                client_metadata_url,
+                client_metadata_url: given.client_metadata_url,
                 scopes,
-                store,
-                dpop,
-                redirect_port,
-                opens_url,
-                handles_redirect,
-            } => Auth::OAuth(OAuth {
-                client_id,
-                client_secret: client_secret.as_ref().map(exposed),
-                issuer,
-                client_metadata_url,
-                scopes,
-                store: match store {
+                store: match given.store {
                     Some(GivenStore::File(path)) => Store::File(path),
                     Some(GivenStore::Own) => Store::Own(Arc::new(host.clone())),
                     None => Store::Memory,
                 },
-                dpop,
-                redirect_port,
-                open_url: opens_url.then(|| host.open_url()),
-                on_redirect: handles_redirect.then(|| host.on_redirect()),
+                dpop: given.dpop,
+                redirect_port: given.redirect_port,
+                open_url: given.opens_url.then(|| host.open_url()),
+                on_redirect: given.handles_redirect.then(|| host.on_redirect()),
             }),
-            Self::ClientCredentials {
-                client_id,
+            "clientCredentials" => Auth::ClientCredentials(ClientCredentials {
+                client_id: client_id.ok_or_else(|| missing("client_id"))?,
                 client_secret,
-                private_key,
-                algorithm,
+                private_key: exposed(given.private_key),
+                algorithm: given.algorithm,
                 issuer,
                 scopes,
-                dpop,
-            } => Auth::ClientCredentials(ClientCredentials {
-                client_id,
-                client_secret: client_secret.as_ref().map(exposed),
-                private_key: private_key.as_ref().map(exposed),
-                algorithm,
-                issuer,
-                scopes,
-                dpop,
+                dpop: given.dpop,
             }),
-            Self::EnterpriseManaged {
-                idp,
-                client_id,
-                client_secret,
-                idp_client_id,
-                idp_client_secret,
-                issuer,
-                scopes,
-            } => Auth::EnterpriseManaged(EnterpriseManaged {
+            "enterpriseManaged" => Auth::EnterpriseManaged(EnterpriseManaged {
                 identity_token: Some(host.source()),
-                idp,
-                client_id,
-                client_secret: client_secret.as_ref().map(exposed),
-                idp_client_id,
-                idp_client_secret: idp_client_secret.as_ref().map(exposed),
+                idp: given.idp.ok_or_else(|| missing("idp"))?,
+                client_id: client_id.ok_or_else(|| missing("client_id"))?,
+                client_secret,
+                idp_client_id: given.idp_client_id,
+                idp_client_secret: exposed(given.idp_client_secret),
                 issuer,
                 scopes,
             }),
-            Self::WorkloadIdentity { client_id, issuer, scopes } => {
+            "workloadIdentity" => {
                 let token = Some(host.source());
                 Auth::WorkloadIdentity(WorkloadIdentity { token, client_id, issuer, scopes })
             }
+            other => return Err(Error::misuse(format!("auth: there is no kind {other:?}"))),
         };
         auth.check()?;
         Ok(auth)
     }
-}
-
-fn exposed(secret: &Secret) -> String {
-    secret.expose().into()
 }
 
 /// The callback of the host.

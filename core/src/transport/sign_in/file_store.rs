@@ -32,6 +32,9 @@ struct Content {
     records: Map<String, Value>,
 }
 
+/// A change of all records.
+type Change = Box<dyn FnOnce(&mut Map<String, Value>) + Send>;
+
 impl FileStore {
     pub(super) fn new(path: PathBuf) -> Self {
         Self { path, held: Mutex::default() }
@@ -46,19 +49,16 @@ impl FileStore {
     pub(super) async fn set(&self, key: &str, value: &[u8]) -> Result<(), String> {
         let record: Value = json::from_bytes(value).map_err(|_| "the record is not JSON")?;
         let key = key.to_owned();
-        self.change(move |records| drop(records.insert(key, record))).await
+        self.change(Box::new(move |records| drop(records.insert(key, record)))).await
     }
 
     /// Removes a record, if there is one.
     pub(super) async fn delete(&self, key: &str) -> Result<(), String> {
         let key = key.to_owned();
-        self.change(move |records| drop(records.remove(&key))).await
+        self.change(Box::new(move |records| drop(records.remove(&key)))).await
     }
 
-    async fn change(
-        &self,
-        change: impl FnOnce(&mut Map<String, Value>) + Send + 'static,
-    ) -> Result<(), String> {
+    async fn change(&self, change: Change) -> Result<(), String> {
         let path = self.path.clone();
         // Two processes may write different records.
         let lock = take_lock(&beside(&self.path, "lock")).await?;

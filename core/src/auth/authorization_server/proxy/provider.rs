@@ -1,7 +1,6 @@
 //! The provider behind the proxy: an authorization server that knows the users, and at which the proxy itself is a client.
 
 use http::{HeaderValue, header};
-use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::auth::{
@@ -67,21 +66,17 @@ pub enum ProviderPlace {
 }
 
 /// The endpoints of a provider.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default)]
 pub struct Endpoints {
     pub authorization_endpoint: String,
     pub token_endpoint: String,
     pub userinfo_endpoint: Option<String>,
     pub revocation_endpoint: Option<String>,
     /// `true` if the provider expects the credentials of its clients in the `Authorization` header.
-    #[serde(skip)]
     pub uses_basic: bool,
     /// The issuer that authorization responses name in `iss` (RFC 9207).
-    #[serde(skip)]
     pub issuer: Option<String>,
     /// `true` if every response names it.
-    #[serde(skip)]
     pub names_issuer: bool,
 }
 
@@ -95,16 +90,12 @@ pub(super) struct Provider {
 }
 
 /// The tokens of a provider.
-#[derive(Deserialize)]
 pub(super) struct ProviderTokens {
     pub(super) access_token: Secret,
-    #[serde(default)]
     pub(super) refresh_token: Option<Secret>,
-    #[serde(default)]
-    pub(super) expires_in: Option<Value>,
-    #[serde(default)]
+    /// The lifetime of the access token in seconds.
+    pub(super) lifetime: Option<u64>,
     scope: Option<String>,
-    #[serde(default)]
     id_token: Option<Secret>,
 }
 
@@ -170,10 +161,6 @@ impl Provider {
         let ProviderPlace::Issuer(issuer) = &self.settings.place else { return Ok(()) };
         let read = |answer: &FetchResponse| -> Result<Endpoints, FetchError> {
             let metadata = ServerMetadata::read(answer, issuer)?;
-            let more: Endpoints = answer.document()?;
-            for url in [&more.userinfo_endpoint].into_iter().flatten() {
-                crate::auth::fetch::check_url(url)?;
-            }
             let missing = |name: &str| FetchError::Url(format!("its metadata have no {name}"));
             let methods = metadata.token_endpoint_auth_methods_supported;
             // The default of RFC 8414, section 2.
@@ -186,11 +173,11 @@ impl Provider {
                     .authorization_endpoint
                     .ok_or_else(|| missing("authorization_endpoint"))?,
                 token_endpoint: metadata.token_endpoint.ok_or_else(|| missing("token_endpoint"))?,
+                userinfo_endpoint: metadata.userinfo_endpoint,
                 revocation_endpoint: metadata.revocation_endpoint,
                 uses_basic,
                 issuer: Some(issuer.clone()),
                 names_issuer: metadata.authorization_response_iss_parameter_supported,
-                ..more
             })
         };
         let endpoints = answer.as_ref().map_err(Clone::clone).and_then(read);
@@ -420,16 +407,26 @@ impl ProviderTokens {
         if !answer.status.is_success() {
             return Err(failed(&FetchError::Status(answer.status)));
         }
-        let malformed = |_| ProviderError::Failed("the provider issued no access token".into());
-        json::from_value(&body).map_err(malformed)
-    }
-
-    /// Returns the lifetime of the access token in seconds, which some providers write as a string.
-    pub(super) fn lifetime(&self) -> Option<u64> {
-        match self.expires_in.as_ref()? {
-            Value::String(text) => text.parse().ok(),
-            value => value.as_u64(),
-        }
+        let text = |name: &str| {
+            body.get(name)
+                .and_then(Value::as_str)
+                .filter(|it| !it.is_empty())
+                .map(ToOwned::to_owned)
+        };
+        let Some(access_token) = text("access_token") else {
+            return Err(ProviderError::Failed("the provider issued no access token".into()));
+        };
+        Ok(Self {
+            access_token: access_token.into(),
+            refresh_token: text("refresh_token").map(Secret::from),
+            // Some providers write a string.
+            lifetime: match body.get("expires_in") {
+                Some(Value::String(text)) => text.parse().ok(),
+                value => value.and_then(Value::as_u64),
+            },
+            scope: text("scope"),
+            id_token: text("id_token").map(Secret::from),
+        })
     }
 }
 

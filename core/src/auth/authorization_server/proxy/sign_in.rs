@@ -232,7 +232,7 @@ impl OAuthProxy {
         let grant = ProxyGrant::new(request.client_id.clone(), user, granted, at);
         let bound = (request.redirect.uri.clone(), request.challenge.clone());
         let credential = Credential::of(tokens);
-        let code = Code::new(bound, grant, (Some(credential), tokens.lifetime()), at.unix);
+        let code = Code::new(bound, grant, (Some(credential), tokens.lifetime), at.unix);
         let sealed = self.sealer.seal(Use::Code, issuer, &code, at).unwrap_or_default();
         if sealed.is_empty() || sealed.len() > MAX_CODE {
             let reason = "the tokens of the provider are too long";

@@ -158,7 +158,7 @@ impl OAuthProxy {
             Credential::Refresh(theirs) => ProviderTokens::read(answer).and_then(|tokens| {
                 let user = self.provider.user_of_token(&tokens, None, at.unix).transpose()?;
                 let next = tokens.refresh_token.clone().unwrap_or(theirs);
-                Ok((user, Credential::Refresh(next), tokens.lifetime()))
+                Ok((user, Credential::Refresh(next), tokens.lifetime))
             }),
             Credential::Access(theirs) => self
                 .provider
