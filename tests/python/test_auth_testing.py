@@ -176,7 +176,7 @@ async def test_a_key_may_change_with_each_token() -> None:
     async with provider, shelf(provider.issuer).listen("http://127.0.0.1:0/mcp") as here:
         assert await who(here.url, provider.token(audience=here.url)) == "user"
         assert await who(here.url, ClientCredentials(**SECRET)) == "robot"
-        # The key of the next token is not published any more. The server fetches the key set, which has that of the one after.
+        # The key of the next token is not published any more. The server fetches the key set, which has the one after.
         assert await who(here.url, ClientCredentials(**SECRET)) == "robot"
         # It does not do so again for 30 seconds.
         with pytest.raises(AuthError, match="to every new token"):

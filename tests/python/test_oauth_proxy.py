@@ -16,7 +16,7 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 
 from asgi_host import hosted
-from browser import Browser
+from form_browser import Browser
 from gudgeon import Client, Context, Server
 from gudgeon.auth import ApiKeys, Jwt, OAuth, OAuthProxy, providers
 from gudgeon.errors import AuthError
@@ -251,7 +251,10 @@ async def test_a_provider_that_is_away_is_named() -> None:
         (lambda: OAuthProxy("https://a.example", **APP, scopes="read"), "scopes"),
         (lambda: OAuthProxy("https://a.example", **APP, allowed_redirects=["https://*.example.com/"]), "end of a path"),
         (lambda: OAuthProxy(ApiKeys({"a": "b"}), **APP), "with one"),
-        (lambda: OAuthProxy(providers.descope(project_id="P", mcp_server_id="M"), **APP), "without a proxy"),
+        (
+            lambda: OAuthProxy(providers.descope(project_id="P", mcp_server_id="M"), **APP),
+            "register at descope themselves",
+        ),
         (lambda: [OAuthProxy("https://a.example", **APP)] * 2, "one OAuth proxy at most"),
         (lambda: providers.google(), "google needs client_id"),
         (lambda: providers.okta(**APP), "okta needs domain"),
@@ -261,7 +264,7 @@ async def test_a_provider_that_is_away_is_named() -> None:
         (lambda: providers["gogle"](**APP), "choose of auth0"),
         (lambda: providers, "auth="),
         (lambda: providers.workos(domain="a.authkit.app", client_secret="s3cret"), "needs client_id"),
-        (lambda: providers.scalekit(environment_url="https://a.example", resource_id="r", **APP), "leave out client_id"),
+        (lambda: providers.descope(project_id="P", mcp_server_id="M", **APP), "leave out client_id"),
         (lambda: OAuthProxy(Jwt("https://a.example", scopes=["a"]), **APP), "scopes to the proxy"),
         (lambda: OAuthProxy(providers.google(scopes=["a"]), **APP), "what names the provider"),
         (lambda: OAuthProxy("https://a.example", **APP, allowed_redirects=[]), "is empty"),

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-import gudgeon.auth
 from gudgeon import Client, ClientGroup, Context, Server, SyncClient, SyncContext, ask
 from gudgeon.testing import ERAS, connect_sync
 from gudgeon.types import Annotations, Icon, Implementation, ToolAnnotations
@@ -87,8 +86,6 @@ def test_no_list_of_options_names_what_does_not_exist() -> None:
     ):
         listed = text_of(call).partition("it takes ")[2].split(", ")
         assert listed[1:] and not {"store"} & set(listed)
-    shown = {name for name in vars(gudgeon.auth) if name[0].isupper()}
-    assert "OAuthProxy" not in shown
 
 
 # ── annotations, icons and members in both spellings ─────────────────────────────────────────────────

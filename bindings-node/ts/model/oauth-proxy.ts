@@ -29,6 +29,12 @@ const NAMES = [
  * const app = new Server("shelf", {
  *   auth: oauthProxy("https://login.example.com", { clientId: "shelf", clientSecret: "s3cret" }),
  * });
+ *
+ * const listening = await app.listen("http://127.0.0.1:0/mcp");
+ * const response = await fetch(new URL("/.well-known/oauth-authorization-server/mcp", listening.url));
+ * const { issuer } = (await response.json()) as { issuer: string };
+ * console.log(issuer === listening.url); // true
+ * await listening.close();
  * ```
  *
  * Spec: Authorization › Security Considerations; RFC 6749, RFC 7591, RFC 7636, RFC 8414, RFC 9207.

@@ -17,10 +17,13 @@ __all__ = [
     "Jwt",
     "KeyringStore",
     "OAuth",
+    "OAuthProxy",
+    "Provider",
     "RequestInfo",
     "TokenStore",
     "Verify",
     "WorkloadIdentity",
+    "providers",
 ]
 
 class Jwt:
@@ -56,6 +59,38 @@ class ApiKeys:
     header: str
     def __init__(self, keys: Mapping[str, Principal | str], *, header: str = "Authorization") -> None: ...
 
+class OAuthProxy:
+    provider: Any
+    def __init__(
+        self,
+        provider: Any,
+        *,
+        client_id: str,
+        client_secret: str | None = None,
+        scopes: Sequence[str] = (),
+        allowed_redirects: Sequence[str] | None = None,
+    ) -> None: ...
+
+class Provider:
+    name: str
+
+class providers:
+    auth0: Callable[..., Provider]
+    azure: Callable[..., Provider]
+    clerk: Callable[..., Provider]
+    cognito: Callable[..., Provider]
+    descope: Callable[..., Provider]
+    discord: Callable[..., Provider]
+    entra: Callable[..., Provider]
+    github: Callable[..., Provider]
+    google: Callable[..., Provider]
+    keycloak: Callable[..., Provider]
+    okta: Callable[..., Provider]
+    scalekit: Callable[..., Provider]
+    supabase: Callable[..., Provider]
+    workos: Callable[..., Provider]
+    def __class_getitem__(cls, name: str, /) -> Callable[..., Provider]: ...
+
 class RequestInfo:
     method: str
     path: str
@@ -73,7 +108,7 @@ class RequestInfo:
     ) -> None: ...
 
 Verify: TypeAlias = Callable[[str, RequestInfo], Principal | Awaitable[Principal | None] | None]
-Auth: TypeAlias = str | Jwt | Introspection | ApiKeys | Verify
+Auth: TypeAlias = str | Jwt | Introspection | ApiKeys | OAuthProxy | Provider | Verify
 
 class InvalidToken(Exception):
     message: str

@@ -58,12 +58,8 @@ pub(crate) async fn dial_public(url: &Url) -> Result<Box<dyn ByteStream>, Error>
         if let Some(private) = addresses.iter().find(|it| !is_public(it.ip())) {
             // Not in the error, which tells a peer about this network.
             tracing::info!("{} has the address {}", url.host(), private.ip());
-            return Err(Error::new(
-                ErrorKind::Connect,
-                format!("the address of {} is not public", url.host()),
-            )
-            .with_hint("use a host that everybody can reach")
-            .in_phase("connect"));
+            return Err(Error::misuse(format!("the address of {} is not public", url.host()))
+                .with_hint("use a host that everybody can reach"));
         }
         let tcp = TcpStream::connect(&*addresses).await.map_err(|it| explain(url, it))?;
         secure_if_required(url, Box::new(tcp)).await

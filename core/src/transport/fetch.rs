@@ -17,6 +17,7 @@ use super::{
 use crate::{
     auth::fetch::{FetchError, FetchRequest, FetchResponse},
     driver::{Fetched, Fetcher, boxed},
+    error::ErrorKind,
 };
 
 /// The maximum size of the head of an answer, in bytes.
@@ -78,7 +79,10 @@ async fn exchange(
         true => dial_public(&url).await,
         false => dial(&url, proxy.as_ref()).await,
     };
-    let stream = dialled.map_err(|it| failed(&it))?;
+    let stream = dialled.map_err(|it| match it.kind {
+        ErrorKind::Misuse => FetchError::Url(it.to_string()),
+        _ => failed(&it),
+    })?;
     let (mut sender, task) = connection::open(stream, MAX_HEAD).await.map_err(|it| failed(&it))?;
     let is_forwarded = proxy.as_ref().is_some_and(|_| super::proxy::Proxy::forwards(&url));
     let uri = if is_forwarded { request.url.clone() } else { url.path().to_owned() };
