@@ -30,6 +30,8 @@ const LIFE: u64 = 600;
 const MAX_COOKIE: usize = 3_800;
 /// The maximum length of a code: it is part of a URL.
 const MAX_CODE: usize = 6 * 1024;
+/// The maximum number of characters of a client's name that are shown.
+const MAX_NAME: usize = 100;
 /// The errors of a provider that clients may see as they are (RFC 6749, section 4.1.2.1).
 const KNOWN_ERRORS: [&str; 4] =
     ["access_denied", "invalid_scope", "temporarily_unavailable", "server_error"];
@@ -264,7 +266,7 @@ impl OAuthProxy {
         let host = |url: &str| {
             split(url).and_then(|(it, _)| it.split_once("://")).map(|(_, host)| host.to_owned())
         };
-        let name = escape(request.client_name.as_deref().unwrap_or("A program"));
+        let name = escape(&displayed(request.client_name.as_deref().unwrap_or("A program")));
         let who = match client_id.starts_with("https://") {
             true => format!(
                 "It is described at <b>{}</b>.",
@@ -358,6 +360,15 @@ pub(super) fn error_page(error: &OAuthError) -> Response {
         status => status,
     };
     Response::page(status, "The sign-in failed", &content)
+}
+
+/// Returns the start of a name, without characters that are invisible or change the direction of text.
+fn displayed(name: &str) -> String {
+    let is_visible = |it: &char| {
+        !it.is_control()
+            && !matches!(it, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+    };
+    name.chars().filter(is_visible).take(MAX_NAME).collect()
 }
 
 /// Returns the value of the cookie of a sign-in.

@@ -88,12 +88,14 @@ fn only_the_browser_that_was_asked_decides() {
 fn the_page_is_not_framed_and_shows_the_names_as_text() {
     let mut world = World::new(&json!({}));
     let (_, client) = world.register_with(&json!({
-        "client_name": "<script>alert(1)</script>", "redirect_uris": [BACK],
+        "client_name": format!("<script>alert(1)</script>\u{202e}{}", "x".repeat(200)),
+        "redirect_uris": [BACK],
         "token_endpoint_auth_method": "none",
     }));
     let page = world.authorize(client["client_id"].as_str().unwrap(), "books");
     let text = String::from_utf8(page.body).unwrap();
     assert!(text.contains("&lt;script&gt;") && !text.contains("<script"), "{text}");
+    assert!(!text.contains('\u{202e}') && !text.contains(&"x".repeat(100)), "{text}");
     assert!(text.contains("<b>as.example.com</b>") && text.contains("<b>app.example.com</b>"));
     assert!(text.contains("books"));
     let policy = page.headers[header::CONTENT_SECURITY_POLICY].to_str().unwrap();
