@@ -7,6 +7,7 @@ import socket
 import urllib.error
 import urllib.request
 from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
@@ -20,7 +21,7 @@ from form_browser import Browser
 from gudgeon import Client, Context, Server
 from gudgeon.auth import ApiKeys, Jwt, OAuth, OAuthProxy, providers
 from gudgeon.errors import AuthError
-from gudgeon.testing.auth import AuthorizationServer
+from gudgeon.testing.auth import AuthFaults, AuthorizationServer
 
 APP = {"client_id": "shelf", "client_secret": "s3cret"}
 
@@ -207,6 +208,33 @@ async def test_50_requests_with_one_refresh_token_ask_the_provider_once() -> Non
         assert len(set(tokens)) == 1
         grants = [request.form["grant_type"] for request in behind.requests if request.path == "/token"]
         assert grants == ["authorization_code", "refresh_token"]
+
+
+async def test_requests_that_wait_for_a_refresh_share_its_failure() -> None:
+    async with provider() as behind, shelf(OAuthProxy(behind.issuer, **APP)).listen("http://127.0.0.1:0/mcp") as here:
+        kept: dict[str, bytes] = {}
+        async with Client(here.url, auth=OAuth(on_redirect=in_browser(Browser()), store=Kept(kept))) as client:
+            assert (await client.call_tool("who")).text == "ada"
+        text = b" ".join(kept.values()).decode()
+        [client_id, *_], [token, *_] = re.findall('"id":"([^"]+)"', text), re.findall('"refresh":"([^"]+)"', text)
+        fields = {"grant_type": "refresh_token", "client_id": client_id, "refresh_token": token}
+
+        def refresh(_: int = 0) -> int:
+            try:
+                with urllib.request.urlopen(
+                    f"{here.url}/oauth/token", urlencode(fields).encode(), timeout=10
+                ) as answer:
+                    return int(answer.status)
+            except urllib.error.HTTPError as error:
+                return error.code
+
+        behind.set_faults(AuthFaults(delay=1, errors={"token": 1}))
+        with ThreadPoolExecutor(20) as pool:
+            statuses = await asyncio.to_thread(lambda: list(pool.map(refresh, range(20))))
+        assert statuses == [503] * 20
+        behind.set_faults()
+        assert await asyncio.to_thread(refresh) == 200
+        assert [request.path for request in behind.requests].count("/token") == 3
 
 
 async def test_keys_and_the_proxy_work_beside_each_other() -> None:

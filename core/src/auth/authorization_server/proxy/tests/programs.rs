@@ -2,6 +2,12 @@
 
 use serde_json::json;
 
+use crate::auth::{
+    authorization_server::{generate_key, key_pair},
+    jwt_signing::{SigningKey, client_assertion},
+    registered_names::CLIENT_ASSERTION,
+};
+
 use super::{
     super::{super::test_server::AuthFaults, *},
     world::{BACK, ISSUER, VERIFIER, World, provider},
@@ -70,6 +76,39 @@ fn a_registration_has_bounds() {
     world.secret = Some("wrong".into());
     let code = world.sign_in(&id);
     assert_eq!(world.redeem(&id, &code).0, 401);
+}
+
+/// A request that waits for metadata comes a second time, and an assertion counts once.
+#[test]
+fn an_assertion_counts_once_although_metadata_have_to_be_fetched() {
+    let pkcs8 = generate_key().unwrap();
+    let (_, public) = key_pair(&pkcs8).unwrap();
+    let key = SigningKey::from_pkcs8(&pkcs8, "ES256").unwrap();
+    let url = "https://app.example.com/client.json";
+    let mut world = World::new(&json!({}));
+    world.document = Ok(json!({ "client_id": url, "redirect_uris": [BACK],
+        "token_endpoint_auth_method": "private_key_jwt", "jwks": { "keys": [public] } }));
+    let code = world.sign_in(url);
+    let fields = |world: &World, id: &str, more: [(&'static str, &str); 3]| {
+        let assertion = client_assertion(&key, url, ISSUER, world.unix, id).unwrap();
+        let mut fields: Vec<_> = more.map(|(name, it)| (name, it.to_owned())).to_vec();
+        fields.push(("client_assertion_type", CLIENT_ASSERTION.to_owned()));
+        fields.push(("client_assertion", assertion));
+        fields
+    };
+    let redeem =
+        [("grant_type", "authorization_code"), ("code", &*code), ("code_verifier", VERIFIER)];
+    let asked = fields(&world, "one", redeem);
+    let (status, tokens) = world.post(OAuthEndpoint::Token, &asked);
+    assert_eq!(status, 200, "{tokens}");
+    world.unix += 3_601;
+    let token = tokens["refresh_token"].as_str().unwrap();
+    let refresh = [("grant_type", "refresh_token"), ("refresh_token", token), ("scope", "")];
+    let asked = fields(&world, "two", refresh);
+    let (status, next) = world.post(OAuthEndpoint::Token, &asked);
+    assert_eq!(status, 200, "{next}");
+    let (status, refused) = world.post(OAuthEndpoint::Token, &asked);
+    assert_eq!((status, &refused["error"]), (401, &json!("invalid_client")));
 }
 
 #[test]

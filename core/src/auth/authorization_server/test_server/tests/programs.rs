@@ -72,6 +72,8 @@ fn clients_authenticate_by_secret_or_key() {
         (signed(&good), None, "invalid_client"),
         (signed(&assertion("https://other.example", "two", world.unix)), None, "invalid_client"),
         (signed(&assertion(ISSUER, "three", world.unix - 1_000)), None, "invalid_client"),
+        // Its use is not remembered for so long.
+        (signed(&assertion(ISSUER, "four", world.unix + 1_000)), None, "invalid_client"),
         (signed(&format!("{good}A")), None, "invalid_client"),
         (signed("x"), None, "invalid_client"),
     ] {
