@@ -22,7 +22,7 @@ use crate::{
         authorization_server::proxy::OAuthEndpoint,
         fetch::is_loopback,
         server::{
-            authenticator::{Refusal, Request, without_place},
+            authenticator::{Refusal, Request, report_unknown_place},
             config::{AuthConfig, VerifiedRequest},
             resource::{Arrived, Facts, Place, Resource},
         },
@@ -116,8 +116,10 @@ impl Protected {
         guard: &Guard,
         head: &Parts,
     ) -> Option<Result<(OAuthEndpoint, String), Part>> {
-        let (endpoint, base) =
-            OAuthEndpoint::at(head.uri.path()).filter(|_| self.facts.is_issuer)?;
+        if !self.facts.is_issuer {
+            return None;
+        }
+        let (endpoint, base) = OAuthEndpoint::at(head.uri.path())?;
         if !self.resource.has_path(&base) {
             return None;
         }
@@ -125,7 +127,7 @@ impl Protected {
             return Some(Err(forbidden(refusal)));
         }
         let Some(place) = self.place_at(guard, head, &base) else {
-            drop(without_place());
+            report_unknown_place();
             let status = StatusCode::INTERNAL_SERVER_ERROR;
             let body = reply::refusal_body("the server does not know its own URL");
             return Some(Err(Part::Head {

@@ -9,6 +9,7 @@ mod io;
 mod methods;
 mod pending;
 mod presented;
+mod proxied;
 mod shares;
 
 use std::{
@@ -19,9 +20,9 @@ use std::{
 
 use http::HeaderMap;
 
-pub(crate) use self::{attempt::without_place, pending::TIMEOUT, shares::Shares};
+pub(crate) use self::{attempt::report_unknown_place, pending::TIMEOUT, shares::Shares};
 use self::{
-    attempt::{Attempt, FetchFor, RequestFacts, Tried, Waiting, invalid},
+    attempt::{Attempt, FetchFor, RequestFacts, Tried, Waiting, invalid, without_place},
     pending::Pending,
 };
 pub use self::{
@@ -39,8 +40,7 @@ use super::{
 };
 use crate::{
     auth::{
-        Moment, TokenDigest,
-        authorization_server::proxy::{Flow, OAuthProxy, ProxyRequest, ProxyStep},
+        TokenDigest,
         fetch::{FetchError, FetchRequest, FetchResponse},
         scopes::ScopeHierarchy,
     },
@@ -196,28 +196,6 @@ impl Authenticator {
         !self.outputs.is_empty()
     }
 
-    /// Handles a request to the OAuth proxy. Returns `None` if there is none.
-    pub fn proxy_request(&mut self, at: &Moment, request: ProxyRequest) -> Option<ProxyStep> {
-        Some(self.proxy()?.handle(at, request))
-    }
-
-    /// Continues a request to the OAuth proxy with the answer to the proxy's own request.
-    pub fn proxy_answer(
-        &mut self,
-        at: &Moment,
-        flow: Flow,
-        answer: &Result<FetchResponse, FetchError>,
-    ) -> Option<ProxyStep> {
-        Some(self.proxy()?.resume(at, flow, answer))
-    }
-
-    fn proxy(&mut self) -> Option<&mut OAuthProxy> {
-        self.methods.iter_mut().find_map(|it| match it {
-            Method::Proxy(proxy) => Some(&mut **proxy),
-            _ => None,
-        })
-    }
-
     /// Returns the time of the next [`AuthInput::Tick`].
     pub fn deadline(&self) -> Option<Instant> {
         self.pending.deadline()
@@ -367,20 +345,7 @@ impl Authenticator {
                     }
                 }
             }
-            Method::Proxy(proxy) => {
-                let Some(of_request) = &attempt.facts.place else {
-                    return Tried::Refused(without_place());
-                };
-                match proxy.verify(&of_request.resource, attempt.token.expose(), unix) {
-                    None => Tried::Refused(invalid("the token is not known here")),
-                    Some((principal, expires)) => {
-                        // Not kept: opening it is quick, and its sign-in may be revoked.
-                        let token = VerifiedToken { principal, expires: Some(expires), key: None };
-                        let principal = Arc::new(token.principal.clone());
-                        Tried::Accepted(Arc::new(Accepted { token, principal, method: place }))
-                    }
-                }
-            }
+            Method::Proxy(proxy) => proxied::verify(proxy, unix, attempt, place),
             Method::Verify if attempt.scheme == Scheme::DPoP => {
                 Tried::Refused(invalid("tokens with the scheme DPoP are not accepted here"))
             }

@@ -194,6 +194,17 @@ pub(super) struct ClientOptions {
     pub(super) scopes: Option<Vec<String>>,
 }
 
+impl ClientOptions {
+    /// Copies the options of a method.
+    pub(super) fn new(
+        id: Option<&String>,
+        secret: Option<&Secret>,
+        scopes: Option<&Vec<String>>,
+    ) -> Self {
+        Self { id: id.cloned(), secret: secret.cloned(), scopes: scopes.cloned() }
+    }
+}
+
 /// Chooses the way to use a provider: with the id of a client there, as a client on behalf of MCP clients; otherwise these
 /// register there themselves. Errors, with the fix, if that does not work.
 pub(super) fn choose(

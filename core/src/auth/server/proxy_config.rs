@@ -56,11 +56,11 @@ pub(super) struct ProxyKeys<'a> {
 
 impl ProviderConfig {
     pub(super) fn method(&self, keys: ProxyKeys<'_>) -> Result<Method, Error> {
-        let client = ClientOptions {
-            id: self.client_id.clone(),
-            secret: self.client_secret.clone(),
-            scopes: self.scopes.clone(),
-        };
+        let client = ClientOptions::new(
+            self.client_id.as_ref(),
+            self.client_secret.as_ref(),
+            self.scopes.as_ref(),
+        );
         match providers::choose(&self.name, &self.options, client)? {
             Chosen::Direct { .. }
                 if self.client_secret.is_some() || self.allowed_redirects.is_some() =>
@@ -82,10 +82,8 @@ impl ProviderConfig {
             Chosen::Proxy(provider) => proxy(*provider, self.allowed_redirects.as_deref(), keys),
         }
     }
-}
 
-impl ProviderConfig {
-    /// Returns whether it has what belongs to an OAuth proxy.
+    /// Returns whether the configuration has options of an OAuth proxy.
     fn has_client(&self) -> bool {
         self.client_id.is_some()
             || self.client_secret.is_some()
@@ -96,11 +94,11 @@ impl ProviderConfig {
 
 impl ProxyConfig {
     pub(super) fn method(&self, keys: ProxyKeys<'_>) -> Result<Method, Error> {
-        let client = ClientOptions {
-            id: self.client_id.clone(),
-            secret: self.client_secret.clone(),
-            scopes: self.scopes.clone(),
-        };
+        let client = ClientOptions::new(
+            self.client_id.as_ref(),
+            self.client_secret.as_ref(),
+            self.scopes.as_ref(),
+        );
         if let Some(option) = self.options.keys().next() {
             return Err(Error::misuse(format!(
                 "auth: {option} is an option of a known provider, and this one is given by its URL"
@@ -123,8 +121,8 @@ impl ProxyConfig {
                     providers::issuer(issuer, client)
                 }
                 MethodConfig::Provider(inner) if inner.has_client() => Err(Error::misuse(format!(
-                    "auth: {} is an OAuth proxy itself; leave out {}, or give it only what names the provider",
-                    inner.name, "OAuthProxy"
+                    "auth: the provider {} of an OAuth proxy takes only what names the provider; give the rest to the proxy",
+                    inner.name
                 ))),
                 MethodConfig::Provider(ProviderConfig { name, options, .. }) => {
                     match providers::choose(name, options, client)? {

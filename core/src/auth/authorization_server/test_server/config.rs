@@ -37,7 +37,7 @@ pub struct AuthorizationServerOptions {
     /// Client-id metadata documents by URL; `None`: the document is fetched. Default: none, and the metadata say that they
     /// are not supported.
     pub client_documents: BTreeMap<String, Option<Value>>,
-    /// Whether clients may register themselves. Default: true.
+    /// `true` if clients may register themselves. Default: true.
     pub registration: bool,
     /// The user's decision. Default: [`Consent::Automatic`].
     pub consent: Consent,
@@ -45,7 +45,7 @@ pub struct AuthorizationServerOptions {
     pub token_format: TokenFormat,
     /// The life of access tokens, at most ten years. Default: one hour.
     pub expires_in: Duration,
-    /// Whether codes are exchanged for refresh tokens too. Default: true.
+    /// `true` if a code is exchanged for a refresh token as well. Default: true.
     pub refresh_tokens: bool,
     /// The tokens that are bound to a key. Default: [`Dpop::Optional`].
     pub dpop: Dpop,

@@ -143,7 +143,7 @@ fn camel_case(name: &str) -> String {
     camel
 }
 
-/// Returns the strings of a list, or `None` if it is none of strings only.
+/// Returns the strings of a list. Returns `None` if the value is no list, or has an entry that is no string.
 pub(super) fn texts(given: Value) -> Option<Vec<String>> {
     let Value::Array(list) = given else { return None };
     let mut texts = Vec::with_capacity(list.len());

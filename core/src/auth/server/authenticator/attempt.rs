@@ -155,12 +155,17 @@ fn audiences(resource: &str) -> Vec<String> {
 }
 
 /// Returns the refusal of a request that can't be judged without the URL of the server, which is not known.
-pub(crate) fn without_place() -> Refusal {
+pub(super) fn without_place() -> Refusal {
+    report_unknown_place();
+    Refusal::Failed
+}
+
+/// Logs that the URL of the server is not known, and how to set it.
+pub(crate) fn report_unknown_place() {
     tracing::error!(
         "the server does not know its own URL, which access tokens are for: set {}",
         option_name("public_url")
     );
-    Refusal::Failed
 }
 
 pub(super) fn invalid(reason: &str) -> Refusal {

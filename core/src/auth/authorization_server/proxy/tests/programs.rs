@@ -1,4 +1,4 @@
-//! What programs ask of the proxy: registration, tokens, and documents.
+//! The requests of client programs: registration, tokens, and metadata documents.
 
 use serde_json::json;
 

@@ -28,7 +28,7 @@ pub(super) struct World {
     pub(super) unix: u64,
     /// The cookie of the browser.
     pub(super) cookie: String,
-    /// What the last page carries.
+    /// The sealed sign-in in the form of the last consent page.
     pub(super) sealed: String,
     /// The secret that the client sends.
     pub(super) secret: Option<String>,
@@ -353,7 +353,7 @@ fn location(response: &Response) -> String {
     location.map_or("", |it| it.to_str().unwrap()).to_owned()
 }
 
-/// Returns a field of the URL to which the browser is sent; empty if there is none.
+/// Returns a field of the URL in the `Location` header; an empty text if the URL has no such field.
 pub(super) fn field(response: &Response, name: &str) -> String {
     let url = location(response);
     let fields = decode_form(url.split_once('?').map_or("", |(_, query)| query));

@@ -1,0 +1,56 @@
+//! The OAuth proxy among the methods of a server: its requests, and its tokens.
+
+use std::sync::Arc;
+
+use super::{
+    Authenticator, Method,
+    attempt::{Attempt, Tried, invalid, without_place},
+};
+use crate::auth::{
+    Moment,
+    authorization_server::proxy::{Flow, OAuthProxy, ProxyRequest, ProxyStep},
+    fetch::{FetchError, FetchResponse},
+    server::{jwt::VerifiedToken, token_cache::Accepted},
+};
+
+impl Authenticator {
+    /// Handles a request to the OAuth proxy. Returns `None` if the server has no proxy.
+    pub fn proxy_request(&mut self, at: &Moment, request: ProxyRequest) -> Option<ProxyStep> {
+        Some(self.proxy()?.handle(at, request))
+    }
+
+    /// Continues a request to the OAuth proxy with the answer to the proxy's own request.
+    pub fn proxy_answer(
+        &mut self,
+        at: &Moment,
+        flow: Flow,
+        answer: &Result<FetchResponse, FetchError>,
+    ) -> Option<ProxyStep> {
+        Some(self.proxy()?.resume(at, flow, answer))
+    }
+
+    fn proxy(&mut self) -> Option<&mut OAuthProxy> {
+        self.methods.iter_mut().find_map(|it| match it {
+            Method::Proxy(proxy) => Some(&mut **proxy),
+            _ => None,
+        })
+    }
+}
+
+/// Verifies a token of the proxy. `method` is its place in the list of methods. The result is not cached: opening a token is quick,
+/// and its sign-in may be revoked.
+pub(super) fn verify(
+    proxy: &OAuthProxy,
+    unix: u64,
+    attempt: &Attempt,
+    method: usize,
+) -> Tried<Arc<Accepted>> {
+    let Some(place) = &attempt.facts.place else { return Tried::Refused(without_place()) };
+    let verified = proxy.verify(&place.resource, attempt.token.expose(), unix);
+    let Some((principal, expires)) = verified else {
+        return Tried::Refused(invalid("the token is not known here"));
+    };
+    let token = VerifiedToken { principal, expires: Some(expires), key: None };
+    let principal = Arc::new(token.principal.clone());
+    Tried::Accepted(Arc::new(Accepted { token, principal, method }))
+}
