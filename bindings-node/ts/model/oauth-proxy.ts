@@ -62,10 +62,9 @@ export function oauthProxy(provider: Verifier | string, options: OAuthProxyOptio
 export const providers: Providers = Object.freeze(Object.fromEntries(NAMES.map((name) => [name, (options: ProviderOptions) => known(name, options)]))) as Providers;
 
 function known(name: string, given: ProviderOptions): Verifier {
-  const place = `providers.${name}()`;
-  checkAuthOptions(place, { checks: Object.fromEntries(Object.keys(Object(given)).map((option) => [option, () => undefined])) }, given);
+  // The core knows which further options a provider has.
+  const further = Object.keys(Object(given)).map((option) => [option, filled]);
+  checkAuthOptions(`providers.${name}()`, { checks: { ...Object.fromEntries(further), ...CLIENT } }, given);
   const { clientId, clientSecret, scopes, allowedRedirects, ...options } = given;
-  checkAuthOptions(place, { checks: CLIENT }, { clientId, clientSecret, scopes, allowedRedirects });
-  checkAuthOptions(place, { checks: Object.fromEntries(Object.keys(options).map((option) => [option, filled])) }, options);
   return verifier({ kind: "provider", name, clientId, clientSecret, scopes, allowedRedirects, options });
 }
