@@ -1,6 +1,6 @@
 """Finds Chromium, or unpacks Debian's packages of it into target/chromium, which does not need root.
 
-As a program, it prints why there is none.
+Run as a program, it prints the reason if Chromium can't be installed.
 """
 
 import os

@@ -179,7 +179,8 @@ class World(NamedTuple):
 
 @pytest.fixture(params=SIGN_INS, ids=lambda it: it.name)
 def sign_in(request: pytest.FixtureRequest) -> SignIn:
-    return request.param  # type: ignore[no-any-return]
+    chosen: SignIn = request.param
+    return chosen
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 import re
 import urllib.error
 import urllib.request
-from collections.abc import Callable
 from html import unescape
 from http.cookiejar import CookieJar
 from typing import Any
@@ -22,12 +21,10 @@ class Browser:
 
     Args:
         decision: The button to press.
-        between: Called before the button is pressed.
     """
 
-    def __init__(self, decision: str = "allow", between: Callable[[], None] | None = None) -> None:
+    def __init__(self, decision: str = "allow") -> None:
         self._decision = decision
-        self._between = between
         self._opener = urllib.request.build_opener(_Stay(), urllib.request.HTTPCookieProcessor(CookieJar()))
         self.pages: list[str] = []
 
@@ -51,8 +48,6 @@ class Browser:
                 return urljoin(url, location), None
             raise AssertionError(f"{error.code}: {re.sub('<[^>]*>', ' ', error.read().decode())}") from None
         self.pages.append(page)
-        if self._between is not None:
-            self._between()
         action = re.search(r'<form [^>]*action="([^"]*)"', page)
         assert action, page
         hidden = {

@@ -43,7 +43,7 @@ async def test_calls_of_the_keyring_do_not_run_on_the_event_loop(system: FakeKey
     assert threading.get_ident() not in system.threads
 
 
-async def test_a_value_can_be_replaced_while_it_is_read(system: FakeKeyring) -> None:
+async def test_a_value_can_be_replaced_while_it_is_read(system: FakeKeyring, monkeypatch: pytest.MonkeyPatch) -> None:
     """Readers get one value or the other, also when pieces of the former one are gone meanwhile."""
     store, values = KeyringStore(), [bytes([it]) * 3000 for it in range(2)]
     await store.set("a", values[0])
@@ -54,7 +54,11 @@ async def test_a_value_can_be_replaced_while_it_is_read(system: FakeKeyring) -> 
     # The reader has seen the former first entry.
     answers = iter([former[first]])
     read = system.get_password
-    system.get_password = lambda *name: (name == first and next(answers, None)) or read(*name)  # type: ignore[method-assign]
+
+    def get_password(*name: str) -> str | None:
+        return (name == first and next(answers, None)) or read(*name)
+
+    monkeypatch.setattr(system, "get_password", get_password)
     assert await store.get("a") == values[1]
     assert system.entries == present
 
@@ -78,7 +82,7 @@ async def test_a_value_that_is_too_long_changes_nothing(system: FakeKeyring) -> 
     assert system.entries == {}
 
 
-async def test_a_keyring_that_fails_is_reported(system: FakeKeyring) -> None:
+async def test_a_keyring_that_fails_is_reported(system: FakeKeyring, monkeypatch: pytest.MonkeyPatch) -> None:
     system.is_locked = True
     with pytest.raises(AuthError, match=r"can't be read \(KeyringLocked: locked\); unlock it, or use FileStore"):
         await KeyringStore().get("a")
@@ -86,7 +90,7 @@ async def test_a_keyring_that_fails_is_reported(system: FakeKeyring) -> None:
     def get_password(*_: str) -> str:
         raise RuntimeError("s3cret")
 
-    system.get_password = get_password  # type: ignore[method-assign]
+    monkeypatch.setattr(system, "get_password", get_password)
     with pytest.raises(AuthError, match=r"can't be read \(RuntimeError\)"):
         await KeyringStore().get("a")
 

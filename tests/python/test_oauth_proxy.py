@@ -188,17 +188,22 @@ async def test_a_body_is_bounded() -> None:
         assert status == 201 and client["client_secret"]
 
 
+async def refresh_request(url: str) -> dict[str, str]:
+    """Signs in. Returns the fields of the request that exchanges the refresh token."""
+    kept: dict[str, bytes] = {}
+    async with Client(url, auth=OAuth(on_redirect=in_browser(Browser()), store=Kept(kept))) as client:
+        assert (await client.call_tool("who")).text == "ada"
+    text = b" ".join(kept.values()).decode()
+    return {
+        "grant_type": "refresh_token",
+        "client_id": re.findall('"id":"([^"]+)"', text)[0],
+        "refresh_token": re.findall('"refresh":"([^"]+)"', text)[0],
+    }
+
+
 async def test_50_requests_with_one_refresh_token_ask_the_provider_once() -> None:
     async with provider() as behind, shelf(OAuthProxy(behind.issuer, **APP)).listen("http://127.0.0.1:0/mcp") as here:
-        kept: dict[str, bytes] = {}
-        async with Client(here.url, auth=OAuth(on_redirect=in_browser(Browser()), store=Kept(kept))) as client:
-            assert (await client.call_tool("who")).text == "ada"
-        text = b" ".join(kept.values()).decode()
-        fields = {
-            "grant_type": "refresh_token",
-            "client_id": re.findall('"id":"([^"]+)"', text)[0],
-            "refresh_token": re.findall('"refresh":"([^"]+)"', text)[0],
-        }
+        fields = await refresh_request(here.url)
 
         def refresh() -> str:
             with urllib.request.urlopen(f"{here.url}/oauth/token", urlencode(fields).encode(), timeout=10) as answer:
@@ -212,12 +217,7 @@ async def test_50_requests_with_one_refresh_token_ask_the_provider_once() -> Non
 
 async def test_requests_that_wait_for_a_refresh_share_its_failure() -> None:
     async with provider() as behind, shelf(OAuthProxy(behind.issuer, **APP)).listen("http://127.0.0.1:0/mcp") as here:
-        kept: dict[str, bytes] = {}
-        async with Client(here.url, auth=OAuth(on_redirect=in_browser(Browser()), store=Kept(kept))) as client:
-            assert (await client.call_tool("who")).text == "ada"
-        text = b" ".join(kept.values()).decode()
-        [client_id, *_], [token, *_] = re.findall('"id":"([^"]+)"', text), re.findall('"refresh":"([^"]+)"', text)
-        fields = {"grant_type": "refresh_token", "client_id": client_id, "refresh_token": token}
+        fields = await refresh_request(here.url)
 
         def refresh(_: int = 0) -> int:
             try:
