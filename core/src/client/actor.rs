@@ -16,6 +16,7 @@ use super::{
     connection::{ConnectionConfig, Event, Order, Question, Waiting},
     error_context::with_context,
     listeners::Listeners,
+    message_log::MessageLog,
     questions::{error_object, unanswerable},
     target::{OpenedTarget, Reconnect},
     wire::{Wire, WireEvent, WireOptions},
@@ -60,6 +61,7 @@ struct Actor {
     waiting: HashMap<RequestKey, Waiting>,
     asks: HashMap<InboundKey, AbortHandle>,
     listeners: Listeners,
+    messages: MessageLog,
     alarm: Alarm,
     /// The bytes that were processed since the tasks of other connections ran.
     unshared: usize,
@@ -105,6 +107,7 @@ pub(super) async fn start(
     let (sender, orders) = mpsc::unbounded_channel();
     let (opened, outcome) = oneshot::channel();
     let (up, is_up) = watch::channel(true);
+    let messages = MessageLog::new(config.on_message.clone());
     let actor = Actor {
         session,
         limit,
@@ -120,6 +123,7 @@ pub(super) async fn start(
         waiting: HashMap::new(),
         asks: HashMap::new(),
         listeners: Listeners::default(),
+        messages,
         alarm: Alarm::default(),
         unshared: 0,
         opened: Some(opened),
@@ -224,16 +228,18 @@ impl Actor {
 
     fn read(&mut self, read: usize) {
         if let Some(wire) = &mut self.wire {
-            wire.read(read, Instant::now().into_std(), &mut self.session);
+            wire.read(read, Instant::now().into_std(), &mut self.session, &self.messages);
         }
     }
 
     async fn take(&mut self, arrival: Arrival) {
         match arrival {
             Arrival::Frame(frame) => {
+                self.messages.received(&frame);
                 beside_other_tasks(frame.len(), || self.handle(Input::Frame(&frame)));
             }
             Arrival::Response { id, frame } => {
+                self.messages.received(&frame);
                 let input = Input::Response { id, frame: &frame };
                 beside_other_tasks(frame.len(), || self.handle(input));
             }
@@ -310,6 +316,7 @@ impl Actor {
             match output {
                 Output::Send(frame) => {
                     if let Some(wire) = &mut self.wire {
+                        self.messages.sent(&frame);
                         wire.send(frame, self.session.spoken());
                     }
                 }

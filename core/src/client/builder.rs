@@ -21,7 +21,8 @@ use crate::{
     error::{Error, ErrorKind},
     peer,
     protocol::{
-        CreateMessageRequestParams, CreateMessageResult, ElicitRequestParams, ElicitResult, json,
+        CreateMessageRequestParams, CreateMessageResult, ElicitRequestParams, ElicitResult, Sender,
+        json,
     },
     session::client::{ListKind, LogMessage, Progress},
     transport::proxy::ProxyEnvironment,
@@ -223,6 +224,15 @@ impl ClientBuilder {
         A: Future<Output = Result<CreateMessageResult, Error>> + Send + 'static,
     {
         self.questions.sample = Some(answerer(callback));
+        self
+    }
+
+    /// Registers a callback for every JSON-RPC message of this client's connections, as it is sent and received. It must
+    /// not block.
+    #[doc(hidden)] // For the command line.
+    #[must_use]
+    pub fn on_message(mut self, hook: impl Fn(Sender, &[u8]) + Send + Sync + 'static) -> Self {
+        self.hooks.message = Some(Arc::new(hook));
         self
     }
 

@@ -11,6 +11,7 @@ use super::{
     connection::{Connection, ConnectionConfig, Event},
     known::Known,
     listeners::SubscriptionEvent,
+    message_log::OnMessage,
     questions::Questions,
 };
 use crate::{
@@ -37,6 +38,7 @@ pub(super) struct Hooks {
     pub(super) event: Option<Hook<Event>>,
     pub(super) log: Option<Hook<LogMessage>>,
     pub(super) list_changed: Option<Hook<ListKind>>,
+    pub(super) message: Option<OnMessage>,
 }
 
 /// The way to connect, for the first time and again.
@@ -124,6 +126,7 @@ impl Connector {
             proxies: self.proxies.clone(),
             auth: self.auth.clone(),
             mirror: Arc::new(move |name, arguments| mirrored.tools().mirror(name, arguments)),
+            on_message: self.hooks.message.clone(),
             on_event: Arc::new(move |event| hooks.on_event(event, &changing)),
             on_question: Arc::new(move |question| {
                 let questions = Arc::clone(&asked);

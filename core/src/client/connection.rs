@@ -17,6 +17,7 @@ use super::{
     Target,
     actor::{self, Started},
     listeners::{Listener, OnSubscriptionEvent},
+    message_log::OnMessage,
 };
 use crate::{
     error::{Error, ErrorKind},
@@ -119,6 +120,8 @@ pub(super) struct ConnectionConfig {
     pub mirror: Mirror,
     pub on_event: OnEvent,
     pub on_question: OnQuestion,
+    /// Sees every message of the connection.
+    pub on_message: Option<OnMessage>,
 }
 
 impl fmt::Debug for ConnectionConfig {

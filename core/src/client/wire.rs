@@ -4,6 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 
+use super::message_log::MessageLog;
 use crate::{
     error::Error,
     framing::Frame,
@@ -80,12 +81,21 @@ impl Wire {
     }
 
     /// Passes the bytes that were just read to the session.
-    pub(super) fn read(&mut self, read: usize, now: std::time::Instant, to: &mut ClientSession) {
+    pub(super) fn read(
+        &mut self,
+        read: usize,
+        now: std::time::Instant,
+        to: &mut ClientSession,
+        log: &MessageLog,
+    ) {
         let Self::Lines(reader, _) = self else { return };
         let (decoder, mut chunk) = reader.parts(read);
         while let Some(frame) = decoder.next(&mut chunk) {
             let bytes = match frame {
-                Frame::Line(line) => line.len(),
+                Frame::Line(line) => {
+                    log.received(line);
+                    line.len()
+                }
                 Frame::TooLong { .. } => 0,
             };
             beside_other_tasks(bytes, || to.handle(now, input(frame)));
@@ -94,12 +104,17 @@ impl Wire {
 
     /// Passes what the server sent before the end to the session, a last line without a line end included. Returns whether
     /// the server may still send more, although the connection is lost.
-    pub(super) fn finish(&mut self, now: std::time::Instant, to: &mut ClientSession) -> bool {
+    pub(super) fn finish(
+        &mut self,
+        now: std::time::Instant,
+        to: &mut ClientSession,
+        log: &MessageLog,
+    ) -> bool {
         let mut is_open = true;
         for _ in 0..LAST_READS {
             match self.read_now() {
                 None => break,
-                Some(Ok(read @ 1..)) => self.read(read, now, to),
+                Some(Ok(read @ 1..)) => self.read(read, now, to, log),
                 Some(_) => {
                     is_open = false;
                     break;
@@ -109,6 +124,7 @@ impl Wire {
         if let Self::Lines(reader, _) = self
             && let Some(Frame::Line(line)) = reader.decoder.finish()
         {
+            log.received(line);
             to.handle(now, Input::LastLine(line));
         }
         is_open

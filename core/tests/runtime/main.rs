@@ -23,6 +23,7 @@ mod client_http_sessions;
 mod client_http_sse;
 mod client_listen;
 mod client_memory;
+mod client_messages;
 mod client_middleware;
 mod client_proxy;
 mod client_reconnect;

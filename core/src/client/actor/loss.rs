@@ -16,7 +16,8 @@ impl Actor {
     /// Handles the end of a connection: determines the reason and fails all pending requests.
     pub(super) async fn lose(&mut self, why: String) {
         let now = Instant::now().into_std();
-        let is_open = self.wire.as_mut().is_some_and(|it| it.finish(now, &mut self.session));
+        let (session, messages) = (&mut self.session, &self.messages);
+        let is_open = self.wire.as_mut().is_some_and(|it| it.finish(now, session, messages));
         self.exit_info = match &mut self.process {
             Some(process) if is_open => process.exit_info_now(),
             Some(process) => process.exit_info().await,
