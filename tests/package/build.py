@@ -1,10 +1,13 @@
 """Builds the wheel, the source distribution and the npm package as they are published, into target/package."""
 
+import base64
+import hashlib
 import os
 import platform
 import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -16,6 +19,7 @@ INLINING = ("-Cllvm-args=-inlinehint-threshold=50", "-Cllvm-args=-inline-thresho
 LESS_INLINING = ("-Cllvm-args=-inlinehint-threshold=25", "-Cllvm-args=-inline-threshold=5")
 # With a pointer to each frame, the tables that unwind it are shorter: 0.2 MB. Small calls execute 3 % more.
 FRAMES = "-Cforce-frame-pointers=yes"
+SMALL = (*LESS_INLINING, FRAMES)
 # Functions with the same code are one. Rust's linker for this platform can do this.
 MERGING = "-Clink-arg=-Wl,--icf=all"
 # What npm reads besides the compiled files.
@@ -26,25 +30,55 @@ def build():
     """Builds all packages anew."""
     shutil.rmtree(OUT, ignore_errors=True)
     OUT.mkdir(parents=True)
-    python_packages()
-    npm_package()
+    program = command()
+    python_packages(program)
+    npm_package(program)
 
 
-def python_packages():
-    """Builds the source distribution, and from that the wheel."""
+def command():
+    """Builds the command `gudgeon`, which both packages contain. Returns its path."""
+    run(["cargo", "build", "--quiet", "--profile", PROFILE, "--package", "gudgeon-cli"], flags=SMALL)
+    return Path(target_folder()) / PROFILE / "gudgeon"
+
+
+def python_packages(program):
+    """Builds the source distribution, and from that the wheel, which has the command as well."""
     # The sources in the distribution all have one time, so that cargo would not notice that they have changed.
     run(["cargo", "clean", "--quiet", "--profile", PROFILE, "--package", "gudgeon", "--package", "gudgeon-python"])
     maturin = Path(sys.executable).with_name("maturin")
     run([maturin, "build", "--quiet", "--profile", PROFILE, "--sdist", "--out", OUT], flags=INLINING)
+    (wheel,) = OUT.glob("gudgeon-*.whl")
+    add_script(wheel, program)
 
 
-def npm_package():
+def add_script(wheel, program):
+    """Adds a program to a wheel. Installers copy it to where the environment has its programs."""
+    name, version = wheel.name.split("-")[:2]
+    script, record = f"{name}-{version}.data/scripts/{program.name}", f"{name}-{version}.dist-info/RECORD"
+    content = program.read_bytes()
+    digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
+    entry = zipfile.ZipInfo(script)
+    entry.external_attr = 0o100755 << 16
+    unfinished = wheel.with_suffix(".new")
+    with zipfile.ZipFile(wheel) as old, zipfile.ZipFile(unfinished, "w", zipfile.ZIP_DEFLATED) as new:
+        for it in old.infolist():
+            # The record is the last entry, and lists the others.
+            if it.filename != record:
+                new.writestr(it, old.read(it), zipfile.ZIP_DEFLATED)
+        new.writestr(entry, content, zipfile.ZIP_DEFLATED)
+        new.writestr(old.getinfo(record), old.read(record) + f"{script},sha256={digest},{len(content)}\n".encode())
+    unfinished.replace(wheel)
+
+
+def npm_package(program):
     folder = OUT / "npm"
     compiled = folder / "bindings-node/dist"
     shutil.copytree(ROOT / "bindings-node/dist", compiled, ignore=shutil.ignore_patterns("modules", "gudgeon.node"))
     for name in NPM_FILES:
         shutil.copy(ROOT / name, folder / name)
-    run(["node", "bindings-node/build.mjs", "--profile", PROFILE, "--out", compiled], flags=[*LESS_INLINING, FRAMES])
+    run(["node", "bindings-node/build.mjs", "--profile", PROFILE, "--out", compiled], flags=SMALL)
+    (folder / "bin").mkdir()
+    shutil.copy(program, folder / "bin/gudgeon")
     run(["npm", "pack", "--silent", "--ignore-scripts", "--pack-destination", OUT], folder)
 
 
@@ -61,8 +95,12 @@ def run(command, cwd=ROOT, flags=()):
     c_flags = " ".join(f"-ffile-prefix-map={path}={name}" for path, name in hidden.items())
     environment = {
         **os.environ,
-        "CARGO_TARGET_DIR": os.environ.get("CARGO_TARGET_DIR", str(ROOT / "target")),
+        "CARGO_TARGET_DIR": target_folder(),
         "RUSTFLAGS": " ".join(flags),
         "CFLAGS": c_flags,
     }
     subprocess.run([str(it) for it in command], cwd=cwd, env=environment, check=True)
+
+
+def target_folder():
+    return os.environ.get("CARGO_TARGET_DIR", str(ROOT / "target"))

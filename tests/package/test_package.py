@@ -15,9 +15,12 @@ import gudgeon
 ROOT = Path(__file__).resolve().parents[2]
 OUT = ROOT / "target/package"
 MODULES = Path(os.environ["NODE_MODULES"])
-# The unpacked sizes, in bytes.
+# The unpacked sizes of the libraries, without the command that both packages have as well, in bytes.
 MAX_WHEEL = 12_000_000
 MAX_NPM = 10_000_000
+MAX_COMMAND = 9_000_000
+WHEEL_COMMAND = ".data/scripts/gudgeon"
+NPM_COMMAND = "package/bin/gudgeon"
 
 PYTHON_SERVER = """
 from gudgeon import Server
@@ -75,17 +78,29 @@ def test_the_installed_package_is_tested():
 
 
 def test_the_wheel_is_small():
-    assert sum(it.file_size for it in wheel().infolist()) <= MAX_WHEEL
+    assert sum(it.file_size for it in wheel().infolist() if not it.filename.endswith(WHEEL_COMMAND)) <= MAX_WHEEL
 
 
 def test_the_npm_package_is_small():
-    assert sum(it.size for it in tarball().getmembers()) <= MAX_NPM
+    assert sum(it.size for it in tarball().getmembers() if it.name != NPM_COMMAND) <= MAX_NPM
+
+
+def test_both_packages_have_the_same_small_command():
+    (script,) = [it for it in wheel().infolist() if it.filename.endswith(WHEEL_COMMAND)]
+    assert 0 < script.file_size <= MAX_COMMAND
+    assert wheel().read(script) == tarball().extractfile(NPM_COMMAND).read()
 
 
 def test_the_wheel_is_typed_and_holds_no_tests():
     names = wheel().namelist()
     assert "gudgeon/py.typed" in names and "gudgeon/_native.pyi" in names
     assert [it for it in names if not it.startswith(("gudgeon/", "gudgeon-"))] == []
+
+
+def test_the_record_of_the_wheel_lists_each_file_once():
+    (record,) = [it for it in wheel().namelist() if it.endswith(".dist-info/RECORD")]
+    listed = [line.split(",")[0] for line in wheel().read(record).decode().splitlines()]
+    assert sorted(listed) == sorted(wheel().namelist())
 
 
 def test_the_npm_package_says_which_platforms_it_runs_on():
@@ -99,9 +114,10 @@ def test_the_npm_package_says_which_platforms_it_runs_on():
     assert re.fullmatch(r'\[\["\w+"\],\["\w+"\],(\["(glibc|musl)"\]|null)\]\n', manifest.stdout)
 
 
-@pytest.mark.parametrize("native", [Path(gudgeon.__file__).parent, MODULES / "gudgeon"], ids=["wheel", "npm"])
-def test_compiled_code_contains_no_path_of_the_machine_that_built_it(native):
-    (library,) = [it for pattern in ("_native*.so", "**/*.node") for it in native.glob(pattern)]
+@pytest.mark.parametrize("pattern", ["_native*.so", "**/*.node", "bin/gudgeon"])
+def test_compiled_code_contains_no_path_of_the_machine_that_built_it(pattern):
+    folders = [Path(gudgeon.__file__).parent, MODULES / "gudgeon"]
+    (library,) = [it for folder in folders for it in folder.glob(pattern)]
     content = library.read_bytes()
     found = {it for it in (f"{ROOT}/", f"{Path.home()}/", "/.cargo/", "/.rustup/") if it.encode() in content}
     assert found == set()
@@ -119,3 +135,11 @@ def test_node_calls_a_server_of_each_language(folder, server):
     command = ["node", "client.mjs", *SERVERS[server]]
     said = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True, timeout=60)
     assert said.stdout == f"{server} 3\n"
+
+
+@pytest.mark.parametrize("program", [Path(sys.prefix) / "bin/gudgeon", MODULES / ".bin/gudgeon"], ids=["wheel", "npm"])
+@pytest.mark.parametrize("server", SERVERS)
+def test_the_command_of_each_package_calls_a_server_of_each_language(folder, server, program):
+    command = [program, "call", "add", "a:=1", "b:=2", "--", *SERVERS[server]]
+    said = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True, timeout=60)
+    assert said.stdout == "3\n"
