@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{call, list, ping};
+use crate::commands::{call, complete, list, listen, ping, prompt, read};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -27,6 +27,14 @@ pub enum Command {
     List(list::Arguments),
     /// Call a tool
     Call(call::Arguments),
+    /// Read a resource
+    Read(read::Arguments),
+    /// Get a prompt
+    Prompt(prompt::Arguments),
+    /// Complete an argument of a prompt or a variable of a resource template
+    Complete(complete::Arguments),
+    /// Print changes and log messages of a server
+    Listen(listen::Arguments),
     /// Measure the time of a round trip
     Ping(ping::Arguments),
 }

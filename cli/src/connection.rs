@@ -1,11 +1,20 @@
 //! The arguments that all commands with a target share, and the client that they describe.
 
-use std::{ffi::OsString, time::Duration};
+use std::{env, ffi::OsString, fs, io, path::PathBuf, time::Duration};
 
 use clap::Args;
-use gudgeon::{Client, Revision, client::ClientBuilder};
+use gudgeon::{
+    Revision,
+    client::{ClientBuilder, auth::Auth},
+};
 
-use crate::{failure::Failure, target::Target};
+use crate::{
+    failure::{Failure, FailureKind},
+    target::Target,
+};
+
+/// The environment variable with an access token.
+const TOKEN: &str = "GUDGEON_TOKEN";
 
 /// The connection to a target.
 #[derive(Args, Debug)]
@@ -20,6 +29,16 @@ pub struct ConnectionArguments {
     /// The longest time to wait for a response, in seconds
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
     pub timeout: Duration,
+    /// The longest time for a call as a whole, whatever progress it makes, in seconds
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub max_timeout: Option<Duration>,
+    /// The longest time to connect, in seconds; by default that of --timeout
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub connect_timeout: Option<Duration>,
+    /// Send the access token in this file to a server over HTTP; by default the one in the environment variable
+    /// `GUDGEON_TOKEN`
+    #[arg(long, value_name = "FILE")]
+    pub token_file: Option<PathBuf>,
     /// The command of a server over stdio
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
@@ -42,10 +61,14 @@ impl ConnectionArguments {
 
     /// Returns a client of the target that is not connected yet.
     pub fn builder(&self, target: &Target) -> Result<ClientBuilder, Failure> {
+        let token = if target.takes_token() { self.token()? } else { None };
         let builder = target.builder()?.options(|it| {
             it.info.name = "gudgeon".into();
             it.info.version = env!("CARGO_PKG_VERSION").into();
             it.timeout = Some(self.timeout);
+            it.max_timeout = self.max_timeout;
+            it.connect_timeout = self.connect_timeout;
+            it.auth = token.map(Auth::Token);
             it.headers.extend(self.headers.iter().cloned());
             if let Some(revision) = self.revision {
                 it.revisions = vec![revision];
@@ -54,9 +77,29 @@ impl ConnectionArguments {
         Ok(builder)
     }
 
-    /// Connects to the target.
-    pub async fn connect(&self, target: &Target) -> Result<Client, Failure> {
-        Ok(self.builder(target)?.connect().await?)
+    /// Returns the access token, which never stands on the command line, where other users of the machine see it.
+    fn token(&self) -> Result<Option<String>, Failure> {
+        let (token, place) = match &self.token_file {
+            Some(file) => {
+                let read = fs::read_to_string(file);
+                let failed = |it: io::Error| {
+                    let message = format!("--token-file {}: {it}", file.display());
+                    Failure::new(FailureKind::File, message)
+                };
+                (read.map_err(failed)?, format!("the file {}", file.display()))
+            }
+            None => match env::var(TOKEN) {
+                Ok(token) if !token.is_empty() => (token, format!("the variable {TOKEN}")),
+                _ => return Ok(None),
+            },
+        };
+        let token = token.trim();
+        // The token itself is not repeated: it is secret.
+        match token.is_empty() || token.contains(|it: char| !it.is_ascii_graphic()) {
+            true => Err(Failure::usage(format!("{place} does not contain an access token"))
+                .with_hint("it is one word of printable ASCII characters")),
+            false => Ok(Some(token.to_owned())),
+        }
     }
 }
 
@@ -72,7 +115,8 @@ fn header(text: &str) -> Result<(String, String), String> {
     Ok((name.trim().to_owned(), value.trim().to_owned()))
 }
 
-fn seconds(text: &str) -> Result<Duration, String> {
+/// Reads a positive number of seconds.
+pub fn seconds(text: &str) -> Result<Duration, String> {
     let seconds = text.parse().map_err(|_| "a number of seconds is expected, such as 2.5")?;
     let duration = Duration::try_from_secs_f64(seconds).map_err(|it| it.to_string())?;
     if duration.is_zero() { Err("it must be above 0".into()) } else { Ok(duration) }

@@ -1,8 +1,17 @@
 //! Failures of a command and their exit codes.
 
-use std::{fmt, io, process::ExitCode};
+use std::{
+    fmt,
+    io::{self, IsTerminal as _, Write as _},
+    process::ExitCode,
+};
 
-use gudgeon::error::{Error, ErrorKind};
+use gudgeon::{
+    error::{Error, ErrorKind},
+    protocol::{ElicitRequestParams, code},
+};
+
+use crate::escape;
 
 /// Why a command failed: what is printed to standard error, and the exit code.
 #[derive(Debug)]
@@ -54,10 +63,23 @@ impl Failure {
         self
     }
 
+    pub fn kind(&self) -> FailureKind {
+        self.kind
+    }
+
+    /// Returns the same failure with another exit code.
+    #[must_use]
+    pub fn with_kind(self, kind: FailureKind) -> Self {
+        Self { kind, ..self }
+    }
+
     /// Prints the failure to standard error and returns its exit code.
     pub fn report(&self) -> ExitCode {
+        let mut stderr = io::stderr().lock();
+        let text = self.to_string();
+        let text = if stderr.is_terminal() { escape::lines(&text) } else { text.into() };
         // Without a standard error nothing can be told.
-        let _ = io::Write::write_fmt(&mut io::stderr().lock(), format_args!("{self}\n"));
+        let _ = writeln!(stderr, "{text}");
         ExitCode::from(self.kind as u8)
     }
 }
@@ -74,7 +96,10 @@ impl fmt::Display for Failure {
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
+        let is_connecting = matches!(error.phase, Some("connect" | "negotiate"));
         let kind = match error.kind {
+            // The server is none, or speaks no revision that this program speaks.
+            ErrorKind::Protocol if is_connecting => FailureKind::Connect,
             ErrorKind::Tool => FailureKind::Reported,
             ErrorKind::Misuse => FailureKind::Usage,
             ErrorKind::Connect | ErrorKind::Lost => FailureKind::Connect,
@@ -86,7 +111,33 @@ impl From<Error> for Failure {
             ErrorKind::Cancelled => FailureKind::Cancelled,
             _ => FailureKind::Protocol,
         };
-        Self::new(kind, error.to_string())
+        let hint = hint(&error);
+        let failure = Self::new(kind, error.message);
+        match error.hint.into_iter().chain(hint).collect::<Vec<_>>() {
+            hints if hints.is_empty() => failure,
+            hints => failure.with_hint(hints.join("; ")),
+        }
+    }
+}
+
+/// Returns the option of this program that an error calls for, or the pages to visit.
+fn hint(error: &Error) -> Option<String> {
+    let data = error.data.as_ref().map_or("", |it| it.get());
+    match error.code {
+        Some(code::MISSING_REQUIRED_CLIENT_CAPABILITY) if data.contains("\"sampling\"") => {
+            Some("--sample COMMAND answers the server's requests to a model".into())
+        }
+        Some(code::MISSING_REQUIRED_CLIENT_CAPABILITY) if data.contains("\"roots\"") => {
+            Some("--root FOLDER tells the server the folders that it may use".into())
+        }
+        Some(code::URL_ELICITATION_REQUIRED) => {
+            let pages = error.elicitations().into_iter().filter_map(|it| match it {
+                ElicitRequestParams::Url(page) => Some(page.url),
+                ElicitRequestParams::Form(_) => None,
+            });
+            Some(format!("visit {}, then repeat the command", pages.collect::<Vec<_>>().join(", ")))
+        }
+        _ => None,
     }
 }
 

@@ -6,9 +6,18 @@
 mod arguments;
 mod commands;
 mod connection;
+mod escape;
 mod failure;
+mod interaction;
+mod json_text;
+mod notices;
 mod output;
+mod render;
+mod session;
+mod style;
 mod target;
+mod values;
+mod warnings;
 
 use std::process::ExitCode;
 

@@ -2,13 +2,13 @@
 
 use std::{
     fmt::Display,
-    io::{self, Write as _},
+    io::{self, IsTerminal as _, Write as _},
     process,
 };
 
 use serde::Serialize;
 
-use crate::failure::Failure;
+use crate::{escape, failure::Failure, json_text};
 
 /// The exit code of a program that is killed by SIGPIPE, as shells expect it.
 const BROKEN_PIPE: i32 = 141;
@@ -20,9 +20,52 @@ pub fn line(text: impl Display) -> Result<(), Failure> {
     checked(writeln!(output, "{text}").and_then(|()| output.flush()))
 }
 
+/// Writes a text of the server and a newline. On a terminal control characters are spelled out.
+pub fn text(text: &str) -> Result<(), Failure> {
+    match is_terminal() {
+        true => line(escape::lines(text)),
+        false => line(text),
+    }
+}
+
+/// Writes bytes as they are.
+pub fn bytes(bytes: &[u8]) -> Result<(), Failure> {
+    let mut output = io::stdout().lock();
+    checked(output.write_all(bytes).and_then(|()| output.flush()))
+}
+
 /// Writes a value as JSON, on several lines.
 pub fn json(value: &impl Serialize) -> Result<(), Failure> {
-    line(serde_json::to_string_pretty(value).map_err(io::Error::other)?)
+    raw_json(&serde_json::to_string(value).map_err(io::Error::other)?)
+}
+
+/// Writes JSON on several lines.
+pub fn raw_json(json: &str) -> Result<(), Failure> {
+    let json = json_text::pretty(json);
+    match is_terminal() {
+        true => line(json_text::for_terminal(&json)),
+        false => line(json),
+    }
+}
+
+/// Writes a value as JSON on one line.
+pub fn json_line(value: &impl Serialize) -> Result<(), Failure> {
+    let json = serde_json::to_string(value).map_err(io::Error::other)?;
+    match is_terminal() {
+        true => line(json_text::for_terminal(&json)),
+        false => line(json),
+    }
+}
+
+/// Returns whether standard output is a terminal.
+pub fn is_terminal() -> bool {
+    io::stdout().is_terminal()
+}
+
+/// Returns the width of the terminal in columns; `None` if standard output is not a terminal.
+pub fn columns() -> Option<usize> {
+    let (width, _) = terminal_size::terminal_size_of(io::stdout())?;
+    Some(usize::from(width.0).max(1))
 }
 
 fn checked(written: io::Result<()>) -> Result<(), Failure> {

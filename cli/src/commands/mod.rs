@@ -1,8 +1,12 @@
 //! The commands, one file each: its arguments, and the function that runs it.
 
 pub mod call;
+pub mod complete;
 pub mod list;
+pub mod listen;
 pub mod ping;
+pub mod prompt;
+pub mod read;
 
 use std::process::ExitCode;
 
@@ -13,6 +17,10 @@ pub async fn run(command: Command) -> Result<ExitCode, Failure> {
     match command {
         Command::List(arguments) => list::run(arguments).await,
         Command::Call(arguments) => call::run(arguments).await,
+        Command::Read(arguments) => read::run(arguments).await,
+        Command::Prompt(arguments) => prompt::run(arguments).await,
+        Command::Complete(arguments) => complete::run(arguments).await,
+        Command::Listen(arguments) => listen::run(arguments).await,
         Command::Ping(arguments) => ping::run(arguments).await,
     }
 }

@@ -36,6 +36,15 @@ impl Target {
         Err(Failure::usage(message).with_hint("a command goes after `--`"))
     }
 
+    /// Returns whether the server can get an access token: over HTTP and WebSocket.
+    pub fn takes_token(&self) -> bool {
+        let schemes = ["http://", "https://", "ws://", "wss://"];
+        let has_scheme = |url: &str, scheme: &str| {
+            url.get(..scheme.len()).is_some_and(|it| it.eq_ignore_ascii_case(scheme))
+        };
+        matches!(self, Self::Url(url) if schemes.iter().any(|it| has_scheme(url, it)))
+    }
+
     /// Returns a client of this server that is not connected yet.
     pub fn builder(&self) -> Result<ClientBuilder, Failure> {
         let target = match self {

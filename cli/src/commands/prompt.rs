@@ -1,0 +1,120 @@
+//! `gudgeon prompt`: gets a prompt.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use gudgeon::{
+    Client,
+    client::Operation,
+    error::Error,
+    protocol::{GetPromptResult, Prompt, Role, code, json},
+};
+
+use super::{call::unknown, list::argument_line};
+use crate::{
+    connection::ConnectionArguments,
+    failure::{Failure, FailureKind},
+    interaction::InteractionArguments,
+    output,
+    render::{RenderArguments, Renderer},
+    session, style,
+    values::Assignments,
+};
+
+const EXAMPLES: &str = "\
+Examples:
+  gudgeon prompt http://127.0.0.1:8000/mcp summarize title=Emma
+  gudgeon prompt server.py review code=@main.py
+  gudgeon prompt --json summarize title=Emma -- python server.py";
+
+#[derive(Args, Debug)]
+#[command(
+    after_help = EXAMPLES,
+    override_usage = "gudgeon prompt [OPTIONS] TARGET NAME [KEY=VALUE]...\n       gudgeon prompt [OPTIONS] NAME [KEY=VALUE]... -- COMMAND..."
+)]
+pub struct Arguments {
+    /// The server, the prompt, and its arguments, which are strings
+    #[arg(value_name = "TARGET NAME [KEY=VALUE]")]
+    words: Vec<String>,
+    /// Print the result as JSON, as the protocol defines it
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    render: RenderArguments,
+    #[command(flatten)]
+    connection: ConnectionArguments,
+    #[command(flatten)]
+    interaction: InteractionArguments,
+}
+
+pub async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
+    let (target, words) = arguments.connection.target(arguments.words)?;
+    let (name, words) = words.split_first().ok_or_else(|| {
+        Failure::usage("the prompt is missing").with_hint("`gudgeon list` shows a server's prompts")
+    })?;
+    let given = Assignments::parse(words)?.to_strings()?;
+    let mut object = json::ObjectWriter::with_capacity(64);
+    for (name, value) in &given {
+        object.member(name, value);
+    }
+    let object = json::raw(object.finish());
+    let interaction = arguments.interaction.read()?;
+    session::run(&arguments.connection, &interaction, &target, async |client| {
+        let operation =
+            Operation::GetPrompt { name: name.clone(), arguments: Some(object.clone()) };
+        let raw = match client.call(operation, client.options()).await {
+            Ok(reply) => reply.result,
+            Err(error) => return Err(explain(client, name, &given, error).await),
+        };
+        if arguments.json {
+            output::raw_json(raw.get())?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        let result: GetPromptResult = serde_json::from_str(raw.get()).map_err(|it| {
+            Failure::new(FailureKind::Protocol, format!("the server's result is invalid: {it}"))
+        })?;
+        let renderer = Renderer::new(&arguments.render, name);
+        for (number, message) in result.messages.iter().enumerate() {
+            if number > 0 {
+                output::line("")?;
+            }
+            let role = match message.role {
+                Role::User => "user:",
+                Role::Assistant => "assistant:",
+            };
+            output::line(style::heading(role))?;
+            renderer.block(&message.content)?;
+        }
+        Ok(ExitCode::SUCCESS)
+    })
+    .await
+}
+
+/// Finds the reason for which the server rejected the request: the prompt, or an argument.
+async fn explain(client: &Client, name: &str, given: &[(String, String)], error: Error) -> Failure {
+    if error.code != Some(code::INVALID_PARAMS) {
+        return error.into();
+    }
+    let Ok(prompts) = client.list::<Prompt>().await else { return error.into() };
+    let Some(prompt) = prompts.iter().find(|it| it.name == name) else {
+        return unknown("prompt", name, prompts.iter().map(|it| it.name.as_str()));
+    };
+    let is_given = |name: &str| given.iter().any(|it| it.0 == name);
+    let arguments = prompt.arguments.as_deref().unwrap_or_default();
+    let missing = arguments.iter().find(|it| it.required == Some(true) && !is_given(&it.name));
+    if let Some(missing) = missing {
+        let message = format!("prompt {name:?}: missing argument '{}'", missing.name);
+        let hint = format!("the server says: {}", argument_line(missing));
+        return Failure::usage(message).with_hint(hint);
+    }
+    let is_known = |name: &str| arguments.iter().any(|it| it.name == name);
+    if let Some((other, _)) = given.iter().find(|it| !is_known(&it.0)) {
+        let lines: Vec<_> = arguments.iter().map(argument_line).collect();
+        let failure = Failure::usage(format!("prompt {name:?}: unknown argument '{other}'"));
+        return match lines.is_empty() {
+            true => failure.with_hint("the prompt has no arguments"),
+            false => failure.with_hint(format!("the server says: {}", lines.join("; "))),
+        };
+    }
+    error.into()
+}

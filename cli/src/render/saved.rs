@@ -1,0 +1,94 @@
+//! Files with the content of results. They never replace a file.
+
+use std::{
+    fs::{self, OpenOptions},
+    io::{self, Write as _},
+    path::{Path, PathBuf},
+};
+
+use crate::failure::{Failure, FailureKind};
+
+/// The most characters of a file's name, without its suffix.
+const NAME: usize = 60;
+
+/// Writes a file into the folder, which is created; returns its path.
+pub fn write(folder: &Path, name: &str, mime_type: &str, bytes: &[u8]) -> Result<PathBuf, Failure> {
+    let failed = |path: &Path, error: &io::Error| {
+        Failure::new(FailureKind::File, format!("{}: {error}", path.display()))
+    };
+    fs::create_dir_all(folder).map_err(|it| failed(folder, &it))?;
+    let (stem, suffix) = file_name(name, mime_type);
+    for number in 1_u32.. {
+        let name = match number {
+            1 => format!("{stem}.{suffix}"),
+            _ => format!("{stem}-{number}.{suffix}"),
+        };
+        let path = folder.join(name);
+        match OpenOptions::new().write(true).create_new(true).open(&path) {
+            Ok(mut file) => {
+                file.write_all(bytes).map_err(|it| failed(&path, &it))?;
+                return Ok(path);
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => (),
+            Err(error) => return Err(failed(&path, &error)),
+        }
+    }
+    Err(Failure::new(FailureKind::File, format!("{}: too many files", folder.display())))
+}
+
+/// Returns the name and suffix for a tool's name or a URI, which the server chooses: only letters, digits, `-` and `_`
+/// are left of it.
+fn file_name(name: &str, mime_type: &str) -> (String, String) {
+    let last = name.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+    let last = last.split(['?', '#']).next().unwrap_or_default();
+    let (stem, own_suffix) = match last.rsplit_once('.') {
+        Some((stem, suffix)) if is_suffix(suffix) => (stem, Some(suffix)),
+        _ => (last, None),
+    };
+    let plain = |it: char| if it.is_ascii_alphanumeric() || "-_".contains(it) { it } else { '_' };
+    let stem: String = stem.chars().map(plain).take(NAME).collect();
+    let stem = if stem.trim_matches('_').is_empty() { "content".into() } else { stem };
+    let suffix = own_suffix.map_or_else(|| suffix_of(mime_type), ToOwned::to_owned);
+    (stem, suffix)
+}
+
+fn is_suffix(text: &str) -> bool {
+    (1..=5).contains(&text.len()) && text.bytes().all(|it| it.is_ascii_alphanumeric())
+}
+
+/// Returns the usual suffix for a media type: the subtype, unless that is another word.
+fn suffix_of(mime_type: &str) -> String {
+    let mime_type = mime_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let subtype = mime_type.split('/').nth(1).unwrap_or_default();
+    let suffix = match subtype {
+        "jpeg" => "jpg",
+        "svg+xml" => "svg",
+        "mpeg" if mime_type.starts_with("audio") => "mp3",
+        "plain" => "txt",
+        "x-wav" | "wave" => "wav",
+        other if is_suffix(other) => other,
+        _ => "bin",
+    };
+    suffix.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_stay_in_the_folder() {
+        for (name, mime_type, expected) in [
+            ("chart", "image/png", "chart.png"),
+            ("shelf://covers/42.jpeg?size=2", "image/jpeg", "42.jpeg"),
+            ("../../etc/passwd", "text/plain", "passwd.txt"),
+            ("..", "image/jpeg", "content.jpg"),
+            ("a\\b\x1b[2J", "application/x-made-up+thing", "a_b__2J.bin"),
+            ("", "audio/mpeg", "content.mp3"),
+            ("photo.tar/", "image/webp; q=1", "photo.tar"),
+        ] {
+            let (stem, suffix) = file_name(name, mime_type);
+            assert_eq!(format!("{stem}.{suffix}"), expected, "{name}");
+        }
+    }
+}
