@@ -113,10 +113,20 @@ impl From<Error> for Failure {
         };
         let hint = hint(&error);
         let failure = Self::new(kind, error.message);
-        match error.hint.into_iter().chain(hint).collect::<Vec<_>>() {
+        match error.hint.map(in_options).into_iter().chain(hint).collect::<Vec<_>>() {
             hints if hints.is_empty() => failure,
             hints => failure.with_hint(hints.join("; ")),
         }
+    }
+}
+
+/// Names an option of the library as that of this program.
+fn in_options(hint: String) -> String {
+    match hint.strip_suffix(" sets the limit") {
+        Some(option @ ("timeout" | "max_timeout" | "connect_timeout")) => {
+            format!("--{} sets the limit", option.replace('_', "-"))
+        }
+        _ => hint,
     }
 }
 

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -74,3 +75,15 @@ def gudgeon(tmp_path) -> Command:
 def shelf() -> Path:
     """A server in Python with a tool of each kind."""
     return SERVERS / "shelf.py"
+
+
+@pytest.fixture
+def desk() -> Path:
+    """A server in Python with content of every kind, questions, and control characters."""
+    return SERVERS / "desk.py"
+
+
+@pytest.fixture
+def odd() -> Callable[[str], list[object]]:
+    """A server that a user would not expect, as the words behind the arguments of a command."""
+    return lambda kind: ["--", sys.executable, SERVERS / "odd.py", kind]

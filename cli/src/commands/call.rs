@@ -225,10 +225,17 @@ fn show(
         };
         return Err(Failure::new(FailureKind::Reported, text));
     }
-    Renderer::new(arguments, tool).blocks(&result.content)?;
     let texts: Vec<_> = result.content.iter().filter_map(ContentBlock::as_text).collect();
+    let is_mirror = data.is_some_and(|it| render::is_mirror(&texts, it));
+    let is_only_text = result.content.len() == 1 && texts.len() == 1;
+    // On a terminal an object or array is easier to read on several lines than as the server's text.
+    let is_laid_out =
+        is_only_text && output::is_terminal() && data.is_some_and(|it| it.starts_with(['{', '[']));
+    if !(is_mirror && is_laid_out) {
+        Renderer::new(arguments, tool).blocks(&result.content)?;
+    }
     if let Some(data) = data
-        && !render::is_mirror(&texts, data)
+        && (is_laid_out || !is_mirror)
     {
         output::raw_json(data)?;
     }

@@ -93,7 +93,9 @@ pub async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     for (kind, items) in lists {
         let entries = kind.entries(&items)?;
         if entries.is_empty() {
-            interaction.notices.line(&format!("the server has no {}", kind.noun()));
+            if !asked.is_empty() {
+                interaction.notices.line(&format!("the server has no {}", kind.noun()));
+            }
             continue;
         }
         if has_headings {

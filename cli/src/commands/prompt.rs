@@ -107,14 +107,5 @@ async fn explain(client: &Client, name: &str, given: &[(String, String)], error:
         let hint = format!("the server says: {}", argument_line(missing));
         return Failure::usage(message).with_hint(hint);
     }
-    let is_known = |name: &str| arguments.iter().any(|it| it.name == name);
-    if let Some((other, _)) = given.iter().find(|it| !is_known(&it.0)) {
-        let lines: Vec<_> = arguments.iter().map(argument_line).collect();
-        let failure = Failure::usage(format!("prompt {name:?}: unknown argument '{other}'"));
-        return match lines.is_empty() {
-            true => failure.with_hint("the prompt has no arguments"),
-            false => failure.with_hint(format!("the server says: {}", lines.join("; "))),
-        };
-    }
     error.into()
 }

@@ -1,0 +1,160 @@
+"""Terminals: control characters of servers, narrow windows, images, progress, Ctrl-C, and pipes that close early."""
+
+import re
+import subprocess
+import time
+import unicodedata
+
+import pytest
+from terminal import Terminal, without_styles
+
+EVIL = [r"\u{1b}[2J", r"\u{1b}]0;owned", r"\u{7}", r"\u{202e}", r"\u{9b}31m"]
+
+
+def is_harmless(text):
+    """Returns whether a text has no control characters but newlines and tabs."""
+    return all(it in "\n\t" or unicodedata.category(it) not in ("Cc", "Cf") for it in text)
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (["call", "{desk}", "evil"], 0),
+        (["call", "{desk}", "evil_error"], 1),
+        (["call", "{desk}", "log"], 0),
+        (["list", "{desk}"], 0),
+        (["list", "{desk}", "--long"], 0),
+        (["call", "{desk}", "work", "path=record", "seconds=0"], 0),
+    ],
+    ids=lambda it: it[-1] if isinstance(it, list) else None,
+)
+def test_a_terminal_gets_no_control_character_of_a_server(gudgeon, desk, words, code):
+    terminal = Terminal(gudgeon, *(it.format(desk=desk) for it in words), columns=200)
+    ended, shown = terminal.finish()
+    assert ended == code, shown
+    assert is_harmless(without_styles(shown).replace("\r", "")), shown
+    if "work" not in words:
+        assert all(it in shown for it in EVIL)
+
+
+def test_json_on_a_terminal_has_escapes(gudgeon, desk):
+    code, shown = Terminal(gudgeon, "call", desk, "evil", "--json").finish()
+    assert code == 0 and is_harmless(shown)
+    assert all(it in shown for it in [r"\u001b[2J", r"\u202e", r"\u009b31m"])
+
+
+def test_a_pipe_gets_the_text_as_it_is(gudgeon, desk):
+    assert "\x1b[2J" in gudgeon("call", desk, "evil").out
+
+
+@pytest.mark.parametrize("words", [["list"], ["list", "--long"]], ids=" ".join)
+def test_lists_fit_into_20_columns(gudgeon, desk, words):
+    code, shown = Terminal(gudgeon, *words, desk, columns=20).finish()
+    assert code == 0
+    lines = shown.splitlines()
+    assert [it for it in lines if len(it) > 20] == []
+    assert lines[:3] == (
+        ["Tools", "search", "  Find books."] if words == ["list"] else ["Tools", "search", "  Find books. The"]
+    )
+
+
+def test_everything_else_works_in_20_columns(gudgeon, desk):
+    terminal = Terminal(gudgeon, "call", desk, "order", columns=20)
+    terminal.read_until("name (string, required): ")
+    terminal.type("Lamp\n\n\n")
+    terminal.read_until("1 red Lamp")
+    assert terminal.finish()[0] == 0
+    terminal = Terminal(gudgeon, "call", desk, "work", "path=record", "seconds=0", columns=20)
+    assert "done" in terminal.read_until("done") and terminal.finish()[0] == 0
+    for words, code in [(["call", desk, "search", "limit=x"], 2), (["--help"], 0), (["call", "--help"], 0)]:
+        assert Terminal(gudgeon, *words, columns=20).finish()[0] == code
+
+
+def test_progress_is_shown_on_a_terminal_only(gudgeon, shelf):
+    terminal = Terminal(gudgeon, "call", shelf, "wait", "seconds=2")
+    assert "%" in terminal.read_until("step ")
+    assert terminal.finish()[0] == 0
+    assert gudgeon("call", shelf, "wait", "seconds=0.1") == (0, "done\n", "")
+
+
+@pytest.mark.parametrize(
+    ("environment", "beginning"),
+    [
+        ({"KITTY_WINDOW_ID": "1"}, "\x1b_Gf=100,a=T,m=0;iVBOR"),
+        ({"TERM_PROGRAM": "iTerm.app"}, "\x1b]1337;File=inline=1;size=70;preserveAspectRatio=1:iVBOR"),
+        ({"TERM_PROGRAM": "iTerm.app", "TMUX": "x"}, "[image, image/png, 70 B; --save FOLDER saves it]"),
+        ({}, "[image, image/png, 70 B; --save FOLDER saves it]"),
+    ],
+    ids=["kitty", "iterm", "tmux", "other"],
+)
+def test_images_are_shown_by_terminals_that_can(gudgeon, desk, environment, beginning):
+    code, shown = Terminal(gudgeon, "call", desk, "pictures", **environment).finish()
+    assert code == 0 and beginning in shown
+
+
+def test_no_color_and_dumb_terminals_get_no_styles(gudgeon, desk):
+    for environment, has_styles in [({"NO_COLOR": ""}, True), ({}, False), ({"NO_COLOR": "", "TERM": "dumb"}, False)]:
+        _, shown = Terminal(gudgeon, "list", desk, **environment).finish()
+        assert ("\x1b[1mTools\x1b[0m" in shown) == has_styles
+
+
+def test_json_of_a_result_is_laid_out_on_a_terminal(gudgeon, desk):
+    code, shown = Terminal(gudgeon, "call", desk, "search", "title=Emma").finish()
+    assert code == 0 and shown.startswith('{\n  "title": "Emma",\n')
+
+
+@pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
+def test_ctrl_c_cancels_the_call(gudgeon, desk, revision):
+    record = gudgeon.folder / "record"
+    terminal = Terminal(gudgeon, "call", desk, "work", f"path={record}", "--revision", revision)
+    terminal.read_until("at work")
+    wait_for(record, "begun")
+    terminal.type("\x03")
+    code, _ = terminal.finish()
+    assert code == 130
+    wait_for(record, "cancelled")
+
+
+def test_ctrl_c_ends_a_command_that_is_connecting_or_asking(gudgeon, desk, odd):
+    terminal = Terminal(gudgeon, "call", desk, "order")
+    terminal.read_until("name (string, required): ")
+    terminal.type("\x03")
+    assert terminal.finish()[0] == 130
+    record = gudgeon.folder / "begun"
+    words = ["--", "sh", "-c", f"echo begun > {record}; exec sleep 600"]
+    terminal = Terminal(gudgeon, "list", *words)
+    wait_for(record, "begun\n")
+    terminal.type("\x03")
+    assert terminal.finish()[0] == 130
+
+
+def wait_for(path, content):
+    deadline = time.monotonic() + 60
+    while not (path.exists() and path.read_text() == content):
+        assert time.monotonic() < deadline, path.exists() and path.read_text()
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("words", [["list"], ["list", "--json"], ["list", "--long"]], ids=" ".join)
+def test_a_pipe_that_is_closed_early_ends_the_command_in_silence(gudgeon, desk, words):
+    process = subprocess.Popen(
+        gudgeon.words(*words, desk),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=gudgeon.environment,
+        cwd=gudgeon.folder,
+    )
+    process.stdout.close()
+    error = process.stderr.read().decode()
+    process.stderr.close()
+    assert process.wait(timeout=60) == 141
+    assert error == ""
+
+
+def test_help_has_examples(gudgeon):
+    commands = re.findall(r"^  ([a-z]+)  ", gudgeon("--help").out, re.M)
+    assert {"list", "call", "read", "prompt", "complete", "listen", "ping"} <= set(commands)
+    for command in ["list", "call", "read", "prompt", "complete", "listen", "ping"]:
+        outcome = gudgeon(command, "--help")
+        assert outcome.code == 0 and f"Examples:\n  gudgeon {command} " in outcome.out
