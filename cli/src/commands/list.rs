@@ -143,7 +143,11 @@ fn print(entries: &[Entry], is_long: bool) -> Result<(), Failure> {
         if number > 0 {
             output::line("")?;
         }
-        output::line(style::heading(&entry.name))?;
+        let names = match width {
+            Some(width) => table::wrap(&entry.name, width),
+            None => vec![entry.name.clone()],
+        };
+        names.iter().try_for_each(|it| output::line(style::heading(it)))?;
         let texts = entry.description.lines().chain(entry.details.iter().map(String::as_str));
         for text in texts {
             let indent = text.len() - text.trim_start().len();
