@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{call, list, ping};
+use crate::commands::{call, discover, install, list, ping, uninstall};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -29,4 +29,10 @@ pub enum Command {
     Call(call::Arguments),
     /// Measure the time of a round trip
     Ping(ping::Arguments),
+    /// Add a server to the configuration of a host, such as Claude Desktop or Cursor
+    Install(install::Arguments),
+    /// Remove a server from the configuration of a host
+    Uninstall(uninstall::Arguments),
+    /// List the servers that are configured on this machine
+    Discover(discover::Arguments),
 }

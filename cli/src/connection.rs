@@ -1,6 +1,6 @@
 //! The arguments that all commands with a target share, and the client that they describe.
 
-use std::{ffi::OsString, time::Duration};
+use std::{ffi::OsString, path::PathBuf, time::Duration};
 
 use clap::Args;
 use gudgeon::{Client, Revision, client::ClientBuilder};
@@ -20,6 +20,9 @@ pub struct ConnectionArguments {
     /// The longest time to wait for a response, in seconds
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
     pub timeout: Duration,
+    /// Look up the name of a server in this file instead of in those of hosts
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
     /// The command of a server over stdio
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
@@ -36,7 +39,7 @@ impl ConnectionArguments {
             let hint = "give a URL, a file, a name, or a command after `--`; see `gudgeon --help`";
             return Err(Failure::usage("the target is missing").with_hint(hint));
         }
-        let target = Target::parse(&words.remove(0))?;
+        let target = Target::find(&words.remove(0), self.config.as_deref())?;
         Ok((target, words))
     }
 

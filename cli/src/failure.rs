@@ -54,6 +54,11 @@ impl Failure {
         self
     }
 
+    /// Returns the message, without the hint.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
     /// Prints the failure to standard error and returns its exit code.
     pub fn report(&self) -> ExitCode {
         // Without a standard error nothing can be told.

@@ -7,6 +7,7 @@ mod arguments;
 mod commands;
 mod connection;
 mod failure;
+mod hosts;
 mod output;
 mod target;
 

@@ -1,8 +1,11 @@
 //! The commands, one file each: its arguments, and the function that runs it.
 
 pub mod call;
+pub mod discover;
+pub mod install;
 pub mod list;
 pub mod ping;
+pub mod uninstall;
 
 use std::process::ExitCode;
 
@@ -14,5 +17,8 @@ pub async fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::List(arguments) => list::run(arguments).await,
         Command::Call(arguments) => call::run(arguments).await,
         Command::Ping(arguments) => ping::run(arguments).await,
+        Command::Install(arguments) => install::run(&arguments),
+        Command::Uninstall(arguments) => uninstall::run(&arguments),
+        Command::Discover(arguments) => discover::run(&arguments),
     }
 }
