@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{call, discover, install, list, ping, uninstall};
+use crate::commands::{call, discover, install, list, ping, types, uninstall};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -35,4 +35,6 @@ pub enum Command {
     Uninstall(uninstall::Arguments),
     /// List the servers that are configured on this machine
     Discover(discover::Arguments),
+    /// Write a typed client module for a server
+    Types(types::Arguments),
 }

@@ -10,6 +10,7 @@ mod failure;
 mod hosts;
 mod output;
 mod target;
+mod types;
 
 use std::process::ExitCode;
 

@@ -5,6 +5,7 @@ pub mod discover;
 pub mod install;
 pub mod list;
 pub mod ping;
+pub mod types;
 pub mod uninstall;
 
 use std::process::ExitCode;
@@ -20,5 +21,6 @@ pub async fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Install(arguments) => install::run(&arguments),
         Command::Uninstall(arguments) => uninstall::run(&arguments),
         Command::Discover(arguments) => discover::run(&arguments),
+        Command::Types(arguments) => types::run(arguments).await,
     }
 }
