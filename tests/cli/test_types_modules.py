@@ -15,6 +15,7 @@ SERVERS = Path(__file__).parent / "servers"
 EVERYTHING = ROOT / ".interop/node/node_modules/@modelcontextprotocol/server-everything/dist/index.js"
 TARGETS = {
     "shapes": [sys.executable, SERVERS / "shapes.py"],
+    "hostile": [sys.executable, SERVERS / "hostile_names.py"],
     "shelf": [sys.executable, SERVERS / "shelf.py"],
     "docsearch": [sys.executable, ROOT / "examples/docsearch/python/server.py"],
     "everything": ["node", EVERYTHING, "stdio"],
@@ -98,7 +99,7 @@ def test_typescript_passes_its_compiler(gudgeon, tmp_path, target):
 
 
 def test_hostile_names_stay_in_strings_and_comments(gudgeon):
-    text = generate(gudgeon, "shapes", "python")
+    text = generate(gudgeon, "hostile", "python")
     classes = [it for it in ast.parse(text).body if isinstance(it, ast.ClassDef)]
     assert {type(it) for it in ast.parse(text).body} <= {
         ast.Expr,
@@ -109,7 +110,7 @@ def test_hostile_names_stay_in_strings_and_comments(gudgeon):
         ast.Assign,
     }
     assert any(it.name.startswith("Sync") for it in classes) and "\u202e" not in text
-    assert "\u202e" not in generate(gudgeon, "shapes", "typescript")
+    assert "\u202e" not in generate(gudgeon, "hostile", "typescript")
 
 
 PYTHON = """
@@ -117,17 +118,16 @@ import asyncio
 
 from gudgeon import Client
 from gudgeon.client import SyncClient
-from module import ShaPes, SyncShaPes
+from module import Address, Shapes, SyncShapes
 
 TARGET = %r
-ADDRESS = {"street": "Main", "zip": None}
 
 
 async def run() -> None:
     async with Client(TARGET) as client:
-        shapes = ShaPes(client)
-        greeting = await shapes.greet({"person": {"name": "Ada", "address": {"street": "Main", "zip": None}, "mood": "good"}})
-        print(greeting.data)
+        shapes = Shapes(client)
+        home: Address = {"street": "Main", "zip": None}
+        print((await shapes.greet({"person": {"name": "Ada", "address": home, "mood": "good"}})).data)
         print((await shapes.list_()).data)
         print((await shapes.read_one({"owner": "ada", "number": 3})).text)
         print((await shapes.prompt_draw({"subject": "a cat"})).messages[0].content.text)
@@ -135,15 +135,15 @@ async def run() -> None:
 
 asyncio.run(run())
 with SyncClient(TARGET) as client:
-    print(SyncShaPes(client).depth({"node": {"children": [{}, {"children": [{}]}]}}, timeout=30).data)
+    print(SyncShapes(client).depth({"node": {"children": [{}, {"children": [{}]}]}}, timeout=30).data)
 """
 
 TYPESCRIPT = """
 import { Client } from "gudgeon";
-import { ShaPes } from "./module.js";
+import { Shapes } from "./module.js";
 
 const client = await Client.connect(%s);
-const shapes = new ShaPes(client);
+const shapes = new Shapes(client);
 const person = { name: "Ada", address: { street: "Main", zip: null }, mood: "good" } as const;
 console.log((await shapes.greet({ person })).data);
 console.log(JSON.stringify((await shapes.list()).data));

@@ -1,10 +1,10 @@
-"""A server whose tools have schemas of many shapes, and hostile names and descriptions."""
+"""A server whose tools take and return values of many types."""
 
 from typing import Literal, TypedDict
 
 from gudgeon import Server
 
-app = Server('sha"pes */ """', version="2.0")
+app = Server("shapes", version="2.0", schema_profile="full")
 
 
 class Address(TypedDict):
@@ -52,74 +52,6 @@ def move(person: Person, to: Address) -> Person:
 def list_all(limit: int = 10) -> list[Address]:
     """List addresses."""
     return [{"street": "Main", "zip": None}][:limit]
-
-
-SHAPES = {
-    "type": "object",
-    "properties": {
-        "kebab-case": {"type": "string", "description": 'Ends """ and */ and \\ here \\'},
-        "class": {"enum": ["a", "b", 1, True, None]},
-        "__mangled": {"type": "integer"},
-        "pair": {"type": "array", "prefixItems": [{"type": "integer"}, {"type": "string"}], "items": False},
-        "open_pair": {"type": "array", "prefixItems": [{"type": "integer"}], "items": {"type": "boolean"}},
-        "scores": {"type": "object", "additionalProperties": {"type": "number"}},
-        "either": {"oneOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}, {"type": "null"}]},
-        "kind": {"const": "shape"},
-        "nullable": {"type": ["string", "null"]},
-        "tree": {"$ref": "#/$defs/Json"},
-        "shape": {"anyOf": [{"$ref": "#/$defs/circle"}, {"$ref": "#/$defs/square"}]},
-        "both": {
-            "allOf": [{"$ref": "#/$defs/circle"}, {"type": "object", "properties": {"colour": {"type": "string"}}}]
-        },
-        "nothing": {"type": "object", "additionalProperties": False},
-        "anything": True,
-        "remote": {"$ref": "https://example.com/schema.json"},
-        "self": {"$ref": "#/$defs/loop"},
-        "long": {"enum": [f"a rather long alternative, number {n}" for n in range(6)]},
-    },
-    "required": ["kind", "undeclared"],
-    "$defs": {
-        "Json": {
-            "anyOf": [
-                {"type": "string"},
-                {"type": "array", "items": {"$ref": "#/$defs/Json"}},
-                {"type": "object", "additionalProperties": {"$ref": "#/$defs/Json"}},
-            ]
-        },
-        "circle": {
-            "type": "object",
-            "properties": {"type": {"const": "circle"}, "radius": {"type": "number"}},
-            "required": ["type", "radius"],
-        },
-        "square": {
-            "type": "object",
-            "properties": {"type": {"const": "square"}, "side": {"type": "number"}},
-            "required": ["type", "side"],
-            "additionalProperties": True,
-        },
-        "loop": {"$ref": "#/$defs/loop"},
-    },
-}
-PLAIN = {
-    "type": "object",
-    "properties": {name: SHAPES["properties"][name] for name in SHAPES["properties"] if name.isidentifier()},
-    "required": ["kind"],
-    "$defs": SHAPES["$defs"],
-}
-for banned in ("class", "__mangled"):
-    PLAIN["properties"].pop(banned, None)
-
-HOSTILE = '"""; import os; os._exit(3) */ process.exit(3); /* \' \\ \u202e` ${1}'
-
-
-@app.tool(name="shapes-of_all kinds", description=HOSTILE, input=SHAPES)
-def shapes(arguments: dict) -> str:
-    return ",".join(sorted(arguments))
-
-
-@app.tool(name="shapesOfAllKinds", description="@deprecated Not really.", input=PLAIN)
-def shapes_again(arguments: dict) -> str:
-    return ",".join(sorted(arguments))
 
 
 @app.tool
