@@ -2,7 +2,9 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{call, complete, list, listen, ping, prompt, read};
+use crate::commands::{
+    call, complete, discover, install, list, listen, ping, prompt, read, types, uninstall,
+};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -37,4 +39,12 @@ pub enum Command {
     Listen(listen::Arguments),
     /// Measure the time of a round trip
     Ping(ping::Arguments),
+    /// Add a server to the configuration of a host, such as Claude Desktop or Cursor
+    Install(install::Arguments),
+    /// Remove a server from the configuration of a host
+    Uninstall(uninstall::Arguments),
+    /// List the servers that are configured on this machine
+    Discover(discover::Arguments),
+    /// Write a typed client module for a server
+    Types(types::Arguments),
 }

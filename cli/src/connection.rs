@@ -4,7 +4,7 @@ use std::{env, ffi::OsString, fs, io, path::PathBuf, time::Duration};
 
 use clap::Args;
 use gudgeon::{
-    Revision,
+    Client, Revision,
     client::{ClientBuilder, auth::Auth},
 };
 
@@ -39,6 +39,8 @@ pub struct ConnectionArguments {
     /// `GUDGEON_TOKEN`
     #[arg(long, value_name = "FILE")]
     pub token_file: Option<PathBuf>,
+    /// Look up the name of a server in this file instead of in those of hosts
+    pub config: Option<PathBuf>,
     /// The command of a server over stdio
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
@@ -55,8 +57,13 @@ impl ConnectionArguments {
             let hint = "give a URL, a file, a name, or a command after `--`; see `gudgeon --help`";
             return Err(Failure::usage("the target is missing").with_hint(hint));
         }
-        let target = Target::parse(&words.remove(0))?;
+        let target = Target::find(&words.remove(0), self.config.as_deref())?;
         Ok((target, words))
+    }
+
+    /// Connects to the target, for commands in which the server asks nothing.
+    pub async fn connect(&self, target: &Target) -> Result<Client, Failure> {
+        Ok(self.builder(target)?.connect().await?)
     }
 
     /// Returns a client of the target that is not connected yet.

@@ -73,6 +73,11 @@ impl Failure {
         Self { kind, ..self }
     }
 
+    /// Returns the message, without the hint.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
     /// Prints the failure to standard error and returns its exit code.
     pub fn report(&self) -> ExitCode {
         let mut stderr = io::stderr().lock();

@@ -8,6 +8,7 @@ mod commands;
 mod connection;
 mod escape;
 mod failure;
+mod hosts;
 mod interaction;
 mod json_text;
 mod notices;
@@ -16,6 +17,7 @@ mod render;
 mod session;
 mod style;
 mod target;
+mod types;
 mod values;
 mod warnings;
 

@@ -38,7 +38,8 @@ def build():
 def command():
     """Builds the command `gudgeon`, which both packages contain. Returns its path."""
     run(["cargo", "build", "--quiet", "--profile", PROFILE, "--package", "gudgeon-cli"], flags=SMALL)
-    return Path(target_folder()) / PROFILE / "gudgeon"
+    # Cleaning the package `gudgeon`, below, also removes the program, which has the same name.
+    return Path(shutil.copy(Path(target_folder()) / PROFILE / "gudgeon", OUT))
 
 
 def python_packages(program):

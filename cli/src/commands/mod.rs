@@ -2,11 +2,15 @@
 
 pub mod call;
 pub mod complete;
+pub mod discover;
+pub mod install;
 pub mod list;
 pub mod listen;
 pub mod ping;
 pub mod prompt;
 pub mod read;
+pub mod types;
+pub mod uninstall;
 
 use std::process::ExitCode;
 
@@ -22,5 +26,9 @@ pub async fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Complete(arguments) => complete::run(arguments).await,
         Command::Listen(arguments) => listen::run(arguments).await,
         Command::Ping(arguments) => ping::run(arguments).await,
+        Command::Install(arguments) => install::run(&arguments),
+        Command::Uninstall(arguments) => uninstall::run(&arguments),
+        Command::Discover(arguments) => discover::run(&arguments),
+        Command::Types(arguments) => types::run(arguments).await,
     }
 }

@@ -1,5 +1,7 @@
 //! Targets: the servers that a command is told to talk to.
 
+mod configured;
+
 use std::{
     ffi::OsString,
     fmt,
@@ -12,7 +14,7 @@ use gudgeon::{
     transport,
 };
 
-use crate::failure::Failure;
+use crate::{failure::Failure, hosts::servers::Configured};
 
 /// A server as named on the command line.
 #[derive(Clone, Debug)]
@@ -21,19 +23,37 @@ pub enum Target {
     Command(Vec<OsString>),
     /// A file of a server in Python, TypeScript or JavaScript.
     File(PathBuf),
+    /// A server that a host has configured.
+    Configured(Box<Configured>),
 }
 
 impl Target {
-    /// Reads a target other than a command.
+    /// Reads a target other than a command. Names of configured servers are looked up in the files of hosts.
     pub fn parse(text: &str) -> Result<Self, Failure> {
-        if text.contains("://") {
-            return Ok(Self::Url(text.to_owned()));
+        Self::find(text, None)
+    }
+
+    /// Reads a target other than a command. Names are looked up in `file` only, if there is one.
+    pub fn find(text: &str, file: Option<&Path>) -> Result<Self, Failure> {
+        if file.is_none() {
+            if text.contains("://") {
+                return Ok(Self::Url(text.to_owned()));
+            }
+            if Path::new(text).is_file() {
+                return Ok(Self::File(text.into()));
+            }
         }
-        if Path::new(text).is_file() {
-            return Ok(Self::File(text.into()));
+        if let Some(server) = configured::find(text, file)? {
+            return Ok(Self::Configured(Box::new(server)));
         }
-        let message = format!("there is no target {text:?}: it is neither a URL nor a file");
-        Err(Failure::usage(message).with_hint("a command goes after `--`"))
+        let message = match file {
+            Some(file) => format!("there is no server {text:?} in {}", file.display()),
+            None => format!(
+                "there is no target {text:?}: it is neither a URL, nor a file, nor the name of a configured server"
+            ),
+        };
+        let hint = "`gudgeon discover` lists configured servers; a command goes after `--`";
+        Err(Failure::usage(message).with_hint(hint))
     }
 
     /// Returns whether the server can get an access token: over HTTP and WebSocket.
@@ -50,6 +70,7 @@ impl Target {
         let target = match self {
             Self::Url(url) => client::Target::url(url)?,
             Self::Command(words) => command(words).into(),
+            Self::Configured(server) => return configured::builder(server),
             Self::File(path) => {
                 let interpreter = match path.extension().and_then(|it| it.to_str()) {
                     Some("py") => "python3",
@@ -83,6 +104,7 @@ impl fmt::Display for Target {
                 f.write_str(&words.join(" "))
             }
             Self::File(path) => path.display().fmt(f),
+            Self::Configured(server) => f.write_str(&server.label()),
         }
     }
 }

@@ -1,0 +1,268 @@
+//! `gudgeon install`: adds a server to the configuration of a host.
+
+use std::{
+    env,
+    io::{self, BufRead as _, IsTerminal as _, Write as _},
+    path::PathBuf,
+    process::ExitCode,
+};
+
+use clap::{Args, ValueEnum, builder::PossibleValuesParser};
+use serde_json::Value;
+
+use crate::{
+    failure::{Failure, FailureKind},
+    hosts::{Document, Entry, Environment, HOSTS, Host, diff, launch, write},
+    output,
+    target::Target,
+};
+
+const EXAMPLES: &str = "\
+Examples:
+  gudgeon install server.py --into claude-desktop
+  gudgeon install server.ts --into cursor --scope project --name shelf
+  gudgeon install https://mcp.example.com/mcp --into vscode --header 'Authorization: Bearer ${env:TOKEN}'
+  gudgeon install --into codex --env API_KEY -- npx -y @modelcontextprotocol/server-everything
+
+Shows the change of the configuration file before it is made, with the values of variables and headers hidden. A terminal
+is asked to confirm it. The file before the change is kept beside it, as FILE.gudgeon.bak.";
+
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES, override_usage = "gudgeon install [OPTIONS] --into HOST TARGET\n       gudgeon install [OPTIONS] --into HOST -- COMMAND...")]
+pub struct Arguments {
+    /// The file of a server, or a URL, or the name of a server that another host has
+    #[arg(value_name = "TARGET")]
+    target: Option<String>,
+    /// The host
+    #[arg(long, value_name = "HOST", value_parser = host_names())]
+    into: String,
+    /// The name of the server in the host [default: the name of the file, package or address]
+    #[arg(long)]
+    name: Option<String>,
+    /// Set an environment variable of the server; without a value, that of this process
+    #[arg(long, value_name = "NAME[=VALUE]")]
+    env: Vec<String>,
+    /// Send this HTTP header to a URL; may be given several times
+    #[arg(long = "header", short = 'H', value_name = "NAME: VALUE")]
+    headers: Vec<String>,
+    /// Whose configuration: the user's, or that of the project in the current folder
+    #[arg(long, value_enum, default_value = "user")]
+    scope: ScopeArgument,
+    /// Show the change and do not make it
+    #[arg(long)]
+    dry_run: bool,
+    /// Do not ask, also where a server of this name is replaced
+    #[arg(long, short)]
+    yes: bool,
+    /// The command of a server over stdio
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<std::ffi::OsString>,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub enum ScopeArgument {
+    User,
+    Project,
+}
+
+pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let environment = Environment::of_process()?;
+    let host = host(&arguments.into)?;
+    let mut entry = entry(arguments, &environment)?;
+    add_variables(&mut entry, &arguments.env, &environment)?;
+    add_headers(&mut entry, &arguments.headers)?;
+    let name = arguments.name.clone().unwrap_or_else(|| launch::name(&entry));
+    launch::check_name(&name)?;
+
+    let path = path(host, arguments.scope, &environment)?;
+    let document = Document::open(&path, host.syntax, host.servers)?;
+    let old = document.entries().remove(&name);
+    let new = match &old {
+        Some(old) => entry.write_over(host, old)?,
+        None => entry.write(host)?,
+    };
+    if old.as_ref() == Some(&Value::Object(new.clone())) {
+        output::line(format_args!(
+            "{} has the server {name:?} already: {}",
+            host.title,
+            path.display()
+        ))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let edited = document.with(&name, &new)?;
+    let change = Change { path: &path, document: &document, edited: &edited };
+    let is_replaced = old.is_some();
+    let backup = match change.make(arguments.dry_run, arguments.yes, is_replaced)? {
+        Made::Shown => return Ok(ExitCode::SUCCESS),
+        Made::Written(backup) => backup,
+    };
+    output::line(format_args!("Added the server {name:?} to {}: {}", host.title, path.display()))?;
+    tell_backup(backup)?;
+    output::line(format_args!("Next: {}.", host.reload))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the parser of a host's name, which lists all of them in errors and in the help.
+pub fn host_names() -> PossibleValuesParser {
+    PossibleValuesParser::new(HOSTS.iter().map(|it| it.name))
+}
+
+/// Returns the host of a name that `host_names` accepted.
+pub fn host(name: &str) -> Result<&'static Host, Failure> {
+    Host::find(name).ok_or_else(|| Failure::usage(format!("there is no host {name:?}")))
+}
+
+/// Returns the path of a host's configuration file. Errors if the host has none for projects.
+pub fn path(
+    host: &Host,
+    scope: ScopeArgument,
+    environment: &Environment,
+) -> Result<PathBuf, Failure> {
+    match (scope, host.project) {
+        (ScopeArgument::User, _) => host.user.resolve(environment),
+        (ScopeArgument::Project, Some(path)) => Ok(environment.folder.join(path)),
+        (ScopeArgument::Project, None) => {
+            let message = format!("{} has no configuration files of projects", host.title);
+            Err(Failure::usage(message).with_hint("leave out `--scope project`"))
+        }
+    }
+}
+
+pub fn tell_backup(backup: Option<PathBuf>) -> Result<(), Failure> {
+    backup.map_or(Ok(()), |it| {
+        output::line(format_args!("The file before the change: {}", it.display()))
+    })
+}
+
+/// A change of a configuration file.
+pub struct Change<'a> {
+    pub path: &'a std::path::Path,
+    pub document: &'a Document,
+    pub edited: &'a Document,
+}
+
+/// What was done with a change.
+pub enum Made {
+    Shown,
+    /// With the path of the backup.
+    Written(Option<PathBuf>),
+}
+
+impl Change<'_> {
+    /// Shows the change, asks for confirmation, and makes it. Without a terminal, a change that replaces something needs
+    /// `yes`.
+    pub fn make(&self, dry_run: bool, yes: bool, replaces: bool) -> Result<Made, Failure> {
+        let file = self.path.display().to_string();
+        let colours =
+            io::stdout().is_terminal() && env::var_os("NO_COLOR").is_none_or(|it| it.is_empty());
+        let (old, new) = (self.document.masked(), self.edited.masked());
+        let shown = diff::unified(&file, &old, &new, colours);
+        match shown.is_empty() {
+            true => output::line(format_args!(
+                "{file}: values of variables or headers that are hidden change"
+            ))?,
+            false => output::line(shown.trim_end_matches('\n'))?,
+        }
+        if dry_run {
+            return Ok(Made::Shown);
+        }
+        if !yes {
+            self.confirm(replaces)?;
+        }
+        let old = self.document.exists().then(|| self.document.text());
+        Ok(Made::Written(write::replace(self.path, old, self.edited.text())?))
+    }
+
+    fn confirm(&self, replaces: bool) -> Result<(), Failure> {
+        if !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
+            return match replaces {
+                false => Ok(()),
+                true => Err(Failure::usage("a server of this name is configured in another way")
+                    .with_hint(
+                        "repeat the command with --yes to replace it, or choose another --name",
+                    )),
+            };
+        }
+        let mut output = io::stderr().lock();
+        let asked =
+            write!(output, "Write {}? [y/N] ", self.path.display()).and_then(|()| output.flush());
+        let mut answer = String::new();
+        asked.and_then(|()| io::stdin().lock().read_line(&mut answer))?;
+        match answer.trim().to_ascii_lowercase().as_str() {
+            "y" | "yes" => Ok(()),
+            _ => Err(Failure::new(FailureKind::Declined, "declined; nothing was changed")),
+        }
+    }
+}
+
+fn entry(arguments: &Arguments, environment: &Environment) -> Result<Entry, Failure> {
+    let target = match (&arguments.target, arguments.command.is_empty()) {
+        (Some(text), true) => Target::parse(text)?,
+        (None, false) => Target::Command(arguments.command.clone()),
+        (Some(_), false) => {
+            let message = "both a target and a command after `--` are given";
+            return Err(Failure::usage(message).with_hint("give one of them"));
+        }
+        (None, true) => {
+            let hint = "give a file, a URL, a name, or a command after `--`";
+            return Err(Failure::usage("the target is missing").with_hint(hint));
+        }
+    };
+    match target {
+        Target::Url(url) => {
+            // Reports a wrong URL now, instead of in the host.
+            gudgeon::client::Target::url(&url)?;
+            Ok(Entry::Url { url, headers: Vec::new() })
+        }
+        Target::Command(words) => launch::of_command(&words, environment),
+        Target::File(path) => launch::of_file(&path, environment),
+        Target::Configured(server) => server.entry.map_err(Failure::usage),
+    }
+}
+
+fn add_variables(
+    entry: &mut Entry,
+    variables: &[String],
+    environment: &Environment,
+) -> Result<(), Failure> {
+    let Entry::Command { environment: members, .. } = entry else {
+        return match variables {
+            [] => Ok(()),
+            _ => Err(Failure::usage("--env is for commands; a URL takes --header")),
+        };
+    };
+    for variable in variables {
+        let (name, value) = match variable.split_once('=') {
+            Some((name, value)) => (name, Some(value.to_owned())),
+            None => (variable.as_str(), environment.variable(variable)),
+        };
+        let Some(value) = value else {
+            let message = format!("--env {variable}: this variable is not set");
+            return Err(Failure::usage(message).with_hint(format!("write --env {variable}=VALUE")));
+        };
+        if name.is_empty() || name.contains('\0') || value.contains('\0') {
+            return Err(Failure::usage(
+                "--env takes NAME=VALUE, or the NAME of a variable that is set",
+            ));
+        }
+        members.retain(|(it, _)| it != name);
+        members.push((name.to_owned(), value));
+    }
+    Ok(())
+}
+
+fn add_headers(entry: &mut Entry, given: &[String]) -> Result<(), Failure> {
+    let Entry::Url { headers, .. } = entry else {
+        return match given {
+            [] => Ok(()),
+            _ => Err(Failure::usage("--header is for URLs; a command takes --env")),
+        };
+    };
+    for header in given {
+        let (name, value) =
+            header.split_once(':').ok_or_else(|| Failure::usage("--header takes NAME: VALUE"))?;
+        headers.retain(|(it, _)| !it.eq_ignore_ascii_case(name.trim()));
+        headers.push((name.trim().to_owned(), value.trim().to_owned()));
+    }
+    Ok(())
+}

@@ -1,0 +1,148 @@
+//! Edits of TOML.
+
+use serde_json::{Map, Value as Json};
+use toml_edit::{DocumentMut, InlineTable, Item, Table, TableLike, Value, value};
+
+use crate::hosts::{masked::HIDDEN, variables::is_reference};
+
+/// Returns the values of a text, as JSON. Errors with the line and the column.
+pub fn read(text: &str) -> Result<Json, String> {
+    let document = parse(text)?;
+    Ok(table_json(document.as_table()))
+}
+
+pub fn with(
+    text: &str,
+    servers: &str,
+    name: &str,
+    entry: &Map<String, Json>,
+) -> Result<String, String> {
+    let mut document = parse(text)?;
+    let entries = document.entry(servers).or_insert_with(|| {
+        let mut table = Table::new();
+        // Without a header of its own, as users write it.
+        table.set_implicit(true);
+        Item::Table(table)
+    });
+    let entries = entries
+        .as_table_like_mut()
+        .ok_or_else(|| format!("{servers:?} must be a table of servers by name"))?;
+    let mut table = Table::new();
+    for (key, member) in entry {
+        if let Some(member) = toml_value(member) {
+            table.insert(key, value(member));
+        }
+    }
+    let is_inline = entries_are_inline(entries);
+    match entries.get_mut(name) {
+        Some(old @ Item::Table(_)) => {
+            if let Item::Table(old) = old {
+                *table.decor_mut() = old.decor().clone();
+                table.set_position(old.position());
+            }
+            *old = Item::Table(table);
+        }
+        Some(old) => *old = value(table.into_inline_table()),
+        None if is_inline => {
+            entries.insert(name, value(table.into_inline_table()));
+        }
+        None => {
+            entries.insert(name, Item::Table(table));
+        }
+    }
+    Ok(document.to_string())
+}
+
+pub fn without(text: &str, servers: &str, name: &str) -> Result<String, String> {
+    let mut document = parse(text)?;
+    if let Some(entries) = document.get_mut(servers).and_then(Item::as_table_like_mut) {
+        entries.remove(name);
+    }
+    Ok(document.to_string())
+}
+
+pub fn masked(text: &str, servers: &str) -> Result<String, String> {
+    let mut document = parse(text)?;
+    let Some(entries) = document.get_mut(servers).and_then(Item::as_table_like_mut) else {
+        return Ok(text.to_owned());
+    };
+    for (_, entry) in entries.iter_mut() {
+        let Some(entry) = entry.as_table_like_mut() else { continue };
+        for member in ["env", "headers", "http_headers"] {
+            let Some(secrets) = entry.get_mut(member).and_then(Item::as_table_like_mut) else {
+                continue;
+            };
+            for (_, secret) in secrets.iter_mut() {
+                if let Item::Value(secret) = secret
+                    && !secret.as_str().is_some_and(is_reference)
+                {
+                    *secret = HIDDEN.into();
+                }
+            }
+        }
+    }
+    Ok(document.to_string())
+}
+
+fn parse(text: &str) -> Result<DocumentMut, String> {
+    text.parse().map_err(|error: toml_edit::TomlError| {
+        let start = error.span().map_or(0, |it| it.start);
+        let before = text.get(..start).unwrap_or(text);
+        let line = before.matches('\n').count() + 1;
+        let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+        let message = error.message().lines().next().unwrap_or_default().trim().to_owned();
+        format!("line {line}, column {column}: {message}")
+    })
+}
+
+fn entries_are_inline(entries: &dyn TableLike) -> bool {
+    entries.iter().any(|(_, it)| it.is_inline_table())
+        && entries.iter().all(|(_, it)| it.is_value())
+}
+
+fn toml_value(json: &Json) -> Option<Value> {
+    Some(match json {
+        Json::Null => return None,
+        Json::Bool(it) => (*it).into(),
+        Json::Number(it) => match it.as_i64() {
+            Some(it) => it.into(),
+            None => it.as_f64()?.into(),
+        },
+        Json::String(it) => it.as_str().into(),
+        Json::Array(items) => items.iter().filter_map(toml_value).collect(),
+        Json::Object(members) => {
+            let mut table = InlineTable::new();
+            for (name, member) in members {
+                if let Some(member) = toml_value(member) {
+                    table.insert(name, member);
+                }
+            }
+            table.into()
+        }
+    })
+}
+
+fn table_json(table: &dyn TableLike) -> Json {
+    table.iter().map(|(name, item)| (name.to_owned(), item_json(item))).collect()
+}
+
+fn item_json(item: &Item) -> Json {
+    match item {
+        Item::None => Json::Null,
+        Item::Value(value) => value_json(value),
+        Item::Table(table) => table_json(table),
+        Item::ArrayOfTables(tables) => tables.iter().map(|it| table_json(it)).collect(),
+    }
+}
+
+fn value_json(value: &Value) -> Json {
+    match value {
+        Value::String(it) => it.value().as_str().into(),
+        Value::Integer(it) => (*it.value()).into(),
+        Value::Float(it) => (*it.value()).into(),
+        Value::Boolean(it) => (*it.value()).into(),
+        Value::Datetime(it) => it.value().to_string().into(),
+        Value::Array(items) => items.iter().map(value_json).collect(),
+        Value::InlineTable(table) => table_json(table),
+    }
+}

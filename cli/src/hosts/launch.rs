@@ -1,0 +1,253 @@
+//! The command that starts the file of a server from anywhere: absolute paths, and the interpreter of its project.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use super::{Entry, Environment};
+use crate::failure::Failure;
+
+/// Names of files that say nothing about the server in them.
+const COMMON_NAMES: [&str; 7] = ["server", "main", "index", "app", "__main__", "mcp", "src"];
+/// Programs whose first argument is the package that they run.
+const RUNNERS: [&str; 6] = ["npx", "uvx", "bunx", "pnpx", "pipx", "uv"];
+const LONGEST_NAME: usize = 64;
+
+/// Returns the command that runs a file of a server. Errors if its suffix tells no language, or if there is no
+/// interpreter for it.
+pub fn of_file(path: &Path, environment: &Environment) -> Result<Entry, Failure> {
+    let path = absolute(path, environment);
+    let suffix = path.extension().and_then(|it| it.to_str()).unwrap_or_default();
+    let mut words = match suffix {
+        "py" => python(&path, environment)?,
+        "js" | "mjs" | "cjs" => vec![needed("node", "https://nodejs.org", environment)?],
+        "ts" | "mts" | "cts" => typescript(&path, environment)?,
+        _ => {
+            let message = format!("{}: the suffix tells no language", path.display());
+            let hint =
+                "it may be .py, .js, .mjs, .cjs, .ts, .mts or .cts; or give the command after `--`";
+            return Err(Failure::usage(message).with_hint(hint));
+        }
+    };
+    words.push(path);
+    of_words(&words)
+}
+
+/// Returns the command of words that were given after `--`. A program or a file that is named by a relative path is named
+/// by an absolute one, because hosts start servers in other folders.
+pub fn of_command<T: AsRef<std::ffi::OsStr>>(
+    words: &[T],
+    environment: &Environment,
+) -> Result<Entry, Failure> {
+    let words = words.iter().enumerate().map(|(index, word)| {
+        let path = Path::new(word.as_ref());
+        let is_path = index == 0 && path.components().count() > 1
+            || index > 0 && path.is_relative() && environment.folder.join(path).is_file();
+        if is_path { absolute(path, environment) } else { path.to_path_buf() }
+    });
+    of_words(&words.collect::<Vec<_>>())
+}
+
+/// Returns a name for the server, if the user gives none.
+pub fn name(entry: &Entry) -> String {
+    let name = match entry {
+        Entry::Url { url, .. } => {
+            let rest = url.split_once("://").map_or(url.as_str(), |it| it.1);
+            let authority = rest.split(['/', '?']).next().unwrap_or_default();
+            authority.rsplit('@').next().unwrap_or_default().to_owned()
+        }
+        Entry::Command { program, arguments, .. } => {
+            let stem = |it: &str| {
+                Path::new(it).file_stem().unwrap_or_default().to_string_lossy().into_owned()
+            };
+            let runs_package = RUNNERS.contains(&stem(program).as_str());
+            let is_file = |it: &&String| Path::new(it).is_absolute() && Path::new(it).is_file();
+            if let Some(file) = arguments.iter().rev().find(is_file) {
+                let parents = Path::new(file).ancestors().skip(1);
+                let folders = parents.filter_map(|it| it.file_name()?.to_str().map(str::to_owned));
+                let mut names = std::iter::once(stem(file)).chain(folders);
+                names.find(|it| !COMMON_NAMES.contains(&it.as_str())).unwrap_or_default()
+            } else if runs_package
+                && let Some(package) =
+                    arguments.iter().find(|it| !it.starts_with('-') && *it != "run")
+            {
+                // Without the scope and the version of a package.
+                let package = package.rsplit('/').next().unwrap_or_default();
+                package.split(['@', '=', '[']).next().unwrap_or_default().to_owned()
+            } else {
+                stem(program)
+            }
+        }
+    };
+    let name: String = name
+        .chars()
+        .map(|it| if is_name_character(it) { it } else { '-' })
+        .take(LONGEST_NAME)
+        .collect();
+    match name.trim_matches('-') {
+        "" => "server".to_owned(),
+        name => name.to_owned(),
+    }
+}
+
+/// Errors if a name has characters that some host refuses.
+pub fn check_name(name: &str) -> Result<(), Failure> {
+    if !name.is_empty() && name.len() <= LONGEST_NAME && name.chars().all(is_name_character) {
+        return Ok(());
+    }
+    let message = format!("{name:?} is no name of a server");
+    Err(Failure::usage(message).with_hint("hosts accept up to 64 letters, digits, \"-\" and \"_\""))
+}
+
+fn is_name_character(character: char) -> bool {
+    character.is_ascii_alphanumeric() || matches!(character, '-' | '_')
+}
+
+fn python(path: &Path, environment: &Environment) -> Result<Vec<PathBuf>, Failure> {
+    if let Some(active) = environment.variable("VIRTUAL_ENV")
+        && let Some(python) = environment.python_in(&absolute(Path::new(&active), environment))
+    {
+        return Ok(vec![python]);
+    }
+    let uv = environment.program("uv");
+    if let Some(uv) = &uv
+        && has_inline_metadata(path)
+    {
+        return Ok(vec![uv.clone(), "run".into(), "--script".into()]);
+    }
+    for folder in path.ancestors().skip(1) {
+        if let Some(python) = environment.python_in(&folder.join(".venv")) {
+            return Ok(vec![python]);
+        }
+        if let Some(uv) = &uv
+            && folder.join("uv.lock").is_file()
+        {
+            return Ok(vec![
+                uv.clone(),
+                "run".into(),
+                "--project".into(),
+                folder.into(),
+                "python".into(),
+            ]);
+        }
+    }
+    let python = environment.program("python3").or_else(|| environment.program("python"));
+    python.map(|it| vec![it]).ok_or_else(|| missing("python3", "https://www.python.org"))
+}
+
+fn typescript(path: &Path, environment: &Environment) -> Result<Vec<PathBuf>, Failure> {
+    for folder in path.ancestors().skip(1) {
+        let tsx = folder.join("node_modules/.bin/tsx");
+        if tsx.exists() {
+            return Ok(vec![tsx]);
+        }
+    }
+    if let Some(tsx) = environment.program("tsx") {
+        return Ok(vec![tsx]);
+    }
+    let node = needed("node", "https://nodejs.org", environment)?;
+    // Such versions of Node run TypeScript whose types can be left out.
+    let version = Command::new(&node).arg("--version").output().ok();
+    let version =
+        version.map(|it| String::from_utf8_lossy(&it.stdout).into_owned()).unwrap_or_default();
+    if strips_types(&version) {
+        return Ok(vec![node]);
+    }
+    let message = format!("{}: this version of Node does not run TypeScript", path.display());
+    Err(Failure::usage(message)
+        .with_hint("install Node 22.18 or later, or `npm install --save-dev tsx`"))
+}
+
+/// Returns whether a version of Node, as `v22.18.0`, runs TypeScript.
+fn strips_types(version: &str) -> bool {
+    let mut numbers = version.trim().trim_start_matches('v').split('.').map(str::parse::<u32>);
+    match (numbers.next(), numbers.next()) {
+        (Some(Ok(major)), Some(Ok(minor))) => {
+            (major, minor) >= (23, 6) || major == 22 && minor >= 18
+        }
+        _ => false,
+    }
+}
+
+/// Returns whether a script of Python declares its dependencies itself (PEP 723).
+fn has_inline_metadata(path: &Path) -> bool {
+    fs::read_to_string(path).is_ok_and(|it| it.lines().any(|it| it.trim_end() == "# /// script"))
+}
+
+fn needed(program: &str, home: &str, environment: &Environment) -> Result<PathBuf, Failure> {
+    environment.program(program).ok_or_else(|| missing(program, home))
+}
+
+fn missing(program: &str, home: &str) -> Failure {
+    let message = format!("there is no program {program:?} in the folders of PATH");
+    Failure::usage(message)
+        .with_hint(format!("install it ({home}), or give the command after `--`"))
+}
+
+fn of_words(words: &[PathBuf]) -> Result<Entry, Failure> {
+    let mut texts = words.iter().map(|it| {
+        it.to_str().map(str::to_owned).ok_or_else(|| {
+            Failure::usage(format!("{}: a configuration holds names in UTF-8 only", it.display()))
+        })
+    });
+    let program = texts.next().ok_or_else(|| Failure::usage("the command is empty"))??;
+    Ok(Entry::Command {
+        program,
+        arguments: texts.collect::<Result<_, _>>()?,
+        environment: Vec::new(),
+        folder: None,
+    })
+}
+
+/// Returns the absolute path, with links as they are: the interpreter of a virtual environment is one.
+fn absolute(path: &Path, environment: &Environment) -> PathBuf {
+    let path = environment.folder.join(path);
+    std::path::absolute(&path).unwrap_or(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn command(program: &str, arguments: &[&str]) -> Entry {
+        Entry::Command {
+            program: program.into(),
+            arguments: arguments.iter().map(|it| (*it).to_owned()).collect(),
+            environment: Vec::new(),
+            folder: None,
+        }
+    }
+
+    #[test]
+    fn a_server_is_named_after_its_package_or_host() {
+        for (entry, expected) in [
+            (
+                command("npx", &["-y", "@modelcontextprotocol/server-everything@1.0", "/tmp"]),
+                "server-everything",
+            ),
+            (command("/usr/bin/uvx", &["mcp-server-time[x]==2"]), "mcp-server-time"),
+            (command("/opt/shelf.bin", &["--stdio"]), "shelf"),
+            (command("..", &[]), "server"),
+            (
+                Entry::Url {
+                    url: "https://me@mcp.example.com:8000/mcp?k=v".into(),
+                    headers: vec![],
+                },
+                "mcp-example-com-8000",
+            ),
+        ] {
+            assert_eq!(name(&entry), expected);
+            assert!(check_name(&name(&entry)).is_ok());
+        }
+        assert!(check_name("a b").is_err() && check_name("").is_err());
+    }
+
+    #[test]
+    fn versions_of_node_that_run_typescript() {
+        assert!(strips_types("v22.18.0\n") && strips_types("v23.6.1") && strips_types("v24.0.0"));
+        assert!(!strips_types("v22.17.9") && !strips_types("v23.5.0") && !strips_types("v20.19.0"));
+        assert!(!strips_types(""));
+    }
+}

@@ -1,0 +1,115 @@
+//! Targets that are named: servers that a host, or a file of the user's own, has configured.
+
+use std::{collections::HashSet, path::Path};
+
+use gudgeon::client::{ClientBuilder, read_configuration};
+use serde_json::{Value, json};
+
+use crate::{
+    failure::{Failure, FailureKind},
+    hosts::{
+        Environment, Host,
+        servers::{Configured, Servers},
+    },
+};
+
+/// Finds a server by `NAME` or `HOST:NAME`, in the files of all hosts or in the given one. Returns `None` if there is none.
+/// Errors if the name stands for several servers.
+pub fn find(text: &str, file: Option<&Path>) -> Result<Option<Configured>, Failure> {
+    let environment = Environment::of_process()?;
+    let servers = match file {
+        Some(file) => Servers::of_file(file, &environment)?,
+        None => Servers::of_hosts(&environment),
+    };
+    choose(text, servers)
+}
+
+fn choose(text: &str, servers: Servers) -> Result<Option<Configured>, Failure> {
+    let (host, name) = match text.split_once(':') {
+        Some((host, name)) if Host::find(host).is_some() => (Some(host), name),
+        _ => (None, text),
+    };
+    let matches =
+        |it: &Configured| it.name == name && host.is_none_or(|host| it.source.host_name() == host);
+    let mut found: Vec<_> = servers.found.into_iter().filter(matches).collect();
+    // In one host, the nearest project's server is the one that is used.
+    let mut hosts = HashSet::new();
+    found.retain(|it| hosts.insert(it.source.host_name()));
+    let Some(first) = found.first() else {
+        return match servers.failures.into_iter().next() {
+            // The name may stand in a file that cannot be read.
+            Some(failure) if host.is_some() => Err(failure),
+            _ => Ok(None),
+        };
+    };
+    if found.iter().any(|it| it.entry != first.entry) {
+        let labels: Vec<_> = found.iter().map(Configured::label).collect();
+        let message = format!("the name {name:?} is that of several servers");
+        return Err(
+            Failure::usage(message).with_hint(format!("write one of {}", labels.join(", ")))
+        );
+    }
+    Ok(Some(found.swap_remove(0)))
+}
+
+/// Returns a client of a configured server. Errors if its entry is wrong or refers to a variable without a value.
+pub fn builder(server: &Configured) -> Result<ClientBuilder, Failure> {
+    let failure = |problem: String| {
+        let message =
+            format!("the server {:?} in {}: {problem}", server.name, server.source.path.display());
+        Failure::new(FailureKind::File, message)
+    };
+    let environment = Environment::of_process()?;
+    let entry = server.entry.clone().map_err(failure)?;
+    let entry = entry.resolve(&server.source, &environment).map_err(failure)?;
+    let configuration: Value = json!({ &server.name: entry.to_json() });
+    let read = read_configuration(&json!({ "mcpServers": configuration }).to_string())?;
+    let (_, builder) =
+        read.into_iter().next().ok_or_else(|| failure("it has no entry".to_owned()))?;
+    Ok(builder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hosts::{Entry, Source, servers::Scope};
+
+    fn server(host: &str, name: &str, url: &str) -> Configured {
+        Configured {
+            source: Source {
+                host: Host::find(host),
+                scope: Scope::User,
+                path: "/f".into(),
+                project: None,
+            },
+            name: name.into(),
+            entry: Ok(Entry::Url { url: url.into(), headers: Vec::new() }),
+            enabled: true,
+        }
+    }
+
+    fn chosen(text: &str) -> Result<Option<String>, String> {
+        let found = vec![
+            server("cursor", "a", "http://project"),
+            server("cursor", "a", "http://user"),
+            server("codex", "a", "http://other"),
+            server("cursor", "b", "http://same"),
+            server("codex", "b", "http://same"),
+        ];
+        match choose(text, Servers { found, failures: Vec::new() }) {
+            Ok(server) => Ok(server.map(|it| format!("{:?}", it.entry.unwrap()))),
+            Err(failure) => Err(failure.to_string()),
+        }
+    }
+
+    #[test]
+    fn a_name_stands_for_one_server() {
+        assert_eq!(chosen("cursor:a"), Ok(Some("http://project".into())));
+        assert_eq!(chosen("codex:a"), Ok(Some("http://other".into())));
+        assert_eq!(chosen("b"), Ok(Some("http://same".into())));
+        assert_eq!(chosen("c"), Ok(None));
+        assert_eq!(chosen("zed:a"), Ok(None));
+        let error = chosen("a").unwrap_err();
+        assert!(error.contains("cursor:a, codex:a"), "{error}");
+    }
+}

@@ -1,0 +1,191 @@
+"""`gudgeon types`: modules pass the checkers of their language, and call the server."""
+
+import ast
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SERVERS = Path(__file__).parent / "servers"
+EVERYTHING = ROOT / ".interop/node/node_modules/@modelcontextprotocol/server-everything/dist/index.js"
+TARGETS = {
+    "shapes": [sys.executable, SERVERS / "shapes.py"],
+    "hostile": [sys.executable, SERVERS / "hostile_names.py"],
+    "shelf": [sys.executable, SERVERS / "shelf.py"],
+    "docsearch": [sys.executable, ROOT / "examples/docsearch/python/server.py"],
+    "everything": ["node", EVERYTHING, "stdio"],
+}
+if not EVERYTHING.exists():
+    del TARGETS["everything"]
+
+
+def generate(gudgeon, target, language):
+    outcome = gudgeon("types", f"--{language}", "--", *TARGETS[target])
+    assert outcome.code == 0, outcome
+    return outcome.out
+
+
+def run(*words, cwd, **environment):
+    done = subprocess.run(
+        list(map(str, words)),
+        cwd=cwd,
+        capture_output=True,
+        encoding="utf-8",
+        timeout=300,
+        env={**os.environ, **environment},
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def tool(name):
+    return Path(sys.executable).with_name(name)
+
+
+PACKAGE = str(ROOT / "bindings-python/python")
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_python_passes_its_checkers(gudgeon, tmp_path, target):
+    text = generate(gudgeon, target, "python")
+    assert text == generate(gudgeon, target, "python")
+    path = tmp_path / "module.py"
+    path.write_text(text, encoding="utf-8")
+    run(tool("ruff"), "format", "--isolated", "--diff", path, cwd=tmp_path)
+    run(tool("ruff"), "check", "--isolated", "--target-version", "py310", path, cwd=tmp_path)
+    run(tool("mypy"), "--strict", "--python-version", "3.10", path, cwd=tmp_path, MYPYPATH=PACKAGE)
+    config = {"typeCheckingMode": "strict", "include": ["module.py"], "extraPaths": [PACKAGE], "pythonVersion": "3.10"}
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps(config))
+    run(tool("pyright"), "--pythonpath", sys.executable, "-p", tmp_path, cwd=tmp_path)
+    run(sys.executable, path, cwd=tmp_path, PYTHONPATH=PACKAGE)
+
+
+def compile_typescript(folder, *names):
+    (folder / "node_modules").mkdir(exist_ok=True)
+    link = folder / "node_modules/gudgeon"
+    if not link.exists():
+        link.symlink_to(ROOT)
+    options = {
+        "strict": True,
+        "exactOptionalPropertyTypes": True,
+        "noUncheckedIndexedAccess": True,
+        "noUnusedLocals": True,
+        "noUnusedParameters": True,
+        "verbatimModuleSyntax": True,
+        "erasableSyntaxOnly": True,
+        "module": "nodenext",
+        "target": "es2022",
+        "lib": ["es2022", "esnext.disposable"],
+        "types": ["node"],
+        "typeRoots": [str(ROOT / "node_modules/@types")],
+        "skipLibCheck": True,
+        "outDir": "out",
+    }
+    (folder / "package.json").write_text('{"type": "module"}')
+    (folder / "tsconfig.json").write_text(json.dumps({"compilerOptions": options, "files": names}))
+    run(ROOT / "node_modules/.bin/tsc", "-p", folder, cwd=folder)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_typescript_passes_its_compiler(gudgeon, tmp_path, target):
+    text = generate(gudgeon, target, "typescript")
+    (tmp_path / "module.ts").write_text(text, encoding="utf-8")
+    compile_typescript(tmp_path, "module.ts")
+
+
+def test_hostile_names_stay_in_strings_and_comments(gudgeon):
+    text = generate(gudgeon, "hostile", "python")
+    classes = [it for it in ast.parse(text).body if isinstance(it, ast.ClassDef)]
+    assert {type(it) for it in ast.parse(text).body} <= {
+        ast.Expr,
+        ast.ImportFrom,
+        ast.If,
+        ast.ClassDef,
+        ast.AnnAssign,
+        ast.Assign,
+    }
+    assert any(it.name.startswith("Sync") for it in classes) and "\u202e" not in text
+    assert "\u202e" not in generate(gudgeon, "hostile", "typescript")
+
+
+PYTHON = """
+import asyncio
+
+from gudgeon import Client
+from gudgeon.client import SyncClient
+from module import Address, Shapes, SyncShapes
+
+TARGET = %r
+
+
+async def run() -> None:
+    async with Client(TARGET) as client:
+        shapes = Shapes(client)
+        home: Address = {"street": "Main", "zip": None}
+        print((await shapes.greet({"person": {"name": "Ada", "address": home, "mood": "good"}})).data)
+        print((await shapes.list_()).data)
+        print((await shapes.read_one({"owner": "ada", "number": 3})).text)
+        print((await shapes.prompt_draw({"subject": "a cat"})).messages[0].content.text)
+
+
+asyncio.run(run())
+with SyncClient(TARGET) as client:
+    print(SyncShapes(client).depth({"node": {"children": [{}, {"children": [{}]}]}}, timeout=30).data)
+"""
+
+TYPESCRIPT = """
+import { Client } from "gudgeon";
+import { Shapes } from "./module.js";
+
+const client = await Client.connect(%s);
+const shapes = new Shapes(client);
+const person = { name: "Ada", address: { street: "Main", zip: null }, mood: "good" } as const;
+console.log((await shapes.greet({ person })).data);
+console.log(JSON.stringify((await shapes.list()).data));
+console.log((await shapes.readOne({ owner: "ada", number: 3 })).text);
+const drawn = await shapes.promptDraw({ subject: "a cat" });
+console.log(JSON.stringify(drawn.messages[0]));
+const depth: number = (await shapes.depth({ node: { children: [{}, { children: [{}] }] } })).data;
+console.log(depth);
+await client.close();
+"""
+
+
+def test_a_python_module_calls_the_server(gudgeon, tmp_path):
+    (tmp_path / "module.py").write_text(generate(gudgeon, "shapes", "python"), encoding="utf-8")
+    (tmp_path / "main.py").write_text(PYTHON % list(map(str, TARGETS["shapes"])))
+    out = run(sys.executable, "main.py", cwd=tmp_path, PYTHONPATH=PACKAGE)
+    assert out.splitlines() == [
+        "Hello Ada of Main",
+        "[{'street': 'Main', 'zip': None}]",
+        "ada 3",
+        "Draw a cat in plain style.",
+        "3",
+    ]
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="Node is missing")
+def test_a_typescript_module_calls_the_server(gudgeon, tmp_path):
+    (tmp_path / "module.ts").write_text(generate(gudgeon, "shapes", "typescript"), encoding="utf-8")
+    (tmp_path / "main.ts").write_text(TYPESCRIPT % json.dumps(list(map(str, TARGETS["shapes"]))))
+    compile_typescript(tmp_path, "main.ts", "module.ts")
+    out = run("node", "out/main.js", cwd=tmp_path, PYTHONPATH=PACKAGE).splitlines()
+    assert out[:3] == ["Hello Ada of Main", '[{"street":"Main","zip":null}]', "ada 3"]
+    assert "Draw a cat in plain style." in out[3] and out[4] == "3"
+
+
+def test_a_file_is_written_once_and_no_other_is_overwritten(gudgeon, shelf):
+    path = gudgeon.home / "shelf.py"
+    assert "Wrote" in gudgeon("types", shelf, "--out", path).out
+    assert path.read_text().startswith('"""Client of the MCP server "shelf", version 1.0.\n')
+    assert "up to date" in gudgeon("types", shelf, "--out", path).out
+    path.write_text("import os\n")
+    outcome = gudgeon("types", shelf, "--out", path)
+    assert outcome.code == 10 and path.read_text() == "import os\n"
+    outcome = gudgeon("types", shelf)
+    assert outcome.code == 2 and "--python or --typescript" in outcome.err
