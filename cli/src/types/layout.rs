@@ -155,7 +155,6 @@ mod tests {
         let doc = call(&["aaaa", "bbbb"]);
         assert_eq!(render(&doc, 20, 4, 0), "f(aaaa, bbbb)");
         assert_eq!(render(&doc, 16, 4, 4), "    f(\n        aaaa,\n        bbbb,\n    )");
-        assert_eq!(render(&doc, 20, 4, 4), "    f(\n        aaaa, bbbb\n    )");
     }
 
     #[test]

@@ -33,7 +33,7 @@ pub fn write(module: &Module) -> String {
         .filter(|it| {
             *it == "Client" || body.contains(&format!(": {it}")) || body.contains(&format!("<{it}"))
         })
-        .map(|it| text(it))
+        .map(text)
         .collect();
     let mut inner = joined(imports, &[text(","), Doc::Line]);
     inner.push(Doc::IfBroken(","));
@@ -83,10 +83,13 @@ fn declared(module: &Module, declaration: &Declaration) -> String {
 
 fn class(module: &Module, body: &mut String) {
     body.push_str(&comment(&format!("Calls what the server {:?} offers.", module.server), 0));
-    body.push_str(&format!(
-        "export class {} {{\n  readonly client: Client;\n\n  constructor(client: Client) {{\n    this.client = client;\n  }}\n",
-        module.class
-    ));
+    append(
+        body,
+        format_args!(
+            "export class {} {{\n  readonly client: Client;\n\n  constructor(client: Client) {{\n    this.client = client;\n  }}\n",
+            module.class
+        ),
+    );
     let mut names = Names::default();
     for call in &module.calls {
         body.push('\n');
@@ -115,7 +118,7 @@ fn method(module: &Module, call: &Call, names: &mut Names) -> String {
     match call.kind {
         CallKind::Tool if has_arguments => values.push(text("args")),
         CallKind::Prompt if has_arguments => {
-            values.push(text("{ ...args } as Record<string, string>"))
+            values.push(text("{ ...args } as Record<string, string>"));
         }
         CallKind::Tool | CallKind::Prompt => values.push(text("{}")),
         CallKind::Resource | CallKind::Template => (),
