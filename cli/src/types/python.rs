@@ -1,5 +1,7 @@
 //! Modules in Python, in the form of `ruff format`.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use super::{
@@ -47,27 +49,15 @@ fn header(module: &Module, body: &str) -> String {
     let mut text =
         docstring(&format!("{title}\n\n{MARK}; changes are lost when that is repeated."), 0);
     text.push_str("\nfrom __future__ import annotations\n\n");
-    let uses = |name: &str| {
-        let mut parts = body.split(name).collect::<Vec<_>>();
-        let last = parts.pop();
-        parts.iter().zip(body.split(name).skip(1)).any(|(before, after)| {
-            let part = |it: char| it.is_alphanumeric() || it == '_';
-            !before.ends_with(part) && !after.starts_with(part)
-        }) && last.is_some()
-    };
+    let code = without_docstrings(body);
+    let words: HashSet<_> = code.split(|it: char| !it.is_alphanumeric() && it != '_').collect();
+    let uses = |name: &str| words.contains(name);
     let mut names = vec!["TYPE_CHECKING"];
     names.extend(["Any", "Literal", "TypeAlias", "TypedDict", "cast"].iter().filter(|it| uses(it)));
     append(
         &mut text,
         format_args!("from typing import {}\n\nif TYPE_CHECKING:\n", names.join(", ")),
     );
-    let extensions: Vec<_> = ["NotRequired", "Unpack"].into_iter().filter(|it| uses(it)).collect();
-    if !extensions.is_empty() {
-        append(
-            &mut text,
-            format_args!("    from typing_extensions import {}\n\n", extensions.join(", ")),
-        );
-    }
     let clients: Vec<_> =
         ["CallOptions", "Client", "SyncClient"].into_iter().filter(|it| uses(it)).collect();
     append(&mut text, format_args!("    from gudgeon.client import {}\n", clients.join(", ")));
@@ -78,7 +68,31 @@ fn header(module: &Module, body: &str) -> String {
     if !results.is_empty() {
         append(&mut text, format_args!("    from gudgeon.types import {}\n", results.join(", ")));
     }
+    let extensions: Vec<_> = ["NotRequired", "Unpack"].into_iter().filter(|it| uses(it)).collect();
+    if !extensions.is_empty() {
+        append(
+            &mut text,
+            format_args!("    from typing_extensions import {}\n", extensions.join(", ")),
+        );
+    }
     text
+}
+
+/// Returns the lines of a module outside of docstrings, which may have any words.
+fn without_docstrings(body: &str) -> String {
+    let mut code = String::new();
+    let mut inside = false;
+    for line in body.lines() {
+        let text = line.trim();
+        let begins = !inside && text.starts_with("\"\"\"");
+        let ends = text.ends_with("\"\"\"") && (inside || text.len() >= 6);
+        if !begins && !inside {
+            code.push_str(line);
+            code.push('\n');
+        }
+        inside = (inside || begins) && !ends;
+    }
+    code
 }
 
 fn declared(module: &Module, declaration: &Declaration) -> String {

@@ -28,10 +28,15 @@ pub fn write(module: &Module) -> String {
     };
     let title = format!("Client of the MCP server {:?}{version}.", module.server);
     let header = comment(&format!("{title}\n\n{MARK}; changes are lost when that is repeated."), 0);
+    let has = |kinds: &[CallKind]| module.calls.iter().any(|it| kinds.contains(&it.kind));
     let imports: Vec<_> = ["CallOptions", "Client", "PromptResult", "ResourceResult", "ToolResult"]
         .into_iter()
-        .filter(|it| {
-            *it == "Client" || body.contains(&format!(": {it}")) || body.contains(&format!("<{it}"))
+        .filter(|it| match *it {
+            "PromptResult" => has(&[CallKind::Prompt]),
+            "ResourceResult" => has(&[CallKind::Resource, CallKind::Template]),
+            "ToolResult" => has(&[CallKind::Tool]),
+            "CallOptions" => !module.calls.is_empty(),
+            _ => true,
         })
         .map(text)
         .collect();
