@@ -172,7 +172,10 @@ def test_a_python_module_calls_the_server(gudgeon, tmp_path):
 @pytest.mark.skipif(shutil.which("node") is None, reason="Node is missing")
 def test_a_typescript_module_calls_the_server(gudgeon, tmp_path):
     (tmp_path / "module.ts").write_text(generate(gudgeon, "shapes", "typescript"), encoding="utf-8")
-    (tmp_path / "main.ts").write_text(TYPESCRIPT % json.dumps(list(map(str, TARGETS["shapes"]))))
+    env = {"PYTHONPATH": PACKAGE}
+    (tmp_path / "main.ts").write_text(
+        TYPESCRIPT % json.dumps({"command": sys.executable, "args": [str(SERVERS / "shapes.py")], "env": env})
+    )
     compile_typescript(tmp_path, "main.ts", "module.ts")
     out = run("node", "out/main.js", cwd=tmp_path, PYTHONPATH=PACKAGE).splitlines()
     assert out[:3] == ["Hello Ada of Main", '[{"street":"Main","zip":null}]', "ada 3"]

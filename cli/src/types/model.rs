@@ -154,12 +154,14 @@ fn tool(builder: &mut Builder, tool: &Tool) -> Call {
     });
     let arguments = (!takes_none).then(|| {
         let doc = format!("Arguments of the tool {:?}.", tool.name);
-        builder.root(&Root {
+        let kind = builder.root(&Root {
             schema: &input,
             pointer: "",
             name: &format!("{name}Arguments"),
             doc: &doc,
-        })
+        });
+        // Arguments are an object, whatever the schema leaves open.
+        if kind == Type::Any { Type::Map(Box::new(Type::Any)) } else { kind }
     });
     let result = tool.output_schema.as_ref().map(|output| {
         let output: Value = serde_json::from_str(output.get()).unwrap_or_default();
