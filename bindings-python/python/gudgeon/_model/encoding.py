@@ -23,6 +23,16 @@ def is_pydantic(cls: "Any") -> bool:
     return "pydantic" in sys.modules and isinstance(cls, type) and hasattr(cls, "__pydantic_core_schema__")
 
 
+def is_path(cls: type) -> bool:
+    """Returns whether a class is `os.PathLike` or one of pathlib's."""
+    if not issubclass(cls, PathLike):
+        return False
+    # Imported here because it takes a tenth of the time in which a server starts.
+    from pathlib import PurePath
+
+    return cls is PathLike or issubclass(cls, PurePath)
+
+
 def configures_numbers(cls: "Any") -> bool:
     """Returns whether a pydantic class configures the JSON of NaN and infinity."""
     config = getattr(cls, "model_config", None) or getattr(cls, "__pydantic_config__", None) or {}

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import isfinite
 from os import PathLike
-from pathlib import Path, PurePath
 from typing import Any
 
 import msgspec
 
 from .._native import has_null
 from .defaults import leaves_defaults_out, with_defaults
-from .encoding import encode_hook, is_pydantic, to_builtins
+from .encoding import encode_hook, is_path, is_pydantic, to_builtins
 from .value import Value
 
 
@@ -22,10 +21,10 @@ def _decode_hook(cls: Any, value: Any) -> Any:
     if cls is object:
         return value
     if isinstance(cls, type):
-        if cls is PathLike and isinstance(value, str):
-            return Path(value)
-        if issubclass(cls, PurePath) and isinstance(value, str):
-            return cls(value)
+        if is_path(cls) and isinstance(value, str):
+            from pathlib import Path
+
+            return Path(value) if cls is PathLike else cls(value)
         if issubclass(cls, Value):
             return cls.from_dict(value)
     raise NotImplementedError(f"{cls!r} can't be read from JSON")

@@ -39,7 +39,7 @@ _FORMATS = {
 _NOT_LISTED = ("Invalid enum value", "Invalid value")
 _LIMITS = {">=": "at least", "<=": "at most", ">": "more than", "<": "less than", "": "exactly"}
 _UNITS = {"str": "character", "bytes": "byte", "array": "item", "object": "property"}
-_STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+|\.\.\.)\]")
+_STEP = r"\.([^.\[\]]+)|\[(\d+|\.\.\.)\]"
 _TYPES: dict[str, tuple[type, ...]] = {
     "int": (int,),
     "float": (float,),
@@ -68,7 +68,7 @@ def invalid_text(error: Exception, raw: Any, schema: bytes, wire: str | None = N
     """
     message, _, at = str(error).partition(" - at `")
     is_key = at.startswith("key` in `")
-    steps = _STEP.findall(at.removeprefix("key` in `").rstrip("`"))
+    steps = re.findall(_STEP, at.removeprefix("key` in `").rstrip("`"))
     value = _decoded(raw, inside=bool(steps))
     path: Path = [] if wire is None else [wire]
     if message.startswith(_NOT_LISTED):

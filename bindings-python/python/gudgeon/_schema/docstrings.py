@@ -33,14 +33,13 @@ _OTHERS = {
     "warnings",
     "todo",
 }
-_GOOGLE_HEADING = re.compile(r"^([A-Za-z][A-Za-z ]*?)\s*:\s*$")
-_GOOGLE_ITEM = re.compile(r"^\*{0,2}(\w+)\s*(?:\([^)]*(?:\([^)]*\)[^)]*)*\))?\s*:(?:\s+|$)(.*)$")
-_NUMPY_ITEM = re.compile(r"^((?:\*{0,2}\w+)(?:\s*,\s*\*{0,2}\w+)*)\s*(?::.*)?$")
-_SPHINX_PARAM = re.compile(
-    r"^:(?:param|parameter|arg|argument|key|keyword|ivar|var|cvar)\s+([^:]*?)\*{0,2}(\w+)\s*:\s*(.*)$"
-)
-_SPHINX_NOISE = re.compile(r"^:(?:type|rtype|vartype)\b[^:]*:")
-_SPHINX_FIELD = re.compile(r"^:\w+[^:]*:")
+# Compiled when they are first used, because that takes longer than the import of this module.
+_GOOGLE_HEADING = r"^([A-Za-z][A-Za-z ]*?)\s*:\s*$"
+_GOOGLE_ITEM = r"^\*{0,2}(\w+)\s*(?:\([^)]*(?:\([^)]*\)[^)]*)*\))?\s*:(?:\s+|$)(.*)$"
+_NUMPY_ITEM = r"^((?:\*{0,2}\w+)(?:\s*,\s*\*{0,2}\w+)*)\s*(?::.*)?$"
+_SPHINX_PARAM = r"^:(?:param|parameter|arg|argument|key|keyword|ivar|var|cvar)\s+([^:]*?)\*{0,2}(\w+)\s*:\s*(.*)$"
+_SPHINX_NOISE = r"^:(?:type|rtype|vartype)\b[^:]*:"
+_SPHINX_FIELD = r"^:\w+[^:]*:"
 
 
 def parse(doc: str | None) -> tuple[str, dict[str, str]]:
@@ -55,11 +54,13 @@ def parse(doc: str | None) -> tuple[str, dict[str, str]]:
         line = lines[at]
         if _is_numpy_heading(lines, at) and line.strip().lower() in _PARAMETERS:
             at = _numpy(lines, at + 2, found)
-        elif (match := _GOOGLE_HEADING.match(line)) and match[1].lower() in _PARAMETERS and _indented(lines, at + 1):
+        elif (
+            (match := re.match(_GOOGLE_HEADING, line)) and match[1].lower() in _PARAMETERS and _indented(lines, at + 1)
+        ):
             at = _google(lines, at + 1, found)
-        elif match := _SPHINX_PARAM.match(line):
+        elif match := re.match(_SPHINX_PARAM, line):
             at, found[match[2]] = _continued(lines, at + 1, match[3])
-        elif _SPHINX_NOISE.match(line):
+        elif re.match(_SPHINX_NOISE, line):
             at, _ = _continued(lines, at + 1, "")
         else:
             text.append(line.rstrip())
@@ -91,7 +92,7 @@ def _google(lines: list[str], at: int, found: dict[str, str]) -> int:
             if indent == 0:
                 break
             depth = indent if depth is None else depth
-            match = _GOOGLE_ITEM.match(line.strip()) if indent <= depth else None
+            match = re.match(_GOOGLE_ITEM, line.strip()) if indent <= depth else None
             if match:
                 name = match[1]
                 found[name] = match[2].strip()
@@ -109,8 +110,8 @@ def _numpy(lines: list[str], at: int, found: dict[str, str]) -> int:
             break
         if line.strip():
             if _indent(line) == 0:
-                match = _NUMPY_ITEM.match(line.strip())
-                if match is None or (_GOOGLE_HEADING.match(line) and line.strip(" :").lower() in _OTHERS):
+                match = re.match(_NUMPY_ITEM, line.strip())
+                if match is None or (re.match(_GOOGLE_HEADING, line) and line.strip(" :").lower() in _OTHERS):
                     break
                 names = [part.strip().lstrip("*") for part in match[1].split(",")]
                 found.update((name, "") for name in names)
@@ -124,7 +125,10 @@ def _numpy(lines: list[str], at: int, found: dict[str, str]) -> int:
 def _continued(lines: list[str], at: int, text: str) -> tuple[int, str]:
     """Returns a Sphinx field with its continuation lines."""
     while (
-        at < len(lines) and lines[at].strip() and _indent(lines[at]) > 0 and not _SPHINX_FIELD.match(lines[at].strip())
+        at < len(lines)
+        and lines[at].strip()
+        and _indent(lines[at]) > 0
+        and not re.match(_SPHINX_FIELD, lines[at].strip())
     ):
         text = f"{text} {lines[at].strip()}"
         at += 1

@@ -5,13 +5,11 @@ from __future__ import annotations
 import typing
 from collections.abc import Mapping
 from enum import Enum
-from os import PathLike
-from pathlib import PurePath
 from typing import Any, Literal
 
 import msgspec
 
-from .._model.encoding import is_pydantic, to_builtins
+from .._model.encoding import is_path, is_pydantic, to_builtins
 from .._model.value import Value
 from .portable import untitled, walk, with_items, without_headers
 from .render import render
@@ -151,7 +149,7 @@ def _hook(cls: Any, output: bool, headers: bool, numbers: bool, defs: dict[str, 
         return {"anyOf": [_msgspec_schema(member, output, headers, numbers, defs) for member in cls.members]}
     if is_pydantic(cls):
         return _pydantic_schema(cls, output, headers, defs)
-    if cls is PathLike or issubclass(cls, PurePath):
+    if is_path(cls):
         return {"type": "string", "format": "path"}
     if issubclass(cls, Enum):
         values = [to_builtins(item.value) for item in cls]
