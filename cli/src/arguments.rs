@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{call, list, ping};
+use crate::commands::{call, inspect, list, ping};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -27,6 +27,8 @@ pub enum Command {
     List(list::Arguments),
     /// Call a tool
     Call(call::Arguments),
+    /// Open a page that shows a server and all that is exchanged with it
+    Inspect(inspect::Arguments),
     /// Measure the time of a round trip
     Ping(ping::Arguments),
 }

@@ -54,6 +54,14 @@ impl Failure {
         self
     }
 
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    pub fn hint(&self) -> Option<&str> {
+        self.hint.as_deref()
+    }
+
     /// Prints the failure to standard error and returns its exit code.
     pub fn report(&self) -> ExitCode {
         // Without a standard error nothing can be told.

@@ -7,6 +7,7 @@ mod arguments;
 mod commands;
 mod connection;
 mod failure;
+mod inspect;
 mod output;
 mod target;
 

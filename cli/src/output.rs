@@ -25,6 +25,12 @@ pub fn json(value: &impl Serialize) -> Result<(), Failure> {
     line(serde_json::to_string_pretty(value).map_err(io::Error::other)?)
 }
 
+/// Writes a line to standard error, for the user.
+pub fn note(text: impl Display) {
+    // Without a standard error nothing can be told.
+    let _ = writeln!(io::stderr().lock(), "{text}");
+}
+
 fn checked(written: io::Result<()>) -> Result<(), Failure> {
     match written {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => process::exit(BROKEN_PIPE),

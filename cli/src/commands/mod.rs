@@ -1,6 +1,7 @@
 //! The commands, one file each: its arguments, and the function that runs it.
 
 pub mod call;
+pub mod inspect;
 pub mod list;
 pub mod ping;
 
@@ -13,6 +14,7 @@ pub async fn run(command: Command) -> Result<ExitCode, Failure> {
     match command {
         Command::List(arguments) => list::run(arguments).await,
         Command::Call(arguments) => call::run(arguments).await,
+        Command::Inspect(arguments) => inspect::run(arguments).await,
         Command::Ping(arguments) => ping::run(arguments).await,
     }
 }
