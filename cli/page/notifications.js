@@ -11,7 +11,7 @@ const LEVELS = ["debug", "info", "notice", "warning", "error", "critical", "aler
 const MAX_ROWS = 1000;
 
 export function notificationsPanel() {
-  const list = h("ol", { class: "log", "aria-label": "Notifications", role: "log" });
+  const list = h("div", { class: "log", "aria-label": "Notifications", role: "log" });
   const empty = h("p", { class: "empty" }, "The server has sent no notifications.");
   const problem = h("span", { class: "hint", role: "status" });
   const search = h("input", { type: "search", "aria-label": "Search notifications", placeholder: "Search", input: () => filter() });
@@ -38,7 +38,7 @@ export function notificationsPanel() {
   const addRow = (event, kind, source, data) => {
     empty.hidden = true;
     const isPlain = typeof data === "string";
-    const row = h("li", { class: `level-${kind}`, "data-text": `${kind} ${source} ${isPlain ? data : write(data)}`.toLowerCase().slice(0, 10_000) },
+    const row = h("div", { class: `level-${kind}`, "data-text": `${kind} ${source} ${isPlain ? data : write(data)}`.toLowerCase().slice(0, 10_000) },
       h("span", { class: "time" }, `${(event.time / 1000).toFixed(3)} s`), h("span", { class: "tag" }, kind), source && h("code", {}, source), isPlain ? h("span", { class: "text" }, data) : tree(data, 1));
     row.hidden = search.value !== "" && !(row.dataset.text ?? "").includes(search.value.toLowerCase());
     list.append(row);

@@ -111,7 +111,7 @@ export function variants(schema, root) {
   }
   if (!Array.isArray(schema.type)) return null;
   if (schema.type.length === 1) return null;
-  return schema.type.map((/** @type {string} */ type) => ({ label: type, schema: { ...schema, type, title: undefined, description: undefined } }));
+  return schema.type.map((/** @type {string} */ type) => ({ label: type, schema: { ...schema, type, title: undefined, description: undefined, default: undefined } }));
 }
 
 /** @param {Json} schema @param {number} index */
