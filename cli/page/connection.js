@@ -6,6 +6,7 @@ import { describe, failure, raw } from "./content.js";
 import { add, button, fill, h, newId } from "./dom.js";
 import { parse, tree } from "./json.js";
 import { outcome } from "./lists.js";
+import { markdown } from "./markdown.js";
 import { rowEditor } from "./rows.js";
 
 /** @typedef {import("./dom.js").Json} Json */
@@ -140,7 +141,7 @@ function showServer(place) {
   fill(place, h("h2", {}, "Server"),
     h("dl", {}, row("Name", info.title ?? info.name), row("Version", info.version), row("Revision", revision), row("Website", info.websiteUrl), row("Session", sessionId)),
     h("div", { class: "row" }, ping, time));
-  if (instructions) add(place, h("h3", {}, "Instructions"), h("p", { class: "description" }, String(instructions)));
+  if (instructions) add(place, h("h3", {}, "Instructions"), markdown(String(instructions)));
   add(place, h("h3", {}, "Capabilities"), tree(capabilities, 2), anyRequest());
 }
 

@@ -260,7 +260,9 @@ function union(place, alternatives) {
   /** @param {Json} given */
   const show = given => {
     const chosen = alternatives[Number(select.value)];
-    field = part({ ...place, name: place.name || "Value", schema: { title: undefined, ...chosen?.schema }, value: given, depth: place.depth + 1 });
+    // A group has no frame of its own within that of the variants.
+    const isGroup = ["object", "array"].includes(typeOf(chosen?.schema ?? {}) ?? "");
+    field = part({ ...place, name: isGroup ? "" : place.name || "Value", schema: { title: undefined, ...chosen?.schema }, value: given, depth: place.depth + 1 });
     fill(body, field.element);
   };
   select.addEventListener("change", () => show(undefined));

@@ -79,7 +79,7 @@ export function listPanel(name, changed, kinds) {
       choose.setAttribute("aria-current", "true");
       fill(detail, kind.show(item));
       // On a narrow screen the detail is below the list.
-      detail.scrollIntoView({ block: "nearest" });
+      if (detail.getBoundingClientRect().top > innerHeight - 80) detail.scrollIntoView();
     } }, h("span", { class: "name" }, kind.title(item)), h("span", { class: "sub" }, kind.subtitle?.(item) ?? ""));
     return h("li", {}, choose);
   };

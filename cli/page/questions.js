@@ -20,6 +20,8 @@ export function showQuestions(place) {
     const card = questionCard(question);
     cards.set(question.id, card);
     place.append(card);
+    // The user may have scrolled down in a panel.
+    card.scrollIntoView({ block: "nearest" });
   };
   on("snapshot", event => {
     for (const card of cards.values()) card.remove();

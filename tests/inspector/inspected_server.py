@@ -1,4 +1,4 @@
-"""A server with something for each panel of the inspector: `inspected_server.py [hostile | large]`."""
+"""A server with something for each panel of the inspector: `inspected_server.py [URL]`."""
 
 import asyncio
 import base64
@@ -8,12 +8,32 @@ import zlib
 from enum import Enum
 from typing import Annotated, Literal
 
+from msgspec import Meta, Struct
+
 from gudgeon import Context, Server
 from gudgeon.errors import ToolError
 from gudgeon.types import Audio, Image, ResourceLink
-from msgspec import Meta, Struct
 
 app = Server("shelf", version="1.0", instructions="Ask for books by their **title**.")
+
+
+REVIEW = """\
+## A review
+
+A **good** book, see [its page](https://example.com/book).
+
+- plot
+- style
+
+| part | points |
+|---|---|
+| plot | 4 |
+| style | 5 |
+
+```python
+print("read it")
+```
+"""
 
 
 class Shelf(str, Enum):
@@ -81,7 +101,7 @@ def measure(data: Annotated[str, Meta(extra_json_schema={"contentEncoding": "bas
 @app.tool
 def review(style: Literal["short", "long"] = "short") -> str:
     """Write a review in Markdown."""
-    return "## A review\n\nA **good** book, see [its page](https://example.com/book).\n\n- plot\n- style\n\n| part | points |\n|---|---|\n| plot | 4 |\n| style | 5 |\n\n```python\nprint('read it')\n```\n"
+    return REVIEW
 
 
 @app.tool

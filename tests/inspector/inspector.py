@@ -26,7 +26,8 @@ window.user = (() => {
         for (;;) {
             const found = await condition();
             if (found) return found;
-            if (performance.now() > end) throw new Error(`${what} did not come: ${document.body.innerText.slice(0, 3000)}`);
+            const shown = document.body.innerText.slice(0, 3000);
+            if (performance.now() > end) throw new Error(`${what} did not come: ${shown}`);
             await new Promise(done => setTimeout(done, 15));
         }
     };
@@ -38,7 +39,8 @@ window.user = (() => {
     return {
         all, until,
         click: (text, place = "body") => until(() => {
-            const found = all("button, a, summary, [role=tab]", document.querySelector(place) ?? undefined).filter(it => name(it) === text && !it.disabled).at(-1);
+            const inside = all("button, a, summary", document.querySelector(place) ?? undefined);
+            const found = inside.filter(it => name(it) === text && !it.disabled).at(-1);
             found?.click();
             return found && true;
         }, `button ${text}`),
@@ -61,7 +63,8 @@ window.user = (() => {
             return true;
         }, `field ${label}`),
         value: label => control(label)?.value,
-        text: (selector, wanted) => until(() => all(selector).map(it => it.innerText).find(it => it.includes(wanted)), `${wanted} in ${selector}`),
+        text: (selector, wanted) => until(
+            () => all(selector).map(it => it.innerText).find(it => it.includes(wanted)), `${wanted} in ${selector}`),
     };
 })()
 """.replace("TIME", str(TIME * 1000))

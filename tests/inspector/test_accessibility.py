@@ -9,8 +9,9 @@ from inspector import ROOT
 
 AXE = ROOT / "node_modules/axe-core/axe.min.js"
 SCREENSHOTS = os.environ.get("GUDGEON_SCREENSHOTS")
-RUN = """axe.run(document, { resultTypes: ["violations"] }).then(it => it.violations.filter(one =>
-    ["serious", "critical"].includes(one.impact)).map(one => [one.id, ...one.nodes.slice(0, 3).map(node => node.html)]))"""
+RUN = """axe.run(document, { resultTypes: ["violations"] }).then(it => it.violations
+    .filter(one => ["serious", "critical"].includes(one.impact))
+    .map(one => [one.id, ...one.nodes.slice(0, 3).map(node => node.html)]))"""
 
 
 async def connection(inspector):

@@ -304,7 +304,7 @@ async def test_a_message_of_16_mib_is_loaded_on_demand(inspector):
     await inspector.text("#timeline .hint", "are shown")
     assert await inspector.page.evaluate(f"{row}.querySelector('pre').textContent.length") > 200_000
     await inspector.do("set", "Search messages", "xneedle")
-    await inspector.until(f"user.all('.frame').length && user.all('.frame').every(it => it.innerText.includes('MiB'))")
+    await inspector.until("user.all('.frame').length && user.all('.frame').every(it => it.innerText.includes('MiB'))")
 
 
 async def test_a_reload_shows_what_was(inspector):

@@ -111,12 +111,12 @@ async def test_a_page_of_another_origin_gets_nothing(page, process):
         outcome = await page.evaluate(
             f"""(async () => {{
                 const attempt = (path, options) => fetch("{base}" + path, options).then(it => it.status, it => it.name);
-                const image = new Promise(done => {{
-                    const script = document.createElement("script");
-                    script.src = "{base}main.js";
-                    script.onload = () => done("loaded");
-                    script.onerror = () => done("refused");
-                    document.head.append(script);
+                const script = new Promise(done => {{
+                    const element = document.createElement("script");
+                    element.src = "{base}main.js";
+                    element.onload = () => done("loaded");
+                    element.onerror = () => done("refused");
+                    document.head.append(element);
                 }});
                 const frame = document.createElement("iframe");
                 frame.src = "{base}";
@@ -126,17 +126,13 @@ async def test_a_page_of_another_origin_gets_nothing(page, process):
                 document.body.append(frame);
                 return [
                     await attempt("api/transcript", {{ credentials: "include" }}),
-                    await attempt("api/disconnect", {{ method: "POST", body: "{{}}", credentials: "include", mode: "no-cors" }}),
-                    await image, await framed,
+                    await attempt("api/disconnect", {{ method: "POST", body: "{{}}", mode: "no-cors" }}),
+                    await script, await framed,
                 ];
             }})()"""
         )
-        assert outcome == ["TypeError", 0, "refused", "refused"] or outcome == [
-            "TypeError",
-            "TypeError",
-            "refused",
-            "refused",
-        ]
+        # An answer to a request without CORS is opaque: it has no status that the page could see.
+        assert outcome[0] == "TypeError" and outcome[1] in (0, "TypeError") and outcome[2:] == ["refused", "refused"]
         server.shutdown()
     # The request to disconnect had no effect.
     inspector.url = base
