@@ -27,7 +27,8 @@ export function listPanel(name, changed, kinds) {
   const element = h("div", { class: "split" }, h("div", { class: "side" }, h("div", { class: "row" }, filter, reload), note, entries), detail);
   /** @type {Map<ListKind, Json[]>} */
   let lists = new Map();
-  let chosen = "";
+  /** The entry that is shown, with its definition as JSON. @type {{ key: string, definition: string } | null} */
+  let chosen = null;
   let loads = 0;
   let isLoaded = false;
   let isShown = false;
@@ -57,6 +58,29 @@ export function listPanel(name, changed, kinds) {
     lists = loaded;
     note.textContent = loaded.size ? "" : `The server has no ${name.toLowerCase()}.`;
     render();
+    refresh();
+  };
+
+  // A form that is being filled in stays, unless the server has changed or removed its entry.
+  const refresh = () => {
+    if (!chosen) return;
+    const { key, definition } = chosen;
+    for (const [kind, items] of lists) {
+      const item = items.find(it => keyOf(kind, it) === key);
+      if (item && JSON.stringify(item) !== definition) show(kind, item);
+      if (item) return;
+    }
+    chosen = null;
+    empty();
+  };
+
+  /** @param {ListKind} kind @param {Json} item */
+  const keyOf = (kind, item) => `${kind.list} ${kind.key(item)}`;
+
+  /** @param {ListKind} kind @param {Json} item */
+  const show = (kind, item) => {
+    chosen = { key: keyOf(kind, item), definition: JSON.stringify(item) };
+    fill(detail, kind.show(item));
   };
 
   const render = () => {
@@ -72,12 +96,10 @@ export function listPanel(name, changed, kinds) {
 
   /** @param {ListKind} kind @param {Json} item */
   const entry = (kind, item) => {
-    const key = `${kind.list} ${kind.key(item)}`;
-    const choose = h("button", { type: "button", class: "choose", "aria-current": key === chosen ? "true" : null, click: () => {
-      chosen = key;
+    const choose = h("button", { type: "button", class: "choose", "aria-current": keyOf(kind, item) === chosen?.key ? "true" : null, click: () => {
       entries.querySelectorAll("[aria-current]").forEach(it => it.removeAttribute("aria-current"));
       choose.setAttribute("aria-current", "true");
-      fill(detail, kind.show(item));
+      show(kind, item);
       // On a narrow screen the detail is below the list.
       if (detail.getBoundingClientRect().top > innerHeight - 80) detail.scrollIntoView();
     } }, h("span", { class: "name" }, kind.title(item)), h("span", { class: "sub" }, kind.subtitle?.(item) ?? ""));
@@ -91,20 +113,20 @@ export function listPanel(name, changed, kinds) {
     loads += 1;
     isLoaded = false;
     note.textContent = "";
-    if (!isConnected()) chosen = "";
     render();
-    empty();
+    if (!isConnected()) chosen = null;
+    if (!chosen) empty();
     if (isShown && isConnected()) void load();
   });
   on("changed", event => {
     if (!event.isPast && event.list === changed && isLoaded && isConnected()) void load();
   });
   empty();
-  const show = (/** @type {boolean} */ visible) => {
+  const setShown = (/** @type {boolean} */ visible) => {
     isShown = visible;
     if (visible && !isLoaded && isConnected()) void load();
   };
-  return { element, show, detail };
+  return { element, show: setShown, detail };
 }
 
 /**

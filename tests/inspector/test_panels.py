@@ -267,6 +267,20 @@ async def test_subscriptions_and_changes_of_lists(inspect, revision):
     await inspector.text(".log", "The list of tools changed.")
 
 
+async def test_a_form_stays_while_the_list_changes(inspector):
+    await inspector.call("shelve", name="first")
+    await inspector.do("choose", "add")
+    await inspector.fill(a="17")
+    await inspector.tab("Connection")
+    await inspector.page.evaluate("document.querySelector('details.raw summary').click()")
+    await inspector.fill(Method="tools/call")
+    await inspector.do("set", "Params as JSON", '{"name": "shelve", "arguments": {"name": "second"}}')
+    await inspector.click("Send")
+    await inspector.tab("Tools")
+    await inspector.until("user.all('.choose .name').some(it => it.textContent === 'second')")
+    assert await inspector.do("value", "a") == "17"
+
+
 async def test_the_timeline_has_every_message(inspector):
     await inspector.call("add", a="2", b="40")
     await inspector.text(".result", "42")
