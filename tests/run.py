@@ -84,6 +84,7 @@ TESTS = [
     Stage("outage", [BIN / "python", ROOT / "tests/outage/run.py"], "outage"),
     Stage("hostile", [BIN / "python", ROOT / "tests/hostile/run.py"], "hostile"),
     Stage("command", [*PYTEST_PARALLEL, "tests/cli"], "pytest"),
+    Stage("inspector", [*PYTEST_PARALLEL, "tests/inspector"], "pytest"),
     Stage("sign-in", [*PYTEST, "tests/e2e_sign_in"], "pytest"),
     Stage("markdown", [*PYTEST, "tests/markdown"], "pytest", needs="rust examples"),
     Stage("python", PYTEST_PARALLEL, "pytest", needs="rust examples"),

@@ -3,7 +3,7 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    call, complete, discover, install, list, listen, ping, prompt, read, types, uninstall,
+    call, complete, discover, inspect, install, list, listen, ping, prompt, read, types, uninstall,
 };
 
 const EXAMPLES: &str = "\
@@ -37,6 +37,8 @@ pub enum Command {
     Complete(complete::Arguments),
     /// Print changes and log messages of a server
     Listen(listen::Arguments),
+    /// Open a page that shows a server and all that is exchanged with it
+    Inspect(inspect::Arguments),
     /// Measure the time of a round trip
     Ping(ping::Arguments),
     /// Add a server to the configuration of a host, such as Claude Desktop or Cursor

@@ -78,6 +78,10 @@ impl Failure {
         &self.message
     }
 
+    pub fn hint(&self) -> Option<&str> {
+        self.hint.as_deref()
+    }
+
     /// Prints the failure to standard error and returns its exit code.
     pub fn report(&self) -> ExitCode {
         let mut stderr = io::stderr().lock();

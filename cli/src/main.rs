@@ -9,6 +9,7 @@ mod connection;
 mod escape;
 mod failure;
 mod hosts;
+mod inspect;
 mod interaction;
 mod json_text;
 mod notices;

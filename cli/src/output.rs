@@ -68,6 +68,12 @@ pub fn columns() -> Option<usize> {
     Some(usize::from(width.0).max(1))
 }
 
+/// Writes a line to standard error, for the user.
+pub fn note(text: impl Display) {
+    // Without a standard error nothing can be told.
+    let _ = writeln!(io::stderr().lock(), "{text}");
+}
+
 fn checked(written: io::Result<()>) -> Result<(), Failure> {
     match written {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => process::exit(BROKEN_PIPE),

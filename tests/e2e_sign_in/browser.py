@@ -23,7 +23,7 @@ SCREENSHOTS = os.environ.get("GUDGEON_SCREENSHOTS")
 START_TIME = 20.0  # seconds, also on a machine that compiles
 PAGE_TIME = 15.0
 END_TIME = 10.0
-SIZES = {"desktop": (1280, 800), "phone": (360, 740)}
+SIZES = {"desktop": (1280, 800), "narrow": (400, 800), "phone": (360, 740)}
 OPTIONS = [
     "--headless=new",
     # It does not work for root, nor in many containers; the only pages are those of the test.
@@ -117,63 +117,63 @@ class Page:
 
     async def attach(self) -> None:
         """Takes the page that the browser opened at its start."""
-        targets = (await self._call("Target.getTargets"))["targetInfos"]
+        targets = (await self.call("Target.getTargets"))["targetInfos"]
         page = next(it["targetId"] for it in targets if it["type"] == "page")
-        self._session = (await self._call("Target.attachToTarget", targetId=page, flatten=True))["sessionId"]
+        self._session = (await self.call("Target.attachToTarget", targetId=page, flatten=True))["sessionId"]
         for domain in ("Page", "Network", "Log"):
-            await self._call(f"{domain}.enable")
-        await self._resize("desktop", "light")
+            await self.call(f"{domain}.enable")
+        await self.resize("desktop", "light")
 
     async def close(self) -> None:
         """Ends the browser."""
-        await self._call("Browser.close", of_page=False)
+        await self.call("Browser.close", of_page=False)
 
     async def open(self, url: str) -> None:
         """Opens a URL, and waits until the page is loaded."""
         self._loaded.clear()
-        await self._call("Page.navigate", url=url)
+        await self.call("Page.navigate", url=url)
         await self._wait_until_loaded()
 
     async def click(self, button: str) -> None:
         """Clicks a button with the mouse, and waits until the next page is loaded."""
-        place = await self._evaluate(f"{BUTTON}({json.dumps(button)})")
+        place = await self.evaluate(f"{BUTTON}({json.dumps(button)})")
         assert place, f"there is no button {button!r} in: {await self.text()}"
         x, y = place
         self._loaded.clear()
-        await self._call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
+        await self.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
         for kind in ("mousePressed", "mouseReleased"):
-            await self._call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+            await self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
         await self._wait_until_loaded()
 
     async def press(self, button: str) -> None:
         """Moves the focus to a button with the Tab key, presses Enter, and waits until the next page is loaded."""
         for _ in range(20):
-            await self._key("Tab", 9)
-            if await self._evaluate("document.activeElement.innerText.trim()") == button:
+            await self.key("Tab", 9)
+            if await self.evaluate("document.activeElement.innerText.trim()") == button:
                 break
         else:
             raise AssertionError(f"the Tab key reaches no button {button!r} in: {await self.text()}")
         self._loaded.clear()
-        await self._key("Enter", 13, text="\r")
+        await self.key("Enter", 13, text="\r")
         await self._wait_until_loaded()
 
     async def has_button(self, name: str) -> bool:
-        return await self._evaluate(f"{BUTTON}({json.dumps(name)})") is not None
+        return await self.evaluate(f"{BUTTON}({json.dumps(name)})") is not None
 
     async def heading(self) -> str:
-        return str(await self._evaluate("document.querySelector('h1')?.innerText ?? ''"))
+        return str(await self.evaluate("document.querySelector('h1')?.innerText ?? ''"))
 
     async def text(self) -> str:
-        return str(await self._evaluate("document.body.innerText"))
+        return str(await self.evaluate("document.body.innerText"))
 
     async def url(self) -> str:
-        return str(await self._evaluate("location.href"))
+        return str(await self.evaluate("location.href"))
 
     async def is_too_wide(self) -> bool:
         """Returns whether a phone's screen shows a part of the page only."""
-        await self._resize("phone", "light")
-        width = await self._evaluate("document.documentElement.scrollWidth")
-        await self._resize("desktop", "light")
+        await self.resize("phone", "light")
+        width = await self.evaluate("document.documentElement.scrollWidth")
+        await self.resize("desktop", "light")
         return bool(width > SIZES["phone"][0])
 
     async def take_screenshots(self, name: str) -> None:
@@ -182,11 +182,11 @@ class Page:
             return
         folder = Path(SCREENSHOTS)
         folder.mkdir(parents=True, exist_ok=True)
-        for size, scheme in itertools.product(SIZES, ("light", "dark")):
-            await self._resize(size, scheme)
-            picture = await self._call("Page.captureScreenshot", format="png")
+        for size, scheme in itertools.product(("desktop", "phone"), ("light", "dark")):
+            await self.resize(size, scheme)
+            picture = await self.call("Page.captureScreenshot", format="png")
             (folder / f"{name}-{size}-{scheme}.png").write_bytes(base64.b64decode(picture["data"]))
-        await self._resize("desktop", "light")
+        await self.resize("desktop", "light")
 
     async def read(self) -> None:
         """Takes the messages of the browser, until it is cancelled."""
@@ -209,33 +209,37 @@ class Page:
         elif method == "Log.entryAdded" and params["entry"]["source"] == "security":
             self.violations.append(params["entry"]["text"])
 
-    async def _resize(self, size: str, scheme: str) -> None:
+    async def resize(self, size: str, scheme: str) -> None:
+        """Shows the page in a size of `SIZES` and a colour scheme."""
         width, height = SIZES[size]
-        await self._call(
+        await self.call(
             "Emulation.setDeviceMetricsOverride",
             width=width,
             height=height,
             deviceScaleFactor=1,
-            mobile=size == "phone",
+            mobile=size != "desktop",
         )
         features = [{"name": "prefers-color-scheme", "value": scheme}]
-        await self._call("Emulation.setEmulatedMedia", features=features)
+        await self.call("Emulation.setEmulatedMedia", features=features)
         # The next places and pictures must be those of the new size.
-        await self._evaluate("new Promise(drawn => requestAnimationFrame(() => requestAnimationFrame(drawn)))")
+        await self.evaluate("new Promise(drawn => requestAnimationFrame(() => requestAnimationFrame(drawn)))")
 
-    async def _key(self, key: str, code: int, **more: str) -> None:
+    async def key(self, key: str, code: int, **more: str) -> None:
+        """Presses a key."""
         for kind in ("keyDown", "keyUp"):
-            await self._call("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=code, **more)
+            await self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=code, **more)
 
-    async def _evaluate(self, expression: str) -> Any:
-        answer = await self._call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+    async def evaluate(self, expression: str) -> Any:
+        """Returns the value of a JavaScript expression, once a promise is fulfilled."""
+        answer = await self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in answer, answer
         return answer["result"].get("value")
 
     async def _wait_until_loaded(self) -> None:
         await asyncio.wait_for(self._loaded.wait(), PAGE_TIME)
 
-    async def _call(self, method: str, *, of_page: bool = True, **params: Any) -> Any:
+    async def call(self, method: str, *, of_page: bool = True, **params: Any) -> Any:
+        """Calls a method of the DevTools protocol."""
         number = next(self._ids)
         reply = self._replies[number] = asyncio.get_running_loop().create_future()
         message: dict[str, Any] = {"id": number, "method": method, "params": params}

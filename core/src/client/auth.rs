@@ -26,7 +26,11 @@ pub use crate::transport::sign_in::{BoxFuture, Store, TokenSource, TokenStore};
 use crate::{
     error::Error,
     protocol::{ClientCapabilities, Members, json},
-    transport::{Scheme, Url, proxy::ProxyEnvironment, sign_in::Authorizer},
+    transport::{
+        Scheme, Url,
+        proxy::ProxyEnvironment,
+        sign_in::{Authorizer, OnStep},
+    },
 };
 
 /// The credentials of a client.
@@ -88,6 +92,7 @@ impl Auth {
         url: Option<&Url>,
         options: &ClientOptions,
         proxies: &ProxyEnvironment,
+        on_step: Option<OnStep>,
     ) -> Result<Arc<Authorizer>, Error> {
         let url = url.filter(|it| matches!(it.scheme(), Scheme::Http | Scheme::Https));
         let url = url.ok_or_else(|| {
@@ -109,6 +114,7 @@ impl Auth {
             Self::EnterpriseManaged(it) => it.sign_in()?,
             Self::WorkloadIdentity(it) => it.sign_in()?,
         };
+        sign_in.on_step = on_step;
         sign_in.client_name = Some(options.info.name.clone()).filter(|it| !it.is_empty());
         let target = url.without_query();
         // The canonical form has no slash without a path.

@@ -236,6 +236,15 @@ impl ClientBuilder {
         self
     }
 
+    /// Registers a callback for the steps of a sign-in: a line for each HTTP request, without secrets. It must not block.
+    #[doc(hidden)] // For the command line.
+    #[cfg(feature = "auth")]
+    #[must_use]
+    pub fn on_sign_in_step(mut self, hook: impl Fn(String) + Send + Sync + 'static) -> Self {
+        self.hooks.sign_in_step = Some(Arc::new(hook));
+        self
+    }
+
     /// Connects to the server, starting its process if necessary, and negotiates the revision. Errors if the server
     /// can't be reached or started, or shares no revision with the client.
     pub async fn connect(self) -> Result<Client, Error> {
@@ -261,7 +270,8 @@ impl ClientBuilder {
             Some(auth) => {
                 auth.declare(&mut options.capabilities);
                 let url = if let Target::Url(url) = &target { Some(url) } else { None };
-                Some(auth.authorizer(url, &options, &self.proxies)?)
+                let on_step = hooks.sign_in_step.clone();
+                Some(auth.authorizer(url, &options, &self.proxies, on_step)?)
             }
             None => None,
         };

@@ -14,6 +14,8 @@ use super::{
     message_log::OnMessage,
     questions::Questions,
 };
+#[cfg(feature = "auth")]
+use crate::transport::sign_in::OnStep;
 use crate::{
     error::{Error, ErrorKind},
     peer::{
@@ -39,6 +41,8 @@ pub(super) struct Hooks {
     pub(super) log: Option<Hook<LogMessage>>,
     pub(super) list_changed: Option<Hook<ListKind>>,
     pub(super) message: Option<OnMessage>,
+    #[cfg(feature = "auth")]
+    pub(super) sign_in_step: Option<OnStep>,
 }
 
 /// The way to connect, for the first time and again.

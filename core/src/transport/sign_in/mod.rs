@@ -39,6 +39,7 @@ use crate::{
             Answer, Grant, Input, Output, Rejection, Reply, SignIn, SignInSettings, StepId, Task,
             Ticket,
         },
+        fetch::FetchRequest,
     },
     driver::{boxed, moment},
     error::{Error, ErrorKind},
@@ -58,6 +59,8 @@ pub type BoxFuture<T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send>>;
 pub type TokenSource = Arc<dyn Fn() -> BoxFuture<String> + Send + Sync>;
 /// A function that takes a URL.
 pub(crate) type UrlCallback<T> = Arc<dyn Fn(String) -> BoxFuture<T> + Send + Sync>;
+/// A callback for a line that describes a step of a sign-in, without secrets. It must not block.
+pub(crate) type OnStep = Arc<dyn Fn(String) + Send + Sync>;
 
 /// The options of a sign-in.
 #[derive(Clone)]
@@ -76,6 +79,7 @@ pub(crate) struct SignInOptions {
     pub(crate) identity: Option<TokenSource>,
     /// The time limit for the user to sign in. Default: 5 minutes.
     pub(crate) user_timeout: Duration,
+    pub(crate) on_step: Option<OnStep>,
 }
 
 /// The credentials of a client for one server.
@@ -116,6 +120,7 @@ impl SignInOptions {
             on_redirect: None,
             identity: None,
             user_timeout: Duration::from_secs(300),
+            on_step: None,
         }
     }
 }
@@ -368,7 +373,17 @@ impl Host {
         let listener = Arc::clone(&self.listener);
         async move {
             match task {
-                Task::Fetch(request) => Answer::Fetched(fetch(request, &proxies).await),
+                Task::Fetch(request) => {
+                    let step = options.on_step.as_ref().map(|_| step_of(&request));
+                    let answer = fetch(request, &proxies).await;
+                    if let (Some(on_step), Some(step)) = (&options.on_step, step) {
+                        match &answer {
+                            Ok(it) => on_step(format!("{step}: {}", it.status)),
+                            Err(it) => on_step(format!("{step}: {it}")),
+                        }
+                    }
+                    Answer::Fetched(answer)
+                }
                 Task::Load(key) => Answer::Loaded(store.get(&key).await),
                 Task::Save(key, bytes) => Answer::Stored(store.set(&key, bytes).await),
                 Task::Lock(_) => Answer::Stored(store.lock().await),
@@ -385,6 +400,16 @@ impl Host {
             }
         }
     }
+}
+
+/// Describes a request; its query and its body may have secrets.
+fn step_of(request: &FetchRequest) -> String {
+    let url = request.url.split('?').next().unwrap_or_default();
+    let mut fields = request.body.split(|it| *it == b'&');
+    let grant = fields.find_map(|it| it.strip_prefix(b"grant_type=")).unwrap_or_default();
+    let grant = String::from_utf8_lossy(grant).replace("%3A", ":");
+    let separator = if grant.is_empty() { "" } else { ", grant " };
+    format!("{} {url}{separator}{grant}", request.method)
 }
 
 async fn listen(

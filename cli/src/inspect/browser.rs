@@ -1,0 +1,23 @@
+//! Opens the user's browser.
+
+use std::process::{Command, Stdio};
+
+/// Opens a URL. The error does not show the URL.
+pub fn open(url: &str) -> Result<(), String> {
+    let (program, arguments): (_, &[&str]) = match std::env::consts::OS {
+        "macos" => ("open", &[]),
+        "windows" => ("rundll32", &["url.dll,FileProtocolHandler"]),
+        _ => ("xdg-open", &[]),
+    };
+    let started = Command::new(program)
+        .args(arguments)
+        .arg(url)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn();
+    let mut child = started.map_err(|it| format!("{program}: {it}"))?;
+    // Nobody else collects the exit status.
+    std::thread::spawn(move || drop(child.wait()));
+    Ok(())
+}

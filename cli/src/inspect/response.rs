@@ -1,0 +1,110 @@
+//! Bodies of responses, and tokio's streams as hyper's.
+
+use std::{
+    convert::Infallible,
+    io,
+    pin::Pin,
+    task::{Context, Poll, ready},
+};
+
+use bytes::Bytes;
+use http::{HeaderValue, Response, StatusCode, header};
+use http_body::{Body, Frame, SizeHint};
+use hyper::rt::{Read, ReadBufCursor, Write};
+use serde::Serialize;
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    sync::mpsc,
+};
+
+use super::guard::protect;
+
+/// A body in pieces that are there, or that come.
+pub enum Pieces {
+    Ready(std::vec::IntoIter<Bytes>),
+    Coming(mpsc::Receiver<Bytes>),
+}
+
+impl Body for Pieces {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let piece = match self.get_mut() {
+            Self::Ready(pieces) => pieces.next(),
+            Self::Coming(pieces) => ready!(pieces.poll_recv(context)),
+        };
+        Poll::Ready(piece.map(|it| Ok(Frame::data(it))))
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Ready(pieces) => {
+                SizeHint::with_exact(pieces.as_slice().iter().map(|it| it.len() as u64).sum())
+            }
+            Self::Coming(_) => SizeHint::new(),
+        }
+    }
+}
+
+/// Returns a response with the headers that each has.
+pub fn response(status: StatusCode, media_type: &'static str, body: Pieces) -> Response<Pieces> {
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    protect(headers);
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
+    response
+}
+
+/// Returns a text. Unless it is an HTML page, browsers do not run it.
+pub fn text(
+    status: StatusCode,
+    media_type: &'static str,
+    text: impl Into<Bytes>,
+) -> Response<Pieces> {
+    response(status, media_type, Pieces::Ready(vec![text.into()].into_iter()))
+}
+
+pub fn json(status: StatusCode, value: &impl Serialize) -> Response<Pieces> {
+    text(status, "application/json", serde_json::to_vec(value).unwrap_or_default())
+}
+
+/// A tokio stream that implements hyper's traits.
+pub struct Io<T>(pub T);
+
+impl<T: AsyncRead + Unpin> Read for Io<T> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        mut cursor: ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
+        let mut piece = [0; 16 * 1024];
+        let room = cursor.remaining().min(piece.len());
+        let mut buffer = ReadBuf::new(&mut piece[..room]);
+        ready!(Pin::new(&mut self.0).poll_read(context, &mut buffer))?;
+        cursor.put_slice(buffer.filled());
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<T: AsyncWrite + Unpin> Write for Io<T> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_shutdown(context)
+    }
+}
