@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{call, complete, list, listen, ping, prompt, read};
+use crate::commands::{call, complete, doctor, list, listen, ping, prompt, read};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -35,6 +35,8 @@ pub enum Command {
     Complete(complete::Arguments),
     /// Print changes and log messages of a server
     Listen(listen::Arguments),
+    /// Check a server against the specification
+    Doctor(doctor::Arguments),
     /// Measure the time of a round trip
     Ping(ping::Arguments),
 }

@@ -7,6 +7,7 @@ mod arguments;
 mod commands;
 mod connection;
 mod escape;
+mod doctor;
 mod failure;
 mod interaction;
 mod json_text;

@@ -2,6 +2,7 @@
 
 pub mod call;
 pub mod complete;
+pub mod doctor;
 pub mod list;
 pub mod listen;
 pub mod ping;
@@ -21,6 +22,7 @@ pub async fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Prompt(arguments) => prompt::run(arguments).await,
         Command::Complete(arguments) => complete::run(arguments).await,
         Command::Listen(arguments) => listen::run(arguments).await,
+        Command::Doctor(arguments) => doctor::run(arguments).await,
         Command::Ping(arguments) => ping::run(arguments).await,
     }
 }
