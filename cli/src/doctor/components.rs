@@ -1,12 +1,14 @@
 //! Lists of tools, resources and prompts: capabilities, shapes, pages and names.
 
+use std::collections::BTreeMap;
+
 use gudgeon::{Revision, protocol::Tool, router::lint_tool, schema::Schema, wire::ParamHeader};
 use serde_json::{Value, json};
 
 use super::{
     check::{Check, Section, Severity, sections},
     report::{Report, shown},
-    session::{List, Session},
+    session::{List, Reply, Session},
     shape,
 };
 
@@ -232,6 +234,7 @@ const KINDS: [Kind; 4] = [
 pub async fn run(session: &mut Session, report: &mut Report) -> Listed {
     let revision = session.revision;
     let mut listed = Listed::default();
+    let mut cursors = Vec::new();
     for kind in &KINDS {
         let is_declared = session.capability(kind.capability).is_some();
         let list = session.list(kind.method, kind.member).await;
@@ -257,7 +260,8 @@ pub async fn run(session: &mut Session, report: &mut Report) -> Listed {
         if list.failure.is_some() && list.pages.is_empty() {
             continue;
         }
-        check_pages(kind, &list, session, report).await;
+        check_pages(kind, &list, revision, report);
+        cursors.push(bad_cursor(kind.method, session).await);
         for item in &list.items {
             let place =
                 |it: String| format!("{}: {it}", shown(item["name"].as_str().unwrap_or("an item")));
@@ -269,6 +273,11 @@ pub async fn run(session: &mut Session, report: &mut Report) -> Listed {
             "prompts" => listed.prompts = list.items,
             _ => listed.templates = list.items,
         }
+    }
+    if !cursors.is_empty() {
+        let wrong: Vec<_> = cursors.into_iter().flatten().collect();
+        let outcome = if wrong.is_empty() { Ok(()) } else { Err(wrong.join("; ")) };
+        report.record(&BAD_CURSOR, revision, outcome);
     }
     if !listed.tools.is_empty() {
         check_tools(&listed.tools, revision, report);
@@ -284,8 +293,7 @@ pub async fn run(session: &mut Session, report: &mut Report) -> Listed {
     listed
 }
 
-async fn check_pages(kind: &Kind, list: &List, session: &mut Session, report: &mut Report) {
-    let revision = session.revision;
+fn check_pages(kind: &Kind, list: &List, revision: Revision, report: &mut Report) {
     let named = |it: String| format!("{}: {it}", kind.method);
     let outcome = match &list.repeats {
         Some(cursor) => Err(named(format!("the cursor {} came twice", shown(cursor)))),
@@ -307,18 +315,23 @@ async fn check_pages(kind: &Kind, list: &List, session: &mut Session, report: &m
             report.record(&SAME_SCOPE, revision, outcome);
         }
     }
-    let params = json!({"cursor": "gudgeon-doctor: no cursor"});
-    let (exchange, reply) = session.request(kind.method, params).await;
-    let outcome = match reply.code() {
-        Some(-32602) => Ok(()),
-        // A list that ignores cursors is best reported by its method.
-        _ => Err(named(exchange.observed())),
-    };
-    report.record(&BAD_CURSOR, revision, outcome);
+}
+
+/// Returns what a list method answers to a cursor that it never returned, unless that is the right error.
+async fn bad_cursor(method: &str, session: &mut Session) -> Option<String> {
+    let (exchange, reply) =
+        session.request(method, json!({"cursor": "gudgeon-doctor: no cursor"})).await;
+    match reply {
+        Reply::Error { code: -32602, .. } => None,
+        // The page itself tells nothing.
+        Reply::Result(_) => Some(format!("{method} returns a page")),
+        _ => Some(format!("{method}: {}", exchange.observed())),
+    }
 }
 
 fn check_tools(tools: &[Value], revision: Revision, report: &mut Report) {
     let mut names = Vec::new();
+    let mut problems: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for tool in tools {
         let name = tool["name"].as_str().unwrap_or_default();
         let is_plain = |it: u8| it.is_ascii_alphanumeric() || matches!(it, b'_' | b'-' | b'.');
@@ -350,14 +363,27 @@ fn check_tools(tools: &[Value], revision: Revision, report: &mut Report) {
         let marked = ParamHeader::of_schema(&tool["inputSchema"].to_string());
         report.record(&HEADERS, revision, marked.map(|_| ()).map_err(place));
         if let (Ok(input), Ok(typed)) = (&input, serde_json::from_value::<Tool>(tool.clone())) {
-            let problems = lint_tool(&typed, input);
-            if problems.is_empty() {
-                report.record(&HOST_RULES, revision, Ok(()));
-            }
-            for problem in problems {
-                report.record(&HOST_RULES, revision, Err(shown(&problem)));
+            for problem in lint_tool(&typed, input) {
+                let prefix = format!("tool {name:?}: ");
+                let text = problem.strip_prefix(&prefix).unwrap_or(&problem).to_owned();
+                problems.entry(text).or_default().push(name);
             }
         }
+    }
+    if problems.is_empty() {
+        report.record(&HOST_RULES, revision, Ok(()));
+    }
+    for (problem, names) in problems {
+        let more = names.len().saturating_sub(3);
+        let mut named: Vec<_> = names.iter().take(3).map(|it| shown(it)).collect();
+        if more > 0 {
+            named.push(format!("{more} more"));
+        }
+        report.record(
+            &HOST_RULES,
+            revision,
+            Err(format!("{}: {}", named.join(", "), shown(&problem))),
+        );
     }
 }
 

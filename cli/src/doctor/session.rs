@@ -312,9 +312,12 @@ impl Session {
             all.extend_from_slice(headers);
             let ids: Vec<_> = id.into_iter().cloned().collect();
             let exchange = address.post(text, &all, &ids, limit).await;
-            for message in &exchange.messages {
-                self.observer.received(message);
-            }
+            // With an error status, a body of another kind than JSON-RPC is allowed.
+            let is_error = exchange.http.as_ref().is_some_and(|it| it.status >= 400);
+            let messages = exchange.messages.iter();
+            messages
+                .filter(|it| !is_error || it.value.get("jsonrpc").is_some())
+                .for_each(|it| self.observer.received(it));
             return exchange;
         }
         let started = Instant::now();

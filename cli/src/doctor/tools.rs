@@ -8,10 +8,11 @@ use super::{
     report::{Report, shown},
     session::{Reply, Session},
     shape,
+    wire::End,
 };
 
 pub const CHECKS: &[&Check] =
-    &[&UNKNOWN, &RESULT, &CONTENT, &STRUCTURED, &MIRROR, &VALIDATES, &ANSWERS];
+    &[&UNKNOWN, &RESULT, &CONTENT, &STRUCTURED, &MIRROR, &VALIDATES, &ANSWERS, &CANCELLED];
 
 static UNKNOWN: Check = Check {
     id: "tools.unknown",
@@ -68,6 +69,18 @@ static VALIDATES: Check = Check {
     ..Check::ANY
 };
 
+static CANCELLED: Check = Check {
+    id: "cancellation.request",
+    title: "sends no response to a request that was cancelled",
+    severity: Severity::Warning,
+    section: Section::moved(
+        "basic/patterns/cancellation#behavior-requirements",
+        "basic/utilities/cancellation#behavior-requirements",
+    ),
+    fix: "stop the handler, and leave out the response",
+    ..Check::ANY
+};
+
 /// The most tools that are called.
 const MAX_CALLS: usize = 20;
 
@@ -117,7 +130,15 @@ async fn call(session: &mut Session, tool: &Value, report: &mut Report) {
     let arguments = sample(&tool["inputSchema"]);
     let token = format!("doctor-{name}");
     let params = json!({"name": name, "arguments": arguments, "_meta": {"progressToken": token}});
-    let (exchange, reply) = session.request("tools/call", params).await;
+    let id = session.new_id();
+    let text = session.request_text(&id, "tools/call", params);
+    let (exchange, reply) = session.exchange(&text, &id, session.limits.response).await;
+    if exchange.end == End::Silent {
+        report
+            .remark(format!("{} did not answer in time; its result was not checked", shown(name)));
+        cancel(session, &id, report).await;
+        return;
+    }
     let Reply::Result(result) = reply else {
         // Generated arguments may be wrong for reasons that the schema does not tell; a server may need the client, too.
         let is_known = reply.code().is_some_and(|it| matches!(it, -32602 | -32021 | -32042));
@@ -155,6 +176,19 @@ async fn call(session: &mut Session, tool: &Value, report: &mut Report) {
         let outcome = if is_there { Ok(()) } else { Err(place(shown(&value.to_string()))) };
         report.record(&MIRROR, revision, outcome);
     }
+}
+
+/// Cancels a request that is not answered yet.
+async fn cancel(session: &mut Session, id: &Value, report: &mut Report) {
+    if session.is_modern() && session.server.is_http() {
+        // The end of the stream has cancelled it.
+        return;
+    }
+    let text =
+        json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}});
+    let exchange = session.provoke_silence(&text.to_string()).await;
+    let outcome = exchange.response(id).map_or(Ok(()), |it| Err(shown(&it.raw)));
+    report.record(&CANCELLED, session.revision, outcome);
 }
 
 /// Returns arguments that a schema accepts, as far as its keywords tell: only the required ones.
