@@ -36,6 +36,7 @@ pub struct Arguments {
     /// Print JSON
     #[arg(long)]
     json: bool,
+    #[allow(clippy::doc_markdown, reason = "it is the text of --help")]
     /// Write a JUnit report to this file
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,

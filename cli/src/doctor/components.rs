@@ -375,14 +375,14 @@ fn check_tools(tools: &[Value], revision: Revision, report: &mut Report) {
     }
     for (problem, names) in problems {
         let more = names.len().saturating_sub(3);
-        let mut named: Vec<_> = names.iter().take(3).map(|it| shown(it)).collect();
+        let mut examples: Vec<_> = names.iter().take(3).map(|it| shown(it)).collect();
         if more > 0 {
-            named.push(format!("{more} more"));
+            examples.push(format!("{more} more"));
         }
         report.record(
             &HOST_RULES,
             revision,
-            Err(format!("{}: {}", named.join(", "), shown(&problem))),
+            Err(format!("{}: {}", examples.join(", "), shown(&problem))),
         );
     }
 }

@@ -297,7 +297,11 @@ async fn logging(session: &mut Session, report: &mut Report) {
         return;
     }
     let outcome = session.result("logging/setLevel", json!({"level": "warning"})).await;
+    let is_accepted = outcome.is_ok();
     report.record(&SET_LEVEL, revision, outcome.map(|_| ()));
+    if !is_accepted {
+        return;
+    }
     let (exchange, reply) = session.request("logging/setLevel", json!({"level": "loud"})).await;
     report.record(
         &BAD_LEVEL,

@@ -280,8 +280,7 @@ pub async fn run(session: &mut Session, report: &mut Report) {
         ("protocolVersion", json!({"io.modelcontextprotocol/clientCapabilities": {}})),
     ] {
         // A server that also speaks earlier revisions may take a request without a version for one of theirs.
-        if missing == "protocolVersion" && (report.revisions.len() > 1 || session.server.is_http())
-        {
+        if missing == "protocolVersion" && (!report.is_only_modern || session.server.is_http()) {
             continue;
         }
         let id = session.new_id();

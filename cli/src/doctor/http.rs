@@ -306,7 +306,7 @@ async fn legacy(session: &mut Session, report: &mut Report) {
 
 async fn sessions(session: &mut Session, report: &mut Report) {
     let revision = session.revision;
-    let Some(session_id) = session.session_id.clone() else { return };
+    let Some(session_id) = session.id.clone() else { return };
     let is_visible =
         session_id.bytes().all(|it| matches!(it, 0x21..=0x7e)) && !session_id.is_empty();
     let observed = format!("Mcp-Session-Id: {}", shown(&session_id));
@@ -329,7 +329,7 @@ async fn sessions(session: &mut Session, report: &mut Report) {
 
 /// Ends the session by DELETE, and checks that it has ended.
 pub async fn end(session: &mut Session, report: &mut Report) {
-    if session.session_id.is_none() {
+    if session.id.is_none() {
         return;
     }
     let status = session.delete().await;
@@ -348,7 +348,7 @@ async fn modern(session: &mut Session, listed: &Listed, report: &mut Report) {
             Err(exchange.observed())
         }
     };
-    let only_modern = report.revisions.len() == 1;
+    let only_modern = report.is_only_modern;
     let discover = [
         (&VERSION_MISMATCH, "mcp-protocol-version", Some("2025-11-25"), true),
         (&VERSION_MISSING, "mcp-protocol-version", None, only_modern),

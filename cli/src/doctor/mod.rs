@@ -85,10 +85,7 @@ impl Examination {
         order.sort_by_key(|it| *it != Revision::LATEST_LEGACY);
         for revision in order {
             match handshake::open(&self.server, revision, self.limits, &mut report).await? {
-                Opened::Session(session) => {
-                    // The process starts as fast the next time.
-                    sessions.push(*session);
-                }
+                Opened::Session(session) => sessions.push(*session),
                 Opened::Other(version) => offered = version.or(offered),
                 Opened::None(observed) => {
                     if sessions.is_empty() && observed == "no response" {
@@ -104,6 +101,8 @@ impl Examination {
         }
         sessions.sort_by_key(|it| it.revision);
         report.revisions = sessions.iter().map(|it| it.revision).collect();
+        report.is_only_modern =
+            self.revision.is_none() && report.revisions == [Revision::V2026_07_28];
         if let (Some((head, mut revisions)), Server::Address(address)) = (protected, &self.server) {
             revisions.sort();
             auth::run(address, &head, &revisions, self.limits.response, &mut report).await;
@@ -185,14 +184,12 @@ impl Examination {
         let revision = session.revision;
         messages::died(after, &exchange, revision, report);
         session.kill().await.finish(report, revision);
-        match handshake::open(&self.server, revision, self.limits, report).await? {
-            Opened::Session(session) => Ok(Some(*session)),
-            _ => {
-                report.remark(format!(
-                    "{revision} was not examined further: the server did not start again"
-                ));
-                Ok(None)
-            }
+        let opened = handshake::open(&self.server, revision, self.limits, report).await?;
+        if let Opened::Session(session) = opened {
+            return Ok(Some(*session));
         }
+        report
+            .remark(format!("{revision} was not examined further: the server did not start again"));
+        Ok(None)
     }
 }

@@ -311,8 +311,12 @@ mod tests {
     fn found(is_modern: bool, sent: &[&str], received: &[&str]) -> Vec<&'static str> {
         let mut observer = Observer { is_modern, is_stdio: true, ..Observer::default() };
         observer.greet(&serde_json::json!({"capabilities": {}}));
-        sent.iter().for_each(|it| observer.sent(it));
-        received.iter().for_each(|it| observer.received(&Message::new((*it).to_owned())));
+        for text in sent {
+            observer.sent(text);
+        }
+        for text in received {
+            observer.received(&Message::new((*text).to_owned()));
+        }
         observer.findings.iter().map(|it| it.0.id).collect()
     }
 

@@ -33,6 +33,8 @@ pub struct Report {
     /// The name and version that the peer gives itself.
     pub peer: Option<(String, String)>,
     pub revisions: Vec<Revision>,
+    /// `true` if the server speaks 2026-07-28 only. `false` if that is not known, as only one revision is examined.
+    pub is_only_modern: bool,
     pub outcomes: Vec<Outcome>,
     /// What could not be examined, and why.
     pub remarks: Vec<String>,

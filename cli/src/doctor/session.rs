@@ -19,7 +19,7 @@ use super::{
 use crate::failure::Failure;
 
 /// The time that a response may take after the response to a later request.
-const GRACE: Duration = Duration::from_millis(1_000);
+const GRACE: Duration = Duration::from_secs(1);
 
 /// The same where there should be no response.
 const SHORT_GRACE: Duration = Duration::from_millis(200);
@@ -42,7 +42,8 @@ pub struct Session {
     wire: Wire,
     /// The result of `initialize` or `server/discover`.
     pub greeting: Value,
-    pub session_id: Option<String>,
+    /// The id that the server assigned, over HTTP.
+    pub id: Option<String>,
     next_id: u64,
     pub observer: Observer,
 }
@@ -94,7 +95,7 @@ impl Session {
             limits,
             wire,
             greeting: Value::Null,
-            session_id: None,
+            id: None,
             next_id: 1,
             observer: Observer::default(),
         })
@@ -122,7 +123,7 @@ impl Session {
         if let Some(result) = reply.result() {
             self.greeting = result.clone();
             let header = exchange.http.as_ref().and_then(|it| it.header("mcp-session-id"));
-            self.session_id = header.map(str::to_owned);
+            self.id = header.map(str::to_owned);
             if result.get("protocolVersion").and_then(Value::as_str) == Some(version) {
                 let text = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
                 self.send(&text.to_string()).await;
@@ -407,7 +408,9 @@ impl Session {
         match address.open(Method::POST, &all, text, until).await {
             Ok(mut stream) => {
                 let message = stream.next(until).await.ok().flatten();
-                message.iter().for_each(|it| self.observer.received(it));
+                if let Some(message) = &message {
+                    self.observer.received(message);
+                }
                 (message, Some(stream.head))
             }
             Err(_) => (None, None),
@@ -435,7 +438,7 @@ impl Session {
         let value: Value = serde_json::from_str(text).unwrap_or_default();
         let method = value.get("method").and_then(Value::as_str).unwrap_or_default();
         let mut headers = Vec::new();
-        if let Some(id) = &self.session_id {
+        if let Some(id) = &self.id {
             headers.push(("mcp-session-id", id.clone()));
         }
         if self.is_modern() {
@@ -481,7 +484,9 @@ impl Session {
         match self.wire {
             Wire::Process(process) => {
                 let (has_exited, rest) = process.close(limit).await;
-                rest.iter().for_each(|it| observer.received(it));
+                for message in &rest {
+                    observer.received(message);
+                }
                 (Some(has_exited), observer)
             }
             Wire::Address(_) => (None, observer),
@@ -522,6 +527,9 @@ impl Session {
             match result.get("nextCursor").and_then(Value::as_str) {
                 Some(next) if !seen.insert(next.to_owned()) => {
                     list.repeats = Some(next.to_owned());
+                    // What came after the first page came twice.
+                    let first = list.pages[0].get(member).and_then(Value::as_array);
+                    list.items = first.cloned().unwrap_or_default();
                     return list;
                 }
                 Some(next) if list.pages.len() < 50 => cursor = Some(next.to_owned()),

@@ -171,8 +171,8 @@ async fn call(session: &mut Session, tool: &Value, report: &mut Report) {
         report.record(&STRUCTURED, revision, outcome.map_err(place));
     }
     if let Some(value) = structured {
-        let texts = result["content"].as_array().into_iter().flatten();
-        let is_there = texts.filter_map(|it| it["text"].as_str()).next().is_some();
+        let mut blocks = result["content"].as_array().into_iter().flatten();
+        let is_there = blocks.any(|it| it["text"].is_string());
         let outcome = if is_there { Ok(()) } else { Err(place(shown(&value.to_string()))) };
         report.record(&MIRROR, revision, outcome);
     }

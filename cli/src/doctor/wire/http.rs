@@ -19,7 +19,7 @@ use super::{End, Exchange, Message};
 /// A longer body is not read to its end.
 const MAX_BODY: usize = 64 * 1024 * 1024;
 /// The time for a stream to end after its response.
-const STREAM_END: Duration = Duration::from_millis(1_000);
+const STREAM_END: Duration = Duration::from_secs(1);
 
 /// The endpoint of a server, with the headers that the user gave.
 #[derive(Clone, Debug)]
