@@ -6,8 +6,8 @@
 mod arguments;
 mod commands;
 mod connection;
-mod escape;
 mod doctor;
+mod escape;
 mod failure;
 mod interaction;
 mod json_text;

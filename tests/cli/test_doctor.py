@@ -95,7 +95,7 @@ def test_each_check_has_a_test(gudgeon):
     listed = gudgeon("doctor", "--list").out
     ids = set(re.findall(r"^([a-z.-]+) \(", listed, re.MULTILINE))
     auth = {it for it in ids if it.startswith("auth.")}
-    assert ids == {it for it, _ in cases(STDIO) + cases(HTTP)} | ELSEWHERE | auth
+    assert ids == {it for it, _ in cases(STDIO) + cases(HTTP)} | ELSEWHERE | auth | {it for it, _ in CLIENT}
     assert auth == set(AUTH) | {"auth.challenge"}
 
 
@@ -383,3 +383,63 @@ def test_a_missing_challenge_is_found(gudgeon):
     with address("no-challenge", program=PROTECTED) as url:
         _, report = examine(gudgeon, url)
     assert set(found(report)) == {"auth.challenge", "auth.resource-metadata"}
+
+
+# Clients.
+
+LEGACY_CLIENT = ["connects", "valid", "first", "initialize", "initialized", "ids", "ping", "unknown-request"]
+LEGACY_CLIENT += ["cancels-initialize", "cursor", "pages", "closes"]
+CLIENT = [(f"client.{it}", []) for it in LEGACY_CLIENT]
+CLIENT += [(f"client.{it}", ["modern"]) for it in ["meta", "no-responses"]]
+CLIENT_PROGRAM = SERVERS / "client.py"
+
+
+def examine_client(gudgeon, *words, **options):
+    return examine(gudgeon, "--client", "--timeout", "30", "--", *words, **options)
+
+
+@pytest.mark.parametrize(("check", "era"), CLIENT)
+def test_a_defect_of_a_client_is_found(gudgeon, check, era):
+    _, report = examine_client(gudgeon, sys.executable, CLIENT_PROGRAM, "{command}", check, *era)
+    assert set(found(report)) == {check}
+
+
+@pytest.mark.parametrize(("era", "revision"), [([], SESSIONS), (["modern"], MODERN)])
+def test_a_correct_client_has_no_finding(gudgeon, era, revision):
+    code, report = examine_client(gudgeon, sys.executable, CLIENT_PROGRAM, "{command}", *era)
+    assert (code, found(report), report["revisions"]) == (0, {}, [revision])
+
+
+OWN = """
+import asyncio, os, shlex, sys
+from gudgeon import Client
+async def main():
+    program, *words = shlex.split(os.environ["MCP_SERVER_COMMAND"])
+    options = {"revision": sys.argv[1]} if len(sys.argv) > 1 else {}
+    async with Client([program, *words], **options) as client:
+        assert len(await client.list_tools()) == 3
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("revision", [None, OLDEST, BATCHES, OLD, SESSIONS, MODERN])
+def test_the_client_of_this_project_has_no_finding(gudgeon, tmp_path, revision):
+    program = tmp_path / "own.py"
+    program.write_text(OWN)
+    code, report = examine_client(gudgeon, sys.executable, program, *filter(None, [revision]))
+    assert (code, found(report)) == (0, {})
+    assert report["revisions"] == [revision or MODERN]
+
+
+def test_a_client_that_does_not_end_is_killed(gudgeon):
+    words = ["--client", "--timeout", "1", "--", sys.executable, "-c", "import time; time.sleep(60)"]
+    code, report = examine(gudgeon, *words)
+    assert code == 1
+    assert any("killed after 1 s" in it for it in report["remarks"])
+
+
+def test_a_client_that_does_not_exist(gudgeon):
+    outcome = gudgeon("doctor", "--client", "--", "no-such-program")
+    assert outcome.code == 3
+    assert "no-such-program" in outcome.err
+    assert gudgeon("doctor", "--client").code == 2

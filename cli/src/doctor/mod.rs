@@ -2,12 +2,14 @@
 
 mod auth;
 mod check;
+pub mod client;
 mod components;
 mod contents;
 mod handshake;
 mod http;
 mod messages;
 mod observe;
+pub mod probe;
 mod render;
 mod report;
 mod requests;
@@ -62,6 +64,7 @@ pub fn checks() -> Vec<&'static Check> {
         requests::CHECKS,
         http::CHECKS,
         auth::CHECKS,
+        client::CHECKS,
     ];
     let mut all: Vec<_> = areas.into_iter().flatten().copied().collect();
     all.sort_by_key(|it| it.area());

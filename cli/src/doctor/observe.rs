@@ -291,7 +291,8 @@ impl Observer {
     }
 }
 
-fn is_valid(message: &Value) -> bool {
+/// Returns whether a value is a JSON-RPC 2.0 message.
+pub fn is_valid(message: &Value) -> bool {
     let error = message.get("error");
     let has_result = message.get("result").is_some_and(Value::is_object);
     let is_error = |it: &Value| it["code"].is_i64() && it["message"].is_string();
