@@ -3,7 +3,8 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    call, complete, discover, inspect, install, list, listen, ping, prompt, read, types, uninstall,
+    call, complete, discover, doctor, inspect, install, list, listen, ping, prompt, read, types,
+    uninstall,
 };
 
 const EXAMPLES: &str = "\
@@ -39,6 +40,8 @@ pub enum Command {
     Listen(listen::Arguments),
     /// Open a page that shows a server and all that is exchanged with it
     Inspect(inspect::Arguments),
+    /// Check a server against the specification
+    Doctor(doctor::Arguments),
     /// Measure the time of a round trip
     Ping(ping::Arguments),
     /// Add a server to the configuration of a host, such as Claude Desktop or Cursor

@@ -6,6 +6,7 @@
 mod arguments;
 mod commands;
 mod connection;
+mod doctor;
 mod escape;
 mod failure;
 mod hosts;

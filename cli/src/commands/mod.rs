@@ -3,6 +3,7 @@
 pub mod call;
 pub mod complete;
 pub mod discover;
+pub mod doctor;
 pub mod inspect;
 pub mod install;
 pub mod list;
@@ -27,6 +28,7 @@ pub async fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Complete(arguments) => complete::run(arguments).await,
         Command::Listen(arguments) => listen::run(arguments).await,
         Command::Inspect(arguments) => inspect::run(arguments).await,
+        Command::Doctor(arguments) => doctor::run(arguments).await,
         Command::Ping(arguments) => ping::run(arguments).await,
         Command::Install(arguments) => install::run(&arguments),
         Command::Uninstall(arguments) => uninstall::run(&arguments),

@@ -291,6 +291,11 @@ impl ClientBuilder {
 /// For the language bindings, which convert values themselves.
 #[cfg(feature = "bindings")]
 impl ClientBuilder {
+    /// Returns the server that the client is to connect to, and the headers for it.
+    pub fn target(&self) -> (&Target, &[(String, String)]) {
+        (&self.target, &self.options.headers)
+    }
+
     /// Returns whether the client opens a lost connection again.
     pub fn reconnects(&self) -> bool {
         self.target.again(self.options.restart).is_some()

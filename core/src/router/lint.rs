@@ -29,7 +29,7 @@ const HOLDING: [&str; 9] = [
 ];
 
 /// Returns one message per problem, even if it occurs several times.
-pub(super) fn tool(tool: &Tool, input: &Schema) -> Vec<String> {
+pub fn tool(tool: &Tool, input: &Schema) -> Vec<String> {
     let mut found = Found { tool: &tool.name, texts: Vec::new(), kinds: Vec::new() };
     if tool.name.contains('.') {
         found.add("name", "its name has a \".\", which some hosts reject, that accept letters, digits, \"_\" and \"-\" only: use \"_\"");

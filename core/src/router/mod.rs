@@ -42,6 +42,7 @@ pub use self::{
     definition::Definition,
     dispatch::{Cursors, Dispatch, Job, RequestScope, dispatch, find_resource},
     handler::{Failure, Reading, Reply, ResultBuilder},
+    lint::tool as lint_tool,
     list::{AnyRegistry, List},
     meta_keys::problems as meta_problems,
     middleware::{Middleware, MiddlewareFrame, Prepared, Resolution},

@@ -149,6 +149,15 @@ impl Command {
     }
 }
 
+/// For the command line, which examines servers on a connection of its own.
+#[cfg(feature = "bindings")]
+impl Command {
+    /// Starts the program. Errors if it can't be started.
+    pub fn start(&self) -> Result<(Link, Process), Error> {
+        self.spawn()
+    }
+}
+
 /// Adds environment variables.
 impl<N: Into<OsString>, V: Into<OsString>> Extend<(N, V)> for Command {
     fn extend<I: IntoIterator<Item = (N, V)>>(&mut self, variables: I) {
@@ -187,7 +196,7 @@ fn quoted(word: &OsStr) -> String {
 
 /// A running server process.
 #[derive(Debug)]
-pub(crate) struct Process {
+pub struct Process {
     child: Child,
     /// The id of its process group.
     group: Option<u32>,
@@ -200,21 +209,21 @@ pub(crate) struct Process {
 
 /// The exit status of a server process and the last lines of its standard error.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct ExitInfo {
-    pub(crate) status: Option<i32>,
-    pub(crate) stderr: String,
+pub struct ExitInfo {
+    pub status: Option<i32>,
+    pub stderr: String,
 }
 
 impl Process {
     /// Waits briefly for the process to exit, after it closed its output.
-    pub(crate) async fn exit_info(&mut self) -> ExitInfo {
+    pub async fn exit_info(&mut self) -> ExitInfo {
         let status = tokio::time::timeout(EXIT_TIMEOUT, self.child.wait()).await.ok();
         self.drain_stderr().await;
         ExitInfo { status: status.and_then(Result::ok).map(status_code), stderr: self.stderr() }
     }
 
     /// Returns the exit status, if there is one already, and the last lines so far.
-    pub(crate) fn exit_info_now(&mut self) -> ExitInfo {
+    pub fn exit_info_now(&mut self) -> ExitInfo {
         let status = self.child.try_wait().ok().flatten();
         ExitInfo { status: status.map(status_code), stderr: self.stderr() }
     }
@@ -229,21 +238,26 @@ impl Process {
     }
 
     /// Lets its standard input end when the connection's own end is closed.
-    pub(crate) fn forget_input(&mut self) {
+    pub fn forget_input(&mut self) {
         #[cfg(unix)]
         {
             self.input = None;
         }
     }
 
+    /// Waits for the process to exit by itself; returns whether it did.
+    pub async fn exits_within(&mut self, limit: Duration) -> bool {
+        tokio::time::timeout(limit, self.child.wait()).await.is_ok()
+    }
+
     /// Returns the last lines of its standard error.
-    pub(crate) fn stderr(&self) -> String {
+    pub fn stderr(&self) -> String {
         self.tail.lock().unwrap_or_else(PoisonError::into_inner).text()
     }
 
     /// Ends the process after its input was closed: waits, then sends SIGTERM, then SIGKILL (stdio, "Shutdown"). The
     /// processes of its group that outlive it get the signals too.
-    pub(crate) async fn shut_down(mut self) {
+    pub async fn shut_down(mut self) {
         let has_exited = tokio::time::timeout(GRACE, self.child.wait()).await.is_ok();
         if !has_exited || is_there(self.group) {
             self.end(GRACE).await;
@@ -252,7 +266,7 @@ impl Process {
     }
 
     /// Ends the process, and its children, without waiting for it to exit by itself: sends SIGTERM, then SIGKILL.
-    pub(crate) async fn kill(&mut self) {
+    pub async fn kill(&mut self) {
         self.end(SHORT_GRACE).await;
     }
 

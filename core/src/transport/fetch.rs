@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use http::{HeaderValue, Request, header};
-use tokio::runtime::Handle;
+use http::{HeaderValue, Request, Response, header};
+use hyper::body::Incoming;
+use tokio::{runtime::Handle, task::AbortHandle};
 
 use super::{
     Url,
@@ -68,7 +69,30 @@ async fn exchange(
     request: FetchRequest,
     proxies: &ProxyEnvironment,
 ) -> Result<FetchResponse, FetchError> {
-    let failed = |it: &dyn std::fmt::Display| FetchError::Connection(it.to_string());
+    let (url, max_bytes) = (request.url.clone(), request.max_bytes);
+    let (answer, task) = send(request, proxies).await?;
+    let (head, body) = answer.into_parts();
+    let mut read = Vec::new();
+    match connection::read_body(body, max_bytes, &mut read).await {
+        BodyEnd::Complete => (),
+        BodyEnd::TooLarge => {
+            task.abort();
+            return Err(FetchError::TooLarge(max_bytes));
+        }
+        BodyEnd::Broken(error) => return Err(failed(&error)),
+    }
+    Ok(FetchResponse { url, status: head.status, headers: head.headers, body: read })
+}
+
+fn failed(error: &dyn std::fmt::Display) -> FetchError {
+    FetchError::Connection(error.to_string())
+}
+
+/// Sends a request on a connection of its own; returns the head of the answer and the task that reads the connection.
+async fn send(
+    request: FetchRequest,
+    proxies: &ProxyEnvironment,
+) -> Result<(Response<Incoming>, AbortHandle), FetchError> {
     let url = Url::parse(&request.url).map_err(|it| FetchError::Url(it.to_string()))?;
     // A proxy would resolve the name of the host itself, so that nobody could check the address.
     let proxy = match request.only_public {
@@ -90,23 +114,58 @@ async fn exchange(
     *sent.method_mut() = request.method;
     *sent.uri_mut() = uri.parse().map_err(|it: http::uri::InvalidUri| failed(&it))?;
     *sent.headers_mut() = request.headers;
-    let host = HeaderValue::try_from(url.authority()).map_err(|it| failed(&it))?;
-    sent.headers_mut().insert(header::HOST, host);
+    if !sent.headers().contains_key(header::HOST) {
+        let host = HeaderValue::try_from(url.authority()).map_err(|it| failed(&it))?;
+        sent.headers_mut().insert(header::HOST, host);
+    }
     if let Some(authorization) =
         proxy.as_ref().filter(|_| is_forwarded).and_then(|it| it.authorization())
     {
         sent.headers_mut().insert(header::PROXY_AUTHORIZATION, authorization.clone());
     }
     let answer = sender.send_request(sent).await.map_err(|it| failed(&it))?;
+    Ok((answer, task))
+}
+
+/// An answer whose body arrives in chunks, for programs that examine a server. Its connection is closed with it.
+#[cfg(feature = "bindings")]
+#[derive(Debug)]
+pub struct OpenResponse {
+    pub status: http::StatusCode,
+    pub headers: http::HeaderMap,
+    body: Incoming,
+    task: AbortHandle,
+}
+
+/// Sends a request and returns once the head of its answer is there. The timeout and the maximum size of the request are
+/// the caller's to apply. A `Host` header of the request replaces the one of its URL.
+#[cfg(feature = "bindings")]
+pub async fn open(request: FetchRequest) -> Result<OpenResponse, FetchError> {
+    let (answer, task) = send(request, &ProxyEnvironment::read()).await?;
     let (head, body) = answer.into_parts();
-    let mut read = Vec::new();
-    match connection::read_body(body, request.max_bytes, &mut read).await {
-        BodyEnd::Complete => (),
-        BodyEnd::TooLarge => {
-            task.abort();
-            return Err(FetchError::TooLarge(request.max_bytes));
+    Ok(OpenResponse { status: head.status, headers: head.headers, body, task })
+}
+
+#[cfg(feature = "bindings")]
+impl OpenResponse {
+    /// Returns the next chunk of the body, or `None` at its end.
+    pub async fn chunk(&mut self) -> Option<Result<bytes::Bytes, FetchError>> {
+        use http_body::Body as _;
+        let body = &mut self.body;
+        let poll = |context: &mut std::task::Context<'_>| {
+            std::pin::Pin::new(&mut *body).poll_frame(context)
+        };
+        let mut frames = std::pin::pin!(std::future::poll_fn(poll));
+        match frames.as_mut().await? {
+            Ok(frame) => Some(Ok(frame.into_data().unwrap_or_default())),
+            Err(error) => Some(Err(failed(&error))),
         }
-        BodyEnd::Broken(error) => return Err(failed(&error)),
     }
-    Ok(FetchResponse { url: request.url, status: head.status, headers: head.headers, body: read })
+}
+
+#[cfg(feature = "bindings")]
+impl Drop for OpenResponse {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
 }

@@ -58,6 +58,9 @@ pub(crate) mod writer;
 pub(crate) use byte_stream::ByteStream;
 #[cfg(feature = "client")]
 pub use child::Command;
+#[cfg(all(feature = "bindings", feature = "client"))]
+#[doc(hidden)]
+pub use child::Process;
 pub use custom::Transport;
 #[cfg(all(feature = "bindings", feature = "client"))]
 #[doc(hidden)]

@@ -118,6 +118,11 @@ impl Url {
         Ok(Self { scheme, host, port, path })
     }
 
+    /// Returns the URL as text, with its query, which may contain secrets.
+    pub fn with_query(&self) -> String {
+        format!("{}://{}{}", self.scheme.name(), self.authority(), self.path)
+    }
+
     /// Returns the scheme.
     pub fn scheme(&self) -> Scheme {
         self.scheme

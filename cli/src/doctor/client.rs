@@ -1,0 +1,289 @@
+//! Checks of a client: what it sends to the probe over stdio.
+
+use std::{collections::BTreeSet, ffi::OsString, path::Path, process::Stdio, time::Duration};
+
+use gudgeon::Revision;
+use serde_json::Value;
+
+use super::{
+    check::{Check, Section, Severity, sections},
+    probe::{CURSORS, PING, UNKNOWN},
+    report::{Report, shown},
+};
+use crate::failure::{Failure, FailureKind};
+
+pub const CHECKS: &[&Check] = &[
+    &CONNECTS,
+    &VALID,
+    &FIRST,
+    &INITIALIZE,
+    &INITIALIZED,
+    &IDS,
+    &ANSWERS_PING,
+    &ANSWERS_UNKNOWN,
+    &META,
+    &RESPONSES,
+    &CURSOR,
+    &PAGES,
+    &KEEPS_INITIALIZE,
+    &CLOSES,
+];
+
+static CONNECTS: Check = Check {
+    id: "client.connects",
+    title: "starts the server and sends messages",
+    section: sections::STDIO,
+    fix: "start the command in MCP_SERVER_COMMAND, or pass {command} to the client",
+    ..Check::ANY
+};
+static VALID: Check = Check {
+    id: "client.valid",
+    title: "writes nothing but valid JSON-RPC 2.0 messages, one a line",
+    section: sections::STDIO,
+    fix: "a message is one line with \"jsonrpc\": \"2.0\" and one of \"method\", \"result\" and \"error\"",
+    ..Check::ANY
+};
+static FIRST: Check = Check {
+    id: "client.first",
+    title: "begins with `initialize`",
+    section: Section::of("basic/lifecycle#initialization"),
+    fix: "send `initialize` before any other request",
+    ..Check::LEGACY
+};
+static INITIALIZE: Check = Check {
+    id: "client.initialize",
+    title: "sends protocolVersion, capabilities and clientInfo",
+    section: Section::of("basic/lifecycle#initialization"),
+    fix: "send {\"protocolVersion\", \"capabilities\", \"clientInfo\": {\"name\", \"version\"}}",
+    ..Check::LEGACY
+};
+static INITIALIZED: Check = Check {
+    id: "client.initialized",
+    title: "sends `notifications/initialized` before other requests",
+    section: Section::of("basic/lifecycle#initialization"),
+    fix: "send notifications/initialized once `initialize` is answered",
+    ..Check::LEGACY
+};
+static IDS: Check = Check {
+    id: "client.ids",
+    title: "gives each request an id of its own, a string or an integer",
+    section: Section::of("basic#requests").in_2024("basic/messages#requests"),
+    fix: "count the requests of a connection",
+    ..Check::ANY
+};
+static ANSWERS_PING: Check = Check {
+    id: "client.ping",
+    title: "answers `ping` with an empty result",
+    section: Section::of("basic/utilities/ping#behavior-requirements"),
+    fix: "answer {} at once, also while other requests are pending",
+    ..Check::LEGACY
+};
+static ANSWERS_UNKNOWN: Check = Check {
+    id: "client.unknown-request",
+    title: "answers an unknown request with error -32601",
+    section: sections::JSON_RPC_ERRORS,
+    fix: "return -32601 (Method not found)",
+    ..Check::LEGACY
+};
+static META: Check = Check {
+    id: "client.meta",
+    title: "sends protocolVersion and clientCapabilities in `_meta` of each request",
+    section: sections::META,
+    fix: "add both members of io.modelcontextprotocol/ to `_meta` of every request",
+    ..Check::MODERN
+};
+static RESPONSES: Check = Check {
+    id: "client.no-responses",
+    title: "sends no responses",
+    section: Section::of("basic/transports/stdio#sending-messages"),
+    fix: "send requests and notifications only",
+    ..Check::MODERN
+};
+static CURSOR: Check = Check {
+    id: "client.cursor",
+    title: "returns cursors as they came",
+    section: Section::moved(
+        "server/utilities/pagination#implementation-guidelines",
+        "server/utilities/pagination#implementation-guidelines",
+    ),
+    fix: "send the nextCursor of the last page, unchanged",
+    ..Check::ANY
+};
+static PAGES: Check = Check {
+    id: "client.pages",
+    title: "reads all pages of a list, also behind an empty cursor",
+    severity: Severity::Warning,
+    section: Section::of("server/utilities/pagination#implementation-guidelines"),
+    fix: "ask for pages until one has no nextCursor; an empty string is a cursor",
+    ..Check::ANY
+};
+static KEEPS_INITIALIZE: Check = Check {
+    id: "client.cancels-initialize",
+    title: "does not cancel `initialize`",
+    section: Section::of("basic/utilities/cancellation#behavior-requirements"),
+    fix: "close the connection instead",
+    ..Check::LEGACY
+};
+static CLOSES: Check = Check {
+    id: "client.closes",
+    title: "closes the stdin of the server at the end",
+    severity: Severity::Warning,
+    section: Section::moved("basic/transports/stdio#shutdown", "basic/lifecycle#shutdown"),
+    fix: "close stdin and wait for the server before it is killed",
+    ..Check::ANY
+};
+
+/// Starts a client with the probe as its server, and checks what it sent until it ended. `command` is the probe's.
+pub async fn run(
+    words: &[OsString],
+    command: &str,
+    record: &Path,
+    limit: Duration,
+) -> Result<Report, Failure> {
+    let words: Vec<OsString> = words
+        .iter()
+        .map(|it| {
+            it.to_str().map_or_else(|| it.clone(), |it| it.replace("{command}", command).into())
+        })
+        .collect();
+    let Some((program, arguments)) = words.split_first() else {
+        let hint = "give the command of the client after `--`";
+        return Err(Failure::usage("the client is missing").with_hint(hint));
+    };
+    let mut client = tokio::process::Command::new(program);
+    client.args(arguments).env("MCP_SERVER_COMMAND", command).stdin(Stdio::null());
+    // Standard output is for the report.
+    client.stdout(Stdio::null()).kill_on_drop(true);
+    let mut child = client.spawn().map_err(|error| {
+        let message =
+            format!("{}: the client can't be started: {error}", program.to_string_lossy());
+        Failure::new(FailureKind::Connect, message)
+    })?;
+    let mut report = Report::default();
+    if tokio::time::timeout(limit, child.wait()).await.is_err() {
+        report.remark(format!("the client was killed after {} s", limit.as_secs_f32()));
+        let _ = child.kill().await;
+    }
+    let text = std::fs::read_to_string(record).unwrap_or_default();
+    examine(&text, &mut report);
+    Ok(report)
+}
+
+/// Checks the record of the probe.
+fn examine(record: &str, report: &mut Report) {
+    let entries: Vec<Value> =
+        record.lines().filter_map(|it| serde_json::from_str(it).ok()).collect();
+    // A client may start the server several times: once to find out which revisions it speaks.
+    for connection in entries.split(|it| it.get("start").is_some()).filter(|it| !it.is_empty()) {
+        let lines: Vec<&str> = connection.iter().filter_map(|it| it["line"].as_str()).collect();
+        if !lines.is_empty() {
+            check_connection(&lines, report);
+            let has_closed = connection.iter().any(|it| it.get("eof").is_some());
+            let revision = report.revisions.last().copied().unwrap_or(Revision::LATEST);
+            report.record(
+                &CLOSES,
+                revision,
+                if has_closed { Ok(()) } else { Err("the server was ended without it".into()) },
+            );
+        }
+    }
+    if report.revisions.is_empty() {
+        report.record(&CONNECTS, Revision::LATEST, Err("no message came".into()));
+    }
+}
+
+fn check_connection(lines: &[&str], report: &mut Report) {
+    let messages: Vec<Value> =
+        lines.iter().map(|it| serde_json::from_str(it).unwrap_or_default()).collect();
+    let initialize = messages.iter().find(|it| it["method"] == "initialize");
+    let version = initialize.and_then(|it| it["params"]["protocolVersion"].as_str());
+    let revision = match initialize {
+        None if messages.iter().any(|it| {
+            !it["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"].is_null()
+        }) =>
+        {
+            Revision::LATEST
+        }
+        _ => version
+            .and_then(Revision::parse)
+            .unwrap_or(Revision::LATEST_LEGACY)
+            .min(Revision::LATEST_LEGACY),
+    };
+    if !report.revisions.contains(&revision) {
+        report.revisions.push(revision);
+    }
+    let mut record = |check: &'static Check, is_right: bool, observed: &str| {
+        report.record(check, revision, if is_right { Ok(()) } else { Err(shown(observed)) });
+    };
+    record(&CONNECTS, true, "");
+    let mut ids = BTreeSet::new();
+    let (mut is_open, mut asked) = (false, 0);
+    for (line, message) in lines.iter().zip(&messages) {
+        let is_request = message["method"].is_string() && message.get("id").is_some();
+        record(&VALID, super::observe::is_valid(message), line);
+        if is_request {
+            let id = &message["id"];
+            let is_new =
+                ids.insert(id.to_string()) && (id.is_string() || id.is_i64() || id.is_u64());
+            record(&IDS, is_new, line);
+            let meta = &message["params"]["_meta"];
+            let has = |it: &str| meta.get(format!("io.modelcontextprotocol/{it}")).is_some();
+            record(&META, has("protocolVersion") && has("clientCapabilities"), line);
+        }
+        let method = message["method"].as_str().unwrap_or_default();
+        is_open |= method == "notifications/initialized";
+        // `server/discover` finds out whether the server speaks 2026-07-28.
+        if is_request && !matches!(method, "initialize" | "ping" | "server/discover") {
+            record(&INITIALIZED, is_open, line);
+        }
+        record(&RESPONSES, !method.is_empty() || message.is_null(), line);
+        if method == "tools/list" {
+            asked += 1;
+            let cursor = message["params"].get("cursor").filter(|it| !it.is_null());
+            let is_known = cursor.is_none_or(|it| CURSORS.iter().any(|known| it == known));
+            record(&CURSOR, is_known, line);
+        }
+        if method == "notifications/cancelled"
+            && let Some(initialize) = initialize
+        {
+            record(&KEEPS_INITIALIZE, message["params"]["requestId"] != initialize["id"], line);
+        }
+    }
+    if asked > 0 {
+        let reaches = messages
+            .iter()
+            .any(|it| it["method"] == "tools/list" && it["params"]["cursor"] == CURSORS[1]);
+        record(&PAGES, reaches, "the third page of tools/list was never asked for");
+    }
+    let first = messages
+        .iter()
+        .position(|it| it["method"].is_string() && it["method"] != "server/discover");
+    record(
+        &FIRST,
+        first.is_some_and(|it| messages[it]["method"] == "initialize"),
+        first.map_or("", |it| lines[it]),
+    );
+    if let Some(initialize) = initialize {
+        let params = &initialize["params"];
+        let info = super::shape::check("Implementation", &params["clientInfo"]);
+        let is_whole = version.is_some() && params["capabilities"].is_object() && info.is_ok();
+        record(&INITIALIZE, is_whole, &initialize.to_string());
+    }
+    if is_open {
+        let response =
+            |id: &str| messages.iter().find(|it| it["id"] == id && it.get("method").is_none());
+        let shown_response =
+            |it: Option<&Value>| it.map_or_else(|| "no response".to_owned(), ToString::to_string);
+        let ping = response(PING);
+        let is_empty = ping
+            .and_then(|it| it["result"].as_object())
+            .is_some_and(|it| it.keys().all(|it| it == "_meta"));
+        record(&ANSWERS_PING, is_empty, &shown_response(ping));
+        let unknown = response(UNKNOWN);
+        record(
+            &ANSWERS_UNKNOWN,
+            unknown.is_some_and(|it| it["error"]["code"] == -32601),
+            &shown_response(unknown),
+        );
+    }
+}

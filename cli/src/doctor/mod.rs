@@ -1,0 +1,198 @@
+//! `gudgeon doctor`: checks of a server against the specification, from outside.
+
+mod auth;
+mod check;
+pub mod client;
+mod components;
+mod contents;
+mod handshake;
+mod http;
+mod messages;
+mod observe;
+pub mod probe;
+mod render;
+mod report;
+mod requests;
+mod session;
+mod shape;
+mod tools;
+mod wire;
+
+use std::time::Duration;
+
+use gudgeon::Revision;
+
+use self::{
+    check::Check,
+    handshake::Opened,
+    session::Session,
+    wire::{End, http::Head},
+};
+pub use self::{
+    render::{Style, junit, list, text},
+    report::Report,
+    session::Limits,
+    wire::Server,
+};
+use crate::failure::Failure;
+pub use check::Severity;
+
+/// The time for a response of a server that has answered nothing so far.
+const HOPELESS: Duration = Duration::from_secs(3);
+
+/// What to examine.
+#[derive(Debug)]
+pub struct Examination {
+    pub server: Server,
+    /// All revisions if `None`.
+    pub revision: Option<Revision>,
+    pub limits: Limits,
+    /// `true` if tools are called that may change something.
+    pub calls_tools: bool,
+}
+
+/// Returns all checks of servers, by area.
+pub fn checks() -> Vec<&'static Check> {
+    let areas = [
+        handshake::CHECKS,
+        observe::CHECKS,
+        messages::CHECKS,
+        messages::batches::CHECKS,
+        components::CHECKS,
+        tools::CHECKS,
+        contents::CHECKS,
+        requests::CHECKS,
+        http::CHECKS,
+        auth::CHECKS,
+        client::CHECKS,
+    ];
+    let mut all: Vec<_> = areas.into_iter().flatten().copied().collect();
+    all.sort_by_key(|it| it.area());
+    all
+}
+
+impl Examination {
+    /// Runs all checks. Errors if the server can't be started or reached at all.
+    pub async fn run(mut self) -> Result<Report, Failure> {
+        let mut report = Report::default();
+        let mut sessions = Vec::new();
+        let mut unanswered = Vec::new();
+        let mut protected: Option<(Head, Vec<Revision>)> = None;
+        let mut offered = None;
+        // The newest revision with a session comes first: servers of both eras answer it at once, others with an error.
+        let order = Revision::ALL
+            .into_iter()
+            .rev()
+            .filter(|it| self.revision.is_none_or(|only| only == *it));
+        let mut order: Vec<_> = order.collect();
+        order.sort_by_key(|it| *it != Revision::LATEST_LEGACY);
+        for revision in order {
+            match handshake::open(&self.server, revision, self.limits, &mut report).await? {
+                Opened::Session(session) => sessions.push(*session),
+                Opened::Other(version) => offered = version.or(offered),
+                Opened::None(observed) => {
+                    if sessions.is_empty() && observed == "no response" {
+                        self.limits.start = self.limits.start.min(HOPELESS);
+                    }
+                    unanswered.push((revision, observed));
+                }
+                Opened::Protected(head) => match &mut protected {
+                    Some((_, revisions)) => revisions.push(revision),
+                    None => protected = Some((head, vec![revision])),
+                },
+            }
+        }
+        sessions.sort_by_key(|it| it.revision);
+        report.revisions = sessions.iter().map(|it| it.revision).collect();
+        report.is_only_modern =
+            self.revision.is_none() && report.revisions == [Revision::V2026_07_28];
+        if let (Some((head, mut revisions)), Server::Address(address)) = (protected, &self.server) {
+            revisions.sort();
+            auth::run(address, &head, &revisions, self.limits.response, &mut report).await;
+            let hint = "the server requires a token; with -H 'Authorization: Bearer …' the rest is checked too";
+            report.remark(hint);
+        } else if sessions.is_empty() {
+            match offered {
+                Some(version) => report.remark(format!(
+                    "the server proposes the version {}, which was not examined",
+                    report::shown(&version)
+                )),
+                None => handshake::nothing_spoken(&mut report, &unanswered),
+            }
+        }
+        let legacy = report.revisions.iter().copied().rfind(|it| *it <= Revision::LATEST_LEGACY);
+        if let Some(revision) = legacy {
+            handshake::unknown_version(&self.server, revision, self.limits, &mut report).await?;
+        }
+        for session in sessions {
+            self.examine(session, &mut report).await?;
+        }
+        Ok(report)
+    }
+
+    /// Runs the checks of one revision. A server that does not answer any more after an area is started again.
+    async fn examine(&self, session: Session, report: &mut Report) -> Result<(), Failure> {
+        let mut session = session;
+        let revision = session.revision;
+        handshake::run(&mut session, report).await;
+        let listed = components::run(&mut session, report).await;
+        let Some(mut session) = self.revive(session, "lists", report).await? else { return Ok(()) };
+        tools::run(&mut session, &listed.tools, self.calls_tools, report).await;
+        let Some(mut session) = self.revive(session, "calls of tools", report).await? else {
+            return Ok(());
+        };
+        contents::run(&mut session, &listed, report).await;
+        let Some(mut session) = self.revive(session, "reads", report).await? else { return Ok(()) };
+        requests::run(&mut session, report).await;
+        if self.server.is_http() && revision > Revision::V2024_11_05 {
+            http::run(&mut session, &listed, report).await;
+        }
+        let Some(mut session) = self.revive(session, "cancellations", report).await? else {
+            return Ok(());
+        };
+        messages::batches::run(&mut session, report).await;
+        let Some(mut session) = self.revive(session, "a batch", report).await? else {
+            return Ok(());
+        };
+        if messages::run(&mut session, report).await {
+            http::end(&mut session, report).await;
+            requests::close(session, report).await;
+            return Ok(());
+        }
+        // The process is gone: another one shows how it ends.
+        session.kill().await.finish(report, revision);
+        if let Opened::Session(session) =
+            handshake::open(&self.server, revision, self.limits, report).await?
+        {
+            requests::close(*session, report).await;
+        }
+        Ok(())
+    }
+
+    /// Returns the session if the server still answers, or a new one. `None` if there is none either.
+    async fn revive(
+        &self,
+        mut session: Session,
+        after: &str,
+        report: &mut Report,
+    ) -> Result<Option<Session>, Failure> {
+        if self.server.is_http() {
+            return Ok(Some(session));
+        }
+        let method = if session.is_modern() { "server/discover" } else { "ping" };
+        let (exchange, _) = session.request(method, serde_json::json!({})).await;
+        if exchange.end == End::Answered {
+            return Ok(Some(session));
+        }
+        let revision = session.revision;
+        messages::died(after, &exchange, revision, report);
+        session.kill().await.finish(report, revision);
+        let opened = handshake::open(&self.server, revision, self.limits, report).await?;
+        if let Opened::Session(session) = opened {
+            return Ok(Some(*session));
+        }
+        report
+            .remark(format!("{revision} was not examined further: the server did not start again"));
+        Ok(None)
+    }
+}

@@ -1,0 +1,130 @@
+//! The bytes between the doctor and a server: JSON-RPC texts over standard streams and over HTTP, right or wrong.
+
+pub mod http;
+pub mod stdio;
+
+use gudgeon::client::{ClientBuilder, Target};
+use serde_json::Value;
+
+use self::{http::Address, stdio::ProcessWire};
+use crate::failure::Failure;
+
+/// A server that can be connected to many times.
+#[derive(Clone, Debug)]
+pub enum Server {
+    Command(gudgeon::transport::Command),
+    Address(Address),
+}
+
+impl Server {
+    /// Returns the server that a client would connect to.
+    pub fn of(builder: &ClientBuilder) -> Result<Self, Failure> {
+        let unsupported = |it: &str| {
+            let hint = "give an http or https URL, or a command after `--`";
+            Err(Failure::usage(format!("doctor can't examine {it}")).with_hint(hint))
+        };
+        match builder.target() {
+            (Target::Command(command), _) => Ok(Self::Command(command.clone().quiet())),
+            (Target::Url(url), headers) => match Address::new(url, headers) {
+                Some(address) => Ok(Self::Address(address)),
+                None => unsupported(&format!("{url}")),
+            },
+            _ => unsupported("this target"),
+        }
+    }
+
+    pub fn is_http(&self) -> bool {
+        matches!(self, Self::Address(_))
+    }
+}
+
+/// A text that the server sent, and its value if it is JSON.
+#[derive(Clone, Debug)]
+pub struct Message {
+    pub raw: String,
+    pub value: Value,
+}
+
+impl Message {
+    pub fn new(raw: String) -> Self {
+        let value = serde_json::from_str(&raw).unwrap_or_default();
+        Self { raw, value }
+    }
+
+    /// Returns the method of a request or notification.
+    pub fn method(&self) -> Option<&str> {
+        self.value.get("method")?.as_str()
+    }
+
+    pub fn is_response(&self) -> bool {
+        self.value.get("result").is_some() || self.value.get("error").is_some()
+    }
+
+    /// Returns whether this is the response to a request.
+    pub fn answers(&self, id: &Value) -> bool {
+        self.is_response() && self.value.get("id") == Some(id)
+    }
+}
+
+/// How an exchange ended.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum End {
+    /// The expected response came.
+    Answered,
+    /// No response within the time limit, or a later request was answered before.
+    Silent,
+    /// The server closed the connection.
+    Closed,
+    /// The connection failed.
+    Failed(String),
+}
+
+/// The messages that the server sent after a text was sent to it.
+#[derive(Clone, Debug)]
+pub struct Exchange {
+    pub messages: Vec<Message>,
+    pub end: End,
+    /// Over HTTP, the head of the response.
+    pub http: Option<http::Head>,
+}
+
+impl Exchange {
+    /// Returns the response to a request.
+    pub fn response(&self, id: &Value) -> Option<&Message> {
+        self.messages.iter().find(|it| it.answers(id))
+    }
+
+    /// Returns the first response, whatever its id.
+    pub fn any_response(&self) -> Option<&Message> {
+        self.messages.iter().find(|it| it.is_response())
+    }
+
+    /// Describes what came for a report.
+    pub fn observed(&self) -> String {
+        let status = self.http.as_ref().map(|it| format!("HTTP {}", it.status));
+        let text = match (self.messages.iter().rfind(|it| it.is_response()), &self.http) {
+            (Some(response), _) => Some(super::report::shown(&response.raw)),
+            (None, Some(head)) if !head.body.is_empty() => Some(super::report::shown(&head.body)),
+            _ => None,
+        };
+        let end = match &self.end {
+            End::Answered => None,
+            End::Silent => Some("no response".to_owned()),
+            End::Closed => Some("the server closed the connection".to_owned()),
+            End::Failed(reason) => Some(super::report::shown(reason)),
+        };
+        let parts: Vec<_> = match (status, text, end) {
+            (Some(status), text, _) => [Some(status), text].into_iter().flatten().collect(),
+            (None, Some(text), _) => vec![text],
+            (None, None, end) => vec![end.unwrap_or_else(|| "nothing".to_owned())],
+        };
+        parts.join(" ")
+    }
+}
+
+/// An open connection, or an address at which each text is a request of its own.
+#[derive(Debug)]
+pub enum Wire {
+    Process(Box<ProcessWire>),
+    Address(Address),
+}

@@ -1,0 +1,445 @@
+"""The doctor finds each defect of a server, and nothing else, and no deviation in servers of this project."""
+
+import json
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SERVERS = Path(__file__).parent / "servers"
+DEFECTIVE = SERVERS / "defective.py"
+OLD, OLDEST, BATCHES, SESSIONS, MODERN = "2025-06-18", "2024-11-05", "2025-03-26", "2025-11-25", "2026-07-28"
+
+# The checks over stdio, by the revision in which their defects are looked for.
+STDIO = {
+    SESSIONS: """
+        capabilities.client capabilities.declared capabilities.logging capabilities.templates
+        capabilities.undeclared cancellation.unknown completion.result completion.unknown handshake.result
+        handshake.unknown-version hosts.tools logging.bad-level logging.set-level messages.duplicate-keys
+        messages.huge-id messages.invalid-params messages.invalid-request messages.notification messages.parse-error
+        messages.response-id messages.string-id messages.survives messages.unknown-method messages.unknown-response
+        messages.valid pagination.bad-cursor pagination.ends pagination.next-cursor ping.empty progress.increases
+        progress.stops progress.token prompts.content prompts.missing-argument prompts.result prompts.shape
+        prompts.unknown resources.contents resources.not-found resources.reads resources.shape resources.subscribe
+        resources.template-shape stdio.eof stdio.stdout tools.answers tools.content tools.input-schema tools.names
+        tools.output-schema tools.result tools.shape tools.structured tools.text-mirror tools.unique tools.unknown
+        tools.validates
+    """,
+    MODERN: """
+        cancellation.listen handshake.discover handshake.discover-cache handshake.discover-result handshake.meta
+        handshake.server-info handshake.unsupported-version lists.cache lists.cache-scope logging.bad-meta-level
+        logging.unasked messages.no-requests messages.reserved-codes messages.result-type resources.cache
+        resources.empty subscriptions.acknowledges subscriptions.id tools.order tools.x-mcp-header
+    """,
+    OLD: "batches.refuses",
+    BATCHES: "batches.accepts",
+}
+HTTP = {
+    SESSIONS: """
+        http.get http.host http.media-type http.notification http.origin http.origin-status http.session-ended
+        http.session-id http.session-id-secure http.session-missing http.session-unknown http.unknown-version
+    """,
+    MODERN: "headers.encoded headers.method headers.name headers.version http.buffering http.no-session",
+}
+# A defect that breaks two rules is found twice.
+ALSO = {
+    "messages.reserved-codes": {"resources.not-found-code"},
+    "resources.empty": {"resources.not-found-code"},
+    "messages.survives": {"messages.invalid-request"},
+}
+# Checks that are tested by functions below.
+ELSEWHERE = {
+    "batches.json-rpc",
+    "cancellation.request",
+    "handshake.answers",
+    "handshake.probe",
+    "headers.version-missing",
+    "http.method-not-allowed",
+    "http.stream-ends",
+    "resources.not-found-code",
+}
+
+
+def cases(table):
+    return [(check, revision) for revision, checks in table.items() for check in checks.split()]
+
+
+def examine(gudgeon, *words, **options):
+    outcome = gudgeon("doctor", "--json", *words, **options)
+    assert outcome.err == "", outcome.err
+    return outcome.code, outcome.json
+
+
+def found(report):
+    return {it["id"]: it["findings"] for it in report["checks"] if it["findings"]}
+
+
+@contextmanager
+def address(*defects, program=DEFECTIVE):
+    """Serves over HTTP; yields the URL."""
+    command = [sys.executable, program, "http", "0", *defects]
+    server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8")
+    try:
+        yield server.stdout.readline().strip()
+    finally:
+        server.kill()
+        server.communicate()
+
+
+def test_each_check_has_a_test(gudgeon):
+    listed = gudgeon("doctor", "--list").out
+    ids = set(re.findall(r"^([a-z.-]+) \(", listed, re.MULTILINE))
+    auth = {it for it in ids if it.startswith("auth.")}
+    assert ids == {it for it, _ in cases(STDIO) + cases(HTTP)} | ELSEWHERE | auth | {it for it, _ in CLIENT}
+    assert auth == set(AUTH) | {"auth.challenge"}
+
+
+@pytest.mark.parametrize(("check", "revision"), cases(STDIO))
+def test_a_defect_over_stdio_is_found(gudgeon, check, revision):
+    code, report = examine(gudgeon, "--revision", revision, "--", sys.executable, DEFECTIVE, check)
+    assert set(found(report)) == {check} | ALSO.get(check, set())
+    assert code == (1 if any(it["severity"] == "failure" for them in found(report).values() for it in them) else 0)
+    for finding in found(report)[check]:
+        assert finding["observed"]
+        assert finding["section"].startswith("https://")
+
+
+@pytest.mark.parametrize(("check", "revision"), cases(HTTP))
+def test_a_defect_over_http_is_found(gudgeon, check, revision):
+    with address(check) as url:
+        _, report = examine(gudgeon, "--revision", revision, url)
+    assert set(found(report)) == {check}
+
+
+@pytest.mark.parametrize("defect", ["messages.unknown-method", "messages.parse-error", "handshake.meta"])
+def test_a_defect_is_found_by_its_status(gudgeon, defect):
+    with address(defect) as url:
+        _, report = examine(gudgeon, "--revision", MODERN, url)
+    assert set(found(report)) == {defect}
+
+
+def docsearch(language):
+    return {
+        "python": [sys.executable, ROOT / "examples/docsearch/python/server.py", ROOT / "docs"],
+        "node": ["node", ROOT / "examples/docsearch/typescript/dist/server.js", ROOT / "docs"],
+        "rust": [ROOT / "target/release/docsearch", ROOT / "docs"],
+    }[language]
+
+
+@pytest.mark.parametrize("language", ["python", "node", "rust"])
+def test_servers_of_this_project_have_no_finding_over_stdio(gudgeon, language):
+    code, report = examine(gudgeon, "--", *docsearch(language))
+    assert found(report) == {}
+    assert code == 0
+    assert report["revisions"] == [OLDEST, BATCHES, OLD, SESSIONS, MODERN]
+    assert report["summary"]["passed"] > 70
+
+
+def test_a_correct_server_without_a_library_has_no_finding(gudgeon):
+    code, report = examine(gudgeon, "--call-tools", "--", sys.executable, DEFECTIVE)
+    assert (code, set(found(report))) == (0, set())
+    assert report["peer"] == {"name": "defective", "version": "1.0"}
+    with address() as url:
+        code, report = examine(gudgeon, url)
+    assert (code, found(report)) == (0, {})
+
+
+def test_tools_that_may_change_something_are_called_on_request_only(gudgeon):
+    command = ["--revision", SESSIONS, "--", sys.executable, DEFECTIVE]
+    _, report = examine(gudgeon, *command)
+    assert any("1 of 2 tools" in it for it in report["remarks"])
+    _, report = examine(gudgeon, "--call-tools", *command)
+    assert report["remarks"] == []
+
+
+def test_a_report_for_people_names_section_and_fix(gudgeon):
+    outcome = gudgeon("doctor", "--revision", SESSIONS, "--", sys.executable, DEFECTIVE, "ping.empty", LANG="C.UTF-8")
+    assert outcome.code == 1
+    assert "✗ answers `ping` with an empty result" in outcome.out
+    assert '"pong":true' in outcome.out.replace(" ", "")
+    assert f"https://modelcontextprotocol.io/specification/{SESSIONS}/basic/utilities/ping" in outcome.out
+    assert "fix: " in outcome.out
+    assert "1 failure, 0 warnings, 0 notes" in outcome.out
+    assert "\x1b" not in outcome.out
+    outcome = gudgeon(
+        "doctor", "--revision", SESSIONS, "--", sys.executable, DEFECTIVE, "ping.empty", LANG="C", LC_ALL="C"
+    )
+    assert "FAIL answers `ping` with an empty result" in outcome.out
+    assert outcome.out.isascii()
+
+
+def test_a_junit_report_has_a_case_for_each_check(gudgeon, tmp_path):
+    path = tmp_path / "report.xml"
+    command = ["--", sys.executable, DEFECTIVE, "ping.empty", "tools.unknown"]
+    outcome = gudgeon("doctor", "--junit", path, "--revision", SESSIONS, *command)
+    assert outcome.code == 1
+    root = ElementTree.parse(path).getroot()
+    failed = [it for it in root.iter("testcase") if it.find("failure") is not None]
+    assert [it.get("classname") for it in failed] == ["ping"]
+    assert root.get("failures") == "1"
+    warned = [it for it in root.iter("testcase") if it.find("system-out") is not None]
+    assert [it.get("classname") for it in warned] == ["tools"]
+    outcome = gudgeon("doctor", "--junit", tmp_path / "nowhere/report.xml", "--revision", SESSIONS, *command)
+    assert outcome.code == 10
+    assert "nowhere" in outcome.err
+
+
+# Bad targets.
+
+
+def test_a_server_that_exits_at_once(gudgeon):
+    command = [sys.executable, "-c", "import sys; sys.exit('no configuration')"]
+    code, report = examine(gudgeon, "--", *command)
+    assert code == 1
+    assert set(found(report)) == {"handshake.answers", "handshake.probe"}
+    assert "no configuration" in found(report)["handshake.answers"][0]["observed"]
+
+
+def test_a_server_that_never_answers_ends_the_run(gudgeon):
+    command = [sys.executable, "-c", "import sys; sys.stdin.read()"]
+    code, report = examine(gudgeon, "--timeout", "1", "--", *command)
+    assert code == 1
+    assert found(report)["handshake.answers"][0]["observed"] == "no response"
+
+
+def test_a_server_that_prints_garbage(gudgeon):
+    script = "import sys\nfor line in sys.stdin: print('\\x1b[2J oops', flush=True)"
+    code, report = examine(gudgeon, "--timeout", "1", "--", sys.executable, "-c", script)
+    assert code == 1
+    assert "handshake.answers" in found(report)
+
+
+def test_a_program_that_does_not_exist(gudgeon):
+    outcome = gudgeon("doctor", "--", "no-such-program")
+    assert outcome.code == 3
+    assert "no-such-program" in outcome.err
+
+
+def test_nobody_listens(gudgeon):
+    outcome = gudgeon("doctor", "http://127.0.0.1:9/mcp")
+    assert outcome.code == 3
+    assert outcome.err.startswith("error: ")
+
+
+def test_another_scheme_is_refused(gudgeon):
+    outcome = gudgeon("doctor", "ws://127.0.0.1:9/mcp")
+    assert outcome.code == 2
+    assert "http" in outcome.err
+
+
+def test_a_reader_that_goes_away(gudgeon):
+    process = gudgeon.start("doctor", "--list")
+    process.stdout.close()
+    error = process.stderr.read()
+    process.wait(30)
+    assert error == ""
+
+
+def test_a_server_that_exits_at_a_request_before_the_handshake(gudgeon):
+    _, report = examine(gudgeon, "--", sys.executable, DEFECTIVE, "handshake.probe")
+    assert found(report)["handshake.probe"][0]["severity"] == "warning"
+    assert MODERN not in report["revisions"]
+    assert SESSIONS in report["revisions"]
+
+
+def test_batches_of_the_first_revision_are_a_note(gudgeon):
+    code, report = examine(gudgeon, "--revision", OLDEST, "--", sys.executable, DEFECTIVE, "batches.accepts")
+    assert code == 0
+    assert found(report)["batches.json-rpc"][0]["severity"] == "note"
+
+
+def test_a_wrong_code_of_a_missing_resource_is_a_failure_in_the_newest_revision(gudgeon):
+    _, report = examine(gudgeon, "--revision", MODERN, "--", sys.executable, DEFECTIVE, "resources.not-found")
+    assert set(found(report)) == {"resources.not-found-code"}
+
+
+# What the server of 2026-07-28 only is checked for, streams that stay open, and calls that take long.
+
+SPECIAL = """
+import runpy, sys, time
+base = runpy.run_path({defective!r}, run_name="base")
+Connection, Endpoint, Refused = base["Connection"], base["Endpoint"], base["Refused"]
+defects = sys.argv[3:]
+if "modern-only" in defects:
+    def initialize(self, params):
+        raise Refused(-32022, data={{"supported": ["2026-07-28"], "requested": params["protocolVersion"]}})
+    Connection.initialize = initialize
+    kept = Endpoint.modern
+    def modern(self, message, meta):
+        if "headers.version-missing" in defects or self.headers.get("MCP-Protocol-Version"):
+            if "headers.version-missing" in defects and not self.headers.get("MCP-Protocol-Version"):
+                self.headers["MCP-Protocol-Version"] = "2026-07-28"
+            return kept(self, message, meta)
+        return self.refuse(400, -32020, message.get("id"))
+    Endpoint.modern = modern
+    if "http.method-not-allowed" in defects:
+        Endpoint.do_GET = lambda self: self.reply(404)
+if "http.stream-ends" in defects:
+    def respond(self, messages, status, **headers):
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Connection", "close")
+        self.end_headers()
+        import json
+        for each in messages:
+            self.wfile.write(f"data: {{json.dumps(each)}}\\n\\n".encode())
+        self.wfile.flush()
+        time.sleep(1.5)
+        self.close_connection = True
+    Endpoint.respond = respond
+base["serve_http"](int(sys.argv[2]), defects)
+"""
+
+
+@pytest.mark.parametrize("defect", ["headers.version-missing", "http.method-not-allowed"])
+def test_a_server_of_the_newest_revision_only(gudgeon, tmp_path, defect):
+    program = tmp_path / "special.py"
+    program.write_text(SPECIAL.format(defective=str(DEFECTIVE)))
+    with address("modern-only", program=program) as url:
+        code, report = examine(gudgeon, url)
+    assert (code, found(report), report["revisions"]) == (0, {}, [MODERN])
+    with address("modern-only", defect, program=program) as url:
+        _, report = examine(gudgeon, url)
+    assert set(found(report)) == {defect}
+
+
+def test_a_stream_that_stays_open_is_a_warning(gudgeon, tmp_path):
+    program = tmp_path / "special.py"
+    program.write_text(SPECIAL.format(defective=str(DEFECTIVE)))
+    with address("http.stream-ends", program=program) as url:
+        _, report = examine(gudgeon, "--revision", BATCHES, url, timeout=180)
+    assert found(report)["http.stream-ends"][0]["severity"] == "warning"
+
+
+SLOW = """
+import runpy, sys, threading
+base = runpy.run_path({defective!r}, run_name="base")
+Connection = base["Connection"]
+pending = []
+def call(self, params, message):
+    if params.get("name") == "echo" and "text" in params.get("arguments", {{}}):
+        pending.append(message)
+        raise base["Listening"]
+    return kept(self, params, message)
+kept, Connection.call = Connection.call, call
+def notified(self, message):
+    if message["method"] == "notifications/cancelled" and pending and sys.argv[1] == "answers":
+        return self.result(pending.pop(), {{}})
+    return None
+Connection.notified = notified
+base["serve_stdio"]([])
+"""
+
+
+@pytest.mark.parametrize(("behaviour", "expected"), [("stops", set()), ("answers", {"cancellation.request"})])
+def test_a_call_that_takes_long_is_cancelled(gudgeon, tmp_path, behaviour, expected):
+    program = tmp_path / "slow.py"
+    program.write_text(SLOW.format(defective=str(DEFECTIVE)))
+    command = ["--timeout", "2", "--revision", SESSIONS, "--", sys.executable, program, behaviour]
+    _, report = examine(gudgeon, *command)
+    assert set(found(report)) == expected
+    assert any("echo did not answer in time" in it for it in report["remarks"])
+
+
+# Authorization.
+
+# The defect of the protected server that each check finds.
+AUTH = {
+    "auth.resource-metadata": "no-parameter",
+    "auth.metadata": "no-metadata",
+    "auth.resource": "other-resource",
+    "auth.servers": "no-servers",
+    "auth.server-metadata": "no-server-metadata",
+    "auth.issuer": "other-issuer",
+    "auth.pkce": "no-pkce",
+    "auth.bad-token": "any-token",
+}
+PROTECTED = SERVERS / "protected.py"
+
+
+def test_a_protected_server_without_defects(gudgeon):
+    with address(program=PROTECTED) as url:
+        code, report = examine(gudgeon, url)
+        assert (code, found(report)) == (0, {})
+        assert any("requires a token" in it for it in report["remarks"])
+        code, report = examine(gudgeon, "-H", "Authorization: Bearer secret-token", url)
+        assert report["revisions"] == [OLDEST, BATCHES, OLD, SESSIONS, MODERN]
+        assert "secret-token" not in json.dumps(report)
+
+
+@pytest.mark.parametrize("check", AUTH)
+def test_a_defect_of_authorization_is_found(gudgeon, check):
+    with address(AUTH[check], program=PROTECTED) as url:
+        _, report = examine(gudgeon, url)
+    assert set(found(report)) == {check}
+
+
+def test_a_missing_challenge_is_found(gudgeon):
+    with address("no-challenge", program=PROTECTED) as url:
+        _, report = examine(gudgeon, url)
+    assert set(found(report)) == {"auth.challenge", "auth.resource-metadata"}
+
+
+# Clients.
+
+LEGACY_CLIENT = ["connects", "valid", "first", "initialize", "initialized", "ids", "ping", "unknown-request"]
+LEGACY_CLIENT += ["cancels-initialize", "cursor", "pages", "closes"]
+CLIENT = [(f"client.{it}", []) for it in LEGACY_CLIENT]
+CLIENT += [(f"client.{it}", ["modern"]) for it in ["meta", "no-responses"]]
+CLIENT_PROGRAM = SERVERS / "client.py"
+
+
+def examine_client(gudgeon, *words, **options):
+    return examine(gudgeon, "--client", "--timeout", "30", "--", *words, **options)
+
+
+@pytest.mark.parametrize(("check", "era"), CLIENT)
+def test_a_defect_of_a_client_is_found(gudgeon, check, era):
+    _, report = examine_client(gudgeon, sys.executable, CLIENT_PROGRAM, "{command}", check, *era)
+    assert set(found(report)) == {check}
+
+
+@pytest.mark.parametrize(("era", "revision"), [([], SESSIONS), (["modern"], MODERN)])
+def test_a_correct_client_has_no_finding(gudgeon, era, revision):
+    code, report = examine_client(gudgeon, sys.executable, CLIENT_PROGRAM, "{command}", *era)
+    assert (code, found(report), report["revisions"]) == (0, {}, [revision])
+
+
+OWN = """
+import asyncio, os, shlex, sys
+from gudgeon import Client
+async def main():
+    program, *words = shlex.split(os.environ["MCP_SERVER_COMMAND"])
+    options = {"revision": sys.argv[1]} if len(sys.argv) > 1 else {}
+    async with Client([program, *words], **options) as client:
+        assert len(await client.list_tools()) == 3
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("revision", [None, OLDEST, BATCHES, OLD, SESSIONS, MODERN])
+def test_the_client_of_this_project_has_no_finding(gudgeon, tmp_path, revision):
+    program = tmp_path / "own.py"
+    program.write_text(OWN)
+    code, report = examine_client(gudgeon, sys.executable, program, *filter(None, [revision]))
+    assert (code, found(report)) == (0, {})
+    assert report["revisions"] == [revision or MODERN]
+
+
+def test_a_client_that_does_not_end_is_killed(gudgeon):
+    words = ["--client", "--timeout", "1", "--", sys.executable, "-c", "import time; time.sleep(60)"]
+    code, report = examine(gudgeon, *words)
+    assert code == 1
+    assert any("killed after 1 s" in it for it in report["remarks"])
+
+
+def test_a_client_that_does_not_exist(gudgeon):
+    outcome = gudgeon("doctor", "--client", "--", "no-such-program")
+    assert outcome.code == 3
+    assert "no-such-program" in outcome.err
+    assert gudgeon("doctor", "--client").code == 2
