@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{call, list, ping};
+use crate::commands::{answer, background, call, connect, list, ping};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -29,4 +29,17 @@ pub enum Command {
     Call(call::Arguments),
     /// Measure the time of a round trip
     Ping(ping::Arguments),
+    /// Connect to a server and keep the connection under a name
+    Connect(connect::ConnectArguments),
+    /// List the named connections
+    Connections(connect::ConnectionsArguments),
+    /// End named connections
+    Disconnect(connect::DisconnectArguments),
+    /// Answer a question of a call
+    Answer(answer::AnswerArguments),
+    /// List the questions that wait for answers
+    Questions(answer::QuestionsArguments),
+    /// Keep named connections
+    #[command(hide = true)]
+    Background(background::Arguments),
 }

@@ -4,6 +4,8 @@ use std::{fmt, io, process::ExitCode};
 
 use gudgeon::error::{Error, ErrorKind};
 
+use crate::background::failure_in;
+
 /// Why a command failed: what is printed to standard error, and the exit code.
 #[derive(Debug)]
 pub struct Failure {
@@ -38,6 +40,30 @@ pub enum FailureKind {
     Cancelled = 130,
 }
 
+/// The exit code of a call that asks a question, which `gudgeon answer` answers.
+pub const ASKED: u8 = 20;
+
+impl FailureKind {
+    const ALL: [Self; 11] = [
+        Self::Reported,
+        Self::Usage,
+        Self::Connect,
+        Self::Timeout,
+        Self::Auth,
+        Self::Protocol,
+        Self::Unsupported,
+        Self::NotFound,
+        Self::Declined,
+        Self::File,
+        Self::Cancelled,
+    ];
+
+    /// Returns the kind with this exit code.
+    pub fn of_exit_code(code: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|it| *it as u8 == code)
+    }
+}
+
 impl Failure {
     pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), hint: None }
@@ -52,6 +78,18 @@ impl Failure {
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
+    }
+
+    pub fn kind(&self) -> FailureKind {
+        self.kind
+    }
+
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    pub fn hint(&self) -> Option<&str> {
+        self.hint.as_deref()
     }
 
     /// Prints the failure to standard error and returns its exit code.
@@ -74,6 +112,9 @@ impl fmt::Display for Failure {
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
+        if let Some(failure) = error.data.as_deref().and_then(failure_in) {
+            return failure;
+        }
         let kind = match error.kind {
             ErrorKind::Tool => FailureKind::Reported,
             ErrorKind::Misuse => FailureKind::Usage,
@@ -86,7 +127,14 @@ impl From<Error> for Failure {
             ErrorKind::Cancelled => FailureKind::Cancelled,
             _ => FailureKind::Protocol,
         };
-        Self::new(kind, error.to_string())
+        let failure = Self::new(kind, error.to_string());
+        let url = error.target.filter(|it| it.starts_with("http"));
+        match (kind, url) {
+            (FailureKind::Auth, Some(url)) => {
+                failure.with_hint(format!("run `gudgeon auth login {url}`"))
+            }
+            _ => failure,
+        }
     }
 }
 

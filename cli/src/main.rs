@@ -3,12 +3,15 @@
 #![forbid(unsafe_code)]
 #![allow(unreachable_pub, reason = "a program has no users of its modules")]
 
+mod answers;
 mod arguments;
+mod background;
 mod commands;
 mod connection;
 mod failure;
 mod output;
 mod target;
+mod tokens;
 
 use std::process::ExitCode;
 

@@ -1,11 +1,17 @@
 //! `gudgeon call`: calls a tool.
 
-use std::process::ExitCode;
+use std::{io, process::ExitCode};
 
 use clap::Args;
 use serde_json::{Map, Value};
 
-use crate::{connection::ConnectionArguments, failure::Failure, output};
+use crate::{
+    background::{self, CallParams, Keeper},
+    commands::answer,
+    connection::ConnectionArguments,
+    failure::Failure,
+    output,
+};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -22,6 +28,10 @@ pub struct Arguments {
     /// Print JSON
     #[arg(long)]
     json: bool,
+    /// Print a question of the tool with its id instead of asking it; `gudgeon answer` answers it. Named connections do so
+    /// where there is no terminal
+    #[arg(long)]
+    detach: bool,
     #[command(flatten)]
     connection: ConnectionArguments,
 }
@@ -33,6 +43,11 @@ pub async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     for word in words {
         let (name, value) = value(word)?;
         values.insert(name, value);
+    }
+    if let Some(keeper) = Keeper::of(&target, &arguments.connection, arguments.detach)? {
+        let values = serde_json::value::to_raw_value(&values).map_err(io::Error::other)?;
+        let call = CallParams::new(tool, Some(values), &arguments.connection);
+        return answer::finish(background::client::call(keeper, call).await?, arguments.json);
     }
     let client = arguments.connection.connect(&target).await?;
     let result = client.call_tool(tool, Value::Object(values)).await?;

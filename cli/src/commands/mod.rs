@@ -1,6 +1,9 @@
 //! The commands, one file each: its arguments, and the function that runs it.
 
+pub mod answer;
+pub mod background;
 pub mod call;
+pub mod connect;
 pub mod list;
 pub mod ping;
 
@@ -14,5 +17,11 @@ pub async fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::List(arguments) => list::run(arguments).await,
         Command::Call(arguments) => call::run(arguments).await,
         Command::Ping(arguments) => ping::run(arguments).await,
+        Command::Connect(arguments) => connect::connect(arguments).await,
+        Command::Connections(arguments) => connect::connections(arguments).await,
+        Command::Disconnect(arguments) => connect::disconnect(arguments).await,
+        Command::Answer(arguments) => answer::answer(arguments).await,
+        Command::Questions(arguments) => answer::questions(arguments).await,
+        Command::Background(arguments) => background::run(&arguments).await,
     }
 }

@@ -4,6 +4,7 @@ use std::{
     ffi::OsString,
     fmt,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use gudgeon::{
@@ -12,13 +13,15 @@ use gudgeon::{
     transport,
 };
 
-use crate::failure::Failure;
+use crate::{background, failure::Failure};
 
 /// A server as named on the command line.
 #[derive(Clone, Debug)]
 pub enum Target {
     Url(String),
     Command(Vec<OsString>),
+    /// A connection that `gudgeon connect` made.
+    Connection(String),
     /// A file of a server in Python, TypeScript or JavaScript.
     File(PathBuf),
 }
@@ -29,10 +32,13 @@ impl Target {
         if text.contains("://") {
             return Ok(Self::Url(text.to_owned()));
         }
+        if background::is_connection(text) {
+            return Ok(Self::Connection(text.to_owned()));
+        }
         if Path::new(text).is_file() {
             return Ok(Self::File(text.into()));
         }
-        let message = format!("there is no target {text:?}: it is neither a URL nor a file");
+        let message = format!("there is no target {text:?}: it is neither a URL, a file, nor a connection");
         Err(Failure::usage(message).with_hint("a command goes after `--`"))
     }
 
@@ -41,6 +47,11 @@ impl Target {
         let target = match self {
             Self::Url(url) => client::Target::url(url)?,
             Self::Command(words) => command(words).into(),
+            Self::Connection(name) => {
+                let builder = Client::builder(background::client::open(name)?);
+                // The background process may have to connect to the server first.
+                return Ok(builder.options(|it| it.probe_timeout = Duration::MAX));
+            }
             Self::File(path) => {
                 let interpreter = match path.extension().and_then(|it| it.to_str()) {
                     Some("py") => "python3",
@@ -68,7 +79,7 @@ fn command(words: &[OsString]) -> transport::Command {
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Url(url) => f.write_str(url),
+            Self::Url(text) | Self::Connection(text) => f.write_str(text),
             Self::Command(words) => {
                 let words: Vec<_> = words.iter().map(|it| it.to_string_lossy()).collect();
                 f.write_str(&words.join(" "))

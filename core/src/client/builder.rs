@@ -281,6 +281,11 @@ impl ClientBuilder {
 /// For the language bindings, which convert values themselves.
 #[cfg(feature = "bindings")]
 impl ClientBuilder {
+    /// Returns the server to connect to.
+    pub fn target(&self) -> &Target {
+        &self.target
+    }
+
     /// Returns whether the client opens a lost connection again.
     pub fn reconnects(&self) -> bool {
         self.target.again(self.options.restart).is_some()

@@ -149,6 +149,17 @@ impl Url {
         }
     }
 
+    /// Returns the URL with its query, which may contain a secret.
+    #[cfg(feature = "bindings")]
+    #[doc(hidden)] // For the command line.
+    pub fn with_query(&self) -> String {
+        match self.scheme {
+            Scheme::Unix => self.to_string(),
+            Scheme::Tcp => self.without_query(),
+            scheme => format!("{}://{}{}", scheme.name(), self.authority(), self.path),
+        }
+    }
+
     /// Returns the URL without its query, which may contain a secret.
     pub(crate) fn without_query(&self) -> String {
         let path = self.path.split('?').next().unwrap_or_default();
