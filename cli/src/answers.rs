@@ -30,7 +30,8 @@ pub fn values(schema: Option<&Value>, words: &[String]) -> Result<Map<String, Va
             && !properties.contains_key(name)
         {
             let names: Vec<_> = properties.keys().map(String::as_str).collect();
-            let message = format!("the form has no field {name:?}; its fields: {}", names.join(", "));
+            let message =
+                format!("the form has no field {name:?}; its fields: {}", names.join(", "));
             return Err(Failure::usage(message));
         }
         match (values.get_mut(name), value) {
@@ -95,9 +96,8 @@ fn shown(value: &Value) -> String {
 }
 
 fn converted(name: &str, field: Option<&Value>, text: &str) -> Result<Value, Failure> {
-    let wrong = |expected: &str| {
-        Err(Failure::usage(format!("{name:?} must be {expected}, not {text:?}")))
-    };
+    let wrong =
+        |expected: &str| Err(Failure::usage(format!("{name:?} must be {expected}, not {text:?}")));
     match field.and_then(|it| it.get("type")).and_then(Value::as_str) {
         Some("integer") => match text.parse::<i64>() {
             Ok(number) => Ok(number.into()),
@@ -141,7 +141,8 @@ mod tests {
     #[test]
     fn values_get_the_type_of_their_field() {
         let read = read(&["copies=2", "price=1.5", "gift=yes", "cover=hard", "tags=a", "tags=b"]);
-        let expected = json!({ "copies": 2, "price": 1.5, "gift": true, "cover": "hard", "tags": ["a", "b"] });
+        let expected =
+            json!({ "copies": 2, "price": 1.5, "gift": true, "cover": "hard", "tags": ["a", "b"] });
         assert_eq!(read, Ok(expected));
     }
 
@@ -163,12 +164,15 @@ mod tests {
 
     #[test]
     fn fields_are_described() {
-        assert_eq!(fields(Some(&form())), [
-            "copies: integer. How many",
-            "price: number, optional",
-            "gift: boolean, optional, default false",
-            "cover: one of hard, soft, optional",
-            "tags: some of a, b, optional",
-        ]);
+        assert_eq!(
+            fields(Some(&form())),
+            [
+                "copies: integer. How many",
+                "price: number, optional",
+                "gift: boolean, optional, default false",
+                "cover: one of hard, soft, optional",
+                "tags: some of a, b, optional",
+            ]
+        );
     }
 }

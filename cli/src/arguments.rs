@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{answer, background, call, connect, list, ping};
+use crate::commands::{answer, auth, background, call, completions, connect, list, ping};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -39,6 +39,10 @@ pub enum Command {
     Answer(answer::AnswerArguments),
     /// List the questions that wait for answers
     Questions(answer::QuestionsArguments),
+    /// Sign in to servers, and manage what a sign-in stored
+    Auth(auth::Arguments),
+    /// Print a script by which a shell completes commands
+    Completions(completions::CompletionsArguments),
     /// Keep named connections
     #[command(hide = true)]
     Background(background::Arguments),

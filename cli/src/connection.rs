@@ -5,7 +5,7 @@ use std::{ffi::OsString, time::Duration};
 use clap::Args;
 use gudgeon::{Client, Revision, client::ClientBuilder};
 
-use crate::{failure::Failure, target::Target};
+use crate::{failure::Failure, target::Target, tokens};
 
 /// The connection to a target.
 #[derive(Args, Debug)]
@@ -42,11 +42,18 @@ impl ConnectionArguments {
 
     /// Returns a client of the target that is not connected yet.
     pub fn builder(&self, target: &Target) -> Result<ClientBuilder, Failure> {
-        let builder = target.builder()?.options(|it| {
+        let builder = target.builder()?;
+        let stored =
+            match self.headers.iter().any(|(it, _)| it.eq_ignore_ascii_case("authorization")) {
+                true => None,
+                false => tokens::stored_for(builder.target()),
+            };
+        let builder = builder.options(|it| {
             it.info.name = "gudgeon".into();
             it.info.version = env!("CARGO_PKG_VERSION").into();
             it.timeout = Some(self.timeout);
             it.headers.extend(self.headers.iter().cloned());
+            it.auth = it.auth.take().or(stored);
             if let Some(revision) = self.revision {
                 it.revisions = vec![revision];
             }

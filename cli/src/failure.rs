@@ -127,13 +127,12 @@ impl From<Error> for Failure {
             ErrorKind::Cancelled => FailureKind::Cancelled,
             _ => FailureKind::Protocol,
         };
-        let failure = Self::new(kind, error.to_string());
-        let url = error.target.filter(|it| it.starts_with("http"));
-        match (kind, url) {
-            (FailureKind::Auth, Some(url)) => {
-                failure.with_hint(format!("run `gudgeon auth login {url}`"))
+        match &error.target {
+            // The error's own hint is for programs.
+            Some(url) if kind == FailureKind::Auth && error.http_status == Some(401) => {
+                Self::new(kind, error.message).with_hint(format!("run `gudgeon auth login {url}`"))
             }
-            _ => failure,
+            _ => Self::new(kind, error.to_string()),
         }
     }
 }

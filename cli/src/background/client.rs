@@ -49,9 +49,7 @@ impl Keeper {
         is_detached: bool,
     ) -> Result<Option<Self>, Failure> {
         match target {
-            CommandTarget::Connection(name)
-                if is_detached || !io::stdin().is_terminal() =>
-            {
+            CommandTarget::Connection(name) if is_detached || !io::stdin().is_terminal() => {
                 Ok(Some(Self::Name(name.clone())))
             }
             target if is_detached => {
@@ -235,7 +233,8 @@ fn running(folder: &Folder) -> Result<Option<(UnixStream, Greeting)>, Failure> {
         Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return Ok(None),
         Ok(_) => (),
         Err(error) => {
-            let message = format!("the background process at {} does not answer: {error}", socket.display());
+            let message =
+                format!("the background process at {} does not answer: {error}", socket.display());
             let hint = "end the process, whose number is in background.lock beside the socket";
             return Err(Failure::new(FailureKind::Timeout, message).with_hint(hint));
         }
@@ -267,7 +266,8 @@ fn end_other_version(mut stream: UnixStream, greeting: &Greeting) -> Result<(), 
     BufReader::new(&stream).read_line(&mut answer)?;
     let ended = outcome_of::<serde_json::Value>(serde_json::from_str(&answer).ok());
     ended.map(drop).map_err(|it| {
-        let message = format!("the background process {} is in the way: {}", greeting.process, it.message());
+        let message =
+            format!("the background process {} is in the way: {}", greeting.process, it.message());
         Failure::new(it.kind(), message).with_hint(it.hint().unwrap_or_default())
     })
 }

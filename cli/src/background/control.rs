@@ -141,9 +141,9 @@ impl Registry {
         let mut definitions = self.folder.definitions()?;
         let definition = definitions.remove(name).ok_or_else(|| unknown(name))?;
         let mut connections = lock(&self.connections);
-        let connection = connections.entry(name.to_owned()).or_insert_with(|| {
-            Connection::new(name.to_owned(), definition, Arc::clone(&self.log))
-        });
+        let connection = connections
+            .entry(name.to_owned())
+            .or_insert_with(|| Connection::new(name.to_owned(), definition, Arc::clone(&self.log)));
         connection.touch();
         Ok(Arc::clone(connection))
     }
@@ -216,7 +216,9 @@ impl Registry {
 
     /// Returns whether there is nothing to keep.
     pub fn is_unused(&self) -> bool {
-        self.kept.is_empty() && !self.in_use() && self.folder.definitions().is_ok_and(|it| it.is_empty())
+        self.kept.is_empty()
+            && !self.in_use()
+            && self.folder.definitions().is_ok_and(|it| it.is_empty())
     }
 
     fn in_use(&self) -> bool {
@@ -226,7 +228,8 @@ impl Registry {
     /// Closes all connections.
     pub async fn close(&self) {
         let all: Vec<_> = lock(&self.connections).drain().map(|(_, it)| it).collect();
-        let temporary: Vec<_> = lock(&self.temporary).drain(..).filter_map(|it| it.upgrade()).collect();
+        let temporary: Vec<_> =
+            lock(&self.temporary).drain(..).filter_map(|it| it.upgrade()).collect();
         let mut closing = tokio::task::JoinSet::new();
         for connection in all.into_iter().chain(temporary) {
             closing.spawn(async move { connection.close().await });

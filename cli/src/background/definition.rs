@@ -14,7 +14,7 @@ use gudgeon::{
 use serde::{Deserialize, Serialize};
 
 use super::{ConnectionState, environment::inherited};
-use crate::failure::Failure;
+use crate::{failure::Failure, tokens};
 
 /// A server, and the options of the client.
 #[derive(Clone, Deserialize, Serialize)]
@@ -90,8 +90,15 @@ impl Definition {
 
     /// Returns a client that is not connected yet. Its requests have no time limit: those of the commands apply.
     pub fn builder(&self) -> Result<ClientBuilder, Failure> {
+        let mut auth = None;
         let target: Target = match &self.server {
-            Server::Url(url) => Target::url(url)?,
+            Server::Url(url) => {
+                let target = Target::url(url)?;
+                if let Some(file) = &self.token_file {
+                    auth = tokens::stored_in(file, &tokens::stored_url(&target)?);
+                }
+                target
+            }
             Server::Command { program, arguments, environment, folder } => {
                 // The log of the background process is not for the output of servers.
                 let mut command = Command::new(program).args(arguments).quiet();
@@ -109,7 +116,7 @@ impl Definition {
             it.revisions = revisions;
             it.roots.clone_from(&self.roots);
             it.restart = true;
-            it.auth = self.token_file.clone().map(crate::tokens::stored);
+            it.auth = auth;
         }))
     }
 

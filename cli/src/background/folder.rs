@@ -55,8 +55,7 @@ impl Folder {
         self.check()?;
         let socket = self.socket();
         if socket.as_os_str().len() > MAX_SOCKET_PATH {
-            let message =
-                format!("{}: the path is too long for a Unix socket", socket.display());
+            let message = format!("{}: the path is too long for a Unix socket", socket.display());
             let hint = "set XDG_RUNTIME_DIR to a folder with a shorter path";
             return Err(Failure::new(FailureKind::File, message).with_hint(hint));
         }
@@ -65,7 +64,8 @@ impl Folder {
 
     /// Errors if another user owns the folder, or could use what is in it.
     pub fn check(&self) -> Result<(), Failure> {
-        let found = fs::symlink_metadata(&self.0).map_err(|it| failed(&self.0, "can't be read", &it))?;
+        let found =
+            fs::symlink_metadata(&self.0).map_err(|it| failed(&self.0, "can't be read", &it))?;
         let path = self.0.display();
         if !found.is_dir() {
             return Err(Failure::new(FailureKind::File, format!("{path} is not a folder"))
@@ -163,9 +163,7 @@ impl Folder {
 /// Returns whether there is a connection with this name. Nothing is started, and a broken file has none.
 pub fn is_connection(name: &str) -> bool {
     check_name(name).is_ok()
-        && Folder::find()
-            .and_then(|it| it.definitions())
-            .is_ok_and(|it| it.contains_key(name))
+        && Folder::find().and_then(|it| it.definitions()).is_ok_and(|it| it.contains_key(name))
 }
 
 /// Errors unless a text can be the name of a connection. Names of files have a suffix, and so differ from them.
@@ -187,8 +185,7 @@ fn check_owner(path: &Path, owner: u32) -> Result<(), Failure> {
     if owner == own {
         return Ok(());
     }
-    let message =
-        format!("{} belongs to the user {owner}, not to you ({own})", path.display());
+    let message = format!("{} belongs to the user {owner}, not to you ({own})", path.display());
     Err(Failure::new(FailureKind::File, message)
         .with_hint("set XDG_RUNTIME_DIR to a folder of your own"))
 }

@@ -162,7 +162,8 @@ impl Kept {
             let question = pending.get(id).ok_or_else(|| self.unknown(id))?;
             if question.method == Method::Elicit {
                 asking::fill(question.params.get(), &answer).map_err(|problem| {
-                    let message = format!("the answer to the question {id} does not fit: {problem}");
+                    let message =
+                        format!("the answer to the question {id} does not fit: {problem}");
                     Failure::usage(message)
                         .with_hint("the question still waits; `gudgeon questions` shows its form")
                 })?;
@@ -234,7 +235,11 @@ impl Kept {
         }
     }
 
-    async fn wait(&self, call: Arc<Call>, gone: impl Future<Output = ()>) -> Result<Outcome, Failure> {
+    async fn wait(
+        &self,
+        call: Arc<Call>,
+        gone: impl Future<Output = ()>,
+    ) -> Result<Outcome, Failure> {
         let next = async {
             loop {
                 let event = call.events.lock().await.recv().await;

@@ -205,11 +205,9 @@ impl Peer {
         let Some(waiting) = id.and_then(|it| lock(&self.questions).remove(&it)) else { return };
         let outcome = match (result, error) {
             (Some(result), None) => Ok(result),
-            (_, Some(ErrorObject { code, message, data })) => Err(Error {
-                code: Some(code),
-                data,
-                ..Error::new(ErrorKind::Protocol, message)
-            }),
+            (_, Some(ErrorObject { code, message, data })) => {
+                Err(Error { code: Some(code), data, ..Error::new(ErrorKind::Protocol, message) })
+            }
             (None, None) => Err(Error::new(ErrorKind::Protocol, "the answer has no result")),
         };
         // The question may have been cancelled.
@@ -348,7 +346,8 @@ fn split_meta(params: Option<Raw>) -> Result<(Option<Raw>, Meta), ErrorObject> {
         data: None,
     };
     // Other members stay as they are, such as numbers of any size.
-    let mut members: Vec<(String, Raw)> = serde_json::from_str::<Members>(params.get()).map_err(invalid)?.0;
+    let mut members: Vec<(String, Raw)> =
+        serde_json::from_str::<Members>(params.get()).map_err(invalid)?.0;
     let Some(at) = members.iter().position(|(name, _)| name == "_meta") else {
         return Ok((Some(params), Meta::default()));
     };
@@ -373,7 +372,10 @@ impl<'de> Deserialize<'de> for Members {
                 f.write_str("an object")
             }
 
-            fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<Members, A::Error> {
+            fn visit_map<A: serde::de::MapAccess<'de>>(
+                self,
+                mut map: A,
+            ) -> Result<Members, A::Error> {
                 let mut members = Vec::new();
                 while let Some(member) = map.next_entry()? {
                     members.push(member);

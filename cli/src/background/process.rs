@@ -172,7 +172,8 @@ fn end(registry: &Registry, ended: &Notify) -> Result<Raw, Failure> {
         ended.notify_one();
         return Ok(raw(&json!({})));
     }
-    let message = format!("the background process is of gudgeon {VERSION}, and keeps open questions");
+    let message =
+        format!("the background process is of gudgeon {VERSION}, and keeps open questions");
     Err(Failure::new(FailureKind::Connect, message)
         .with_hint("answer them with that version, or end the process"))
 }

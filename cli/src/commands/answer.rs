@@ -176,5 +176,8 @@ fn show(question: &QuestionShown) -> Result<(), Failure> {
         output::line("  a message of a model is asked for:")?;
         output::line(format_args!("  {}", printable(question.params.get())))?;
     }
-    output::line(format_args!("answer it by `gudgeon answer {id} …` in {} s", question.expires_in_seconds))
+    output::line(format_args!(
+        "answer it by `gudgeon answer {id} …` in {} s",
+        question.expires_in_seconds
+    ))
 }

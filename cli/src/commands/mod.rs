@@ -1,8 +1,11 @@
 //! The commands, one file each: its arguments, and the function that runs it.
 
 pub mod answer;
+pub mod auth;
 pub mod background;
 pub mod call;
+mod cimd;
+pub mod completions;
 pub mod connect;
 pub mod list;
 pub mod ping;
@@ -22,6 +25,8 @@ pub async fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Disconnect(arguments) => connect::disconnect(arguments).await,
         Command::Answer(arguments) => answer::answer(arguments).await,
         Command::Questions(arguments) => answer::questions(arguments).await,
+        Command::Auth(arguments) => auth::run(arguments).await,
+        Command::Completions(arguments) => completions::run(&arguments),
         Command::Background(arguments) => background::run(&arguments).await,
     }
 }

@@ -38,7 +38,8 @@ impl Target {
         if Path::new(text).is_file() {
             return Ok(Self::File(text.into()));
         }
-        let message = format!("there is no target {text:?}: it is neither a URL, a file, nor a connection");
+        let message =
+            format!("there is no target {text:?}: it is neither a URL, a file, nor a connection");
         Err(Failure::usage(message).with_hint("a command goes after `--`"))
     }
 

@@ -54,6 +54,12 @@ impl Fetcher for HyperFetcher {
     }
 }
 
+/// Sends a request with the proxies of the environment.
+#[cfg(feature = "bindings")]
+pub async fn send(request: FetchRequest) -> Result<FetchResponse, FetchError> {
+    fetch(request, &ProxyEnvironment::read()).await
+}
+
 /// Sends a request and reads its answer.
 pub(crate) async fn fetch(
     request: FetchRequest,
