@@ -5,6 +5,7 @@
 
 mod answers;
 mod arguments;
+#[cfg_attr(not(unix), path = "background/absent.rs")]
 mod background;
 mod commands;
 mod connection;

@@ -28,10 +28,10 @@ const VERSION: u32 = 1;
 const PREFIX: &str = "gudgeon ";
 
 /// The options of a sign-in, which renewals of its token need.
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
-#[serde(rename_all = "camelCase", default)]
+#[derive(Clone, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct SignInOptions {
-    version: u32,
+    pub version: u32,
     pub client_id: Option<String>,
     pub client_secret: Option<String>,
     pub issuer: Option<String>,
@@ -44,6 +44,21 @@ pub struct SignInOptions {
 pub struct Tokens {
     path: PathBuf,
     file: TokenFile,
+}
+
+/// Options of a client that registers itself.
+impl Default for SignInOptions {
+    fn default() -> Self {
+        Self {
+            version: VERSION,
+            client_id: None,
+            client_secret: None,
+            issuer: None,
+            client_metadata_url: None,
+            scopes: Vec::new(),
+            dpop: false,
+        }
+    }
 }
 
 impl SignInOptions {
@@ -146,8 +161,7 @@ impl Tokens {
 
     /// Stores the options of a sign-in.
     pub async fn set_options(&self, url: &str, options: SignInOptions) -> Result<(), Failure> {
-        let record = serde_json::to_vec(&SignInOptions { version: VERSION, ..options })
-            .map_err(std::io::Error::other)?;
+        let record = serde_json::to_vec(&options).map_err(std::io::Error::other)?;
         self.file.set(&format!("{PREFIX}{url}"), &record).await.map_err(of_file)
     }
 

@@ -15,11 +15,10 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::json;
 
 use super::{
-    ConnectionState, Definition, Folder, Outcome, QuestionShown,
+    CallParams, ConnectionState, Definition, Folder, Outcome, QuestionShown,
     control::{Answer, Call, Connect, Greeting, Id, Named, VERSION, Which},
     environment::needed,
     failure_in,
-    kept::CallParams,
     message::{Lines, Message, request},
 };
 use crate::{

@@ -13,10 +13,11 @@ use serde_json::{Value, json, value::RawValue};
 use super::{
     Definition, Folder,
     connection::Connection,
-    kept::{CallParams, Kept},
+    kept::Kept,
     log::Log,
     message::{lock, raw},
     process::Limits,
+    values::{CallParams, ConnectionState, Server},
 };
 use crate::failure::{Failure, FailureKind};
 
@@ -65,25 +66,6 @@ pub struct Named {
 #[derive(Deserialize, Serialize)]
 pub struct Id {
     pub id: String,
-}
-
-/// A connection as it is listed.
-#[derive(Deserialize, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ConnectionState {
-    pub name: String,
-    pub target: String,
-    /// False if the next command connects first.
-    pub is_connected: bool,
-    pub server: Option<Server>,
-}
-
-/// A server as it names itself.
-#[derive(Deserialize, Serialize)]
-pub struct Server {
-    pub name: String,
-    pub version: String,
-    pub revision: String,
 }
 
 /// The state of the background process.

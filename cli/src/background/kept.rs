@@ -15,7 +15,6 @@ use gudgeon::{
     session::asking,
     transport::memory,
 };
-use serde::{Deserialize, Serialize};
 use tokio::{
     sync::{Mutex as AsyncMutex, mpsc, oneshot},
     task::AbortHandle,
@@ -26,61 +25,12 @@ use super::{
     message::{Lines, lock},
     peer,
     process::Limits,
+    values::{CallParams, Outcome, QuestionShown},
 };
-use crate::{
-    connection::ConnectionArguments,
-    failure::{Failure, FailureKind},
-};
+use crate::failure::{Failure, FailureKind};
 
 /// The number of questions that are remembered after they were answered.
 const REMEMBERED: usize = 256;
-
-/// Where a kept call has come to.
-#[derive(Debug, Deserialize, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Outcome {
-    /// The result of the tool.
-    Result(Raw),
-    Question(QuestionShown),
-}
-
-/// A question that waits for its answer.
-#[derive(Debug, Deserialize, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct QuestionShown {
-    pub id: String,
-    pub connection: String,
-    pub tool: String,
-    /// `elicitation/create` or `sampling/createMessage`.
-    pub method: String,
-    pub params: Raw,
-    pub expires_in_seconds: u64,
-}
-
-/// The request to call a tool.
-#[derive(Deserialize, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct CallParams {
-    pub tool: String,
-    pub arguments: Option<Raw>,
-    pub timeout_milliseconds: Option<u64>,
-    pub max_timeout_milliseconds: Option<u64>,
-    pub revision: Option<String>,
-}
-
-impl CallParams {
-    /// Creates a request with the time limits of a command.
-    pub fn new(tool: &str, arguments: Option<Raw>, connection: &ConnectionArguments) -> Self {
-        let milliseconds = |it: Duration| u64::try_from(it.as_millis()).unwrap_or(u64::MAX);
-        Self {
-            tool: tool.to_owned(),
-            arguments,
-            timeout_milliseconds: Some(milliseconds(connection.timeout)),
-            max_timeout_milliseconds: None,
-            revision: connection.revision.map(|it| it.to_string()),
-        }
-    }
-}
 
 /// All questions that wait, by id.
 pub struct Kept {

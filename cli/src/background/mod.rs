@@ -16,13 +16,13 @@ mod message;
 mod peer;
 mod process;
 mod questions;
+mod values;
 
 pub use self::{
     client::Keeper,
-    control::ConnectionState,
     definition::Definition,
     folder::{Folder, check_name, is_connection},
-    kept::{CallParams, Outcome, QuestionShown},
     message::failure_in,
     process::{Limits, run},
+    values::{CallParams, ConnectionState, Outcome, QuestionShown},
 };
