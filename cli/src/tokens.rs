@@ -159,6 +159,12 @@ impl Tokens {
         serde_json::from_slice(&record).map(Some).map_err(invalid)
     }
 
+    /// Errors if the file can't be written.
+    pub async fn check_writable(&self) -> Result<(), Failure> {
+        // No record has this key, so that the file is written as it is.
+        self.file.delete(PREFIX).await.map_err(of_file)
+    }
+
     /// Stores the options of a sign-in.
     pub async fn set_options(&self, url: &str, options: SignInOptions) -> Result<(), Failure> {
         let record = serde_json::to_vec(&options).map_err(std::io::Error::other)?;

@@ -164,6 +164,7 @@ async fn login(arguments: LoginArguments) -> Result<ExitCode, Failure> {
     let tokens = Tokens::open()?;
     // A file that can't be used is reported before the user signs in.
     let before = tokens.options(&url).await?;
+    tokens.check_writable().await?;
     let secret = match &arguments.client_secret_file {
         Some(file) => Some(secret_in(file)?),
         None => None,

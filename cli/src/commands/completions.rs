@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use clap::{Args, CommandFactory as _, ValueEnum};
+use clap::{Args, Command, CommandFactory as _, ValueEnum};
 use clap_complete::Shell;
 
 use crate::{failure::Failure, output};
@@ -37,7 +37,9 @@ pub fn run(arguments: &CompletionsArguments) -> Result<ExitCode, Failure> {
         Supported::Powershell => Shell::PowerShell,
     };
     let mut script = Vec::new();
-    let mut command = crate::arguments::Arguments::command();
+    let all = crate::arguments::Arguments::command();
+    let shown = all.get_subcommands().filter(|it| !it.is_hide_set()).cloned();
+    let mut command = Command::new("gudgeon").args(all.get_arguments().cloned()).subcommands(shown);
     clap_complete::generate(shell, &mut command, "gudgeon", &mut script);
     output::line(String::from_utf8_lossy(&script).trim_end())?;
     Ok(ExitCode::SUCCESS)
