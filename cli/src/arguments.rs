@@ -3,8 +3,8 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    call, complete, discover, doctor, inspect, install, list, listen, ping, prompt, read, types,
-    uninstall,
+    answer, auth, background, call, complete, completions, connect, discover, doctor, inspect,
+    install, list, listen, ping, prompt, read, types, uninstall,
 };
 
 const EXAMPLES: &str = "\
@@ -52,4 +52,33 @@ pub enum Command {
     Discover(discover::Arguments),
     /// Write a typed client module for a server
     Types(types::Arguments),
+    /// Connect to a server and keep the connection under a name
+    Connect(connect::ConnectArguments),
+    /// List the named connections
+    Connections(connect::ConnectionsArguments),
+    /// End named connections
+    Disconnect(connect::DisconnectArguments),
+    /// Answer a question of a call
+    Answer(answer::AnswerArguments),
+    /// List the questions that wait for answers
+    Questions(answer::QuestionsArguments),
+    /// Sign in to servers, and manage what a sign-in stored
+    Auth(auth::Arguments),
+    /// Print a script by which a shell completes commands
+    Completions(completions::CompletionsArguments),
+    /// Keep named connections
+    #[command(hide = true)]
+    Background(background::Arguments),
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::Arguments;
+
+    #[test]
+    fn arguments_of_all_commands_fit_together() {
+        Arguments::command().debug_assert();
+    }
 }

@@ -11,6 +11,7 @@ use gudgeon::{
 use crate::{
     failure::{Failure, FailureKind},
     target::Target,
+    tokens,
 };
 
 /// The environment variable with an access token.
@@ -40,6 +41,7 @@ pub struct ConnectionArguments {
     #[arg(long, value_name = "FILE")]
     pub token_file: Option<PathBuf>,
     /// Look up the name of a server in this file instead of in those of hosts
+    #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// The command of a server over stdio
     #[arg(last = true, value_name = "COMMAND")]
@@ -69,13 +71,20 @@ impl ConnectionArguments {
     /// Returns a client of the target that is not connected yet.
     pub fn builder(&self, target: &Target) -> Result<ClientBuilder, Failure> {
         let token = if target.takes_token() { self.token()? } else { None };
-        let builder = target.builder()?.options(|it| {
+        let builder = target.builder()?;
+        let has_credentials = token.is_some()
+            || self.headers.iter().any(|(it, _)| it.eq_ignore_ascii_case("authorization"));
+        let stored = match has_credentials {
+            true => None,
+            false => tokens::stored_for(builder.target().0),
+        };
+        let builder = builder.options(|it| {
             it.info.name = "gudgeon".into();
             it.info.version = env!("CARGO_PKG_VERSION").into();
             it.timeout = Some(self.timeout);
             it.max_timeout = self.max_timeout;
             it.connect_timeout = self.connect_timeout;
-            it.auth = token.map(Auth::Token);
+            it.auth = token.map(Auth::Token).or_else(|| it.auth.take()).or(stored);
             it.headers.extend(self.headers.iter().cloned());
             if let Some(revision) = self.revision {
                 it.revisions = vec![revision];

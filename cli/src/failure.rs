@@ -13,6 +13,8 @@ use gudgeon::{
 
 use crate::escape;
 
+use crate::background::failure_in;
+
 /// Why a command failed: what is printed to standard error, and the exit code.
 #[derive(Debug)]
 pub struct Failure {
@@ -45,6 +47,30 @@ pub enum FailureKind {
     /// A file could not be read or written.
     File = 10,
     Cancelled = 130,
+}
+
+/// The exit code of a call that asks a question, which `gudgeon answer` answers.
+pub const ASKED: u8 = 20;
+
+impl FailureKind {
+    const ALL: [Self; 11] = [
+        Self::Reported,
+        Self::Usage,
+        Self::Connect,
+        Self::Timeout,
+        Self::Auth,
+        Self::Protocol,
+        Self::Unsupported,
+        Self::NotFound,
+        Self::Declined,
+        Self::File,
+        Self::Cancelled,
+    ];
+
+    /// Returns the kind with this exit code.
+    pub fn of_exit_code(code: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|it| *it as u8 == code)
+    }
 }
 
 impl Failure {
@@ -105,6 +131,9 @@ impl fmt::Display for Failure {
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
+        if let Some(failure) = error.data.as_deref().and_then(failure_in) {
+            return failure;
+        }
         let is_connecting = matches!(error.phase, Some("connect" | "negotiate"));
         let kind = match error.kind {
             // The server is none, or speaks no revision that this program speaks.
@@ -120,6 +149,14 @@ impl From<Error> for Failure {
             ErrorKind::Cancelled => FailureKind::Cancelled,
             _ => FailureKind::Protocol,
         };
+        if kind == FailureKind::Auth
+            && error.http_status == Some(401)
+            && let Some(url) = &error.target
+        {
+            // The error's own hint is for programs.
+            let hint = format!("run `gudgeon auth login {url}`");
+            return Self::new(kind, error.message).with_hint(hint);
+        }
         let hint = hint(&error);
         let failure = Self::new(kind, error.message);
         match error.hint.map(in_options).into_iter().chain(hint).collect::<Vec<_>>() {

@@ -3,7 +3,10 @@
 #![forbid(unsafe_code)]
 #![allow(unreachable_pub, reason = "a program has no users of its modules")]
 
+mod answers;
 mod arguments;
+#[cfg_attr(not(unix), path = "background/absent.rs")]
+mod background;
 mod commands;
 mod connection;
 mod doctor;
@@ -22,6 +25,7 @@ mod target;
 mod types;
 mod values;
 mod warnings;
+mod tokens;
 
 use std::process::ExitCode;
 

@@ -13,6 +13,8 @@ use gudgeon::{
 use serde_json::Value;
 
 use crate::{
+    background::{self, CallParams, Keeper},
+    commands::answer,
     connection::ConnectionArguments,
     failure::{Failure, FailureKind},
     interaction::{Interaction, InteractionArguments},
@@ -50,6 +52,10 @@ pub struct Arguments {
     /// Send arguments that do not fit the tool's schema, to see what the server does
     #[arg(long)]
     no_check: bool,
+    /// Print a question of the tool with its id instead of asking it; `gudgeon answer` answers it. Named connections do so
+    /// where there is no terminal
+    #[arg(long)]
+    detach: bool,
     #[command(flatten)]
     render: RenderArguments,
     #[command(flatten)]
@@ -65,6 +71,22 @@ pub async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     })?;
     let call = Call { tool, given: Assignments::parse(words)?, no_check: arguments.no_check };
     let interaction = arguments.interaction.read()?;
+    let detaches = arguments.detach;
+    if (detaches || !arguments.interaction.answers())
+        && let Some(keeper) = Keeper::of(&target, &arguments.connection, detaches)?
+    {
+        let object = match call.given.need_schema() {
+            true => {
+                session::run(&arguments.connection, &interaction, &target, async |client| {
+                    Ok(call.object(client, &interaction).await?.1)
+                })
+                .await?
+            }
+            false => call.given.to_object(&Value::Null)?,
+        };
+        let params = CallParams::new(tool, Some(object), &arguments.connection);
+        return answer::finish(background::client::call(keeper, params).await?, arguments.json);
+    }
     session::run(&arguments.connection, &interaction, &target, async |client| {
         let (result, data) = call.run(client, &interaction).await?;
         show(&result, data.as_deref(), tool, arguments.json, &arguments.render)
@@ -86,17 +108,7 @@ impl Call<'_> {
         client: &Client,
         interaction: &Interaction,
     ) -> Result<(Raw, Option<String>), Failure> {
-        // Without texts to convert the tool's schema is not needed, unless the server rejects the call.
-        let mut listed = None;
-        if self.given.need_schema() {
-            listed = Some(self.listed(client).await?);
-        }
-        let schema = listed.as_ref().unwrap_or(&Value::Null);
-        let object = self.given.to_object(schema)?;
-        if listed.is_some() {
-            self.check(schema, &object)?;
-            self.warn_of_unknown(schema, interaction);
-        }
+        let (listed, object) = self.object(client, interaction).await?;
         let operation =
             Operation::CallTool { name: self.tool.to_owned(), arguments: Some(object.clone()) };
         let mut options = client.options();
@@ -113,6 +125,26 @@ impl Call<'_> {
             }
         }
         Ok((reply.result, data))
+    }
+
+    /// Returns the arguments, and the tool's input schema if they needed it.
+    async fn object(
+        &self,
+        client: &Client,
+        interaction: &Interaction,
+    ) -> Result<(Option<Value>, Raw), Failure> {
+        // Without texts to convert the tool's schema is not needed, unless the server rejects the call.
+        let mut listed = None;
+        if self.given.need_schema() {
+            listed = Some(self.listed(client).await?);
+        }
+        let schema = listed.as_ref().unwrap_or(&Value::Null);
+        let object = self.given.to_object(schema)?;
+        if listed.is_some() {
+            self.check(schema, &object)?;
+            self.warn_of_unknown(schema, interaction);
+        }
+        Ok((listed, object))
     }
 
     /// Returns the tool's input schema.

@@ -217,6 +217,11 @@ fn entry(arguments: &Arguments, environment: &Environment) -> Result<Entry, Fail
         Target::Command(words) => launch::of_command(&words, environment),
         Target::File(path) => launch::of_file(&path, environment),
         Target::Configured(server) => server.entry.map_err(Failure::usage),
+        Target::Connection(name) => {
+            let message =
+                format!("{name:?} is a connection of `gudgeon connect`, which hosts can't use");
+            Err(Failure::usage(message).with_hint("install the server's file, URL or command"))
+        }
     }
 }
 

@@ -1,11 +1,17 @@
 //! The commands, one file each: its arguments, and the function that runs it.
 
+pub mod answer;
+pub mod auth;
+pub mod background;
 pub mod call;
 pub mod complete;
 pub mod discover;
 pub mod doctor;
 pub mod inspect;
 pub mod install;
+mod cimd;
+pub mod completions;
+pub mod connect;
 pub mod list;
 pub mod listen;
 pub mod ping;
@@ -34,5 +40,13 @@ pub async fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Uninstall(arguments) => uninstall::run(&arguments),
         Command::Discover(arguments) => discover::run(&arguments),
         Command::Types(arguments) => types::run(arguments).await,
+        Command::Connect(arguments) => connect::connect(arguments).await,
+        Command::Connections(arguments) => connect::connections(arguments).await,
+        Command::Disconnect(arguments) => connect::disconnect(arguments).await,
+        Command::Answer(arguments) => answer::answer(arguments).await,
+        Command::Questions(arguments) => answer::questions(arguments).await,
+        Command::Auth(arguments) => auth::run(arguments).await,
+        Command::Completions(arguments) => completions::run(&arguments),
+        Command::Background(arguments) => background::run(&arguments).await,
     }
 }

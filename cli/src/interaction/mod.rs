@@ -61,6 +61,11 @@ pub struct Interaction {
 }
 
 impl InteractionArguments {
+    /// Returns whether the arguments answer questions.
+    pub fn answers(&self) -> bool {
+        !self.answers.is_empty() || self.answers_file.is_some() || self.sample.is_some()
+    }
+
     /// Reads the arguments and the files that they name.
     pub fn read(&self) -> Result<Arc<Interaction>, Failure> {
         let notices = Notices::new(self.quiet);

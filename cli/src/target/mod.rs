@@ -6,6 +6,7 @@ use std::{
     ffi::OsString,
     fmt,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use gudgeon::{
@@ -14,13 +15,15 @@ use gudgeon::{
     transport,
 };
 
-use crate::{failure::Failure, hosts::servers::Configured};
+use crate::{background, failure::Failure, hosts::servers::Configured};
 
 /// A server as named on the command line.
 #[derive(Clone, Debug)]
 pub enum Target {
     Url(String),
     Command(Vec<OsString>),
+    /// A connection that `gudgeon connect` made.
+    Connection(String),
     /// A file of a server in Python, TypeScript or JavaScript.
     File(PathBuf),
     /// A server that a host has configured.
@@ -38,6 +41,9 @@ impl Target {
         if file.is_none() {
             if text.contains("://") {
                 return Ok(Self::Url(text.to_owned()));
+            }
+            if background::is_connection(text) {
+                return Ok(Self::Connection(text.to_owned()));
             }
             if Path::new(text).is_file() {
                 return Ok(Self::File(text.into()));
@@ -70,6 +76,11 @@ impl Target {
         let target = match self {
             Self::Url(url) => client::Target::url(url)?,
             Self::Command(words) => command(words).into(),
+            Self::Connection(name) => {
+                let builder = Client::builder(background::client::open(name)?);
+                // The background process may have to connect to the server first.
+                return Ok(builder.options(|it| it.probe_timeout = Duration::MAX));
+            }
             Self::Configured(server) => return configured::builder(server),
             Self::File(path) => {
                 let interpreter = match path.extension().and_then(|it| it.to_str()) {
@@ -98,7 +109,7 @@ fn command(words: &[OsString]) -> transport::Command {
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Url(url) => f.write_str(url),
+            Self::Url(text) | Self::Connection(text) => f.write_str(text),
             Self::Command(words) => {
                 let words: Vec<_> = words.iter().map(|it| it.to_string_lossy()).collect();
                 f.write_str(&words.join(" "))

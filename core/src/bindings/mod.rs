@@ -31,4 +31,4 @@ pub mod waiting;
 pub use crate::client::group_targets;
 pub use crate::server::resolve_inside::resolve as resolve_inside;
 #[cfg(feature = "auth")]
-pub use crate::transport::sign_in::TokenFile;
+pub use crate::transport::sign_in::{TokenFile, open_browser};

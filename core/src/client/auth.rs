@@ -116,13 +116,23 @@ impl Auth {
         };
         sign_in.on_step = on_step;
         sign_in.client_name = Some(options.info.name.clone()).filter(|it| !it.is_empty());
-        let target = url.without_query();
-        // The canonical form has no slash without a path.
-        let target = match target.strip_suffix('/') {
-            Some(origin) if url.path().split('?').next() == Some("/") => origin,
-            _ => &target,
-        };
-        Ok(Arc::new(Authorizer::of_sign_in(target, sign_in, proxies.clone())))
+        Ok(Arc::new(Authorizer::of_sign_in(&resource(url), sign_in, proxies.clone())))
+    }
+}
+
+/// Returns the URL by which the tokens of a server are stored.
+#[cfg(feature = "bindings")]
+#[doc(hidden)] // For the command line.
+pub fn stored_as(url: &Url) -> String {
+    resource(url)
+}
+
+/// Returns the URL of a server in its canonical form, which has no slash without a path.
+fn resource(url: &Url) -> String {
+    let target = url.without_query();
+    match target.strip_suffix('/') {
+        Some(origin) if url.path().split('?').next() == Some("/") => origin.to_owned(),
+        _ => target,
     }
 }
 

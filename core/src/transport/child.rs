@@ -4,7 +4,7 @@ use std::{
     collections::VecDeque,
     ffi::{OsStr, OsString},
     fmt,
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{ExitStatus, Stdio},
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
@@ -81,6 +81,13 @@ impl Command {
     pub fn quiet(mut self) -> Self {
         self.is_quiet = true;
         self
+    }
+
+    /// Returns the program, its arguments, the environment variables that were set, and the working directory.
+    #[cfg(feature = "bindings")]
+    #[doc(hidden)] // For the command line.
+    pub fn parts(&self) -> (&OsStr, &[OsString], &[(OsString, OsString)], Option<&Path>) {
+        (&self.program, &self.arguments, &self.environment, self.folder.as_deref())
     }
 
     pub(crate) fn spawn(&self) -> Result<(Link, Process), Error> {

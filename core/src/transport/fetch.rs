@@ -55,6 +55,12 @@ impl Fetcher for HyperFetcher {
     }
 }
 
+/// Sends a request with the proxies of the environment.
+#[cfg(feature = "bindings")]
+pub async fn send(request: FetchRequest) -> Result<FetchResponse, FetchError> {
+    fetch(request, &ProxyEnvironment::read()).await
+}
+
 /// Sends a request and reads its answer.
 pub(crate) async fn fetch(
     request: FetchRequest,
@@ -70,7 +76,7 @@ async fn exchange(
     proxies: &ProxyEnvironment,
 ) -> Result<FetchResponse, FetchError> {
     let (url, max_bytes) = (request.url.clone(), request.max_bytes);
-    let (answer, task) = send(request, proxies).await?;
+    let (answer, task) = send_head(request, proxies).await?;
     let (head, body) = answer.into_parts();
     let mut read = Vec::new();
     match connection::read_body(body, max_bytes, &mut read).await {
@@ -89,7 +95,7 @@ fn failed(error: &dyn std::fmt::Display) -> FetchError {
 }
 
 /// Sends a request on a connection of its own; returns the head of the answer and the task that reads the connection.
-async fn send(
+async fn send_head(
     request: FetchRequest,
     proxies: &ProxyEnvironment,
 ) -> Result<(Response<Incoming>, AbortHandle), FetchError> {
@@ -141,7 +147,7 @@ pub struct OpenResponse {
 /// the caller's to apply. A `Host` header of the request replaces the one of its URL.
 #[cfg(feature = "bindings")]
 pub async fn open(request: FetchRequest) -> Result<OpenResponse, FetchError> {
-    let (answer, task) = send(request, &ProxyEnvironment::read()).await?;
+    let (answer, task) = send_head(request, &ProxyEnvironment::read()).await?;
     let (head, body) = answer.into_parts();
     Ok(OpenResponse { status: head.status, headers: head.headers, body, task })
 }

@@ -118,11 +118,6 @@ impl Url {
         Ok(Self { scheme, host, port, path })
     }
 
-    /// Returns the URL as text, with its query, which may contain secrets.
-    pub fn with_query(&self) -> String {
-        format!("{}://{}{}", self.scheme.name(), self.authority(), self.path)
-    }
-
     /// Returns the scheme.
     pub fn scheme(&self) -> Scheme {
         self.scheme
@@ -151,6 +146,17 @@ impl Url {
         match self.scheme.default_port() {
             Some(port) if port == self.port => self.host.clone(),
             _ => format!("{}:{}", self.host, self.port),
+        }
+    }
+
+    /// Returns the URL with its query, which may contain a secret.
+    #[cfg(feature = "bindings")]
+    #[doc(hidden)] // For the command line.
+    pub fn with_query(&self) -> String {
+        match self.scheme {
+            Scheme::Unix => self.to_string(),
+            Scheme::Tcp => self.without_query(),
+            scheme => format!("{}://{}{}", scheme.name(), self.authority(), self.path),
         }
     }
 

@@ -145,6 +145,7 @@ impl Client {
         }
         Client::new(url.to_owned(), None, metadata)
     }
+
     /// Returns whether the client has credentials, so that nobody else can act as it.
     pub(super) fn is_confidential(&self) -> bool {
         self.secret.is_some() || self.keys.is_some()
@@ -186,6 +187,18 @@ impl Clients {
         self.documents.insert(url.to_owned(), client);
         Ok(())
     }
+}
+
+/// Checks the document of a client at a URL by the rules of this authorization server. Errors with the problem.
+#[cfg(feature = "bindings")]
+pub fn check_document(url: &str, document: &Value) -> Result<(), String> {
+    Client::of_document(url, document).map(drop).map_err(|it| it.description)
+}
+
+/// Checks a redirect URL by the rules of this authorization server. Errors with the problem.
+#[cfg(feature = "bindings")]
+pub fn check_redirect(uri: &str) -> Result<(), String> {
+    check_redirect_uri(uri).map_err(|it| it.description)
 }
 
 fn check_redirect_uri(uri: &str) -> Result<(), OAuthError> {

@@ -21,6 +21,8 @@ mod signed_jwt;
 pub mod test_server;
 mod trusted_issuers;
 
+#[cfg(feature = "bindings")]
+pub use self::clients::{check_document, check_redirect};
 pub use self::message::{Request, Response};
 use crate::{auth::jwt_signing, error::Error};
 

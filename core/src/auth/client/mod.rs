@@ -11,6 +11,8 @@ mod records;
 mod registration;
 mod settings;
 mod sign_in;
+#[cfg(feature = "bindings")]
+pub mod stored;
 #[cfg(test)]
 mod tests;
 mod token;

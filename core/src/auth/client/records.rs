@@ -95,11 +95,19 @@ pub(super) fn read<T: DeserializeOwned>(
     key: &str,
     bytes: &[u8],
 ) -> Result<T, Error> {
+    read_from(&settings.store, key, bytes)
+}
+
+/// Like [`read`], for the store with this name.
+pub(super) fn read_from<T: DeserializeOwned>(
+    store: &str,
+    key: &str,
+    bytes: &[u8],
+) -> Result<T, Error> {
     #[derive(Deserialize)]
     struct Version {
         version: u32,
     }
-    let store = &settings.store;
     let unusable = |reason: &str| {
         failure(format!("the token store ({store}): the record {key:?} {reason}"))
             .with_hint("delete the record, then sign in again")

@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 
 /// Opens a URL, which is `https` or on this machine. The error does not show the URL.
-pub(super) fn open(url: &str) -> Result<(), String> {
+pub fn open(url: &str) -> Result<(), String> {
     let (program, arguments): (_, &[&str]) = match std::env::consts::OS {
         "macos" => ("open", &[]),
         // `start` would read the URL as a command line.

@@ -40,6 +40,14 @@ impl FileStore {
         Self { path, held: Mutex::default() }
     }
 
+    /// Returns the keys of all records.
+    #[cfg(feature = "bindings")]
+    pub(super) async fn keys(&self) -> Result<Vec<String>, String> {
+        let path = self.path.clone();
+        let content = blocking(move || read(&path)).await?;
+        Ok(content.records.into_iter().map(|(key, _)| key).collect())
+    }
+
     pub(super) async fn get(&self, key: &str) -> Result<Option<Vec<u8>>, String> {
         let path = self.path.clone();
         let content = blocking(move || read(&path)).await?;

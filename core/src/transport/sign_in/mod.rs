@@ -26,9 +26,9 @@ use tokio::{
     task::JoinSet,
 };
 
-#[cfg(feature = "bindings")]
-pub use self::store::TokenFile;
 pub use self::store::{Store, TokenStore};
+#[cfg(feature = "bindings")]
+pub use self::{browser::open as open_browser, store::TokenFile};
 use self::{loopback::Listener, store::OpenStore};
 use super::{fetch::fetch, proxy::ProxyEnvironment};
 pub(crate) use crate::auth::client::Attempts;

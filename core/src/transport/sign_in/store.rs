@@ -75,6 +75,11 @@ impl TokenFile {
         move |it| Error::new(ErrorKind::Auth, format!("{}: {it}", self.path.display()))
     }
 
+    /// Returns the keys of all records. Errors if the file can't be read.
+    pub async fn keys(&self) -> Result<Vec<String>, Error> {
+        self.file.keys().await.map_err(self.failed())
+    }
+
     /// Returns a record. Errors if the file can't be read.
     pub async fn get(&self, key: &str) -> Result<Option<Vec<u8>>, Error> {
         self.file.get(key).await.map_err(self.failed())

@@ -1,0 +1,132 @@
+//! The definition of a connection: everything that the background process needs to connect.
+
+use std::{env, ffi::OsString, path::PathBuf, time::Duration};
+
+use gudgeon::{
+    Client,
+    client::{
+        ClientBuilder, Target,
+        auth::{Auth, OAuth, Store},
+    },
+    protocol::Root,
+    transport::Command,
+};
+use serde::{Deserialize, Serialize};
+
+use super::{ConnectionState, environment::inherited};
+use crate::{failure::Failure, tokens};
+
+/// A server, and the options of the client.
+#[derive(Clone, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Definition {
+    /// The target for people, without secrets.
+    pub target: String,
+    server: Server,
+    /// Names and values; they may be secret.
+    headers: Vec<(String, String)>,
+    revisions: Vec<String>,
+    connect_milliseconds: Option<u64>,
+    roots: Option<Vec<Root>>,
+    /// The file with the tokens of a sign-in.
+    token_file: Option<PathBuf>,
+}
+
+#[derive(Clone, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+enum Server {
+    Url(String),
+    Command {
+        program: OsString,
+        arguments: Vec<OsString>,
+        environment: Vec<(OsString, OsString)>,
+        folder: Option<PathBuf>,
+    },
+}
+
+impl Definition {
+    /// Returns the definition of a client that is not connected yet, as seen from the current folder.
+    pub fn of(builder: ClientBuilder) -> Result<Self, Failure> {
+        let server = match builder.target().0 {
+            Target::Url(url) => Server::Url(url.with_query()),
+            Target::Command(command) => {
+                let (program, arguments, environment, folder) = command.parts();
+                let inherited = inherited().map(|(name, value)| (name.into(), value));
+                let folder = match folder {
+                    Some(folder) => std::path::absolute(folder).ok(),
+                    None => env::current_dir().ok(),
+                };
+                Server::Command {
+                    program: program.to_owned(),
+                    arguments: arguments.to_vec(),
+                    environment: inherited.chain(environment.iter().cloned()).collect(),
+                    folder,
+                }
+            }
+            _ => return Err(Failure::usage("this is a named connection already")),
+        };
+        let mut definition = Self {
+            target: builder.target().0.to_string(),
+            server,
+            headers: Vec::new(),
+            revisions: Vec::new(),
+            connect_milliseconds: None,
+            roots: None,
+            token_file: None,
+        };
+        let _ = builder.options(|it| {
+            definition.headers.clone_from(&it.headers);
+            definition.revisions = it.revisions.iter().map(ToString::to_string).collect();
+            let limit = it.connect_timeout.or(it.timeout);
+            definition.connect_milliseconds =
+                limit.map(|it| u64::try_from(it.as_millis()).unwrap_or(u64::MAX));
+            definition.roots.clone_from(&it.roots);
+            if let Some(Auth::OAuth(OAuth { store: Store::File(path), .. })) = &it.auth {
+                definition.token_file = Some(path.clone());
+            }
+        });
+        Ok(definition)
+    }
+
+    /// Returns a client that is not connected yet. Its requests have no time limit: those of the commands apply.
+    pub fn builder(&self) -> Result<ClientBuilder, Failure> {
+        let mut auth = None;
+        let target: Target = match &self.server {
+            Server::Url(url) => {
+                let target = Target::url(url)?;
+                if let Some(file) = &self.token_file {
+                    auth = tokens::stored_in(file, &tokens::stored_url(&target)?);
+                }
+                target
+            }
+            Server::Command { program, arguments, environment, folder } => {
+                // The log of the background process is not for the output of servers.
+                let mut command = Command::new(program).args(arguments).quiet();
+                command.extend(environment.iter().cloned());
+                folder.iter().fold(command, |it, folder| it.cwd(folder)).into()
+            }
+        };
+        let revisions = self.revisions.iter().filter_map(|it| it.parse().ok()).collect();
+        Ok(Client::builder(target).options(|it| {
+            it.info.name = "gudgeon".into();
+            it.info.version = env!("CARGO_PKG_VERSION").into();
+            it.timeout = None;
+            it.connect_timeout = self.connect_milliseconds.map(Duration::from_millis);
+            it.headers.clone_from(&self.headers);
+            it.revisions = revisions;
+            it.roots.clone_from(&self.roots);
+            it.restart = true;
+            it.auth = auth;
+        }))
+    }
+
+    /// Returns the state of a connection while the background process does not run.
+    pub fn not_connected(self, name: String) -> ConnectionState {
+        ConnectionState { name, target: self.target, is_connected: false, server: None }
+    }
+
+    /// Returns whether this is the same server with the same options.
+    pub fn is_same(&self, other: &Self) -> bool {
+        serde_json::to_value(self).ok() == serde_json::to_value(other).ok()
+    }
+}

@@ -1,0 +1,28 @@
+//! Named connections, kept by a small background process of the same program.
+//!
+//! The process listens at a Unix socket in a folder that only the user can read. The first line of a connection to it is a
+//! request of its own, see [`control`]: it opens a named connection, which is an MCP server from then on ([`peer`]), or it
+//! starts or continues a call that asks questions ([`kept`]).
+
+pub mod client;
+mod connection;
+mod control;
+mod definition;
+mod environment;
+mod folder;
+mod kept;
+mod log;
+mod message;
+mod peer;
+mod process;
+mod questions;
+mod values;
+
+pub use self::{
+    client::Keeper,
+    definition::Definition,
+    folder::{Folder, check_name, is_connection},
+    message::failure_in,
+    process::{Limits, run},
+    values::{CallParams, ConnectionState, Outcome, QuestionShown},
+};

@@ -1,0 +1,74 @@
+//! Values that commands exchange with the background process.
+
+use std::time::Duration;
+
+use gudgeon::protocol::Raw;
+use serde::{Deserialize, Serialize};
+
+use crate::connection::ConnectionArguments;
+
+/// Where a kept call has come to.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Outcome {
+    /// The result of the tool.
+    Result(Raw),
+    Question(QuestionShown),
+}
+
+/// A question that waits for its answer.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct QuestionShown {
+    pub id: String,
+    pub connection: String,
+    pub tool: String,
+    /// `elicitation/create` or `sampling/createMessage`.
+    pub method: String,
+    pub params: Raw,
+    pub expires_in_seconds: u64,
+}
+
+/// The request to call a tool.
+#[derive(Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CallParams {
+    pub tool: String,
+    pub arguments: Option<Raw>,
+    pub timeout_milliseconds: Option<u64>,
+    pub max_timeout_milliseconds: Option<u64>,
+    pub revision: Option<String>,
+}
+
+impl CallParams {
+    /// Creates a request with the time limits of a command.
+    pub fn new(tool: &str, arguments: Option<Raw>, connection: &ConnectionArguments) -> Self {
+        let milliseconds = |it: Duration| u64::try_from(it.as_millis()).unwrap_or(u64::MAX);
+        Self {
+            tool: tool.to_owned(),
+            arguments,
+            timeout_milliseconds: Some(milliseconds(connection.timeout)),
+            max_timeout_milliseconds: connection.max_timeout.map(milliseconds),
+            revision: connection.revision.map(|it| it.to_string()),
+        }
+    }
+}
+
+/// A connection as it is listed.
+#[derive(Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ConnectionState {
+    pub name: String,
+    pub target: String,
+    /// False if the next command connects first.
+    pub is_connected: bool,
+    pub server: Option<Server>,
+}
+
+/// A server as it names itself.
+#[derive(Deserialize, Serialize)]
+pub struct Server {
+    pub name: String,
+    pub version: String,
+    pub revision: String,
+}

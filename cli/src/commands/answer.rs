@@ -1,0 +1,183 @@
+//! `gudgeon answer` and `questions`: answers to the questions of calls that are kept by the background process.
+
+use std::{
+    io::{self, Write as _},
+    process::ExitCode,
+};
+
+use clap::Args;
+use gudgeon::protocol::{CallToolResult, ContentBlock, Raw};
+use serde_json::{Map, Value, json};
+
+use crate::{
+    answers,
+    background::{self, Outcome, QuestionShown},
+    commands::connect::printable,
+    failure::{ASKED, Failure, FailureKind},
+    output,
+};
+
+const EXAMPLES: &str = "\
+Examples:
+  gudgeon call --detach shelf order title=Dune     (prints a question and its id, exit code 20)
+  gudgeon answer 5f0c3a91 copies=2 gift=no
+  gudgeon answer 5f0c3a91 --decline
+
+Values are converted by the form of the question. A question with a URL is accepted without values, once the page was
+visited. Prints the result of the call, or its next question.";
+
+const LIST_EXAMPLES: &str = "\
+Examples:
+  gudgeon questions
+  gudgeon questions --json";
+
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct AnswerArguments {
+    /// The id of the question
+    id: String,
+    /// The values of the form; for sampling `text=…` and, if known, `model=…`
+    #[arg(value_name = "KEY=VALUE | KEY:=JSON")]
+    values: Vec<String>,
+    /// Answer that the user declines
+    #[arg(long, conflicts_with_all = ["values", "result"])]
+    decline: bool,
+    /// Answer that the user closed the question without a choice
+    #[arg(long, conflicts_with_all = ["values", "result", "decline"])]
+    cancel: bool,
+    /// Answer with this result of the protocol, in place of values
+    #[arg(long, value_name = "JSON", conflicts_with = "values")]
+    result: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = LIST_EXAMPLES)]
+pub struct QuestionsArguments {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub async fn answer(arguments: AnswerArguments) -> Result<ExitCode, Failure> {
+    let question = background::client::question(&arguments.id).await?;
+    let answer = answer_of(&arguments, &question)?;
+    let outcome = background::client::answer(&arguments.id, answer).await?;
+    finish(outcome, arguments.json)
+}
+
+pub async fn questions(arguments: QuestionsArguments) -> Result<ExitCode, Failure> {
+    let questions = background::client::questions().await?;
+    if arguments.json {
+        output::json(&json!({ "questions": questions }))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    for (number, question) in questions.iter().enumerate() {
+        if number > 0 {
+            output::line("")?;
+        }
+        show(question)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints where a kept call has come to, and returns the exit code.
+pub fn finish(outcome: Outcome, as_json: bool) -> Result<ExitCode, Failure> {
+    match outcome {
+        Outcome::Question(question) => {
+            match as_json {
+                true => output::json(&json!({ "question": question }))?,
+                false => show(&question)?,
+            }
+            Ok(ExitCode::from(ASKED))
+        }
+        Outcome::Result(result) => {
+            let read: CallToolResult = serde_json::from_str(result.get())
+                .map_err(|it| Failure::new(FailureKind::Protocol, it.to_string()))?;
+            let is_error = read.is_error == Some(true);
+            if as_json {
+                output::json(&result)?;
+            } else {
+                let text = text_of(&read);
+                match is_error {
+                    // Without a standard error nothing can be told.
+                    true => drop(writeln!(io::stderr(), "error: {text}")),
+                    false => output::line(text)?,
+                }
+            }
+            Ok(if is_error { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+        }
+    }
+}
+
+fn text_of(result: &CallToolResult) -> String {
+    let texts = result.content.iter().filter_map(|it| match it {
+        ContentBlock::Text(text) => Some(text.text.as_str()),
+        _ => None,
+    });
+    texts.collect::<Vec<_>>().join("\n")
+}
+
+fn answer_of(arguments: &AnswerArguments, question: &QuestionShown) -> Result<Raw, Failure> {
+    let params: Value = serde_json::from_str(question.params.get()).unwrap_or_default();
+    let is_form = question.method == "elicitation/create";
+    let answer = match (&arguments.result, arguments.decline, arguments.cancel) {
+        (Some(result), ..) => serde_json::from_str(result)
+            .map_err(|it| Failure::usage(format!("--result is not valid JSON: {it}")))?,
+        (_, true, _) if is_form => json!({ "action": "decline" }),
+        (_, _, true) if is_form => json!({ "action": "cancel" }),
+        (_, false, false) if !is_form => message(answers::values(None, &arguments.values)?)?,
+        (_, false, false) if params.get("url").is_some() => json!({ "action": "accept" }),
+        (_, false, false) => {
+            let content = answers::values(params.get("requestedSchema"), &arguments.values)?;
+            json!({ "action": "accept", "content": content })
+        }
+        _ => {
+            let message = format!("{} can't be declined by an answer", question.method);
+            return Err(Failure::usage(message).with_hint("give `text=…`, or let it expire"));
+        }
+    };
+    serde_json::value::to_raw_value(&answer).map_err(|it| Failure::usage(it.to_string()))
+}
+
+/// Returns the result of `sampling/createMessage` with a text.
+fn message(mut values: Map<String, Value>) -> Result<Value, Failure> {
+    let text = values.remove("text").ok_or_else(|| {
+        Failure::usage("the text is missing").with_hint("write `text=…`, or `--result JSON`")
+    })?;
+    let model = values.remove("model").unwrap_or_else(|| "unknown".into());
+    if let Some(name) = values.keys().next() {
+        let message = format!("{name:?} is no value of a message: it has `text` and `model`");
+        return Err(Failure::usage(message));
+    }
+    let content = json!({ "type": "text", "text": text });
+    Ok(json!({ "role": "assistant", "content": content, "model": model, "stopReason": "endTurn" }))
+}
+
+/// Prints a question for people.
+fn show(question: &QuestionShown) -> Result<(), Failure> {
+    let params: Value = serde_json::from_str(question.params.get()).unwrap_or_default();
+    let text = |name: &str| params.get(name).and_then(Value::as_str).unwrap_or_default();
+    let QuestionShown { id, connection, tool, .. } = question;
+    output::line(printable(&format!("question {id} of {tool} ({connection})")))?;
+    if question.method == "elicitation/create" {
+        for line in text("message").lines() {
+            output::line(format_args!("  {}", printable(line)))?;
+        }
+        if params.get("url").is_some() {
+            output::line(format_args!("  visit {}", printable(text("url"))))?;
+        }
+        for field in answers::fields(params.get("requestedSchema")) {
+            output::line(format_args!("  {}", printable(&field)))?;
+        }
+    } else {
+        output::line("  a message of a model is asked for:")?;
+        output::line(format_args!("  {}", printable(question.params.get())))?;
+    }
+    output::line(format_args!(
+        "answer it by `gudgeon answer {id} …` in {} s",
+        question.expires_in_seconds
+    ))
+}

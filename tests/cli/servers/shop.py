@@ -1,0 +1,51 @@
+"""A server that counts its calls, asks questions, and serves any era: `shop.py [revision…]`."""
+
+import os
+import sys
+
+from gudgeon import Context, Server, ToolError
+
+app = Server("shop", version="2.0")
+calls = 0
+
+
+@app.tool
+def count() -> int:
+    """Count the calls of this process."""
+    global calls
+    calls += 1
+    return calls
+
+
+@app.tool
+def process() -> int:
+    """Return the id of the process."""
+    return os.getpid()
+
+
+@app.tool
+def refuse() -> str:
+    """Report an error."""
+    raise ToolError("the shop is closed")
+
+
+@app.tool
+async def order(title: str, ctx: Context) -> str:
+    """Ask for the number of copies, then for a confirmation."""
+    copies = await ctx.elicit(f"How many copies of {title}?", int)
+    sure = await ctx.elicit(f"Order {copies}?", bool)
+    return f"ordered {copies} of {title}" if sure else "ordered nothing"
+
+
+@app.tool
+async def summarize(text: str, ctx: Context) -> str:
+    """Ask a model for a summary."""
+    answer = await ctx.sample(f"Summarize {text}", max_tokens=100)
+    return f"summary: {answer.text}"
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        app.run(sys.argv[1])
+    else:
+        app.run()
