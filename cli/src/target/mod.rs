@@ -1,10 +1,9 @@
 //! Targets: the servers that a command is told to talk to.
 
-use std::{
-    ffi::OsString,
-    fmt,
-    path::{Path, PathBuf},
-};
+mod file;
+mod interpreter;
+
+use std::{ffi::OsString, fmt};
 
 use gudgeon::{
     Client,
@@ -12,6 +11,7 @@ use gudgeon::{
     transport,
 };
 
+pub use self::file::{FileTarget, Launch};
 use crate::failure::Failure;
 
 /// A server as named on the command line.
@@ -19,8 +19,8 @@ use crate::failure::Failure;
 pub enum Target {
     Url(String),
     Command(Vec<OsString>),
-    /// A file of a server in Python, TypeScript or JavaScript.
-    File(PathBuf),
+    /// A file of a server in Python, TypeScript or JavaScript, or a module of Python.
+    File(FileTarget),
 }
 
 impl Target {
@@ -29,11 +29,21 @@ impl Target {
         if text.contains("://") {
             return Ok(Self::Url(text.to_owned()));
         }
-        if Path::new(text).is_file() {
-            return Ok(Self::File(text.into()));
+        if let Some(file) = FileTarget::parse(text)? {
+            return Ok(Self::File(file));
         }
         let message = format!("there is no target {text:?}: it is neither a URL nor a file");
         Err(Failure::usage(message).with_hint("a command goes after `--`"))
+    }
+
+    /// Returns the program of a server over stdio. Errors for a URL.
+    pub fn launch(&self) -> Result<Launch, Failure> {
+        match self {
+            Self::Url(url) => Err(Failure::usage(format!("{url} is a URL, not a program"))
+                .with_hint("give a file of a server, or a command after `--`")),
+            Self::Command(words) => Ok(Launch::of(words)),
+            Self::File(file) => file.launch(None),
+        }
     }
 
     /// Returns a client of this server that is not connected yet.
@@ -41,19 +51,7 @@ impl Target {
         let target = match self {
             Self::Url(url) => client::Target::url(url)?,
             Self::Command(words) => command(words).into(),
-            Self::File(path) => {
-                let interpreter = match path.extension().and_then(|it| it.to_str()) {
-                    Some("py") => "python3",
-                    Some("js" | "mjs" | "cjs") => "node",
-                    _ => {
-                        let message = format!("{}: the suffix tells no language", path.display());
-                        let hint =
-                            "it may be .py, .js, .mjs or .cjs; or give the command after `--`";
-                        return Err(Failure::usage(message).with_hint(hint));
-                    }
-                };
-                transport::Command::new(interpreter).args([path]).into()
-            }
+            Self::File(file) => file.launch(None)?.into_command().into(),
         };
         Ok(Client::builder(target))
     }
@@ -73,7 +71,7 @@ impl fmt::Display for Target {
                 let words: Vec<_> = words.iter().map(|it| it.to_string_lossy()).collect();
                 f.write_str(&words.join(" "))
             }
-            Self::File(path) => path.display().fmt(f),
+            Self::File(file) => file.fmt(f),
         }
     }
 }
