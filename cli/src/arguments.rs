@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{call, list, ping};
+use crate::commands::{call, list, ping, record, run};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -29,4 +29,8 @@ pub enum Command {
     Call(call::Arguments),
     /// Measure the time of a round trip
     Ping(ping::Arguments),
+    /// Serve a file
+    Run(run::Arguments),
+    /// Write the messages between a host and a server to a file
+    Record(record::Arguments),
 }

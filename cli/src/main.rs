@@ -7,8 +7,10 @@ mod arguments;
 mod commands;
 mod connection;
 mod failure;
+mod frames;
 mod output;
 mod target;
+mod transcript;
 
 use std::process::ExitCode;
 

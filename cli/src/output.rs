@@ -31,3 +31,14 @@ fn checked(written: io::Result<()>) -> Result<(), Failure> {
         written => Ok(written?),
     }
 }
+
+/// Writes a line to standard error. Without a standard error nothing can be told.
+pub fn note(text: impl Display) {
+    let _ = writeln!(io::stderr().lock(), "{text}");
+}
+
+/// Writes bytes to standard error as they are.
+pub fn raw_note(bytes: &[u8]) {
+    let mut output = io::stderr().lock();
+    let _ = output.write_all(bytes).and_then(|()| output.flush());
+}

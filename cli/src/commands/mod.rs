@@ -3,6 +3,8 @@
 pub mod call;
 pub mod list;
 pub mod ping;
+pub mod record;
+pub mod run;
 
 use std::process::ExitCode;
 
@@ -14,5 +16,7 @@ pub async fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::List(arguments) => list::run(arguments).await,
         Command::Call(arguments) => call::run(arguments).await,
         Command::Ping(arguments) => ping::run(arguments).await,
+        Command::Run(arguments) => run::run(arguments).await,
+        Command::Record(arguments) => record::run(arguments).await,
     }
 }

@@ -42,14 +42,17 @@ function replaceRun() {
   const run = Server.prototype.run;
   Server.prototype.run = async function (place = "stdio", options = {}) {
     if (name && !isChosen) return;
+    isRunning = true;
     return run.call(this, at || place, place === "stdio" ? {} : options);
   };
 }
 
 let isChosen = false;
+let isRunning = false;
 
 /** Returns whether standard input was read, or was taken away from the program, as Gudgeon's servers do. */
 function hasServed() {
+  if (at) return isRunning;
   return (fstatSync(0).isCharacterDevice() && !isatty(0)) || process.stdin.bytesRead > 0;
 }
 

@@ -12,8 +12,7 @@ def main():
     settings = {name: os.environ.pop("GUDGEON_RUNNER_" + name, "") for name in ("FILE", "MODULE", "NAME", "AT")}
     os.environ.pop("GUDGEON_RUNNER", None)
     at, name = settings["AT"], settings["NAME"]
-    if at:
-        serve_at(at)
+    served = serve_at(at) if at else []
     place = settings["FILE"] or settings["MODULE"]
     # As a program has it: the file, then the arguments.
     del sys.argv[0]
@@ -26,11 +25,11 @@ def main():
         sys.exit(130)
     if name:
         server = named(values, name, place)
-    elif has_served():
+    elif served or (not at and has_served()):
         return
     else:
         server = the_only_server(values, place)
-    serve(server, at)
+    serve(server)
 
 
 def run_file(path, is_program):
@@ -119,7 +118,7 @@ def named(values, name, place):
     return value
 
 
-def serve(server, at):
+def serve(server):
     try:
         # `serve_at` has replaced the address.
         server.run()
@@ -128,23 +127,26 @@ def serve(server, at):
 
 
 def serve_at(at):
-    """Has Gudgeon's servers listen at an address, wherever the program says."""
+    """Has Gudgeon's servers listen at an address, wherever the program says. Returns a list of those that it serves."""
     try:
         from gudgeon.server import Server
     except ImportError as error:
         fail(f"Gudgeon can't be imported by {sys.executable}: {error}", "install it there: pip install gudgeon")
-    run, serve = Server.run, Server.serve
+    run, serve, served = Server.run, Server.serve, []
 
     def options_at(place, transport, options):
         return {} if place == "stdio" or transport == "stdio" else options
 
     def run_at(self, place="stdio", *, transport=None, workers=1, **options):
+        served.append(self)
         return run(self, at, workers=workers, **options_at(place, transport, options))
 
     def serve_on_loop(self, place="stdio", *, transport=None, **options):
+        served.append(self)
         return serve(self, at, **options_at(place, transport, options))
 
     Server.run, Server.serve = run_at, serve_on_loop
+    return served
 
 
 def has_served():
