@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{call, list, ping, record, run};
+use crate::commands::{call, dev, list, ping, record, replay, run};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -31,6 +31,10 @@ pub enum Command {
     Ping(ping::Arguments),
     /// Serve a file
     Run(run::Arguments),
+    /// Serve a file, and start it again when it changes
+    Dev(dev::Arguments),
     /// Write the messages between a host and a server to a file
     Record(record::Arguments),
+    /// Play a recorded server, or compare a server with a recorded one
+    Replay(replay::Arguments),
 }

@@ -6,9 +6,11 @@
 mod arguments;
 mod commands;
 mod connection;
+mod dev;
 mod failure;
 mod frames;
 mod output;
+mod replay;
 mod target;
 mod transcript;
 

@@ -1,9 +1,11 @@
 //! The commands, one file each: its arguments, and the function that runs it.
 
 pub mod call;
+pub mod dev;
 pub mod list;
 pub mod ping;
 pub mod record;
+pub mod replay;
 pub mod run;
 
 use std::process::ExitCode;
@@ -17,6 +19,8 @@ pub async fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Call(arguments) => call::run(arguments).await,
         Command::Ping(arguments) => ping::run(arguments).await,
         Command::Run(arguments) => run::run(arguments).await,
+        Command::Dev(arguments) => dev::run(arguments).await,
         Command::Record(arguments) => record::run(arguments).await,
+        Command::Replay(arguments) => replay::run(arguments).await,
     }
 }

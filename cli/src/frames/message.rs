@@ -17,9 +17,16 @@ pub struct RawObject(Vec<(String, Box<RawValue>)>);
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Kind {
     /// The id is its JSON text.
-    Request { id: String, method: String },
-    Response { id: String },
-    Notification { method: String },
+    Request {
+        id: String,
+        method: String,
+    },
+    Response {
+        id: String,
+    },
+    Notification {
+        method: String,
+    },
     /// No message of JSON-RPC, or a batch.
     Other,
 }
@@ -166,7 +173,10 @@ mod tests {
     fn messages_have_their_kind() {
         let request = Kind::Request { id: "1".into(), method: "a".into() };
         assert_eq!(parse(r#"{"id":1,"method":"a"}"#).kind(), request);
-        assert_eq!(parse(r#"{"id":"x","result":{}}"#).kind(), Kind::Response { id: "\"x\"".into() });
+        assert_eq!(
+            parse(r#"{"id":"x","result":{}}"#).kind(),
+            Kind::Response { id: "\"x\"".into() }
+        );
         assert_eq!(parse(r#"{"method":"a"}"#).kind(), Kind::Notification { method: "a".into() });
         assert_eq!(parse("[]").kind(), Kind::Other);
     }

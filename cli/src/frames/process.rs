@@ -191,7 +191,9 @@ async fn read(mut output: ChildStdout, frames: mpsc::Sender<Vec<u8>>) {
 /// Tells that a message was left out.
 pub fn warn_too_long(sender: &str, limit: usize) {
     let limit = limit / 1024 / 1024;
-    crate::output::note(format_args!("{sender} sent a message of more than {limit} MiB; it was left out"));
+    crate::output::note(format_args!(
+        "{sender} sent a message of more than {limit} MiB; it was left out"
+    ));
 }
 
 /// Forwards standard error, and keeps its last lines.

@@ -184,11 +184,7 @@ impl Launch {
         Self { program, arguments: words.collect(), environment: Vec::new() }
     }
 
-    fn python(
-        folder: &Path,
-        source: OsString,
-        environment: Vec<(OsString, OsString)>,
-    ) -> Self {
+    fn python(folder: &Path, source: OsString, environment: Vec<(OsString, OsString)>) -> Self {
         let mut words = interpreter::python(folder).into_iter();
         let program = words.next().unwrap_or_default();
         let mut arguments: Vec<OsString> = words.collect();
@@ -254,8 +250,14 @@ mod tests {
 
     #[test]
     fn a_module_and_a_variable_are_a_target() {
-        assert_eq!(FileTarget::parse("shop.server:app").ok(), Some(Some(module("shop.server", "app"))));
-        assert_eq!(FileTarget::parse("server:app.mcp").ok(), Some(Some(module("server", "app.mcp"))));
+        assert_eq!(
+            FileTarget::parse("shop.server:app").ok(),
+            Some(Some(module("shop.server", "app")))
+        );
+        assert_eq!(
+            FileTarget::parse("server:app.mcp").ok(),
+            Some(Some(module("server", "app.mcp")))
+        );
     }
 
     #[test]

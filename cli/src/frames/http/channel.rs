@@ -178,9 +178,9 @@ impl Channel {
             }
             Kind::Notification { method } => {
                 let key = match method == "notifications/progress" {
-                    true => message.object("params").and_then(|it| {
-                        it.get(PROGRESS_TOKEN).map(|it| it.get().to_owned())
-                    }),
+                    true => message
+                        .object("params")
+                        .and_then(|it| it.get(PROGRESS_TOKEN).map(|it| it.get().to_owned())),
                     false => message.meta(SUBSCRIPTION_ID),
                 };
                 let found = key.as_ref().and_then(|key| match self.is_shared {
@@ -197,7 +197,8 @@ impl Channel {
                 if self.is_shared {
                     if method == "notifications/progress" {
                         let mut params = message.object("params").unwrap_or_default();
-                        params.set_json(PROGRESS_TOKEN, exchange.token.as_deref().unwrap_or("null"));
+                        params
+                            .set_json(PROGRESS_TOKEN, exchange.token.as_deref().unwrap_or("null"));
                         message.set("params", &params);
                     } else {
                         message.set_meta(SUBSCRIPTION_ID, &exchange.id);

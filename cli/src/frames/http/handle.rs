@@ -50,9 +50,10 @@ impl Endpoint {
     pub(super) async fn close(&self) {
         let sessions: Vec<_> = self.sessions().drain().map(|it| it.1).collect();
         let shared = self.shared.lock().await.take();
-        let closing = sessions.into_iter().chain(shared).map(|it| {
-            tokio::spawn(async move { it.close().await })
-        });
+        let closing = sessions
+            .into_iter()
+            .chain(shared)
+            .map(|it| tokio::spawn(async move { it.close().await }));
         for closed in closing.collect::<Vec<_>>() {
             // A panic of another task has been reported.
             let _ = closed.await;
