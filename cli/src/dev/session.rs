@@ -34,6 +34,8 @@ pub(super) struct Session {
     server: Option<Connection>,
     /// True once the process has sent a message.
     is_ready: bool,
+    /// True while the process ends so that another one can take its place.
+    is_restarting: bool,
     started: Instant,
     /// Why the server can't be started, until its files change.
     broken: Option<String>,
@@ -63,6 +65,7 @@ impl Session {
             to_host,
             server: None,
             is_ready: false,
+            is_restarting: false,
             started: Instant::now(),
             broken: None,
             pending: HashMap::new(),
@@ -139,7 +142,9 @@ impl Session {
     }
 
     async fn restart(&mut self) {
+        self.is_restarting = true;
         self.stop_server().await;
+        self.is_restarting = false;
         let why = format!("{} was changed and started again; call again", self.name);
         self.fail_pending(&why).await;
         self.start_server();
@@ -267,6 +272,9 @@ impl Session {
                     self.announce_in_session(&message).await;
                 }
             }
+            // The process ends its subscriptions; they go on with the next one.
+            Kind::Response { id }
+                if self.is_restarting && self.pending.get(&id).is_some_and(is_subscription) => {}
             Kind::Response { id } => {
                 let request = self.pending.remove(&id);
                 let method = request.as_ref().and_then(|it| it.string("method"));

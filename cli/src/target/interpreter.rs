@@ -21,7 +21,8 @@ pub fn python(folder: &Path) -> Vec<OsString> {
     if let Some(active) = env::var_os("VIRTUAL_ENV").and_then(|it| in_environment(Path::new(&it))) {
         return vec![active.into()];
     }
-    let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+    // The folder of a file without one is empty.
+    let folder = env::current_dir().map_or_else(|_| folder.to_owned(), |it| it.join(folder));
     if let Some(found) = folder.ancestors().find_map(|it| in_environment(&it.join(".venv"))) {
         return vec![found.into()];
     }
