@@ -42,7 +42,7 @@ announced as changed. Requests in progress fail with an error that says so.";
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES, override_usage = "gudgeon dev [OPTIONS] FILE\n       gudgeon dev [OPTIONS] -- COMMAND...")]
 pub struct Arguments {
-    /// The file of a server, FILE:NAME where it defines several, or MODULE:APP in Python
+    /// The file of a server, `FILE:NAME` where it defines several, or `MODULE:APP` in Python
     file: Option<String>,
     /// Serve over HTTP; port 0 chooses a free port. The default in a terminal
     #[arg(long, value_name = "URL", num_args = 0..=1, default_missing_value = http::DEFAULT_URL)]

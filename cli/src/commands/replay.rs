@@ -81,7 +81,7 @@ pub async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     } else {
         for it in &comparison.differences {
             let line = it.line.map_or_else(String::new, |line| format!("line {line}: "));
-            output::line(format_args!("{line}{}: {}", it.of, it.difference))?;
+            output::line(format_args!("{line}{}: {}", it.of, it.text))?;
         }
         let (compared, found) = (comparison.compared, comparison.differences.len());
         output::line(format_args!("{compared} messages compared, {found} differences"))?;

@@ -22,14 +22,14 @@ where there is a uv.lock; Node, which runs TypeScript itself from 22.18 on, or t
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// The file of a server, FILE:NAME where it defines several, or MODULE:APP in Python
+    /// The file of a server, `FILE:NAME` where it defines several, or `MODULE:APP` in Python
     file: String,
     /// Serve over HTTP instead of stdio; port 0 chooses a free port
     #[arg(long, value_name = "URL", num_args = 0..=1, default_missing_value = http::DEFAULT_URL)]
     http: Option<String>,
     /// Arguments of the program, after `--`
     #[arg(last = true, value_name = "ARGUMENT")]
-    arguments: Vec<OsString>,
+    words: Vec<OsString>,
 }
 
 pub async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
@@ -40,7 +40,7 @@ pub async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     }
     let is_own = url.is_some() && file.uses_gudgeon();
     let mut launch = file.launch(url.filter(|_| is_own))?;
-    launch.arguments.extend(arguments.arguments);
+    launch.arguments.extend(arguments.words);
     match url {
         Some(url) if !is_own => http::serve(url, Process::new(launch), &file.to_string()).await,
         _ => replace_process(&launch),

@@ -104,8 +104,8 @@ impl Session {
                     None => self.on_end().await,
                 },
                 Ok(()) = changes.changed() => {
-                    let changed = changes.borrow_and_update().shown();
-                    output::note(format_args!("{changed} changed: {} starts again", self.name));
+                    let files = changes.borrow_and_update().shown();
+                    output::note(format_args!("{files} changed: {} starts again", self.name));
                     self.restart().await;
                 }
             }
@@ -360,7 +360,7 @@ impl Session {
         let mut why = self.name.clone();
         why.push_str(if self.is_ready { " has ended" } else { " does not start" });
         if let Some(code) = code {
-            why.push_str(&format!(": exit code {code}"));
+            why = format!("{why}: exit code {code}");
         }
         if self.is_ready {
             output::note(format_args!("{why}; it starts again with the next request"));
@@ -368,7 +368,7 @@ impl Session {
             output::note(format_args!("{why}; it starts again when its files change"));
         }
         if !stderr.is_empty() {
-            why.push_str(&format!("; the end of its standard error:\n{stderr}"));
+            why = format!("{why}; the end of its standard error:\n{stderr}");
         }
         self.fail_pending(&why).await;
         if !self.is_ready {

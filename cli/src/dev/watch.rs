@@ -105,20 +105,20 @@ impl Watching {
         let (sender, changes) = watch::channel(Changes::default());
         tokio::spawn(async move {
             while let Some(event) = self.events.recv().await {
-                let mut changed = self.sources(event);
-                if changed.is_empty() {
+                let mut files = self.sources(event);
+                if files.is_empty() {
                     continue;
                 }
                 let latest = Instant::now() + LONGEST;
                 loop {
                     let until = latest.min(Instant::now() + QUIET);
                     match timeout_at(until, self.events.recv()).await {
-                        Ok(Some(event)) => changed.extend(self.sources(event)),
+                        Ok(Some(event)) => files.extend(self.sources(event)),
                         Ok(None) => return,
                         Err(_) => break,
                     }
                 }
-                if sender.send(Changes(changed)).is_err() {
+                if sender.send(Changes(files)).is_err() {
                     return;
                 }
             }

@@ -117,20 +117,7 @@ impl Tasks {
     async fn supervise(mut self, mut child: Child, grace: Duration) -> Option<u8> {
         let status = tokio::select! {
             status = child.wait() => status.ok(),
-            _ = &mut self.writing => match timeout(grace, child.wait()).await {
-                Ok(status) => status.ok(),
-                Err(_) => {
-                    signal(self.group, Signal::Terminate);
-                    match timeout(TERMINATION, child.wait()).await {
-                        Ok(status) => status.ok(),
-                        Err(_) => {
-                            signal(self.group, Signal::Kill);
-                            let _ = child.kill().await;
-                            child.wait().await.ok()
-                        }
-                    }
-                }
-            },
+            _ = &mut self.writing => self.end(&mut child, grace).await,
         };
         self.writing.abort();
         if timeout(LAST_READS, &mut self.reading).await.is_err() {
@@ -142,6 +129,20 @@ impl Tasks {
             self.errors.abort();
         }
         status.and_then(code)
+    }
+
+    /// Ends a process whose input is closed.
+    async fn end(&self, child: &mut Child, grace: Duration) -> Option<ExitStatus> {
+        if let Ok(status) = timeout(grace, child.wait()).await {
+            return status.ok();
+        }
+        signal(self.group, Signal::Terminate);
+        if let Ok(status) = timeout(TERMINATION, child.wait()).await {
+            return status.ok();
+        }
+        signal(self.group, Signal::Kill);
+        let _ = child.kill().await;
+        child.wait().await.ok()
     }
 }
 

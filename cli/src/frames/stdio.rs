@@ -15,8 +15,8 @@ const CHUNK: usize = 64 * 1024;
 
 /// A host that started this program as its server.
 struct Host {
-    from_host: mpsc::UnboundedReceiver<Vec<u8>>,
-    to_host: mpsc::Sender<Vec<u8>>,
+    input: mpsc::UnboundedReceiver<Vec<u8>>,
+    output: mpsc::Sender<Vec<u8>>,
     /// Yields `None` once all messages are written.
     written: mpsc::Receiver<()>,
 }
@@ -25,7 +25,7 @@ struct Host {
 /// of the server.
 pub async fn serve(connection: Connection) -> ExitCode {
     let Connection { to_server, mut from_server, ended } = connection;
-    let Host { mut from_host, to_host, mut written } = Host::open();
+    let Host { input: mut from_host, output: to_host, mut written } = Host::open();
     let mut to_server = Some(to_server);
     let mut stopping = std::pin::pin!(stop_signal());
     let mut stopped = None;
@@ -60,15 +60,15 @@ pub async fn serve(connection: Connection) -> ExitCode {
 impl Host {
     /// Starts the threads that read and write. They are not tasks, because a read of standard input can't be cancelled.
     fn open() -> Self {
-        let (sender, from_host) = mpsc::unbounded_channel();
-        let (to_host, frames) = mpsc::channel(MAX_WAITING);
+        let (sender, input) = mpsc::unbounded_channel();
+        let (output, frames) = mpsc::channel(MAX_WAITING);
         let (writing, written) = mpsc::channel(1);
         thread::spawn(move || read(&sender));
         thread::spawn(move || {
             write(frames);
             drop(writing);
         });
-        Self { from_host, to_host, written }
+        Self { input, output, written }
     }
 }
 

@@ -39,7 +39,8 @@ pub struct Difference {
     pub line: Option<usize>,
     /// The method, and the name of the tool, prompt or resource.
     pub of: String,
-    pub difference: String,
+    #[serde(rename = "difference")]
+    pub text: String,
 }
 
 /// Plays the recorded connections one after the other.
@@ -265,7 +266,7 @@ impl Player<'_> {
     }
 
     fn report(&mut self, line: Option<usize>, of: &str, difference: String) {
-        self.comparison.differences.push(Difference { line, of: of.to_owned(), difference });
+        self.comparison.differences.push(Difference { line, of: of.to_owned(), text: difference });
     }
 }
 

@@ -233,7 +233,13 @@ fn percent_encoded(text: &str) -> String {
                 b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'(' | b')' => {
                     encoded.push(char::from(byte));
                 }
-                _ => encoded.push_str(&format!("%{byte:02X}")),
+                _ => {
+                    encoded.push('%');
+                    for digit in [byte >> 4, byte & 15] {
+                        let digit = char::from_digit(u32::from(digit), 16).unwrap_or_default();
+                        encoded.push(digit.to_ascii_uppercase());
+                    }
+                }
             }
         }
     }

@@ -143,7 +143,7 @@ fn public_name(target: &Target) -> String {
         Target::Command(words) => {
             words.first().map(|it| it.to_string_lossy().into_owned()).unwrap_or_default()
         }
-        other => other.to_string(),
+        Target::File(file) => file.to_string(),
     }
 }
 

@@ -220,10 +220,10 @@ impl Channel {
         let mut state = self.lock();
         let mut why = "the server has ended".to_owned();
         if let Some(code) = ended.code {
-            why.push_str(&format!(" with exit code {code}"));
+            why = format!("{why} with exit code {code}");
         }
         if !ended.stderr.is_empty() {
-            why.push_str(&format!("; the end of its standard error:\n{}", ended.stderr));
+            why = format!("{why}; the end of its standard error:\n{}", ended.stderr);
         }
         for (_, exchange) in state.exchanges.drain() {
             let response = error(&exchange.id, code::INTERNAL_ERROR, &why);

@@ -43,7 +43,12 @@ pub(super) struct Endpoint {
 impl Endpoint {
     pub(super) fn new(path: String, server: impl Upstream) -> Arc<Self> {
         let server = Box::new(server);
-        Arc::new(Self { path, server, sessions: Mutex::default(), shared: Default::default() })
+        Arc::new(Self {
+            path,
+            server,
+            sessions: Mutex::default(),
+            shared: tokio::sync::Mutex::default(),
+        })
     }
 
     /// Ends all servers.
@@ -156,14 +161,12 @@ impl Endpoint {
             return Err(refuse(StatusCode::BAD_REQUEST, None, why));
         };
         let mut sessions = self.sessions();
-        match sessions.get(id).filter(|it| it.is_open()) {
-            Some(channel) => Ok(Arc::clone(channel)),
-            None => {
-                sessions.remove(id);
-                let why = "the session has ended: begin another one with initialize";
-                Err(refuse(StatusCode::NOT_FOUND, None, why))
-            }
+        if let Some(channel) = sessions.get(id).filter(|it| it.is_open()) {
+            return Ok(Arc::clone(channel));
         }
+        sessions.remove(id);
+        let why = "the session has ended: begin another one with initialize";
+        Err(refuse(StatusCode::NOT_FOUND, None, why))
     }
 
     async fn open_session(&self) -> Result<(String, Arc<Channel>), String> {
@@ -185,7 +188,7 @@ impl Endpoint {
         let connection = self.server.open().await.map_err(|it| it.to_string())?;
         let mut random = [0_u8; 16];
         getrandom::fill(&mut random).map_err(|it| format!("there are no random bytes: {it}"))?;
-        let id: String = random.iter().map(|it| format!("{it:02x}")).collect();
+        let id = format!("{:032x}", u128::from_be_bytes(random));
         let channel = Channel::new(connection, false);
         self.sessions().insert(id.clone(), Arc::clone(&channel));
         Ok((id, channel))

@@ -1,7 +1,7 @@
 """Runs a Python file as a program, and serves the server that it defines if the program serves none itself.
 
-The `gudgeon` command passes this text to the interpreter of the project, in which Gudgeon need not be installed: the file
-may be a server of another library.
+The `gudgeon` command passes this text to the interpreter of the project, in which Gudgeon need not be installed: the
+file may be a server of another library.
 """
 
 import os
@@ -60,7 +60,8 @@ def import_module(name):
     except ModuleNotFoundError as error:
         if error.name is None or not (name + ".").startswith(error.name + "."):
             report(error, None)
-        fail(f"there is no Python module {name!r} in {os.getcwd()} or in {sys.prefix}", "start it in the project's folder")
+        places = f"{os.getcwd()} or in {sys.prefix}"
+        fail(f"there is no Python module {name!r} in {places}", "start it in the project's folder")
     except Exception as error:
         report(error, None)
 
