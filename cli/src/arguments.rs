@@ -3,8 +3,8 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    answer, auth, background, call, complete, completions, connect, discover, doctor, inspect,
-    install, list, listen, ping, prompt, read, types, uninstall,
+    answer, auth, background, call, complete, completions, connect, dev, discover, doctor, inspect,
+    install, list, listen, ping, prompt, read, record, replay, run, types, uninstall,
 };
 
 const EXAMPLES: &str = "\
@@ -69,6 +69,14 @@ pub enum Command {
     /// Keep named connections
     #[command(hide = true)]
     Background(background::Arguments),
+    /// Serve a file
+    Run(run::Arguments),
+    /// Serve a file, and start it again when it changes
+    Dev(dev::Arguments),
+    /// Write the messages between a host and a server to a file
+    Record(record::Arguments),
+    /// Play a recorded server, or compare a server with a recorded one
+    Replay(replay::Arguments),
 }
 
 #[cfg(test)]

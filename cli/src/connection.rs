@@ -48,6 +48,21 @@ pub struct ConnectionArguments {
     pub command: Vec<OsString>,
 }
 
+impl Default for ConnectionArguments {
+    fn default() -> Self {
+        Self {
+            revision: None,
+            headers: Vec::new(),
+            timeout: Duration::from_secs(60),
+            max_timeout: None,
+            connect_timeout: None,
+            token_file: None,
+            config: None,
+            command: Vec::new(),
+        }
+    }
+}
+
 impl ConnectionArguments {
     /// Splits positional arguments into the target, which is the command after `--` or else the first of them, and the
     /// rest.

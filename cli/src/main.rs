@@ -9,9 +9,11 @@ mod arguments;
 mod background;
 mod commands;
 mod connection;
+mod dev;
 mod doctor;
 mod escape;
 mod failure;
+mod frames;
 mod hosts;
 mod inspect;
 mod interaction;
@@ -19,13 +21,15 @@ mod json_text;
 mod notices;
 mod output;
 mod render;
+mod replay;
 mod session;
 mod style;
 mod target;
+mod tokens;
+mod transcript;
 mod types;
 mod values;
 mod warnings;
-mod tokens;
 
 use std::process::ExitCode;
 

@@ -80,3 +80,9 @@ fn checked(written: io::Result<()>) -> Result<(), Failure> {
         written => Ok(written?),
     }
 }
+
+/// Writes bytes to standard error as they are.
+pub fn raw_note(bytes: &[u8]) {
+    let mut output = io::stderr().lock();
+    let _ = output.write_all(bytes).and_then(|()| output.flush());
+}

@@ -215,7 +215,22 @@ fn entry(arguments: &Arguments, environment: &Environment) -> Result<Entry, Fail
             Ok(Entry::Url { url, headers: Vec::new() })
         }
         Target::Command(words) => launch::of_command(&words, environment),
-        Target::File(path) => launch::of_file(&path, environment),
+        Target::File(file) if file.is_module() => {
+            let message =
+                "a host starts servers in a folder of its own, where the module is not found";
+            Err(Failure::usage(message)
+                .with_hint("give the file of the server, as FILE or FILE:APP"))
+        }
+        Target::File(file) => match file.name() {
+            None => launch::of_file(file.path(), environment),
+            Some(name) => {
+                let mut place = std::path::absolute(file.path())?.into_os_string();
+                place.push(":");
+                place.push(name);
+                let program = env::current_exe()?.into_os_string();
+                launch::of_command(&[program, "run".into(), place], environment)
+            }
+        },
         Target::Configured(server) => server.entry.map_err(Failure::usage),
         Target::Connection(name) => {
             let message =

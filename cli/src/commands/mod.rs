@@ -12,6 +12,7 @@ pub mod install;
 mod cimd;
 pub mod completions;
 pub mod connect;
+pub mod dev;
 pub mod list;
 pub mod listen;
 pub mod ping;
@@ -19,6 +20,9 @@ pub mod prompt;
 pub mod read;
 pub mod types;
 pub mod uninstall;
+pub mod record;
+pub mod replay;
+pub mod run;
 
 use std::process::ExitCode;
 
@@ -48,5 +52,9 @@ pub async fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Auth(arguments) => auth::run(arguments).await,
         Command::Completions(arguments) => completions::run(&arguments),
         Command::Background(arguments) => background::run(&arguments).await,
+        Command::Run(arguments) => run::run(arguments).await,
+        Command::Dev(arguments) => dev::run(arguments).await,
+        Command::Record(arguments) => record::run(arguments).await,
+        Command::Replay(arguments) => replay::run(arguments).await,
     }
 }

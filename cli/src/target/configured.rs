@@ -24,6 +24,11 @@ pub fn find(text: &str, file: Option<&Path>) -> Result<Option<Configured>, Failu
     choose(text, servers)
 }
 
+/// Returns whether the text is HOST:NAME, and not MODULE:APP.
+pub fn names_host(text: &str) -> bool {
+    text.split_once(':').is_some_and(|(host, _)| Host::find(host).is_some())
+}
+
 fn choose(text: &str, servers: Servers) -> Result<Option<Configured>, Failure> {
     let (host, name) = match text.split_once(':') {
         Some((host, name)) if Host::find(host).is_some() => (Some(host), name),

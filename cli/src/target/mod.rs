@@ -1,13 +1,10 @@
 //! Targets: the servers that a command is told to talk to.
 
 mod configured;
+mod file;
+mod interpreter;
 
-use std::{
-    ffi::OsString,
-    fmt,
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::{ffi::OsString, fmt, path::Path, time::Duration};
 
 use gudgeon::{
     Client,
@@ -15,6 +12,7 @@ use gudgeon::{
     transport,
 };
 
+pub use self::file::{FileTarget, Launch};
 use crate::{background, failure::Failure, hosts::servers::Configured};
 
 /// A server as named on the command line.
@@ -24,8 +22,8 @@ pub enum Target {
     Command(Vec<OsString>),
     /// A connection that `gudgeon connect` made.
     Connection(String),
-    /// A file of a server in Python, TypeScript or JavaScript.
-    File(PathBuf),
+    /// A file of a server in Python, TypeScript or JavaScript, or a module of Python.
+    File(FileTarget),
     /// A server that a host has configured.
     Configured(Box<Configured>),
 }
@@ -45,8 +43,10 @@ impl Target {
             if background::is_connection(text) {
                 return Ok(Self::Connection(text.to_owned()));
             }
-            if Path::new(text).is_file() {
-                return Ok(Self::File(text.into()));
+            if !configured::names_host(text)
+                && let Some(file) = FileTarget::parse(text)?
+            {
+                return Ok(Self::File(file));
             }
         }
         if let Some(server) = configured::find(text, file)? {
@@ -71,6 +71,21 @@ impl Target {
         matches!(self, Self::Url(url) if schemes.iter().any(|it| has_scheme(url, it)))
     }
 
+    /// Returns the program of a server over stdio. Errors for a URL.
+    pub fn launch(&self) -> Result<Launch, Failure> {
+        match self {
+            Self::Url(url) => Err(Failure::usage(format!("{url} is a URL, not a program"))
+                .with_hint("give a file of a server, or a command after `--`")),
+            Self::Command(words) => Ok(Launch::of(words)),
+            Self::File(file) => file.launch(None),
+            Self::Connection(_) | Self::Configured(_) => {
+                let message = format!("{self} is the name of a server, not a program");
+                let hint = "give a file of a server, or a command after `--`";
+                Err(Failure::usage(message).with_hint(hint))
+            }
+        }
+    }
+
     /// Returns a client of this server that is not connected yet.
     pub fn builder(&self) -> Result<ClientBuilder, Failure> {
         let target = match self {
@@ -82,19 +97,7 @@ impl Target {
                 return Ok(builder.options(|it| it.probe_timeout = Duration::MAX));
             }
             Self::Configured(server) => return configured::builder(server),
-            Self::File(path) => {
-                let interpreter = match path.extension().and_then(|it| it.to_str()) {
-                    Some("py") => "python3",
-                    Some("js" | "mjs" | "cjs") => "node",
-                    _ => {
-                        let message = format!("{}: the suffix tells no language", path.display());
-                        let hint =
-                            "it may be .py, .js, .mjs or .cjs; or give the command after `--`";
-                        return Err(Failure::usage(message).with_hint(hint));
-                    }
-                };
-                transport::Command::new(interpreter).args([path]).into()
-            }
+            Self::File(file) => file.launch(None)?.into_command().into(),
         };
         Ok(Client::builder(target))
     }
@@ -114,7 +117,7 @@ impl fmt::Display for Target {
                 let words: Vec<_> = words.iter().map(|it| it.to_string_lossy()).collect();
                 f.write_str(&words.join(" "))
             }
-            Self::File(path) => path.display().fmt(f),
+            Self::File(file) => file.fmt(f),
             Self::Configured(server) => f.write_str(&server.label()),
         }
     }

@@ -86,6 +86,7 @@ impl Command {
     /// Returns the program, its arguments, the environment variables that were set, and the working directory.
     #[cfg(feature = "bindings")]
     #[doc(hidden)] // For the command line.
+    #[allow(clippy::type_complexity, reason = "each part is used once, by one caller")]
     pub fn parts(&self) -> (&OsStr, &[OsString], &[(OsString, OsString)], Option<&Path>) {
         (&self.program, &self.arguments, &self.environment, self.folder.as_deref())
     }

@@ -15,7 +15,10 @@ mod environment;
 pub mod fetch;
 #[cfg(all(feature = "auth", not(feature = "bindings"), feature = "client"))]
 pub(crate) mod fetch;
-#[cfg(feature = "http")]
+#[cfg(all(feature = "bindings", feature = "http"))]
+#[doc(hidden)]
+pub mod http;
+#[cfg(all(not(feature = "bindings"), feature = "http"))]
 pub(crate) mod http;
 pub(crate) mod send_queue;
 #[cfg(all(feature = "auth", feature = "client"))]

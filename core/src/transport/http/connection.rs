@@ -12,7 +12,7 @@ use hyper::{
 };
 use tokio::task::AbortHandle;
 
-use super::{body::Whole, io::HyperIo};
+use super::{HyperIo, body::Whole};
 use crate::{driver::boxed, transport::ByteStream};
 
 /// Sends requests on a stream. `max_head` is the maximum size of a response's head, in bytes.

@@ -17,7 +17,7 @@ const LARGE_PIECE: usize = 64 * 1024;
 
 /// A tokio stream that implements hyper's I/O traits.
 #[derive(Debug)]
-pub(crate) struct HyperIo<T>(pub(crate) T);
+pub struct HyperIo<T>(pub T);
 
 impl<T: AsyncRead + Unpin> Read for HyperIo<T> {
     fn poll_read(

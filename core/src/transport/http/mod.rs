@@ -6,5 +6,7 @@ pub(crate) mod body;
 pub(crate) mod client;
 #[cfg(feature = "client")]
 pub(crate) mod connection;
-pub(crate) mod io;
+mod io;
 pub(crate) mod server;
+
+pub use self::io::HyperIo;

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     driver::Boxed,
-    transport::{ByteStream, http::io::HyperIo},
+    transport::{ByteStream, http::HyperIo},
 };
 
 /// The stream of a connection, as hyper reads and writes it.

@@ -32,7 +32,7 @@ pub(crate) use self::{
     connection::{Answered, HeadLimits, serve_requests},
     watch::Watch,
 };
-use super::io::HyperIo;
+use super::HyperIo;
 #[cfg(feature = "auth")]
 use crate::driver::authenticate_request;
 #[cfg(feature = "websocket")]

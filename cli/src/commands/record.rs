@@ -1,0 +1,64 @@
+//! `gudgeon record`: writes the messages between a host and a server to a file.
+
+use std::{ffi::OsString, path::PathBuf, process::ExitCode};
+
+use clap::Args;
+
+use crate::{
+    failure::Failure,
+    frames::{Upstream as _, http, process::Process, stdio},
+    target::Target,
+    transcript::{Recorded, Recorder},
+};
+
+const EXAMPLES: &str = "\
+Examples:
+  gudgeon record server.py session.jsonl
+  gudgeon record session.jsonl -- npx -y @modelcontextprotocol/server-everything
+  gudgeon record server.py session.jsonl --http http://127.0.0.1:8000/mcp
+
+Use the command in a host's configuration in place of the server. The messages pass unchanged. Each one is written to the
+file at once; a file that exists already is continued. `gudgeon replay` plays it.";
+
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES, override_usage = "gudgeon record [OPTIONS] TARGET FILE\n       gudgeon record [OPTIONS] FILE -- COMMAND...")]
+pub struct Arguments {
+    /// The server, a file or MODULE:APP, and the file of the transcript
+    #[arg(value_name = "TARGET FILE", required = true)]
+    words: Vec<String>,
+    /// Serve over HTTP instead of stdio
+    #[arg(long, value_name = "URL", num_args = 0..=1, default_missing_value = http::DEFAULT_URL)]
+    http: Option<String>,
+    /// The command of a server over stdio
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+pub async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
+    let (target, file) = target_and_file(arguments.words, arguments.command)?;
+    let process = Process::new(target.launch()?);
+    let recorder = Recorder::create(&file, &target)?;
+    let server = Recorded { server: process, recorder };
+    match &arguments.http {
+        Some(url) => http::serve(url, server, &target.to_string()).await,
+        None => Ok(stdio::serve(server.open().await?).await),
+    }
+}
+
+fn target_and_file(
+    words: Vec<String>,
+    command: Vec<OsString>,
+) -> Result<(Target, PathBuf), Failure> {
+    let mut words = words.into_iter();
+    let target = match command.is_empty() {
+        true => words.next().map(|it| Target::parse(&it)).transpose()?,
+        false => Some(Target::Command(command)),
+    };
+    match (target, words.next(), words.next()) {
+        (Some(target), Some(file), None) => Ok((target, file.into())),
+        (_, _, Some(word)) => Err(Failure::usage(format!("unexpected argument {word:?}"))
+            .with_hint("give the server and one file; a command goes after `--`")),
+        _ => Err(Failure::usage("the file of the transcript is missing")
+            .with_hint("gudgeon record server.py session.jsonl")),
+    }
+}

@@ -1,0 +1,41 @@
+//! JSON-RPC messages passed on between a host and a server, unchanged: processes of servers, and the host's side over stdio
+//! or HTTP.
+
+pub mod http;
+pub mod message;
+pub mod process;
+pub mod stdio;
+
+use std::{future::Future, pin::Pin};
+
+use tokio::sync::{mpsc, oneshot};
+
+use crate::failure::Failure;
+
+/// The longest message that is passed on.
+pub const MAX_FRAME: usize = 64 * 1024 * 1024;
+/// The messages of a server that wait for a host that does not read.
+pub const MAX_WAITING: usize = 64;
+
+/// An open connection to a server, or to something that acts as one.
+pub struct Connection {
+    /// Closing it ends the connection.
+    pub to_server: mpsc::UnboundedSender<Vec<u8>>,
+    pub from_server: mpsc::Receiver<Vec<u8>>,
+    /// Resolves once the server has ended.
+    pub ended: oneshot::Receiver<Ended>,
+}
+
+/// How a server ended.
+#[derive(Clone, Debug, Default)]
+pub struct Ended {
+    /// The exit code of its process; 128 and the number of the signal that killed it.
+    pub code: Option<u8>,
+    /// The last lines of its standard error.
+    pub stderr: String,
+}
+
+/// A server to which connections can be opened.
+pub trait Upstream: Send + Sync + 'static {
+    fn open(&self) -> Pin<Box<dyn Future<Output = Result<Connection, Failure>> + Send + '_>>;
+}

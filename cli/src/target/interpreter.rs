@@ -1,0 +1,99 @@
+//! The interpreters of a project.
+
+use std::{
+    env,
+    ffi::OsString,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use crate::failure::{Failure, FailureKind};
+
+#[cfg(windows)]
+const PYTHON: [&str; 2] = ["Scripts", "python.exe"];
+#[cfg(not(windows))]
+const PYTHON: [&str; 2] = ["bin", "python"];
+
+/// Returns the words that start the Python of the project that a folder belongs to: the active virtual environment, else
+/// `.venv` in the folder or above, else uv's where there is a lock file of it, else the one that this program was installed
+/// into, else the one on the path.
+pub fn python(folder: &Path) -> Vec<OsString> {
+    if let Some(active) = env::var_os("VIRTUAL_ENV").and_then(|it| in_environment(Path::new(&it))) {
+        return vec![active.into()];
+    }
+    // The folder of a file without one is empty.
+    let folder = env::current_dir().map_or_else(|_| folder.to_owned(), |it| it.join(folder));
+    if let Some(found) = folder.ancestors().find_map(|it| in_environment(&it.join(".venv"))) {
+        return vec![found.into()];
+    }
+    let locked = folder.ancestors().find(|it| it.join("uv.lock").is_file());
+    if let (Some(project), Some(uv)) = (locked, on_path("uv")) {
+        let words = ["run", "--project"].map(OsString::from);
+        return [uv.into()]
+            .into_iter()
+            .chain(words)
+            .chain([project.into(), OsString::from("python")])
+            .collect();
+    }
+    let beside = env::current_exe().ok().and_then(|it| Some(it.parent()?.join(PYTHON[1])));
+    let found = beside.filter(|it| it.is_file()).or_else(|| on_path("python3"));
+    vec![found.or_else(|| on_path("python")).map_or_else(|| "python3".into(), Into::into)]
+}
+
+/// Returns the program that runs a TypeScript file: Node where it removes types itself, else `tsx` of the project. Errors if
+/// there is neither.
+pub fn typescript(file: &Path) -> Result<OsString, Failure> {
+    let version = node_version();
+    if version.is_some_and(strips_types) {
+        return Ok("node".into());
+    }
+    let file_path = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
+    let local = file_path.ancestors().skip(1).map(|it| it.join("node_modules/.bin/tsx"));
+    if let Some(tsx) = local.into_iter().find(|it| it.is_file()).or_else(|| on_path("tsx")) {
+        return Ok(tsx.into());
+    }
+    let found = version.map_or_else(
+        || "there is no Node on the PATH".to_owned(),
+        |(major, minor)| format!("this is Node {major}.{minor}"),
+    );
+    let message =
+        format!("{}: TypeScript needs Node 22.18 or newer, or tsx; {found}", file.display());
+    Err(Failure::new(FailureKind::Connect, message)
+        .with_hint("install tsx in the project: npm install --save-dev tsx"))
+}
+
+/// Returns whether this version of Node runs TypeScript without an option.
+fn strips_types((major, minor): (u32, u32)) -> bool {
+    (major == 22 && minor >= 18) || (major == 23 && minor >= 6) || major > 23
+}
+
+fn node_version() -> Option<(u32, u32)> {
+    let output = Command::new("node").arg("--version").output().ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    let mut parts = text.trim().trim_start_matches('v').split('.');
+    Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
+}
+
+fn in_environment(environment: &Path) -> Option<PathBuf> {
+    let python = environment.join(PYTHON[0]).join(PYTHON[1]);
+    python.is_file().then_some(python)
+}
+
+/// Returns the path of a program that the shell would find.
+pub fn on_path(name: &str) -> Option<PathBuf> {
+    let path = env::var_os("PATH")?;
+    env::split_paths(&path)
+        .flat_map(|it| [it.join(name), it.join(format!("{name}{}", env::consts::EXE_SUFFIX))])
+        .find(|it| it.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn node_removes_types_from_22_18_and_from_23_6_on() {
+        let all = [(20, 20), (22, 17), (22, 18), (23, 5), (23, 6), (24, 0)];
+        assert_eq!(all.map(strips_types), [false, false, true, false, true, true]);
+    }
+}

@@ -1,0 +1,175 @@
+"""Runs a Python file as a program, and serves the server that it defines if the program serves none itself.
+
+The `gudgeon` command passes this text to the interpreter of the project, in which Gudgeon need not be installed: the
+file may be a server of another library.
+"""
+
+import os
+import sys
+
+
+def main():
+    settings = {name: os.environ.pop("GUDGEON_RUNNER_" + name, "") for name in ("FILE", "MODULE", "NAME", "AT")}
+    os.environ.pop("GUDGEON_RUNNER", None)
+    at, name = settings["AT"], settings["NAME"]
+    served = serve_at(at) if at else []
+    place = settings["FILE"] or settings["MODULE"]
+    # As a program has it: the file, then the arguments.
+    del sys.argv[0]
+    try:
+        if settings["FILE"]:
+            values = run_file(settings["FILE"], is_program=not name)
+        else:
+            values = import_module(settings["MODULE"])
+    except KeyboardInterrupt:
+        sys.exit(130)
+    if name:
+        server = named(values, name, place)
+    elif served or (not at and has_served()):
+        return
+    else:
+        server = the_only_server(values, place)
+    serve(server)
+
+
+def run_file(path, is_program):
+    """Runs a file, as a program or like an import; returns its variables."""
+    import types
+
+    sys.path[0] = os.path.dirname(os.path.abspath(path))
+    # Its `if __name__ == "__main__":` must not serve when one of its servers is named.
+    module = types.ModuleType("__main__" if is_program else os.path.splitext(os.path.basename(path))[0])
+    module.__file__ = path
+    module.__dict__["__builtins__"] = __builtins__
+    sys.modules[module.__name__] = module
+    with open(path, "rb") as file:
+        source = file.read()
+    try:
+        exec(compile(source, path, "exec", dont_inherit=True), module.__dict__)
+    except Exception as error:
+        report(error, path)
+    return module.__dict__
+
+
+def import_module(name):
+    import importlib
+
+    sys.path[0] = os.getcwd()
+    try:
+        return importlib.import_module(name).__dict__
+    except ModuleNotFoundError as error:
+        if error.name is None or not (name + ".").startswith(error.name + "."):
+            report(error, None)
+        places = f"{os.getcwd()} or in {sys.prefix}"
+        fail(f"there is no Python module {name!r} in {places}", "start it in the project's folder")
+    except Exception as error:
+        report(error, None)
+
+
+def report(error, path):
+    """Prints the traceback without the frames of this file, and ends the process."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_frame.f_code.co_filename != path and trace.tb_frame.f_globals is globals():
+        trace = trace.tb_next
+    error.__traceback__ = trace
+    sys.excepthook(type(error), error, trace)
+    sys.exit(1)
+
+
+def is_gudgeon(value):
+    module = sys.modules.get("gudgeon.server")
+    return module is not None and isinstance(value, module.Server)
+
+
+def is_other(value):
+    """Returns whether a value is a server of the official SDK or of FastMCP, which `run()` serves."""
+    kind = type(value)
+    return kind.__module__.split(".")[0] in ("mcp", "fastmcp") and kind.__name__ in ("FastMCP", "MCPServer")
+
+
+def the_only_server(values, place):
+    names = {}
+    for name, value in list(values.items()):
+        if is_gudgeon(value) or is_other(value):
+            names.setdefault(id(value), name)
+    if len(names) > 1:
+        several = ", ".join(names.values())
+        fail(f"{place} defines several servers: {several}", f"name one of them: {place}:{next(iter(names.values()))}")
+    if not names:
+        fail(
+            f"{place} runs no server and defines none",
+            "define one, as in `app = gudgeon.Server(\"name\")`, or run the server of another library: `mcp.run()`",
+        )
+    return values[next(iter(names.values()))]
+
+
+def named(values, name, place):
+    first, *rest = name.split(".")
+    if first not in values:
+        fail(f"{place} has no variable {first!r}", "check the name after the colon")
+    value = values[first]
+    for part in rest:
+        if not hasattr(value, part):
+            fail(f"{place}:{name}: {type(value).__name__} has no attribute {part!r}", "check the name after the colon")
+        value = getattr(value, part)
+    if not hasattr(value, "run") and callable(value):
+        value = value()
+    if not hasattr(value, "run"):
+        fail(f"{place}:{name} is no server, but of type {type(value).__name__}", "name a variable that holds a server")
+    return value
+
+
+def serve(server):
+    try:
+        # `serve_at` has replaced the address.
+        server.run()
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+def serve_at(at):
+    """Has Gudgeon's servers listen at an address, wherever the program says. Returns a list of those that it serves."""
+    try:
+        from gudgeon.server import Server
+    except ImportError as error:
+        fail(f"Gudgeon can't be imported by {sys.executable}: {error}", "install it there: pip install gudgeon")
+    run, serve, served = Server.run, Server.serve, []
+
+    def options_at(place, transport, options):
+        return {} if place == "stdio" or transport == "stdio" else options
+
+    def run_at(self, place="stdio", *, transport=None, workers=1, **options):
+        served.append(self)
+        return run(self, at, workers=workers, **options_at(place, transport, options))
+
+    def serve_on_loop(self, place="stdio", *, transport=None, **options):
+        served.append(self)
+        return serve(self, at, **options_at(place, transport, options))
+
+    Server.run, Server.serve = run_at, serve_on_loop
+    return served
+
+
+def has_served():
+    """Returns whether the program has read standard input until its end, as a server does."""
+    try:
+        import fcntl
+        import select
+        import termios
+
+        if os.isatty(0) or not select.select([0], [], [], 0)[0]:
+            return False
+        waiting = bytearray(4)
+        fcntl.ioctl(0, termios.FIONREAD, waiting)
+        return not any(waiting)
+    except (ImportError, OSError):
+        # Gudgeon closes standard input once it has served it.
+        return True
+
+
+def fail(message, hint):
+    print(f"error: {message}\n  hint: {hint}", file=sys.stderr, flush=True)
+    sys.exit(2)
+
+
+main()

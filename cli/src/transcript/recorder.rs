@@ -1,0 +1,136 @@
+//! Recordings of the messages that pass.
+
+use std::{
+    fs::{self, File},
+    future::Future,
+    io::Write as _,
+    path::{Path, PathBuf},
+    pin::Pin,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Instant,
+};
+
+use serde_json::value::RawValue;
+use tokio::sync::mpsc;
+
+use super::{Header, Line, Side, VERSION, clock, public_name};
+use crate::{
+    failure::{Failure, FailureKind},
+    frames::{Connection, MAX_WAITING, Upstream},
+    output,
+    target::Target,
+};
+
+/// A transcript that is being written. Each line is written at once, so that the file is complete when the process is
+/// killed.
+pub struct Recorder {
+    path: PathBuf,
+    started: Instant,
+    /// `None` once a write has failed.
+    file: Mutex<Option<File>>,
+    connections: AtomicU32,
+}
+
+impl Recorder {
+    /// Opens a file and writes the header. A recording is added to a transcript that exists, because hosts start their
+    /// servers often. Errors if the file can't be written, or is something else.
+    pub fn create(path: &Path, target: &Target) -> Result<Arc<Self>, Failure> {
+        let failed = |why: String| {
+            Failure::new(FailureKind::File, format!("{} can't be written: {why}", path.display()))
+        };
+        let before = match fs::read(path) {
+            Ok(before) => before,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
+            Err(error) => return Err(failed(error.to_string())),
+        };
+        let first = before.split(|it| *it == b'\n').next().unwrap_or_default();
+        if !before.is_empty() && serde_json::from_slice::<Header>(first).is_err() {
+            let why = "it exists, and is no transcript".to_owned();
+            return Err(failed(why).with_hint("give another file; nothing was changed"));
+        }
+        let mut file = File::options()
+            .append(true)
+            .create(true)
+            .open(path)
+            .map_err(|it| failed(it.to_string()))?;
+        let header = Header {
+            transcript: VERSION,
+            program: concat!("gudgeon ", env!("CARGO_PKG_VERSION")).into(),
+            started: clock::now(),
+            target: public_name(target),
+        };
+        let mut line = serde_json::to_vec(&header).map_err(|it| failed(it.to_string()))?;
+        // The last line of a process that was killed may be incomplete.
+        if before.last().is_some_and(|it| *it != b'\n') {
+            line.insert(0, b'\n');
+        }
+        line.push(b'\n');
+        file.write_all(&line).map_err(|it| failed(it.to_string()))?;
+        Ok(Arc::new(Self {
+            path: path.to_owned(),
+            started: Instant::now(),
+            file: Mutex::new(Some(file)),
+            connections: AtomicU32::new(0),
+        }))
+    }
+
+    /// Writes a message.
+    fn write(&self, connection: u32, from: Side, frame: &[u8]) {
+        let message = serde_json::from_slice::<&RawValue>(frame).ok();
+        let text = message.is_none().then(|| String::from_utf8_lossy(frame).into_owned());
+        let time = (self.started.elapsed().as_secs_f64() * 1e6).round() / 1e6;
+        let line = Line { time, from, connection, message, text };
+        let Ok(mut line) = serde_json::to_vec(&line) else { return };
+        line.push(b'\n');
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(open) = file.as_mut() else { return };
+        if let Err(error) = open.write_all(&line) {
+            let path = self.path.display();
+            output::note(format_args!("error: {path} can't be written any more: {error}"));
+            // The session goes on without.
+            *file = None;
+        }
+    }
+}
+
+/// A server whose messages are recorded.
+pub struct Recorded<U> {
+    pub server: U,
+    pub recorder: Arc<Recorder>,
+}
+
+impl<U: Upstream> Upstream for Recorded<U> {
+    fn open(&self) -> Pin<Box<dyn Future<Output = Result<Connection, Failure>> + Send + '_>> {
+        Box::pin(async {
+            let opened = self.server.open().await?;
+            Ok(record(Arc::clone(&self.recorder), opened))
+        })
+    }
+}
+
+fn record(recorder: Arc<Recorder>, opened: Connection) -> Connection {
+    let number = recorder.connections.fetch_add(1, Ordering::Relaxed) + 1;
+    let Connection { to_server, mut from_server, ended } = opened;
+    let (sender, mut from_client) = mpsc::unbounded_channel::<Vec<u8>>();
+    let (to_client, receiver) = mpsc::channel(MAX_WAITING);
+    let other = Arc::clone(&recorder);
+    tokio::spawn(async move {
+        while let Some(frame) = from_client.recv().await {
+            other.write(number, Side::Client, &frame);
+            // A server that is gone is noticed by its output.
+            let _ = to_server.send(frame);
+        }
+    });
+    tokio::spawn(async move {
+        while let Some(frame) = from_server.recv().await {
+            recorder.write(number, Side::Server, &frame);
+            if to_client.send(frame).await.is_err() {
+                return;
+            }
+        }
+    });
+    Connection { to_server: sender, from_server: receiver, ended }
+}
