@@ -59,10 +59,10 @@ pub fn fields(schema: Option<&Value>) -> Vec<String> {
             line.push_str(", optional");
         }
         if let Some(default) = field.get("default") {
-            line.push_str(&format!(", default {default}"));
+            line.extend([", default ", &default.to_string()]);
         }
         if let Some(told) = text("description").or_else(|| text("title")) {
-            line.push_str(&format!(". {told}"));
+            line.extend([". ", told]);
         }
         line
     };

@@ -142,14 +142,14 @@ impl Tokens {
 
     /// Returns the URLs of all servers that the user signed in to.
     pub async fn urls(&self) -> Result<Vec<String>, Failure> {
-        let keys = self.file.keys().await.map_err(of_file)?;
+        let keys = self.file.keys().await.map_err(|it| of_file(&it))?;
         let urls = keys.iter().filter_map(|it| it.strip_prefix(PREFIX));
         Ok(urls.map(ToOwned::to_owned).collect())
     }
 
     /// Returns the options of a sign-in.
     pub async fn options(&self, url: &str) -> Result<Option<SignInOptions>, Failure> {
-        let record = self.file.get(&format!("{PREFIX}{url}")).await.map_err(of_file)?;
+        let record = self.file.get(&format!("{PREFIX}{url}")).await.map_err(|it| of_file(&it))?;
         let Some(record) = record else { return Ok(None) };
         let invalid = |_| {
             let message = format!("{}: the record of {url} is not valid", self.path.display());
@@ -162,13 +162,13 @@ impl Tokens {
     /// Errors if the file can't be written.
     pub async fn check_writable(&self) -> Result<(), Failure> {
         // No record has this key, so that the file is written as it is.
-        self.file.delete(PREFIX).await.map_err(of_file)
+        self.file.delete(PREFIX).await.map_err(|it| of_file(&it))
     }
 
     /// Stores the options of a sign-in.
     pub async fn set_options(&self, url: &str, options: SignInOptions) -> Result<(), Failure> {
         let record = serde_json::to_vec(&options).map_err(std::io::Error::other)?;
-        self.file.set(&format!("{PREFIX}{url}"), &record).await.map_err(of_file)
+        self.file.set(&format!("{PREFIX}{url}"), &record).await.map_err(|it| of_file(&it))
     }
 
     /// Returns the sign-in with these options.
@@ -197,10 +197,10 @@ impl Tokens {
             if let Some(request) = request {
                 is_revoked = fetch::send(request).await.is_ok_and(|it| it.status.is_success());
             }
-            self.file.delete(&key).await.map_err(of_file)?;
+            self.file.delete(&key).await.map_err(|it| of_file(&it))?;
         }
         for key in [server_key(url, id), format!("{PREFIX}{url}")] {
-            self.file.delete(&key).await.map_err(of_file)?;
+            self.file.delete(&key).await.map_err(|it| of_file(&it))?;
         }
         Ok(is_revoked)
     }
@@ -212,10 +212,12 @@ impl Tokens {
     ) -> Result<Option<(StoredServer, String, Vec<u8>)>, Failure> {
         let id = options.client_id.as_deref();
         let key = server_key(url, id);
-        let Some(bytes) = self.file.get(&key).await.map_err(of_file)? else { return Ok(None) };
+        let Some(bytes) = self.file.get(&key).await.map_err(|it| of_file(&it))? else {
+            return Ok(None);
+        };
         let server = StoredServer::read(&self.name(), &key, &bytes)?;
         for key in server.credentials_keys(id, options.client_metadata_url.as_deref()) {
-            if let Some(bytes) = self.file.get(&key).await.map_err(of_file)? {
+            if let Some(bytes) = self.file.get(&key).await.map_err(|it| of_file(&it))? {
                 return Ok(Some((server, key, bytes)));
             }
         }
@@ -228,6 +230,6 @@ impl Tokens {
 }
 
 /// Returns the failure of a file that can't be read or written.
-fn of_file(error: Error) -> Failure {
+fn of_file(error: &Error) -> Failure {
     Failure::new(FailureKind::File, error.to_string())
 }

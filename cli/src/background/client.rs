@@ -37,7 +37,7 @@ const PAUSE: Duration = Duration::from_millis(5);
 pub enum Keeper {
     /// A named connection.
     Name(String),
-    Definition(Definition),
+    Definition(Box<Definition>),
 }
 
 impl Keeper {
@@ -53,7 +53,7 @@ impl Keeper {
             }
             target if is_detached => {
                 let definition = Definition::of(connection.builder(target)?)?;
-                Ok(Some(Self::Definition(definition)))
+                Ok(Some(Self::Definition(Box::new(definition))))
             }
             _ => Ok(None),
         }
@@ -101,7 +101,7 @@ pub async fn connections() -> Result<Vec<ConnectionState>, Failure> {
 pub async fn call(keeper: Keeper, call: CallParams) -> Result<Outcome, Failure> {
     let which = match keeper {
         Keeper::Name(name) => Which::Name(name),
-        Keeper::Definition(definition) => Which::Definition(Box::new(definition)),
+        Keeper::Definition(definition) => Which::Definition(definition),
     };
     send("call", &Call { which, call }).await
 }

@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use gudgeon::protocol::Raw;
+use gudgeon::{Client, protocol::Raw};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Value, json, value::RawValue};
 
@@ -226,7 +226,7 @@ fn state(
     connection: Option<&Arc<Connection>>,
 ) -> ConnectionState {
     let client = connection.and_then(|it| it.connected());
-    let server = client.as_ref().map(|it| it.server()).map(|it| Server {
+    let server = client.as_ref().map(Client::server).map(|it| Server {
         name: it.info.name.clone(),
         version: it.info.version.clone(),
         revision: it.revision.to_string(),

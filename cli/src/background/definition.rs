@@ -103,7 +103,7 @@ impl Definition {
                 // The log of the background process is not for the output of servers.
                 let mut command = Command::new(program).args(arguments).quiet();
                 command.extend(environment.iter().cloned());
-                folder.iter().fold(command, |it, folder| it.cwd(folder)).into()
+                folder.iter().fold(command, Command::cwd).into()
             }
         };
         let revisions = self.revisions.iter().filter_map(|it| it.parse().ok()).collect();

@@ -116,7 +116,7 @@ where
                 let (key, requests) = (id.get().to_owned(), Arc::clone(&requests));
                 let task = running.spawn(async move {
                     let outcome = requests.answer(&id, &method, params).await;
-                    let outcome = outcome.as_deref().map_err(|it| it);
+                    let outcome = outcome.as_deref();
                     let _ = requests.peer.lines.send(response(&id, outcome)).await;
                 });
                 by_id.insert(key, task);

@@ -270,6 +270,8 @@ mod tests {
         check(url, &document).errors
     }
 
+    type Change = fn(&mut Value);
+
     #[test]
     fn rules_of_the_draft_are_checked() {
         let url = "https://app.example.com/client.json";
@@ -284,7 +286,6 @@ mod tests {
             let found = errors(bad, |_| ());
             assert!(found.iter().any(|it| it.contains(problem)), "{bad}: {found:?}");
         }
-        type Change = fn(&mut Value);
         let changes: [(Change, &str); 6] = [
             (|it| it["client_id"] = "https://other.example/c".into(), "is not its URL"),
             (|it| it["client_name"] = "".into(), "client_name"),

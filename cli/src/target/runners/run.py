@@ -98,7 +98,7 @@ def the_only_server(values, place):
     if not names:
         fail(
             f"{place} runs no server and defines none",
-            "define one, as in `app = gudgeon.Server(\"name\")`, or run the server of another library: `mcp.run()`",
+            'define one, as in `app = gudgeon.Server("name")`, or run the server of another library: `mcp.run()`',
         )
     return values[next(iter(names.values()))]
 
