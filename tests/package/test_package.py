@@ -18,7 +18,7 @@ MODULES = Path(os.environ["NODE_MODULES"])
 # The unpacked sizes of the libraries, without the command that both packages have as well, in bytes.
 MAX_WHEEL = 12_000_000
 MAX_NPM = 10_000_000
-MAX_COMMAND = 9_000_000
+MAX_COMMAND = 10_000_000
 WHEEL_COMMAND = ".data/scripts/gudgeon"
 NPM_COMMAND = "package/bin/gudgeon"
 

@@ -25,7 +25,7 @@ def is_pydantic(cls: "Any") -> bool:
 
 def is_path(cls: type) -> bool:
     """Returns whether a class is `os.PathLike` or one of pathlib's."""
-    if not issubclass(cls, PathLike):
+    if not hasattr(cls, "__fspath__"):
         return False
     # Imported here because it takes a tenth of the time in which a server starts.
     from pathlib import PurePath
