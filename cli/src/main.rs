@@ -7,6 +7,7 @@ mod answers;
 mod arguments;
 #[cfg_attr(not(unix), path = "background/absent.rs")]
 mod background;
+mod browser;
 mod commands;
 mod connection;
 mod dev;

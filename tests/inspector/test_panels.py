@@ -298,7 +298,8 @@ async def test_the_timeline_has_every_message(inspector):
     address = await inspector.page.evaluate("document.querySelector('#timeline a[download]').href")
     lines = (await inspector.page.evaluate(f"fetch({json.dumps(address)}).then(it => it.text())")).splitlines()
     head, *messages = map(json.loads, lines)
-    assert head["format"] == "gudgeon-transcript"
+    # The header of `gudgeon record`, so that `gudgeon replay` reads the file.
+    assert head["transcript"] == 1 and head["program"].startswith("gudgeon ")
     assert {it["from"] for it in messages} == {"client", "server"}
     assert any(it["message"].get("params", {}).get("arguments") == {"a": 2, "b": 40} for it in messages)
     times = [it["time"] for it in messages]

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use crate::{
     answers,
     background::{self, Outcome, QuestionShown},
-    commands::connect::printable,
+    escape,
     failure::{ASKED, Failure, FailureKind},
     output,
 };
@@ -161,20 +161,20 @@ fn show(question: &QuestionShown) -> Result<(), Failure> {
     let params: Value = serde_json::from_str(question.params.get()).unwrap_or_default();
     let text = |name: &str| params.get(name).and_then(Value::as_str).unwrap_or_default();
     let QuestionShown { id, connection, tool, .. } = question;
-    output::line(printable(&format!("question {id} of {tool} ({connection})")))?;
+    output::line(escape::one_line(&format!("question {id} of {tool} ({connection})")))?;
     if question.method == "elicitation/create" {
         for line in text("message").lines() {
-            output::line(format_args!("  {}", printable(line)))?;
+            output::line(format_args!("  {}", escape::one_line(line)))?;
         }
         if params.get("url").is_some() {
-            output::line(format_args!("  visit {}", printable(text("url"))))?;
+            output::line(format_args!("  visit {}", escape::one_line(text("url"))))?;
         }
         for field in answers::fields(params.get("requestedSchema")) {
-            output::line(format_args!("  {}", printable(&field)))?;
+            output::line(format_args!("  {}", escape::one_line(&field)))?;
         }
     } else {
         output::line("  a message of a model is asked for:")?;
-        output::line(format_args!("  {}", printable(question.params.get())))?;
+        output::line(format_args!("  {}", escape::one_line(question.params.get())))?;
     }
     output::line(format_args!(
         "answer it by `gudgeon answer {id} …` in {} s",

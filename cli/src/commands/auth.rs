@@ -12,15 +12,16 @@ use std::{
 use clap::{Args, Subcommand};
 use gudgeon::{
     auth::client::stored::StoredSignIn,
-    bindings::open_browser,
     client::auth::{Auth, OAuth},
     error::{Error, ErrorKind},
 };
 use serde_json::{Value, json};
 
-use super::{cimd, connect::printable};
+use super::cimd;
 use crate::{
+    browser,
     connection::ConnectionArguments,
+    escape,
     failure::{Failure, FailureKind},
     output,
     tokens::{SignInOptions, Tokens, stored_url},
@@ -249,7 +250,7 @@ async fn logout(arguments: LogoutArguments) -> Result<ExitCode, Failure> {
             true => "the tokens were revoked and removed",
             false => "the tokens were removed here; the authorization server was not told",
         };
-        output::line(printable(&format!("{url}: {told}")))?;
+        output::line(escape::one_line(&format!("{url}: {told}")))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -291,7 +292,7 @@ fn secret_in(file: &PathBuf) -> Result<String, Failure> {
 /// Opens the browser, and prints the URL for those whose browser does not open.
 fn visit(url: &str) -> Result<(), Error> {
     tell(&format!("sign in with the browser; if it does not open, visit\n  {url}"));
-    open_browser(url).map_err(|_| {
+    browser::open(url).map_err(|_| {
         let message = "no browser could be started; use --headless";
         Error::new(ErrorKind::Auth, message)
     })
@@ -336,7 +337,8 @@ fn described(url: &str, found: &StoredSignIn) -> String {
         (None, _) => "does not say when it expires".to_owned(),
     };
     let issuer = &found.issuer;
-    printable(&format!("{url}: signed in by {issuer}; scopes: {scopes}; token: {expiry}"))
+    escape::one_line(&format!("{url}: signed in by {issuer}; scopes: {scopes}; token: {expiry}"))
+        .into_owned()
 }
 
 fn to_json(url: &str, found: &StoredSignIn) -> Value {

@@ -12,8 +12,8 @@ use gudgeon::{
 };
 use serde_json::{Map, Value, json};
 
-use super::connect::printable;
 use crate::{
+    escape,
     failure::{Failure, FailureKind},
     output,
 };
@@ -145,7 +145,7 @@ async fn validate(arguments: ValidateArguments) -> Result<ExitCode, Failure> {
     } else {
         for (kind, problems) in [("error", &findings.errors), ("warning", &findings.warnings)] {
             for problem in problems {
-                output::line(printable(&format!("{kind}: {place}: {problem}")))?;
+                output::line(escape::one_line(&format!("{kind}: {place}: {problem}")))?;
             }
         }
         if findings.errors.is_empty() {

@@ -7,6 +7,7 @@ use clap::Args;
 use crate::{
     background::{self, ConnectionState, Definition, check_name},
     connection::ConnectionArguments,
+    escape,
     failure::Failure,
     output,
 };
@@ -111,16 +112,12 @@ pub async fn disconnect(arguments: DisconnectArguments) -> Result<ExitCode, Fail
 
 fn described(state: &ConnectionState) -> String {
     let ConnectionState { name, target, server, .. } = state;
-    match server {
+    let text = match server {
         Some(server) => {
             let (who, version, revision) = (&server.name, &server.version, &server.revision);
-            printable(&format!("{name}: {target} ({who} {version}, {revision})"))
+            format!("{name}: {target} ({who} {version}, {revision})")
         }
-        None => printable(&format!("{name}: {target} (not connected)")),
-    }
-}
-
-/// Replaces control characters, by which a server could write to the terminal.
-pub fn printable(text: &str) -> String {
-    text.chars().map(|it| if it.is_control() { '\u{fffd}' } else { it }).collect()
+        None => format!("{name}: {target} (not connected)"),
+    };
+    escape::one_line(&text).into_owned()
 }

@@ -105,7 +105,7 @@ mod tests {
 
     fn read(variables: Variables, text: &str) -> Result<String, String> {
         let environment = environment(Platform::Linux, &[("HOME", "/home/ada"), ("TOKEN", "t")]);
-        resolve(variables, text, Path::new("/work/shelf"), &environment)
+        resolve(variables, text, Path::new("/home/ada/shelf"), &environment)
     }
 
     #[test]
@@ -115,7 +115,7 @@ mod tests {
             (
                 Variables::Editor,
                 "${workspaceFolder}/a ${workspaceFolderBasename}",
-                "/work/shelf/a shelf",
+                "/home/ada/shelf/a shelf",
             ),
             (Variables::Editor, "${userHome}${/}x", "/home/ada/x"),
             (Variables::Shell, "${TOKEN}:${NONE:-n}:$TOKEN", "t:n:$TOKEN"),

@@ -5,7 +5,7 @@
 use std::{
     collections::VecDeque,
     sync::{Mutex, MutexGuard, PoisonError},
-    time::Instant,
+    time::{Instant, SystemTime},
 };
 
 use bytes::Bytes;
@@ -13,6 +13,8 @@ use gudgeon::protocol::Sender;
 use serde::{Deserialize, Serialize, de::IgnoredAny};
 use serde_json::{Value, json, value::RawValue};
 use tokio::sync::watch;
+
+use crate::transcript;
 
 /// The maximum number of events, and of their bytes.
 const MAX_EVENTS: usize = 20_000;
@@ -159,8 +161,11 @@ impl Journal {
         found.map(|(number, _)| *number).collect()
     }
 
-    /// Returns all messages that are still there, one line of JSON each, after a line that describes the file.
-    pub fn transcript(&self, header: &Value) -> Vec<Bytes> {
+    /// Returns all messages that are still there as a transcript, which `gudgeon replay` reads.
+    pub fn transcript(&self) -> Vec<Bytes> {
+        let now = SystemTime::now();
+        let started = now.checked_sub(self.started.elapsed()).unwrap_or(now);
+        let first_line = transcript::first_line(started, None);
         let inner = self.lock();
         let messages = inner.bodies.iter().filter_map(|it| Some((it.message?, &it.json)));
         let lines = messages.flat_map(|((sender, time), json)| {
@@ -168,7 +173,7 @@ impl Journal {
                 format!("{{\"time\":{:.3},\"from\":\"{}\",\"message\":", time / 1e3, name(sender));
             [Bytes::from(start), json.clone(), Bytes::from_static(b"}\n")]
         });
-        std::iter::once(Bytes::from(format!("{header}\n"))).chain(lines).collect()
+        std::iter::once(Bytes::from(first_line)).chain(lines).collect()
     }
 
     /// Returns the time since the start in milliseconds.

@@ -1,7 +1,6 @@
 //! The inspector: a page on the loopback interface that shows a server and all that is exchanged with it.
 
 mod assets;
-mod browser;
 mod guard;
 mod journal;
 mod operations;
@@ -13,11 +12,13 @@ mod settings;
 
 use std::{net::Ipv4Addr, sync::Arc, time::Duration};
 
+use gudgeon::transport::http::HyperIo;
 use hyper::{server::conn::http1, service::service_fn};
 use tokio::{net::TcpListener, task::JoinSet};
 
-use self::{guard::Guard, response::Io, routes::Routes, session::Session, settings::Settings};
+use self::{guard::Guard, routes::Routes, session::Session, settings::Settings};
 use crate::{
+    browser,
     connection::ConnectionArguments,
     failure::{Failure, FailureKind},
     output,
@@ -90,8 +91,9 @@ async fn accept(listener: TcpListener, routes: Arc<Routes>) {
                 let routes = Arc::clone(&routes);
                 async move { Ok::<_, std::convert::Infallible>(routes.answer(request).await) }
             });
-            let connection =
-                http1::Builder::new().max_buf_size(MAX_HEAD).serve_connection(Io(stream), service);
+            let connection = http1::Builder::new()
+                .max_buf_size(MAX_HEAD)
+                .serve_connection(HyperIo(stream), service);
             // The browser closes connections as it likes.
             let _ = connection.await;
         });

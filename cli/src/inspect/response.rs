@@ -1,8 +1,7 @@
-//! Bodies of responses, and tokio's streams as hyper's.
+//! Responses and their bodies.
 
 use std::{
     convert::Infallible,
-    io,
     pin::Pin,
     task::{Context, Poll, ready},
 };
@@ -10,12 +9,8 @@ use std::{
 use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};
 use http_body::{Body, Frame, SizeHint};
-use hyper::rt::{Read, ReadBufCursor, Write};
 use serde::Serialize;
-use tokio::{
-    io::{AsyncRead, AsyncWrite, ReadBuf},
-    sync::mpsc,
-};
+use tokio::sync::mpsc;
 
 use super::guard::protect;
 
@@ -71,40 +66,4 @@ pub fn text(
 
 pub fn json(status: StatusCode, value: &impl Serialize) -> Response<Pieces> {
     text(status, "application/json", serde_json::to_vec(value).unwrap_or_default())
-}
-
-/// A tokio stream that implements hyper's traits.
-pub struct Io<T>(pub T);
-
-impl<T: AsyncRead + Unpin> Read for Io<T> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        mut cursor: ReadBufCursor<'_>,
-    ) -> Poll<io::Result<()>> {
-        let mut piece = [0; 16 * 1024];
-        let room = cursor.remaining().min(piece.len());
-        let mut buffer = ReadBuf::new(&mut piece[..room]);
-        ready!(Pin::new(&mut self.0).poll_read(context, &mut buffer))?;
-        cursor.put_slice(buffer.filled());
-        Poll::Ready(Ok(()))
-    }
-}
-
-impl<T: AsyncWrite + Unpin> Write for Io<T> {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.0).poll_write(context, bytes)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_flush(context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_shutdown(context)
-    }
 }

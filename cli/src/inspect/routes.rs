@@ -90,12 +90,7 @@ impl Routes {
             return self.events(head);
         }
         if path == "api/transcript" {
-            let header = json!({
-                "format": "gudgeon-transcript",
-                "version": 1,
-                "gudgeon": env!("CARGO_PKG_VERSION"),
-            });
-            let lines = Pieces::Ready(journal.transcript(&header).into_iter());
+            let lines = Pieces::Ready(journal.transcript().into_iter());
             let mut response = response(StatusCode::OK, "application/jsonl", lines);
             let name = HeaderValue::from_static("attachment; filename=\"transcript.jsonl\"");
             response.headers_mut().insert(header::CONTENT_DISPOSITION, name);

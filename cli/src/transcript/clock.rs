@@ -2,10 +2,9 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Returns the current time in UTC, as in `2026-07-28T12:00:00Z`.
-pub(super) fn now() -> String {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    format(since.as_secs())
+/// Returns a time in UTC, as in `2026-07-28T12:00:00Z`.
+pub(super) fn utc(time: SystemTime) -> String {
+    format(time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs())
 }
 
 /// Formats seconds since 1970.

@@ -3,7 +3,7 @@
 mod clock;
 mod recorder;
 
-use std::{fs, path::Path};
+use std::{fs, path::Path, time::SystemTime};
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -65,6 +65,19 @@ pub struct Entry {
     pub line: usize,
     pub from: Side,
     pub message: Box<RawValue>,
+}
+
+/// Returns the first line of a transcript that begins at a time, with its line end.
+pub fn first_line(started: SystemTime, target: Option<&Target>) -> String {
+    let header = Header {
+        transcript: VERSION,
+        program: concat!("gudgeon ", env!("CARGO_PKG_VERSION")).to_owned(),
+        started: clock::utc(started),
+        target: target.map(public_name).unwrap_or_default(),
+    };
+    // A header consists of numbers and strings, which JSON can express.
+    let text = serde_json::to_string(&header).unwrap_or_default();
+    format!("{text}\n")
 }
 
 /// Reads a file; returns the messages of each connection. Errors name the line.

@@ -10,13 +10,13 @@ use std::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU32, Ordering},
     },
-    time::Instant,
+    time::{Instant, SystemTime},
 };
 
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 
-use super::{Header, Line, Side, VERSION, clock, public_name};
+use super::{Header, Line, Side, first_line};
 use crate::{
     failure::{Failure, FailureKind},
     frames::{Connection, MAX_WAITING, Upstream},
@@ -56,19 +56,12 @@ impl Recorder {
             .create(true)
             .open(path)
             .map_err(|it| failed(it.to_string()))?;
-        let header = Header {
-            transcript: VERSION,
-            program: concat!("gudgeon ", env!("CARGO_PKG_VERSION")).into(),
-            started: clock::now(),
-            target: public_name(target),
-        };
-        let mut line = serde_json::to_vec(&header).map_err(|it| failed(it.to_string()))?;
+        let mut line = first_line(SystemTime::now(), Some(target));
         // The last line of a process that was killed may be incomplete.
         if before.last().is_some_and(|it| *it != b'\n') {
-            line.insert(0, b'\n');
+            line.insert(0, '\n');
         }
-        line.push(b'\n');
-        file.write_all(&line).map_err(|it| failed(it.to_string()))?;
+        file.write_all(line.as_bytes()).map_err(|it| failed(it.to_string()))?;
         Ok(Arc::new(Self {
             path: path.to_owned(),
             started: Instant::now(),

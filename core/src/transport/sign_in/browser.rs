@@ -23,6 +23,6 @@ pub fn open(url: &str) -> Result<(), String> {
             std::thread::spawn(move || drop(child.wait()));
             Ok(())
         }
-        Err(error) => Err(format!("{program}: {error}; pass open_url or on_redirect")),
+        Err(error) => Err(format!("{program}: {error}")),
     }
 }
