@@ -15,12 +15,12 @@ use crate::escape;
 
 use crate::background::failure_in;
 
-/// Why a command failed: what is printed to standard error, and the exit code.
+/// The failure of a command: the text for standard error, and the exit code.
 #[derive(Debug)]
 pub struct Failure {
     kind: FailureKind,
     message: String,
-    /// How to fix it.
+    /// The way to fix it.
     hint: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! The background process on systems that have no Unix sockets: there is none, and nothing is kept.
+//! Stands in for the background process on systems without Unix sockets, where no connection is kept.
 
 #[path = "values.rs"]
 mod values;

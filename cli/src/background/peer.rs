@@ -58,7 +58,7 @@ pub struct Peer {
 struct Requests {
     connection: Arc<Connection>,
     peer: Arc<Peer>,
-    /// The client, or why there is none. A command that could not connect does not try again.
+    /// The client, or the error of the attempt to connect. A command that could not connect does not try again.
     client: OnceCell<Result<Client, ErrorObject>>,
     was_discovered: AtomicBool,
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::connection::ConnectionArguments;
 
-/// Where a kept call has come to.
+/// The state of a call that is kept: its result, or the question that it waits for.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Outcome {

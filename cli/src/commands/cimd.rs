@@ -77,7 +77,7 @@ struct ValidateArguments {
     json: bool,
 }
 
-/// What is wrong with a document.
+/// A problem of a document.
 #[derive(Debug, Default, serde::Serialize)]
 struct Findings {
     errors: Vec<String>,

@@ -97,7 +97,7 @@ async fn examine_client(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let words = &arguments.connection.command;
     let limit = arguments.connection.timeout;
     let report = doctor::client::run(words, &command, &record, limit).await;
-    // There is none if the client never started the server.
+    // The file is missing if the client never started the server.
     let _ = fs::remove_file(&record);
     finish(&report?, "the client", arguments.junit.as_ref(), arguments.json)
 }

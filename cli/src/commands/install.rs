@@ -45,7 +45,7 @@ pub struct Arguments {
     /// Send this HTTP header to a URL; may be given several times
     #[arg(long = "header", short = 'H', value_name = "NAME: VALUE")]
     headers: Vec<String>,
-    /// Whose configuration: the user's, or that of the project in the current folder
+    /// The configuration to change: the user's, or that of the project in the current folder
     #[arg(long, value_enum, default_value = "user")]
     scope: ScopeArgument,
     /// Show the change and do not make it
@@ -141,7 +141,7 @@ pub struct Change<'a> {
     pub edited: &'a Document,
 }
 
-/// What was done with a change.
+/// The outcome of a change.
 pub enum Made {
     Shown,
     /// With the path of the backup.

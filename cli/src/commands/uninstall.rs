@@ -24,7 +24,7 @@ pub struct Arguments {
     /// The host
     #[arg(long, value_name = "HOST", value_parser = host_names())]
     from: String,
-    /// Whose configuration: the user's, or that of the project in the current folder
+    /// The configuration to change: the user's, or that of the project in the current folder
     #[arg(long, value_enum, default_value = "user")]
     scope: ScopeArgument,
     /// Show the change and do not make it

@@ -37,7 +37,7 @@ pub(super) struct Session {
     /// True while the process ends so that another one can take its place.
     is_restarting: bool,
     started: Instant,
-    /// Why the server can't be started, until its files change.
+    /// The reason why the server can't be started, until its files change.
     broken: Option<String>,
     /// The client's requests without a response, by id.
     pending: HashMap<String, RawObject>,

@@ -7,7 +7,7 @@ use gudgeon::Revision;
 pub struct Check {
     /// Stable: programs that read `--json` rely on it.
     pub id: &'static str,
-    /// What a correct implementation does.
+    /// The behaviour of a correct implementation.
     pub title: &'static str,
     pub severity: Severity,
     pub section: Section,
@@ -45,7 +45,7 @@ impl Check {
     }
 }
 
-/// How bad a deviation is. Only failures make the command fail.
+/// The weight of a deviation. Only failures make the command fail.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Severity {
     /// The specification says MUST, or its schema requires it.

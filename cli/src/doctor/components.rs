@@ -181,7 +181,7 @@ static HOST_RULES: Check = Check {
     ..Check::ANY
 };
 
-/// What a server lists.
+/// The lists of a server.
 #[derive(Debug, Default)]
 pub struct Listed {
     pub tools: Vec<Value>,

@@ -1,4 +1,4 @@
-//! What resources, prompts and completions return, and log levels.
+//! Checks of the results of resources, prompts and completions, and of log levels.
 
 use gudgeon::Revision;
 use serde_json::{Value, json};

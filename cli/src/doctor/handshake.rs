@@ -177,7 +177,7 @@ pub enum Opened {
     Session(Box<Session>),
     /// The server proposed another version.
     Other(Option<String>),
-    /// There was no result; the text tells what came instead.
+    /// No result arrived; the text says what arrived instead.
     None(String),
     /// HTTP status 401.
     Protected(super::wire::http::Head),

@@ -40,7 +40,7 @@ pub use check::Severity;
 /// The time for a response of a server that has answered nothing so far.
 const HOPELESS: Duration = Duration::from_secs(3);
 
-/// What to examine.
+/// The options of an examination.
 #[derive(Debug)]
 pub struct Examination {
     pub server: Server,
@@ -169,7 +169,7 @@ impl Examination {
         Ok(())
     }
 
-    /// Returns the session if the server still answers, or a new one. `None` if there is none either.
+    /// Returns the session if the server still answers, or else a new one. `None` if a new one can't be opened.
     async fn revive(
         &self,
         mut session: Session,

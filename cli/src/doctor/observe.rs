@@ -126,7 +126,7 @@ static STOPS: Check = Check {
 /// Methods by which a server asks a client, all of which need a capability of the client.
 const ASKING: [&str; 3] = ["sampling/createMessage", "roots/list", "elicitation/create"];
 
-/// What was sent and received on a connection, as far as rules depend on it.
+/// The messages of a connection, as far as rules depend on them.
 #[derive(Debug, Default)]
 pub struct Observer {
     pub is_modern: bool,

@@ -11,7 +11,7 @@ use super::{
     report::{Finding, Outcome, Report},
 };
 
-/// How a report is written.
+/// The form in which a report is written.
 #[derive(Clone, Copy, Debug)]
 pub struct Style {
     colors: bool,

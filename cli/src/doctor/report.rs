@@ -36,7 +36,7 @@ pub struct Report {
     /// `true` if the server speaks 2026-07-28 only. `false` if that is not known, as only one revision is examined.
     pub is_only_modern: bool,
     pub outcomes: Vec<Outcome>,
-    /// What could not be examined, and why.
+    /// The checks that could not be made, and why.
     pub remarks: Vec<String>,
 }
 

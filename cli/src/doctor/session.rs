@@ -56,7 +56,7 @@ pub enum Reply {
         code: i64,
         error: Value,
     },
-    /// There is none, or it is not JSON-RPC; the exchange tells what came instead.
+    /// No response, or one that is not JSON-RPC; the exchange says what arrived instead.
     Missing,
 }
 
@@ -544,7 +544,7 @@ impl Session {
 pub struct List {
     pub items: Vec<Value>,
     pub pages: Vec<Value>,
-    /// What came instead of a page, and the code of the error.
+    /// The answer that arrived instead of a page, and the code of the error.
     pub failure: Option<(String, Option<i64>)>,
     /// A cursor that came twice.
     pub repeats: Option<String>,

@@ -26,7 +26,7 @@ pub struct Connection {
     pub ended: oneshot::Receiver<Ended>,
 }
 
-/// How a server ended.
+/// The end of a server's process.
 #[derive(Clone, Debug, Default)]
 pub struct Ended {
     /// The exit code of its process; 128 and the number of the signal that killed it.

@@ -1,4 +1,4 @@
-//! Where a host's configuration is, by platform.
+//! The places of hosts' configurations, by platform.
 
 use std::{
     env, fmt,

@@ -24,7 +24,7 @@ pub enum Scope {
     File,
 }
 
-/// Where a server is configured.
+/// The place where a server is configured.
 #[derive(Clone, Debug)]
 pub struct Source {
     /// `None` for a file that the command line names.

@@ -28,9 +28,9 @@ pub struct Host {
     pub url: Option<UrlEntry>,
     /// Members that every entry needs beside those of the server, as JSON.
     pub extra: &'static str,
-    /// How strings of an entry refer to variables.
+    /// The syntax by which strings of an entry refer to variables.
     pub variables: Variables,
-    /// What a user does so that the host reads the file again.
+    /// The step by which a user makes the host read the file again.
     pub reload: &'static str,
 }
 

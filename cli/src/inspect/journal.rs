@@ -1,4 +1,4 @@
-//! What happened since the inspector started: events that pages follow, and the bodies of messages and results.
+//! The events since the inspector started, which pages follow, and the bodies of messages and results.
 //!
 //! Both are bounded; the oldest are dropped.
 
@@ -230,7 +230,7 @@ struct Done<'a> {
     result: &'a RawValue,
 }
 
-/// What the timeline shows of a message without parsing it.
+/// The parts of a message that the timeline shows without parsing it.
 #[derive(Debug, Default, Eq, PartialEq, Serialize)]
 struct Summary {
     kind: &'static str,

@@ -72,7 +72,7 @@ struct Player<'a> {
     connection: Connection,
     /// The time to wait for a message.
     patience: Duration,
-    /// What the server sent, and was not compared yet.
+    /// Messages of the server that were not compared yet.
     responses: HashMap<String, Value>,
     requests: VecDeque<(String, String, Value)>,
     notifications: Vec<(String, Value)>,

@@ -1,4 +1,4 @@
-//! What a recorded server did after each message of the client.
+//! The reaction of a recorded server to each message of the client.
 
 use std::collections::HashMap;
 

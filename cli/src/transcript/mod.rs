@@ -46,7 +46,7 @@ struct Line<'a> {
     /// The message; absent if what was sent is not JSON.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     message: Option<&'a RawValue>,
-    /// What was sent, if it is not JSON.
+    /// The text that was sent, if it is not JSON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     text: Option<String>,
 }

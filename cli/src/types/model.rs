@@ -1,4 +1,4 @@
-//! What a module declares, in the terms of both languages.
+//! The declarations of a module, in the terms of both languages.
 
 use gudgeon::protocol::{Implementation, Prompt, Resource, ResourceTemplate, Tool};
 use serde_json::Value;
@@ -15,7 +15,7 @@ pub enum Language {
     Typescript,
 }
 
-/// What a server offers, in the order of its lists.
+/// The offers of a server, in the order of its lists.
 #[derive(Debug)]
 pub struct Offers {
     pub server: Implementation,

@@ -176,7 +176,7 @@ fn arguments(items: Vec<Doc>) -> Doc {
     group(vec![text("("), indent([vec![Doc::Soft], inner].concat()), Doc::Soft, text(")")])
 }
 
-/// Where a type stands.
+/// The place of a type.
 #[derive(Clone, Copy, Eq, PartialEq)]
 enum Place {
     /// After a colon or an equals sign, which it separates with a space or a line break.

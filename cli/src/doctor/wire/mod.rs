@@ -66,7 +66,7 @@ impl Message {
     }
 }
 
-/// How an exchange ended.
+/// The end of an exchange.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum End {
     /// The expected response came.

@@ -445,8 +445,7 @@ async fn open(
     };
     match &options.open_url {
         Some(open_url) => open_url(url).await.map_err(|it| it.to_string())?,
-        None => browser::open(&url)
-            .map_err(|it| format!("{it}; pass open_url or on_redirect"))?,
+        None => browser::open(&url).map_err(|it| format!("{it}; pass open_url or on_redirect"))?,
     }
     redirected.await.map_err(|_| "the listener for the redirect ended".into())
 }
