@@ -376,7 +376,7 @@ mod tests {
         let journal = Journal::new();
         journal.add_message(Sender::Client, br#"{"id":1,"method":"ping"}"#);
         journal.add("status", json!({}));
-        let text = journal.transcript(&json!({ "format": 1 })).concat();
+        let text = journal.transcript().concat();
         let lines: Vec<Value> = text
             .split(|it| *it == b'\n')
             .filter(|it| !it.is_empty())
