@@ -24,6 +24,7 @@ use crate::{
     },
     error::Error,
     http::{Admission, AdmittedHead, Part, Refused, Unauthenticated},
+    store::{Replier, StoreOperation, StoreReply},
 };
 
 type Decision = Result<Caller, Refusal>;
@@ -31,6 +32,9 @@ type Decision = Result<Caller, Refusal>;
 /// The maximum number of functions of the host that verify tokens at the same time. A request that is withdrawn or expires does
 /// not stop its function.
 const MAX_RUNNING: usize = 256;
+
+/// The maximum number of operations on the store under way, for the same reason.
+const MAX_STORING: usize = 256;
 
 /// The state of a request after its head was checked.
 enum Begun {
@@ -55,6 +59,8 @@ pub(crate) struct AuthServer {
     fetcher: OnceLock<Arc<dyn Fetcher>>,
     /// Counts the functions of the host that run.
     running: Arc<Semaphore>,
+    /// Counts the operations on the store that are under way.
+    storing: Arc<Semaphore>,
     pub(super) proxied: Proxied,
     this: Weak<Self>,
 }
@@ -87,6 +93,7 @@ impl AuthServer {
             config: Arc::clone(config),
             fetcher: OnceLock::new(),
             running: Arc::new(Semaphore::new(MAX_RUNNING)),
+            storing: Arc::new(Semaphore::new(MAX_STORING)),
             proxied: Proxied::default(),
             this: Weak::clone(this),
         }))
@@ -193,6 +200,10 @@ impl AuthServer {
                     let done = move |answer| server.handle(AuthInput::Fetched(id, answer));
                     self.fetch(request, Fetched::new(done));
                 }
+                AuthOutput::Store(ticket, operation) => {
+                    drop(state);
+                    self.store(ticket, operation);
+                }
                 AuthOutput::Verify { ticket, method, token } => {
                     let request = state.waiting.get(&ticket).and_then(|it| it.request.clone());
                     drop(state);
@@ -215,6 +226,28 @@ impl AuthServer {
                 }
             }
         }
+    }
+
+    /// Begins an operation on the store.
+    fn store(&self, ticket: AuthTicket, operation: StoreOperation) {
+        let permit = Arc::clone(&self.storing).try_acquire_owned();
+        let (Some(store), Ok(permit)) = (self.config.store(), permit) else {
+            let failed = StoreReply::Failed("too many operations are under way".into());
+            let input = AuthInput::Stored(ticket, failed);
+            // The caller carries out what follows.
+            self.lock().machine.handle(Instant::now(), unix(), input);
+            return;
+        };
+        let this = Weak::clone(&self.this);
+        store.run(
+            operation,
+            Replier::new(move |reply| {
+                drop(permit);
+                if let Some(server) = this.upgrade() {
+                    server.handle(AuthInput::Stored(ticket, reply));
+                }
+            }),
+        );
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
