@@ -1,7 +1,7 @@
 //! The authenticator of an endpoint, behind a lock of its own.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     fmt,
     net::IpAddr,
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak},
@@ -17,7 +17,8 @@ use crate::{
         fetch::{FetchError, FetchRequest, FetchResponse},
         server::{
             authenticator::{
-                AuthInput, AuthOutput, AuthTicket, Authenticator, Caller, Checked, Refusal, Request,
+                AuthInput, AuthOutput, AuthTicket, Authenticator, Caller, Checked, Refusal,
+                Request, TIMEOUT,
             },
             config::{AuthConfig, Reply, VerifiedRequest, Verifier},
         },
@@ -33,7 +34,7 @@ type Decision = Result<Caller, Refusal>;
 /// not stop its function.
 const MAX_RUNNING: usize = 256;
 
-/// The maximum number of operations on the store under way, for the same reason.
+/// The maximum number of operations on the store that are under way.
 const MAX_STORING: usize = 256;
 
 /// The state of a request after its head was checked.
@@ -59,8 +60,8 @@ pub(crate) struct AuthServer {
     fetcher: OnceLock<Arc<dyn Fetcher>>,
     /// Counts the functions of the host that run.
     running: Arc<Semaphore>,
-    /// Counts the operations on the store that are under way.
-    storing: Arc<Semaphore>,
+    /// The operations on the store that are under way, with the times at which they are given up.
+    storing: Mutex<BTreeMap<AuthTicket, Instant>>,
     pub(super) proxied: Proxied,
     this: Weak<Self>,
 }
@@ -93,7 +94,7 @@ impl AuthServer {
             config: Arc::clone(config),
             fetcher: OnceLock::new(),
             running: Arc::new(Semaphore::new(MAX_RUNNING)),
-            storing: Arc::new(Semaphore::new(MAX_STORING)),
+            storing: Mutex::default(),
             proxied: Proxied::default(),
             this: Weak::clone(this),
         }))
@@ -230,8 +231,7 @@ impl AuthServer {
 
     /// Begins an operation on the store.
     fn store(&self, ticket: AuthTicket, operation: StoreOperation) {
-        let permit = Arc::clone(&self.storing).try_acquire_owned();
-        let (Some(store), Ok(permit)) = (self.config.store(), permit) else {
+        let (Some(store), true) = (self.config.store(), self.may_store(ticket)) else {
             let failed = StoreReply::Failed("too many operations are under way".into());
             let input = AuthInput::Stored(ticket, failed);
             // The caller carries out what follows.
@@ -242,12 +242,30 @@ impl AuthServer {
         store.run(
             operation,
             Replier::new(move |reply| {
-                drop(permit);
                 if let Some(server) = this.upgrade() {
+                    server.storing().remove(&ticket);
                     server.handle(AuthInput::Stored(ticket, reply));
                 }
             }),
         );
+    }
+
+    /// Notes that an operation on the store begins. Returns false if too many are under way.
+    fn may_store(&self, ticket: AuthTicket) -> bool {
+        let (now, mut storing) = (Instant::now(), self.storing());
+        // A store may never answer.
+        while storing.first_entry().is_some_and(|it| *it.get() <= now) {
+            storing.pop_first();
+        }
+        let may_store = storing.len() < MAX_STORING;
+        if may_store {
+            storing.insert(ticket, now + TIMEOUT);
+        }
+        may_store
+    }
+
+    fn storing(&self) -> MutexGuard<'_, BTreeMap<AuthTicket, Instant>> {
+        self.storing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {

@@ -3,7 +3,12 @@
 
 pub mod memory;
 
-use std::{fmt, time::Duration};
+use std::{fmt, pin::Pin, time::Duration};
+
+use crate::error::Error;
+
+/// The future that a function of the program returns: an operation of a store, or a callback of a sign-in.
+pub type BoxFuture<T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send>>;
 
 /// An operation on a store. Keys are visible ASCII, and values are bytes.
 #[derive(Clone, Debug, Eq, PartialEq)]

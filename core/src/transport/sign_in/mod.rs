@@ -12,7 +12,6 @@ use std::{
     collections::HashMap,
     fmt,
     future::Future,
-    pin::Pin,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, Weak,
         atomic::{AtomicU64, Ordering},
@@ -32,6 +31,7 @@ pub use self::{browser::open as open_browser, store::TokenFile};
 use self::{loopback::Listener, store::OpenStore};
 use super::{fetch::fetch, proxy::ProxyEnvironment};
 pub(crate) use crate::auth::client::Attempts;
+pub use crate::store::BoxFuture;
 use crate::{
     auth::{
         Secret, challenge,
@@ -53,8 +53,6 @@ const DEFAULT_REDIRECT_PORT: u16 = 3000;
 /// The name of a program that has none.
 const DEFAULT_NAME: &str = "MCP client";
 
-/// The future that a callback of a sign-in returns.
-pub type BoxFuture<T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send>>;
 /// A function that returns a token.
 pub type TokenSource = Arc<dyn Fn() -> BoxFuture<String> + Send + Sync>;
 /// A function that takes a URL.
