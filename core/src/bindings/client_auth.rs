@@ -16,7 +16,7 @@ use crate::{
     },
     error::{Error, ErrorKind},
     protocol::{Method, json::to_raw},
-    transport::sign_in::UrlCallback,
+    transport::sign_in::{RenewalLock, UrlCallback, lock_keyring},
 };
 
 /// The credentials as the host gives them. One struct for all kinds, because serde's code for tagged enums is compiled for each
@@ -50,18 +50,19 @@ pub(super) struct GivenAuth {
     handles_redirect: bool,
 }
 
-/// The store of tokens: a file, or an object of the host.
+/// The store of tokens: a file, an object of the host that uses a service of the system's keyring, or another object.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) enum GivenStore {
     File(PathBuf),
+    Keyring(String),
     Own,
 }
 
 impl GivenAuth {
     /// Returns the credentials; `answerer` asks the host. Errors if they can't work.
     pub(super) fn read(&self, answerer: &Answerer) -> Result<Auth, Error> {
-        let host = Host(Arc::clone(answerer));
+        let host = Host { ask: Arc::clone(answerer), keyring: None };
         let given = self.clone();
         let exposed = |it: Option<Secret>| it.map(|it| it.expose().to_owned());
         let missing = |name: &str| Error::misuse(format!("auth: {name} is missing"));
@@ -78,6 +79,9 @@ impl GivenAuth {
                 scopes,
                 store: match given.store {
                     Some(GivenStore::File(path)) => Store::File(path),
+                    Some(GivenStore::Keyring(service)) => {
+                        Store::Own(Arc::new(Host { keyring: Some(service), ..host.clone() }))
+                    }
                     Some(GivenStore::Own) => Store::Own(Arc::new(host.clone())),
                     None => Store::Memory,
                 },
@@ -118,12 +122,16 @@ impl GivenAuth {
 
 /// The callback of the host.
 #[derive(Clone)]
-struct Host(Answerer);
+struct Host {
+    ask: Answerer,
+    /// The service in whose entries the host keeps tokens.
+    keyring: Option<String>,
+}
 
 impl Host {
     fn ask(&self, params: &Value) -> BoxFuture<Value> {
         let question = Question { key: None, method: Method::Elicit, params: to_raw(params) };
-        let answer = (self.0)(question);
+        let answer = (self.ask)(question);
         Box::pin(async move {
             let answer = answer.await?;
             // The text of serde's error may quote a token.
@@ -183,6 +191,16 @@ impl TokenStore for Host {
         let asked = self.ask(&json!({ "call": "delete", "key": key }));
         Box::pin(async move { asked.await.map(drop) })
     }
+
+    fn lock(&self, key: String) -> BoxFuture<Option<RenewalLock>> {
+        let keyring = self.keyring.clone();
+        Box::pin(async move {
+            match keyring {
+                Some(service) => lock_keyring(&service, &key).await,
+                None => Ok(None),
+            }
+        })
+    }
 }
 
 #[cfg(test)]
@@ -203,6 +221,7 @@ mod tests {
             r#"{"kind":"oauth"}"#,
             r#"{"kind":"oauth","clientId":"a","scopes":["b"],"store":{"file":"/x"},"redirectPort":1,"opensUrl":true}"#,
             r#"{"kind":"oauth","store":"own","handlesRedirect":true}"#,
+            r#"{"kind":"oauth","store":{"keyring":"shelf"}}"#,
             r#"{"kind":"clientCredentials","clientId":"a","clientSecret":"b"}"#,
             r#"{"kind":"enterpriseManaged","idp":"https://idp.example","clientId":"a"}"#,
             r#"{"kind":"workloadIdentity"}"#,
