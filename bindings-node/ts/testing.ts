@@ -2,11 +2,15 @@
 
 import { type Check, checkValues, oneOf, refuseUnknown, stringsByName, yesOrNo } from "./model/checks.js";
 import { ProtocolError } from "./model/errors.js";
+import { loggerOf } from "./model/logging.js";
 import type { ClientOptions, ElicitRequest, SampleRequest } from "./model/types/client.js";
 import type { LogLevel, Revision } from "./model/types/components.js";
 import type { AnyServer, Principal } from "./model/types/server.js";
+import type { Store } from "./model/types/store.js";
 import { isObject } from "./model/values.js";
+import { native } from "./native.js";
 import { coreOf } from "./server/core.js";
+import { StoreCalls } from "./server/store.js";
 import { serveMemory } from "./serving/memory.js";
 import { keyedCallback } from "./client/questions.js";
 import { TestTarget } from "./client/target.js";
@@ -62,6 +66,17 @@ const CHECKS: { readonly [K in keyof Required<ConnectOptions>]: Check } = {
   faults: (value) => (isObject(value) ? undefined : "must be an object such as { drop: 0.1 }"),
   recorder: (value) => (value instanceof Recorder ? undefined : "must be a Recorder, as in new Recorder(path)"),
 };
+
+/**
+ * Checks that a store, for `new Server({ store })`, does what servers rely on: its replies, versions, the ends of values, and one winner
+ * among concurrent calls. It takes some seconds, may run beside the store's other users, and leaves no values behind.
+ *
+ * @throws Error with the first rule that the store does not keep.
+ */
+export async function checkStore(store: Store): Promise<void> {
+  const calls = new StoreCalls(store, loggerOf(undefined));
+  await native().NativeStoreCall.check((call) => void calls.run(call));
+}
 
 /**
  * An in-memory client for tests, pinned to one revision.

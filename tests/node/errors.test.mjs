@@ -172,7 +172,7 @@ test("options that do not exist are refused with what does their work", async ()
   const refused = (name, advice) => (error) =>
     error instanceof TypeError && error.message.includes(`: unknown option '${name}'; `) && advice.test(error.message);
   assert.throws(() => new gudgeon.Server("t", { authenticate: () => {} }), refused("authenticate", /\{ auth \}.*\{ principal \}/));
-  assert.throws(() => new gudgeon.Server("t", { store: "redis://localhost" }), refused("store", /its own process/));
+  assert.throws(() => new gudgeon.Server("t", { stores: "memory" }), refused("stores", /did you mean 'store'/));
   const app = new gudgeon.Server("t", { auth: undefined });
   assert.throws(() => app.tool("t", { auth: () => {} }, () => 1), refused("auth", /scopes: \["books:write"\]/));
   assert.throws(() => app.resource("a://b", { auth: () => {} }, () => ""), refused("auth", /scopes/));

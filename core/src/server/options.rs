@@ -60,7 +60,7 @@ pub struct ServerOptions {
     /// The maximum time that a handler waits for answers in any revision: then it is stopped, and its call fails before
     /// 2026-07-28 or is replayed when the answer arrives. Default: 5 min.
     pub park_ttl: Duration,
-    /// The store of state that servers share: used DPoP proofs (RFC 9449, section 11.1). Servers behind one address need the
+    /// The store of state that servers share: used `DPoP` proofs (RFC 9449, section 11.1). Servers behind one address need the
     /// same. Default: none, and each process remembers its own.
     #[cfg(all(feature = "auth", feature = "http"))]
     pub store: Option<Arc<dyn Store>>,

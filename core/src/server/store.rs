@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// A store that servers share, such as a database. Servers that have the same [`ServerOptions::store`](super::ServerOptions::store)
-/// remember used DPoP proofs together.
+/// remember used `DPoP` proofs together.
 ///
 /// Keys are visible ASCII. An operation that fails, or has no result within 15 s, refuses the requests that need it with 503.
 /// [`check_store`](crate::testing::check_store) checks an implementation.

@@ -99,15 +99,18 @@ mod tests {
 
     #[test]
     fn every_operation_has_one_reply() {
-        let (sender, replies) = mpsc::channel();
+        let (sender, received) = mpsc::channel();
         let replier = || {
             let sender = sender.clone();
             Replier::new(move |reply| drop(sender.send(reply)))
         };
         replier().send(StoreReply::Stored(1));
         drop(replier());
-        assert_eq!(replies.try_recv(), Ok(StoreReply::Stored(1)));
-        assert_eq!(replies.try_recv(), Ok(StoreReply::Failed("the operation was given up".into())));
-        assert!(replies.try_recv().is_err());
+        assert_eq!(received.try_recv(), Ok(StoreReply::Stored(1)));
+        assert_eq!(
+            received.try_recv(),
+            Ok(StoreReply::Failed("the operation was given up".into()))
+        );
+        assert!(received.try_recv().is_err());
     }
 }

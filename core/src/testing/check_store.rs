@@ -181,6 +181,10 @@ pub async fn check_store(store: Arc<dyn Store>) -> Result<(), Error> {
 
 /// As [`check_store`], for the store of a host.
 pub async fn check_engine(store: Arc<dyn StoreEngine>) -> Result<(), Error> {
+    check_within(&*store, LIMIT).await
+}
+
+async fn check_within(store: &dyn StoreEngine, limit: Duration) -> Result<(), Error> {
     let mut random = [0; 8];
     getrandom::fill(&mut random).map_err(|it| Error::misuse(it.to_string()))?;
     let prefix = format!("gudgeon:check:{:016x}:", u64::from_be_bytes(random));
@@ -191,9 +195,9 @@ pub async fn check_engine(store: Arc<dyn StoreEngine>) -> Result<(), Error> {
         let known = versions.entry(key).or_default();
         let operation = act.operation(format!("{prefix}{key}"), known);
         let replies = loop {
-            let replies = run(&*store, &operation, act.count()).await;
+            let replies = run(store, &operation, act.count(), limit).await;
             let waits = matches!((act, &replies[..]), (Wait, [StoreReply::Found(Some(_))]));
-            if !waits || begun.elapsed() > LIMIT {
+            if !waits || begun.elapsed() > limit {
                 break replies;
             }
             sleep(PAUSE).await;
@@ -213,7 +217,12 @@ pub async fn check_engine(store: Arc<dyn StoreEngine>) -> Result<(), Error> {
 }
 
 /// Carries out an operation several times at once.
-async fn run(store: &dyn StoreEngine, operation: &StoreOperation, count: usize) -> Vec<StoreReply> {
+async fn run(
+    store: &dyn StoreEngine,
+    operation: &StoreOperation,
+    count: usize,
+    limit: Duration,
+) -> Vec<StoreReply> {
     let begin = |_| {
         let (sender, reply) = oneshot::channel();
         store.run(operation.clone(), Replier::new(move |it| drop(sender.send(it))));
@@ -222,9 +231,9 @@ async fn run(store: &dyn StoreEngine, operation: &StoreOperation, count: usize) 
     let waiting: Vec<_> = (0..count).map(begin).collect();
     let mut replies = Vec::new();
     for reply in waiting {
-        replies.push(match timeout(LIMIT, reply).await {
+        replies.push(match timeout(limit, reply).await {
             Ok(Ok(reply)) => reply,
-            _ => StoreReply::Failed(format!("no reply within {} s", LIMIT.as_secs())),
+            _ => StoreReply::Failed(format!("no reply within {limit:?}")),
         });
     }
     replies
@@ -374,7 +383,7 @@ mod tests {
         }
     }
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn a_store_that_hangs_or_keeps_values_for_ever_is_found() {
         struct Hangs(Mutex<Vec<Replier>>);
         impl StoreEngine for Hangs {
@@ -382,15 +391,16 @@ mod tests {
                 self.0.lock().unwrap().push(reply);
             }
         }
-        let found = check_engine(Arc::new(Hangs(Mutex::default()))).await.unwrap_err().to_string();
-        assert!(found.contains("no reply within 15 s"), "{found}");
-        let found = check(|memory, mut it| {
+        let hangs = Hangs(Mutex::default());
+        let found = check_within(&hangs, PAUSE).await.unwrap_err().to_string();
+        assert!(found.contains("no reply within 100ms"), "{found}");
+        let keeps = Changed(Mutex::default(), |memory: &mut Memory, mut it: StoreOperation| {
             if let StoreOperation::Put { ttl, .. } = &mut it {
                 *ttl = LONG;
             }
             handle(memory, it)
         });
-        let found = found.await;
+        let found = check_within(&keeps, SHORT * 2).await.unwrap_err().to_string();
         assert!(found.contains("a value must end with its ttl"), "{found}");
     }
 }
