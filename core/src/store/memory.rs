@@ -105,7 +105,7 @@ mod tests {
     fn a_value_ends_with_its_time() {
         let (mut memory, now) = (Memory::default(), Instant::now());
         assert_eq!(memory.handle(now, put("a", b"1", Expect::Absent)), StoreReply::Stored(1));
-        let before = now + TTL - Duration::from_nanos(1);
+        let before = now + Duration::from_nanos(9_999_999_999);
         assert_eq!(memory.handle(before, put("a", b"2", Expect::Absent)), StoreReply::Conflict);
         assert_eq!(memory.handle(before, get("a")), StoreReply::Found(Some((b"1".into(), 1))));
         assert_eq!(memory.handle(now + TTL, get("a")), StoreReply::Found(None));
