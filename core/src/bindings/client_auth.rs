@@ -1,6 +1,6 @@
 //! The credentials of a client, from the JSON of a binding. What only the host can do is asked of its callback `auth`.
 
-use std::{path::PathBuf, sync::Arc};
+use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -39,7 +39,9 @@ pub(super) struct GivenAuth {
     client_metadata_url: Option<String>,
     #[serde(default)]
     scopes: Vec<String>,
-    store: Option<GivenStore>,
+    /// `{"file": path}`; `{"keyring": service}`, an object of the host that uses the system's keyring; or `"own"`, another object
+    /// of the host. A value, because serde's code for enums is larger.
+    store: Option<Value>,
     #[serde(default)]
     dpop: bool,
     #[serde(default)]
@@ -48,15 +50,6 @@ pub(super) struct GivenAuth {
     opens_url: bool,
     #[serde(default)]
     handles_redirect: bool,
-}
-
-/// The store of tokens: a file, an object of the host that uses a service of the system's keyring, or another object.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) enum GivenStore {
-    File(PathBuf),
-    Keyring(String),
-    Own,
 }
 
 impl GivenAuth {
@@ -77,14 +70,7 @@ impl GivenAuth {
                 issuer,
                 client_metadata_url: given.client_metadata_url,
                 scopes,
-                store: match given.store {
-                    Some(GivenStore::File(path)) => Store::File(path),
-                    Some(GivenStore::Keyring(service)) => {
-                        Store::Own(Arc::new(Host { keyring: Some(service), ..host.clone() }))
-                    }
-                    Some(GivenStore::Own) => Store::Own(Arc::new(host.clone())),
-                    None => Store::Memory,
-                },
+                store: given.store.as_ref().map_or(Ok(Store::Memory), |it| host.store(it))?,
                 dpop: given.dpop,
                 redirect_port: given.redirect_port,
                 open_url: given.opens_url.then(|| host.open_url()),
@@ -148,6 +134,18 @@ impl Host {
                 _ => Err(Error::new(ErrorKind::Auth, "the callback must return a string")),
             }
         })
+    }
+
+    fn store(&self, given: &Value) -> Result<Store, Error> {
+        let text = |name: &str| given.get(name).and_then(Value::as_str);
+        match (text("file"), text("keyring"), given.as_str()) {
+            (Some(path), ..) => Ok(Store::File(path.into())),
+            (_, Some(service), _) => {
+                Ok(Store::Own(Arc::new(Self { keyring: Some(service.into()), ..self.clone() })))
+            }
+            (.., Some("own")) => Ok(Store::Own(Arc::new(self.clone()))),
+            _ => Err(Error::misuse("auth: there is no such store")),
+        }
     }
 
     fn source(&self) -> TokenSource {
@@ -242,6 +240,7 @@ mod tests {
             ),
             (r#"{"kind":"token","token":"t","more":1}"#, "more"),
             (r#"{"kind":"odd"}"#, "odd"),
+            (r#"{"kind":"oauth","store":"other"}"#, "no such store"),
         ] {
             let error = read(given).unwrap_err();
             assert!(error.contains(problem) && !error.contains("s3cret"), "{error}");

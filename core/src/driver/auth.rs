@@ -1,7 +1,7 @@
 //! The authenticator of an endpoint, behind a lock of its own.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::HashMap,
     fmt,
     net::IpAddr,
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak},
@@ -61,7 +61,7 @@ pub(crate) struct AuthServer {
     /// Counts the functions of the host that run.
     running: Arc<Semaphore>,
     /// The operations on the store that are under way, with the times at which they are given up.
-    storing: Mutex<BTreeMap<AuthTicket, Instant>>,
+    storing: Mutex<Vec<(AuthTicket, Instant)>>,
     pub(super) proxied: Proxied,
     this: Weak<Self>,
 }
@@ -243,7 +243,7 @@ impl AuthServer {
             operation,
             Replier::new(move |reply| {
                 if let Some(server) = this.upgrade() {
-                    server.storing().remove(&ticket);
+                    server.storing().retain(|(it, _)| *it != ticket);
                     server.handle(AuthInput::Stored(ticket, reply));
                 }
             }),
@@ -254,17 +254,15 @@ impl AuthServer {
     fn may_store(&self, ticket: AuthTicket) -> bool {
         let (now, mut storing) = (Instant::now(), self.storing());
         // A store may never answer.
-        while storing.first_entry().is_some_and(|it| *it.get() <= now) {
-            storing.pop_first();
-        }
+        storing.retain(|(_, end)| *end > now);
         let may_store = storing.len() < MAX_STORING;
         if may_store {
-            storing.insert(ticket, now + TIMEOUT);
+            storing.push((ticket, now + TIMEOUT));
         }
         may_store
     }
 
-    fn storing(&self) -> MutexGuard<'_, BTreeMap<AuthTicket, Instant>> {
+    fn storing(&self) -> MutexGuard<'_, Vec<(AuthTicket, Instant)>> {
         self.storing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

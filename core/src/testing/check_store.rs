@@ -1,6 +1,6 @@
 //! The checks of a store.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use tokio::{
     sync::oneshot,
@@ -189,10 +189,13 @@ async fn check_within(store: &dyn StoreEngine, limit: Duration) -> Result<(), Er
     getrandom::fill(&mut random).map_err(|it| Error::misuse(it.to_string()))?;
     let prefix = format!("gudgeon:check:{:016x}:", u64::from_be_bytes(random));
     // The versions of the values that each key has had.
-    let mut versions: HashMap<&str, Vec<u64>> = HashMap::new();
+    let mut versions: Vec<(&str, Vec<u64>)> = Vec::new();
     let begun = Instant::now();
     for &(rule, key, act, want) in STEPS {
-        let known = versions.entry(key).or_default();
+        if !versions.iter().any(|(it, _)| *it == key) {
+            versions.push((key, Vec::new()));
+        }
+        let Some((_, known)) = versions.iter_mut().find(|(it, _)| *it == key) else { continue };
         let operation = act.operation(format!("{prefix}{key}"), known);
         let replies = loop {
             let replies = run(store, &operation, act.count(), limit).await;

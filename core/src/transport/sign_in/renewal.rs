@@ -1,14 +1,13 @@
 //! The lock of a renewal: one client at a time renews the tokens of a record, also among processes that share a store.
 
 use std::{
-    collections::HashMap,
     env,
     fmt::Write as _,
     fs::{self, File, OpenOptions, TryLockError},
     io,
     path::{Path, PathBuf},
     sync::{
-        Arc, Mutex, OnceLock, PoisonError,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -133,10 +132,15 @@ fn name_of(service: &str, key: &str) -> String {
 
 /// Returns the lock of this process with a name.
 fn process_lock(name: String) -> Arc<AsyncMutex<()>> {
-    static LOCKS: OnceLock<Mutex<HashMap<String, Arc<AsyncMutex<()>>>>> = OnceLock::new();
-    let mut locks =
-        LOCKS.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner);
-    Arc::clone(locks.entry(name).or_default())
+    type Locks = Vec<(String, Arc<AsyncMutex<()>>)>;
+    static LOCKS: Mutex<Locks> = Mutex::new(Vec::new());
+    let mut locks = LOCKS.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, lock)) = locks.iter().find(|(it, _)| *it == name) {
+        return Arc::clone(lock);
+    }
+    let lock = Arc::new(AsyncMutex::new(()));
+    locks.push((name, Arc::clone(&lock)));
+    lock
 }
 
 #[cfg(test)]
