@@ -60,7 +60,6 @@
 pub use crate::{
     engine::{
         Effect, HandlerEvent, HostReply, HostRequest, Input, Output, Run, RunId, Service, Start,
-        Ticket,
     },
     router::{Components, Definition, Failure, Reply, ServerFacts},
     session::{asking::AskId, server::Log},

@@ -1,4 +1,4 @@
-//! Listening servers that remember used DPoP proofs together, in a store of the program's own (RFC 9449, section 11.1).
+//! Listening servers that remember used `DPoP` proofs together, in a store of the program's own (RFC 9449, section 11.1).
 
 use std::{
     sync::{
