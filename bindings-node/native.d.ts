@@ -361,11 +361,6 @@ export declare class NativeStoreCall {
   operation(): string
   /** Sends what the method returned, as JSON. */
   reply(reply: string): void
-  /**
-   * Checks a store, whose operations `call` carries out. Returns a promise, which the first rule that the store does not keep
-   * rejects.
-   */
-  static check(call: (operation: NativeStoreCall) => void): Promise<void>
 }
 
 export declare class NativeTokenFile {

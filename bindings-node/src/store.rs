@@ -1,20 +1,17 @@
 //! Stores of a JavaScript program. They run on the event loop.
 
-use std::{fmt, sync::Arc};
+use std::fmt;
 
 use gudgeon::{
     bindings::store,
     store::{Replier, StoreEngine, StoreOperation},
-    testing,
 };
 use napi::{
-    Env, Status,
-    bindgen_prelude::{Function, Object},
+    Status,
+    bindgen_prelude::Function,
     threadsafe_function::{ThreadsafeFunction, ThreadsafeFunctionCallMode},
 };
 use napi_derive::napi;
-
-use crate::client::promise;
 
 /// Calls JavaScript; it does not keep the process alive.
 type Call = ThreadsafeFunction<NativeStoreCall, (), NativeStoreCall, Status, false, true>;
@@ -64,20 +61,5 @@ impl NativeStoreCall {
         if let Some(sender) = self.reply.take() {
             sender.send(store::reply(self.operation.name(), reply.as_bytes()));
         }
-    }
-
-    /// Checks a store, whose operations `call` carries out. Returns a promise, which the first rule that the store does not keep
-    /// rejects.
-    #[napi(
-        catch_unwind,
-        ts_args_type = "call: (operation: NativeStoreCall) => void",
-        ts_return_type = "Promise<void>"
-    )]
-    pub fn check<'env>(
-        env: &'env Env,
-        call: Function<'_, NativeStoreCall, ()>,
-    ) -> napi::Result<Object<'env>> {
-        let store = Arc::new(NodeStore::new(&call)?);
-        promise(env, Box::pin(async move { testing::check_engine(store).await }))
     }
 }

@@ -2,23 +2,20 @@
 
 import { type Check, checkValues, oneOf, refuseUnknown, stringsByName, yesOrNo } from "./model/checks.js";
 import { ProtocolError } from "./model/errors.js";
-import { loggerOf } from "./model/logging.js";
 import type { ClientOptions, ElicitRequest, SampleRequest } from "./model/types/client.js";
 import type { LogLevel, Revision } from "./model/types/components.js";
 import type { AnyServer, Principal } from "./model/types/server.js";
-import type { Store } from "./model/types/store.js";
 import { isObject } from "./model/values.js";
-import { native } from "./native.js";
 import { coreOf } from "./server/core.js";
-import { StoreCalls } from "./server/store.js";
 import { serveMemory } from "./serving/memory.js";
 import { keyedCallback } from "./client/questions.js";
 import { TestTarget } from "./client/target.js";
+import { checkStore } from "./testing/check-store.js";
 import { type Faults, Recorder } from "./testing/options.js";
 import { tapped } from "./testing/transport.js";
 import { Client } from "./client.js";
 
-export { type Faults, Recorder };
+export { checkStore, type Faults, Recorder };
 
 /** Every revision, oldest first. */
 export const eras: readonly Revision[] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"];
@@ -66,17 +63,6 @@ const CHECKS: { readonly [K in keyof Required<ConnectOptions>]: Check } = {
   faults: (value) => (isObject(value) ? undefined : "must be an object such as { drop: 0.1 }"),
   recorder: (value) => (value instanceof Recorder ? undefined : "must be a Recorder, as in new Recorder(path)"),
 };
-
-/**
- * Checks that a store, for `new Server({ store })`, does what servers rely on: its replies, versions, the ends of values, and one winner
- * among concurrent calls. It takes some seconds, may run beside the store's other users, and leaves no values behind.
- *
- * @throws Error with the first rule that the store does not keep.
- */
-export async function checkStore(store: Store): Promise<void> {
-  const calls = new StoreCalls(store, loggerOf(undefined));
-  await native().NativeStoreCall.check((call) => void calls.run(call));
-}
 
 /**
  * An in-memory client for tests, pinned to one revision.
