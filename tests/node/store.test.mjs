@@ -194,3 +194,46 @@ test("a store is checked", async () => {
   }
   await assert.rejects(checkStore(new Forgetful()), /put with a version must be a conflict if the key has no value/);
 });
+
+test("each store that does not keep a rule is found", async () => {
+  const away = new Error("the database is away");
+  class Away extends Memory {
+    get() { throw away; }
+  }
+  const thrown = await checkStore(new Away()).catch((error) => error);
+  assert.match(thrown.message, /^checkStore: get of a key without a value must return nothing; get\(\) threw the database is away$/);
+  assert.equal(thrown.cause, away);
+  class Text extends Memory {
+    get = (key) => super.get(key) && ["text", super.get(key)[1]];
+  }
+  await assert.rejects(checkStore(new Text()), /get must return the bytes and the version of put; get\(\) returned \["text",1\]/);
+  class OneVersion extends Memory {
+    get = (key) => super.get(key) && [super.get(key)[0], 1];
+    put = async (...given) => ((await super.put(...given)) === "conflict" ? "conflict" : 1);
+  }
+  await assert.rejects(checkStore(new OneVersion()), /put with expect any must replace a value, also by an empty one; put\(\) returned 1/);
+  class Short extends Memory {
+    put = (key, value, { ttlMs, expect }) => super.put(key, value, { ttlMs: Math.min(ttlMs, 1000), expect });
+  }
+  await assert.rejects(checkStore(new Short()), /a value must not end before its ttl/);
+  class Late extends Memory {
+    // Between the look at the key and the write, others look at it too.
+    put = async (key, value, { ttlMs, expect }) => {
+      const current = this.get(key)?.[1] ?? "absent";
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      return expect !== "any" && expect !== current ? "conflict" : super.put(key, value, { ttlMs, expect: "any" });
+    };
+  }
+  await assert.rejects(checkStore(new Late()), /one of several put with expect absent must store its value; put\(\) returned \d+, \d+/);
+  class Endless extends Memory {
+    take = () => new Promise(() => {});
+  }
+  class Lasting extends Memory {
+    put = (key, value, { expect }) => super.put(key, value, { ttlMs: 600_000, expect });
+  }
+  // Both wait for the time limit.
+  await Promise.all([
+    assert.rejects(checkStore(new Endless()), /take of a key without a value must return nothing; take\(\) did not return within 15 s/),
+    assert.rejects(checkStore(new Lasting()), /a value must end with its ttl/),
+  ]);
+});
