@@ -301,10 +301,10 @@ export declare class NativeSchema {
 export declare class NativeServer {
   constructor(declaration: string)
   /**
-   * Sets the methods by which callers are authenticated, as JSON. `verify` calls a function of the program. Only the first
-   * call has an effect.
+   * Sets the methods by which callers are authenticated, as JSON. `verify` calls a function of the program, and `store` its
+   * store. Only the first call has an effect.
    */
-  setAuth(methods: string, verify: (verification: NativeVerification) => void): void
+  setAuth(methods: string, verify: (verification: NativeVerification) => void, store?: (call: NativeStoreCall) => void): void
   /** Returns `true` if keys for request states were given, so that other processes can open sealed states. */
   hasStateKeys(): boolean
   /** `kind` is `tool`, `resource`, `resourceTemplate` or `prompt`. Returns warnings about what known hosts reject. */
@@ -353,6 +353,14 @@ export declare class NativeServer {
   static mountedKey(kind: string, prefix: string, key: string): string
   /** Errors if no name can begin with this prefix. */
   static checkPrefix(prefix: string): void
+}
+
+/** An operation on the program's store. */
+export declare class NativeStoreCall {
+  /** Returns the operation as JSON. */
+  operation(): string
+  /** Sends what the method returned, as JSON. */
+  reply(reply: string): void
 }
 
 export declare class NativeTokenFile {

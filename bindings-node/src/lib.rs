@@ -28,6 +28,7 @@ mod served_components;
 mod server;
 mod session_numbers;
 mod shared;
+mod store;
 mod work_queue;
 mod stream;
 mod test_mode;

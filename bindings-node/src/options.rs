@@ -81,6 +81,14 @@ impl Given for Js<'_> {
     fn entries(&self) -> Vec<(Self, Self)> {
         self.own_entries().unwrap_or_default()
     }
+
+    fn has_method(&self, name: &str) -> bool {
+        let member = |it: Object<'_>| it.get_named_property::<Unknown<'_>>(name)?.get_type();
+        self.value() == Value::Object
+            && Object::from_unknown(self.0)
+                .and_then(member)
+                .is_ok_and(|it| it == ValueType::Function)
+    }
 }
 
 impl Js<'_> {

@@ -27,6 +27,7 @@ use crate::{
     mounted::NativeMounted,
     served_components::ServedComponents,
     shared::Wake,
+    store::{NativeStoreCall, NodeStore},
     stream,
     test_mode::NativeTestMode,
     verifier::{NativeVerification, NodeVerifier},
@@ -59,19 +60,23 @@ impl NativeServer {
         })
     }
 
-    /// Sets the methods by which callers are authenticated, as JSON. `verify` calls a function of the program. Only the first
-    /// call has an effect.
+    /// Sets the methods by which callers are authenticated, as JSON. `verify` calls a function of the program, and `store` its
+    /// store. Only the first call has an effect.
     #[napi(
         catch_unwind,
-        ts_args_type = "methods: string, verify: (verification: NativeVerification) => void"
+        ts_args_type = "methods: string, verify: (verification: NativeVerification) => void, store?: (call: NativeStoreCall) => void"
     )]
     pub fn set_auth(
         &self,
         methods: String,
         verify: Function<'_, NativeVerification, ()>,
+        store: Option<Function<'_, NativeStoreCall, ()>>,
     ) -> napi::Result<()> {
         let config = AuthConfig::parse(methods.as_bytes()).map_err(misuse)?;
         config.set_verifier(Arc::new(NodeVerifier::new(&verify)?));
+        if let Some(store) = store {
+            config.set_store(Arc::new(NodeStore::new(&store)?));
+        }
         let _ = self.auth.set(Arc::new(config));
         Ok(())
     }

@@ -25,6 +25,7 @@ export type { HttpOptions, PromptOptions, ResourceOptions, ServerOptions, ToolOp
 export type { Outcome, Question, SampleOptions, SampleResult } from "./model/types/questions.js";
 export type { Input, JsonSchema, Output, Schema, SchemaLike, TypedJsonSchema, Variables } from "./model/types/schema.js";
 export type { AnyServer, Listening, Principal, Registry, Transport } from "./model/types/server.js";
+export type { Store } from "./model/types/store.js";
 export { ask } from "./schema/ask.js";
 export { jsonSchema } from "./schema/compile.js";
 export { currentContext } from "./call/current.js";

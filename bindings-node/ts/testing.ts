@@ -10,11 +10,12 @@ import { coreOf } from "./server/core.js";
 import { serveMemory } from "./serving/memory.js";
 import { keyedCallback } from "./client/questions.js";
 import { TestTarget } from "./client/target.js";
+import { checkStore } from "./testing/check-store.js";
 import { type Faults, Recorder } from "./testing/options.js";
 import { tapped } from "./testing/transport.js";
 import { Client } from "./client.js";
 
-export { type Faults, Recorder };
+export { checkStore, type Faults, Recorder };
 
 /** Every revision, oldest first. */
 export const eras: readonly Revision[] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"];

@@ -46,6 +46,7 @@ mod server;
 mod serving;
 mod session_values;
 mod source;
+mod store;
 mod stream;
 mod test_serving;
 mod verifier;
@@ -87,6 +88,7 @@ mod _native {
         schema::{form_problem, form_schema, invalid_arguments, portable},
         server::{NativeServer, Read, check_prefix, expand, mounted_key, variables},
         serving::{Serving, shut_down, take_stdio},
+        store::check_store,
         test_serving::TestServing,
         watchdog::NativeWatchdog,
     };

@@ -15,7 +15,7 @@ use pyo3::{
     prelude::*,
     types::{
         PyBool, PyDict, PyFloat, PyFrozenSet, PyInt, PyList, PyMapping, PySequence, PySet,
-        PyString, PyTuple,
+        PyString, PyTuple, PyType,
     },
 };
 
@@ -162,6 +162,10 @@ impl Given for Python<'_> {
         let entries: Vec<(Bound<'_, PyAny>, Bound<'_, PyAny>)> =
             items.and_then(|it| it.extract().ok()).unwrap_or_default();
         entries.into_iter().map(|(key, value)| (Self(key), Self(value))).collect()
+    }
+
+    fn has_method(&self, name: &str) -> bool {
+        !self.0.is_instance_of::<PyType>() && self.0.getattr(name).is_ok_and(|it| it.is_callable())
     }
 }
 

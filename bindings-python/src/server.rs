@@ -31,6 +31,7 @@ use crate::{
     registration,
     serving::Serving,
     source::Source,
+    store::PythonStore,
     stream::{Limits, Stream, lock},
     test_serving::TestServing,
     verifier::PythonVerifier,
@@ -45,6 +46,8 @@ pub(crate) struct NativeServer {
     limits: Limits,
     /// The methods by which callers are authenticated, and the functions that they call.
     auth: OnceLock<(Arc<AuthConfig>, Arc<PythonVerifier>)>,
+    /// The store of the program; absent if each process has its own.
+    store: OnceLock<Arc<PythonStore>>,
 }
 
 #[derive(Debug)]
@@ -73,15 +76,28 @@ impl NativeServer {
             visibility_filter: Arc::default(),
             limits,
             auth: OnceLock::new(),
+            store: OnceLock::new(),
         })
     }
 
     /// Sets the methods by which callers are authenticated, as JSON. `verify` calls a function of the program:
-    /// `verify(method, token, request)`, which returns the kind of the reply and its data.
-    fn set_auth(&self, methods: &[u8], verify: Py<PyAny>) -> PyResult<()> {
+    /// `verify(method, token, request)`, which returns the kind of the reply and its data. `store` carries out operations of
+    /// the program's store: `store(operation)` returns the reply, both as JSON.
+    #[pyo3(signature = (methods, verify, store = None))]
+    fn set_auth(
+        &self,
+        methods: &[u8],
+        verify: Py<PyAny>,
+        store: Option<Py<PyAny>>,
+    ) -> PyResult<()> {
         let config = AuthConfig::parse(methods).map_err(|it| raise(&it))?;
         let verifier = Arc::new(PythonVerifier::new(verify));
         config.set_verifier(Arc::clone(&verifier) as Arc<_>);
+        if let Some(store) = store {
+            let store = Arc::new(PythonStore::new(store));
+            config.set_store(Arc::clone(&store) as Arc<_>);
+            let _ = self.store.set(store);
+        }
         // A server is made with its methods, so they are set once.
         let _ = self.auth.set((Arc::new(config), verifier));
         Ok(())
@@ -329,6 +345,9 @@ impl NativeServer {
         let Ok(shared) = self.shared.try_lock() else { return Ok(()) };
         if let Some((_, verifier)) = self.auth.get() {
             verifier.traverse(&visit)?;
+        }
+        if let Some(store) = self.store.get() {
+            store.traverse(&visit)?;
         }
         shared.handlers.iter().filter_map(Weak::upgrade).try_for_each(|it| it.traverse(&visit))
     }

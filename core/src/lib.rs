@@ -36,6 +36,11 @@ pub mod schema;
 mod schema;
 #[cfg(all(feature = "auth", feature = "bindings"))]
 #[doc(hidden)]
+pub mod store;
+#[cfg(all(feature = "auth", not(feature = "bindings")))]
+mod store;
+#[cfg(all(feature = "auth", feature = "bindings"))]
+#[doc(hidden)]
 pub mod auth;
 #[cfg(all(feature = "auth", not(feature = "bindings")))]
 mod auth;

@@ -60,12 +60,7 @@
 pub use crate::{
     engine::{
         Effect, HandlerEvent, HostReply, HostRequest, Input, Output, Run, RunId, Service, Start,
-        Ticket,
     },
-    error::fault::{Fault, FaultKind},
-    router::{ComponentOptions, Components, Definition, Failure, Reply, RoundLimits, ServerFacts},
-    session::{
-        asking::AskId,
-        server::{CallContext, Log},
-    },
+    router::{Components, Definition, Failure, Reply, ServerFacts},
+    session::{asking::AskId, server::Log},
 };

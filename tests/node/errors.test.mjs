@@ -172,7 +172,7 @@ test("options that do not exist are refused with what does their work", async ()
   const refused = (name, advice) => (error) =>
     error instanceof TypeError && error.message.includes(`: unknown option '${name}'; `) && advice.test(error.message);
   assert.throws(() => new gudgeon.Server("t", { authenticate: () => {} }), refused("authenticate", /\{ auth \}.*\{ principal \}/));
-  assert.throws(() => new gudgeon.Server("t", { store: "redis://localhost" }), refused("store", /its own process/));
+  assert.throws(() => new gudgeon.Server("t", { stores: "memory" }), refused("stores", /did you mean 'store'/));
   const app = new gudgeon.Server("t", { auth: undefined });
   assert.throws(() => app.tool("t", { auth: () => {} }, () => 1), refused("auth", /scopes: \["books:write"\]/));
   assert.throws(() => app.resource("a://b", { auth: () => {} }, () => ""), refused("auth", /scopes/));
@@ -180,5 +180,5 @@ test("options that do not exist are refused with what does their work", async ()
   await assert.rejects(gudgeon.Client.connect(app, { authProvider: {} }), refused("authProvider", /did you mean 'auth'/));
   // No list offers them.
   const lists = [() => new gudgeon.Server("t", { x: 1 }), () => app.tool("t", { x: 1 }, () => 1), () => gudgeon.Client.connect(app, { x: 1 })];
-  for (const list of lists) await assert.rejects(async () => list(), (error) => / it takes /.test(error.message) && !/\b(authenticate|authProvider|store)\b/.test(error.message));
+  for (const list of lists) await assert.rejects(async () => list(), (error) => / it takes /.test(error.message) && !/\b(authenticate|authProvider)\b/.test(error.message));
 });

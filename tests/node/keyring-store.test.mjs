@@ -1,5 +1,10 @@
 // Stores of tokens in the system's keyring: `keyringStore()`.
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { after, before, beforeEach, test } from "node:test";
 import { inspect } from "node:util";
 
@@ -112,4 +117,59 @@ test("tokens are kept in the keyring", async () => {
 
 test("the service must be a string that is not empty", () => {
   for (const service of ["", 7, null]) assert.throws(() => keyringStore(service), /keyringStore\(\): the service must be a string that is not empty/);
+});
+
+const SIGN_IN = `
+import { Client } from "gudgeon";
+import { keyringStore, oauth } from "gudgeon/auth";
+import { entries } from "./tests/node/file-keyring.mjs";
+import { agree } from "./tests/node/protected.mjs";
+const store = keyringStore("shelf");
+const client = await Client.connect(process.argv[1], { auth: oauth({ store, onRedirect: agree }), revision: "2025-11-25" });
+await client.callTool("echo");
+await client.close();
+for (const [, name] of entries()) {
+  // The further pieces of a value are no values.
+  const found = await store.get(name).catch(() => undefined);
+  const record = found && JSON.parse(new TextDecoder().decode(found));
+  if (!record?.tokens) continue;
+  Object.assign(record.tokens, { expires_at: 1, renew_at: 1 });
+  await store.set(name, new TextEncoder().encode(JSON.stringify(record)));
+}
+`;
+const TEN_CALLS = `
+import { Client } from "gudgeon";
+import { keyringStore, oauth } from "gudgeon/auth";
+import "./tests/node/file-keyring.mjs";
+const onRedirect = () => { throw new Error("nobody is asked"); };
+const client = await Client.connect(process.argv[1], { auth: oauth({ store: keyringStore("shelf"), onRedirect }), revision: "2025-11-25" });
+await Promise.all(Array.from({ length: 10 }, () => client.callTool("echo")));
+await client.close();
+`;
+
+test("five processes renew a token once", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "keyring-"));
+  const [entries, state] = [join(folder, "entries"), join(folder, "state")];
+  mkdirSync(entries);
+  const run = async (program) => {
+    const env = { ...process.env, FILE_KEYRING: entries, XDG_STATE_HOME: state };
+    const child = spawn(process.execPath, ["--input-type=module", "-e", program, server.url], { cwd: new URL("../..", import.meta.url), env });
+    let said = "";
+    child.stderr.on("data", (text) => (said += text));
+    assert.equal((await once(child, "close"))[0], 0, said);
+  };
+  try {
+    await run(SIGN_IN);
+    server.token = "renewed";
+    server.forms.length = 0;
+    await Promise.all(Array.from({ length: 5 }, () => run(TEN_CALLS)));
+    assert.deepEqual(server.forms.map((form) => form.grant_type), ["refresh_token"]);
+    const locks = join(state, "gudgeon/locks");
+    const [lock, ...others] = readdirSync(locks);
+    assert.deepEqual(others, []);
+    if (process.platform !== "win32") assert.deepEqual([statSync(locks).mode & 0o777, statSync(join(locks, lock)).mode & 0o777], [0o700, 0o600]);
+  } finally {
+    server.token = "t0ken";
+    rmSync(folder, { recursive: true });
+  }
 });

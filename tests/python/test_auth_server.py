@@ -16,7 +16,7 @@ from starlette.routing import Mount
 
 from asgi_host import META, hosted
 from gudgeon import Client, Context, Server
-from gudgeon._server import authentication
+from gudgeon._server import authentication, awaiting
 from gudgeon.auth import ApiKeys, InsufficientScope, Introspection, InvalidToken, Jwt, RequestInfo
 from gudgeon.errors import McpError
 from gudgeon.testing.auth import AuthorizationServer
@@ -181,7 +181,7 @@ async def test_a_function_waits_for_the_loop_that_the_server_is_about_to_start()
 
 @pytest.mark.parametrize("has_loop", [False, True])
 async def test_a_coroutine_that_hangs_is_cancelled(has_loop: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(authentication, "_TIME", 0.05)
+    monkeypatch.setattr(awaiting, "TIME", 0.05)
     cancelled = threading.Event()
 
     async def hang(text: str, request: RequestInfo) -> Principal | None:

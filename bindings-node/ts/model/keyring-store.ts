@@ -3,6 +3,7 @@ import type { AsyncEntry } from "@napi-rs/keyring";
 import { display } from "./display.js";
 import { AuthError } from "./errors.js";
 import type { TokenStore } from "./types/auth.js";
+import { isObject } from "./values.js";
 
 /** The number of characters of a piece. Windows stores 2,560 bytes, which are UTF-16, with an entry. */
 const PIECE = 1200;
@@ -12,6 +13,9 @@ const ATTEMPTS = 5;
 const FIRST = /^1\.([1-9]\d{0,3})\.(\w+)\.([A-Za-z0-9+/=]*)$/;
 /** Without it the package would keep tokens in Linux's kernel, which forgets them, where there is no Secret Service. */
 const OPTIONS = { linux: { store: "secret-service" } } as const;
+
+/** Identifies the stores, also those of another copy of the package. */
+const SERVICE = Symbol.for("gudgeon.keyringStore");
 
 /** The content of the entry with the key's name. */
 interface First {
@@ -23,7 +27,7 @@ interface First {
 /**
  * Keeps tokens and registrations in the system's keyring: the Keychain of macOS, the Credential Manager of Windows, or a Secret
  * Service such as GNOME Keyring or KWallet. Needs the package `@napi-rs/keyring`. If that is missing, or the system has no keyring,
- * an `AuthError` says so. Each process that uses the store renews tokens for itself.
+ * an `AuthError` says so. Of the user's processes that share the store, one at a time renews tokens.
  *
  * @param service - The name under which the keyring lists the entries. Default: `"gudgeon"`.
  * @throws TypeError if the name is not a string, or empty.
@@ -35,6 +39,11 @@ export function keyringStore(service = "gudgeon"): TokenStore {
   return new KeyringStore(service);
 }
 
+/** Returns the service of a store in the keyring; undefined for any other value. */
+export function serviceOfStore(store: unknown): string | undefined {
+  return isObject(store) ? (store as { readonly [SERVICE]?: string })[SERVICE] : undefined;
+}
+
 /**
  * A value is kept as base64 in one or more pieces, each in an entry of its own, because Windows limits the length of entries. The
  * entry with the key's name has the format `1.<number of pieces>.<id>.<first piece>`; the others are named `<key> <id>.<number>`.
@@ -42,11 +51,13 @@ export function keyringStore(service = "gudgeon"): TokenStore {
  */
 class KeyringStore implements TokenStore {
   readonly service: string;
+  declare readonly [SERVICE]: string;
   /** Ends with the last write. */
   #writing: Promise<void> = Promise.resolve();
 
   constructor(service: string) {
     this.service = service;
+    Object.defineProperty(this, SERVICE, { value: service, enumerable: false });
   }
 
   async get(key: string): Promise<Uint8Array | undefined> {

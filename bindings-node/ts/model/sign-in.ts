@@ -2,6 +2,7 @@ import { checkAuthOptions, filled, type Known, strings } from "./auth-options.js
 import { yesOrNo } from "./checks.js";
 import { typeName } from "./display.js";
 import { pathOfStore } from "./file-store.js";
+import { serviceOfStore } from "./keyring-store.js";
 import type {
   Awaitable, ClientCredentialsOptions, EnterpriseManagedOptions, OAuthOptions, SignIn, TokenStore, WorkloadIdentityOptions,
 } from "./types/auth.js";
@@ -84,11 +85,11 @@ const WORKLOAD_IDENTITY: Known = {
 export function oauth(options: OAuthOptions = {}): SignIn {
   checkAuthOptions("oauth()", OAUTH, options);
   const { store: given, openUrl, onRedirect, ...others } = options;
-  const path = pathOfStore(given);
+  const [path, service] = [pathOfStore(given), serviceOfStore(given)];
   const declared = {
     kind: "oauth",
     ...others,
-    store: path !== undefined ? { file: path } : given && "own",
+    store: path !== undefined ? { file: path } : service !== undefined ? { keyring: service } : given && "own",
     opensUrl: openUrl !== undefined,
     handlesRedirect: onRedirect !== undefined,
   };

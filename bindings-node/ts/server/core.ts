@@ -66,7 +66,7 @@ export class ServerCore {
   ) {
     const {
       version = "", title, instructions, websiteUrl, icons, pageSize, debug, revisions, dialects, listTtlMs, maxMessage, maxRequestState,
-      stateTtlMs, parkLimit, parkTtlMs, auth, hideUnauthorized,
+      stateTtlMs, parkLimit, parkTtlMs, auth, hideUnauthorized, store,
     } = options;
     const place = `new Server(${JSON.stringify(server.name)})`;
     checkServerOptions(place, options);
@@ -79,7 +79,7 @@ export class ServerCore {
       scopeImplies, hideUnauthorized,
     };
     this.native = checked(place, () => new (native().NativeServer)(toJson(declaration, "the options")));
-    this.verifiers = auth === undefined ? undefined : setMethods(this.native, auth, scopeImplies, place, this.logger);
+    this.verifiers = auth === undefined ? undefined : setMethods(this.native, auth, scopeImplies, store, place, this.logger);
     this.lifespan = new Lifespan(server, options.lifespan);
   }
 

@@ -69,6 +69,7 @@ from .types import (
     SampleOptions as SampleOptions,
     SampleRequest as SampleRequest,
     SampleResult as SampleResult,
+    Store as Store,
     Text as Text,
     Tool as Tool,
     ToolAnnotations as ToolAnnotations,
@@ -263,6 +264,7 @@ class ServerOptions(TypedDict, total=False):
     title: str
     instructions: str
     auth: Auth | Sequence[Auth]
+    store: str | Store
     scope_implies: Mapping[str, Sequence[str]]
     hide_unauthorized: bool
     website_url: str

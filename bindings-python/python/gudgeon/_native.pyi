@@ -710,10 +710,11 @@ class Server:
         """
         Serves one stream of frames. The descriptors are duplicated; the caller keeps its own.
         """
-    def set_auth(self, /, methods: bytes, verify: Any) -> None:
+    def set_auth(self, /, methods: bytes, verify: Any, store: Any | None = None) -> None:
         """
         Sets the methods by which callers are authenticated, as JSON. `verify` calls a function of the program:
-        `verify(method, token, request)`, which returns the kind of the reply and its data.
+        `verify(method, token, request)`, which returns the kind of the reply and its data. `store` carries out operations of
+        the program's store: `store(operation)` returns the reply, both as JSON.
         """
     def set_enabled(self, /, kind: str, keys: SupportsGetItem[int, str], tags: SupportsGetItem[int, str], enabled: bool) -> None: ...
     def set_middleware(self, /, invoke: Any, methods: SupportsGetItem[int, str], expose: Any) -> None:
@@ -857,6 +858,12 @@ def check_options(taker: str, place: str, options: dict) -> None:
 def check_prefix(prefix: str) -> None:
     """
     Raises `ValueError` for a prefix that no name can begin with.
+    """
+
+def check_store(call: Any) -> None:
+    """
+    Checks a store, whose operations `call(operation)` carries out. Raises `AssertionError` with the first rule that it does not
+    keep.
     """
 
 def declared_options(taker: str, options: dict) -> dict:

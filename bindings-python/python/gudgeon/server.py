@@ -56,6 +56,9 @@ class Server(ComponentHost, Running):
             `unix:` addresses are refused. The URL of an issuer whose JWTs are
             accepted, a `gudgeon.auth.Jwt`, `Introspection` or `ApiKeys`, a function
             `(token, request) -> Principal | None` (or an `async def`), or a list of these. Default: everyone may call.
+        store: The state that servers share: used DPoP proofs. "memory" (the default) is that of each process; else an
+            object with the methods of `gudgeon.types.Store`, such as a database. Servers behind one address need the
+            same.
         scope_implies: The scopes that a scope includes, such as `{"books:write": ["books:read"]}`. Default none.
         hide_unauthorized: Whether tools, resources and prompts are hidden from callers that lack their `scopes`: lists
             leave them out, and requests for them fail as for unknown ones. By default they are listed, and a call is
@@ -90,7 +93,7 @@ class Server(ComponentHost, Running):
             from ._server.authentication import set_methods
 
             self._verifiers = set_methods(
-                self._native, options["auth"], options.get("scope_implies"), f"Server {name!r}"
+                self._native, options["auth"], options.get("scope_implies"), options.get("store"), f"Server {name!r}"
             )
         if lifespan is not None and not callable(lifespan):
             raise TypeError(

@@ -89,6 +89,7 @@ __all__ = [
     "SampleOptions",
     "SampleRequest",
     "SampleResult",
+    "Store",  # noqa: F822 (see __getattr__)
     "Text",
     "Tool",
     "ToolAnnotations",
@@ -101,6 +102,16 @@ __all__ = [
 ]
 
 for _name in __all__:
-    _item = globals()[_name]
+    _item = globals().get(_name)
     if getattr(_item, "__module__", "").startswith("gudgeon._"):
         _item.__module__ = "gudgeon.types"
+
+
+def __getattr__(name):
+    """Imports `Store` when it is first used, because it needs `typing`, which is slow to load."""
+    if name != "Store":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from ._model.store import Store
+
+    Store.__module__ = __name__
+    return Store

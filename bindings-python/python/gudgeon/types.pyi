@@ -50,6 +50,7 @@ from ._model.results import (
     assistant as assistant,
     user as user,
 )
+from ._model.store import Store as Store
 
 __all__ = [
     "Accepted",
@@ -87,6 +88,7 @@ __all__ = [
     "SampleOptions",
     "SampleRequest",
     "SampleResult",
+    "Store",
     "Text",
     "Tool",
     "ToolAnnotations",

@@ -1,6 +1,6 @@
 //! The credentials of a client, from the JSON of a binding. What only the host can do is asked of its callback `auth`.
 
-use std::{path::PathBuf, sync::Arc};
+use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ use crate::{
     },
     error::{Error, ErrorKind},
     protocol::{Method, json::to_raw},
-    transport::sign_in::UrlCallback,
+    transport::sign_in::{RenewalLock, UrlCallback, lock_keyring},
 };
 
 /// The credentials as the host gives them. One struct for all kinds, because serde's code for tagged enums is compiled for each
@@ -39,7 +39,9 @@ pub(super) struct GivenAuth {
     client_metadata_url: Option<String>,
     #[serde(default)]
     scopes: Vec<String>,
-    store: Option<GivenStore>,
+    /// `{"file": path}`; `{"keyring": service}`, an object of the host that uses the system's keyring; or `"own"`, another object
+    /// of the host. A value, because serde's code for enums is larger.
+    store: Option<Value>,
     #[serde(default)]
     dpop: bool,
     #[serde(default)]
@@ -50,18 +52,10 @@ pub(super) struct GivenAuth {
     handles_redirect: bool,
 }
 
-/// The store of tokens: a file, or an object of the host.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) enum GivenStore {
-    File(PathBuf),
-    Own,
-}
-
 impl GivenAuth {
     /// Returns the credentials; `answerer` asks the host. Errors if they can't work.
     pub(super) fn read(&self, answerer: &Answerer) -> Result<Auth, Error> {
-        let host = Host(Arc::clone(answerer));
+        let host = Host { ask: Arc::clone(answerer), keyring: None };
         let given = self.clone();
         let exposed = |it: Option<Secret>| it.map(|it| it.expose().to_owned());
         let missing = |name: &str| Error::misuse(format!("auth: {name} is missing"));
@@ -76,11 +70,7 @@ impl GivenAuth {
                 issuer,
                 client_metadata_url: given.client_metadata_url,
                 scopes,
-                store: match given.store {
-                    Some(GivenStore::File(path)) => Store::File(path),
-                    Some(GivenStore::Own) => Store::Own(Arc::new(host.clone())),
-                    None => Store::Memory,
-                },
+                store: given.store.as_ref().map_or(Ok(Store::Memory), |it| host.store(it))?,
                 dpop: given.dpop,
                 redirect_port: given.redirect_port,
                 open_url: given.opens_url.then(|| host.open_url()),
@@ -118,12 +108,16 @@ impl GivenAuth {
 
 /// The callback of the host.
 #[derive(Clone)]
-struct Host(Answerer);
+struct Host {
+    ask: Answerer,
+    /// The service in whose entries the host keeps tokens.
+    keyring: Option<String>,
+}
 
 impl Host {
     fn ask(&self, params: &Value) -> BoxFuture<Value> {
         let question = Question { key: None, method: Method::Elicit, params: to_raw(params) };
-        let answer = (self.0)(question);
+        let answer = (self.ask)(question);
         Box::pin(async move {
             let answer = answer.await?;
             // The text of serde's error may quote a token.
@@ -140,6 +134,18 @@ impl Host {
                 _ => Err(Error::new(ErrorKind::Auth, "the callback must return a string")),
             }
         })
+    }
+
+    fn store(&self, given: &Value) -> Result<Store, Error> {
+        let text = |name: &str| given.get(name).and_then(Value::as_str);
+        match (text("file"), text("keyring"), given.as_str()) {
+            (Some(path), ..) => Ok(Store::File(path.into())),
+            (_, Some(service), _) => {
+                Ok(Store::Own(Arc::new(Self { keyring: Some(service.into()), ..self.clone() })))
+            }
+            (.., Some("own")) => Ok(Store::Own(Arc::new(self.clone()))),
+            _ => Err(Error::misuse("auth: there is no such store")),
+        }
     }
 
     fn source(&self) -> TokenSource {
@@ -183,6 +189,16 @@ impl TokenStore for Host {
         let asked = self.ask(&json!({ "call": "delete", "key": key }));
         Box::pin(async move { asked.await.map(drop) })
     }
+
+    fn lock(&self, key: String) -> BoxFuture<Option<RenewalLock>> {
+        let keyring = self.keyring.clone();
+        Box::pin(async move {
+            match keyring {
+                Some(service) => lock_keyring(&service, &key).await,
+                None => Ok(None),
+            }
+        })
+    }
 }
 
 #[cfg(test)]
@@ -203,6 +219,7 @@ mod tests {
             r#"{"kind":"oauth"}"#,
             r#"{"kind":"oauth","clientId":"a","scopes":["b"],"store":{"file":"/x"},"redirectPort":1,"opensUrl":true}"#,
             r#"{"kind":"oauth","store":"own","handlesRedirect":true}"#,
+            r#"{"kind":"oauth","store":{"keyring":"shelf"}}"#,
             r#"{"kind":"clientCredentials","clientId":"a","clientSecret":"b"}"#,
             r#"{"kind":"enterpriseManaged","idp":"https://idp.example","clientId":"a"}"#,
             r#"{"kind":"workloadIdentity"}"#,
@@ -223,6 +240,7 @@ mod tests {
             ),
             (r#"{"kind":"token","token":"t","more":1}"#, "more"),
             (r#"{"kind":"odd"}"#, "odd"),
+            (r#"{"kind":"oauth","store":"other"}"#, "no such store"),
         ] {
             let error = read(given).unwrap_err();
             assert!(error.contains(problem) && !error.contains("s3cret"), "{error}");

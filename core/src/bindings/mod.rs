@@ -24,6 +24,8 @@ pub mod incoming_body;
 pub mod logs;
 pub mod mailbox;
 pub mod options;
+#[cfg(feature = "auth")]
+pub mod store;
 pub mod subscriptions;
 pub mod unknown_name;
 pub mod waiting;

@@ -17,13 +17,15 @@ use crate::{
         fetch::{FetchError, FetchRequest, FetchResponse},
         server::{
             authenticator::{
-                AuthInput, AuthOutput, AuthTicket, Authenticator, Caller, Checked, Refusal, Request,
+                AuthInput, AuthOutput, AuthTicket, Authenticator, Caller, Checked, Refusal,
+                Request, TIMEOUT,
             },
             config::{AuthConfig, Reply, VerifiedRequest, Verifier},
         },
     },
     error::Error,
     http::{Admission, AdmittedHead, Part, Refused, Unauthenticated},
+    store::{Replier, StoreOperation, StoreReply},
 };
 
 type Decision = Result<Caller, Refusal>;
@@ -31,6 +33,9 @@ type Decision = Result<Caller, Refusal>;
 /// The maximum number of functions of the host that verify tokens at the same time. A request that is withdrawn or expires does
 /// not stop its function.
 const MAX_RUNNING: usize = 256;
+
+/// The maximum number of operations on the store that are under way.
+const MAX_STORING: usize = 256;
 
 /// The state of a request after its head was checked.
 enum Begun {
@@ -55,6 +60,8 @@ pub(crate) struct AuthServer {
     fetcher: OnceLock<Arc<dyn Fetcher>>,
     /// Counts the functions of the host that run.
     running: Arc<Semaphore>,
+    /// The operations on the store that are under way, with the times at which they are given up.
+    storing: Mutex<Vec<(AuthTicket, Instant)>>,
     pub(super) proxied: Proxied,
     this: Weak<Self>,
 }
@@ -87,6 +94,7 @@ impl AuthServer {
             config: Arc::clone(config),
             fetcher: OnceLock::new(),
             running: Arc::new(Semaphore::new(MAX_RUNNING)),
+            storing: Mutex::default(),
             proxied: Proxied::default(),
             this: Weak::clone(this),
         }))
@@ -193,6 +201,10 @@ impl AuthServer {
                     let done = move |answer| server.handle(AuthInput::Fetched(id, answer));
                     self.fetch(request, Fetched::new(done));
                 }
+                AuthOutput::Store(ticket, operation) => {
+                    drop(state);
+                    self.store(ticket, operation);
+                }
                 AuthOutput::Verify { ticket, method, token } => {
                     let request = state.waiting.get(&ticket).and_then(|it| it.request.clone());
                     drop(state);
@@ -215,6 +227,43 @@ impl AuthServer {
                 }
             }
         }
+    }
+
+    /// Begins an operation on the store.
+    fn store(&self, ticket: AuthTicket, operation: StoreOperation) {
+        let (Some(store), true) = (self.config.store(), self.may_store(ticket)) else {
+            let failed = StoreReply::Failed("too many operations are under way".into());
+            let input = AuthInput::Stored(ticket, failed);
+            // The caller carries out what follows.
+            self.lock().machine.handle(Instant::now(), unix(), input);
+            return;
+        };
+        let this = Weak::clone(&self.this);
+        store.run(
+            operation,
+            Replier::new(move |reply| {
+                if let Some(server) = this.upgrade() {
+                    server.storing().retain(|(it, _)| *it != ticket);
+                    server.handle(AuthInput::Stored(ticket, reply));
+                }
+            }),
+        );
+    }
+
+    /// Notes that an operation on the store begins. Returns false if too many are under way.
+    fn may_store(&self, ticket: AuthTicket) -> bool {
+        let (now, mut storing) = (Instant::now(), self.storing());
+        // A store may never answer.
+        storing.retain(|(_, end)| *end > now);
+        let may_store = storing.len() < MAX_STORING;
+        if may_store {
+            storing.push((ticket, now + TIMEOUT));
+        }
+        may_store
+    }
+
+    fn storing(&self) -> MutexGuard<'_, Vec<(AuthTicket, Instant)>> {
+        self.storing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {

@@ -14,6 +14,11 @@ pub trait Given: Sized {
 
     /// Returns the keys and values of an object.
     fn entries(&self) -> Vec<(Self, Self)>;
+
+    /// Returns whether an object has a method with this name. JSON has none.
+    fn has_method(&self, _: &str) -> bool {
+        false
+    }
 }
 
 /// The reason that a value is refused.

@@ -18,7 +18,7 @@ use tokio::task::JoinHandle;
 
 #[cfg(feature = "auth")]
 use super::auth::{Auth, config as config_of};
-use super::{endpoint::endpoint, registry::Hub};
+use super::{ServerOptions, endpoint::endpoint, registry::Hub};
 #[cfg(all(feature = "auth", feature = "client"))]
 use crate::transport::fetch::HyperFetcher;
 use crate::{
@@ -196,7 +196,7 @@ struct Mounted {
 
 impl HttpService {
     /// Creates the service on the current tokio runtime.
-    pub(super) fn new(hub: &Hub, options: &HttpOptions) -> Self {
+    pub(super) fn new(hub: &Hub, options: &ServerOptions) -> Self {
         let config = EndpointConfig { path: None, ..EndpointConfig::default() };
         let config = options.endpoint(config);
         let endpoint = endpoint(hub, config, None);
@@ -205,8 +205,8 @@ impl HttpService {
             auth.set_fetcher(HyperFetcher::new());
         }
         let timer = tokio::spawn(boxed(keep_time(Arc::clone(&endpoint))));
-        let timeouts = Timeouts { header: options.header_timeout, idle: options.idle_timeout };
-        let grace = options.shutdown_grace;
+        let HttpOptions { header_timeout, idle_timeout, shutdown_grace: grace, .. } = options.http;
+        let timeouts = Timeouts { header: header_timeout, idle: idle_timeout };
         Self { mounted: Arc::new(Mounted { endpoint, timeouts, grace, timer }) }
     }
 

@@ -39,7 +39,7 @@ impl Server {
         } else {
             at.parse()?
         };
-        let config = self.options.http.endpoint(at.endpoint_config());
+        let config = self.options.endpoint(at.endpoint_config());
         let endpoint = endpoint(&self.hub, config, None);
         let listening =
             listen::open(&at, endpoint, self.options.http.listen(self.options.max_message)).await?;
@@ -68,7 +68,7 @@ impl Server {
     /// # }
     /// ```
     pub fn into_service(self) -> HttpService {
-        HttpService::new(&self.hub, &self.options.http)
+        HttpService::new(&self.hub, &self.options)
     }
 
     /// Serves at an address until a termination signal.

@@ -33,6 +33,8 @@ mod schema;
 mod serve;
 mod session;
 mod stdio;
+#[cfg(all(feature = "auth", feature = "http"))]
+pub(crate) mod store;
 mod tool;
 mod visible;
 mod wire;
@@ -44,6 +46,8 @@ use serde_json::Value;
 
 #[cfg(feature = "http")]
 pub use self::http::{HttpOptions, HttpService};
+#[cfg(all(feature = "auth", feature = "http"))]
+pub use self::store::{Expect, MemoryStore, Store};
 pub use self::{
     answer::{Answer, Output},
     content::{Audio, File, Image, Json},

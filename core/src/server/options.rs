@@ -5,6 +5,10 @@ use std::{fmt, sync::Arc, time::Duration};
 #[cfg(feature = "http")]
 use super::HttpOptions;
 use super::{Server, handler::Components, serve::Limits};
+#[cfg(all(feature = "auth", feature = "http"))]
+use super::{Store, store::OwnStore};
+#[cfg(feature = "http")]
+use crate::http::EndpointConfig;
 use crate::{
     driver::state_keys,
     error::Error,
@@ -56,6 +60,10 @@ pub struct ServerOptions {
     /// The maximum time that a handler waits for answers in any revision: then it is stopped, and its call fails before
     /// 2026-07-28 or is replayed when the answer arrives. Default: 5 min.
     pub park_ttl: Duration,
+    /// The store of state that servers share: used `DPoP` proofs (RFC 9449, section 11.1). Servers behind one address need the
+    /// same. Default: none, and each process remembers its own.
+    #[cfg(all(feature = "auth", feature = "http"))]
+    pub store: Option<Arc<dyn Store>>,
     /// The options of HTTP.
     #[cfg(feature = "http")]
     pub http: HttpOptions,
@@ -78,6 +86,8 @@ impl Default for ServerOptions {
             state_ttl: facts.rounds.state_ttl,
             park_limit: facts.rounds.park_limit,
             park_ttl: facts.rounds.park_ttl,
+            #[cfg(all(feature = "auth", feature = "http"))]
+            store: None,
             #[cfg(feature = "http")]
             http: HttpOptions::default(),
         }
@@ -121,6 +131,17 @@ impl Server {
 }
 
 impl ServerOptions {
+    /// Returns the options of an endpoint: those of the address, changed by these.
+    #[cfg(feature = "http")]
+    pub(super) fn endpoint(&self, address: EndpointConfig) -> EndpointConfig {
+        let config = self.http.endpoint(address);
+        #[cfg(feature = "auth")]
+        if let (Some(auth), Some(store)) = (&config.auth, &self.store) {
+            auth.set_store(Arc::new(OwnStore(Arc::clone(store))));
+        }
+        config
+    }
+
     /// Sets the options that the core's layers below read.
     pub(super) fn apply(&self, components: &mut Components) -> Result<(), Error> {
         #[cfg(feature = "http")]

@@ -39,8 +39,7 @@
 use crate::{auth::authorization_server, error::Error};
 pub use crate::{
     auth::authorization_server::test_server::{
-        AnsweredRequest, AuthFaults, AuthorizationServerOptions, Consent, Dpop, TokenFormat,
-        TokenOptions,
+        AuthFaults, AuthorizationServerOptions, Consent, Dpop, TokenFormat, TokenOptions,
     },
     transport::authorization_server::AuthorizationServer,
 };

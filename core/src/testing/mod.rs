@@ -2,3 +2,9 @@
 //! [`TestServer`](crate::client::TestServer).
 
 pub mod auth;
+mod check_store;
+
+#[cfg(feature = "bindings")]
+#[doc(hidden)]
+pub use self::check_store::check_engine;
+pub use self::check_store::check_store;

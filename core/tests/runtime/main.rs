@@ -53,6 +53,7 @@ mod server_results;
 mod server_running;
 #[cfg(unix)]
 mod server_signals;
+mod server_store;
 mod server_told;
 mod server_waiting;
 #[cfg(unix)]

@@ -12,6 +12,7 @@ const LAYERS: &[&str] = &[
     "wire",
     "framing",
     "schema",
+    "store",
     "auth",
     "session",
     "router",

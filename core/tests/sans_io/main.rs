@@ -12,6 +12,7 @@ mod auth_authenticator;
 #[cfg(feature = "auth")]
 mod auth_dpop;
 #[cfg(feature = "auth")]
+mod auth_store;
 mod auth_tokens;
 mod bounds;
 mod client_listening;

@@ -95,7 +95,15 @@ new Server("a", { auth: () => "ada" });
 jwt({ issuer: "https://login.example.com", secret: "a" });
 // @ts-expect-error: the secret is required
 introspection({ url: "https://a.example", clientId: "a" });
-// @ts-expect-error: no such option
-new Server("a", { store: "redis://localhost" });
+new Server("a", { store: "memory" });
+new Server("a", {
+  store: {
+    get: async (key) => [new Uint8Array(key.length), 1],
+    put: (_, value, { ttlMs, expect }) => (expect === "absent" && ttlMs > 0 ? value.length : "conflict"),
+    take: () => undefined,
+  },
+});
+// @ts-expect-error: a method is missing
+new Server("a", { store: { get: () => undefined, take: () => undefined } });
 // @ts-expect-error: a list of strings
 new Server("a").tool("b", { scopes: "admin" }, () => 1);

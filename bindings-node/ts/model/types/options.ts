@@ -3,6 +3,7 @@ import type { Maybe, Revision } from "./components.js";
 import type { Annotations, Icon, Meta, SpecToolAnnotations, ToolAnnotations } from "./content.js";
 import type { Logger } from "./logging.js";
 import type { AnyServer, Principal } from "./server.js";
+import type { Store } from "./store.js";
 
 /** An error class, as listed in `exposeErrors`. */
 export type ErrorClass = new (...args: never[]) => Error;
@@ -21,6 +22,11 @@ export interface ServerOptions<L = unknown> {
    * function `(token, request) => Principal | undefined`, async or not, or a list of these. Default: everybody may call.
    */
   auth?: Auth | readonly Auth[] | undefined;
+  /**
+   * The state that servers share: used DPoP proofs. `"memory"`, the default, is that of each process; else an object with the methods of
+   * `Store`, such as a database. Servers behind one address need the same.
+   */
+  store?: string | Store | undefined;
   /** The scopes that a scope includes, such as `{ "books:write": ["books:read"] }`. Default: none. */
   scopeImplies?: Readonly<Record<string, readonly string[]>> | undefined;
   /**

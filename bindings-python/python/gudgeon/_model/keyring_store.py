@@ -42,8 +42,8 @@ class KeyringStore:
     or a Secret Service such as GNOME Keyring or KWallet.
 
     Needs the package `keyring`: `pip install 'gudgeon[keyring]'`. It is imported when the store is used first. If it is
-    missing, or the system has no keyring, an `AuthError` says so. Each process that uses the store renews tokens for
-    itself.
+    missing, or the system has no keyring, an `AuthError` says so. Of the user's processes that share the store, one at
+    a time renews tokens.
 
     Args:
         service: The name under which the keyring lists the entries.

@@ -134,7 +134,7 @@ class OAuth(_Credentials):
             "issuer": _text("OAuth", "issuer", issuer),
             "clientMetadataUrl": _text("OAuth", "client_metadata_url", client_metadata_url),
             "scopes": string_list("OAuth", "scopes=", scopes),
-            "store": {"file": store.path} if isinstance(store, FileStore) else None if store is None else "own",
+            "store": _declared_store(store),
             "dpop": bool(dpop),
             "redirectPort": redirect_port,
             "opensUrl": open_url is not None,
@@ -318,6 +318,14 @@ def _source(owner: str, name: str, given: Any) -> Callable[[], Any]:
         return function
     token = _text(owner, name, given, required=True)
     return lambda: token
+
+
+def _declared_store(store: Any) -> Any:
+    if isinstance(store, FileStore):
+        return {"file": store.path}
+    if isinstance(store, KeyringStore):
+        return {"keyring": store.service}
+    return None if store is None else "own"
 
 
 def _nothing(value: Any) -> Any:

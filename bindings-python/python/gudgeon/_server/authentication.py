@@ -19,16 +19,16 @@ from ..auth import (
     RequestInfo,
 )
 from ..types import Principal
+from .awaiting import Awaiting
 from .options import hierarchy
+from .store import StoreCalls
 
 _UNKNOWN = b'"unknown"'
 _FAILED = b'"failed"'
-# The seconds after which the native half has refused the request.
-_TIME = 15
 
 
-def set_methods(native: Any, auth: Any, scope_implies: Any, place: str) -> Verifiers:
-    """Gives the native half the methods of a server. Returns the functions among them.
+def set_methods(native: Any, auth: Any, scope_implies: Any, store: Any, place: str) -> Verifiers:
+    """Gives the native half the methods of a server, and its store. Returns the functions among them.
 
     Raises:
         TypeError, ValueError: A method can't work; the text says how to fix it.
@@ -38,8 +38,9 @@ def set_methods(native: Any, auth: Any, scope_implies: Any, place: str) -> Verif
     declared: dict[str, Any] = {"methods": [_declared(it, at, functions, place) for at, it in enumerate(methods)]}
     if scope_implies is not None:
         declared["scopeImplies"] = hierarchy(scope_implies, place)
-    verifiers = Verifiers(functions)
-    native.set_auth(encode(declared), verifiers)
+    own = None if store in (None, "memory") else store
+    verifiers = Verifiers(functions, own)
+    native.set_auth(encode(declared), verifiers, None if own is None else StoreCalls(own, verifiers))
     return verifiers
 
 
@@ -58,39 +59,20 @@ def _declared(method: Any, at: int, functions: dict[int, Callable[..., Any]], pl
     )
 
 
-class Verifiers:
-    """Calls the functions of a program that verify tokens. The native half calls it on threads of its own.
+class Verifiers(Awaiting):
+    """Calls the functions of a program that verify tokens. The native half calls it on threads of its own."""
 
-    Attributes:
-        has_async: True if one of the functions is an `async def`, for which a server starts an event loop.
-    """
-
-    def __init__(self, functions: dict[int, Callable[..., Any]]) -> None:
-        self.has_async = any(_is_async(it) for it in functions.values())
+    def __init__(self, functions: dict[int, Callable[..., Any]], store: Any = None) -> None:
+        methods = [] if store is None else [store.get, store.put, store.take]
+        super().__init__([*functions.values(), *methods])
         self._functions = functions
-        self._loop: Any = None
-        self._has_loop: Any = None  # a threading.Event while the loop is expected
-
-    def expect_loop(self) -> None:
-        """Has functions wait for the event loop that the server is about to start."""
-        import threading
-
-        self._has_loop = threading.Event()
-
-    def set_loop(self, loop: Any) -> None:
-        """Sets the event loop that runs what an `async def` returns, while it runs; otherwise its own loop does."""
-        self._loop = loop
-        if self._has_loop is not None:
-            self._has_loop.set()
 
     def __call__(self, method: int, token: str, request: tuple[Any, ...]) -> bytes:
         """Returns the reply for the native half, as JSON."""
         verb, path, headers, client = request
         info = RequestInfo(verb, path, [(name, value.decode("latin-1")) for name, value in headers], client=client)
         try:
-            found = self._functions[method](token, info)
-            if hasattr(found, "__await__"):
-                found = self._wait(found)
+            found = self.result(self._functions[method](token, info))
             if found is None:
                 return _UNKNOWN
             if not isinstance(found, Principal):
@@ -106,29 +88,3 @@ class Verifiers:
         except Exception as error:
             report("auth: a function that verifies tokens failed, so the request is answered with 500", error)
             return _FAILED
-
-    def _wait(self, awaitable: Any) -> Any:
-        import asyncio
-        import concurrent.futures
-
-        async def run() -> Any:
-            return await asyncio.wait_for(awaitable, _TIME)
-
-        if self._has_loop is not None:
-            self._has_loop.wait(_TIME)
-        loop = self._loop
-        if loop is None or not loop.is_running():
-            return asyncio.run(run())
-        future = asyncio.run_coroutine_threadsafe(run(), loop)
-        try:
-            # Longer, for a loop that is blocked, or ends.
-            return future.result(_TIME + 5)
-        except concurrent.futures.TimeoutError:
-            future.cancel()
-            raise
-
-
-def _is_async(function: Callable[..., Any]) -> bool:
-    import inspect
-
-    return any(inspect.iscoroutinefunction(it) for it in (function, type(function).__call__))

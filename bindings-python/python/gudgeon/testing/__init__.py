@@ -2,7 +2,7 @@
 
 from .._testing.faults import Faults, Recorder
 
-__all__ = ["ERAS", "Faults", "Recorder", "connect", "connect_sync"]
+__all__ = ["ERAS", "Faults", "Recorder", "check_store", "connect", "connect_sync"]
 
 ERAS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28")
 
@@ -85,3 +85,19 @@ def connect_sync(
 
     link = TestLink(server, revision, answers, principal, headers, on_log, replay, faults, recorder, unknown)
     return link.connecting_sync(SyncClient)
+
+
+async def check_store(store):
+    """Checks that a store, for `Server(store=…)`, does what servers rely on: its replies, versions, the ends of values,
+    and one winner among concurrent calls. It takes some seconds, may run beside the store's other users, and leaves no
+    values behind.
+
+    Args:
+        store: An object with the methods of `gudgeon.types.Store`.
+
+    Raises:
+        AssertionError: The store does not keep a rule, which the text names.
+    """
+    from .._testing.store import check
+
+    await check(store)

@@ -4,9 +4,9 @@ from typing import Any
 
 from .. import Client, Server, SyncClient
 from .._testing.faults import Faults as Faults, Recorder as Recorder
-from ..types import LogMessage, Principal
+from ..types import LogMessage, Principal, Store
 
-__all__ = ["ERAS", "Faults", "Recorder", "connect", "connect_sync"]
+__all__ = ["ERAS", "Faults", "Recorder", "check_store", "connect", "connect_sync"]
 
 ERAS: tuple[str, ...]  # every revision
 
@@ -34,3 +34,4 @@ def connect_sync(
     faults: Faults | None = None,
     recorder: Recorder | None = None,
 ) -> AbstractContextManager[SyncClient]: ...
+async def check_store(store: Store) -> None: ...

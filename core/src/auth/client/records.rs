@@ -4,6 +4,7 @@
 //! "Authorization Server Binding").
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::Value;
 
 use super::{failure, settings::SignInSettings};
 use crate::{
@@ -65,13 +66,6 @@ pub(super) struct Tokens {
     pub(super) granted: Scopes,
 }
 
-#[derive(Deserialize, Serialize)]
-struct Record<T> {
-    version: u32,
-    #[serde(flatten)]
-    content: T,
-}
-
 /// Returns the key of the record of an MCP server. `client` is the id that the program gave: other programs with the same
 /// store must not change the authorization server that gets this program's credentials.
 pub(super) fn server_key(target: &str, client: Option<&str>) -> String {
@@ -86,7 +80,12 @@ pub(super) fn credentials_key(server: &ServerRecord, client: Option<&str>) -> St
 }
 
 pub(super) fn write<T: Serialize>(content: &T) -> Vec<u8> {
-    serde_json::to_string(&Record { version: VERSION, content }).unwrap_or_default().into_bytes()
+    let mut record = serde_json::to_value(content).unwrap_or_default();
+    // Serde's code for a flattened structure would be 30 KB.
+    if let Value::Object(members) = &mut record {
+        members.insert("version".into(), VERSION.into());
+    }
+    record.to_string().into_bytes()
 }
 
 /// Reads a record. The error names the store and the record, and says how to go on.
@@ -123,6 +122,5 @@ pub(super) fn read_from<T: DeserializeOwned>(
             "has the version {version}; this program reads version {VERSION}"
         )));
     }
-    let record: Record<T> = json::from_bytes(bytes).map_err(invalid)?;
-    Ok(record.content)
+    json::from_bytes(bytes).map_err(invalid)
 }

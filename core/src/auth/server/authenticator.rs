@@ -11,6 +11,7 @@ mod pending;
 mod presented;
 mod proxied;
 mod shares;
+mod stored;
 
 use std::{
     collections::{BTreeMap, HashMap, VecDeque},
@@ -57,6 +58,8 @@ pub struct Authenticator {
     hierarchy: ScopeHierarchy,
     nonces: Option<Nonces>,
     used: UsedProofs,
+    /// True if servers remember used proofs together, in a store.
+    has_store: bool,
     cache: TokenCache,
     pending: Pending,
     fetching: BTreeMap<FetchId, FetchFor>,
@@ -74,6 +77,7 @@ impl Authenticator {
             hierarchy,
             nonces: None,
             used: UsedProofs::default(),
+            has_store: false,
             cache: TokenCache::default(),
             pending: Pending::default(),
             fetching: BTreeMap::new(),
@@ -88,6 +92,13 @@ impl Authenticator {
     #[must_use]
     pub fn with_nonces(mut self, nonces: Nonces) -> Self {
         self.nonces = Some(nonces);
+        self
+    }
+
+    /// Remembers used proofs in a store, by [`AuthOutput::Store`].
+    #[must_use]
+    pub fn with_store(mut self) -> Self {
+        self.has_store = true;
         self
     }
 
@@ -107,35 +118,35 @@ impl Authenticator {
         let resource = request.place.map_or("", |it| &*it.resource);
         let digest = TokenDigest::at(resource, token);
         if let Some(accepted) = self.cache.get(&digest, now, unix) {
-            return self.finish(&accepted, scheme, token, request, (now, unix)).into();
+            let finished = match self.finish(&accepted, scheme, token, request, (now, unix)) {
+                Ok((caller, None)) => return Checked::Accepted(caller),
+                Err(refusal) => return Checked::Refused(refusal),
+                finished => finished,
+            };
+            let ticket = AuthTicket(self.number());
+            let mut attempt = Attempt::new(now, token, digest, scheme, request, VecDeque::new());
+            let decision = self.conclude(unix, ticket, &mut attempt, finished);
+            return self.hold(ticket, attempt, decision);
         }
         let methods = match self.candidates(token) {
             Ok(methods) => methods,
             Err(refusal) => return Checked::Refused(refusal),
         };
-        let mut proofs = HeaderMap::new();
-        for proof in request.headers.get_all("dpop").iter().take(2) {
-            proofs.append("dpop", proof.clone());
-        }
-        let mut attempt = Attempt {
-            token: token.into(),
-            digest,
-            scheme,
-            client: ClientKey::of(None, request.remote),
-            facts: RequestFacts {
-                method: request.method.clone(),
-                proofs,
-                place: request.place.cloned(),
-            },
-            methods,
-            refusal: invalid("the token is not known here"),
-            waits_for: None,
-            has_refreshed: false,
-            deadline: now + TIMEOUT,
-        };
-        // Waiting is decided by the first method that needs it, so a full table is noticed here.
+        let mut attempt = Attempt::new(now, token, digest, scheme, request, methods);
         let ticket = AuthTicket(self.number());
-        match self.advance(now, unix, ticket, &mut attempt) {
+        let decision = self.advance(now, unix, ticket, &mut attempt);
+        self.hold(ticket, attempt, decision)
+    }
+
+    /// Returns a decision, or keeps the request that waits for it. Waiting is decided by the first method that needs it, so a full
+    /// table is noticed here.
+    fn hold(
+        &mut self,
+        ticket: AuthTicket,
+        attempt: Attempt,
+        decision: Option<Result<Caller, Refusal>>,
+    ) -> Checked {
+        match decision {
             Some(decision) => decision.into(),
             None if !self.pending.has_room_for(attempt.client) => {
                 tracing::warn!("too many requests wait for their authentication");
@@ -170,6 +181,7 @@ impl Authenticator {
                 }
             },
             AuthInput::Verified(ticket, reply) => self.verified(now, unix, ticket, reply),
+            AuthInput::Stored(ticket, reply) => self.stored(ticket, reply),
             AuthInput::Cancelled(ticket) => {
                 self.pending.remove(ticket);
             }
@@ -281,7 +293,7 @@ impl Authenticator {
                     return None;
                 }
                 Tried::Accepted(accepted) => {
-                    return Some(self.accept(&accepted, attempt, (now, unix)));
+                    return self.accept(ticket, &accepted, attempt, (now, unix));
                 }
                 Tried::Refused(refusal) => {
                     attempt.refuse(refusal);
@@ -385,8 +397,8 @@ impl Authenticator {
             let Some(mut attempt) = self.pending.remove(ticket) else { continue };
             match &result {
                 Ok(accepted) => {
-                    let decision = self.accept(accepted, &attempt, (now, unix));
-                    self.outputs.push_back(AuthOutput::Decided(ticket, decision));
+                    let decision = self.accept(ticket, accepted, &mut attempt, (now, unix));
+                    self.decide(ticket, attempt, decision);
                 }
                 Err(refusal) => {
                     attempt.refuse(refusal.clone());
@@ -440,7 +452,18 @@ impl Authenticator {
     }
 
     fn go_on(&mut self, now: Instant, unix: u64, ticket: AuthTicket, mut attempt: Attempt) {
-        match self.advance(now, unix, ticket, &mut attempt) {
+        let decision = self.advance(now, unix, ticket, &mut attempt);
+        self.decide(ticket, attempt, decision);
+    }
+
+    /// Passes on the decision about a request, which goes on waiting without one.
+    fn decide(
+        &mut self,
+        ticket: AuthTicket,
+        attempt: Attempt,
+        decision: Option<Result<Caller, Refusal>>,
+    ) {
+        match decision {
             Some(decision) => self.outputs.push_back(AuthOutput::Decided(ticket, decision)),
             None => {
                 self.pending.insert(ticket, attempt);
@@ -464,14 +487,17 @@ impl Authenticator {
 
     fn accept(
         &mut self,
+        ticket: AuthTicket,
         accepted: &Accepted,
-        attempt: &Attempt,
+        attempt: &mut Attempt,
         times: (Instant, u64),
-    ) -> Result<Caller, Refusal> {
+    ) -> Option<Result<Caller, Refusal>> {
         let RequestFacts { method, proofs, place } = &attempt.facts;
         let (place, remote) = (place.as_ref(), None);
         let request = Request { method, headers: proofs, place, remote };
-        self.finish(accepted, attempt.scheme, attempt.token.expose(), request, times)
+        let token = attempt.token.expose();
+        let finished = self.finish(accepted, attempt.scheme, token, request, times);
+        self.conclude(times.1, ticket, attempt, finished)
     }
 
     fn fetch_keys(&mut self, place: usize) {
@@ -490,8 +516,10 @@ impl Authenticator {
 
     /// Takes back the question to the host about a request that is refused.
     fn withdraw(&mut self, ticket: AuthTicket) {
-        self.outputs
-            .retain(|it| !matches!(it, AuthOutput::Verify { ticket: it, .. } if *it == ticket));
+        self.outputs.retain(|it| match it {
+            AuthOutput::Verify { ticket: it, .. } | AuthOutput::Store(it, _) => *it != ticket,
+            AuthOutput::Fetch(..) | AuthOutput::Decided(..) => true,
+        });
     }
 
     fn number(&mut self) -> u64 {

@@ -26,6 +26,7 @@ use crate::{
     auth::{Secret, fetch::check_url, metadata::split, scopes::ScopeHierarchy},
     error::{Error, option_name},
     protocol::{Principal, json},
+    store::StoreEngine,
 };
 
 /// The time that the answer of an introspection endpoint is kept.
@@ -35,6 +36,7 @@ const CACHE: f64 = 60.0;
 pub struct AuthConfig {
     config: Config,
     verifier: OnceLock<Arc<dyn Verifier>>,
+    store: OnceLock<Arc<dyn StoreEngine>>,
 }
 
 /// Functions of the host that verify tokens.
@@ -138,7 +140,7 @@ impl AuthConfig {
                 it.column()
             ))
         })?;
-        let mut config = Self { config, verifier: OnceLock::new() };
+        let mut config = Self { config, verifier: OnceLock::new(), store: OnceLock::new() };
         if config.config.methods.is_empty() {
             return Err(Error::misuse("auth lists no method; leave it out to serve everybody"));
         }
@@ -167,6 +169,16 @@ impl AuthConfig {
         self.verifier.get()
     }
 
+    /// Sets the store in which servers remember used proofs of possession together. Without it, each process remembers its own.
+    pub fn set_store(&self, store: Arc<dyn StoreEngine>) {
+        // A second one is of the same server.
+        let _ = self.store.set(store);
+    }
+
+    pub fn store(&self) -> Option<&Arc<dyn StoreEngine>> {
+        self.store.get()
+    }
+
     /// Returns the machine. `keys` are those that the servers of one address share; without any, `seed` is the key of this
     /// process.
     pub fn authenticator(&self, keys: &[Vec<u8>], seed: &[u8]) -> Result<Authenticator, Error> {
@@ -175,8 +187,12 @@ impl AuthConfig {
             [] => Nonces::new([seed]),
             keys => Nonces::new(keys),
         };
-        Ok(Authenticator::new(self.methods(ProxyKeys { shared: keys, own: seed })?, hierarchy)
-            .with_nonces(nonces))
+        let methods = self.methods(ProxyKeys { shared: keys, own: seed })?;
+        let authenticator = Authenticator::new(methods, hierarchy).with_nonces(nonces);
+        Ok(match self.store() {
+            Some(_) => authenticator.with_store(),
+            None => authenticator,
+        })
     }
 
     /// Returns the rules by which the server finds its own identifier: its public URL, or else the first audience that is a URL.

@@ -72,6 +72,17 @@ pub(in crate::auth) struct Proof {
     pub(in crate::auth) nonce: String,
     /// The id that may not be used again.
     pub(in crate::auth) id: TokenDigest,
+    /// The time until which it is accepted, in seconds since 1970.
+    until: u64,
+}
+
+/// A proof that is accepted once.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct ProofId {
+    /// The digest of its key, URL and `jti`: ids are unique for one URL (RFC 9449, section 11.1).
+    pub id: TokenDigest,
+    /// The time until which it is accepted, in seconds since 1970.
+    pub until: u64,
 }
 
 /// Checks the proof in the headers of a request (RFC 9449, section 4.3). Returns the id that may not be used again.
@@ -79,7 +90,7 @@ pub fn check(
     headers: &HeaderMap,
     expected: Expected<'_>,
     nonces: Option<&Nonces>,
-) -> Result<TokenDigest, ProofError> {
+) -> Result<ProofId, ProofError> {
     use ProofError::Invalid;
     let proof = read(headers, expected.method, expected.url, expected.unix).map_err(Invalid)?;
     let proof = proof.ok_or(Invalid("the request has no DPoP proof"))?;
@@ -93,7 +104,7 @@ pub fn check(
     if nonces.is_some_and(|it| !it.accepts(&proof.nonce, expected.unix)) {
         return Err(ProofError::NeedsNonce);
     }
-    Ok(proof.id)
+    Ok(ProofId { id: proof.id, until: proof.until })
 }
 
 /// Reads and verifies the proof in the headers of a request with this method and URL; `None` without one.
@@ -142,9 +153,15 @@ pub(in crate::auth) fn read(
         return Err("the signature of the DPoP proof is wrong");
     }
     let thumbprint = key.thumbprint();
-    let id = TokenDigest::of(&format!("{thumbprint} {}", claims.jti));
+    let id = TokenDigest::of(&format!("{thumbprint} {} {}", claims.htu, claims.jti));
     let (hash, nonce) = (claims.ath, claims.nonce.unwrap_or_default());
-    Ok(Some(Proof { key: thumbprint, hash, nonce, id }))
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "it was compared with the time"
+    )]
+    let until = (claims.iat.ceil() as u64).saturating_add(MAX_SKEW);
+    Ok(Some(Proof { key: thumbprint, hash, nonce, id, until }))
 }
 
 const MALFORMED: &str = "the DPoP proof is malformed";

@@ -23,7 +23,6 @@ pub(super) fn of(taker: Taker) -> &'static [Hints] {
 const SERVER: Hints = &[
     ("auth_server_provider", AUTH),
     ("token_verifier", AUTH),
-    ("store", "a server keeps its state in its own process; leave it out"),
     ("event_store", HTTP),
     ("host", ADDRESS),
     ("port", ADDRESS),

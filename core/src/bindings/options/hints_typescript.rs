@@ -23,7 +23,6 @@ pub(super) fn of(taker: Taker) -> &'static [Hints] {
 
 const SERVER: Hints = &[
     ("authenticate", AUTH),
-    ("store", "a server keeps its state in its own process"),
     ("capabilities", "leave it out: the capabilities follow from what is registered"),
     ("host", ADDRESS),
     ("port", ADDRESS),

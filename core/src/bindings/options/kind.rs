@@ -37,7 +37,12 @@ pub enum Kind {
     Origins,
     /// The paths of a certificate chain and of its key.
     KeyPair,
+    /// "memory", or an object with the methods of a store. A string may have a password, as URLs of databases do.
+    Store,
 }
+
+/// The methods of a store.
+const STORE_METHODS: [&str; 3] = ["get", "put", "take"];
 
 /// The lower bound of a duration.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -71,6 +76,10 @@ impl Kind {
             }
             Self::Origins => matches!(value, Value::Boolean(_)) || are_texts(given, &value),
             Self::KeyPair => is_key_pair(language, given, &value),
+            Self::Store => match value.as_text() {
+                Some(name) => name == "memory",
+                None => STORE_METHODS.iter().all(|it| given.has_method(it)),
+            },
         }
     }
 
@@ -121,7 +130,18 @@ impl Kind {
                 "must be the paths of two PEM files: (\"certificate.pem\", \"key.pem\")".into()
             }
             Self::KeyPair => "must be { cert, key }, the paths of two PEM files".into(),
+            Self::Store => {
+                let kind = if is_python { "gudgeon.types.Store" } else { "the interface Store" };
+                format!(
+                    "must be \"memory\", or an object with the methods get, put and take ({kind})"
+                )
+            }
         }
+    }
+
+    /// Returns `true` if an error may show a value that is not allowed.
+    pub(super) fn may_be_shown(self) -> bool {
+        self != Self::Store
     }
 
     /// Returns `true` if a value that is not allowed is out of range, and `false` if it is of the wrong type.
@@ -135,6 +155,7 @@ impl Kind {
                 | Self::Duration(_)
                 | Self::Revisions
                 | Self::Retry
+                | Self::Store
         )
     }
 }

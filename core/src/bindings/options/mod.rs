@@ -57,7 +57,8 @@ pub fn check(
     }
     let equals = if language == Language::TypeScript { "" } else { "=" };
     let message = format!("{place}: {name}{equals} {}", row.kind.wanted(language));
-    Err(Problem { message, is_range: row.kind.is_range(), shows_value: true })
+    let shows_value = row.kind.may_be_shown();
+    Err(Problem { message, is_range: row.kind.is_range(), shows_value })
 }
 
 impl Problem {

@@ -102,6 +102,7 @@ const ROWS: &[Row] = &[
     row("auth", Kind::Checked, SERVER),
     row("scope_implies", Kind::Checked, SERVER),
     row("hide_unauthorized", Kind::Boolean, SERVER),
+    row("store", Kind::Store, SERVER).local(),
     row("website_url", Kind::Url("https://example.org", false), SERVER),
     row("icons", Kind::Converted, &[Taker::Server, Taker::Tool, Taker::Resource, Taker::Prompt]),
     row("meta", Kind::Object(""), COMPONENT).member_named("_meta"),

@@ -89,6 +89,42 @@ fn allowed_and_absent_values_pass() {
     assert_eq!(problem(TypeScript, Taker::Http, "tls", &json!({"cert": "a", "key": "b"})), "");
 }
 
+struct Store(&'static [&'static str]);
+
+impl Given for Store {
+    fn value(&self) -> Value {
+        Value::Other
+    }
+
+    fn items(&self) -> Vec<Self> {
+        Vec::new()
+    }
+
+    fn entries(&self) -> Vec<(Self, Self)> {
+        Vec::new()
+    }
+
+    fn has_method(&self, name: &str) -> bool {
+        self.0.contains(&name)
+    }
+}
+
+#[test]
+fn a_store_is_in_memory_or_has_methods_and_its_url_is_not_shown() {
+    let wanted = "here: store= must be \"memory\", or an object with the methods get, put and take (gudgeon.types.Store)";
+    for url in ["redis://:s3cret@localhost", "sqlite:store.db", ""] {
+        assert_eq!(problem(Python, Taker::Server, "store", &json!(url)), wanted);
+    }
+    assert!(
+        problem(TypeScript, Taker::Server, "store", &json!({}))
+            .ends_with("take (the interface Store)")
+    );
+    assert_eq!(problem(Python, Taker::Server, "store", &json!("memory")), "");
+    let check = |methods| check(Python, Taker::Server, "here", "store", &Store(methods));
+    assert!(check(&["get", "put", "take", "close"]).is_ok());
+    assert_eq!(check(&["get", "put"]).unwrap_err().message, wanted);
+}
+
 #[test]
 fn infinity_is_a_time_limit_only_and_nan_is_nothing() {
     let fits = |taker, name, value| check(Python, taker, "", name, &Number(value)).is_ok();

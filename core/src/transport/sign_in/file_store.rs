@@ -1,29 +1,22 @@
 //! A file of tokens: readable by the user only, replaced as a whole, and locked by files beside it.
 
 use std::{
-    fs::{self, File, OpenOptions, TryLockError},
+    fs,
     io::{self, Write as _},
     path::{Path, PathBuf},
-    sync::{Mutex, PoisonError},
-    time::Duration,
 };
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use tokio::time::Instant;
 
+use super::renewal::{LockError, Renewal, lock_file, private};
 use crate::protocol::json;
 
 const VERSION: u32 = 1;
-/// The time limit for a lock, and the time between two attempts to take it.
-const LOCK_TIME: Duration = Duration::from_secs(30);
-const LOCK_PAUSE: Duration = Duration::from_millis(20);
 
 #[derive(Debug)]
 pub(super) struct FileStore {
     path: PathBuf,
-    /// The lock of a renewal.
-    held: Mutex<Option<File>>,
 }
 
 #[derive(Deserialize, Serialize)]
@@ -37,7 +30,7 @@ type Change = Box<dyn FnOnce(&mut Map<String, Value>) + Send>;
 
 impl FileStore {
     pub(super) fn new(path: PathBuf) -> Self {
-        Self { path, held: Mutex::default() }
+        Self { path }
     }
 
     /// Returns the keys of all records.
@@ -69,7 +62,7 @@ impl FileStore {
     async fn change(&self, change: Change) -> Result<(), String> {
         let path = self.path.clone();
         // Two processes may write different records.
-        let lock = take_lock(&beside(&self.path, "lock")).await?;
+        let lock = self.lock_beside("lock").await?;
         blocking(move || {
             let mut content = read(&path)?;
             change(&mut content.records);
@@ -81,39 +74,15 @@ impl FileStore {
         .await
     }
 
-    pub(super) async fn lock(&self) -> Result<(), String> {
-        let lock = take_lock(&beside(&self.path, "renewal.lock")).await?;
-        *self.held.lock().unwrap_or_else(PoisonError::into_inner) = Some(lock);
-        Ok(())
+    /// Locks the records for a renewal.
+    pub(super) async fn lock(&self) -> Result<Renewal, String> {
+        self.lock_beside("renewal.lock").await
     }
 
-    pub(super) fn unlock(&self) {
-        // Closing the file releases the lock, as does the end of the process.
-        drop(self.held.lock().unwrap_or_else(PoisonError::into_inner).take());
-    }
-}
-
-async fn take_lock(path: &Path) -> Result<File, String> {
-    let failed = |it: io::Error| format!("{} can't be locked: {it}", path.display());
-    if let Some(folder) = path.parent().filter(|it| !it.as_os_str().is_empty()) {
-        fs::create_dir_all(folder).map_err(failed)?;
-    }
-    let file = private().create(true).truncate(false).open(path).map_err(failed)?;
-    let end = Instant::now() + LOCK_TIME;
-    loop {
-        match file.try_lock() {
-            Ok(()) => return Ok(file),
-            Err(TryLockError::WouldBlock) if Instant::now() < end => {
-                tokio::time::sleep(LOCK_PAUSE).await;
-            }
-            Err(TryLockError::WouldBlock) => {
-                let seconds = LOCK_TIME.as_secs();
-                return Err(format!(
-                    "another process has held {} for more than {seconds} s; end that process",
-                    path.display()
-                ));
-            }
-            Err(TryLockError::Error(error)) => return Err(failed(error)),
+    async fn lock_beside(&self, ending: &str) -> Result<Renewal, String> {
+        match lock_file(&beside(&self.path, ending)).await {
+            Ok(lock) => Ok(lock),
+            Err(LockError::Held(problem) | LockError::Impossible(problem)) => Err(problem),
         }
     }
 }
@@ -152,15 +121,6 @@ fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     fs::rename(&new, path)
 }
 
-/// Returns options for files that only the user can read.
-fn private() -> OpenOptions {
-    let mut options = OpenOptions::new();
-    options.write(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options
-}
-
 fn beside(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".");
@@ -177,6 +137,8 @@ pub(super) async fn blocking<T: Send + 'static>(
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     fn folder(name: &str) -> PathBuf {
@@ -234,11 +196,11 @@ mod tests {
         let folder = folder("renewals");
         let path = folder.join("tokens.json");
         let (one, other) = (FileStore::new(path.clone()), FileStore::new(path));
-        one.lock().await.unwrap();
+        let held = one.lock().await.unwrap();
         let waits = tokio::time::timeout(Duration::from_millis(100), other.lock()).await;
         assert!(waits.is_err());
-        one.unlock();
-        other.lock().await.unwrap();
+        drop(held);
+        drop(other.lock().await.unwrap());
         fs::remove_dir_all(folder).unwrap();
     }
 }

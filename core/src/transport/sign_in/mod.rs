@@ -6,13 +6,13 @@ mod file_store;
 #[cfg(feature = "keyring")]
 mod keyring_store;
 mod loopback;
+mod renewal;
 mod store;
 
 use std::{
     collections::HashMap,
     fmt,
     future::Future,
-    pin::Pin,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, Weak,
         atomic::{AtomicU64, Ordering},
@@ -26,12 +26,17 @@ use tokio::{
     task::JoinSet,
 };
 
+#[cfg(feature = "bindings")]
+pub(crate) use self::renewal::Renewal as RenewalLock;
+#[cfg(feature = "bindings")]
+pub(crate) use self::store::lock_keyring;
 pub use self::store::{Store, TokenStore};
 #[cfg(feature = "bindings")]
 pub use self::{browser::open as open_browser, store::TokenFile};
-use self::{loopback::Listener, store::OpenStore};
+use self::{loopback::Listener, renewal::Renewal, store::OpenStore};
 use super::{fetch::fetch, proxy::ProxyEnvironment};
 pub(crate) use crate::auth::client::Attempts;
+pub use crate::store::BoxFuture;
 use crate::{
     auth::{
         Secret, challenge,
@@ -53,8 +58,6 @@ const DEFAULT_REDIRECT_PORT: u16 = 3000;
 /// The name of a program that has none.
 const DEFAULT_NAME: &str = "MCP client";
 
-/// The future that a callback of a sign-in returns.
-pub type BoxFuture<T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send>>;
 /// A function that returns a token.
 pub type TokenSource = Arc<dyn Fn() -> BoxFuture<String> + Send + Sync>;
 /// A function that takes a URL.
@@ -101,6 +104,8 @@ struct Host {
     machine: Mutex<SignIn>,
     options: SignInOptions,
     store: OpenStore,
+    /// The lock of a renewal, while it lasts.
+    renewal: Arc<Mutex<Option<Renewal>>>,
     proxies: ProxyEnvironment,
     waiting: Mutex<HashMap<u64, oneshot::Sender<Result<(), Error>>>>,
     tickets: AtomicU64,
@@ -159,6 +164,7 @@ impl Authorizer {
         Self(Kind::SignIn(Arc::new(Host {
             machine: Mutex::new(SignIn::new(target, settings)),
             store: OpenStore::new(options.store.clone()),
+            renewal: Arc::default(),
             options,
             proxies,
             waiting: Mutex::default(),
@@ -334,7 +340,7 @@ impl Host {
                         let _ = waiting.send(outcome);
                     }
                 }
-                Some(Output::Unlock) => self.store.unlock(),
+                Some(Output::Unlock) => drop(lock(&self.renewal).take()),
                 Some(Output::Outcome(outcome)) => {
                     if let Some(listener) = lock(&self.listener).take() {
                         listener.end(outcome);
@@ -370,7 +376,7 @@ impl Host {
     fn carry_out(&self, task: Task) -> impl Future<Output = Answer> + Send + use<> {
         let options = self.options.clone();
         let (store, proxies) = (self.store.clone(), self.proxies.clone());
-        let listener = Arc::clone(&self.listener);
+        let (listener, renewal) = (Arc::clone(&self.listener), Arc::clone(&self.renewal));
         async move {
             match task {
                 Task::Fetch(request) => {
@@ -386,7 +392,10 @@ impl Host {
                 }
                 Task::Load(key) => Answer::Loaded(store.get(&key).await),
                 Task::Save(key, bytes) => Answer::Stored(store.set(&key, bytes).await),
-                Task::Lock(_) => Answer::Stored(store.lock().await),
+                Task::Lock(key) => {
+                    let locked = store.lock(&key).await;
+                    Answer::Stored(locked.map(|it| *lock(&renewal) = it))
+                }
                 Task::Listen(port, preferred) => {
                     Answer::Text(listen(&options, &listener, port, preferred).await)
                 }

@@ -9,7 +9,9 @@ use std::{
 
 #[cfg(feature = "keyring")]
 use super::keyring_store::KeyringStore;
-use super::{BoxFuture, file_store::FileStore};
+#[cfg(any(feature = "bindings", feature = "keyring"))]
+use super::renewal;
+use super::{BoxFuture, file_store::FileStore, renewal::Renewal};
 #[cfg(feature = "bindings")]
 use crate::error::{Error, ErrorKind};
 
@@ -21,7 +23,7 @@ pub enum Store {
     Memory,
     /// A file that only the user can read, and that several processes may share.
     File(PathBuf),
-    /// The system's keyring, in entries of this service, such as `gudgeon`. Each process that uses it renews tokens for itself.
+    /// The system's keyring, in entries of this service, such as `gudgeon`. One process of the user at a time renews tokens.
     #[cfg(feature = "keyring")]
     Keyring(String),
     /// A store of the program's own. Each process that uses it renews tokens for itself.
@@ -36,6 +38,18 @@ pub trait TokenStore: Send + Sync {
     fn set(&self, key: String, value: Vec<u8>) -> BoxFuture<()>;
     /// Removes the value of a key, if there is one.
     fn delete(&self, key: String) -> BoxFuture<()>;
+    /// Takes the lock of the processes that share the store, so that one of them renews the tokens of a key at a time.
+    #[cfg(feature = "bindings")]
+    fn lock(&self, _: String) -> BoxFuture<Option<Renewal>> {
+        Box::pin(std::future::ready(Ok(None)))
+    }
+}
+
+/// Locks the tokens of a key in a keyring that a host's program uses.
+#[cfg(feature = "bindings")]
+pub(crate) async fn lock_keyring(service: &str, key: &str) -> Result<Option<Renewal>, Error> {
+    let locked = renewal::lock_keyring(service, key).await;
+    locked.map(Some).map_err(|it| Error::new(ErrorKind::Auth, it))
 }
 
 impl Store {
@@ -102,7 +116,7 @@ pub(super) enum OpenStore {
     Memory(Arc<Mutex<HashMap<String, Vec<u8>>>>),
     File(Arc<FileStore>),
     #[cfg(feature = "keyring")]
-    Keyring(KeyringStore),
+    Keyring(String, KeyringStore),
     Own(Arc<dyn TokenStore>),
 }
 
@@ -112,7 +126,7 @@ impl OpenStore {
             Store::Memory => Self::Memory(Arc::default()),
             Store::File(path) => Self::File(Arc::new(FileStore::new(path))),
             #[cfg(feature = "keyring")]
-            Store::Keyring(service) => Self::Keyring(KeyringStore::new(service)),
+            Store::Keyring(service) => Self::Keyring(service.clone(), KeyringStore::new(service)),
             Store::Own(store) => Self::Own(store),
         }
     }
@@ -124,7 +138,7 @@ impl OpenStore {
             }
             Self::File(file) => file.get(key).await,
             #[cfg(feature = "keyring")]
-            Self::Keyring(keyring) => keyring.get(key).await,
+            Self::Keyring(_, keyring) => keyring.get(key).await,
             Self::Own(store) => store.get(key.to_owned()).await.map_err(|it| it.to_string()),
         }
     }
@@ -138,22 +152,26 @@ impl OpenStore {
             }
             Self::File(file) => file.set(key, &value).await,
             #[cfg(feature = "keyring")]
-            Self::Keyring(keyring) => keyring.set(key, value).await,
+            Self::Keyring(_, keyring) => keyring.set(key, value).await,
             Self::Own(store) => store.set(key.to_owned(), value).await.map_err(|it| it.to_string()),
         }
     }
 
-    /// Takes the lock that only one process has, so that a token is renewed once. Only files have one.
-    pub(super) async fn lock(&self) -> Result<(), String> {
+    /// Takes the lock that only one process has, so that the tokens of a key are renewed once. `None`: the store has no lock.
+    #[cfg_attr(
+        not(any(feature = "bindings", feature = "keyring")),
+        expect(unused_variables, reason = "a file has one lock for all keys")
+    )]
+    pub(super) async fn lock(&self, key: &str) -> Result<Option<Renewal>, String> {
         match self {
-            Self::File(file) => file.lock().await,
-            _ => Ok(()),
-        }
-    }
-
-    pub(super) fn unlock(&self) {
-        if let Self::File(file) = self {
-            file.unlock();
+            Self::Memory(_) => Ok(None),
+            Self::File(file) => file.lock().await.map(Some),
+            #[cfg(feature = "keyring")]
+            Self::Keyring(service, _) => renewal::lock_keyring(service, key).await.map(Some),
+            #[cfg(feature = "bindings")]
+            Self::Own(store) => store.lock(key.to_owned()).await.map_err(|it| it.to_string()),
+            #[cfg(not(feature = "bindings"))]
+            Self::Own(_) => Ok(None),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::{collections::VecDeque, fmt, time::Instant};
 
 use http::{HeaderMap, Method as HttpMethod};
 
-use super::{FetchId, Jwt, Refusal};
+use super::{Caller, FetchId, Jwt, Refusal, Request, TIMEOUT};
 use crate::{
     auth::{
         Secret, TokenDigest,
@@ -39,6 +39,8 @@ pub(super) struct Attempt {
     /// The refusal if no method accepts the token.
     pub(super) refusal: Refusal,
     pub(super) waits_for: Option<Waiting>,
+    /// The sender, if its proof of possession is new, which the store has to know.
+    pub(super) caller: Option<Caller>,
     /// True once it waited for a key set. Another request for it would bring the same keys.
     pub(super) has_refreshed: bool,
     pub(super) deadline: Instant,
@@ -56,6 +58,7 @@ pub(super) enum Waiting {
     Keys(usize),
     Answer(FetchId),
     Host(usize),
+    Store,
 }
 
 /// The result of one method.
@@ -121,6 +124,35 @@ impl RequestFacts {
 }
 
 impl Attempt {
+    /// Begins with a token that came with a request. `methods` are those that it may be for.
+    pub(super) fn new(
+        now: Instant,
+        token: &str,
+        digest: TokenDigest,
+        scheme: Scheme,
+        request: Request<'_>,
+        methods: VecDeque<usize>,
+    ) -> Self {
+        let mut proofs = HeaderMap::new();
+        for proof in request.headers.get_all("dpop").iter().take(2) {
+            proofs.append("dpop", proof.clone());
+        }
+        let (method, place) = (request.method.clone(), request.place.cloned());
+        Self {
+            token: token.into(),
+            digest,
+            scheme,
+            client: ClientKey::of(None, request.remote),
+            facts: RequestFacts { method, proofs, place },
+            methods,
+            refusal: invalid("the token is not known here"),
+            waits_for: None,
+            caller: None,
+            has_refreshed: false,
+            deadline: now + TIMEOUT,
+        }
+    }
+
     /// Notes why a method does not accept the token. The first reason that is more than "unknown" is kept; a method that could
     /// not decide counts before all.
     pub(super) fn refuse(&mut self, refusal: Refusal) {
@@ -166,6 +198,11 @@ pub(crate) fn report_unknown_place() {
         "the server does not know its own URL, which access tokens are for: set {}",
         option_name("public_url")
     );
+}
+
+/// Returns the refusal of a proof of possession that is not new.
+pub(super) fn used_before() -> Refusal {
+    Refusal::InvalidProof("the DPoP proof was used before".into())
 }
 
 pub(super) fn invalid(reason: &str) -> Refusal {

@@ -17,6 +17,7 @@ use crate::{
     },
     error::Error,
     protocol::{Principal, json},
+    store::{StoreOperation, StoreReply},
 };
 
 /// The head of a request, as far as it matters here.
@@ -83,6 +84,8 @@ pub enum Refusal {
 pub enum AuthInput {
     Fetched(FetchId, Result<FetchResponse, FetchError>),
     Verified(AuthTicket, VerifyReply),
+    /// The reply to [`AuthOutput::Store`].
+    Stored(AuthTicket, StoreReply),
     /// The sender of the request has left.
     Cancelled(AuthTicket),
     /// The time of the deadline has come.
@@ -115,6 +118,8 @@ pub enum AuthOutput {
         method: usize,
         token: Secret,
     },
+    /// Carry out an operation on the store.
+    Store(AuthTicket, StoreOperation),
     Decided(AuthTicket, Result<Caller, Refusal>),
 }
 

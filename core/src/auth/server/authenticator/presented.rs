@@ -4,16 +4,17 @@ use std::{sync::Arc, time::Instant};
 
 use super::{
     Authenticator, Caller, Dpop, Method, Refusal, Request,
-    attempt::{invalid, without_place},
+    attempt::{invalid, used_before, without_place},
 };
 use crate::auth::server::{
     credentials::Scheme,
-    dpop_check::{self, ProofError},
+    dpop_check::{self, ProofError, ProofId},
     token_cache::Accepted,
 };
 
 impl Authenticator {
-    /// Checks what differs between requests with the same token: the proof of possession; and the scopes.
+    /// Checks what differs between requests with the same token: the proof of possession; and the scopes. Returns the proof
+    /// as well if the store has to know whether it is new.
     pub(super) fn finish(
         &mut self,
         accepted: &Accepted,
@@ -21,7 +22,8 @@ impl Authenticator {
         token: &str,
         request: Request<'_>,
         (now, unix): (Instant, u64),
-    ) -> Result<Caller, Refusal> {
+    ) -> Result<(Caller, Option<ProofId>), Refusal> {
+        let mut unknown = None;
         let (dpop, scopes): (_, &[String]) = match &self.methods[accepted.method] {
             Method::Jwt(it) => (it.dpop, &it.scopes),
             Method::Introspection(it, _) => (Dpop::Supported, &it.scopes),
@@ -57,10 +59,8 @@ impl Authenticator {
                         let nonce = nonces.and_then(|it| it.make(unix));
                         return Err(nonce.map_or(Refusal::Failed, Refusal::NeedsNonce));
                     }
-                    Ok(id) if !self.used.use_once(id, unix) => {
-                        let reason = "the DPoP proof was used before".into();
-                        return Err(Refusal::InvalidProof(reason));
-                    }
+                    Ok(proof) if self.has_store => unknown = Some(proof),
+                    Ok(proof) if !self.used.use_once(proof.id, unix) => return Err(used_before()),
                     Ok(_) => (),
                 }
             }
@@ -72,6 +72,6 @@ impl Authenticator {
             });
         }
         let principal = Arc::clone(&accepted.principal);
-        Ok(Caller::new(principal, accepted.token.expires, now, unix))
+        Ok((Caller::new(principal, accepted.token.expires, now, unix), unknown))
     }
 }

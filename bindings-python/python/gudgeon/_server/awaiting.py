@@ -1,0 +1,63 @@
+"""Functions of a program that the native half calls on threads of its own: what they return may be awaitable."""
+
+from __future__ import annotations
+
+from typing import Any
+
+# The seconds after which the native half has refused the request.
+TIME = 15
+
+
+class Awaiting:
+    """Waits for awaitables on the event loop of the server.
+
+    Attributes:
+        has_async: True if one of the functions is an `async def`, for which a server starts an event loop.
+    """
+
+    def __init__(self, functions: list[Any]) -> None:
+        self.has_async = any(_is_async(it) for it in functions)
+        self._loop: Any = None
+        self._has_loop: Any = None  # a threading.Event while the loop is expected
+
+    def expect_loop(self) -> None:
+        """Has functions wait for the event loop that the server is about to start."""
+        import threading
+
+        self._has_loop = threading.Event()
+
+    def set_loop(self, loop: Any) -> None:
+        """Sets the event loop that runs what an `async def` returns, while it runs; otherwise its own loop does."""
+        self._loop = loop
+        if self._has_loop is not None:
+            self._has_loop.set()
+
+    def result(self, returned: Any) -> Any:
+        """Returns what a function returned, or the result of the awaitable that it returned."""
+        return self._wait(returned) if hasattr(returned, "__await__") else returned
+
+    def _wait(self, awaitable: Any) -> Any:
+        import asyncio
+        import concurrent.futures
+
+        async def run() -> Any:
+            return await asyncio.wait_for(awaitable, TIME)
+
+        if self._has_loop is not None:
+            self._has_loop.wait(TIME)
+        loop = self._loop
+        if loop is None or not loop.is_running():
+            return asyncio.run(run())
+        future = asyncio.run_coroutine_threadsafe(run(), loop)
+        try:
+            # Longer, for a loop that is blocked, or ends.
+            return future.result(TIME + 5)
+        except concurrent.futures.TimeoutError:
+            future.cancel()
+            raise
+
+
+def _is_async(function: Any) -> bool:
+    import inspect
+
+    return any(inspect.iscoroutinefunction(it) for it in (function, type(function).__call__))

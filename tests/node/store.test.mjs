@@ -1,0 +1,239 @@
+// new Server({ store }): servers that remember used DPoP proofs together, and checkStore().
+import assert from "node:assert/strict";
+import { createHash, generateKeyPairSync, sign } from "node:crypto";
+import { createServer, request as send } from "node:http";
+import { test } from "node:test";
+
+import { Server } from "gudgeon";
+import { jwt } from "gudgeon/auth";
+import { checkStore } from "gudgeon/testing";
+
+import { KEY_SET, token } from "./issuer.mjs";
+
+const ISSUER = "https://as.example.com";
+const URL = "https://shelf.example.com/mcp";
+const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+const { crv, kty, x, y } = publicKey.export({ format: "jwk" });
+const encoded = (value) => Buffer.from(typeof value === "string" ? value : JSON.stringify(value)).toString("base64url");
+const digest = (text) => createHash("sha256").update(text).digest("base64url");
+const TOKEN = token(ISSUER, URL, { cnf: { jkt: digest(JSON.stringify({ crv, kty, x, y })) } });
+
+/** A store that keeps the rules. */
+class Memory {
+  values = new Map();
+  puts = [];
+  #version = 0;
+
+  get(key) {
+    const found = this.values.get(key);
+    return found && Date.now() < found.end ? [found.value, found.version] : undefined;
+  }
+
+  async put(key, value, { ttlMs, expect }) {
+    this.puts.push({ key, ttlMs, expect });
+    const current = this.get(key);
+    if (expect !== "any" && expect !== (current?.[1] ?? "absent")) return "conflict";
+    this.values.set(key, { value, version: ++this.#version, end: Date.now() + ttlMs });
+    return this.#version;
+  }
+
+  async take(key) {
+    const current = this.get(key);
+    this.values.delete(key);
+    return current?.[0];
+  }
+}
+
+/** A store whose `put` is another function. */
+class Bad extends Memory {
+  put = (...given) => this.act(...given);
+}
+
+function shelf(store, logged = []) {
+  const logger = { debug() {}, info() {}, warn() {}, error: (...parts) => logged.push(parts.map(String).join(" ")) };
+  const auth = jwt({ issuer: ISSUER, keys: KEY_SET, audience: URL, dpop: "required" });
+  return new Server("shelf", { auth, store, logger, http: { publicUrl: URL, allowedHosts: ["*"] } });
+}
+
+/** The headers of a request, with a proof of this id (RFC 9449, section 4.2). */
+function credentials(id) {
+  const claims = { jti: id, htm: "POST", htu: URL, iat: Math.floor(Date.now() / 1000), ath: digest(TOKEN) };
+  const signed = `${encoded({ typ: "dpop+jwt", alg: "ES256", jwk: { crv, kty, x, y } })}.${encoded(claims)}`;
+  const signature = sign("sha256", Buffer.from(signed), { key: privateKey, dsaEncoding: "ieee-p1363" });
+  return { authorization: `DPoP ${TOKEN}`, dpop: `${signed}.${signature.toString("base64url")}` };
+}
+
+/** The status, the headers and the body of the response to a ping. */
+function sent(url, headers) {
+  const _meta = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {},
+    "io.modelcontextprotocol/clientInfo": { name: "c", version: "1" },
+  };
+  const usual = {
+    "content-type": "application/json", accept: "application/json, text/event-stream", "mcp-protocol-version": "2026-07-28",
+    "mcp-method": "server/discover",
+  };
+  return new Promise((resolve, reject) => {
+    const request = send(url, { method: "POST", headers: { ...usual, ...headers } }, async (response) => {
+      let body = "";
+      for await (const chunk of response) body += chunk;
+      resolve({ status: response.statusCode, headers: response.headers, body });
+    });
+    request.on("error", reject).end(JSON.stringify({ jsonrpc: "2.0", id: 1, method: "server/discover", params: { _meta } }));
+  });
+}
+
+async function listening(app, run) {
+  const here = await app.listen("http://127.0.0.1:0/mcp");
+  try {
+    return await run(here.url);
+  } finally {
+    await here.close();
+  }
+}
+
+async function mounted(app, run) {
+  const server = createServer(app.node);
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  try {
+    return await run(`http://127.0.0.1:${server.address().port}/mcp`);
+  } finally {
+    await app.close();
+    server.closeAllConnections();
+    server.close();
+  }
+}
+
+// RFC 9449, section 11.1: the ids of proofs, in the context of their URL.
+test("a proof that one server has seen is refused by another", async () => {
+  const store = new Memory();
+  await listening(shelf(store), (one) =>
+    mounted(shelf(store), async (other) => {
+      const used = credentials("1");
+      assert.equal((await sent(one, used)).status, 200);
+      for (const url of [other, one]) {
+        const { status, headers, body } = await sent(url, used);
+        assert.equal(status, 401);
+        assert.match(body, /was used before/);
+        assert.match(headers["www-authenticate"], /error="invalid_dpop_proof"/);
+      }
+      assert.equal((await sent(other, credentials("2"))).status, 200);
+    }));
+  for (const { key, ttlMs, expect } of store.puts) {
+    assert.match(key, /^gudgeon:dpop:/);
+    assert.ok(ttlMs > 300_000 && ttlMs <= 361_000);
+    assert.equal(expect, "absent");
+  }
+});
+
+test("without a store each server remembers its own", async () => {
+  const used = credentials("1");
+  for (const store of ["memory", undefined]) {
+    await listening(shelf(store), async (url) => {
+      assert.deepEqual([(await sent(url, used)).status, (await sent(url, used)).status], [200, 401]);
+    });
+  }
+});
+
+test("a bad store refuses requests for a while", async () => {
+  const store = new Bad();
+  const logged = [];
+  await listening(shelf(store, logged), async (url) => {
+    for (const [act, reason] of [
+      [() => { throw new Error("s3cret"); }, /put\(\) failed/],
+      [async () => Promise.reject(new Error("s3cret")), /put\(\) failed/],
+      [() => undefined, undefined],
+      [() => "stored", undefined],
+      [() => ({ version: 1 }), undefined],
+      [() => 1n, /put\(\) failed/],
+    ]) {
+      store.act = act;
+      logged.length = 0;
+      const { status, headers, body } = await sent(url, credentials("1"));
+      assert.equal(status, 503, String(act));
+      assert.ok(Number(headers["retry-after"]) > 0);
+      assert.doesNotMatch(body, /s3cret/);
+      if (reason) assert.ok(logged.some((line) => reason.test(line)), logged.join());
+    }
+    store.act = Memory.prototype.put.bind(store);
+    assert.equal((await sent(url, credentials("1"))).status, 200);
+  });
+});
+
+test("a store that hangs refuses requests after 15 s and delays no others", async () => {
+  const store = new Bad();
+  store.act = () => new Promise(() => {});
+  await listening(shelf(store), async (url) => {
+    const hangs = sent(url, credentials("1"));
+    assert.equal((await sent(url, {})).status, 401);
+    const { status, headers } = await hangs;
+    assert.equal(status, 503);
+    assert.ok(Number(headers["retry-after"]) > 0);
+  });
+});
+
+test("other values are refused with those that are allowed", () => {
+  const message = 'new Server("shelf"): store must be "memory", or an object with the methods get, put and take (the interface Store)';
+  for (const store of ["redis://:s3cret@localhost", "", 7, {}, { get() {}, put() {} }, null]) {
+    assert.throws(() => new Server("shelf", { store }), (error) => error instanceof TypeError && error.message === message, String(store));
+  }
+});
+
+test("a store is checked", async () => {
+  const memory = new Memory();
+  await checkStore(memory);
+  assert.ok([...memory.values.values()].every(({ end }) => Date.now() > end), "no values are left");
+  class Keeping extends Memory {
+    take = (key) => this.get(key)?.[0];
+  }
+  await assert.rejects(checkStore(new Keeping()), /take must remove the value/);
+  class Forgetful extends Memory {
+    put(key, value, { ttlMs }) {
+      return super.put(key, value, { ttlMs, expect: "any" });
+    }
+  }
+  await assert.rejects(checkStore(new Forgetful()), /put with a version must be a conflict if the key has no value/);
+});
+
+test("each store that does not keep a rule is found", async () => {
+  const away = new Error("the database is away");
+  class Away extends Memory {
+    get() { throw away; }
+  }
+  const thrown = await checkStore(new Away()).catch((error) => error);
+  assert.match(thrown.message, /^checkStore: get of a key without a value must return nothing; get\(\) threw the database is away$/);
+  assert.equal(thrown.cause, away);
+  class Text extends Memory {
+    get = (key) => super.get(key) && ["text", super.get(key)[1]];
+  }
+  await assert.rejects(checkStore(new Text()), /get must return the bytes and the version of put; get\(\) returned \["text",1\]/);
+  class OneVersion extends Memory {
+    get = (key) => super.get(key) && [super.get(key)[0], 1];
+    put = async (...given) => ((await super.put(...given)) === "conflict" ? "conflict" : 1);
+  }
+  await assert.rejects(checkStore(new OneVersion()), /put with expect any must replace a value, also by an empty one; put\(\) returned 1/);
+  class Short extends Memory {
+    put = (key, value, { ttlMs, expect }) => super.put(key, value, { ttlMs: Math.min(ttlMs, 1000), expect });
+  }
+  await assert.rejects(checkStore(new Short()), /a value must not end before its ttl/);
+  class Late extends Memory {
+    // Between the look at the key and the write, others look at it too.
+    put = async (key, value, { ttlMs, expect }) => {
+      const current = this.get(key)?.[1] ?? "absent";
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      return expect !== "any" && expect !== current ? "conflict" : super.put(key, value, { ttlMs, expect: "any" });
+    };
+  }
+  await assert.rejects(checkStore(new Late()), /one of several put with expect absent must store its value; put\(\) returned \d+, \d+/);
+  class Endless extends Memory {
+    take = () => new Promise(() => {});
+  }
+  class Lasting extends Memory {
+    put = (key, value, { expect }) => super.put(key, value, { ttlMs: 600_000, expect });
+  }
+  // Both wait for the time limit.
+  await Promise.all([
+    assert.rejects(checkStore(new Endless()), /take of a key without a value must return nothing; take\(\) did not return within 15 s/),
+    assert.rejects(checkStore(new Lasting()), /a value must end with its ttl/),
+  ]);
+});
