@@ -10,6 +10,7 @@ mod methods;
 mod pending;
 mod presented;
 mod proxied;
+mod replies;
 mod shares;
 mod stored;
 
@@ -35,16 +36,11 @@ pub use self::{
 use super::{
     credentials::{self, Credentials, Scheme},
     dpop_check::{Nonces, UsedProofs},
-    introspection::IntrospectionError,
-    jwt::{self, LEEWAY, ParsedJwt, VerifiedToken, looks_like_jwt},
+    jwt::{ParsedJwt, VerifiedToken, looks_like_jwt},
     token_cache::{Accepted, MAX_KEPT, TokenCache},
 };
 use crate::{
-    auth::{
-        TokenDigest,
-        fetch::{FetchError, FetchRequest, FetchResponse},
-        scopes::ScopeHierarchy,
-    },
+    auth::{TokenDigest, fetch::FetchRequest, scopes::ScopeHierarchy},
     protocol::ClientKey,
 };
 
@@ -367,88 +363,6 @@ impl Authenticator {
                 Tried::Waits(Waiting::Host(place))
             }
         }
-    }
-
-    fn introspected(
-        &mut self,
-        now: Instant,
-        unix: u64,
-        id: FetchId,
-        (place, digest): (usize, TokenDigest),
-        answer: Result<FetchResponse, FetchError>,
-    ) {
-        let Some(Method::Introspection(introspection, issuer)) = self.methods.get(place) else {
-            return;
-        };
-        let kept = introspection.cache;
-        // Without a configured audience: the resource that the request is for.
-        let Some((_, waiting)) = self.pending.waiting(Waiting::Answer(id)).next() else { return };
-        let configured = introspection.audiences.as_ref();
-        let own = waiting.facts.audiences(configured).unwrap_or_default();
-        let result = match introspection.read(answer, &own, issuer.as_deref(), unix) {
-            Ok(token) => Ok(self.keep(now, digest, place, token, kept)),
-            Err(IntrospectionError::Invalid(reason)) => Err(invalid(reason)),
-            Err(IntrospectionError::Failed(reason)) => {
-                tracing::warn!(%reason, "a token could not be introspected");
-                Err(Refusal::Unavailable)
-            }
-        };
-        for ticket in self.waiting(Waiting::Answer(id)) {
-            let Some(mut attempt) = self.pending.remove(ticket) else { continue };
-            match &result {
-                Ok(accepted) => {
-                    let decision = self.accept(ticket, accepted, &mut attempt, (now, unix));
-                    self.decide(ticket, attempt, decision);
-                }
-                Err(refusal) => {
-                    attempt.refuse(refusal.clone());
-                    attempt.methods.pop_front();
-                    self.go_on(now, unix, ticket, attempt);
-                }
-            }
-        }
-    }
-
-    /// Handles the answer of a function of the host.
-    fn verified(&mut self, now: Instant, unix: u64, ticket: AuthTicket, reply: VerifyReply) {
-        let is_asked = |it: &Attempt| matches!(it.waits_for, Some(Waiting::Host(_)));
-        if !self.pending.get(ticket).is_some_and(is_asked) {
-            return;
-        }
-        let Some(mut attempt) = self.pending.remove(ticket) else { return };
-        let decision = match reply {
-            VerifyReply::Principal(principal) => {
-                let expires = jwt::expiry(&principal.claims, LEEWAY);
-                Ok(Caller::new(Arc::new(*principal), expires, now, unix))
-            }
-            VerifyReply::InsufficientScope { scopes, message } => {
-                Err(Refusal::InsufficientScope { scopes, message })
-            }
-            VerifyReply::Failed => Err(Refusal::Failed),
-            VerifyReply::Unknown | VerifyReply::Invalid(_) => {
-                attempt.refuse(match reply {
-                    VerifyReply::Invalid(message) => Refusal::InvalidToken(message),
-                    _ => invalid("the token is not known here"),
-                });
-                attempt.methods.pop_front();
-                self.go_on(now, unix, ticket, attempt);
-                return;
-            }
-        };
-        self.outputs.push_back(AuthOutput::Decided(ticket, decision));
-    }
-
-    /// Continues the requests that waited for this.
-    fn resume(&mut self, now: Instant, unix: u64, event: Waiting) {
-        for ticket in self.waiting(event) {
-            if let Some(attempt) = self.pending.remove(ticket) {
-                self.go_on(now, unix, ticket, attempt);
-            }
-        }
-    }
-
-    fn waiting(&self, event: Waiting) -> Vec<AuthTicket> {
-        self.pending.waiting(event).map(|(ticket, _)| ticket).collect()
     }
 
     fn go_on(&mut self, now: Instant, unix: u64, ticket: AuthTicket, mut attempt: Attempt) {
