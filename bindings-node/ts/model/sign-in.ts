@@ -3,6 +3,7 @@ import { yesOrNo } from "./checks.js";
 import { typeName } from "./display.js";
 import { pathOfStore } from "./file-store.js";
 import { serviceOfStore } from "./keyring-store.js";
+import { StoreLocks } from "./store-locks.js";
 import type {
   Awaitable, ClientCredentialsOptions, EnterpriseManagedOptions, OAuthOptions, SignIn, TokenStore, WorkloadIdentityOptions,
 } from "./types/auth.js";
@@ -12,7 +13,8 @@ import { isObject } from "./values.js";
 type Request =
   | { readonly call: "token" }
   | { readonly call: "openUrl" | "redirect"; readonly url: string }
-  | { readonly call: "load" | "delete"; readonly key: string }
+  | { readonly call: "load" | "delete" | "lock"; readonly key: string }
+  | { readonly call: "unlock"; readonly lock: number }
   | { readonly call: "save"; readonly key: string; readonly value: string };
 
 /** The credentials of a client. */
@@ -20,7 +22,7 @@ export interface Credentials {
   /** As the native half reads them. */
   readonly declared: Readonly<Record<string, unknown>>;
   /** Returns the JSON value of the answer to a request of the native half. */
-  answer(request: Request): Promise<string | null>;
+  answer(request: Request): Promise<string | number | null>;
 }
 
 /** The functions that answer requests. */
@@ -41,7 +43,9 @@ const port = (value: unknown): string | undefined =>
 const source = (value: unknown): string | undefined =>
   typeof value === "function" || filled(value) === undefined ? undefined : "must be a string that is not empty, or a function that returns one";
 const store = (value: unknown): string | undefined =>
-  isObject(value) && ["get", "set", "delete"].every((name) => typeof value[name] === "function") ? undefined : "must be fileStore() or keyringStore(), or have the methods get, set and delete";
+  isObject(value) && ["get", "set", "delete"].every((name) => typeof value[name] === "function") && ["undefined", "function"].includes(typeof value["lock"])
+    ? undefined
+    : "must be fileStore() or keyringStore(), or have the methods get, set and delete, and lock if processes share it";
 
 const OAUTH: Known = {
   checks: {
@@ -89,7 +93,7 @@ export function oauth(options: OAuthOptions = {}): SignIn {
   const declared = {
     kind: "oauth",
     ...others,
-    store: path !== undefined ? { file: path } : service !== undefined ? { keyring: service } : given && "own",
+    store: path !== undefined ? { file: path } : service !== undefined ? { keyring: service } : given && (given.lock ? "shared" : "own"),
     opensUrl: openUrl !== undefined,
     handlesRedirect: onRedirect !== undefined,
   };
@@ -151,7 +155,8 @@ export function credentialsOf(given: unknown, place: string): Credentials | unde
 }
 
 function credentials(declared: Credentials["declared"], callbacks: Callbacks = {}): Credentials {
-  return { declared, answer: (request) => answer(callbacks, request) };
+  const locks = new StoreLocks();
+  return { declared, answer: (request) => answer(callbacks, locks, request) };
 }
 
 /** Returns a way to sign in. Its credentials are not shown. */
@@ -159,7 +164,7 @@ function signIn(given: Credentials): SignIn {
   return Object.defineProperty({}, CREDENTIALS, { value: () => given }) as SignIn;
 }
 
-async function answer({ token, openUrl, redirect, store: own }: Callbacks, request: Request): Promise<string | null> {
+async function answer({ token, openUrl, redirect, store: own }: Callbacks, locks: StoreLocks, request: Request): Promise<string | number | null> {
   switch (request.call) {
     case "token":
       return text(await token?.(), "the token");
@@ -178,6 +183,11 @@ async function answer({ token, openUrl, redirect, store: own }: Callbacks, reque
       return null;
     case "delete":
       await own?.delete(request.key);
+      return null;
+    case "lock":
+      return locks.take(own, request.key);
+    case "unlock":
+      await locks.release(request.lock);
       return null;
   }
 }

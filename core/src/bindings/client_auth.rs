@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
+use tokio::{runtime::Handle, sync::oneshot};
 
 use crate::{
     auth::Secret,
@@ -14,9 +15,10 @@ use crate::{
             TokenStore, WorkloadIdentity,
         },
     },
+    driver::boxed,
     error::{Error, ErrorKind},
     protocol::{Method, json::to_raw},
-    transport::sign_in::{RenewalLock, UrlCallback, lock_keyring},
+    transport::sign_in::{LockCallback, RenewalLock, UrlCallback, lock_keyring},
 };
 
 /// The credentials as the host gives them. One struct for all kinds, because serde's code for tagged enums is compiled for each
@@ -39,8 +41,8 @@ pub(super) struct GivenAuth {
     client_metadata_url: Option<String>,
     #[serde(default)]
     scopes: Vec<String>,
-    /// `{"file": path}`; `{"keyring": service}`, an object of the host that uses the system's keyring; or `"own"`, another object
-    /// of the host. A value, because serde's code for enums is larger.
+    /// `{"file": path}`; `{"keyring": service}`, an object of the host that uses the system's keyring; `"own"`, another object of
+    /// the host, or `"shared"`, one with a lock. A value, because serde's code for enums is larger.
     store: Option<Value>,
     #[serde(default)]
     dpop: bool,
@@ -55,7 +57,7 @@ pub(super) struct GivenAuth {
 impl GivenAuth {
     /// Returns the credentials; `answerer` asks the host. Errors if they can't work.
     pub(super) fn read(&self, answerer: &Answerer) -> Result<Auth, Error> {
-        let host = Host { ask: Arc::clone(answerer), keyring: None };
+        let host = Host(Arc::clone(answerer));
         let given = self.clone();
         let exposed = |it: Option<Secret>| it.map(|it| it.expose().to_owned());
         let missing = |name: &str| Error::misuse(format!("auth: {name} is missing"));
@@ -108,16 +110,12 @@ impl GivenAuth {
 
 /// The callback of the host.
 #[derive(Clone)]
-struct Host {
-    ask: Answerer,
-    /// The service in whose entries the host keeps tokens.
-    keyring: Option<String>,
-}
+struct Host(Answerer);
 
 impl Host {
     fn ask(&self, params: &Value) -> BoxFuture<Value> {
         let question = Question { key: None, method: Method::Elicit, params: to_raw(params) };
-        let answer = (self.ask)(question);
+        let answer = (self.0)(question);
         Box::pin(async move {
             let answer = answer.await?;
             // The text of serde's error may quote a token.
@@ -138,14 +136,42 @@ impl Host {
 
     fn store(&self, given: &Value) -> Result<Store, Error> {
         let text = |name: &str| given.get(name).and_then(Value::as_str);
+        let own = Arc::new(self.clone());
         match (text("file"), text("keyring"), given.as_str()) {
             (Some(path), ..) => Ok(Store::File(path.into())),
             (_, Some(service), _) => {
-                Ok(Store::Own(Arc::new(Self { keyring: Some(service.into()), ..self.clone() })))
+                let service: Arc<str> = service.into();
+                let lock: LockCallback = Arc::new(move |key| {
+                    let service = Arc::clone(&service);
+                    Box::pin(async move { lock_keyring(&service, &key).await })
+                });
+                Ok(Store::Shared(own, lock))
             }
-            (.., Some("own")) => Ok(Store::Own(Arc::new(self.clone()))),
+            (.., Some("own")) => Ok(Store::Own(own)),
+            (.., Some("shared")) => Ok(Store::Shared(own, self.lock())),
             _ => Err(Error::misuse("auth: there is no such store")),
         }
+    }
+
+    /// Returns the function that takes the lock of the host's store.
+    fn lock(&self) -> LockCallback {
+        let host = self.clone();
+        Arc::new(move |key| {
+            let (host, asked) = (host.clone(), host.ask(&json!({ "call": "lock", "key": key })));
+            let (sender, taken) = oneshot::channel();
+            // A task of its own, which releases the lock if nothing waits for it any more.
+            let runtime = Handle::current();
+            let locked = boxed(async move {
+                let lock = asked.await.map(|number| HeldLock { host, number, runtime });
+                drop(sender.send(lock));
+            });
+            Handle::current().spawn(locked);
+            Box::pin(async move {
+                let gone = |_| Error::new(ErrorKind::Auth, "the store's lock could not be taken");
+                let lock = taken.await.map_err(gone)??;
+                Ok(Box::new(lock) as RenewalLock)
+            })
+        })
     }
 
     fn source(&self) -> TokenSource {
@@ -189,21 +215,33 @@ impl TokenStore for Host {
         let asked = self.ask(&json!({ "call": "delete", "key": key }));
         Box::pin(async move { asked.await.map(drop) })
     }
+}
 
-    fn lock(&self, key: String) -> BoxFuture<Option<RenewalLock>> {
-        let keyring = self.keyring.clone();
-        Box::pin(async move {
-            match keyring {
-                Some(service) => lock_keyring(&service, &key).await,
-                None => Ok(None),
+/// A lock of the host's store, released when dropped.
+struct HeldLock {
+    host: Host,
+    number: Value,
+    runtime: Handle,
+}
+
+impl Drop for HeldLock {
+    fn drop(&mut self) {
+        // Asked at once, so that a client without an event loop, which still waits for its call, gets the question.
+        let asked = self.host.ask(&json!({ "call": "unlock", "lock": self.number }));
+        self.runtime.spawn(boxed(async move {
+            if let Err(error) = asked.await {
+                tracing::error!("auth: the lock of the store could not be released: {error}");
             }
-        })
+        }));
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use tokio::sync::mpsc;
+
     use super::*;
+    use crate::protocol::Raw;
 
     fn read(given: &str) -> Result<Auth, String> {
         let given: GivenAuth = serde_json::from_str(given).map_err(|it| it.to_string())?;
@@ -220,6 +258,7 @@ mod tests {
             r#"{"kind":"oauth","clientId":"a","scopes":["b"],"store":{"file":"/x"},"redirectPort":1,"opensUrl":true}"#,
             r#"{"kind":"oauth","store":"own","handlesRedirect":true}"#,
             r#"{"kind":"oauth","store":{"keyring":"shelf"}}"#,
+            r#"{"kind":"oauth","store":"shared"}"#,
             r#"{"kind":"clientCredentials","clientId":"a","clientSecret":"b"}"#,
             r#"{"kind":"enterpriseManaged","idp":"https://idp.example","clientId":"a"}"#,
             r#"{"kind":"workloadIdentity"}"#,
@@ -245,6 +284,45 @@ mod tests {
             let error = read(given).unwrap_err();
             assert!(error.contains(problem) && !error.contains("s3cret"), "{error}");
         }
+    }
+
+    /// Returns the function that takes the lock of a store, and the requests that the host receives.
+    fn shared() -> (LockCallback, mpsc::UnboundedReceiver<(Value, oneshot::Sender<Raw>)>) {
+        let (requests, received) = mpsc::unbounded_channel();
+        let ask: Answerer = Arc::new(move |question| {
+            let (sender, answer) = oneshot::channel();
+            let request = serde_json::from_str(question.params.get()).unwrap();
+            requests.send((request, sender)).unwrap();
+            Box::pin(async move { Ok(answer.await.unwrap()) })
+        });
+        match Host(ask).store(&json!("shared")).unwrap() {
+            Store::Shared(_, lock) => (lock, received),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_lock_is_released_when_it_is_dropped() {
+        let (lock, mut received) = shared();
+        let taken = lock("k".into());
+        let (request, answer) = received.recv().await.unwrap();
+        assert_eq!(request, json!({ "call": "lock", "key": "k" }));
+        answer.send(to_raw(&7)).unwrap();
+        let held = taken.await.unwrap();
+        assert!(received.try_recv().is_err());
+        drop(held);
+        let (request, _answer) = received.try_recv().unwrap();
+        assert_eq!(request, json!({ "call": "unlock", "lock": 7 }));
+    }
+
+    #[tokio::test]
+    async fn a_lock_that_nothing_waits_for_any_more_is_released() {
+        let (lock, mut received) = shared();
+        drop(lock("k".into()));
+        let (_, answer) = received.recv().await.unwrap();
+        answer.send(to_raw(&7)).unwrap();
+        let (request, _answer) = received.recv().await.unwrap();
+        assert_eq!(request, json!({ "call": "unlock", "lock": 7 }));
     }
 
     #[test]

@@ -126,6 +126,13 @@ export interface TokenStore {
   set(key: string, value: Uint8Array): Awaitable<void>;
   /** Removes the value of a key, if the store has one. */
   delete(key: string): Awaitable<void>;
+  /**
+   * Waits for the lock of a key, in which one of the processes that share the store renews tokens: a provider may revoke all if two
+   * use the same refresh token. Returns a function that releases the lock. If the lock is not free within 30 seconds, the sign-in
+   * fails. A lock that is kept in a database needs an end of its own, for a process that is killed. Without this method each process
+   * renews tokens for itself.
+   */
+  lock?(key: string): Awaitable<() => Awaitable<void>>;
 }
 
 declare const signIn: unique symbol;

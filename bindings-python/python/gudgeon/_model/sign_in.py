@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol, TypeAlias
 
 from .keyring_store import BlockingCall, KeyringStore
+from .store_locks import StoreLocks
 from .string_list import string_list
 
 __all__ = [
@@ -26,6 +27,12 @@ class TokenStore(Protocol):
 
     The methods may be async; in a `SyncClient` they must not be. If one raises, the sign-in fails with an `AuthError`;
     a failure to store tokens is only logged.
+
+    A store that processes share should also have the method `lock(key)`. It returns a context manager, async or not, in
+    which one process at a time renews the tokens of the key: a provider may revoke all tokens if two of them use the
+    same refresh token. If the lock is not free within 30 seconds, the sign-in fails with an `AuthError`. A lock that is
+    kept in a database needs an end of its own, for a process that is killed. Without the method each process renews
+    tokens for itself.
     """
 
     async def get(self, key: str, /) -> bytes | None:
@@ -88,7 +95,8 @@ class OAuth(_Credentials):
         client_metadata_url: The https URL of a client-id metadata document.
         scopes: Scopes that are requested in addition to those that the server asks for.
         store: Keeps tokens and registrations: a `FileStore`, a `KeyringStore`, or an object with `get(key)`,
-            `set(key, value)` and `delete(key)`, async or not. Default: memory, until the client is gone.
+            `set(key, value)` and `delete(key)`, async or not, and `lock(key)` if processes share it (see `TokenStore`).
+            Default: memory, until the client is gone.
         dpop: Whether tokens must be bound to a key of this client (RFC 9449). Default False.
         redirect_port: The port of the redirect URL `http://127.0.0.1:<port>/callback`. Default 0: any free port; with
             `on_redirect`, the port of the last registration, or else 3000.
@@ -126,6 +134,8 @@ class OAuth(_Credentials):
                 if not callable(getattr(store, method, None)):
                     raise TypeError(f"OAuth: store= must be a FileStore or KeyringStore, or have the method {method}()")
         self._store = store._calls if isinstance(store, KeyringStore) else store
+        lock = _lock_of(store)
+        self._locks = StoreLocks(lock) if lock is not None else None
         self._open_url, self._on_redirect = open_url, on_redirect
         self._declared = {
             "kind": "oauth",
@@ -154,6 +164,10 @@ class OAuth(_Credentials):
             return _nothing(store.set(request["key"], request["value"].encode()))
         if call == "delete":
             return _nothing(store.delete(request["key"]))
+        if call == "lock" and self._locks is not None:
+            return self._locks.enter(request["key"])
+        if call == "unlock" and self._locks is not None:
+            return _nothing(self._locks.exit(request["lock"]))
         return super()._call(request)
 
 
@@ -325,7 +339,14 @@ def _declared_store(store: Any) -> Any:
         return {"file": store.path}
     if isinstance(store, KeyringStore):
         return {"keyring": store.service}
-    return None if store is None else "own"
+    if store is None:
+        return None
+    return "own" if _lock_of(store) is None else "shared"
+
+
+def _lock_of(store: Any) -> Callable[[str], Any] | None:
+    lock = getattr(store, "lock", None)
+    return lock if callable(lock) else None
 
 
 def _nothing(value: Any) -> Any:

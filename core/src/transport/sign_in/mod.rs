@@ -26,14 +26,15 @@ use tokio::{
     task::JoinSet,
 };
 
-#[cfg(feature = "bindings")]
-pub(crate) use self::renewal::Renewal as RenewalLock;
-#[cfg(feature = "bindings")]
-pub(crate) use self::store::lock_keyring;
 pub use self::store::{Store, TokenStore};
 #[cfg(feature = "bindings")]
 pub use self::{browser::open as open_browser, store::TokenFile};
 use self::{loopback::Listener, renewal::Renewal, store::OpenStore};
+#[cfg(feature = "bindings")]
+pub(crate) use self::{
+    renewal::{LockCallback, Renewal as RenewalLock},
+    store::lock_keyring,
+};
 use super::{fetch::fetch, proxy::ProxyEnvironment};
 pub(crate) use crate::auth::client::Attempts;
 pub use crate::store::BoxFuture;

@@ -3,7 +3,7 @@
 use std::{
     env,
     fmt::Write as _,
-    fs::{self, File, OpenOptions, TryLockError},
+    fs::{self, OpenOptions, TryLockError},
     io,
     path::{Path, PathBuf},
     sync::{
@@ -15,21 +15,20 @@ use std::{
 
 use sha2::{Digest, Sha256};
 use tokio::{
-    sync::{Mutex as AsyncMutex, OwnedMutexGuard},
-    time::Instant,
+    sync::Mutex as AsyncMutex,
+    time::{Instant, timeout},
 };
 
+use super::BoxFuture;
+
 /// The time limit for a lock, and the time between two attempts to take it.
-const TIME: Duration = Duration::from_secs(30);
+pub(super) const TIME: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// A lock that is held until this value is dropped, or the process ends.
-#[derive(Debug)]
-pub enum Renewal {
-    /// Closing the file releases the lock.
-    File(File),
-    Process(OwnedMutexGuard<()>),
-}
+pub(crate) type Renewal = Box<dyn Send>;
+/// A function that waits for the lock of a key.
+pub(crate) type LockCallback = Arc<dyn Fn(String) -> BoxFuture<Renewal> + Send + Sync>;
 
 /// The reason for which a lock was not taken.
 #[derive(Debug)]
@@ -59,8 +58,23 @@ pub(super) async fn lock_keyring(service: &str, key: &str) -> Result<Renewal, St
                      make the folder writable"
                 );
             }
-            Ok(Renewal::Process(process_lock(name).lock_owned().await))
+            Ok(Box::new(process_lock(name).lock_owned().await))
         }
+    }
+}
+
+/// Locks a key of a store of the program's own.
+pub(super) async fn lock_own(
+    lock: &LockCallback,
+    key: &str,
+    time: Duration,
+) -> Result<Renewal, String> {
+    match timeout(time, lock(key.to_owned())).await {
+        Ok(locked) => locked.map_err(|it| it.to_string()),
+        Err(_) => Err(format!(
+            "the lock of the store was not free within {} s; end the process that has it",
+            time.as_secs_f32()
+        )),
     }
 }
 
@@ -75,7 +89,8 @@ pub(super) async fn lock_file(path: &Path) -> Result<Renewal, LockError> {
     let end = Instant::now() + TIME;
     loop {
         match file.try_lock() {
-            Ok(()) => return Ok(Renewal::File(file)),
+            // Closing the file releases the lock.
+            Ok(()) => return Ok(Box::new(file)),
             Err(TryLockError::WouldBlock) if Instant::now() < end => {
                 tokio::time::sleep(PAUSE).await;
             }
@@ -155,7 +170,7 @@ mod tests {
         let _ = fs::remove_dir_all(&folder);
         let path = folder.join("deep/a.lock");
         let held = lock_file(&path).await.unwrap();
-        let waits = tokio::time::timeout(Duration::from_millis(100), lock_file(&path)).await;
+        let waits = timeout(Duration::from_millis(100), lock_file(&path)).await;
         assert!(waits.is_err());
         drop(held);
         drop(lock_file(&path).await.unwrap());
@@ -173,6 +188,18 @@ mod tests {
             matches!(impossible, Err(LockError::Impossible(it)) if it.contains("a.lock can't be locked"))
         );
         fs::remove_file(folder).unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_lock_of_a_store_that_is_not_free_in_time_is_an_error() {
+        let free: LockCallback = Arc::new(|key| {
+            assert_eq!(key, "k");
+            Box::pin(async { Ok(Box::new(()) as Renewal) })
+        });
+        assert!(lock_own(&free, "k", TIME).await.is_ok());
+        let never: LockCallback = Arc::new(|_| Box::pin(std::future::pending()));
+        let problem = lock_own(&never, "k", Duration::from_millis(10)).await.err().unwrap();
+        assert!(problem.contains("not free within 0.01 s"), "{problem}");
     }
 
     #[tokio::test]

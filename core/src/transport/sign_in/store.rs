@@ -9,9 +9,11 @@ use std::{
 
 #[cfg(feature = "keyring")]
 use super::keyring_store::KeyringStore;
-#[cfg(any(feature = "bindings", feature = "keyring"))]
-use super::renewal;
-use super::{BoxFuture, file_store::FileStore, renewal::Renewal};
+use super::{
+    BoxFuture,
+    file_store::FileStore,
+    renewal::{self, LockCallback, Renewal},
+};
 #[cfg(feature = "bindings")]
 use crate::error::{Error, ErrorKind};
 
@@ -28,6 +30,9 @@ pub enum Store {
     Keyring(String),
     /// A store of the program's own. Each process that uses it renews tokens for itself.
     Own(Arc<dyn TokenStore>),
+    /// A store of the program's own that processes share: one of them at a time renews the tokens of a key. The function waits
+    /// for the lock of a key; dropping what it returns releases the lock. After 30 s the sign-in fails.
+    Shared(Arc<dyn TokenStore>, LockCallback),
 }
 
 /// A store of a program's own, such as a keyring or a database. Values are secret.
@@ -38,18 +43,12 @@ pub trait TokenStore: Send + Sync {
     fn set(&self, key: String, value: Vec<u8>) -> BoxFuture<()>;
     /// Removes the value of a key, if there is one.
     fn delete(&self, key: String) -> BoxFuture<()>;
-    /// Takes the lock of the processes that share the store, so that one of them renews the tokens of a key at a time.
-    #[cfg(feature = "bindings")]
-    fn lock(&self, _: String) -> BoxFuture<Option<Renewal>> {
-        Box::pin(std::future::ready(Ok(None)))
-    }
 }
 
 /// Locks the tokens of a key in a keyring that a host's program uses.
 #[cfg(feature = "bindings")]
-pub(crate) async fn lock_keyring(service: &str, key: &str) -> Result<Option<Renewal>, Error> {
-    let locked = renewal::lock_keyring(service, key).await;
-    locked.map(Some).map_err(|it| Error::new(ErrorKind::Auth, it))
+pub(crate) async fn lock_keyring(service: &str, key: &str) -> Result<Renewal, Error> {
+    renewal::lock_keyring(service, key).await.map_err(|it| Error::new(ErrorKind::Auth, it))
 }
 
 impl Store {
@@ -60,7 +59,7 @@ impl Store {
             Self::File(path) => path.display().to_string(),
             #[cfg(feature = "keyring")]
             Self::Keyring(service) => format!("the system's keyring, service {service:?}"),
-            Self::Own(_) => "the program's own".into(),
+            Self::Own(_) | Self::Shared(..) => "the program's own".into(),
         }
     }
 }
@@ -117,7 +116,7 @@ pub(super) enum OpenStore {
     File(Arc<FileStore>),
     #[cfg(feature = "keyring")]
     Keyring(String, KeyringStore),
-    Own(Arc<dyn TokenStore>),
+    Own(Arc<dyn TokenStore>, Option<LockCallback>),
 }
 
 impl OpenStore {
@@ -127,7 +126,8 @@ impl OpenStore {
             Store::File(path) => Self::File(Arc::new(FileStore::new(path))),
             #[cfg(feature = "keyring")]
             Store::Keyring(service) => Self::Keyring(service.clone(), KeyringStore::new(service)),
-            Store::Own(store) => Self::Own(store),
+            Store::Own(store) => Self::Own(store, None),
+            Store::Shared(store, lock) => Self::Own(store, Some(lock)),
         }
     }
 
@@ -139,7 +139,7 @@ impl OpenStore {
             Self::File(file) => file.get(key).await,
             #[cfg(feature = "keyring")]
             Self::Keyring(_, keyring) => keyring.get(key).await,
-            Self::Own(store) => store.get(key.to_owned()).await.map_err(|it| it.to_string()),
+            Self::Own(store, _) => store.get(key.to_owned()).await.map_err(|it| it.to_string()),
         }
     }
 
@@ -153,25 +153,21 @@ impl OpenStore {
             Self::File(file) => file.set(key, &value).await,
             #[cfg(feature = "keyring")]
             Self::Keyring(_, keyring) => keyring.set(key, value).await,
-            Self::Own(store) => store.set(key.to_owned(), value).await.map_err(|it| it.to_string()),
+            Self::Own(store, _) => {
+                store.set(key.to_owned(), value).await.map_err(|it| it.to_string())
+            }
         }
     }
 
     /// Takes the lock that only one process has, so that the tokens of a key are renewed once. `None`: the store has no lock.
-    #[cfg_attr(
-        not(any(feature = "bindings", feature = "keyring")),
-        expect(unused_variables, reason = "a file has one lock for all keys")
-    )]
     pub(super) async fn lock(&self, key: &str) -> Result<Option<Renewal>, String> {
         match self {
             Self::Memory(_) => Ok(None),
             Self::File(file) => file.lock().await.map(Some),
             #[cfg(feature = "keyring")]
             Self::Keyring(service, _) => renewal::lock_keyring(service, key).await.map(Some),
-            #[cfg(feature = "bindings")]
-            Self::Own(store) => store.lock(key.to_owned()).await.map_err(|it| it.to_string()),
-            #[cfg(not(feature = "bindings"))]
-            Self::Own(_) => Ok(None),
+            Self::Own(_, Some(lock)) => renewal::lock_own(lock, key, renewal::TIME).await.map(Some),
+            Self::Own(_, None) => Ok(None),
         }
     }
 }
