@@ -113,3 +113,10 @@ def test_a_file_of_the_users_own(gudgeon, shelf):
     write(gudgeon.folder / "broken.json", "{")
     outcome = gudgeon("ping", "--config", "broken.json", "books")
     assert outcome.code == 10 and "line 1, column" in outcome.err
+
+
+def test_a_name_may_be_in_a_file_that_cannot_be_read(gudgeon):
+    write(gudgeon.home / ".cursor/mcp.json", '{"mcpServers": {,}}')
+    outcome = gudgeon("ping", "shelf")
+    assert outcome.code == 10 and ".cursor/mcp.json: line 1, column 17" in outcome.err
+    assert '"shelf" is in no other file' in outcome.err

@@ -42,9 +42,11 @@ fn choose(text: &str, servers: Servers) -> Result<Option<Configured>, Failure> {
     found.retain(|it| hosts.insert(it.source.host_name()));
     let Some(first) = found.first() else {
         return match servers.failures.into_iter().next() {
-            // The name may stand in a file that cannot be read.
-            Some(failure) if host.is_some() => Err(failure),
-            _ => Ok(None),
+            Some(failure) => {
+                let hint = format!("{name:?} is in no other file; it may be configured in this one");
+                Err(failure.with_hint(hint))
+            }
+            None => Ok(None),
         };
     };
     if found.iter().any(|it| it.entry != first.entry) {
@@ -91,6 +93,18 @@ mod tests {
             entry: Ok(Entry::Url { url: url.into(), headers: Vec::new() }),
             enabled: true,
         }
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_read_may_have_the_name() {
+        let servers = |found| Servers {
+            found,
+            failures: vec![Failure::usage("mcp.json: line 1, column 14: broken")],
+        };
+        let error = choose("a", servers(Vec::new())).unwrap_err();
+        assert!(error.to_string().contains("mcp.json: line 1"), "{error}");
+        let found = choose("a", servers(vec![server("cursor", "a", "http://x")]));
+        assert!(found.unwrap().is_some());
     }
 
     fn chosen(text: &str) -> Result<Option<String>, String> {
