@@ -13,6 +13,7 @@ mod auth_authenticator;
 mod auth_dpop;
 #[cfg(feature = "auth")]
 mod auth_store;
+#[cfg(feature = "auth")]
 mod auth_tokens;
 mod bounds;
 mod client_listening;
