@@ -3,14 +3,13 @@
 use gudgeon::{
     error::{Error, ErrorKind},
     protocol::{ElicitAction, ElicitRequestFormParams, ElicitResult, json},
-    schema::Schema,
 };
 use serde_json::{Value, json as value};
 
 use super::terminal;
 use crate::{
     notices::Notices,
-    values::{Assignments, Given, Place, description},
+    values::{Assignments, Field, description, yes_or_no},
 };
 
 /// Fills in a form.
@@ -37,7 +36,7 @@ pub async fn fill_in(
     for field in &fields {
         let answer = match answers.get(field.name) {
             Some(answer) => Some(field.given(&answer.values)?),
-            None if asks => field.ask(notices).await?,
+            None if asks => ask_for(field, notices).await?,
             None => None,
         };
         if let Some(answer) = answer {
@@ -72,99 +71,48 @@ async fn confirm(notices: &Notices) -> Result<(), Error> {
     }
 }
 
-/// A field of a form.
-#[derive(Clone, Copy)]
-struct Field<'a> {
-    name: &'a str,
-    place: Place<'a>,
-    is_required: bool,
+/// Asks until the answer fits; `None` leaves the field out.
+async fn ask_for(field: &Field<'_>, notices: &Notices) -> Result<Option<String>, Error> {
+    let choices = Choice::all(field.place.schema);
+    let is_list = field.place.schema.get("type").is_some_and(|it| it == "array");
+    if let Some(text) = description::text_of(field.place) {
+        notices.line(&text);
+    }
+    for (number, choice) in choices.iter().enumerate() {
+        notices.line(&format!("  {}) {}", number + 1, choice.title));
+    }
+    let phrase = match (choices.is_empty(), is_list) {
+        (true, _) => description::phrase(field.place, field.is_required),
+        (false, false) => choice_phrase(field, &format!("1-{}", choices.len())),
+        (false, true) => choice_phrase(field, &format!("1-{}, separated by commas", choices.len())),
+    };
+    loop {
+        let line = terminal::ask(notices, &format!("{} ({phrase}): ", field.name)).await?;
+        if line.is_empty() {
+            match field.default() {
+                Some(default) => return Ok(Some(default.to_string())),
+                None if !field.is_required => return Ok(None),
+                // A required string may be empty.
+                None => (),
+            }
+        }
+        let answer = match (choices.is_empty(), is_list) {
+            (true, _) => field.place.convert_text(yes_or_no(field.place.schema, &line)),
+            (false, false) => Choice::find(&choices, &line).map(|it| it.value.to_string()),
+            (false, true) => Choice::find_all(&choices, &line),
+        };
+        match answer.and_then(|it| field.checked(it)) {
+            Ok(answer) => return Ok(Some(answer)),
+            Err(problem) => notices.line(&problem),
+        }
+    }
 }
 
-impl<'a> Field<'a> {
-    fn all(form: &'a Value) -> impl Iterator<Item = Self> {
-        let required = form.get("required").and_then(Value::as_array);
-        let members = form.get("properties").and_then(Value::as_object);
-        members.into_iter().flatten().map(move |(name, schema)| Self {
-            name,
-            place: Place { root: form, schema },
-            is_required: required.is_some_and(|it| it.iter().any(|it| it == name)),
-        })
-    }
-
-    fn default(&self) -> Option<&'a Value> {
-        self.place.schema.get("default")
-    }
-
-    fn needs_answer(&self) -> bool {
-        self.is_required && self.default().is_none()
-    }
-
-    /// Converts the answer on the command line.
-    fn given(&self, values: &[Given]) -> Result<String, Error> {
-        let answer = self.place.convert(values).and_then(|it| self.checked(it));
-        answer.map_err(|problem| {
-            let line = description::line_with(self.name, self.place, self.is_required);
-            let message =
-                format!("--answer {}: {problem}; the server's form says: {line}", self.name);
-            Error::misuse(message)
-        })
-    }
-
-    /// Asks until the answer fits; `None` leaves the field out.
-    async fn ask(&self, notices: &Notices) -> Result<Option<String>, Error> {
-        let choices = Choice::all(self.place.schema);
-        let is_list = self.place.schema.get("type").is_some_and(|it| it == "array");
-        if let Some(text) = description::text_of(self.place) {
-            notices.line(&text);
-        }
-        for (number, choice) in choices.iter().enumerate() {
-            notices.line(&format!("  {}) {}", number + 1, choice.title));
-        }
-        let phrase = match (choices.is_empty(), is_list) {
-            (true, _) => description::phrase(self.place, self.is_required),
-            (false, false) => self.choice_phrase(&format!("1-{}", choices.len())),
-            (false, true) => {
-                self.choice_phrase(&format!("1-{}, separated by commas", choices.len()))
-            }
-        };
-        loop {
-            let line = terminal::ask(notices, &format!("{} ({phrase}): ", self.name)).await?;
-            if line.is_empty() {
-                match self.default() {
-                    Some(default) => return Ok(Some(default.to_string())),
-                    None if !self.is_required => return Ok(None),
-                    // A required string may be empty.
-                    None => (),
-                }
-            }
-            let answer = match (choices.is_empty(), is_list) {
-                (true, _) => self.place.convert_text(yes_or_no(self.place.schema, &line)),
-                (false, false) => Choice::find(&choices, &line).map(|it| it.value.to_string()),
-                (false, true) => Choice::find_all(&choices, &line),
-            };
-            match answer.and_then(|it| self.checked(it)) {
-                Ok(answer) => return Ok(Some(answer)),
-                Err(problem) => notices.line(&problem),
-            }
-        }
-    }
-
-    fn choice_phrase(&self, choice: &str) -> String {
-        match self.default() {
-            Some(default) => format!("{choice}, default {default}"),
-            None if self.is_required => choice.to_owned(),
-            None => format!("{choice}, optional"),
-        }
-    }
-
-    /// Checks a value against the field's schema.
-    fn checked(&self, json: String) -> Result<String, String> {
-        // A schema that can't be used is the server's to enforce.
-        let Ok(schema) = Schema::compile(&self.place.schema.to_string()) else { return Ok(json) };
-        match schema.check_json(&json) {
-            Ok(()) => Ok(json),
-            Err(violation) => Err(violation.to_string()),
-        }
+fn choice_phrase(field: &Field<'_>, choice: &str) -> String {
+    match field.default() {
+        Some(default) => format!("{choice}, default {default}"),
+        None if field.is_required => choice.to_owned(),
+        None => format!("{choice}, optional"),
     }
 }
 
@@ -212,18 +160,6 @@ impl Choice {
         let chosen: Result<Vec<_>, _> =
             words.map(|it| Self::find(choices, it).map(|it| &it.value)).collect();
         Ok(value!(chosen?).to_string())
-    }
-}
-
-/// Returns `true` or `false` for the usual words, where a boolean is asked for.
-fn yes_or_no<'a>(schema: &Value, line: &'a str) -> &'a str {
-    if schema.get("type").is_none_or(|it| it != "boolean") {
-        return line;
-    }
-    match line.to_lowercase().as_str() {
-        "y" | "yes" | "true" => "true",
-        "n" | "no" | "false" => "false",
-        _ => line,
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod convert;
 pub mod description;
+mod field;
 
 use std::{
     fs,
@@ -11,7 +12,10 @@ use std::{
 use gudgeon::protocol::{Members, Raw, json};
 use serde_json::Value;
 
-pub use self::convert::{Place, violation};
+pub use self::{
+    convert::{Place, violation},
+    field::{Field, yes_or_no},
+};
 use crate::failure::{Failure, FailureKind};
 
 /// A value as given, before the schema is known.
