@@ -3,7 +3,6 @@
 #![forbid(unsafe_code)]
 #![allow(unreachable_pub, reason = "a program has no users of its modules")]
 
-mod answers;
 mod arguments;
 #[cfg_attr(not(unix), path = "background/absent.rs")]
 mod background;

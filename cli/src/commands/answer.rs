@@ -7,14 +7,14 @@ use std::{
 
 use clap::Args;
 use gudgeon::protocol::{CallToolResult, ContentBlock, Raw};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::{
-    answers,
     background::{self, Outcome, QuestionShown},
     escape,
     failure::{ASKED, Failure, FailureKind},
     output,
+    values::{self, Assignments, description},
 };
 
 const EXAMPLES: &str = "\
@@ -23,7 +23,7 @@ Examples:
   gudgeon answer 5f0c3a91 copies=2 gift=no
   gudgeon answer 5f0c3a91 --decline
 
-Values are converted by the form of the question. A question with a URL is accepted without values, once the page was
+Values are spelled like the arguments of a tool, and converted by the form of the question. A question with a URL is accepted without values, once the page was
 visited. Prints the result of the call, or its next question.";
 
 const LIST_EXAMPLES: &str = "\
@@ -37,7 +37,7 @@ pub struct AnswerArguments {
     /// The id of the question
     id: String,
     /// The values of the form; for sampling `text=…` and, if known, `model=…`
-    #[arg(value_name = "KEY=VALUE | KEY:=JSON")]
+    #[arg(value_name = "KEY=VALUE | KEY:=JSON | @FILE")]
     values: Vec<String>,
     /// Answer that the user declines
     #[arg(long, conflicts_with_all = ["values", "result"])]
@@ -128,10 +128,11 @@ fn answer_of(arguments: &AnswerArguments, question: &QuestionShown) -> Result<Ra
             .map_err(|it| Failure::usage(format!("--result is not valid JSON: {it}")))?,
         (_, true, _) if is_form => json!({ "action": "decline" }),
         (_, _, true) if is_form => json!({ "action": "cancel" }),
-        (_, false, false) if !is_form => message(answers::values(None, &arguments.values)?)?,
+        (_, false, false) if !is_form => message(&Assignments::parse(&arguments.values)?)?,
         (_, false, false) if params.get("url").is_some() => json!({ "action": "accept" }),
         (_, false, false) => {
-            let content = answers::values(params.get("requestedSchema"), &arguments.values)?;
+            let form = params.get("requestedSchema").unwrap_or(&Value::Null);
+            let content = values::filled_in(form, &Assignments::parse(&arguments.values)?)?;
             json!({ "action": "accept", "content": content })
         }
         _ => {
@@ -143,15 +144,21 @@ fn answer_of(arguments: &AnswerArguments, question: &QuestionShown) -> Result<Ra
 }
 
 /// Returns the result of `sampling/createMessage` with a text.
-fn message(mut values: Map<String, Value>) -> Result<Value, Failure> {
-    let text = values.remove("text").ok_or_else(|| {
+fn message(values: &Assignments) -> Result<Value, Failure> {
+    let (mut text, mut model) = (None, "unknown".to_owned());
+    for (name, value) in values.to_strings()? {
+        match name.as_str() {
+            "text" => text = Some(value),
+            "model" => model = value,
+            _ => {
+                let message = format!("a message has no '{name}'; it has 'text' and 'model'");
+                return Err(Failure::usage(message));
+            }
+        }
+    }
+    let text = text.ok_or_else(|| {
         Failure::usage("the text is missing").with_hint("write `text=…`, or `--result JSON`")
     })?;
-    let model = values.remove("model").unwrap_or_else(|| "unknown".into());
-    if let Some(name) = values.keys().next() {
-        let message = format!("{name:?} is no value of a message: it has `text` and `model`");
-        return Err(Failure::usage(message));
-    }
     let content = json!({ "type": "text", "text": text });
     Ok(json!({ "role": "assistant", "content": content, "model": model, "stopReason": "endTurn" }))
 }
@@ -169,7 +176,8 @@ fn show(question: &QuestionShown) -> Result<(), Failure> {
         if params.get("url").is_some() {
             output::line(format_args!("  visit {}", escape::one_line(text("url"))))?;
         }
-        for field in answers::fields(params.get("requestedSchema")) {
+        let form = params.get("requestedSchema").unwrap_or(&Value::Null);
+        for field in description::lines(form) {
             output::line(format_args!("  {}", escape::one_line(&field)))?;
         }
     } else {

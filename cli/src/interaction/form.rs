@@ -9,7 +9,7 @@ use serde_json::{Value, json as value};
 use super::terminal;
 use crate::{
     notices::Notices,
-    values::{Assignments, Field, description, yes_or_no},
+    values::{Assignments, Field, description},
 };
 
 /// Fills in a form.
@@ -35,7 +35,15 @@ pub async fn fill_in(
     let mut content = json::ObjectWriter::with_capacity(64);
     for field in &fields {
         let answer = match answers.get(field.name) {
-            Some(answer) => Some(field.given(&answer.values)?),
+            Some(answer) => {
+                let given = field.given(&answer.values).map_err(|problem| {
+                    let (name, line) = (field.name, field.line());
+                    Error::misuse(format!(
+                        "--answer {name}: {problem}; the server's form says: {line}"
+                    ))
+                });
+                Some(given?)
+            }
             None if asks => ask_for(field, notices).await?,
             None => None,
         };
@@ -97,11 +105,11 @@ async fn ask_for(field: &Field<'_>, notices: &Notices) -> Result<Option<String>,
             }
         }
         let answer = match (choices.is_empty(), is_list) {
-            (true, _) => field.place.convert_text(yes_or_no(field.place.schema, &line)),
+            (true, _) => field.converted(&line),
             (false, false) => Choice::find(&choices, &line).map(|it| it.value.to_string()),
-            (false, true) => Choice::find_all(&choices, &line),
+            (false, true) => Choice::find_all(&choices, &line).and_then(|it| field.checked(it)),
         };
-        match answer.and_then(|it| field.checked(it)) {
+        match answer {
             Ok(answer) => return Ok(Some(answer)),
             Err(problem) => notices.line(&problem),
         }

@@ -1,9 +1,13 @@
 //! Fields of a server's form, and the values that they are given.
 
-use gudgeon::{error::Error, schema::Schema};
+use gudgeon::{
+    protocol::{Raw, json},
+    schema::Schema,
+};
 use serde_json::Value;
 
-use super::{Given, Place, description};
+use super::{Assignments, Given, Place, description};
+use crate::failure::Failure;
 
 /// A field of a form.
 #[derive(Clone, Copy)]
@@ -32,15 +36,23 @@ impl<'a> Field<'a> {
         self.is_required && self.default().is_none()
     }
 
-    /// Converts the answer on the command line.
-    pub fn given(&self, values: &[Given]) -> Result<String, Error> {
-        let answer = self.place.convert(values).and_then(|it| self.checked(it));
-        answer.map_err(|problem| {
-            let line = description::line_with(self.name, self.place, self.is_required);
-            let message =
-                format!("--answer {}: {problem}; the server's form says: {line}", self.name);
-            Error::misuse(message)
-        })
+    /// Converts the values that a command line gives. Errors with the reason if they do not fit.
+    pub fn given(&self, values: &[Given]) -> Result<String, String> {
+        match values {
+            [Given::Text(text)] => self.converted(text),
+            values => self.place.convert(values).and_then(|it| self.checked(it)),
+        }
+    }
+
+    /// Converts a text. Errors with the reason if it does not fit.
+    pub fn converted(&self, text: &str) -> Result<String, String> {
+        let text = yes_or_no(self.place.schema, text);
+        self.place.convert_text(text).and_then(|it| self.checked(it))
+    }
+
+    /// Describes the field on one line.
+    pub fn line(&self) -> String {
+        description::line_with(self.name, self.place, self.is_required)
     }
 
     /// Checks a value against the field's schema.
@@ -54,8 +66,37 @@ impl<'a> Field<'a> {
     }
 }
 
+/// Returns the content of an answer to a form, converted by the form. Errors if a value has no field or does not fit its
+/// field, or if a field needs one.
+pub fn filled_in(form: &Value, values: &Assignments) -> Result<Raw, Failure> {
+    let mut content = json::ObjectWriter::with_capacity(64);
+    for assignment in values.iter() {
+        let name = &assignment.name;
+        let Some(field) = Field::all(form).find(|it| it.name == name) else {
+            let names: Vec<_> = Field::all(form).map(|it| it.name).collect();
+            let failure = Failure::usage(format!("the form has no field '{name}'"));
+            return Err(match names.is_empty() {
+                true => failure.with_hint("it has no fields: leave the values out"),
+                false => failure.with_hint(format!("its fields are {}", names.join(", "))),
+            });
+        };
+        let value = field.given(&assignment.values).map_err(|problem| {
+            Failure::usage(format!("field '{name}': {problem}"))
+                .with_hint(format!("the form says: {}", field.line()))
+        })?;
+        content.raw(name, &value);
+    }
+    if let Some(field) =
+        Field::all(form).find(|it| it.needs_answer() && values.get(it.name).is_none())
+    {
+        return Err(Failure::usage(format!("field '{}' is missing", field.name))
+            .with_hint(format!("the form says: {}", field.line())));
+    }
+    Ok(json::raw(content.finish()))
+}
+
 /// Returns `true` or `false` for the usual words, where a boolean is asked for.
-pub fn yes_or_no<'a>(schema: &Value, line: &'a str) -> &'a str {
+fn yes_or_no<'a>(schema: &Value, line: &'a str) -> &'a str {
     if schema.get("type").is_none_or(|it| it != "boolean") {
         return line;
     }
@@ -63,5 +104,59 @@ pub fn yes_or_no<'a>(schema: &Value, line: &'a str) -> &'a str {
         "y" | "yes" | "true" => "true",
         "n" | "no" | "false" => "false",
         _ => line,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json as value;
+
+    use super::*;
+
+    fn form() -> Value {
+        value!({ "type": "object", "required": ["copies"], "properties": {
+            "copies": { "type": "integer", "minimum": 1, "description": "How many" },
+            "price": { "type": "number" },
+            "gift": { "type": "boolean", "default": false },
+            "cover": { "type": "string", "enum": ["hard", "soft"] },
+            "size": { "oneOf": [{ "const": "s", "title": "Small" }] },
+            "tags": { "type": "array", "items": { "enum": ["a", "b"] } },
+        } })
+    }
+
+    fn content(words: &[&str]) -> Result<String, String> {
+        let words: Vec<_> = words.iter().map(|it| (*it).to_owned()).collect();
+        let values = Assignments::parse(&words).map_err(|it| it.to_string())?;
+        filled_in(&form(), &values).map(|it| it.get().to_owned()).map_err(|it| it.to_string())
+    }
+
+    #[test]
+    fn values_get_the_type_of_their_field() {
+        let words =
+            ["copies=2", "price=1.5", "gift=Yes", "cover=hard", "size=s", "tags=a", "tags=b"];
+        let expected =
+            r#"{"copies":2,"price":1.5,"gift":true,"cover":"hard","size":"s","tags":["a","b"]}"#;
+        assert_eq!(content(&words).as_deref(), Ok(expected));
+        assert_eq!(content(&["copies:=3"]).as_deref(), Ok(r#"{"copies":3}"#));
+    }
+
+    #[test]
+    fn wrong_values_name_their_field_and_show_its_line() {
+        let line = "the form says: copies  integer, at least 1, required  How many";
+        for (words, parts) in [
+            (&["copies=two"][..], &["field 'copies': expected an integer, got \"two\"", line][..]),
+            (&["copies=0"], &["field 'copies'", line]),
+            (&["copies=1", "copies=2"], &["field 'copies': is given twice", line]),
+            (&["price=NaN"], &["field 'price': expected a number"]),
+            (&["gift=perhaps"], &["field 'gift': expected a boolean", "default false"]),
+            (&["cover=thin"], &["field 'cover'", "one of \"hard\", \"soft\""]),
+            (&["gift=no"], &["field 'copies' is missing", line]),
+            (&["colour=red"], &["no field 'colour'", "copies, price, gift, cover, size, tags"]),
+            (&["copies"], &["KEY=VALUE"]),
+            (&["copies:=x"], &["'copies': invalid JSON"]),
+        ] {
+            let error = content(words).expect_err(words[0]);
+            assert!(parts.iter().all(|it| error.contains(it)), "{error}");
+        }
     }
 }

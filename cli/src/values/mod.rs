@@ -14,7 +14,7 @@ use serde_json::Value;
 
 pub use self::{
     convert::{Place, violation},
-    field::{Field, yes_or_no},
+    field::{Field, filled_in},
 };
 use crate::failure::{Failure, FailureKind};
 
