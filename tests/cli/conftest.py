@@ -2,13 +2,17 @@
 
 import json
 import os
+import shutil
+import signal
 import subprocess
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from background import processes
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = Path(os.environ.get("GUDGEON_COMMAND", ROOT / "target/release/gudgeon"))
@@ -81,6 +85,23 @@ def shelf() -> Path:
 def desk() -> Path:
     """A server in Python with content of every kind, questions, and control characters."""
     return SERVERS / "desk.py"
+
+
+@pytest.fixture
+def shop() -> Path:
+    """A server in Python that counts its calls and asks questions."""
+    return SERVERS / "shop.py"
+
+
+@pytest.fixture
+def run(gudgeon) -> Iterator[Path]:
+    """The folder of the background process, which is ended after the test. Paths of sockets must be short."""
+    folder = Path(tempfile.mkdtemp(prefix="g"))
+    gudgeon.environment["XDG_RUNTIME_DIR"] = str(folder)
+    yield folder / "gudgeon"
+    for process in processes(folder / "gudgeon"):
+        os.kill(process, signal.SIGTERM)
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture

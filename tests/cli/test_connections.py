@@ -1,64 +1,15 @@
 """Named connections: a background process that starts once, heals, and ends by itself."""
 
 import os
-import shutil
 import signal
 import socket
 import subprocess
 import sys
-import tempfile
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-
-ERAS = [[], ["--revision", "2025-06-18"]]
-
-
-@pytest.fixture
-def run(gudgeon):
-    """The folder for sockets, whose path is short; the background process in it is ended after the test."""
-    folder = Path(tempfile.mkdtemp(prefix="g"))
-    gudgeon.environment["XDG_RUNTIME_DIR"] = str(folder)
-    yield folder / "gudgeon"
-    for process in processes(folder / "gudgeon"):
-        os.kill(process, signal.SIGTERM)
-    shutil.rmtree(folder, ignore_errors=True)
-
-
-@pytest.fixture
-def shop() -> Path:
-    """A server that counts its calls and asks questions."""
-    return Path(__file__).parent / "servers/shop.py"
-
-
-def processes(run):
-    """The background processes that the log names and that are still there."""
-    log = run / "background.log"
-    lines = log.read_text().splitlines() if log.exists() else []
-    ids = {int(it.split()[2]) for it in lines if it.split()[1:2] == ["process"]}
-    return [it for it in ids if is_background(it)]
-
-
-def is_background(process):
-    try:
-        return b"background" in Path(f"/proc/{process}/cmdline").read_bytes()
-    except FileNotFoundError:
-        return False
-
-
-def eventually(condition):
-    end = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.02)
-
-
-def connect(gudgeon, shop, *options, name="shop"):
-    outcome = gudgeon("connect", name, *options, "--", sys.executable, shop)
-    assert outcome.code == 0, outcome.err
-    return outcome
+from background import ERAS, connect, eventually, is_background, processes
 
 
 @pytest.mark.parametrize("era", ERAS, ids=["modern", "legacy"])
@@ -286,7 +237,10 @@ def test_wrong_answers_change_nothing(gudgeon, run, shop):
     connect(gudgeon, shop)
     question = gudgeon("call", "shop", "order", "title=Dune", "--json").json["question"]["id"]
     for words, problem in [
-        (["value=two"], "field 'value': expected an integer, got \"two\"\n  hint: the form says: value  integer, required"),
+        (
+            ["value=two"],
+            "field 'value': expected an integer, got \"two\"\n  hint: the form says: value  integer, required",
+        ),
         (["value:=1.5"], "field 'value': "),
         (["value=1", "value=2"], "field 'value': is given twice"),
         ([], "field 'value' is missing\n  hint: the form says: value  integer, required"),

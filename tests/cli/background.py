@@ -1,0 +1,35 @@
+"""The background process of a test's command, and the connections that it keeps."""
+
+import sys
+import time
+from pathlib import Path
+
+ERAS = [[], ["--revision", "2025-06-18"]]
+
+
+def processes(run):
+    """The background processes that the log names and that are still there."""
+    log = run / "background.log"
+    lines = log.read_text().splitlines() if log.exists() else []
+    ids = {int(it.split()[2]) for it in lines if it.split()[1:2] == ["process"]}
+    return [it for it in ids if is_background(it)]
+
+
+def is_background(process):
+    try:
+        return b"background" in Path(f"/proc/{process}/cmdline").read_bytes()
+    except FileNotFoundError:
+        return False
+
+
+def eventually(condition):
+    end = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def connect(gudgeon, shop, *options, name="shop"):
+    outcome = gudgeon("connect", name, *options, "--", sys.executable, shop)
+    assert outcome.code == 0, outcome.err
+    return outcome
