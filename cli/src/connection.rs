@@ -75,7 +75,22 @@ impl ConnectionArguments {
             return Err(Failure::usage("the target is missing").with_hint(hint));
         }
         let target = Target::find(&words.remove(0), self.config.as_deref())?;
+        if let Target::Connection(name) = &target
+            && let Some(option) = self.options_of_connect().next()
+        {
+            return Err(belongs_to_connect(option, name));
+        }
         Ok((target, words))
+    }
+
+    /// Returns the options that are given, and that only the command can take that opens a connection.
+    fn options_of_connect(&self) -> impl Iterator<Item = &'static str> {
+        let given = [
+            ("--revision", self.revision.is_some()),
+            ("--header", !self.headers.is_empty()),
+            ("--token-file", self.token_file.is_some()),
+        ];
+        given.into_iter().filter_map(|(option, is_given)| is_given.then_some(option))
     }
 
     /// Connects to the target, for commands in which the server asks nothing.
@@ -132,6 +147,15 @@ impl ConnectionArguments {
             false => Ok(Some(token.to_owned())),
         }
     }
+}
+
+/// Returns the failure of an option that can't change a named connection.
+pub fn belongs_to_connect(option: &str, name: &str) -> Failure {
+    let message =
+        format!("{option} can't change the connection {name:?}, which other commands use too");
+    Failure::usage(message).with_hint(format!(
+        "run `gudgeon disconnect {name}`, then `gudgeon connect {name} {option} … TARGET`"
+    ))
 }
 
 fn revision(text: &str) -> Result<Revision, String> {

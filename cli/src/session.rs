@@ -29,6 +29,7 @@ pub async fn run_with<T>(
     change: impl FnOnce(ClientBuilder) -> ClientBuilder,
     work: impl AsyncFnOnce(&Client) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
+    interaction.check(target)?;
     let builder = change(interaction.attach(connection.builder(target)?));
     let client = OnceCell::new();
     let outcome = tokio::select! {

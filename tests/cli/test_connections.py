@@ -1,5 +1,6 @@
 """Named connections: a background process that starts once, heals, and ends by itself."""
 
+import json
 import os
 import signal
 import socket
@@ -183,6 +184,73 @@ def test_the_environment_has_only_what_is_needed(gudgeon, run, shop):
     assert "s3cret" not in (run / "connections.json").read_text()
     server = int(gudgeon("call", "shop", "process").out)
     assert b"s3cret" not in Path(f"/proc/{server}/environ").read_bytes()
+
+
+def test_no_file_has_the_environment_and_the_next_command_brings_it(gudgeon, run, shop):
+    # The server of a file gets the environment of the command for which it starts.
+    connected = gudgeon("connect", "shop", shop, SHOP_KEY="s3cret")
+    assert connected.code == 0, connected.err
+    assert gudgeon("call", "shop", "variable", "name=SHOP_KEY").out == "s3cret\n"
+    files = [it for it in run.iterdir() if it.is_file()]
+    assert {"background.log", "connections.json"} <= {it.name for it in files}
+    assert [it.name for it in files if b"s3cret" in it.read_bytes()] == []
+    for value in ("other", "unset"):
+        (process,) = processes(run)
+        os.kill(process, signal.SIGKILL)
+        eventually(lambda process=process: not is_background(process))
+        brought = {} if value == "unset" else {"SHOP_KEY": value}
+        assert gudgeon("call", "shop", "variable", "name=SHOP_KEY", **brought).out == f"{value}\n"
+        # Other commands use the connection as it is.
+        assert gudgeon("call", "shop", "variable", "name=SHOP_KEY", SHOP_KEY="late").out == f"{value}\n"
+
+
+def test_references_of_a_configuration_are_kept_as_references(gudgeon, run, shop):
+    entry = {"command": sys.executable, "args": [str(shop)], "env": {"KEY": "${env:SHOP_KEY}"}}
+    python_path = {"PYTHONPATH": gudgeon.environment.get("PYTHONPATH", "")}
+    entry["env"].update(python_path)
+    config = gudgeon.folder / "mcp.json"
+    config.write_text(json.dumps({"mcpServers": {"shop": entry}}))
+    # The name of the connection may be that of the server.
+    connected = gudgeon("connect", "shop", "shop", "--config", "mcp.json", SHOP_KEY="s3cret")
+    assert connected.code == 0, connected.err
+    assert gudgeon("call", "shop", "variable", "name=KEY").out == "s3cret\n"
+    assert "s3cret" not in (run / "connections.json").read_text()
+    (process,) = processes(run)
+    os.kill(process, signal.SIGKILL)
+    eventually(lambda: not is_background(process))
+    missing = gudgeon("call", "shop", "variable", "name=KEY")
+    assert missing.code == 10 and "SHOP_KEY is not set" in missing.err
+    assert gudgeon("call", "shop", "variable", "name=KEY", SHOP_KEY="other").out == "other\n"
+
+
+def test_a_file_is_found_from_every_folder(gudgeon, run, shop):
+    (gudgeon.folder / "own.py").write_text(shop.read_text())
+    assert gudgeon("connect", "shop", "own.py").code == 0
+    assert "own.py" in gudgeon("connections").out
+    (process,) = processes(run)
+    os.kill(process, signal.SIGKILL)
+    eventually(lambda: not is_background(process))
+    (gudgeon.folder / "other").mkdir()
+    gudgeon.folder = gudgeon.folder / "other"
+    assert gudgeon("call", "shop", "count").out == "1\n"
+    # The command itself stays where it is.
+    saved = gudgeon("call", "shop", "count", "--save", "saved")
+    assert saved.out == "2\n"
+
+
+def test_a_folder_that_is_gone_is_named(gudgeon, run, shop):
+    home = gudgeon.folder
+    gudgeon.folder = home / "project"
+    gudgeon.folder.mkdir()
+    connect(gudgeon, shop)
+    gudgeon.folder.rmdir()
+    gudgeon.folder = home
+    assert gudgeon("call", "shop", "count").out == "1\n"
+    (process,) = processes(run)
+    os.kill(process, signal.SIGKILL)
+    eventually(lambda: not is_background(process))
+    refused = gudgeon("call", "shop", "count")
+    assert refused.code == 10 and str(home / "project") in refused.err
 
 
 def test_headers_are_not_shown(gudgeon, run):

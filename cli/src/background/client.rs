@@ -10,20 +10,28 @@ use std::{
     time::{Duration, Instant},
 };
 
-use gudgeon::{client::Target, protocol::Raw, transport::Link};
+use gudgeon::{
+    Client,
+    client::{ClientBuilder, Target},
+    protocol::Raw,
+    transport::Link,
+};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::json;
 
 use super::{
-    CallParams, ConnectionState, Definition, Folder, Outcome, QuestionShown,
-    control::{Answer, Call, Connect, Greeting, Id, Named, VERSION, Which},
+    CallParams, ConnectionState, Definition, Folder, Outcome, QuestionShown, Saved,
+    control::{Answer, Attempt, Call, Connect, Greeting, Id, Name, Named, VERSION, Which, unknown},
     environment::needed,
     failure_in,
     message::{Lines, Message, request},
+    notice,
 };
 use crate::{
     connection::ConnectionArguments,
     failure::{Failure, FailureKind},
+    interaction::Interaction,
+    notices::Notices,
     target::Target as CommandTarget,
 };
 
@@ -45,14 +53,18 @@ impl Keeper {
     pub fn of(
         target: &CommandTarget,
         connection: &ConnectionArguments,
+        interaction: &Interaction,
         is_detached: bool,
     ) -> Result<Option<Self>, Failure> {
+        interaction.check(target)?;
         match target {
             CommandTarget::Connection(name) if is_detached || !io::stdin().is_terminal() => {
                 Ok(Some(Self::Name(name.clone())))
             }
             target if is_detached => {
-                let definition = Definition::of(connection.builder(target)?)?;
+                let builder = connection.builder(target)?;
+                let builder = builder.options(|it| it.roots = interaction.roots());
+                let definition = Definition::of(builder)?;
                 Ok(Some(Self::Definition(Box::new(definition))))
             }
             _ => Ok(None),
@@ -60,55 +72,90 @@ impl Keeper {
     }
 }
 
-/// Opens a named connection as a server.
-pub fn open(name: &str) -> Result<Target, Failure> {
-    let mut stream = reach()?;
-    let named = Named { name: name.to_owned() };
-    stream.write_all(line("open", &named).as_bytes())?;
-    let mut answer = String::new();
-    BufReader::new(&stream).read_line(&mut answer)?;
-    outcome_of::<serde_json::Value>(serde_json::from_str(&answer).ok())?;
-    let (reader, writer) = asynchronous(stream)?.into_split();
-    Ok(Target::Stream(Link::new(reader, writer), name.to_owned()))
+/// Returns a client that uses a named connection as its server, not connected yet.
+pub fn open(name: &str) -> Result<ClientBuilder, Failure> {
+    let roots = Folder::find()?.connections()?.get(name).and_then(Saved::roots);
+    Ok(Client::builder(stream(name)?).options(|it| {
+        // From 2026-07-28 on, a command answers the server's question for roots.
+        it.roots = roots;
+        // The background process may have to connect to the server first.
+        it.probe_timeout = Duration::MAX;
+    }))
+}
+
+fn stream(name: &str) -> Result<Target, Failure> {
+    let mut definition = None;
+    loop {
+        let mut stream = reach()?;
+        let named = Named { name: name.to_owned(), definition };
+        stream.write_all(line("open", &named).as_bytes())?;
+        let mut answer = String::new();
+        BufReader::new(&stream).read_line(&mut answer)?;
+        match outcome_of(serde_json::from_str(&answer).ok())? {
+            Attempt::Done(()) => {
+                let (reader, writer) = asynchronous(stream)?.into_split();
+                return Ok(Target::Stream(Link::new(reader, writer), name.to_owned()));
+            }
+            Attempt::DefinitionNeeded => definition = Some(definition_of(name)?),
+        }
+    }
+}
+
+/// Returns the definition of a named connection, with the environment of this command.
+fn definition_of(name: &str) -> Result<Box<Definition>, Failure> {
+    let saved = Folder::find()?.connections()?.remove(name);
+    Ok(Box::new(saved.ok_or_else(|| unknown(name))?.definition()?))
 }
 
 /// Makes a connection with a name, or checks the one that there is.
-pub async fn connect(name: &str, definition: Definition) -> Result<ConnectionState, Failure> {
-    send("connect", &Connect { name: name.to_owned(), definition }).await
+pub async fn connect(name: &str, saved: Saved) -> Result<ConnectionState, Failure> {
+    let definition = saved.definition()?;
+    send("connect", &Connect { name: name.to_owned(), saved, definition }).await
 }
 
 /// Ends a connection.
 pub async fn disconnect(name: &str) -> Result<(), Failure> {
-    send::<serde_json::Value>("disconnect", &Named { name: name.to_owned() }).await.map(drop)
+    send::<serde_json::Value>("disconnect", &Name { name: name.to_owned() }).await.map(drop)
 }
 
 /// Returns the state of all connections. The background process is not started for it.
 pub async fn connections() -> Result<Vec<ConnectionState>, Failure> {
     let folder = Folder::find()?;
-    let definitions = folder.definitions()?;
-    if definitions.is_empty() {
+    let all = folder.connections()?;
+    if all.is_empty() {
         return Ok(Vec::new());
     }
     match running(&folder)? {
         Some((stream, greeting)) if greeting.version == VERSION => {
-            exchange(stream, "connections", &json!({})).await
+            exchange(stream, "connections", &json!({}), None).await
         }
-        _ => Ok(definitions.into_iter().map(|(name, it)| it.not_connected(name)).collect()),
+        _ => Ok(all.into_iter().map(|(name, it)| it.not_connected(name)).collect()),
     }
 }
 
 /// Calls a tool in the background process, until there is a result or a question.
-pub async fn call(keeper: Keeper, call: CallParams) -> Result<Outcome, Failure> {
-    let which = match keeper {
-        Keeper::Name(name) => Which::Name(name),
-        Keeper::Definition(definition) => Which::Definition(definition),
+/// Progress and log messages are shown meanwhile.
+pub async fn call(keeper: Keeper, call: CallParams, notices: &Notices) -> Result<Outcome, Failure> {
+    let (name, which) = match keeper {
+        Keeper::Name(name) => (name.clone(), Which::Named(Named { name, definition: None })),
+        Keeper::Definition(definition) => (String::new(), Which::Definition(definition)),
     };
-    send("call", &Call { which, call }).await
+    let mut request = Call { which, call };
+    loop {
+        match exchange(reach()?, "call", &request, Some(notices)).await? {
+            Attempt::Done(outcome) => return Ok(outcome),
+            Attempt::DefinitionNeeded => {
+                let definition = Some(definition_of(&name)?);
+                request.which = Which::Named(Named { name: name.clone(), definition });
+            }
+        }
+    }
 }
 
-/// Answers a question; returns the result, or the next question.
-pub async fn answer(id: &str, answer: Raw) -> Result<Outcome, Failure> {
-    send("answer", &Answer { id: id.to_owned(), answer }).await
+/// Answers a question; returns the result, or the next question. Progress and log messages are shown meanwhile.
+pub async fn answer(id: &str, answer: Raw, notices: &Notices) -> Result<Outcome, Failure> {
+    let answer = Answer { id: id.to_owned(), answer };
+    exchange(reach()?, "answer", &answer, Some(notices)).await
 }
 
 /// Returns a question that waits for its answer.
@@ -119,23 +166,38 @@ pub async fn question(id: &str) -> Result<QuestionShown, Failure> {
 /// Returns all questions that wait for answers. The background process is not started for it.
 pub async fn questions() -> Result<Vec<QuestionShown>, Failure> {
     match running(&Folder::find()?)? {
-        Some((stream, _)) => exchange(stream, "questions", &json!({})).await,
+        Some((stream, _)) => exchange(stream, "questions", &json!({}), None).await,
         None => Ok(Vec::new()),
     }
 }
 
 async fn send<T: DeserializeOwned>(method: &str, params: &impl Serialize) -> Result<T, Failure> {
-    exchange(reach()?, method, params).await
+    exchange(reach()?, method, params, None).await
 }
 
 async fn exchange<T: DeserializeOwned>(
     mut stream: UnixStream,
     method: &str,
     params: &impl Serialize,
+    notices: Option<&Notices>,
 ) -> Result<T, Failure> {
     stream.write_all(line(method, params).as_bytes())?;
     let (reader, _writer) = asynchronous(stream)?.into_split();
-    outcome_of(Lines::new(reader).next().await?)
+    let mut lines = Lines::new(reader);
+    let answer = loop {
+        match lines.next().await? {
+            Some(Message { method: Some(method), params, .. }) => {
+                if let Some(notices) = notices {
+                    notice::show(&method, params.as_deref(), notices);
+                }
+            }
+            answer => break answer,
+        }
+    };
+    if let Some(notices) = notices {
+        notices.clear();
+    }
+    outcome_of(answer)
 }
 
 fn line(method: &str, params: &impl Serialize) -> String {

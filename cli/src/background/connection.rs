@@ -10,30 +10,37 @@ use std::{
 };
 
 use gudgeon::{
-    Client, Error,
+    Client, Error, LoggingLevel,
     client::{Event, LogMessage, Question},
     error::ErrorKind,
-    protocol::Raw,
+    protocol::{Raw, Root},
 };
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{
     Definition,
     log::Log,
     message::{lock, notification, raw},
+    notice,
     peer::Peer,
     questions::Questions,
 };
 use crate::failure::Failure;
 
+/// The level of log messages for commands that name none.
+pub const DEFAULT_LEVEL: LoggingLevel = LoggingLevel::Info;
+
 pub struct Connection {
     /// The name, or the target of a connection that only one call uses.
     pub name: String,
-    pub definition: Definition,
+    /// The server, for the next attempt to connect.
+    definition: Mutex<Definition>,
     pub questions: Questions,
     client: tokio::sync::Mutex<Option<Client>>,
     /// The same client, for reports of its state.
     open: Mutex<Option<Client>>,
+    /// The level of log messages that a command has set, of a server before 2026-07-28. All commands share it.
+    level: tokio::sync::Mutex<Option<LoggingLevel>>,
     /// The commands that use the connection.
     peers: Mutex<HashMap<u64, Arc<Peer>>>,
     next: AtomicU64,
@@ -51,10 +58,11 @@ impl Connection {
     pub fn new(name: String, definition: Definition, log: Arc<Log>) -> Arc<Self> {
         Arc::new(Self {
             name,
-            definition,
+            definition: Mutex::new(definition),
             questions: Questions::default(),
             client: tokio::sync::Mutex::default(),
             open: Mutex::default(),
+            level: tokio::sync::Mutex::default(),
             peers: Mutex::default(),
             next: AtomicU64::new(0),
             last_used: Mutex::new(Instant::now()),
@@ -77,6 +85,16 @@ impl Connection {
         *slot = Some(client.clone());
         *lock(&self.open) = Some(client.clone());
         Ok(client)
+    }
+
+    /// Sets the server for the next attempt to connect.
+    pub fn define(&self, definition: Definition) {
+        *lock(&self.definition) = definition;
+    }
+
+    /// Returns the folders that the server may use.
+    pub fn roots(&self) -> Option<Vec<Root>> {
+        lock(&self.definition).roots()
     }
 
     /// Returns the client if it is connected.
@@ -104,9 +122,8 @@ impl Connection {
                 }
             })
         });
-        let client = self
-            .definition
-            .builder()?
+        let builder = lock(&self.definition).builder()?;
+        let client = builder
             .on_event(hook(Self::on_event))
             .on_log(move |message| {
                 if let Some(this) = logged.upgrade() {
@@ -160,11 +177,14 @@ impl Connection {
     }
 
     fn on_log(&self, message: &LogMessage) {
-        let mut params = json!({ "level": message.level, "data": message.data });
-        if let Some(logger) = &message.logger {
-            params["logger"] = Value::from(logger.as_str());
+        let line = notice::log(message);
+        // From 2026-07-28 on, a log message belongs to a request, and before to the connection. It names neither.
+        let is_of_call = self.connected().is_some_and(|it| it.server().spoken().is_stateless);
+        for peer in lock(&self.peers).values() {
+            if peer.shows(message.level) && (!is_of_call || self.questions.has_call_of(peer)) {
+                peer.notify(line.clone());
+            }
         }
-        self.broadcast(&notification("notifications/message", &raw(&params)));
     }
 
     fn broadcast(&self, line: &str) {
@@ -178,6 +198,19 @@ impl Connection {
         for peer in lock(&self.peers).values() {
             peer.end_unless(revision);
         }
+    }
+
+    /// Sets the level of the server to the lowest of all commands. Without `sets`, only a level that a command has set
+    /// before is changed.
+    pub async fn update_level(&self, client: &Client, sets: bool) -> Result<(), Error> {
+        let mut level = self.level.lock().await;
+        let wanted = lock(&self.peers).values().filter_map(|it| it.level()).min();
+        let wanted = wanted.unwrap_or(DEFAULT_LEVEL);
+        if level.map_or(sets, |it| it != wanted) {
+            client.set_log_level(wanted).await?;
+            *level = Some(wanted);
+        }
+        Ok(())
     }
 
     pub fn join(self: &Arc<Self>, peer: Arc<Peer>) -> Joined {
@@ -214,6 +247,14 @@ impl Drop for Joined {
     fn drop(&mut self) {
         lock(&self.connection.peers).remove(&self.number);
         self.connection.touch();
+        let connection = Arc::clone(&self.connection);
+        if let Some(client) = connection.connected().filter(|it| !it.server().spoken().is_stateless)
+        {
+            tokio::spawn(async move {
+                // A server that is gone gets its level from the next command.
+                let _ = connection.update_level(&client, false).await;
+            });
+        }
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::{
     collections::HashMap,
-    future::Future,
     sync::{Arc, Mutex},
 };
 
@@ -11,12 +10,12 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Value, json, value::RawValue};
 
 use super::{
-    Definition, Folder,
+    Definition, Folder, Saved,
     connection::Connection,
     kept::Kept,
     log::Log,
     message::{lock, raw},
-    process::Limits,
+    process::{Caller, Limits},
     values::{CallParams, ConnectionState, Server},
 };
 use crate::failure::{Failure, FailureKind};
@@ -35,7 +34,7 @@ pub struct Greeting {
 #[derive(Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Which {
-    Name(String),
+    Named(Named),
     /// A server that only this call uses.
     Definition(Box<Definition>),
 }
@@ -43,7 +42,25 @@ pub enum Which {
 #[derive(Deserialize, Serialize)]
 pub struct Connect {
     pub name: String,
+    pub saved: Saved,
     pub definition: Definition,
+}
+
+/// A named connection.
+#[derive(Deserialize, Serialize)]
+pub struct Named {
+    pub name: String,
+    /// The definition of the command that asks. It is left out at first, because only a process that has to connect needs it.
+    pub definition: Option<Box<Definition>>,
+}
+
+/// The outcome of a request about a named connection.
+#[derive(Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Attempt<T> {
+    Done(T),
+    /// The request has to be sent again with the definition.
+    DefinitionNeeded,
 }
 
 #[derive(Deserialize, Serialize)]
@@ -59,7 +76,7 @@ pub struct Answer {
 }
 
 #[derive(Deserialize, Serialize)]
-pub struct Named {
+pub struct Name {
     pub name: String,
 }
 
@@ -74,7 +91,7 @@ pub struct Registry {
     pub log: Arc<Log>,
     pub kept: Arc<Kept>,
     connections: Mutex<HashMap<String, Arc<Connection>>>,
-    /// Held while the definitions are changed.
+    /// Held while the file of connections is changed.
     changing: tokio::sync::Mutex<()>,
     /// Connections that only one call uses.
     temporary: Mutex<Vec<std::sync::Weak<Connection>>>,
@@ -92,25 +109,29 @@ impl Registry {
         }
     }
 
-    /// Carries out a request. `gone` ends once the command has closed its stream.
+    /// Carries out a request of a command.
     pub async fn carry_out(
         &self,
         method: &str,
         params: &RawValue,
-        gone: impl Future<Output = ()>,
+        command: &mut Caller,
     ) -> Result<Raw, Failure> {
         Ok(match method {
             "connect" => raw(&self.connect(read(params)?).await?),
             "connections" => raw(&self.states()?),
-            "disconnect" => raw(&self.disconnect(&read::<Named>(params)?.name).await?),
+            "disconnect" => raw(&self.disconnect(&read::<Name>(params)?.name).await?),
             "call" => {
                 let Call { which, call } = read(params)?;
-                let connection = self.which(which)?;
-                raw(&self.kept.call(connection, call, gone).await?)
+                match self.which(which)? {
+                    Some(connection) => {
+                        raw(&Attempt::Done(self.kept.call(connection, call, command).await?))
+                    }
+                    None => raw(&Attempt::<()>::DefinitionNeeded),
+                }
             }
             "answer" => {
                 let Answer { id, answer } = read(params)?;
-                raw(&self.kept.answer(&id, answer, gone).await?)
+                raw(&self.kept.answer(&id, answer, command).await?)
             }
             "question" => raw(&self.kept.question(&read::<Id>(params)?.id)?),
             "questions" => raw(&self.kept.questions()),
@@ -118,21 +139,33 @@ impl Registry {
         })
     }
 
-    /// Returns the connection with a name, which may not be connected.
-    pub fn named(&self, name: &str) -> Result<Arc<Connection>, Failure> {
-        let mut definitions = self.folder.definitions()?;
-        let definition = definitions.remove(name).ok_or_else(|| unknown(name))?;
+    /// Returns the connection with a name, which may not be connected. `None`: it has to be connected, and the definition is
+    /// missing.
+    pub fn named(&self, named: Named) -> Result<Option<Arc<Connection>>, Failure> {
+        let Named { name, definition } = named;
+        if !self.folder.connections()?.contains_key(&name) {
+            return Err(unknown(&name));
+        }
         let mut connections = lock(&self.connections);
-        let connection = connections
-            .entry(name.to_owned())
-            .or_insert_with(|| Connection::new(name.to_owned(), definition, Arc::clone(&self.log)));
+        let connection = match (connections.get(&name), definition) {
+            (Some(known), None) if known.connected().is_some() => Arc::clone(known),
+            (Some(known), Some(definition)) => {
+                known.define(*definition);
+                Arc::clone(known)
+            }
+            (None, Some(definition)) => {
+                let made = Connection::new(name.clone(), *definition, Arc::clone(&self.log));
+                Arc::clone(connections.entry(name).or_insert(made))
+            }
+            (_, None) => return Ok(None),
+        };
         connection.touch();
-        Ok(Arc::clone(connection))
+        Ok(Some(connection))
     }
 
-    fn which(&self, which: Which) -> Result<Arc<Connection>, Failure> {
+    fn which(&self, which: Which) -> Result<Option<Arc<Connection>>, Failure> {
         let definition = match which {
-            Which::Name(name) => return self.named(&name),
+            Which::Named(named) => return self.named(named),
             Which::Definition(definition) => *definition,
         };
         let name = definition.target.clone();
@@ -140,46 +173,50 @@ impl Registry {
         let mut temporary = lock(&self.temporary);
         temporary.retain(|it| it.strong_count() > 0);
         temporary.push(Arc::downgrade(&connection));
-        Ok(connection)
+        Ok(Some(connection))
     }
 
     async fn connect(&self, request: Connect) -> Result<ConnectionState, Failure> {
-        let Connect { name, definition } = request;
+        let Connect { name, saved, definition } = request;
         super::check_name(&name)?;
         let _changing = self.changing.lock().await;
-        let mut definitions = self.folder.definitions()?;
-        if let Some(known) = definitions.get(&name)
-            && !known.is_same(&definition)
+        let mut all = self.folder.connections()?;
+        if let Some(known) = all.get(&name)
+            && *known != saved
         {
             let message = format!("there is a connection {name:?} to {} already", known.target);
             return Err(Failure::usage(message)
                 .with_hint(format!("run `gudgeon disconnect {name}` first, or use another name")));
         }
-        let is_new = definitions.insert(name.clone(), definition.clone()).is_none();
-        let connection = match is_new {
-            true => Connection::new(name.clone(), definition, Arc::clone(&self.log)),
-            false => self.named(&name)?,
+        let target = saved.target.clone();
+        let is_new = all.insert(name.clone(), saved).is_none();
+        let connection = match lock(&self.connections).get(&name).filter(|_| !is_new) {
+            Some(known) => {
+                known.define(definition);
+                Arc::clone(known)
+            }
+            None => Connection::new(name.clone(), definition, Arc::clone(&self.log)),
         };
         connection.client().await?;
         if is_new {
-            self.folder.store(definitions)?;
-            lock(&self.connections).insert(name, Arc::clone(&connection));
+            self.folder.store(all)?;
         }
-        Ok(state(&connection.name, &connection.definition, Some(&connection)))
+        lock(&self.connections).insert(name.clone(), Arc::clone(&connection));
+        Ok(state(&name, &target, Some(&connection)))
     }
 
     fn states(&self) -> Result<Vec<ConnectionState>, Failure> {
-        let definitions = self.folder.definitions()?;
+        let all = self.folder.connections()?;
         let connections = lock(&self.connections);
-        let states = definitions.iter().map(|(name, it)| state(name, it, connections.get(name)));
+        let states = all.iter().map(|(name, it)| state(name, &it.target, connections.get(name)));
         Ok(states.collect())
     }
 
     async fn disconnect(&self, name: &str) -> Result<Value, Failure> {
         let _changing = self.changing.lock().await;
-        let mut definitions = self.folder.definitions()?;
-        definitions.remove(name).ok_or_else(|| unknown(name))?;
-        self.folder.store(definitions)?;
+        let mut all = self.folder.connections()?;
+        all.remove(name).ok_or_else(|| unknown(name))?;
+        self.folder.store(all)?;
         let connection = lock(&self.connections).remove(name);
         if let Some(connection) = connection {
             connection.close().await;
@@ -200,7 +237,7 @@ impl Registry {
     pub fn is_unused(&self) -> bool {
         self.kept.is_empty()
             && !self.in_use()
-            && self.folder.definitions().is_ok_and(|it| it.is_empty())
+            && self.folder.connections().is_ok_and(|it| it.is_empty())
     }
 
     fn in_use(&self) -> bool {
@@ -220,11 +257,7 @@ impl Registry {
     }
 }
 
-fn state(
-    name: &str,
-    definition: &Definition,
-    connection: Option<&Arc<Connection>>,
-) -> ConnectionState {
+fn state(name: &str, target: &str, connection: Option<&Arc<Connection>>) -> ConnectionState {
     let client = connection.and_then(|it| it.connected());
     let server = client.as_ref().map(Client::server).map(|it| Server {
         name: it.info.name.clone(),
@@ -233,18 +266,20 @@ fn state(
     });
     ConnectionState {
         name: name.to_owned(),
-        target: definition.target.clone(),
+        target: target.to_owned(),
         is_connected: client.is_some(),
         server,
     }
 }
 
-fn read<T: DeserializeOwned>(params: &RawValue) -> Result<T, Failure> {
+/// Reads the params of a request.
+pub fn read<T: DeserializeOwned>(params: &RawValue) -> Result<T, Failure> {
     serde_json::from_str(params.get())
         .map_err(|it| Failure::usage(format!("the background process can't read a request: {it}")))
 }
 
-fn unknown(name: &str) -> Failure {
+/// Returns the failure for a name that no connection has.
+pub fn unknown(name: &str) -> Failure {
     Failure::new(FailureKind::NotFound, format!("there is no connection {name:?}"))
         .with_hint("`gudgeon connections` lists them; `gudgeon connect NAME TARGET` makes one")
 }

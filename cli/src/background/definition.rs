@@ -1,4 +1,5 @@
-//! The definition of a connection: everything that the background process needs to connect.
+//! The definition of a connection: everything that the background process needs to connect. It is never written to a file,
+//! because it has the environment of a command.
 
 use std::{env, ffi::OsString, path::PathBuf, time::Duration};
 
@@ -13,7 +14,7 @@ use gudgeon::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{ConnectionState, environment::inherited};
+use super::environment::inherited;
 use crate::{failure::Failure, tokens};
 
 /// A server, and the options of the client.
@@ -28,6 +29,7 @@ pub struct Definition {
     revisions: Vec<String>,
     connect_milliseconds: Option<u64>,
     roots: Option<Vec<Root>>,
+    token: Option<String>,
     /// The file with the tokens of a sign-in.
     token_file: Option<PathBuf>,
 }
@@ -72,6 +74,7 @@ impl Definition {
             revisions: Vec::new(),
             connect_milliseconds: None,
             roots: None,
+            token: None,
             token_file: None,
         };
         let _ = builder.options(|it| {
@@ -81,16 +84,25 @@ impl Definition {
             definition.connect_milliseconds =
                 limit.map(|it| u64::try_from(it.as_millis()).unwrap_or(u64::MAX));
             definition.roots.clone_from(&it.roots);
-            if let Some(Auth::OAuth(OAuth { store: Store::File(path), .. })) = &it.auth {
-                definition.token_file = Some(path.clone());
+            match &it.auth {
+                Some(Auth::Token(token)) => definition.token = Some(token.clone()),
+                Some(Auth::OAuth(OAuth { store: Store::File(path), .. })) => {
+                    definition.token_file = Some(path.clone());
+                }
+                _ => (),
             }
         });
         Ok(definition)
     }
 
+    /// Returns the folders that the server may use.
+    pub fn roots(&self) -> Option<Vec<Root>> {
+        self.roots.clone()
+    }
+
     /// Returns a client that is not connected yet. Its requests have no time limit: those of the commands apply.
     pub fn builder(&self) -> Result<ClientBuilder, Failure> {
-        let mut auth = None;
+        let mut auth = self.token.clone().map(Auth::Token);
         let target: Target = match &self.server {
             Server::Url(url) => {
                 let target = Target::url(url)?;
@@ -118,15 +130,5 @@ impl Definition {
             it.restart = true;
             it.auth = auth;
         }))
-    }
-
-    /// Returns the state of a connection while the background process does not run.
-    pub fn not_connected(self, name: String) -> ConnectionState {
-        ConnectionState { name, target: self.target, is_connected: false, server: None }
-    }
-
-    /// Returns whether this is the same server with the same options.
-    pub fn is_same(&self, other: &Self) -> bool {
-        serde_json::to_value(self).ok() == serde_json::to_value(other).ok()
     }
 }

@@ -1,4 +1,4 @@
-//! The folder of the background process: its socket, locks, log, and the definitions of connections.
+//! The folder of the background process: its socket, locks, log, and the file of connections.
 
 use std::{
     collections::BTreeMap,
@@ -11,13 +11,13 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::Definition;
+use super::Saved;
 use crate::failure::{Failure, FailureKind};
 
 /// The length of a socket's path that every system allows.
 const MAX_SOCKET_PATH: usize = 103;
 const MAX_NAME: usize = 64;
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// A folder that only the user can read.
 #[derive(Clone, Debug)]
@@ -26,7 +26,7 @@ pub struct Folder(PathBuf);
 #[derive(Deserialize, Serialize)]
 struct Content {
     version: u32,
-    connections: BTreeMap<String, Definition>,
+    connections: BTreeMap<String, Saved>,
 }
 
 impl Folder {
@@ -119,9 +119,9 @@ impl Folder {
         private().read(true).truncate(false).open(self.0.join(name))
     }
 
-    /// Reads the definitions of all connections. There are none without a file.
-    pub fn definitions(&self) -> Result<BTreeMap<String, Definition>, Failure> {
-        let path = self.definitions_path();
+    /// Reads all connections. There are none without a file.
+    pub fn connections(&self) -> Result<BTreeMap<String, Saved>, Failure> {
+        let path = self.connections_path();
         let bytes = match fs::read(&path) {
             Ok(bytes) => bytes,
             Err(error) if is_absent(&error) => return Ok(BTreeMap::new()),
@@ -142,9 +142,9 @@ impl Folder {
         Ok(content.connections)
     }
 
-    /// Replaces the definitions of all connections.
-    pub fn store(&self, connections: BTreeMap<String, Definition>) -> Result<(), Failure> {
-        let path = self.definitions_path();
+    /// Replaces all connections.
+    pub fn store(&self, connections: BTreeMap<String, Saved>) -> Result<(), Failure> {
+        let path = self.connections_path();
         let new = path.with_extension("json.new");
         let content = Content { version: VERSION, connections };
         let text = serde_json::to_vec_pretty(&content).map_err(io::Error::other)?;
@@ -155,7 +155,7 @@ impl Folder {
         written.map_err(|it| failed(&path, "can't be written", &it))
     }
 
-    fn definitions_path(&self) -> PathBuf {
+    fn connections_path(&self) -> PathBuf {
         self.0.join("connections.json")
     }
 }
@@ -163,7 +163,7 @@ impl Folder {
 /// Returns whether there is a connection with this name. Nothing is started, and a broken file has none.
 pub fn is_connection(name: &str) -> bool {
     check_name(name).is_ok()
-        && Folder::find().and_then(|it| it.definitions()).is_ok_and(|it| it.contains_key(name))
+        && Folder::find().and_then(|it| it.connections()).is_ok_and(|it| it.contains_key(name))
 }
 
 /// Errors unless a text can be the name of a connection. Names of files have a suffix, and so differ from them.

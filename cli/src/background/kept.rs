@@ -15,6 +15,7 @@ use gudgeon::{
     session::asking,
     transport::memory,
 };
+use serde_json::value::RawValue;
 use tokio::{
     sync::{Mutex as AsyncMutex, mpsc, oneshot},
     task::AbortHandle,
@@ -23,12 +24,14 @@ use tokio::{
 use super::{
     connection::Connection,
     message::{Lines, lock},
-    peer,
-    process::Limits,
-    values::{CallParams, Outcome, QuestionShown},
+    notice, peer,
+    process::{Caller, Limits, send},
+    values::{CallParams, Outcome, QuestionShown, ToolReply},
 };
 use crate::failure::{Failure, FailureKind};
 
+/// The maximum number of events of a call that wait for a command. Progress and log messages beyond are dropped.
+const QUEUE: usize = 1024;
 /// The number of questions that are remembered after they were answered.
 const REMEMBERED: usize = 256;
 
@@ -51,13 +54,15 @@ struct Pending {
 struct Call {
     connection: String,
     tool: String,
-    events: AsyncMutex<mpsc::UnboundedReceiver<Event>>,
+    events: AsyncMutex<mpsc::Receiver<Event>>,
     task: OnceLock<AbortHandle>,
 }
 
 enum Event {
+    /// Progress or a log message, as a notification.
+    Notice(String),
     Asked(String),
-    Done(Result<Raw, Failure>),
+    Done(Result<ToolReply, Failure>),
 }
 
 impl Kept {
@@ -65,14 +70,14 @@ impl Kept {
         Arc::new(Self { limits, pending: Mutex::default(), answered: Mutex::default() })
     }
 
-    /// Calls a tool. `gone` ends once the command that waits has ended, which cancels the call.
+    /// Calls a tool on behalf of a command, whose end cancels the call.
     pub async fn call(
         self: &Arc<Self>,
         connection: Arc<Connection>,
         params: CallParams,
-        gone: impl Future<Output = ()>,
+        command: &mut Caller,
     ) -> Result<Outcome, Failure> {
-        let (events, receiver) = mpsc::unbounded_channel();
+        let (events, receiver) = mpsc::channel(QUEUE);
         let call = Arc::new(Call {
             connection: connection.name.clone(),
             tool: params.tool.clone(),
@@ -92,12 +97,12 @@ impl Kept {
             })
         });
         let task = tokio::spawn(async move {
-            let done = run(connection, params, answerer).await;
+            let done = run(connection, params, answerer, &events).await;
             // The command that waits may have ended.
-            let _ = events.send(Event::Done(done));
+            let _ = events.send(Event::Done(done)).await;
         });
         let _ = call.task.set(task.abort_handle());
-        self.wait(call, gone).await
+        self.wait(call, command).await
     }
 
     /// Answers a question and waits for the result or the next question. An answer that does not fit changes nothing.
@@ -105,7 +110,7 @@ impl Kept {
         &self,
         id: &str,
         answer: Raw,
-        gone: impl Future<Output = ()>,
+        command: &mut Caller,
     ) -> Result<Outcome, Failure> {
         let call = {
             let mut pending = lock(&self.pending);
@@ -126,7 +131,7 @@ impl Kept {
             let _ = question.answer.send(Ok(answer));
             question.call
         };
-        self.wait(call, gone).await
+        self.wait(call, command).await
     }
 
     /// Returns a question that waits.
@@ -152,7 +157,7 @@ impl Kept {
         &self,
         call: Arc<Call>,
         question: Question,
-        events: &mpsc::UnboundedSender<Event>,
+        events: &mpsc::Sender<Event>,
     ) -> Result<Raw, Error> {
         /// Forgets a question that was cancelled.
         struct Forget<'a>(&'a Kept, &'a str);
@@ -178,22 +183,20 @@ impl Kept {
         }
         let _forget = Forget(self, &id);
         let cancelled = || Error::new(ErrorKind::Cancelled, "nobody answered the question");
-        events.send(Event::Asked(id.clone())).map_err(|_| cancelled())?;
+        events.send(Event::Asked(id.clone())).await.map_err(|_| cancelled())?;
         match tokio::time::timeout(self.limits.question_time, answer).await {
             Ok(Ok(answer)) => answer,
             _ => Err(cancelled()),
         }
     }
 
-    async fn wait(
-        &self,
-        call: Arc<Call>,
-        gone: impl Future<Output = ()>,
-    ) -> Result<Outcome, Failure> {
+    async fn wait(&self, call: Arc<Call>, command: &mut Caller) -> Result<Outcome, Failure> {
+        let Caller { lines, writer } = command;
         let next = async {
             loop {
                 let event = call.events.lock().await.recv().await;
                 match event {
+                    Some(Event::Notice(line)) => drop(send(writer, &line).await),
                     Some(Event::Asked(id)) => {
                         if let Some(question) = lock(&self.pending).get(&id) {
                             return Ok(Outcome::Question(question.shown(&id)));
@@ -206,7 +209,7 @@ impl Kept {
         };
         tokio::select! {
             outcome = next => outcome,
-            () = gone => {
+            () = lines.closed() => {
                 call.cancel();
                 Err(Failure::new(FailureKind::Cancelled, "the command has ended"))
             }
@@ -255,7 +258,8 @@ async fn run(
     connection: Arc<Connection>,
     params: CallParams,
     answerer: Answerer,
-) -> Result<Raw, Failure> {
+    events: &mpsc::Sender<Event>,
+) -> Result<ToolReply, Failure> {
     /// Ends with the call.
     struct Serving(tokio::task::JoinHandle<()>);
     impl Drop for Serving {
@@ -265,26 +269,37 @@ async fn run(
     }
     // A failure is reported as it is, not as one of the connection inside this process.
     connection.client().await?;
+    let roots = connection.roots();
     let (ours, theirs) = memory::pair();
     let (reader, writer) = theirs.into_halves();
     let _serving = Serving(tokio::spawn(peer::serve(connection, Lines::new(reader), writer)));
     let milliseconds = |it: Option<u64>| it.map(Duration::from_millis);
-    let client = Client::builder(ours)
+    let mut builder = Client::builder(ours)
         .options(|it| {
             it.info.name = "gudgeon".into();
             it.timeout = milliseconds(params.timeout_milliseconds);
             it.max_timeout = milliseconds(params.max_timeout_milliseconds);
-            if let Some(revision) = params.revision.and_then(|it| it.parse().ok()) {
-                it.revisions = vec![revision];
-            }
+            it.log_level = params.log_level;
+            it.roots = roots;
         })
         .on_elicit_raw(Arc::clone(&answerer))
-        .on_sample_raw(answerer)
-        .connect()
-        .await?
-        .with_options(|it| it.raise_on_error = false);
-    let operation = Operation::CallTool { name: params.tool, arguments: params.arguments };
-    Ok(client.call(operation, client.options()).await?.result)
+        .on_sample_raw(answerer);
+    if !params.is_quiet {
+        let (steps, logs) = (events.clone(), events.clone());
+        builder = builder
+            .on_progress(move |step| {
+                let _ = steps.try_send(Event::Notice(notice::progress(&step, &0.into())));
+            })
+            .on_log(move |message| {
+                let _ = logs.try_send(Event::Notice(notice::log(&message)));
+            });
+    }
+    let client = builder.connect().await?.with_options(|it| it.raise_on_error = false);
+    let tool = params.tool;
+    let operation = Operation::CallTool { name: tool.clone(), arguments: params.arguments };
+    let reply = client.call(operation, client.options()).await?;
+    let data = reply.data().and_then(|it| RawValue::from_string(it.to_owned()).ok());
+    Ok(ToolReply { tool, result: reply.result, data })
 }
 
 /// Returns a random id: an old one must not belong to a later question.

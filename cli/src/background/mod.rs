@@ -13,9 +13,11 @@ mod folder;
 mod kept;
 mod log;
 mod message;
+mod notice;
 mod peer;
 mod process;
 mod questions;
+mod saved;
 mod values;
 
 pub use self::{
@@ -24,5 +26,6 @@ pub use self::{
     folder::{Folder, check_name, is_connection},
     message::failure_in,
     process::{Limits, run},
-    values::{CallParams, ConnectionState, Outcome, QuestionShown},
+    saved::Saved,
+    values::{CallParams, ConnectionState, Outcome, QuestionShown, ToolReply},
 };

@@ -24,11 +24,12 @@ use tokio::{
 };
 
 use super::{
-    connection::Connection,
+    connection::{Connection, DEFAULT_LEVEL},
     message::{
         Lines, Message, error_object, error_of, lock, method_not_found, notification, raw, request,
         response,
     },
+    notice,
 };
 use crate::failure::Failure;
 
@@ -37,6 +38,7 @@ const QUEUE: usize = 1024;
 /// The maximum number of requests in progress.
 const MAX_REQUESTS: usize = 1024;
 const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
+const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 /// Members of `_meta` that belong to one connection.
 const OF_CONNECTION: [&str; 4] = [
     "progressToken",
@@ -51,6 +53,8 @@ pub struct Peer {
     questions: Mutex<HashMap<u64, oneshot::Sender<Result<Raw, Error>>>>,
     next: AtomicU64,
     revision: OnceLock<Revision>,
+    /// The level from which the command shows log messages; `None`: it shows none.
+    level: Mutex<Option<LoggingLevel>>,
     ended: Notify,
 }
 
@@ -150,6 +154,7 @@ impl Peer {
             questions: Mutex::default(),
             next: AtomicU64::new(0),
             revision: OnceLock::new(),
+            level: Mutex::default(),
             ended: Notify::new(),
         })
     }
@@ -162,6 +167,16 @@ impl Peer {
     /// Sends a notification, unless the command does not read what it is sent.
     pub fn notify(&self, line: String) {
         let _ = self.lines.try_send(line);
+    }
+
+    /// Returns the level from which the command shows log messages.
+    pub fn level(&self) -> Option<LoggingLevel> {
+        *lock(&self.level)
+    }
+
+    /// Returns whether the command shows log messages of a level.
+    pub fn shows(&self, level: LoggingLevel) -> bool {
+        self.level().is_some_and(|it| it <= level)
     }
 
     /// Ends the stream of the command.
@@ -219,7 +234,13 @@ impl Requests {
     async fn client(&self) -> Result<&Client, ErrorObject> {
         let connect = || async {
             let client = self.connection.client().await.map_err(|it| error_of(&it))?;
-            let _ = self.peer.revision.set(client.server().revision);
+            let server = client.server();
+            let _ = self.peer.revision.set(server.revision);
+            if !server.spoken().is_stateless {
+                *lock(&self.peer.level) = Some(DEFAULT_LEVEL);
+                // Another command may have raised the level.
+                let _ = self.connection.update_level(&client, false).await;
+            }
             Ok(client)
         };
         self.client.get_or_init(connect).await.as_ref().map_err(Clone::clone)
@@ -236,21 +257,16 @@ impl Requests {
         let is_modern = server.spoken().is_stateless;
         let (params, meta) = split_meta(params)?;
         let read = params.as_deref().map(read).unwrap_or_default();
+        if is_modern {
+            *lock(&self.peer.level) = meta.log_level;
+        }
         let client = client.with_options(|it| {
             it.raise_on_error = false;
             it.meta = meta.others;
             if let Some(token) = meta.progress_token {
                 let peer = Arc::clone(&self.peer);
-                it.on_progress = Some(Arc::new(move |step| {
-                    let mut params = json!({ "progressToken": token, "progress": step.progress });
-                    if let Some(total) = step.total {
-                        params["total"] = total.into();
-                    }
-                    if let Some(message) = step.message {
-                        params["message"] = message.into();
-                    }
-                    peer.notify(notification("notifications/progress", &raw(&params)));
-                }));
+                it.on_progress =
+                    Some(Arc::new(move |step| peer.notify(notice::progress(&step, &token))));
             }
         });
         let operation = match method {
@@ -270,7 +286,9 @@ impl Requests {
             }
             "ping" => Operation::Ping,
             "logging/setLevel" if read.level.is_some() => {
-                Operation::SetLogLevel(read.level.unwrap_or(LoggingLevel::Info))
+                *lock(&self.peer.level) = read.level;
+                let set = self.connection.update_level(&client, true).await;
+                return set.map(|()| raw(&json!({}))).map_err(error_object);
             }
             // Arguments are repeated in headers, for which the client has to know the tool.
             "tools/call" => Operation::CallToolRound {
@@ -333,6 +351,7 @@ impl Requests {
 #[derive(Default)]
 struct Meta {
     progress_token: Option<Value>,
+    log_level: Option<LoggingLevel>,
     /// The members that the server gets.
     others: Option<Raw>,
 }
@@ -354,9 +373,10 @@ fn split_meta(params: Option<Raw>) -> Result<(Option<Raw>, Meta), ErrorObject> {
     let (_, meta) = members.remove(at);
     let mut meta: Map<String, Value> = serde_json::from_str(meta.get()).map_err(invalid)?;
     let progress_token = meta.get("progressToken").cloned();
+    let log_level = meta.get(LOG_LEVEL).and_then(|it| LoggingLevel::deserialize(it).ok());
     meta.retain(|name, _| !OF_CONNECTION.contains(&name.as_str()));
     let others = (!meta.is_empty()).then(|| raw(&meta));
-    Ok((Some(raw(&Members(members))), Meta { progress_token, others }))
+    Ok((Some(raw(&Members(members))), Meta { progress_token, log_level, others }))
 }
 
 /// The members of an object with their values as raw JSON.

@@ -11,7 +11,10 @@ use std::{
 use gudgeon::protocol::Raw;
 use serde_json::{json, value::RawValue};
 use tokio::{
-    net::{UnixListener, UnixStream},
+    net::{
+        UnixListener, UnixStream,
+        unix::{OwnedReadHalf, OwnedWriteHalf},
+    },
     signal::unix::{SignalKind, signal},
     sync::Notify,
     task::JoinSet,
@@ -21,7 +24,7 @@ use tokio::{
 use super::{
     Folder,
     connection::Connection,
-    control::{Greeting, Named, Registry, VERSION},
+    control::{self, Attempt, Greeting, Registry, VERSION},
     log::Log,
     message::{Lines, Message, error_of, raw, response},
     peer,
@@ -30,6 +33,12 @@ use crate::failure::{Failure, FailureKind};
 
 /// The time for a command to send its request.
 const HELLO_TIME: Duration = Duration::from_secs(10);
+
+/// A command that waits for the outcome of its request.
+pub struct Caller {
+    pub lines: Lines<OwnedReadHalf>,
+    pub writer: OwnedWriteHalf,
+}
 
 /// The limits of the background process.
 #[derive(Clone, Copy, Debug)]
@@ -135,35 +144,35 @@ async fn serve(registry: &Registry, stream: UnixStream, ended: &Notify) {
     if !send(&writer, raw(&greeting).get()).await {
         return;
     }
-    let mut lines = Lines::new(reader);
-    let Ok(Ok(Some(message))) = timeout(HELLO_TIME, lines.next()).await else { return };
+    let mut command = Caller { lines: Lines::new(reader), writer };
+    let Ok(Ok(Some(message))) = timeout(HELLO_TIME, command.lines.next()).await else { return };
     let Message { id: Some(id), method: Some(method), params: Some(params), .. } = message else {
         return;
     };
     let outcome = match &*method {
         "open" => match named(registry, &params) {
-            Ok(connection) => {
-                if send(&writer, &response(&id, Ok(&raw(&json!({}))))).await {
-                    peer::serve(connection, lines, writer).await;
+            Ok(Some(connection)) => {
+                let opened = raw(&Attempt::Done(()));
+                if send(&command.writer, &response(&id, Ok(&opened))).await {
+                    peer::serve(connection, command.lines, command.writer).await;
                 }
                 return;
             }
+            Ok(None) => Ok(raw(&Attempt::<()>::DefinitionNeeded)),
             Err(failure) => Err(failure),
         },
         "end" => end(registry, ended),
-        method => registry.carry_out(method, &params, lines.closed()).await,
+        method => registry.carry_out(method, &params, &mut command).await,
     };
     let line = match &outcome {
         Ok(result) => response(&id, Ok(result)),
         Err(failure) => response(&id, Err(&error_of(failure))),
     };
-    send(&writer, &line).await;
+    send(&command.writer, &line).await;
 }
 
-fn named(registry: &Registry, params: &RawValue) -> Result<Arc<Connection>, Failure> {
-    let Named { name } =
-        serde_json::from_str(params.get()).map_err(|it| Failure::usage(it.to_string()))?;
-    registry.named(&name)
+fn named(registry: &Registry, params: &RawValue) -> Result<Option<Arc<Connection>>, Failure> {
+    registry.named(control::read(params)?)
 }
 
 /// Ends the process on behalf of a command of another version.
@@ -179,7 +188,7 @@ fn end(registry: &Registry, ended: &Notify) -> Result<Raw, Failure> {
 }
 
 /// Returns whether the line was written.
-async fn send(writer: &tokio::net::unix::OwnedWriteHalf, line: &str) -> bool {
+pub async fn send(writer: &OwnedWriteHalf, line: &str) -> bool {
     let line = format!("{line}\n");
     let mut rest = line.as_bytes();
     while !rest.is_empty() {

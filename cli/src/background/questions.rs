@@ -49,6 +49,11 @@ impl Questions {
         Running(self, number)
     }
 
+    /// Returns whether a command has a call in progress.
+    pub fn has_call_of(&self, peer: &Arc<Peer>) -> bool {
+        lock(&self.0).calls.iter().any(|it| it.peer.as_ptr() == Arc::as_ptr(peer))
+    }
+
     /// Returns the command whose call asks, `None` if there is none. While several calls run that do not wait for
     /// answers, the question waits until only one of them is left: the call that asks does not end before the answer.
     pub async fn open(&self) -> Option<Open<'_>> {

@@ -2,18 +2,27 @@
 
 use std::time::Duration;
 
-use gudgeon::protocol::Raw;
+use gudgeon::{LoggingLevel, protocol::Raw};
 use serde::{Deserialize, Serialize};
 
-use crate::connection::ConnectionArguments;
+use crate::{connection::ConnectionArguments, interaction::Interaction};
 
 /// The state of a call that is kept: its result, or the question that it waits for.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Outcome {
-    /// The result of the tool.
-    Result(Raw),
+    Result(ToolReply),
     Question(QuestionShown),
+}
+
+/// The result of a tool.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolReply {
+    pub tool: String,
+    pub result: Raw,
+    /// The structured content without its wrapper.
+    pub data: Option<Raw>,
 }
 
 /// A question that waits for its answer.
@@ -37,19 +46,27 @@ pub struct CallParams {
     pub arguments: Option<Raw>,
     pub timeout_milliseconds: Option<u64>,
     pub max_timeout_milliseconds: Option<u64>,
-    pub revision: Option<String>,
+    pub log_level: Option<LoggingLevel>,
+    /// True if the user wants neither progress nor log messages.
+    pub is_quiet: bool,
 }
 
 impl CallParams {
-    /// Creates a request with the time limits of a command.
-    pub fn new(tool: &str, arguments: Option<Raw>, connection: &ConnectionArguments) -> Self {
+    /// Creates a request with the options of a command.
+    pub fn new(
+        tool: &str,
+        arguments: Option<Raw>,
+        connection: &ConnectionArguments,
+        interaction: &Interaction,
+    ) -> Self {
         let milliseconds = |it: Duration| u64::try_from(it.as_millis()).unwrap_or(u64::MAX);
         Self {
             tool: tool.to_owned(),
             arguments,
             timeout_milliseconds: Some(milliseconds(connection.timeout)),
             max_timeout_milliseconds: connection.max_timeout.map(milliseconds),
-            revision: connection.revision.map(|it| it.to_string()),
+            log_level: interaction.log_level(),
+            is_quiet: interaction.notices.is_quiet(),
         }
     }
 }

@@ -1,19 +1,19 @@
 //! `gudgeon answer` and `questions`: answers to the questions of calls that are kept by the background process.
 
-use std::{
-    io::{self, Write as _},
-    process::ExitCode,
-};
+use std::process::ExitCode;
 
 use clap::Args;
-use gudgeon::protocol::{CallToolResult, ContentBlock, Raw};
-use serde_json::{Value, json};
+use gudgeon::protocol::Raw;
+use serde_json::{Value, json, value::RawValue};
 
 use crate::{
-    background::{self, Outcome, QuestionShown},
+    background::{self, Outcome, QuestionShown, ToolReply},
+    commands::call,
     escape,
-    failure::{ASKED, Failure, FailureKind},
+    failure::{ASKED, Failure},
+    notices::Notices,
     output,
+    render::RenderArguments,
     values::{self, Assignments, description},
 };
 
@@ -51,6 +51,11 @@ pub struct AnswerArguments {
     /// Print JSON
     #[arg(long)]
     json: bool,
+    /// Show no progress and no log messages
+    #[arg(long, short)]
+    quiet: bool,
+    #[command(flatten)]
+    render: RenderArguments,
 }
 
 #[derive(Args, Debug)]
@@ -64,8 +69,9 @@ pub struct QuestionsArguments {
 pub async fn answer(arguments: AnswerArguments) -> Result<ExitCode, Failure> {
     let question = background::client::question(&arguments.id).await?;
     let answer = answer_of(&arguments, &question)?;
-    let outcome = background::client::answer(&arguments.id, answer).await?;
-    finish(outcome, arguments.json)
+    let notices = Notices::new(arguments.quiet);
+    let outcome = background::client::answer(&arguments.id, answer, &notices).await?;
+    finish(outcome, arguments.json, &arguments.render)
 }
 
 pub async fn questions(arguments: QuestionsArguments) -> Result<ExitCode, Failure> {
@@ -83,8 +89,12 @@ pub async fn questions(arguments: QuestionsArguments) -> Result<ExitCode, Failur
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints where a kept call has come to, and returns the exit code.
-pub fn finish(outcome: Outcome, as_json: bool) -> Result<ExitCode, Failure> {
+/// Prints the result or the question of a kept call; returns the exit code.
+pub fn finish(
+    outcome: Outcome,
+    as_json: bool,
+    render: &RenderArguments,
+) -> Result<ExitCode, Failure> {
     match outcome {
         Outcome::Question(question) => {
             match as_json {
@@ -93,31 +103,10 @@ pub fn finish(outcome: Outcome, as_json: bool) -> Result<ExitCode, Failure> {
             }
             Ok(ExitCode::from(ASKED))
         }
-        Outcome::Result(result) => {
-            let read: CallToolResult = serde_json::from_str(result.get())
-                .map_err(|it| Failure::new(FailureKind::Protocol, it.to_string()))?;
-            let is_error = read.is_error == Some(true);
-            if as_json {
-                output::json(&result)?;
-            } else {
-                let text = text_of(&read);
-                match is_error {
-                    // Without a standard error nothing can be told.
-                    true => drop(writeln!(io::stderr(), "error: {text}")),
-                    false => output::line(text)?,
-                }
-            }
-            Ok(if is_error { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+        Outcome::Result(ToolReply { tool, result, data }) => {
+            call::show(&result, data.as_deref().map(RawValue::get), &tool, as_json, render)
         }
     }
-}
-
-fn text_of(result: &CallToolResult) -> String {
-    let texts = result.content.iter().filter_map(|it| match it {
-        ContentBlock::Text(text) => Some(text.text.as_str()),
-        _ => None,
-    });
-    texts.collect::<Vec<_>>().join("\n")
 }
 
 fn answer_of(arguments: &AnswerArguments, question: &QuestionShown) -> Result<Raw, Failure> {

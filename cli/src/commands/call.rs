@@ -73,7 +73,7 @@ pub async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let interaction = arguments.interaction.read()?;
     let detaches = arguments.detach;
     if (detaches || !arguments.interaction.answers())
-        && let Some(keeper) = Keeper::of(&target, &arguments.connection, detaches)?
+        && let Some(keeper) = Keeper::of(&target, &arguments.connection, &interaction, detaches)?
     {
         let object = match call.given.need_schema() {
             true => {
@@ -84,8 +84,9 @@ pub async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
             }
             false => call.given.to_object(&Value::Null)?,
         };
-        let params = CallParams::new(tool, Some(object), &arguments.connection);
-        return answer::finish(background::client::call(keeper, params).await?, arguments.json);
+        let params = CallParams::new(tool, Some(object), &arguments.connection, &interaction);
+        let outcome = background::client::call(keeper, params, &interaction.notices).await?;
+        return answer::finish(outcome, arguments.json, &arguments.render);
     }
     session::run(&arguments.connection, &interaction, &target, async |client| {
         let (result, data) = call.run(client, &interaction).await?;
@@ -233,7 +234,8 @@ fn is_error(result: &Raw) -> bool {
     serde_json::from_str::<CallToolResult>(result.get()).is_ok_and(|it| it.is_error == Some(true))
 }
 
-fn show(
+/// Prints a result; returns the exit code.
+pub fn show(
     raw: &Raw,
     data: Option<&str>,
     tool: &str,

@@ -5,10 +5,11 @@ use std::process::ExitCode;
 use clap::Args;
 
 use crate::{
-    background::{self, ConnectionState, Definition, check_name},
+    background::{self, ConnectionState, Saved, check_name},
     connection::ConnectionArguments,
     escape,
     failure::Failure,
+    interaction::roots,
     output,
 };
 
@@ -43,6 +44,9 @@ pub struct ConnectArguments {
     /// Print JSON
     #[arg(long)]
     json: bool,
+    /// Tell the server a folder that it may use, as a path or file:// URI; may be given several times
+    #[arg(long = "root", value_name = "FOLDER")]
+    roots: Vec<String>,
     #[command(flatten)]
     connection: ConnectionArguments,
 }
@@ -74,12 +78,14 @@ pub async fn connect(arguments: ConnectArguments) -> Result<ExitCode, Failure> {
     }
     let name = words.remove(0);
     check_name(&name)?;
+    let word = words.first().filter(|_| arguments.connection.command.is_empty()).cloned();
     let (target, rest) = arguments.connection.target(words)?;
     if let Some(word) = rest.first() {
         return Err(Failure::usage(format!("unexpected argument {word:?}")));
     }
-    let definition = Definition::of(arguments.connection.builder(&target)?)?;
-    let state = background::client::connect(&name, definition).await?;
+    let roots = arguments.roots.iter().map(|it| roots::uri(it)).collect::<Result<_, _>>()?;
+    let saved = Saved::of(&target, word.as_deref(), &arguments.connection, roots)?;
+    let state = background::client::connect(&name, saved).await?;
     match arguments.json {
         true => output::json(&state)?,
         false => output::line(described(&state))?,

@@ -2,7 +2,7 @@
 
 mod form;
 mod page;
-mod roots;
+pub mod roots;
 mod sampling;
 mod terminal;
 
@@ -16,11 +16,14 @@ use gudgeon::{
     LoggingLevel,
     client::{ClientBuilder, LogMessage},
     error::{Error, ErrorKind},
-    protocol::{ElicitRequestParams, ElicitResult},
+    protocol::{ElicitRequestParams, ElicitResult, Root},
 };
 use tokio::sync::Mutex;
 
-use crate::{failure::Failure, notices::Notices, values::Assignments, warnings};
+use crate::{
+    connection::belongs_to_connect, failure::Failure, notices::Notices, target::Target,
+    values::Assignments, warnings,
+};
 
 /// The answers to a server's questions, and the messages to show.
 #[derive(Args, Debug)]
@@ -98,9 +101,7 @@ impl Interaction {
             .on_progress(move |step| progress.progress(&step))
             .options(|it| {
                 it.log_level = self.log_level;
-                if !self.roots.is_empty() {
-                    it.roots = Some(self.roots.iter().map(|it| it.as_str().into()).collect());
-                }
+                it.roots = self.roots().or_else(|| it.roots.take());
             });
         if !self.notices.is_quiet() {
             let notices = self.notices.clone();
@@ -110,6 +111,27 @@ impl Interaction {
             builder = builder.on_sample_raw(sampling::answerer(command));
         }
         builder
+    }
+
+    /// Returns the level from which log messages are shown, if the user names one.
+    pub fn log_level(&self) -> Option<LoggingLevel> {
+        self.log_level
+    }
+
+    /// Returns the folders that the server may use, as URIs.
+    pub fn roots(&self) -> Option<Vec<Root>> {
+        let roots: Vec<_> = self.roots.iter().map(|it| it.as_str().into()).collect();
+        Some(roots).filter(|it| !it.is_empty())
+    }
+
+    /// Errors if an option can't apply to a target: a named connection has the roots of `gudgeon connect`.
+    pub fn check(&self, target: &Target) -> Result<(), Failure> {
+        match target {
+            Target::Connection(name) if !self.roots.is_empty() => {
+                Err(belongs_to_connect("--root", name))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Returns whether a question was declined or cancelled.

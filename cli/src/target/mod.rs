@@ -4,7 +4,7 @@ mod configured;
 mod file;
 mod interpreter;
 
-use std::{ffi::OsString, fmt, path::Path, time::Duration};
+use std::{ffi::OsString, fmt, path::Path};
 
 use gudgeon::{
     Client,
@@ -36,12 +36,17 @@ impl Target {
 
     /// Reads a target other than a command. Names are looked up in `file` only, if there is one.
     pub fn find(text: &str, file: Option<&Path>) -> Result<Self, Failure> {
+        if file.is_none() && background::is_connection(text) {
+            return Ok(Self::Connection(text.to_owned()));
+        }
+        Self::server(text, file)
+    }
+
+    /// Like [`Self::find`], without the named connections.
+    pub fn server(text: &str, file: Option<&Path>) -> Result<Self, Failure> {
         if file.is_none() {
             if text.contains("://") {
                 return Ok(Self::Url(text.to_owned()));
-            }
-            if background::is_connection(text) {
-                return Ok(Self::Connection(text.to_owned()));
             }
             if !configured::names_host(text)
                 && let Some(file) = FileTarget::parse(text)?
@@ -91,11 +96,7 @@ impl Target {
         let target = match self {
             Self::Url(url) => client::Target::url(url)?,
             Self::Command(words) => command(words).into(),
-            Self::Connection(name) => {
-                let builder = Client::builder(background::client::open(name)?);
-                // The background process may have to connect to the server first.
-                return Ok(builder.options(|it| it.probe_timeout = Duration::MAX));
-            }
+            Self::Connection(name) => return background::client::open(name),
             Self::Configured(server) => return configured::builder(server),
             Self::File(file) => file.launch(None)?.into_command().into(),
         };

@@ -38,6 +38,22 @@ async def order(title: str, ctx: Context) -> str:
 
 
 @app.tool
+async def pack(ctx: Context) -> str:
+    """Ask, and report what happens after the answer."""
+    await ctx.info("found a box")
+    wrap = await ctx.elicit("Wrap it?", bool)
+    await ctx.progress(1, 2, "wrapping")
+    await ctx.warning("the box is small")
+    return "wrapped" if wrap else "bare"
+
+
+@app.tool
+def variable(name: str) -> str:
+    """Return an environment variable of the server."""
+    return os.environ.get(name, "unset")
+
+
+@app.tool
 async def summarize(text: str, ctx: Context) -> str:
     """Ask a model for a summary."""
     answer = await ctx.sample(f"Summarize {text}", max_tokens=100)
