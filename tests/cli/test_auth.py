@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+from background import eventually, is_background, processes
 
 from gudgeon.testing.auth import AuthorizationServer
 
@@ -83,6 +85,32 @@ def test_a_sign_in_is_used_by_every_command(gudgeon, provider, url):
     assert provider.issuer in out
     assert gudgeon("call", url, "who") == (0, "user\n", "")
     assert (gudgeon.home / TOKENS).stat().st_mode & 0o777 == 0o600
+
+
+def test_a_named_connection_uses_the_sign_in(gudgeon, run, url):
+    assert gudgeon("connect", "web", url).code == 5
+    assert login(gudgeon, url)[0] == 0
+    assert gudgeon("connect", "web", url).code == 0
+    assert gudgeon("call", "web", "who") == (0, "user\n", "")
+
+
+def test_a_named_connection_gets_a_token_from_the_environment_or_a_file(gudgeon, run, url):
+    assert login(gudgeon, url)[0] == 0
+    token = gudgeon("auth", "token", url).out.strip()
+    (gudgeon.home / TOKENS).unlink()
+    (gudgeon.folder / "token").write_text(token)
+    assert gudgeon("connect", "web", url, GUDGEON_TOKEN=token).code == 0
+    assert gudgeon("connect", "other", url, "--token-file", "token").code == 0
+    assert [it.name for it in run.iterdir() if it.is_file() and token in it.read_text()] == []
+    for name in ("web", "other"):
+        assert gudgeon("call", name, "who") == (0, "user\n", "")
+    (process,) = processes(run)
+    os.kill(process, signal.SIGKILL)
+    eventually(lambda: not is_background(process))
+    refused = gudgeon("call", "web", "who")
+    assert refused.code == 5 and f"gudgeon auth login {url}" in refused.err
+    assert gudgeon("call", "web", "who", GUDGEON_TOKEN=token) == (0, "user\n", "")
+    assert gudgeon("call", "other", "who") == (0, "user\n", "")
 
 
 def test_status_shows_no_token_and_token_shows_it(gudgeon, provider, url):
