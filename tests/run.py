@@ -35,6 +35,7 @@ class Stage(NamedTuple):
 CARGO_TEST = ["cargo", "test", "--quiet"]
 SANS_IO = [*CARGO_TEST, "--package", "gudgeon", "--no-default-features", "--features", "bindings"]
 WORKSPACE = [*CARGO_TEST, "--workspace"]
+NO_UNIX_SOCKETS = ["--cfg", "no_unix_sockets", "--deny", "warnings"]
 # Tests mostly wait, so more of them run concurrently than there are processors.
 SHOWN = ["--", "--show-output", "--test-threads=4"]
 PYTEST = [BIN / "pytest", "-q"]
@@ -54,6 +55,11 @@ PREPARATIONS = [
 LINT = [
     Stage("rustfmt", ["cargo", "fmt", "--all", "--check"]),
     Stage("clippy", ["cargo", "clippy", "--quiet", "--workspace", "--all-targets", "--", "--deny", "warnings"]),
+    # The command as on Windows, where it has no background process.
+    Stage(
+        "clippy without unix sockets",
+        ["cargo", "clippy", "--quiet", "--package", "gudgeon-cli", "--no-deps", "--", *NO_UNIX_SOCKETS],
+    ),
     Stage("ruff", [BIN / "ruff", "check", "."], needs="build"),
     Stage("ruff format", [BIN / "ruff", "format", "--check", "."], needs="build"),
     Stage("mypy", [BIN / "mypy"], needs="build"),

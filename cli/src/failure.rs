@@ -52,27 +52,6 @@ pub enum FailureKind {
 /// The exit code of a call that asks a question, which `gudgeon answer` answers.
 pub const ASKED: u8 = 20;
 
-impl FailureKind {
-    const ALL: [Self; 11] = [
-        Self::Reported,
-        Self::Usage,
-        Self::Connect,
-        Self::Timeout,
-        Self::Auth,
-        Self::Protocol,
-        Self::Unsupported,
-        Self::NotFound,
-        Self::Declined,
-        Self::File,
-        Self::Cancelled,
-    ];
-
-    /// Returns the kind with this exit code.
-    pub fn of_exit_code(code: u8) -> Option<Self> {
-        Self::ALL.into_iter().find(|it| *it as u8 == code)
-    }
-}
-
 impl Failure {
     pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), hint: None }

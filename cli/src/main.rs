@@ -4,7 +4,7 @@
 #![allow(unreachable_pub, reason = "a program has no users of its modules")]
 
 mod arguments;
-#[cfg_attr(not(unix), path = "background/absent.rs")]
+#[cfg_attr(any(not(unix), no_unix_sockets), path = "background/absent.rs")]
 mod background;
 mod browser;
 mod commands;

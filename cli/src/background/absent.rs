@@ -5,28 +5,36 @@ mod values;
 
 use std::time::Duration;
 
-use gudgeon::client::ClientBuilder;
 use serde_json::value::RawValue;
 
-pub use self::values::{CallParams, ConnectionState, Outcome, QuestionShown};
+pub use self::values::{CallParams, ConnectionState, Outcome, QuestionShown, ToolReply};
 use crate::{
     connection::ConnectionArguments,
     failure::{Failure, FailureKind},
+    interaction::Interaction,
     target::Target,
 };
 
-pub struct Definition;
+/// No connection can be saved.
+pub enum Saved {}
 
-pub struct Keeper;
+/// No call can be kept.
+pub enum Keeper {}
 
+#[expect(dead_code, reason = "the process that has these limits does not start")]
 pub struct Limits {
     pub idle: Duration,
     pub question_time: Duration,
     pub questions: usize,
 }
 
-impl Definition {
-    pub fn of(_: ClientBuilder) -> Result<Self, Failure> {
+impl Saved {
+    pub fn of(
+        _: &Target,
+        _: Option<&str>,
+        _: &ConnectionArguments,
+        _: Vec<String>,
+    ) -> Result<Self, Failure> {
         Err(absent())
     }
 }
@@ -35,6 +43,7 @@ impl Keeper {
     pub fn of(
         _: &Target,
         _: &ConnectionArguments,
+        _: &Interaction,
         is_detached: bool,
     ) -> Result<Option<Self>, Failure> {
         if is_detached { Err(absent()) } else { Ok(None) }
@@ -53,6 +62,7 @@ pub fn failure_in(_: &RawValue) -> Option<Failure> {
     None
 }
 
+#[expect(clippy::unused_async, reason = "as where there is a background process")]
 pub async fn run(_: Limits) -> Result<(), Failure> {
     Err(absent())
 }
@@ -62,19 +72,21 @@ fn absent() -> Failure {
     Failure::new(FailureKind::Unsupported, message)
 }
 
+#[expect(clippy::unused_async, reason = "as where there is a background process")]
 pub mod client {
-    use gudgeon::{client, protocol::Raw};
+    use gudgeon::{client::ClientBuilder, protocol::Raw};
 
     use super::{
-        CallParams, ConnectionState, Definition, Failure, Keeper, Outcome, QuestionShown, absent,
+        CallParams, ConnectionState, Failure, Keeper, Outcome, QuestionShown, Saved, absent,
     };
+    use crate::notices::Notices;
 
-    pub fn open(_: &str) -> Result<client::Target, Failure> {
+    pub fn open(_: &str) -> Result<ClientBuilder, Failure> {
         Err(absent())
     }
 
-    pub async fn connect(_: &str, _: Definition) -> Result<ConnectionState, Failure> {
-        Err(absent())
+    pub async fn connect(_: &str, saved: Saved) -> Result<ConnectionState, Failure> {
+        match saved {}
     }
 
     pub async fn disconnect(_: &str) -> Result<(), Failure> {
@@ -85,11 +97,11 @@ pub mod client {
         Err(absent())
     }
 
-    pub async fn call(_: Keeper, _: CallParams) -> Result<Outcome, Failure> {
-        Err(absent())
+    pub async fn call(keeper: Keeper, _: CallParams, _: &Notices) -> Result<Outcome, Failure> {
+        match keeper {}
     }
 
-    pub async fn answer(_: &str, _: Raw) -> Result<Outcome, Failure> {
+    pub async fn answer(_: &str, _: Raw, _: &Notices) -> Result<Outcome, Failure> {
         Err(absent())
     }
 

@@ -18,6 +18,20 @@ use crate::failure::{Failure, FailureKind};
 const FAILED: i64 = -32000;
 /// The member of an error's `data` that has the failure as this program shows it.
 const FAILURE: &str = "io.github.gudgeon-mcp/failure";
+/// The kinds of failures, which are sent by their exit codes.
+const KINDS: [FailureKind; 11] = [
+    FailureKind::Reported,
+    FailureKind::Usage,
+    FailureKind::Connect,
+    FailureKind::Timeout,
+    FailureKind::Auth,
+    FailureKind::Protocol,
+    FailureKind::Unsupported,
+    FailureKind::NotFound,
+    FailureKind::Declined,
+    FailureKind::File,
+    FailureKind::Cancelled,
+];
 const CHUNK: usize = 16 * 1024;
 
 /// A request, notification or response.
@@ -136,7 +150,8 @@ pub fn failure_in(data: &RawValue) -> Option<Failure> {
     }
     let FailureData { exit_code, message, hint } =
         serde_json::from_str::<Data>(data.get()).ok()?.failure;
-    let failure = Failure::new(FailureKind::of_exit_code(exit_code)?, message);
+    let kind = KINDS.into_iter().find(|it| *it as u8 == exit_code)?;
+    let failure = Failure::new(kind, message);
     Some(match hint {
         Some(hint) => failure.with_hint(hint),
         None => failure,

@@ -32,6 +32,7 @@ Examples:
   gudgeon questions --json";
 
 #[derive(Args, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "options of the command line")]
 #[command(after_help = EXAMPLES)]
 pub struct AnswerArguments {
     /// The id of the question

@@ -21,6 +21,7 @@ use crate::{
     browser,
     connection::ConnectionArguments,
     failure::{Failure, FailureKind},
+    frames::stdio::stop_signal,
     output,
     target::Target,
 };
@@ -67,7 +68,7 @@ pub async fn serve(
     let routes = Arc::new(Routes::new(guard, Arc::clone(&session)));
     tokio::select! {
         () = accept(listener, routes) => (),
-        () = interrupted() => (),
+        _ = stop_signal() => (),
     }
     session.disconnect().await;
     Ok(())
@@ -97,21 +98,5 @@ async fn accept(listener: TcpListener, routes: Arc<Routes>) {
             // The browser closes connections as it likes.
             let _ = connection.await;
         });
-    }
-}
-
-/// Waits for SIGINT or SIGTERM.
-async fn interrupted() {
-    use tokio::signal::unix::{SignalKind, signal};
-    let mut terminate = signal(SignalKind::terminate()).ok();
-    let terminated = async {
-        match &mut terminate {
-            Some(signal) => signal.recv().await,
-            None => std::future::pending().await,
-        }
-    };
-    tokio::select! {
-        _ = tokio::signal::ctrl_c() => (),
-        _ = terminated => (),
     }
 }

@@ -1,6 +1,8 @@
 //! URLs of servers on a network or on a socket in the file system.
 
-use std::{fmt, path::PathBuf, str::FromStr};
+#[cfg(any(unix, test))]
+use std::path::PathBuf;
+use std::{fmt, str::FromStr};
 
 use crate::error::Error;
 
@@ -137,6 +139,7 @@ impl Url {
         &self.path
     }
 
+    #[cfg(any(unix, test))]
     pub(crate) fn socket(&self) -> PathBuf {
         PathBuf::from(&self.path)
     }
