@@ -90,8 +90,36 @@ export function link(url, ...children) {
   return h("a", { href: url, target: "_blank", rel: "noopener noreferrer" }, ...shown);
 }
 
+/** Binary data, which has an object URL as long as it is in the page: a browser keeps the data of URLs that are not revoked. */
+class BinaryData extends HTMLElement {
+  #blob;
+  #show;
+  #url = "";
+
+  /**
+   * @param {Blob} blob
+   * @param {(url: string) => HTMLElement} show
+   */
+  constructor(blob, show) {
+    super();
+    this.#blob = blob;
+    this.#show = show;
+  }
+
+  connectedCallback() {
+    this.#url = URL.createObjectURL(this.#blob);
+    this.replaceChildren(this.#show(this.#url));
+  }
+
+  disconnectedCallback() {
+    URL.revokeObjectURL(this.#url);
+    this.replaceChildren();
+  }
+}
+customElements.define("binary-data", BinaryData);
+
 /**
- * Returns the elements that show or play binary data: an image, audio or video where the type is one, and a download.
+ * Returns the element that shows or plays binary data: an image, audio or video where the type is one, and a download.
  * @param {string} base64
  * @param {string | undefined} type
  * @param {string} name
@@ -102,14 +130,14 @@ export function media(base64, type, name) {
   const kind = String(type ?? "application/octet-stream");
   // Only types that browsers do not run are passed on.
   const shown = IMAGES.test(kind) || AUDIO.test(kind) || VIDEO.test(kind) ? kind : "application/octet-stream";
-  const url = URL.createObjectURL(new Blob([bytes], { type: shown }));
-  const size = formatSize(bytes.length);
-  let player;
-  if (IMAGES.test(kind)) player = h("img", { src: url, alt: name });
-  else if (AUDIO.test(kind)) player = h("audio", { src: url, controls: true, "aria-label": name });
-  else if (VIDEO.test(kind)) player = h("video", { src: url, controls: true, "aria-label": name });
-  const caption = h("figcaption", {}, `${kind}, ${size} `, h("a", { href: url, download: fileName(name, kind) }, "Download"));
-  return h("figure", {}, player, caption);
+  return new BinaryData(new Blob([bytes], { type: shown }), url => {
+    let player;
+    if (IMAGES.test(kind)) player = h("img", { src: url, alt: name });
+    else if (AUDIO.test(kind)) player = h("audio", { src: url, controls: true, "aria-label": name });
+    else if (VIDEO.test(kind)) player = h("video", { src: url, controls: true, "aria-label": name });
+    const download = h("a", { href: url, download: fileName(name, kind) }, "Download");
+    return h("figure", {}, player, h("figcaption", {}, `${kind}, ${formatSize(bytes.length)} `, download));
+  });
 }
 
 /** @param {string} name @param {string} type */

@@ -8,6 +8,16 @@ import urllib.request
 import pytest
 from inspector import SERVER, Inspector
 
+# Counts the object URLs that were made, and collects those that are not revoked.
+OBJECT_URLS = """
+window.made = 0;
+window.kept = new Set();
+const [create, revoke] = [URL.createObjectURL, URL.revokeObjectURL];
+URL.createObjectURL = it => { const url = create(it); made += 1; kept.add(url); return url; };
+URL.revokeObjectURL = it => { kept.delete(it); revoke(it); };
+true
+"""
+
 
 async def test_the_connection_shows_the_server(inspector):
     await inspector.tab("Connection")
@@ -159,6 +169,21 @@ async def test_results_are_rendered(inspector):
     await inspector.text(".detail .markdown", "It has two books.")
     await inspector.call("fail")
     assert "the shelf is locked" in await inspector.text(".result.problem", "The tool reports an error")
+
+
+async def test_data_is_released_with_the_result_that_shows_it(inspector):
+    await inspector.page.evaluate(OBJECT_URLS)
+    for calls in (1, 2):
+        await inspector.call("cover")
+        await inspector.until(f"made === {2 * calls} && document.querySelector('.result img')?.naturalWidth === 48")
+        assert await inspector.page.evaluate("kept.size") == 2
+    # A panel that is hidden keeps its result.
+    await inspector.tab("Prompts")
+    assert await inspector.page.evaluate("kept.size") == 2
+    await inspector.tab("Tools")
+    await inspector.until("document.querySelector('.result audio')?.duration > 0")
+    await inspector.do("choose", "review")
+    await inspector.until("kept.size === 0")
 
 
 async def test_progress_logs_and_cancellation(inspector):
