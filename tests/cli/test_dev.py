@@ -1,11 +1,16 @@
 """`gudgeon dev`: a server that starts again when its files change, in a session that goes on."""
 
 import os
+import re
 import signal
 import sys
+import urllib.error
+import urllib.request
 
 import pytest
+from background import eventually
 from messages import META, Host
+from terminal import Terminal
 from test_run import FOREIGN, url_of
 
 SERVER = """
@@ -198,6 +203,63 @@ def test_over_http_a_session_goes_on(gudgeon, file):
     finally:
         process.terminate()
         process.communicate(timeout=30)
+
+
+@pytest.fixture
+def browser(gudgeon):
+    """A program in the place of the browser. It writes its argument to the file whose path is returned."""
+    program = gudgeon.folder / "browser"
+    program.write_text('#!/bin/sh\necho "$1" > "$0.part" && mv "$0.part" "$0.url"\n')
+    program.chmod(0o755)
+    gudgeon.environment["BROWSER"] = str(program)
+    return gudgeon.folder / "browser.url"
+
+
+DEV_HTTP = ["--http", "http://127.0.0.1:0/mcp"]
+
+
+def test_a_terminal_opens_the_inspector_for_the_server(gudgeon, file, browser):
+    terminal = Terminal(gudgeon, "dev", file, *DEV_HTTP)
+    url = re.search(r"http://\S+/mcp", terminal.read_until("/mcp\n"))[0]
+    shown = terminal.read_until("?token=") + terminal.read_until("\n")
+    page = re.search(r"http://127\.0\.0\.1:\d+/\S+", shown)[0]
+    eventually(browser.exists)
+    assert browser.read_text() == f"{page}\n"
+    with urllib.request.urlopen(page) as answer:
+        assert answer.status == 200 and b"<title>" in answer.read()
+    # The token was for the browser, once.
+    with pytest.raises(urllib.error.HTTPError):
+        urllib.request.urlopen(page)
+    assert gudgeon("call", url, "old", "a:=1").out == "1\n"
+    terminal.type("\x03")
+    assert terminal.finish()[0] == 130
+
+
+def test_a_browser_that_is_missing_does_not_end_the_server(gudgeon, file):
+    terminal = Terminal(gudgeon, "dev", file, *DEV_HTTP, BROWSER="/nowhere/browser")
+    url = re.search(r"http://\S+/mcp", terminal.read_until("/mcp\n"))[0]
+    shown = terminal.read_until("open the URL yourself")
+    assert "/nowhere/browser" in shown and "?token=" in shown
+    assert gudgeon("call", url, "old", "a:=1").out == "1\n"
+    terminal.type("\x03")
+    assert terminal.finish()[0] == 130
+
+
+def test_without_a_terminal_or_on_request_no_page_is_opened(gudgeon, file, browser):
+    process = gudgeon.start("dev", file, *DEV_HTTP)
+    try:
+        assert gudgeon("call", url_of(process), "old", "a:=1").out == "1\n"
+    finally:
+        process.terminate()
+        out, _ = process.communicate(timeout=30)
+    assert out == ""
+    terminal = Terminal(gudgeon, "dev", "--no-inspect", file, *DEV_HTTP)
+    url = re.search(r"http://\S+/mcp", terminal.read_until("/mcp\n"))[0]
+    assert gudgeon("call", url, "old", "a:=1").out == "1\n"
+    terminal.type("\x03")
+    code, shown = terminal.finish()
+    assert code == 130 and "token=" not in shown
+    assert not browser.exists()
 
 
 def test_no_process_is_left_when_it_is_killed(gudgeon, file):
