@@ -171,6 +171,21 @@ def test_users_sign_in_over_http_only(gudgeon, shelf):
     assert refused.code == 2 and "http" in refused.err
 
 
+def test_a_program_without_keyrings_says_so_before_the_sign_in(gudgeon, url):
+    refused = gudgeon("auth", "login", "--headless", "--keyring", url)
+    assert (refused.code, refused.out) == (7, "")
+    assert "without access to the system's keyring" in refused.err and "--features keyring" in refused.err
+    # The tokens of another build may be there.
+    assert login(gudgeon, url)[0] == 0
+    assert gudgeon("auth", "status", "--json").json["signIns"][0]["isInKeyring"] is False
+    file = json.loads((gudgeon.home / TOKENS).read_text())
+    file["records"][f"gudgeon {url}"]["keyring"] = True
+    (gudgeon.home / TOKENS).write_text(json.dumps(file))
+    for words, code in [(["call", url, "who"], 5), (["auth", "status"], 7), (["auth", "token", url], 7)]:
+        refused = gudgeon(*words)
+        assert refused.code == code and "--features keyring" in refused.err, refused
+
+
 DOCUMENT = "https://app.example.com/client.json"
 
 

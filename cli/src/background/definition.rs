@@ -5,10 +5,7 @@ use std::{env, ffi::OsString, path::PathBuf, time::Duration};
 
 use gudgeon::{
     Client,
-    client::{
-        ClientBuilder, Target,
-        auth::{Auth, OAuth, Store},
-    },
+    client::{ClientBuilder, Target, auth::Auth},
     protocol::Root,
     transport::Command,
 };
@@ -86,9 +83,8 @@ impl Definition {
             definition.roots.clone_from(&it.roots);
             match &it.auth {
                 Some(Auth::Token(token)) => definition.token = Some(token.clone()),
-                Some(Auth::OAuth(OAuth { store: Store::File(path), .. })) => {
-                    definition.token_file = Some(path.clone());
-                }
+                // The record in the file says whether they are in the keyring.
+                Some(Auth::OAuth(_)) => definition.token_file = tokens::path().ok(),
                 _ => (),
             }
         });

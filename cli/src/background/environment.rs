@@ -5,6 +5,8 @@ use std::{env, ffi::OsString};
 /// Variables by which programs, files, proxies and certificates are found.
 const NEEDED: &[&str] = &[
     "ALL_PROXY",
+    // The system's keyring is reached over it.
+    "DBUS_SESSION_BUS_ADDRESS",
     "HOME",
     "HTTPS_PROXY",
     "HTTP_PROXY",

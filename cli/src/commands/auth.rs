@@ -36,8 +36,8 @@ Examples:
   gudgeon auth status
   gudgeon auth logout https://shelf.example.com/mcp
 
-Tokens are stored in a file that only you can read: ~/.local/share/gudgeon/tokens.json. Every command with the same URL
-uses and renews them.";
+Tokens are stored in a file that only you can read, ~/.local/share/gudgeon/tokens.json, or with --keyring in the system's
+keyring. Every command with the same URL uses and renews them.";
 
 const LOGIN_EXAMPLES: &str = "\
 Examples:
@@ -110,6 +110,9 @@ struct LoginArguments {
     /// Require tokens that are bound to a key
     #[arg(long)]
     dpop: bool,
+    /// Keep the tokens, and the secret of the client, in the system's keyring instead of the file
+    #[arg(long)]
+    keyring: bool,
     /// The port of the redirect URL on 127.0.0.1
     #[arg(long, value_name = "PORT", default_value_t = 0, hide_default_value = true)]
     port: u16,
@@ -163,9 +166,7 @@ async fn login(arguments: LoginArguments) -> Result<ExitCode, Failure> {
     let builder = arguments.connection.builder(&target)?;
     let url = stored_url(builder.target().0)?;
     let tokens = Tokens::open()?;
-    // A file that can't be used is reported before the user signs in.
     let before = tokens.options(&url).await?;
-    tokens.check_writable().await?;
     let secret = match &arguments.client_secret_file {
         Some(file) => Some(secret_in(file)?),
         None => None,
@@ -177,9 +178,12 @@ async fn login(arguments: LoginArguments) -> Result<ExitCode, Failure> {
         client_metadata_url: arguments.client_metadata_url,
         scopes: arguments.scopes,
         dpop: arguments.dpop,
+        keyring: arguments.keyring,
         ..SignInOptions::default()
     };
-    let mut oauth = OAuth { redirect_port: arguments.port, ..options.oauth(tokens.path()) };
+    // A file or keyring that can't be used is reported before the user signs in.
+    tokens.check_writable(&options).await?;
+    let mut oauth = OAuth { redirect_port: arguments.port, ..options.oauth(tokens.path())? };
     match arguments.headless {
         true => oauth.on_redirect = Some(Arc::new(|url| Box::pin(redirected(url)))),
         false => oauth.open_url = Some(Arc::new(|url| Box::pin(async move { visit(&url) }))),
@@ -197,13 +201,15 @@ async fn login(arguments: LoginArguments) -> Result<ExitCode, Failure> {
             .with_hint("the server can be used without a sign-in"));
     };
     if let Some(before) = before
-        && before.client_id != options.client_id
+        && (before.client_id != options.client_id || before.keyring != options.keyring)
     {
-        // The records of another client would not be found any more.
+        // The records of another client, or in another place, would not be found any more.
         tokens.remove(&url).await?;
     }
+    let shown = Shown { url: &url, found: &found, is_in_keyring: options.keyring };
+    let text = shown.text();
     tokens.set_options(&url, options).await?;
-    output::line(described(&url, &found))?;
+    output::line(text)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -216,21 +222,22 @@ async fn status(arguments: StatusArguments) -> Result<ExitCode, Failure> {
     let mut all = Vec::new();
     for url in urls {
         let found = match tokens.options(&url).await? {
-            Some(options) => tokens.sign_in(&url, &options).await?,
+            Some(options) => tokens.sign_in(&url, &options).await?.map(|it| (it, options.keyring)),
             None => None,
         };
         match found {
-            Some(found) => all.push((url, found)),
+            Some((found, is_in_keyring)) => all.push((url, found, is_in_keyring)),
             None if arguments.target.is_some() => return Err(not_signed_in(&url)),
             None => (),
         }
     }
+    let shown = all.iter().map(|it| Shown { url: &it.0, found: &it.1, is_in_keyring: it.2 });
     if arguments.json {
-        let shown: Vec<_> = all.iter().map(|(url, it)| to_json(url, it)).collect();
+        let shown: Vec<_> = shown.map(|it| it.json()).collect();
         output::json(&json!({ "signIns": shown }))?;
     } else {
-        for (url, found) in &all {
-            output::line(described(url, found))?;
+        for sign_in in shown {
+            output::line(sign_in.text())?;
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -326,30 +333,44 @@ fn expires_in(found: &StoredSignIn) -> Option<u64> {
     found.expires_at.map(|it| it.saturating_sub(now))
 }
 
-fn described(url: &str, found: &StoredSignIn) -> String {
-    let scopes: Vec<_> = found.scopes.iter().map(String::as_str).collect();
-    let scopes = if scopes.is_empty() { "none named".to_owned() } else { scopes.join(" ") };
-    let expiry = match (expires_in(found), found.is_renewable) {
-        (Some(0), true) => "expired, is renewed when it is used".to_owned(),
-        (Some(0), false) => "expired".to_owned(),
-        (Some(seconds), true) => format!("expires in {seconds} s, then is renewed"),
-        (Some(seconds), false) => format!("expires in {seconds} s"),
-        (None, _) => "does not say when it expires".to_owned(),
-    };
-    let issuer = &found.issuer;
-    escape::one_line(&format!("{url}: signed in by {issuer}; scopes: {scopes}; token: {expiry}"))
-        .into_owned()
+/// A sign-in as it is shown, without tokens.
+struct Shown<'a> {
+    url: &'a str,
+    found: &'a StoredSignIn,
+    is_in_keyring: bool,
 }
 
-fn to_json(url: &str, found: &StoredSignIn) -> Value {
-    json!({
-        "url": url,
-        "resource": found.resource,
-        "issuer": found.issuer,
-        "clientId": found.client_id,
-        "scopes": found.scopes,
-        "expiresAt": found.expires_at,
-        "isRenewable": found.is_renewable,
-        "isBoundToKey": found.is_bound,
-    })
+impl Shown<'_> {
+    fn text(&self) -> String {
+        let Self { url, found, is_in_keyring } = self;
+        let scopes: Vec<_> = found.scopes.iter().map(String::as_str).collect();
+        let scopes = if scopes.is_empty() { "none named".to_owned() } else { scopes.join(" ") };
+        let expiry = match (expires_in(found), found.is_renewable) {
+            (Some(0), true) => "expired, is renewed when it is used".to_owned(),
+            (Some(0), false) => "expired".to_owned(),
+            (Some(seconds), true) => format!("expires in {seconds} s, then is renewed"),
+            (Some(seconds), false) => format!("expires in {seconds} s"),
+            (None, _) => "does not say when it expires".to_owned(),
+        };
+        let issuer = &found.issuer;
+        let place = if *is_in_keyring { ", in the keyring" } else { "" };
+        let text =
+            format!("{url}: signed in by {issuer}{place}; scopes: {scopes}; token: {expiry}");
+        escape::one_line(&text).into_owned()
+    }
+
+    fn json(&self) -> Value {
+        let Self { url, found, is_in_keyring } = self;
+        json!({
+            "url": url,
+            "resource": found.resource,
+            "issuer": found.issuer,
+            "clientId": found.client_id,
+            "scopes": found.scopes,
+            "expiresAt": found.expires_at,
+            "isRenewable": found.is_renewable,
+            "isBoundToKey": found.is_bound,
+            "isInKeyring": is_in_keyring,
+        })
+    }
 }

@@ -32,5 +32,7 @@ pub mod waiting;
 
 pub use crate::client::group_targets;
 pub use crate::server::resolve_inside::resolve as resolve_inside;
+#[cfg(feature = "keyring")]
+pub use crate::transport::sign_in::TokenKeyring;
 #[cfg(feature = "auth")]
 pub use crate::transport::sign_in::{TokenFile, open_browser};

@@ -49,6 +49,13 @@ impl KeyringStore {
         let (keyring, key) = (Arc::clone(&self.0), key.to_owned());
         blocking(move || keyring.set(&key, &value)).await
     }
+
+    /// Removes all pieces of a value, if there is one.
+    #[cfg(any(feature = "bindings", test))]
+    pub(super) async fn delete(&self, key: &str) -> Result<(), String> {
+        let (keyring, key) = (Arc::clone(&self.0), key.to_owned());
+        blocking(move || keyring.delete(&key)).await
+    }
 }
 
 impl Keyring {
@@ -90,12 +97,21 @@ impl Keyring {
             self.write(&name_of(key, &id, number), piece(number))?;
         }
         self.write(key, &format!("1.{pieces}.{id}.{}", piece(1)))?;
-        if let Some(first) = before.as_deref().and_then(First::parse) {
-            for number in 2..=first.pieces {
-                self.remove(&name_of(key, first.id, number))?;
-            }
-        }
-        Ok(())
+        self.remove_rest(key, before.as_deref())
+    }
+
+    #[cfg(any(feature = "bindings", test))]
+    fn delete(&self, key: &str) -> Result<(), String> {
+        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = self.read(key)?;
+        self.remove(key)?;
+        self.remove_rest(key, before.as_deref())
+    }
+
+    /// Removes the pieces behind the first one, which has this text.
+    fn remove_rest(&self, key: &str, first: Option<&str>) -> Result<(), String> {
+        let Some(first) = first.and_then(First::parse) else { return Ok(()) };
+        (2..=first.pieces).try_for_each(|it| self.remove(&name_of(key, first.id, it)))
     }
 
     fn read(&self, name: &str) -> Result<Option<String>, String> {
@@ -205,6 +221,11 @@ mod tests {
             assert_eq!(entries.len(), 1 + usize::div_ceil(length, 900).max(1), "{length}");
         }
         assert_eq!(store.get("b").await, Ok(Some(b"other".to_vec())));
+        for key in ["a", "a", "missing"] {
+            assert_eq!(store.delete(key).await, Ok(()));
+            assert_eq!(store.get(key).await, Ok(None));
+        }
+        assert_eq!(entries(&backend).len(), 1);
     }
 
     #[tokio::test]

@@ -26,6 +26,8 @@ use tokio::{
     task::JoinSet,
 };
 
+#[cfg(all(feature = "bindings", feature = "keyring"))]
+pub use self::store::TokenKeyring;
 pub use self::store::{Store, TokenStore};
 #[cfg(feature = "bindings")]
 pub use self::{browser::open as open_browser, store::TokenFile};

@@ -109,6 +109,34 @@ impl TokenFile {
     }
 }
 
+/// Tokens in the system's keyring, for programs that read and write its records themselves.
+#[cfg(all(feature = "bindings", feature = "keyring"))]
+#[derive(Clone)]
+pub struct TokenKeyring(KeyringStore);
+
+#[cfg(all(feature = "bindings", feature = "keyring"))]
+impl TokenKeyring {
+    /// Returns the entries of a service, as [`Store::Keyring`] has them.
+    pub fn new(service: String) -> Self {
+        Self(KeyringStore::new(service))
+    }
+
+    /// Returns a record. Errors if the keyring can't be read.
+    pub async fn get(&self, key: &str) -> Result<Option<Vec<u8>>, Error> {
+        self.0.get(key).await.map_err(|it| Error::new(ErrorKind::Auth, it))
+    }
+
+    /// Stores a record. Errors if the keyring can't be read or written.
+    pub async fn set(&self, key: &str, value: Vec<u8>) -> Result<(), Error> {
+        self.0.set(key, value).await.map_err(|it| Error::new(ErrorKind::Auth, it))
+    }
+
+    /// Removes a record, if there is one. Errors if the keyring can't be read or written.
+    pub async fn delete(&self, key: &str) -> Result<(), Error> {
+        self.0.delete(key).await.map_err(|it| Error::new(ErrorKind::Auth, it))
+    }
+}
+
 /// A store in use.
 #[derive(Clone)]
 pub(super) enum OpenStore {

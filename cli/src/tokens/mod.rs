@@ -1,5 +1,5 @@
 //! The tokens of sign-ins: a file of the core's client, which has a record of this program too for each server that the user
-//! signed in to.
+//! signed in to. The record says where the tokens are: in the same file, or in the system's keyring.
 
 use std::{
     collections::BTreeMap,
@@ -23,6 +23,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::failure::{Failure, FailureKind};
 
+#[cfg(feature = "keyring")]
+mod keyring;
+#[cfg(not(feature = "keyring"))]
+#[path = "no_keyring.rs"]
+mod keyring;
+
 const VERSION: u32 = 1;
 /// The beginning of the keys of this program's records; the URL of the server follows.
 const PREFIX: &str = "gudgeon ";
@@ -33,7 +39,11 @@ const PREFIX: &str = "gudgeon ";
 pub struct SignInOptions {
     pub version: u32,
     pub client_id: Option<String>,
+    /// With the keyring it is kept there, and missing in the file.
     pub client_secret: Option<String>,
+    /// True if the tokens are in the system's keyring.
+    #[serde(default)]
+    pub keyring: bool,
     pub issuer: Option<String>,
     pub client_metadata_url: Option<String>,
     pub scopes: Vec<String>,
@@ -53,6 +63,7 @@ impl Default for SignInOptions {
             version: VERSION,
             client_id: None,
             client_secret: None,
+            keyring: false,
             issuer: None,
             client_metadata_url: None,
             scopes: Vec::new(),
@@ -62,18 +73,20 @@ impl Default for SignInOptions {
 }
 
 impl SignInOptions {
-    /// Returns the credentials of a client that keeps its tokens in this file.
-    pub fn oauth(&self, file: &Path) -> OAuth {
-        OAuth {
+    /// Returns the credentials of a client that keeps its tokens in this file, or in the keyring. Errors if this program
+    /// can't use keyrings.
+    pub fn oauth(&self, file: &Path) -> Result<OAuth, Failure> {
+        let store = if self.keyring { keyring::store()? } else { Store::File(file.to_owned()) };
+        Ok(OAuth {
             client_id: self.client_id.clone(),
             client_secret: self.client_secret.clone(),
             issuer: self.issuer.clone(),
             client_metadata_url: self.client_metadata_url.clone(),
             scopes: self.scopes.clone(),
             dpop: self.dpop,
-            store: Store::File(file.to_owned()),
+            store,
             ..OAuth::default()
-        }
+        })
     }
 }
 
@@ -105,7 +118,13 @@ pub fn stored_in(file: &Path, url: &str) -> Option<Auth> {
     }
     let content: Content = serde_json::from_slice(&fs::read(file).ok()?).ok()?;
     let record = content.records.get(&format!("{PREFIX}{url}"))?;
-    let options: SignInOptions = serde_json::from_str(record.get()).ok()?;
+    let mut options: SignInOptions = serde_json::from_str(record.get()).ok()?;
+    if options.keyring
+        && options.client_id.is_some()
+        && let Ok(secret) = keyring::secret_at_once(url)
+    {
+        options.client_secret = secret;
+    }
     let command = format!("gudgeon auth login {url}");
     let again = move |_| {
         let message = format!("the sign-in has expired or has too few scopes; run `{command}`");
@@ -113,7 +132,19 @@ pub fn stored_in(file: &Path, url: &str) -> Option<Auth> {
             Box::pin(async move { Err(Error::new(ErrorKind::Auth, message)) });
         refused
     };
-    Some(OAuth { on_redirect: Some(Arc::new(again)), ..options.oauth(file) }.into())
+    match options.oauth(file) {
+        Ok(oauth) => Some(OAuth { on_redirect: Some(Arc::new(again)), ..oauth }.into()),
+        // The server may need no token; if it does, the user has to know where it is.
+        Err(failure) => {
+            let (message, hint) =
+                (failure.message().to_owned(), failure.hint().map(ToOwned::to_owned));
+            Some(Auth::Source(Arc::new(move || {
+                let hint = hint.clone();
+                let error = Error { hint, ..Error::new(ErrorKind::Auth, message.clone()) };
+                Box::pin(async move { Err(error) })
+            })))
+        }
+    }
 }
 
 /// Returns the URL of a server over HTTP as it is stored.
@@ -156,17 +187,25 @@ impl Tokens {
             Failure::new(FailureKind::File, message)
                 .with_hint(format!("run `gudgeon auth login {url}`"))
         };
-        serde_json::from_slice(&record).map(Some).map_err(invalid)
+        let mut options: SignInOptions = serde_json::from_slice(&record).map_err(invalid)?;
+        if options.keyring && options.client_id.is_some() {
+            options.client_secret = keyring::secret(url).await?;
+        }
+        Ok(Some(options))
     }
 
-    /// Errors if the file can't be written.
-    pub async fn check_writable(&self) -> Result<(), Failure> {
+    /// Errors if the file, or the keyring where tokens are to be kept there, can't be written.
+    pub async fn check_writable(&self, options: &SignInOptions) -> Result<(), Failure> {
         // No record has this key, so that the file is written as it is.
+        self.records(options)?.delete(PREFIX).await?;
         self.file.delete(PREFIX).await.map_err(|it| of_file(&it))
     }
 
     /// Stores the options of a sign-in.
-    pub async fn set_options(&self, url: &str, options: SignInOptions) -> Result<(), Failure> {
+    pub async fn set_options(&self, url: &str, mut options: SignInOptions) -> Result<(), Failure> {
+        if options.keyring {
+            keyring::set_secret(url, options.client_secret.take()).await?;
+        }
         let record = serde_json::to_vec(&options).map_err(std::io::Error::other)?;
         self.file.set(&format!("{PREFIX}{url}"), &record).await.map_err(|it| of_file(&it))
     }
@@ -180,7 +219,7 @@ impl Tokens {
         let Some((server, key, bytes)) = self.credentials(url, options).await? else {
             return Ok(None);
         };
-        let found = server.sign_in(&self.name(), &key, &bytes)?;
+        let found = server.sign_in(&self.name(options), &key, &bytes)?;
         Ok(Some(found).filter(|it| it.access_token.is_some()))
     }
 
@@ -192,16 +231,18 @@ impl Tokens {
         if let Some((server, key, bytes)) = self.credentials(url, &options).await? {
             let document = options.client_metadata_url.as_deref().map(|it| (it, None));
             let given = id.map(|it| (it, options.client_secret.as_deref())).or(document);
-            let request = server.revocation(&self.name(), &key, &bytes, given)?;
+            let request = server.revocation(&self.name(&options), &key, &bytes, given)?;
             // The tokens are removed here even if the authorization server can't be reached.
             if let Some(request) = request {
                 is_revoked = fetch::send(request).await.is_ok_and(|it| it.status.is_success());
             }
-            self.file.delete(&key).await.map_err(|it| of_file(&it))?;
+            self.records(&options)?.delete(&key).await?;
         }
-        for key in [server_key(url, id), format!("{PREFIX}{url}")] {
-            self.file.delete(&key).await.map_err(|it| of_file(&it))?;
+        self.records(&options)?.delete(&server_key(url, id)).await?;
+        if options.keyring {
+            keyring::set_secret(url, None).await?;
         }
+        self.file.delete(&format!("{PREFIX}{url}")).await.map_err(|it| of_file(&it))?;
         Ok(is_revoked)
     }
 
@@ -210,22 +251,54 @@ impl Tokens {
         url: &str,
         options: &SignInOptions,
     ) -> Result<Option<(StoredServer, String, Vec<u8>)>, Failure> {
+        let records = self.records(options)?;
         let id = options.client_id.as_deref();
         let key = server_key(url, id);
-        let Some(bytes) = self.file.get(&key).await.map_err(|it| of_file(&it))? else {
-            return Ok(None);
-        };
-        let server = StoredServer::read(&self.name(), &key, &bytes)?;
+        let Some(bytes) = records.get(&key).await? else { return Ok(None) };
+        let server = StoredServer::read(&self.name(options), &key, &bytes)?;
         for key in server.credentials_keys(id, options.client_metadata_url.as_deref()) {
-            if let Some(bytes) = self.file.get(&key).await.map_err(|it| of_file(&it))? {
+            if let Some(bytes) = records.get(&key).await? {
                 return Ok(Some((server, key, bytes)));
             }
         }
         Ok(None)
     }
 
-    fn name(&self) -> String {
-        self.path.display().to_string()
+    /// Returns the place of the tokens of a sign-in.
+    fn records(&self, options: &SignInOptions) -> Result<Records<'_>, Failure> {
+        match options.keyring {
+            true => Ok(Records::Keyring(keyring::Keyring::open()?)),
+            false => Ok(Records::File(&self.file)),
+        }
+    }
+
+    fn name(&self, options: &SignInOptions) -> String {
+        match options.keyring {
+            true => "the system's keyring".to_owned(),
+            false => self.path.display().to_string(),
+        }
+    }
+}
+
+/// The place of the tokens of a sign-in.
+enum Records<'a> {
+    File(&'a TokenFile),
+    Keyring(keyring::Keyring),
+}
+
+impl Records<'_> {
+    async fn get(&self, key: &str) -> Result<Option<Vec<u8>>, Failure> {
+        match self {
+            Self::File(file) => file.get(key).await.map_err(|it| of_file(&it)),
+            Self::Keyring(keyring) => keyring.get(key).await,
+        }
+    }
+
+    async fn delete(&self, key: &str) -> Result<(), Failure> {
+        match self {
+            Self::File(file) => file.delete(key).await.map_err(|it| of_file(&it)),
+            Self::Keyring(keyring) => keyring.delete(key).await,
+        }
     }
 }
 
