@@ -1,22 +1,16 @@
-//! A session with the server under examination, in one revision: requests with the envelope that the revision requires.
+//! What is sent and received: over standard streams by one connection, over HTTP by one exchange for each text.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::time::Duration;
 
-use base64::{Engine as _, engine::general_purpose::STANDARD};
-use gudgeon::Revision;
 use http::Method;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::{
-    observe::Observer,
-    wire::{
-        End, Exchange, Message, Server, Wire,
-        http::{Head, Headers, Stream},
-        stdio::ProcessWire,
-    },
+use super::{Observer, Reply, Session};
+use crate::doctor::wire::{
+    End, Exchange, Message, Wire,
+    http::{Head, Headers, Stream},
 };
-use crate::failure::Failure;
 
 /// The time that a response may take after the response to a later request.
 const GRACE: Duration = Duration::from_secs(1);
@@ -24,184 +18,7 @@ const GRACE: Duration = Duration::from_secs(1);
 /// The same where there should be no response.
 const SHORT_GRACE: Duration = Duration::from_millis(200);
 
-/// The time limits of a run.
-#[derive(Clone, Copy, Debug)]
-pub struct Limits {
-    /// For the first response of a process.
-    pub start: Duration,
-    /// For each further response.
-    pub response: Duration,
-}
-
-/// An open session.
-#[derive(Debug)]
-pub struct Session {
-    pub server: Server,
-    pub revision: Revision,
-    pub limits: Limits,
-    wire: Wire,
-    /// The result of `initialize` or `server/discover`.
-    pub greeting: Value,
-    /// The id that the server assigned, over HTTP.
-    pub id: Option<String>,
-    next_id: u64,
-    pub observer: Observer,
-}
-
-/// A response to a request, as the specification allows it.
-#[derive(Clone, Debug)]
-pub enum Reply {
-    Result(Value),
-    Error {
-        code: i64,
-        error: Value,
-    },
-    /// No response, or one that is not JSON-RPC; the exchange says what arrived instead.
-    Missing,
-}
-
-impl Reply {
-    fn of(exchange: &Exchange, id: &Value) -> Self {
-        let Some(message) = exchange.response(id) else { return Self::Missing };
-        if let Some(result) = message.value.get("result") {
-            return Self::Result(result.clone());
-        }
-        let error = message.value.get("error").cloned().unwrap_or_default();
-        match error.get("code").and_then(Value::as_i64) {
-            Some(code) => Self::Error { code, error },
-            None => Self::Missing,
-        }
-    }
-
-    pub fn result(&self) -> Option<&Value> {
-        if let Self::Result(result) = self { Some(result) } else { None }
-    }
-
-    pub fn code(&self) -> Option<i64> {
-        if let Self::Error { code, .. } = self { Some(*code) } else { None }
-    }
-}
-
 impl Session {
-    /// Connects without a handshake.
-    pub fn connect(server: &Server, revision: Revision, limits: Limits) -> Result<Self, Failure> {
-        let wire = match server {
-            Server::Command(command) => Wire::Process(Box::new(ProcessWire::start(command)?)),
-            Server::Address(address) => Wire::Address(address.clone()),
-        };
-        Ok(Self {
-            server: server.clone(),
-            revision,
-            limits,
-            wire,
-            greeting: Value::Null,
-            id: None,
-            next_id: 1,
-            observer: Observer::default(),
-        })
-    }
-
-    pub fn is_modern(&self) -> bool {
-        self.revision > Revision::LATEST_LEGACY
-    }
-
-    /// Returns a capability that the server declared.
-    pub fn capability(&self, name: &str) -> Option<&Value> {
-        self.greeting.get("capabilities")?.get(name)
-    }
-
-    /// Sends `initialize`, and `notifications/initialized` if the server speaks the revision.
-    pub async fn initialize(&mut self, version: &str) -> (Exchange, Reply) {
-        let params = json!({
-            "protocolVersion": version,
-            "capabilities": {},
-            "clientInfo": {"name": "gudgeon-doctor", "version": env!("CARGO_PKG_VERSION")},
-        });
-        let id = self.new_id();
-        let text = json!({"jsonrpc": "2.0", "id": id, "method": "initialize", "params": params});
-        let (exchange, reply) = self.exchange(&text.to_string(), &id, self.limits.start).await;
-        if let Some(result) = reply.result() {
-            self.greeting = result.clone();
-            let header = exchange.http.as_ref().and_then(|it| it.header("mcp-session-id"));
-            self.id = header.map(str::to_owned);
-            if result.get("protocolVersion").and_then(Value::as_str) == Some(version) {
-                let text = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
-                self.send(&text.to_string()).await;
-            }
-        }
-        self.observer.greet(&self.greeting);
-        (exchange, reply)
-    }
-
-    /// Sends `server/discover`.
-    pub async fn discover(&mut self) -> (Exchange, Reply) {
-        let id = self.new_id();
-        let text = self.request_text(&id, "server/discover", json!({}));
-        let (exchange, reply) = self.exchange(&text, &id, self.limits.start).await;
-        if let Some(result) = reply.result() {
-            self.greeting = result.clone();
-        }
-        self.observer.greet(&self.greeting);
-        (exchange, reply)
-    }
-
-    /// Sends a request and waits for the response.
-    pub async fn request(&mut self, method: &str, params: Value) -> (Exchange, Reply) {
-        let id = self.new_id();
-        let text = self.request_text(&id, method, params);
-        self.exchange(&text, &id, self.limits.response).await
-    }
-
-    /// Returns a result of a request, or what came instead.
-    pub async fn result(&mut self, method: &str, params: Value) -> Result<Value, String> {
-        let (exchange, reply) = self.request(method, params).await;
-        match reply {
-            Reply::Result(result) => Ok(result),
-            _ => Err(format!("{method}: {}", exchange.observed())),
-        }
-    }
-
-    /// Returns the text of a request, with the members of `_meta` that the revision requires.
-    pub fn request_text(&self, id: &Value, method: &str, params: Value) -> String {
-        let params = self.with_meta(params);
-        let mut text = Map::new();
-        text.insert("jsonrpc".into(), "2.0".into());
-        text.insert("id".into(), id.clone());
-        text.insert("method".into(), method.into());
-        if params.as_object().is_some_and(|it| !it.is_empty()) {
-            text.insert("params".into(), params);
-        }
-        Value::Object(text).to_string()
-    }
-
-    /// Adds the members of `_meta` that the revision requires on every request.
-    pub fn with_meta(&self, mut params: Value) -> Value {
-        if self.is_modern()
-            && let Some(params) = params.as_object_mut()
-        {
-            let meta = params.entry("_meta").or_insert_with(|| json!({}));
-            for (name, value) in [
-                ("protocolVersion", json!(self.revision.to_string())),
-                (
-                    "clientInfo",
-                    json!({"name": "gudgeon-doctor", "version": env!("CARGO_PKG_VERSION")}),
-                ),
-                ("clientCapabilities", json!({})),
-            ] {
-                let name = format!("io.modelcontextprotocol/{name}");
-                if meta.get(&name).is_none() {
-                    meta[name] = value;
-                }
-            }
-        }
-        params
-    }
-
-    pub fn new_id(&mut self) -> Value {
-        self.next_id += 1;
-        Value::from(self.next_id)
-    }
-
     /// Sends a text and waits for the response with this id.
     pub async fn exchange(&mut self, text: &str, id: &Value, limit: Duration) -> (Exchange, Reply) {
         let exchange = self.raw(text, Some(id), limit, &[]).await;
@@ -433,31 +250,6 @@ impl Session {
         }
     }
 
-    /// Returns the headers that a correct client sends with a text.
-    pub fn headers(&self, text: &str) -> Vec<(&'static str, String)> {
-        let value: Value = serde_json::from_str(text).unwrap_or_default();
-        let method = value.get("method").and_then(Value::as_str).unwrap_or_default();
-        let mut headers = Vec::new();
-        if let Some(id) = &self.id {
-            headers.push(("mcp-session-id", id.clone()));
-        }
-        if self.is_modern() {
-            headers.push(("mcp-protocol-version", self.revision.to_string()));
-            if !method.is_empty() {
-                headers.push(("mcp-method", method.to_owned()));
-            }
-            let name = match method {
-                "tools/call" | "prompts/get" => value["params"]["name"].as_str(),
-                "resources/read" => value["params"]["uri"].as_str(),
-                _ => None,
-            };
-            headers.extend(name.map(|it| ("mcp-name", header_value(it))));
-        } else if method != "initialize" && self.revision >= Revision::V2025_06_18 {
-            headers.push(("mcp-protocol-version", self.revision.to_string()));
-        }
-        headers
-    }
-
     /// Opens a stream of events by GET.
     pub async fn get(&mut self) -> Result<Stream, End> {
         let Wire::Address(address) = &self.wire else { return Err(End::Closed) };
@@ -508,52 +300,4 @@ impl Session {
             Wire::Address(_) => String::new(),
         }
     }
-
-    /// Follows all pages of a list. Returns the items, and whether a cursor came twice or a page failed.
-    pub async fn list(&mut self, method: &str, member: &str) -> List {
-        let mut list = List::default();
-        let mut seen = BTreeSet::new();
-        let mut cursor: Option<String> = None;
-        loop {
-            let params = cursor.as_ref().map_or_else(|| json!({}), |it| json!({"cursor": it}));
-            let (exchange, reply) = self.request(method, params).await;
-            let Some(result) = reply.result() else {
-                list.failure = Some((exchange.observed(), reply.code()));
-                return list;
-            };
-            list.pages.push(result.clone());
-            let items = result.get(member).and_then(Value::as_array);
-            list.items.extend(items.into_iter().flatten().cloned());
-            match result.get("nextCursor").and_then(Value::as_str) {
-                Some(next) if !seen.insert(next.to_owned()) => {
-                    list.repeats = Some(next.to_owned());
-                    // What came after the first page came twice.
-                    let first = list.pages[0].get(member).and_then(Value::as_array);
-                    list.items = first.cloned().unwrap_or_default();
-                    return list;
-                }
-                Some(next) if list.pages.len() < 50 => cursor = Some(next.to_owned()),
-                _ => return list,
-            }
-        }
-    }
-}
-
-/// All pages of a list that were read.
-#[derive(Debug, Default)]
-pub struct List {
-    pub items: Vec<Value>,
-    pub pages: Vec<Value>,
-    /// The answer that arrived instead of a page, and the code of the error.
-    pub failure: Option<(String, Option<i64>)>,
-    /// A cursor that came twice.
-    pub repeats: Option<String>,
-}
-
-/// Encodes the value of `Mcp-Name` (2026-07-28, Streamable HTTP, "Value Encoding").
-pub fn header_value(text: &str) -> String {
-    let is_plain = text.bytes().all(|it| matches!(it, b' '..=b'~'))
-        && text.trim() == text
-        && !(text.starts_with("=?base64?") && text.ends_with("?="));
-    if is_plain { text.to_owned() } else { format!("=?base64?{}?=", STANDARD.encode(text)) }
 }
