@@ -261,9 +261,10 @@ def test_a_wrong_code_of_a_missing_resource_is_a_failure_in_the_newest_revision(
 # What the server of 2026-07-28 only is checked for, streams that stay open, and calls that take long.
 
 SPECIAL = """
-import runpy, sys, time
-base = runpy.run_path({defective!r}, run_name="base")
-Connection, Endpoint, Refused = base["Connection"], base["Endpoint"], base["Refused"]
+import sys, time
+sys.path.insert(0, {servers!r})
+from defective_http import Endpoint, serve_http
+from defective_protocol import Connection, Refused
 defects = sys.argv[3:]
 if "modern-only" in defects:
     def initialize(self, params):
@@ -292,14 +293,14 @@ if "http.stream-ends" in defects:
         time.sleep(1.5)
         self.close_connection = True
     Endpoint.respond = respond
-base["serve_http"](int(sys.argv[2]), defects)
+serve_http(int(sys.argv[2]), defects)
 """
 
 
 @pytest.mark.parametrize("defect", ["headers.version-missing", "http.method-not-allowed"])
 def test_a_server_of_the_newest_revision_only(gudgeon, tmp_path, defect):
     program = tmp_path / "special.py"
-    program.write_text(SPECIAL.format(defective=str(DEFECTIVE)))
+    program.write_text(SPECIAL.format(servers=str(SERVERS)))
     with address("modern-only", program=program) as url:
         code, report = examine(gudgeon, url)
     assert (code, found(report), report["revisions"]) == (0, {}, [MODERN])
@@ -310,21 +311,22 @@ def test_a_server_of_the_newest_revision_only(gudgeon, tmp_path, defect):
 
 def test_a_stream_that_stays_open_is_a_warning(gudgeon, tmp_path):
     program = tmp_path / "special.py"
-    program.write_text(SPECIAL.format(defective=str(DEFECTIVE)))
+    program.write_text(SPECIAL.format(servers=str(SERVERS)))
     with address("http.stream-ends", program=program) as url:
         _, report = examine(gudgeon, "--revision", BATCHES, url, timeout=180)
     assert found(report)["http.stream-ends"][0]["severity"] == "warning"
 
 
 SLOW = """
-import runpy, sys, threading
-base = runpy.run_path({defective!r}, run_name="base")
-Connection = base["Connection"]
+import sys
+sys.path.insert(0, {servers!r})
+from defective import serve_stdio
+from defective_protocol import Connection, Listening
 pending = []
 def call(self, params, message):
     if params.get("name") == "echo" and "text" in params.get("arguments", {{}}):
         pending.append(message)
-        raise base["Listening"]
+        raise Listening
     return kept(self, params, message)
 kept, Connection.call = Connection.call, call
 def notified(self, message):
@@ -332,14 +334,14 @@ def notified(self, message):
         return self.result(pending.pop(), {{}})
     return None
 Connection.notified = notified
-base["serve_stdio"]([])
+serve_stdio([])
 """
 
 
 @pytest.mark.parametrize(("behaviour", "expected"), [("stops", set()), ("answers", {"cancellation.request"})])
 def test_a_call_that_takes_long_is_cancelled(gudgeon, tmp_path, behaviour, expected):
     program = tmp_path / "slow.py"
-    program.write_text(SLOW.format(defective=str(DEFECTIVE)))
+    program.write_text(SLOW.format(servers=str(SERVERS)))
     command = ["--timeout", "2", "--revision", SESSIONS, "--", sys.executable, program, behaviour]
     _, report = examine(gudgeon, *command)
     assert set(found(report)) == expected
