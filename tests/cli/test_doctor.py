@@ -46,6 +46,8 @@ HTTP = {
     """,
     MODERN: "headers.encoded headers.method headers.name headers.version http.buffering http.no-session",
 }
+# The checks over HTTP+SSE.
+SSE = ["sse.endpoint", "sse.endpoint-origin", "sse.events"]
 # A defect that breaks two rules is found twice.
 ALSO = {
     "messages.reserved-codes": {"resources.not-found-code"},
@@ -95,7 +97,7 @@ def test_each_check_has_a_test(gudgeon):
     listed = gudgeon("doctor", "--list").out
     ids = set(re.findall(r"^([a-z.-]+) \(", listed, re.MULTILINE))
     auth = {it for it in ids if it.startswith("auth.")}
-    assert ids == {it for it, _ in cases(STDIO) + cases(HTTP)} | ELSEWHERE | auth | {it for it, _ in CLIENT}
+    assert ids == {it for it, _ in cases(STDIO) + cases(HTTP)} | set(SSE) | ELSEWHERE | auth | {it for it, _ in CLIENT}
     assert auth == set(AUTH) | {"auth.challenge"}
 
 
@@ -121,6 +123,59 @@ def test_a_defect_is_found_by_its_status(gudgeon, defect):
     with address(defect) as url:
         _, report = examine(gudgeon, "--revision", MODERN, url)
     assert set(found(report)) == {defect}
+
+
+@pytest.mark.parametrize("check", [*SSE, "http.origin", "http.host", "tools.unknown", "messages.parse-error"])
+def test_a_defect_over_http_with_sse_is_found(gudgeon, check):
+    with address(check) as url:
+        _, report = examine(gudgeon, "--timeout", "2", "--revision", OLDEST, url.replace("/mcp", "/sse"))
+    assert set(found(report)) == {check}
+    assert found(report)[check][0]["section"].startswith("https://")
+
+
+def test_an_endpoint_that_can_not_be_reached_is_named(gudgeon, tmp_path):
+    program = tmp_path / "special.py"
+    program.write_text(ELSEWHERE_SSE.format(servers=str(SERVERS)))
+    with address(program=program) as url:
+        _, report = examine(gudgeon, "--revision", OLDEST, url.replace("/mcp", "/sse"))
+    assert set(found(report)) == {"handshake.answers", "sse.endpoint-origin"}
+    assert found(report)["sse.endpoint-origin"][0]["observed"] == "http://127.0.0.1:9/messages"
+
+
+ELSEWHERE_SSE = """
+import sys, time
+sys.path.insert(0, {servers!r})
+from defective_http import Endpoint, serve_http
+def open_stream(self):
+    self.begin_events()
+    self.wfile.write(b"event: endpoint\\ndata: http://127.0.0.1:9/messages\\n\\n")
+    self.wfile.flush()
+    self.rfile.read(1)
+Endpoint.open_stream = open_stream
+serve_http(int(sys.argv[2]), [])
+"""
+
+
+def test_correct_servers_have_no_finding_over_http_with_sse(gudgeon, shelf):
+    with address() as url:
+        code, report = examine(gudgeon, url.replace("/mcp", "/sse"))
+    assert (code, found(report), report["revisions"]) == (0, {}, [OLDEST, BATCHES, OLD, SESSIONS])
+    program = gudgeon.folder / "own.py"
+    program.write_text("import runpy, sys\napp = runpy.run_path(sys.argv[3])['app']\n" + LISTEN_SSE)
+    with address(shelf, program=program) as url:
+        code, report = examine(gudgeon, url)
+    assert (code, found(report), report["revisions"]) == (0, {}, [OLDEST, BATCHES, OLD, SESSIONS])
+    assert any(it["id"] == "sse.endpoint" and it["passed"] for it in report["checks"])
+
+
+LISTEN_SSE = """
+import asyncio
+async def main():
+    async with app.listen("http://127.0.0.1:0/mcp", legacy_sse=True) as here:
+        print(here.url.replace("/mcp", "/sse"), flush=True)
+        await asyncio.to_thread(sys.stdin.read)
+asyncio.run(main())
+"""
 
 
 def docsearch(language):

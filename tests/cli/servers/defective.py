@@ -1,7 +1,7 @@
 """A server of all revisions without any library, correct but for the defects that its arguments name.
 
 The name of a defect is the id of the check that must find it. `defective.py [DEFECT…]` serves over stdio,
-`defective.py http PORT [DEFECT…]` at http://127.0.0.1:PORT/mcp.
+`defective.py http PORT [DEFECT…]` at http://127.0.0.1:PORT/mcp, and over HTTP+SSE of 2024-11-05 at /sse.
 """
 
 import contextlib

@@ -1,8 +1,9 @@
-"""The defective server over HTTP."""
+"""The defective server over HTTP: Streamable HTTP at /mcp, and HTTP+SSE of 2024-11-05 at /sse."""
 
 import base64
 import contextlib
 import json
+import queue
 import sys
 import threading
 import uuid
@@ -14,6 +15,7 @@ from defective_protocol import LEGACY, META, Connection, Listening, parse
 class Endpoint(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     sessions: dict = {}
+    streams: dict = {}
     defects: list = []
 
     def log_message(self, *_):
@@ -42,7 +44,7 @@ class Endpoint(BaseHTTPRequestHandler):
         if origin and "127.0.0.1" not in origin and not self.bad("http.origin"):
             self.refuse(400 if self.bad("http.origin-status") else 403)
             return True
-        if "127.0.0.1" not in host and not self.bad("http.host"):
+        if not host.startswith(("127.0.0.1:", "localhost:")) and not self.bad("http.host"):
             self.refuse(403)
             return True
         return False
@@ -61,8 +63,11 @@ class Endpoint(BaseHTTPRequestHandler):
         return None
 
     def do_GET(self):
-        if not self.is_foreign():
-            self.reply(404 if self.bad("http.get") else 405)
+        if self.is_foreign():
+            return
+        if self.path == "/sse":
+            return self.open_stream()
+        self.reply(404 if self.bad("http.get") else 405)
 
     def do_DELETE(self):
         if not self.is_foreign() and self.session() is not None:
@@ -73,6 +78,10 @@ class Endpoint(BaseHTTPRequestHandler):
         text = self.rfile.read(int(self.headers["Content-Length"]))
         if self.is_foreign():
             return
+        if self.path.startswith("/messages?"):
+            return self.post_to_stream(text)
+        if self.path != "/mcp":
+            return self.reply(405)
         message, broken = parse(text)
         if broken is not None:
             return self.reply(500) if self.bad("messages.parse-error") else self.reply(400, broken)
@@ -152,13 +161,43 @@ class Endpoint(BaseHTTPRequestHandler):
         body = "".join(f"data: {json.dumps(it)}\n\n" for it in messages).encode()
         return self.reply(200, body, "text/event-stream", **headers)
 
-    def stream(self, messages):
+    def open_stream(self):
+        """Serves the events of HTTP+SSE until the client leaves."""
+        key, events = str(uuid.uuid4()), queue.Queue()
+        host = f"http://localhost:{self.server.server_port}" if self.bad("sse.endpoint-origin") else ""
+        if not self.bad("sse.endpoint"):
+            events.put(("endpoint", f"{host}/messages?session={key}"))
+        name = "reply" if self.bad("sse.events") else "message"
+        connection = Connection(self.defects, lambda message: events.put((name, json.dumps(message))))
+        self.streams[key] = connection
+        self.begin_events()
+        with contextlib.suppress(OSError):
+            while True:
+                event, data = events.get()
+                self.wfile.write(f"event: {event}\ndata: {data}\n\n".encode())
+                self.wfile.flush()
+
+    def post_to_stream(self, text):
+        connection = self.streams[self.path.partition("=")[2]]
+        message, broken = parse(text)
+        if broken is not None:
+            response = None if self.bad("messages.parse-error") else broken
+        else:
+            response = connection.answer(message)
+        self.reply(202)
+        if response is not None:
+            connection.send(response)
+
+    def begin_events(self):
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Connection", "close")
         if not self.bad("http.buffering"):
             self.send_header("X-Accel-Buffering", "no")
         self.end_headers()
+
+    def stream(self, messages):
+        self.begin_events()
         self.wfile.write("".join(f"data: {json.dumps(it)}\n\n" for it in messages).encode())
         self.wfile.flush()
         with contextlib.suppress(OSError):

@@ -1,4 +1,5 @@
-//! What is sent and received: over standard streams by one connection, over HTTP by one exchange for each text.
+//! What is sent and received: over standard streams and HTTP+SSE by one connection, over Streamable HTTP by one exchange for
+//! each text.
 
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use super::{Observer, Reply, Session};
 use crate::doctor::wire::{
     End, Exchange, Message, Wire,
     http::{Head, Headers, Stream},
+    sse::SseWire,
 };
 
 /// The time that a response may take after the response to a later request.
@@ -39,7 +41,7 @@ impl Session {
         (exchange, reply)
     }
 
-    /// Sends a text that may be answered with any response or with none. Over stdio, a request is sent behind it: a server
+    /// Sends a text that may be answered with any response or with none. On a connection, a request is sent behind it: a server
     /// that has answered that one, and nothing else within a second, does not answer the text.
     pub async fn provoke(&mut self, text: &str, id: Option<&Value>) -> Exchange {
         self.provoke_within(text, id, GRACE).await
@@ -66,22 +68,22 @@ impl Session {
         self.observer.sent(text);
         self.observer.sent(&probe);
         let mut messages = Vec::new();
-        for text in [text, &probe] {
-            if let Wire::Process(process) = &mut self.wire
-                && let Err(reason) = process.send(text).await
-            {
-                let end = End::Failed(reason);
-                return Exchange { messages, end, http: None };
-            }
-        }
+        let sent = match self.wire.send(text).await {
+            Ok(refusal) => self.wire.send(&probe).await.map(|_| refusal),
+            Err(reason) => Err(reason),
+        };
+        let http = match sent {
+            Ok(refusal) => refusal,
+            Err(reason) => return Exchange { messages, end: End::Failed(reason), http: None },
+        };
+        messages.extend(http.as_ref().and_then(Head::message));
         let mut until = started + self.limits.response;
         let mut is_probe_answered = false;
         let end = loop {
-            if is_probe_answered && messages.iter().any(Message::is_response) {
+            if is_probe_answered && (http.is_some() || messages.iter().any(Message::is_response)) {
                 break End::Answered;
             }
-            let Wire::Process(process) = &mut self.wire else { break End::Closed };
-            match process.next(until).await {
+            match self.wire.next(until).await {
                 Ok(None) => break End::Silent,
                 Err(()) => break End::Closed,
                 Ok(Some(message)) => {
@@ -96,22 +98,12 @@ impl Session {
                 }
             }
         };
-        Exchange { messages, end, http: None }
+        Exchange { messages, end, http }
     }
 
     /// Sends a notification, or a response, that needs no answer.
     pub async fn send(&mut self, text: &str) -> Exchange {
-        match &mut self.wire {
-            Wire::Process(process) => {
-                self.observer.sent(text);
-                let end = match process.send(text).await {
-                    Ok(()) => End::Answered,
-                    Err(reason) => End::Failed(reason),
-                };
-                Exchange { messages: Vec::new(), end, http: None }
-            }
-            Wire::Address(_) => self.raw(text, None, self.limits.response, &[]).await,
-        }
+        self.raw(text, None, self.limits.response, &[]).await
     }
 
     /// Sends a text and reads until the response with this id, or all messages of an HTTP response without one.
@@ -138,22 +130,22 @@ impl Session {
                 .for_each(|it| self.observer.received(it));
             return exchange;
         }
-        let started = Instant::now();
-        let until = started + limit;
+        let until = Instant::now() + limit;
         let mut messages = Vec::new();
-        let sent = match &mut self.wire {
-            Wire::Process(process) => process.send(text).await,
-            Wire::Address(_) => Ok(()),
+        let sent = self.wire.send(text).await;
+        let (end, http) = match (sent, id) {
+            (Err(reason), _) => (End::Failed(reason), None),
+            (Ok(Some(refusal)), _) => {
+                messages.extend(refusal.message());
+                (End::Answered, Some(refusal))
+            }
+            (Ok(None), None) => (End::Answered, None),
+            (Ok(None), Some(id)) => (self.collect(id, until, &mut messages).await, None),
         };
-        let end = match (sent, id) {
-            (Err(reason), _) => End::Failed(reason),
-            (Ok(()), None) => End::Answered,
-            (Ok(()), Some(id)) => self.collect(id, until, &mut messages).await,
-        };
-        Exchange { messages, end, http: None }
+        Exchange { messages, end, http }
     }
 
-    /// Reads the messages of a process until a response.
+    /// Reads the messages of an open connection until a response.
     pub async fn collect(
         &mut self,
         id: &Value,
@@ -161,8 +153,7 @@ impl Session {
         messages: &mut Vec<Message>,
     ) -> End {
         loop {
-            let Wire::Process(process) = &mut self.wire else { return End::Closed };
-            match process.next(until).await {
+            match self.wire.next(until).await {
                 Ok(None) => return End::Silent,
                 Err(()) => return End::Closed,
                 Ok(Some(message)) => {
@@ -178,7 +169,7 @@ impl Session {
         }
     }
 
-    /// Reads the messages of a process until one of them is the last that is wanted, or the time is over.
+    /// Reads the messages of an open connection until one of them is the last that is wanted, or the time is over.
     pub async fn watch(
         &mut self,
         limit: Duration,
@@ -186,9 +177,7 @@ impl Session {
     ) -> Vec<Message> {
         let until = Instant::now() + limit;
         let mut messages = Vec::new();
-        while let Wire::Process(process) = &mut self.wire
-            && let Ok(Some(message)) = process.next(until).await
-        {
+        while let Ok(Some(message)) = self.wire.next(until).await {
             self.observer.received(&message);
             let is_wanted = is_last(&message);
             messages.push(message);
@@ -204,9 +193,7 @@ impl Session {
         let limit = self.limits.response;
         self.observer.sent(text);
         let Wire::Address(address) = &self.wire else {
-            if let Wire::Process(process) = &mut self.wire
-                && process.send(text).await.is_err()
-            {
+            if self.wire.send(text).await.is_err() {
                 return (None, None);
             }
             let belongs = |it: &Message| {
@@ -244,10 +231,8 @@ impl Session {
                 json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32601, "message": "Method not found"}})
             }
         };
-        if let Wire::Process(process) = &mut self.wire {
-            // A closed connection is noticed by the next read.
-            let _ = process.send(&text.to_string()).await;
-        }
+        // A closed connection is noticed by the next read.
+        let _ = self.wire.send(&text.to_string()).await;
     }
 
     /// Opens a stream of events by GET.
@@ -270,6 +255,11 @@ impl Session {
         Some(stream.head.status)
     }
 
+    /// Returns the connection over HTTP+SSE.
+    pub fn sse(&mut self) -> Option<&mut SseWire> {
+        if let Wire::Sse(stream) = &mut self.wire { Some(stream) } else { None }
+    }
+
     /// Closes standard input; returns whether the server exited within the limit. `None` over HTTP.
     pub async fn close(self, limit: Duration) -> (Option<bool>, Observer) {
         let mut observer = self.observer;
@@ -281,7 +271,7 @@ impl Session {
                 }
                 (Some(has_exited), observer)
             }
-            Wire::Address(_) => (None, observer),
+            Wire::Sse(_) | Wire::Address(_) => (None, observer),
         }
     }
 
@@ -297,7 +287,7 @@ impl Session {
     pub fn stderr(&self) -> String {
         match &self.wire {
             Wire::Process(process) => process.stderr(),
-            Wire::Address(_) => String::new(),
+            Wire::Sse(_) | Wire::Address(_) => String::new(),
         }
     }
 }

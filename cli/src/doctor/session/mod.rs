@@ -7,10 +7,11 @@ use std::{collections::BTreeSet, time::Duration};
 
 use gudgeon::Revision;
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use super::{
     observe::Observer,
-    wire::{Exchange, Server, Wire, stdio::ProcessWire},
+    wire::{Exchange, Server, Wire},
 };
 use crate::failure::Failure;
 
@@ -74,11 +75,15 @@ impl Reply {
 
 impl Session {
     /// Connects without a handshake.
-    pub fn connect(server: &Server, revision: Revision, limits: Limits) -> Result<Self, Failure> {
-        let wire = match server {
-            Server::Command(command) => Wire::Process(Box::new(ProcessWire::start(command)?)),
-            Server::Address(address) => Wire::Address(address.clone()),
-        };
+    pub async fn connect(
+        server: &Server,
+        revision: Revision,
+        limits: Limits,
+    ) -> Result<Self, Failure> {
+        let wire = server.connect(Instant::now() + limits.start).await?;
+        let mut observer = Observer::default();
+        observer.is_modern = revision > Revision::LATEST_LEGACY;
+        observer.is_stdio = server.is_stdio();
         Ok(Self {
             server: server.clone(),
             revision,
@@ -87,7 +92,7 @@ impl Session {
             greeting: Value::Null,
             id: None,
             next_id: 1,
-            observer: Observer::default(),
+            observer,
         })
     }
 
