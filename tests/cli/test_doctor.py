@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from test_run import url_of
 
 ROOT = Path(__file__).resolve().parents[2]
 SERVERS = Path(__file__).parent / "servers"
@@ -97,7 +98,8 @@ def test_each_check_has_a_test(gudgeon):
     listed = gudgeon("doctor", "--list").out
     ids = set(re.findall(r"^([a-z.-]+) \(", listed, re.MULTILINE))
     auth = {it for it in ids if it.startswith("auth.")}
-    assert ids == {it for it, _ in cases(STDIO) + cases(HTTP)} | set(SSE) | ELSEWHERE | auth | {it for it, _ in CLIENT}
+    clients = {it for it, _ in CLIENT} | {it for it, _ in cases(HTTP_CLIENT)}
+    assert ids == clients | {it for it, _ in cases(STDIO) + cases(HTTP)} | set(SSE) | ELSEWHERE | auth
     assert auth == set(AUTH) | {"auth.challenge"}
 
 
@@ -193,6 +195,20 @@ def test_servers_of_this_project_have_no_finding_over_stdio(gudgeon, language):
     assert code == 0
     assert report["revisions"] == [OLDEST, BATCHES, OLD, SESSIONS, MODERN]
     assert report["summary"]["passed"] > 70
+
+
+@pytest.mark.parametrize("language", ["python", "node"])
+def test_servers_of_this_project_have_no_finding_over_http(gudgeon, language):
+    _, file, folder = docsearch(language)
+    server = gudgeon.start("run", file, "--http", "http://127.0.0.1:0/mcp", "--", folder)
+    try:
+        code, report = examine(gudgeon, url_of(server))
+    finally:
+        server.terminate()
+        server.communicate(timeout=30)
+    assert (code, found(report)) == (0, {})
+    assert report["revisions"] == [OLDEST, BATCHES, OLD, SESSIONS, MODERN]
+    assert report["summary"]["passed"] > 80
 
 
 def test_a_correct_server_without_a_library_has_no_finding(gudgeon):
@@ -448,6 +464,7 @@ LEGACY_CLIENT = ["connects", "valid", "first", "initialize", "initialized", "ids
 LEGACY_CLIENT += ["cancels-initialize", "cursor", "pages", "closes"]
 CLIENT = [(f"client.{it}", []) for it in LEGACY_CLIENT]
 CLIENT += [(f"client.{it}", ["modern"]) for it in ["meta", "no-responses"]]
+CLIENT.append(("client.cancels-own", []))
 CLIENT_PROGRAM = SERVERS / "client.py"
 
 
@@ -465,6 +482,86 @@ def test_a_defect_of_a_client_is_found(gudgeon, check, era):
 def test_a_correct_client_has_no_finding(gudgeon, era, revision):
     code, report = examine_client(gudgeon, sys.executable, CLIENT_PROGRAM, "{command}", *era)
     assert (code, found(report), report["revisions"]) == (0, {}, [revision])
+
+
+# The checks of clients over HTTP, by the revision in which their defects are looked for.
+HTTP_CLIENT = {
+    BATCHES: "client-http.session",
+    OLD: "client.ids client.ping client.unknown-request client-http.single-message client-http.version",
+    SESSIONS: """
+        client.cancels-own client.connects client-http.accept client-http.content-type client-http.deletes
+        client-http.renews client-http.resumes client-http.retry
+    """,
+    MODERN: """
+        client-http.cancels client-http.method client-http.name client-http.param client-http.version
+    """,
+}
+HTTP_CLIENT_PROGRAM = SERVERS / "http_client.py"
+
+
+def examine_http_client(gudgeon, *words, **options):
+    return examine(gudgeon, "--client", "--http", "--timeout", "30", *words, **options)
+
+
+@pytest.mark.parametrize(("check", "revision"), cases(HTTP_CLIENT))
+def test_a_defect_of_a_client_over_http_is_found(gudgeon, check, revision):
+    _, report = examine_http_client(gudgeon, "--", sys.executable, HTTP_CLIENT_PROGRAM, "{url}", revision, check)
+    assert set(found(report)) == {check}
+    assert found(report)[check][0]["observed"]
+
+
+def test_a_response_of_a_client_is_found_in_the_newest_revision(gudgeon):
+    words = ["--", sys.executable, HTTP_CLIENT_PROGRAM, "{url}", MODERN, "client.no-responses"]
+    _, report = examine_http_client(gudgeon, *words)
+    assert set(found(report)) == {"client.no-responses", "client-http.single-message"}
+
+
+@pytest.mark.parametrize("revision", [BATCHES, OLD, SESSIONS, MODERN])
+def test_a_correct_client_over_http_has_no_finding(gudgeon, revision):
+    words = [sys.executable, HTTP_CLIENT_PROGRAM, "{url}", revision]
+    for only in ([], ["--revision", revision]):
+        code, report = examine_http_client(gudgeon, *only, "--", *words)
+        assert (code, found(report), report["revisions"]) == (0, {}, [revision])
+
+
+OWN_HTTP = """
+import asyncio, os, sys
+from gudgeon import Client
+async def main():
+    options = {"revision": sys.argv[1]} if len(sys.argv) > 1 else {}
+    async with Client(os.environ["MCP_SERVER_URL"], **options) as client:
+        assert len(await client.list_tools()) == 3
+        assert (await client.call_tool("probe_first", {"region": "ü"})).text == "done"
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("revision", [None, OLDEST, BATCHES, OLD, SESSIONS, MODERN])
+def test_the_client_of_this_project_has_no_finding_over_http(gudgeon, tmp_path, revision):
+    program = tmp_path / "own.py"
+    program.write_text(OWN_HTTP)
+    code, report = examine_http_client(gudgeon, "--", sys.executable, program, *filter(None, [revision]))
+    assert (code, found(report), report["revisions"]) == (0, {}, [revision or MODERN])
+    code, report = examine_http_client(gudgeon, "--", gudgeon.words()[0], "list", "{url}")
+    assert (code, found(report), report["revisions"]) == (0, {}, [MODERN])
+
+
+@pytest.mark.parametrize("revision", [OLDEST, BATCHES, OLD, SESSIONS, MODERN])
+def test_the_probe_can_speak_one_revision_only(gudgeon, tmp_path, revision):
+    (tmp_path / "own.py").write_text(OWN)
+    (tmp_path / "own_http.py").write_text(OWN_HTTP)
+    code, report = examine_http_client(gudgeon, "--revision", revision, "--", sys.executable, "own_http.py")
+    assert (code, found(report), report["revisions"]) == (0, {}, [revision])
+    words = ["--client", "--revision", revision, "--", sys.executable, "own.py"]
+    code, report = examine(gudgeon, *words)
+    assert (code, found(report)) == (0, {})
+    assert revision in report["revisions"]
+
+
+def test_a_client_over_http_that_sends_nothing(gudgeon):
+    code, report = examine_http_client(gudgeon, "--", sys.executable, "-c", "pass")
+    assert (code, set(found(report))) == (1, {"client.connects"})
+    assert gudgeon("doctor", "--http", "--", "true").code == 2
 
 
 OWN = """

@@ -69,8 +69,9 @@ pub async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         }
     };
     if target.is_none() && !arguments.access.is_empty() {
-        return Err(Failure::usage("a header or a token is given without --client")
-            .with_hint("the recorded server needs none; --client sends them to a server at a URL"));
+        return Err(Failure::usage("a header or a token is given without --client").with_hint(
+            "the recorded server needs none; --client sends them to a server at a URL",
+        ));
     }
     let connections = transcript::read(&arguments.file)?;
     let Some(target) = target else {

@@ -99,6 +99,7 @@ pub fn checks() -> Vec<&'static Check> {
         sse::CHECKS,
         auth::CHECKS,
         client::CHECKS,
+        client::http::CHECKS,
     ];
     let mut all: Vec<_> = areas.into_iter().flatten().copied().collect();
     all.sort_by_key(|it| it.area());

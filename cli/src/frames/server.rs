@@ -50,8 +50,9 @@ pub fn of(target: &Target, access: &AccessArguments) -> Result<Box<dyn Upstream>
         return Ok(Box::new(Remote::new(move || connection.builder(&target))));
     }
     if !access.is_empty() {
-        return Err(Failure::usage(format!("{target} takes no headers and no token"))
-            .with_hint("they are sent to servers at URLs; a program finds them in its environment"));
+        return Err(Failure::usage(format!("{target} takes no headers and no token")).with_hint(
+            "they are sent to servers at URLs; a program finds them in its environment",
+        ));
     }
     Ok(Box::new(Process::new(target.launch()?)))
 }
