@@ -2,96 +2,33 @@
 
 import json
 import re
-import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
-from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
+from doctor_checks import (
+    ALSO,
+    AUTH,
+    BATCHES,
+    CLIENT,
+    DEFECTIVE,
+    ELSEWHERE,
+    HTTP,
+    HTTP_CLIENT,
+    MODERN,
+    OLD,
+    OLDEST,
+    ROOT,
+    SERVERS,
+    SESSIONS,
+    SSE,
+    STDIO,
+    address,
+    cases,
+    examine,
+    found,
+)
 from test_run import url_of
-
-ROOT = Path(__file__).resolve().parents[2]
-SERVERS = Path(__file__).parent / "servers"
-DEFECTIVE = SERVERS / "defective.py"
-OLD, OLDEST, BATCHES, SESSIONS, MODERN = "2025-06-18", "2024-11-05", "2025-03-26", "2025-11-25", "2026-07-28"
-
-# The checks over stdio, by the revision in which their defects are looked for.
-STDIO = {
-    SESSIONS: """
-        capabilities.client capabilities.declared capabilities.logging capabilities.templates
-        capabilities.undeclared cancellation.unknown completion.result completion.unknown handshake.result
-        handshake.unknown-version hosts.tools logging.bad-level logging.set-level messages.duplicate-keys
-        messages.huge-id messages.invalid-params messages.invalid-request messages.notification messages.parse-error
-        messages.response-id messages.string-id messages.survives messages.unknown-method messages.unknown-response
-        messages.valid pagination.bad-cursor pagination.ends pagination.next-cursor ping.empty progress.increases
-        progress.stops progress.token prompts.content prompts.missing-argument prompts.result prompts.shape
-        prompts.unknown resources.contents resources.not-found resources.reads resources.shape resources.subscribe
-        resources.template-shape stdio.eof stdio.stdout tools.answers tools.content tools.input-schema tools.names
-        tools.output-schema tools.result tools.shape tools.structured tools.text-mirror tools.unique tools.unknown
-        tools.validates
-    """,
-    MODERN: """
-        cancellation.listen handshake.discover handshake.discover-cache handshake.discover-result handshake.meta
-        handshake.server-info handshake.unsupported-version lists.cache lists.cache-scope logging.bad-meta-level
-        logging.unasked messages.no-requests messages.reserved-codes messages.result-type resources.cache
-        resources.empty subscriptions.acknowledges subscriptions.id tools.order tools.x-mcp-header
-    """,
-    OLD: "batches.refuses",
-    BATCHES: "batches.accepts",
-}
-HTTP = {
-    SESSIONS: """
-        http.get http.host http.media-type http.notification http.origin http.origin-status http.session-ended
-        http.session-id http.session-id-secure http.session-missing http.session-unknown http.unknown-version
-    """,
-    MODERN: "headers.encoded headers.method headers.name headers.version http.buffering http.no-session",
-}
-# The checks over HTTP+SSE.
-SSE = ["sse.endpoint", "sse.endpoint-origin", "sse.events"]
-# A defect that breaks two rules is found twice.
-ALSO = {
-    "messages.reserved-codes": {"resources.not-found-code"},
-    "resources.empty": {"resources.not-found-code"},
-    "messages.survives": {"messages.invalid-request"},
-}
-# Checks that are tested by functions below.
-ELSEWHERE = {
-    "batches.json-rpc",
-    "cancellation.request",
-    "handshake.answers",
-    "handshake.probe",
-    "headers.version-missing",
-    "http.method-not-allowed",
-    "http.stream-ends",
-    "resources.not-found-code",
-}
-
-
-def cases(table):
-    return [(check, revision) for revision, checks in table.items() for check in checks.split()]
-
-
-def examine(gudgeon, *words, **options):
-    outcome = gudgeon("doctor", "--json", *words, **options)
-    assert outcome.err == "", outcome.err
-    return outcome.code, outcome.json
-
-
-def found(report):
-    return {it["id"]: it["findings"] for it in report["checks"] if it["findings"]}
-
-
-@contextmanager
-def address(*defects, program=DEFECTIVE):
-    """Serves over HTTP; yields the URL."""
-    command = [sys.executable, program, "http", "0", *defects]
-    server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8")
-    try:
-        yield server.stdout.readline().strip()
-    finally:
-        server.kill()
-        server.communicate()
 
 
 def test_each_check_has_a_test(gudgeon):
@@ -421,17 +358,6 @@ def test_a_call_that_takes_long_is_cancelled(gudgeon, tmp_path, behaviour, expec
 
 # Authorization.
 
-# The defect of the protected server that each check finds.
-AUTH = {
-    "auth.resource-metadata": "no-parameter",
-    "auth.metadata": "no-metadata",
-    "auth.resource": "other-resource",
-    "auth.servers": "no-servers",
-    "auth.server-metadata": "no-server-metadata",
-    "auth.issuer": "other-issuer",
-    "auth.pkce": "no-pkce",
-    "auth.bad-token": "any-token",
-}
 PROTECTED = SERVERS / "protected.py"
 
 
@@ -456,144 +382,3 @@ def test_a_missing_challenge_is_found(gudgeon):
     with address("no-challenge", program=PROTECTED) as url:
         _, report = examine(gudgeon, url)
     assert set(found(report)) == {"auth.challenge", "auth.resource-metadata"}
-
-
-# Clients.
-
-LEGACY_CLIENT = ["connects", "valid", "first", "initialize", "initialized", "ids", "ping", "unknown-request"]
-LEGACY_CLIENT += ["cancels-initialize", "cursor", "pages", "closes"]
-CLIENT = [(f"client.{it}", []) for it in LEGACY_CLIENT]
-CLIENT += [(f"client.{it}", ["modern"]) for it in ["meta", "no-responses"]]
-CLIENT.append(("client.cancels-own", []))
-CLIENT_PROGRAM = SERVERS / "client.py"
-
-
-def examine_client(gudgeon, *words, **options):
-    return examine(gudgeon, "--client", "--timeout", "30", "--", *words, **options)
-
-
-@pytest.mark.parametrize(("check", "era"), CLIENT)
-def test_a_defect_of_a_client_is_found(gudgeon, check, era):
-    _, report = examine_client(gudgeon, sys.executable, CLIENT_PROGRAM, "{command}", check, *era)
-    assert set(found(report)) == {check}
-
-
-@pytest.mark.parametrize(("era", "revision"), [([], SESSIONS), (["modern"], MODERN)])
-def test_a_correct_client_has_no_finding(gudgeon, era, revision):
-    code, report = examine_client(gudgeon, sys.executable, CLIENT_PROGRAM, "{command}", *era)
-    assert (code, found(report), report["revisions"]) == (0, {}, [revision])
-
-
-# The checks of clients over HTTP, by the revision in which their defects are looked for.
-HTTP_CLIENT = {
-    BATCHES: "client-http.session",
-    OLD: "client.ids client.ping client.unknown-request client-http.single-message client-http.version",
-    SESSIONS: """
-        client.cancels-own client.connects client-http.accept client-http.content-type client-http.deletes
-        client-http.renews client-http.resumes client-http.retry
-    """,
-    MODERN: """
-        client-http.cancels client-http.method client-http.name client-http.param client-http.version
-    """,
-}
-HTTP_CLIENT_PROGRAM = SERVERS / "http_client.py"
-
-
-def examine_http_client(gudgeon, *words, **options):
-    return examine(gudgeon, "--client", "--http", "--timeout", "30", *words, **options)
-
-
-@pytest.mark.parametrize(("check", "revision"), cases(HTTP_CLIENT))
-def test_a_defect_of_a_client_over_http_is_found(gudgeon, check, revision):
-    _, report = examine_http_client(gudgeon, "--", sys.executable, HTTP_CLIENT_PROGRAM, "{url}", revision, check)
-    assert set(found(report)) == {check}
-    assert found(report)[check][0]["observed"]
-
-
-def test_a_response_of_a_client_is_found_in_the_newest_revision(gudgeon):
-    words = ["--", sys.executable, HTTP_CLIENT_PROGRAM, "{url}", MODERN, "client.no-responses"]
-    _, report = examine_http_client(gudgeon, *words)
-    assert set(found(report)) == {"client.no-responses", "client-http.single-message"}
-
-
-@pytest.mark.parametrize("revision", [BATCHES, OLD, SESSIONS, MODERN])
-def test_a_correct_client_over_http_has_no_finding(gudgeon, revision):
-    words = [sys.executable, HTTP_CLIENT_PROGRAM, "{url}", revision]
-    for only in ([], ["--revision", revision]):
-        code, report = examine_http_client(gudgeon, *only, "--", *words)
-        assert (code, found(report), report["revisions"]) == (0, {}, [revision])
-
-
-OWN_HTTP = """
-import asyncio, os, sys
-from gudgeon import Client
-async def main():
-    options = {"revision": sys.argv[1]} if len(sys.argv) > 1 else {}
-    async with Client(os.environ["MCP_SERVER_URL"], **options) as client:
-        assert len(await client.list_tools()) == 3
-        assert (await client.call_tool("probe_first", {"region": "ü"})).text == "done"
-asyncio.run(main())
-"""
-
-
-@pytest.mark.parametrize("revision", [None, OLDEST, BATCHES, OLD, SESSIONS, MODERN])
-def test_the_client_of_this_project_has_no_finding_over_http(gudgeon, tmp_path, revision):
-    program = tmp_path / "own.py"
-    program.write_text(OWN_HTTP)
-    code, report = examine_http_client(gudgeon, "--", sys.executable, program, *filter(None, [revision]))
-    assert (code, found(report), report["revisions"]) == (0, {}, [revision or MODERN])
-    code, report = examine_http_client(gudgeon, "--", gudgeon.words()[0], "list", "{url}")
-    assert (code, found(report), report["revisions"]) == (0, {}, [MODERN])
-
-
-@pytest.mark.parametrize("revision", [OLDEST, BATCHES, OLD, SESSIONS, MODERN])
-def test_the_probe_can_speak_one_revision_only(gudgeon, tmp_path, revision):
-    (tmp_path / "own.py").write_text(OWN)
-    (tmp_path / "own_http.py").write_text(OWN_HTTP)
-    code, report = examine_http_client(gudgeon, "--revision", revision, "--", sys.executable, "own_http.py")
-    assert (code, found(report), report["revisions"]) == (0, {}, [revision])
-    words = ["--client", "--revision", revision, "--", sys.executable, "own.py"]
-    code, report = examine(gudgeon, *words)
-    assert (code, found(report)) == (0, {})
-    assert revision in report["revisions"]
-
-
-def test_a_client_over_http_that_sends_nothing(gudgeon):
-    code, report = examine_http_client(gudgeon, "--", sys.executable, "-c", "pass")
-    assert (code, set(found(report))) == (1, {"client.connects"})
-    assert gudgeon("doctor", "--http", "--", "true").code == 2
-
-
-OWN = """
-import asyncio, os, shlex, sys
-from gudgeon import Client
-async def main():
-    program, *words = shlex.split(os.environ["MCP_SERVER_COMMAND"])
-    options = {"revision": sys.argv[1]} if len(sys.argv) > 1 else {}
-    async with Client([program, *words], **options) as client:
-        assert len(await client.list_tools()) == 3
-asyncio.run(main())
-"""
-
-
-@pytest.mark.parametrize("revision", [None, OLDEST, BATCHES, OLD, SESSIONS, MODERN])
-def test_the_client_of_this_project_has_no_finding(gudgeon, tmp_path, revision):
-    program = tmp_path / "own.py"
-    program.write_text(OWN)
-    code, report = examine_client(gudgeon, sys.executable, program, *filter(None, [revision]))
-    assert (code, found(report)) == (0, {})
-    assert report["revisions"] == [revision or MODERN]
-
-
-def test_a_client_that_does_not_end_is_killed(gudgeon):
-    words = ["--client", "--timeout", "1", "--", sys.executable, "-c", "import time; time.sleep(60)"]
-    code, report = examine(gudgeon, *words)
-    assert code == 1
-    assert any("killed after 1 s" in it for it in report["remarks"])
-
-
-def test_a_client_that_does_not_exist(gudgeon):
-    outcome = gudgeon("doctor", "--client", "--", "no-such-program")
-    assert outcome.code == 3
-    assert "no-such-program" in outcome.err
-    assert gudgeon("doctor", "--client").code == 2
