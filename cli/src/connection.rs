@@ -165,7 +165,8 @@ fn revision(text: &str) -> Result<Revision, String> {
     })
 }
 
-fn header(text: &str) -> Result<(String, String), String> {
+/// Reads a header of the command line.
+pub fn header(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once(':').ok_or("a header is NAME: VALUE")?;
     Ok((name.trim().to_owned(), value.trim().to_owned()))
 }

@@ -11,6 +11,24 @@ META = {
     "io.modelcontextprotocol/clientCapabilities": {},
 }
 
+# A server with a tool that asks and one that does not.
+ASKING = """
+from gudgeon import Context, Server
+app = Server("asking")
+@app.tool
+async def ask(ctx: Context) -> str:
+    await ctx.progress(1, 2, "asking")
+    return str(await ctx.elicit("Really?", bool))
+@app.tool
+def add(a: int, b: int) -> int:
+    return a + b
+"""
+
+
+def lines(file):
+    """Returns the lines of a transcript."""
+    return [json.loads(it) for it in file.read_text().splitlines()]
+
 
 class Host:
     """Reads on a thread, so that a missing message fails a test instead of blocking it."""

@@ -2,100 +2,41 @@
 
 import json
 import re
-import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
-from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
-
-ROOT = Path(__file__).resolve().parents[2]
-SERVERS = Path(__file__).parent / "servers"
-DEFECTIVE = SERVERS / "defective.py"
-OLD, OLDEST, BATCHES, SESSIONS, MODERN = "2025-06-18", "2024-11-05", "2025-03-26", "2025-11-25", "2026-07-28"
-
-# The checks over stdio, by the revision in which their defects are looked for.
-STDIO = {
-    SESSIONS: """
-        capabilities.client capabilities.declared capabilities.logging capabilities.templates
-        capabilities.undeclared cancellation.unknown completion.result completion.unknown handshake.result
-        handshake.unknown-version hosts.tools logging.bad-level logging.set-level messages.duplicate-keys
-        messages.huge-id messages.invalid-params messages.invalid-request messages.notification messages.parse-error
-        messages.response-id messages.string-id messages.survives messages.unknown-method messages.unknown-response
-        messages.valid pagination.bad-cursor pagination.ends pagination.next-cursor ping.empty progress.increases
-        progress.stops progress.token prompts.content prompts.missing-argument prompts.result prompts.shape
-        prompts.unknown resources.contents resources.not-found resources.reads resources.shape resources.subscribe
-        resources.template-shape stdio.eof stdio.stdout tools.answers tools.content tools.input-schema tools.names
-        tools.output-schema tools.result tools.shape tools.structured tools.text-mirror tools.unique tools.unknown
-        tools.validates
-    """,
-    MODERN: """
-        cancellation.listen handshake.discover handshake.discover-cache handshake.discover-result handshake.meta
-        handshake.server-info handshake.unsupported-version lists.cache lists.cache-scope logging.bad-meta-level
-        logging.unasked messages.no-requests messages.reserved-codes messages.result-type resources.cache
-        resources.empty subscriptions.acknowledges subscriptions.id tools.order tools.x-mcp-header
-    """,
-    OLD: "batches.refuses",
-    BATCHES: "batches.accepts",
-}
-HTTP = {
-    SESSIONS: """
-        http.get http.host http.media-type http.notification http.origin http.origin-status http.session-ended
-        http.session-id http.session-id-secure http.session-missing http.session-unknown http.unknown-version
-    """,
-    MODERN: "headers.encoded headers.method headers.name headers.version http.buffering http.no-session",
-}
-# A defect that breaks two rules is found twice.
-ALSO = {
-    "messages.reserved-codes": {"resources.not-found-code"},
-    "resources.empty": {"resources.not-found-code"},
-    "messages.survives": {"messages.invalid-request"},
-}
-# Checks that are tested by functions below.
-ELSEWHERE = {
-    "batches.json-rpc",
-    "cancellation.request",
-    "handshake.answers",
-    "handshake.probe",
-    "headers.version-missing",
-    "http.method-not-allowed",
-    "http.stream-ends",
-    "resources.not-found-code",
-}
-
-
-def cases(table):
-    return [(check, revision) for revision, checks in table.items() for check in checks.split()]
-
-
-def examine(gudgeon, *words, **options):
-    outcome = gudgeon("doctor", "--json", *words, **options)
-    assert outcome.err == "", outcome.err
-    return outcome.code, outcome.json
-
-
-def found(report):
-    return {it["id"]: it["findings"] for it in report["checks"] if it["findings"]}
-
-
-@contextmanager
-def address(*defects, program=DEFECTIVE):
-    """Serves over HTTP; yields the URL."""
-    command = [sys.executable, program, "http", "0", *defects]
-    server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8")
-    try:
-        yield server.stdout.readline().strip()
-    finally:
-        server.kill()
-        server.communicate()
+from doctor_checks import (
+    ALSO,
+    AUTH,
+    BATCHES,
+    CLIENT,
+    DEFECTIVE,
+    ELSEWHERE,
+    HTTP,
+    HTTP_CLIENT,
+    MODERN,
+    OLD,
+    OLDEST,
+    ROOT,
+    SERVERS,
+    SESSIONS,
+    SSE,
+    STDIO,
+    address,
+    cases,
+    examine,
+    found,
+)
+from test_run import url_of
 
 
 def test_each_check_has_a_test(gudgeon):
     listed = gudgeon("doctor", "--list").out
     ids = set(re.findall(r"^([a-z.-]+) \(", listed, re.MULTILINE))
     auth = {it for it in ids if it.startswith("auth.")}
-    assert ids == {it for it, _ in cases(STDIO) + cases(HTTP)} | ELSEWHERE | auth | {it for it, _ in CLIENT}
+    clients = {it for it, _ in CLIENT} | {it for it, _ in cases(HTTP_CLIENT)}
+    assert ids == clients | {it for it, _ in cases(STDIO) + cases(HTTP)} | set(SSE) | ELSEWHERE | auth
     assert auth == set(AUTH) | {"auth.challenge"}
 
 
@@ -123,6 +64,59 @@ def test_a_defect_is_found_by_its_status(gudgeon, defect):
     assert set(found(report)) == {defect}
 
 
+@pytest.mark.parametrize("check", [*SSE, "http.origin", "http.host", "tools.unknown", "messages.parse-error"])
+def test_a_defect_over_http_with_sse_is_found(gudgeon, check):
+    with address(check) as url:
+        _, report = examine(gudgeon, "--timeout", "2", "--revision", OLDEST, url.replace("/mcp", "/sse"))
+    assert set(found(report)) == {check}
+    assert found(report)[check][0]["section"].startswith("https://")
+
+
+def test_an_endpoint_that_can_not_be_reached_is_named(gudgeon, tmp_path):
+    program = tmp_path / "special.py"
+    program.write_text(ELSEWHERE_SSE.format(servers=str(SERVERS)))
+    with address(program=program) as url:
+        _, report = examine(gudgeon, "--revision", OLDEST, url.replace("/mcp", "/sse"))
+    assert set(found(report)) == {"handshake.answers", "sse.endpoint-origin"}
+    assert found(report)["sse.endpoint-origin"][0]["observed"] == "http://127.0.0.1:9/messages"
+
+
+ELSEWHERE_SSE = """
+import sys, time
+sys.path.insert(0, {servers!r})
+from defective_http import Endpoint, serve_http
+def open_stream(self):
+    self.begin_events()
+    self.wfile.write(b"event: endpoint\\ndata: http://127.0.0.1:9/messages\\n\\n")
+    self.wfile.flush()
+    self.rfile.read(1)
+Endpoint.open_stream = open_stream
+serve_http(int(sys.argv[2]), [])
+"""
+
+
+def test_correct_servers_have_no_finding_over_http_with_sse(gudgeon, shelf):
+    with address() as url:
+        code, report = examine(gudgeon, url.replace("/mcp", "/sse"))
+    assert (code, found(report), report["revisions"]) == (0, {}, [OLDEST, BATCHES, OLD, SESSIONS])
+    program = gudgeon.folder / "own.py"
+    program.write_text("import runpy, sys\napp = runpy.run_path(sys.argv[3])['app']\n" + LISTEN_SSE)
+    with address(shelf, program=program) as url:
+        code, report = examine(gudgeon, url)
+    assert (code, found(report), report["revisions"]) == (0, {}, [OLDEST, BATCHES, OLD, SESSIONS])
+    assert any(it["id"] == "sse.endpoint" and it["passed"] for it in report["checks"])
+
+
+LISTEN_SSE = """
+import asyncio
+async def main():
+    async with app.listen("http://127.0.0.1:0/mcp", legacy_sse=True) as here:
+        print(here.url.replace("/mcp", "/sse"), flush=True)
+        await asyncio.to_thread(sys.stdin.read)
+asyncio.run(main())
+"""
+
+
 def docsearch(language):
     return {
         "python": [sys.executable, ROOT / "examples/docsearch/python/server.py", ROOT / "docs"],
@@ -138,6 +132,20 @@ def test_servers_of_this_project_have_no_finding_over_stdio(gudgeon, language):
     assert code == 0
     assert report["revisions"] == [OLDEST, BATCHES, OLD, SESSIONS, MODERN]
     assert report["summary"]["passed"] > 70
+
+
+@pytest.mark.parametrize("language", ["python", "node"])
+def test_servers_of_this_project_have_no_finding_over_http(gudgeon, language):
+    _, file, folder = docsearch(language)
+    server = gudgeon.start("run", file, "--http", "http://127.0.0.1:0/mcp", "--", folder)
+    try:
+        code, report = examine(gudgeon, url_of(server))
+    finally:
+        server.terminate()
+        server.communicate(timeout=30)
+    assert (code, found(report)) == (0, {})
+    assert report["revisions"] == [OLDEST, BATCHES, OLD, SESSIONS, MODERN]
+    assert report["summary"]["passed"] > 80
 
 
 def test_a_correct_server_without_a_library_has_no_finding(gudgeon):
@@ -261,9 +269,10 @@ def test_a_wrong_code_of_a_missing_resource_is_a_failure_in_the_newest_revision(
 # What the server of 2026-07-28 only is checked for, streams that stay open, and calls that take long.
 
 SPECIAL = """
-import runpy, sys, time
-base = runpy.run_path({defective!r}, run_name="base")
-Connection, Endpoint, Refused = base["Connection"], base["Endpoint"], base["Refused"]
+import sys, time
+sys.path.insert(0, {servers!r})
+from defective_http import Endpoint, serve_http
+from defective_protocol import Connection, Refused
 defects = sys.argv[3:]
 if "modern-only" in defects:
     def initialize(self, params):
@@ -292,14 +301,14 @@ if "http.stream-ends" in defects:
         time.sleep(1.5)
         self.close_connection = True
     Endpoint.respond = respond
-base["serve_http"](int(sys.argv[2]), defects)
+serve_http(int(sys.argv[2]), defects)
 """
 
 
 @pytest.mark.parametrize("defect", ["headers.version-missing", "http.method-not-allowed"])
 def test_a_server_of_the_newest_revision_only(gudgeon, tmp_path, defect):
     program = tmp_path / "special.py"
-    program.write_text(SPECIAL.format(defective=str(DEFECTIVE)))
+    program.write_text(SPECIAL.format(servers=str(SERVERS)))
     with address("modern-only", program=program) as url:
         code, report = examine(gudgeon, url)
     assert (code, found(report), report["revisions"]) == (0, {}, [MODERN])
@@ -310,21 +319,22 @@ def test_a_server_of_the_newest_revision_only(gudgeon, tmp_path, defect):
 
 def test_a_stream_that_stays_open_is_a_warning(gudgeon, tmp_path):
     program = tmp_path / "special.py"
-    program.write_text(SPECIAL.format(defective=str(DEFECTIVE)))
+    program.write_text(SPECIAL.format(servers=str(SERVERS)))
     with address("http.stream-ends", program=program) as url:
         _, report = examine(gudgeon, "--revision", BATCHES, url, timeout=180)
     assert found(report)["http.stream-ends"][0]["severity"] == "warning"
 
 
 SLOW = """
-import runpy, sys, threading
-base = runpy.run_path({defective!r}, run_name="base")
-Connection = base["Connection"]
+import sys
+sys.path.insert(0, {servers!r})
+from defective import serve_stdio
+from defective_protocol import Connection, Listening
 pending = []
 def call(self, params, message):
     if params.get("name") == "echo" and "text" in params.get("arguments", {{}}):
         pending.append(message)
-        raise base["Listening"]
+        raise Listening
     return kept(self, params, message)
 kept, Connection.call = Connection.call, call
 def notified(self, message):
@@ -332,14 +342,14 @@ def notified(self, message):
         return self.result(pending.pop(), {{}})
     return None
 Connection.notified = notified
-base["serve_stdio"]([])
+serve_stdio([])
 """
 
 
 @pytest.mark.parametrize(("behaviour", "expected"), [("stops", set()), ("answers", {"cancellation.request"})])
 def test_a_call_that_takes_long_is_cancelled(gudgeon, tmp_path, behaviour, expected):
     program = tmp_path / "slow.py"
-    program.write_text(SLOW.format(defective=str(DEFECTIVE)))
+    program.write_text(SLOW.format(servers=str(SERVERS)))
     command = ["--timeout", "2", "--revision", SESSIONS, "--", sys.executable, program, behaviour]
     _, report = examine(gudgeon, *command)
     assert set(found(report)) == expected
@@ -348,17 +358,6 @@ def test_a_call_that_takes_long_is_cancelled(gudgeon, tmp_path, behaviour, expec
 
 # Authorization.
 
-# The defect of the protected server that each check finds.
-AUTH = {
-    "auth.resource-metadata": "no-parameter",
-    "auth.metadata": "no-metadata",
-    "auth.resource": "other-resource",
-    "auth.servers": "no-servers",
-    "auth.server-metadata": "no-server-metadata",
-    "auth.issuer": "other-issuer",
-    "auth.pkce": "no-pkce",
-    "auth.bad-token": "any-token",
-}
 PROTECTED = SERVERS / "protected.py"
 
 
@@ -383,63 +382,3 @@ def test_a_missing_challenge_is_found(gudgeon):
     with address("no-challenge", program=PROTECTED) as url:
         _, report = examine(gudgeon, url)
     assert set(found(report)) == {"auth.challenge", "auth.resource-metadata"}
-
-
-# Clients.
-
-LEGACY_CLIENT = ["connects", "valid", "first", "initialize", "initialized", "ids", "ping", "unknown-request"]
-LEGACY_CLIENT += ["cancels-initialize", "cursor", "pages", "closes"]
-CLIENT = [(f"client.{it}", []) for it in LEGACY_CLIENT]
-CLIENT += [(f"client.{it}", ["modern"]) for it in ["meta", "no-responses"]]
-CLIENT_PROGRAM = SERVERS / "client.py"
-
-
-def examine_client(gudgeon, *words, **options):
-    return examine(gudgeon, "--client", "--timeout", "30", "--", *words, **options)
-
-
-@pytest.mark.parametrize(("check", "era"), CLIENT)
-def test_a_defect_of_a_client_is_found(gudgeon, check, era):
-    _, report = examine_client(gudgeon, sys.executable, CLIENT_PROGRAM, "{command}", check, *era)
-    assert set(found(report)) == {check}
-
-
-@pytest.mark.parametrize(("era", "revision"), [([], SESSIONS), (["modern"], MODERN)])
-def test_a_correct_client_has_no_finding(gudgeon, era, revision):
-    code, report = examine_client(gudgeon, sys.executable, CLIENT_PROGRAM, "{command}", *era)
-    assert (code, found(report), report["revisions"]) == (0, {}, [revision])
-
-
-OWN = """
-import asyncio, os, shlex, sys
-from gudgeon import Client
-async def main():
-    program, *words = shlex.split(os.environ["MCP_SERVER_COMMAND"])
-    options = {"revision": sys.argv[1]} if len(sys.argv) > 1 else {}
-    async with Client([program, *words], **options) as client:
-        assert len(await client.list_tools()) == 3
-asyncio.run(main())
-"""
-
-
-@pytest.mark.parametrize("revision", [None, OLDEST, BATCHES, OLD, SESSIONS, MODERN])
-def test_the_client_of_this_project_has_no_finding(gudgeon, tmp_path, revision):
-    program = tmp_path / "own.py"
-    program.write_text(OWN)
-    code, report = examine_client(gudgeon, sys.executable, program, *filter(None, [revision]))
-    assert (code, found(report)) == (0, {})
-    assert report["revisions"] == [revision or MODERN]
-
-
-def test_a_client_that_does_not_end_is_killed(gudgeon):
-    words = ["--client", "--timeout", "1", "--", sys.executable, "-c", "import time; time.sleep(60)"]
-    code, report = examine(gudgeon, *words)
-    assert code == 1
-    assert any("killed after 1 s" in it for it in report["remarks"])
-
-
-def test_a_client_that_does_not_exist(gudgeon):
-    outcome = gudgeon("doctor", "--client", "--", "no-such-program")
-    assert outcome.code == 3
-    assert "no-such-program" in outcome.err
-    assert gudgeon("doctor", "--client").code == 2

@@ -5,24 +5,8 @@ import os
 import sys
 
 import pytest
-from messages import META, Host
+from messages import ASKING, META, Host, lines
 from test_run import url_of
-
-ASKING = """
-from gudgeon import Context, Server
-app = Server("asking")
-@app.tool
-async def ask(ctx: Context) -> str:
-    await ctx.progress(1, 2, "asking")
-    return str(await ctx.elicit("Really?", bool))
-@app.tool
-def add(a: int, b: int) -> int:
-    return a + b
-"""
-
-
-def lines(file):
-    return [json.loads(it) for it in file.read_text().splitlines()]
 
 
 @pytest.fixture

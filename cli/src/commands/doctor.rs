@@ -1,11 +1,6 @@
 //! `gudgeon doctor`: checks a server against the specification.
 
-use std::{
-    env, fs,
-    path::PathBuf,
-    process::{self, ExitCode},
-    time::Duration,
-};
+use std::{fs, path::PathBuf, process::ExitCode, time::Duration};
 
 use clap::Args;
 
@@ -23,6 +18,7 @@ Examples:
   gudgeon doctor server.py --json
   gudgeon doctor server.py --junit report.xml
   gudgeon doctor --client -- python client.py {command}
+  gudgeon doctor --client --http --revision 2025-11-25 -- python client.py {url}
   gudgeon doctor --list
 
 The exit code is 1 if a check fails. Warnings and notes do not change it.";
@@ -51,6 +47,9 @@ pub struct Arguments {
     /// MCP_SERVER_COMMAND or in place of {command}
     #[arg(long)]
     client: bool,
+    /// Serve the client over HTTP: it finds the URL in MCP_SERVER_URL or in place of {url}
+    #[arg(long, requires = "client")]
+    http: bool,
     /// Serve on standard streams and record what the client sends
     #[arg(long, value_name = "FILE", hide = true)]
     probe: Option<PathBuf>,
@@ -67,7 +66,7 @@ pub async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     if let Some(record) = &arguments.probe {
-        doctor::probe::serve(record)?;
+        doctor::probe::stdio::serve(record, arguments.connection.revision)?;
         return Ok(ExitCode::SUCCESS);
     }
     if arguments.client {
@@ -90,16 +89,12 @@ pub async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
 }
 
 async fn examine_client(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let program = env::current_exe()?;
-    let name = format!("gudgeon-probe-{}.jsonl", process::id());
-    let record = env::temp_dir().join(name);
-    let command = format!("{} doctor --probe {}", program.display(), record.display());
-    let words = &arguments.connection.command;
-    let limit = arguments.connection.timeout;
-    let report = doctor::client::run(words, &command, &record, limit).await;
-    // The file is missing if the client never started the server.
-    let _ = fs::remove_file(&record);
-    finish(&report?, "the client", arguments.junit.as_ref(), arguments.json)
+    let ConnectionArguments { command: words, revision, timeout, .. } = &arguments.connection;
+    let report = match arguments.http {
+        true => doctor::client::run_http(words, *revision, *timeout).await?,
+        false => doctor::client::run_stdio(words, *revision, *timeout).await?,
+    };
+    finish(&report, "the client", arguments.junit.as_ref(), arguments.json)
 }
 
 /// Writes the report; returns the exit code.

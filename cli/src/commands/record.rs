@@ -6,9 +6,13 @@ use clap::Args;
 
 use crate::{
     failure::Failure,
-    frames::{Upstream as _, http, process::Process, stdio},
+    frames::{
+        Upstream as _, http,
+        server::{self, AccessArguments},
+        stdio,
+    },
     target::Target,
-    transcript::{Recorded, Recorder},
+    transcript::{Recorded, Recorder, public_name},
 };
 
 const EXAMPLES: &str = "\
@@ -16,6 +20,7 @@ Examples:
   gudgeon record server.py session.jsonl
   gudgeon record session.jsonl -- npx -y @modelcontextprotocol/server-everything
   gudgeon record server.py session.jsonl --http http://127.0.0.1:8000/mcp
+  gudgeon record https://example.org/mcp session.jsonl -H 'X-Tenant: books'
 
 Use the command in a host's configuration in place of the server. The messages pass unchanged. Each one is written to the
 file at once; a file that exists already is continued. `gudgeon replay` plays it.";
@@ -23,12 +28,14 @@ file at once; a file that exists already is continued. `gudgeon replay` plays it
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES, override_usage = "gudgeon record [OPTIONS] TARGET FILE\n       gudgeon record [OPTIONS] FILE -- COMMAND...")]
 pub struct Arguments {
-    /// The server, a file or MODULE:APP, and the file of the transcript
+    /// The server, a file, MODULE:APP or URL, and the file of the transcript
     #[arg(value_name = "TARGET FILE", required = true)]
     words: Vec<String>,
     /// Serve over HTTP instead of stdio
     #[arg(long, value_name = "URL", num_args = 0..=1, default_missing_value = http::DEFAULT_URL)]
     http: Option<String>,
+    #[command(flatten)]
+    access: AccessArguments,
     /// The command of a server over stdio
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
@@ -36,11 +43,14 @@ pub struct Arguments {
 
 pub async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let (target, file) = target_and_file(arguments.words, arguments.command)?;
-    let process = Process::new(target.launch()?);
+    let server = server::of(&target, &arguments.access)?;
     let recorder = Recorder::create(&file, &target)?;
-    let server = Recorded { server: process, recorder };
+    let server = Recorded { server, recorder };
     match &arguments.http {
-        Some(url) => http::serve(url, server, &target.to_string()).await,
+        Some(url) => {
+            let name = format!("the recorder of {}", public_name(&target));
+            http::serve(url, server, &name).await
+        }
         None => Ok(stdio::serve(server.open().await?).await),
     }
 }

@@ -7,7 +7,11 @@ use serde_json::json;
 
 use crate::{
     failure::Failure,
-    frames::{Upstream as _, http, process::Process, stdio},
+    frames::{
+        Upstream as _, http,
+        server::{self, AccessArguments},
+        stdio,
+    },
     output,
     replay::{client, server::RecordedServer},
     target::Target,
@@ -19,6 +23,7 @@ Examples:
   gudgeon replay session.jsonl
   gudgeon replay session.jsonl --http http://127.0.0.1:0/mcp
   gudgeon replay session.jsonl --client server.py
+  gudgeon replay session.jsonl --client http://127.0.0.1:8000/mcp
   gudgeon replay session.jsonl --client -- npx -y @modelcontextprotocol/server-everything
 
 Without --client the command is a server that answers as the recorded one did. With it, the recorded client's messages are
@@ -32,7 +37,7 @@ pub struct Arguments {
     /// Serve over HTTP instead of stdio; port 0 chooses a free port
     #[arg(long, value_name = "URL", num_args = 0..=1, default_missing_value = http::DEFAULT_URL, conflicts_with = "client")]
     http: Option<String>,
-    /// Play the client instead, for this server: a file or MODULE:APP
+    /// Play the client instead, for this server: a file, MODULE:APP or URL
     #[arg(long, value_name = "TARGET", num_args = 0..=1)]
     #[allow(clippy::option_option, reason = "the target may be a command after `--`")]
     client: Option<Option<String>>,
@@ -42,6 +47,8 @@ pub struct Arguments {
     /// The longest time to wait for a message of the server, in seconds
     #[arg(long, value_name = "SECONDS", default_value = "30", requires = "client")]
     timeout: f64,
+    #[command(flatten)]
+    access: AccessArguments,
     /// The command of a server over stdio, with --client
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
@@ -61,6 +68,11 @@ pub async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
                 .with_hint("give a file, or a command after `--`"));
         }
     };
+    if target.is_none() && !arguments.access.is_empty() {
+        return Err(Failure::usage("a header or a token is given without --client").with_hint(
+            "the recorded server needs none; --client sends them to a server at a URL",
+        ));
+    }
     let connections = transcript::read(&arguments.file)?;
     let Some(target) = target else {
         let server = RecordedServer::new(&connections);
@@ -71,8 +83,8 @@ pub async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     };
     let patience = Duration::try_from_secs_f64(arguments.timeout)
         .map_err(|it| Failure::usage(format!("--timeout: {it}")))?;
-    let process = Process::new(target.launch()?);
-    let comparison = client::compare(&connections, &process, patience).await?;
+    let server = server::of(&target, &arguments.access)?;
+    let comparison = client::compare(&connections, &*server, patience).await?;
     if arguments.json {
         output::json(&json!({
             "compared": comparison.compared,

@@ -4,10 +4,11 @@ use gudgeon::Revision;
 use serde_json::{Value, json};
 
 use super::{
+    Unanswered,
     check::{Check, Section, Severity, sections},
     report::{Report, shown},
     session::{Limits, Reply, Session},
-    shape,
+    shape, sse,
     wire::{End, Server},
 };
 use crate::failure::Failure;
@@ -117,9 +118,8 @@ pub async fn open(
     limits: Limits,
     report: &mut Report,
 ) -> Result<Opened, Failure> {
-    let mut session = Session::connect(server, revision, limits)?;
-    session.observer.is_modern = session.is_modern();
-    session.observer.is_stdio = !server.is_http();
+    let mut session = Session::connect(server, revision, limits).await?;
+    sse::connected(&mut session, report);
     let version = revision.to_string();
     let (exchange, reply) = match session.is_modern() {
         true => session.discover().await,
@@ -157,7 +157,7 @@ pub async fn open(
         Reply::Error { .. } | Reply::Missing => {
             let stderr = session.stderr();
             let is_gone = matches!(exchange.end, End::Closed | End::Failed(_));
-            if session.is_modern() && !server.is_http() {
+            if session.is_modern() && server.is_stdio() {
                 let outcome = if is_gone { Err(exchange.observed()) } else { Ok(()) };
                 report.record(&SURVIVES_PROBE, revision, outcome);
             }
@@ -166,7 +166,8 @@ pub async fn open(
             if let Some(last) = stderr.lines().last().filter(|_| is_gone) {
                 observed = format!("{observed}; its stderr ends with: {}", shown(last));
             }
-            Ok(Opened::None(observed))
+            let status = exchange.http.as_ref().map(|it| it.status);
+            Ok(Opened::None { observed, status })
         }
     }
 }
@@ -177,16 +178,21 @@ pub enum Opened {
     Session(Box<Session>),
     /// The server proposed another version.
     Other(Option<String>),
-    /// No result arrived; the text says what arrived instead.
-    None(String),
+    /// No result arrived.
+    None {
+        /// What arrived instead.
+        observed: String,
+        /// The status over HTTP.
+        status: Option<u16>,
+    },
     /// HTTP status 401.
     Protected(super::wire::http::Head),
 }
 
 /// Records that no revision could be opened.
-pub fn nothing_spoken(report: &mut Report, observed: &[(Revision, String)]) {
-    for (revision, observed) in observed {
-        report.record(&ANSWERS, *revision, Err(observed.clone()));
+pub fn nothing_spoken(report: &mut Report, unanswered: &[Unanswered]) {
+    for it in unanswered {
+        report.record(&ANSWERS, it.revision, Err(it.observed.clone()));
     }
 }
 
@@ -221,8 +227,7 @@ pub async fn unknown_version(
     limits: Limits,
     report: &mut Report,
 ) -> Result<(), Failure> {
-    let mut session = Session::connect(server, revision, limits)?;
-    session.observer.is_stdio = !server.is_http();
+    let mut session = Session::connect(server, revision, limits).await?;
     let (exchange, reply) = session.initialize("1999-01-01").await;
     let outcome = match reply.result() {
         Some(result) => match result["protocolVersion"].as_str() {

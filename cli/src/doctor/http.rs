@@ -79,7 +79,7 @@ static VERSION: Check = Check {
     since: Revision::V2025_06_18,
     ..Check::LEGACY
 };
-static ORIGIN: Check = Check {
+pub static ORIGIN: Check = Check {
     id: "http.origin",
     title: "rejects requests of foreign web pages",
     section: sections::HTTP_SECURITY,
@@ -94,7 +94,7 @@ static ORIGIN_STATUS: Check = Check {
     since: Revision::V2025_11_25,
     ..Check::ANY
 };
-static HOST: Check = Check {
+pub static HOST: Check = Check {
     id: "http.host",
     title: "rejects requests with the name of another host",
     severity: Severity::Warning,
@@ -197,7 +197,8 @@ static ENCODED: Check = Check {
     ..Check::MODERN
 };
 
-const EVIL: &str = "http://evil.example";
+/// The origin of a foreign web page.
+pub const EVIL: &str = "http://evil.example";
 
 pub async fn run(session: &mut Session, listed: &Listed, report: &mut Report) {
     let revision = session.revision;

@@ -15,6 +15,7 @@ mod report;
 mod requests;
 mod session;
 mod shape;
+mod sse;
 mod tools;
 mod wire;
 
@@ -51,6 +52,38 @@ pub struct Examination {
     pub calls_tools: bool,
 }
 
+/// The outcomes of the handshakes in all revisions.
+#[derive(Debug, Default)]
+struct Greeted {
+    sessions: Vec<Session>,
+    unanswered: Vec<Unanswered>,
+    /// The head of the response with status 401.
+    protected: Option<(Head, Vec<Revision>)>,
+    /// The version that the server proposed instead.
+    offered: Option<String>,
+}
+
+impl Greeted {
+    /// Returns whether every POST was refused with a status that servers over HTTP+SSE give.
+    fn refuses_posts(&self) -> bool {
+        let mut unanswered = self.unanswered.iter();
+        self.sessions.is_empty()
+            && self.protected.is_none()
+            && self.offered.is_none()
+            && unanswered.all(|it| matches!(it.status, Some(400 | 404 | 405)))
+    }
+}
+
+/// A handshake without a result.
+#[derive(Debug)]
+pub struct Unanswered {
+    revision: Revision,
+    /// What arrived instead.
+    observed: String,
+    /// The status over HTTP.
+    status: Option<u16>,
+}
+
 /// Returns all checks of servers, by area.
 pub fn checks() -> Vec<&'static Check> {
     let areas = [
@@ -63,8 +96,10 @@ pub fn checks() -> Vec<&'static Check> {
         contents::CHECKS,
         requests::CHECKS,
         http::CHECKS,
+        sse::CHECKS,
         auth::CHECKS,
         client::CHECKS,
+        client::http::CHECKS,
     ];
     let mut all: Vec<_> = areas.into_iter().flatten().copied().collect();
     all.sort_by_key(|it| it.area());
@@ -75,33 +110,22 @@ impl Examination {
     /// Runs all checks. Errors if the server can't be started or reached at all.
     pub async fn run(mut self) -> Result<Report, Failure> {
         let mut report = Report::default();
-        let mut sessions = Vec::new();
-        let mut unanswered = Vec::new();
-        let mut protected: Option<(Head, Vec<Revision>)> = None;
-        let mut offered = None;
-        // The newest revision with a session comes first: servers of both eras answer it at once, others with an error.
-        let order = Revision::ALL
-            .into_iter()
-            .rev()
-            .filter(|it| self.revision.is_none_or(|only| only == *it));
-        let mut order: Vec<_> = order.collect();
-        order.sort_by_key(|it| *it != Revision::LATEST_LEGACY);
-        for revision in order {
-            match handshake::open(&self.server, revision, self.limits, &mut report).await? {
-                Opened::Session(session) => sessions.push(*session),
-                Opened::Other(version) => offered = version.or(offered),
-                Opened::None(observed) => {
-                    if sessions.is_empty() && observed == "no response" {
-                        self.limits.start = self.limits.start.min(HOPELESS);
-                    }
-                    unanswered.push((revision, observed));
-                }
-                Opened::Protected(head) => match &mut protected {
-                    Some((_, revisions)) => revisions.push(revision),
-                    None => protected = Some((head, vec![revision])),
-                },
+        let mut greeted = self.greet(&mut report).await?;
+        let mut is_sse = Ok(false);
+        if let Server::Address(address) = &self.server
+            && greeted.refuses_posts()
+        {
+            is_sse = sse::detect(address, self.limits).await;
+            // A server over Streamable HTTP may refuse a message that it can't read, and still open streams.
+            if greeted.unanswered.iter().any(|it| it.status == Some(400)) {
+                is_sse = is_sse.or(Ok(false));
+            }
+            if is_sse == Ok(true) {
+                self.server = Server::Sse(address.clone());
+                greeted = self.greet(&mut report).await?;
             }
         }
+        let Greeted { mut sessions, unanswered, protected, offered } = greeted;
         sessions.sort_by_key(|it| it.revision);
         report.revisions = sessions.iter().map(|it| it.revision).collect();
         report.is_only_modern =
@@ -112,12 +136,13 @@ impl Examination {
             let hint = "the server requires a token; with -H 'Authorization: Bearer …' the rest is checked too";
             report.remark(hint);
         } else if sessions.is_empty() {
-            match offered {
-                Some(version) => report.remark(format!(
+            match (offered, is_sse) {
+                (Some(version), _) => report.remark(format!(
                     "the server proposes the version {}, which was not examined",
                     report::shown(&version)
                 )),
-                None => handshake::nothing_spoken(&mut report, &unanswered),
+                (None, Err(observed)) => sse::no_endpoint(&observed, &mut report),
+                (None, Ok(_)) => handshake::nothing_spoken(&mut report, &unanswered),
             }
         }
         let legacy = report.revisions.iter().copied().rfind(|it| *it <= Revision::LATEST_LEGACY);
@@ -128,6 +153,39 @@ impl Examination {
             self.examine(session, &mut report).await?;
         }
         Ok(report)
+    }
+
+    /// Opens a session in each revision that the server speaks.
+    async fn greet(&mut self, report: &mut Report) -> Result<Greeted, Failure> {
+        let mut greeted = Greeted::default();
+        // The newest revision with a session comes first: servers of both eras answer it at once, others with an error.
+        let newest = match self.server {
+            Server::Sse(_) => Revision::LATEST_LEGACY,
+            _ => Revision::LATEST,
+        };
+        let order = Revision::ALL
+            .into_iter()
+            .rev()
+            .filter(|it| *it <= newest && self.revision.is_none_or(|only| only == *it));
+        let mut order: Vec<_> = order.collect();
+        order.sort_by_key(|it| *it != Revision::LATEST_LEGACY);
+        for revision in order {
+            match handshake::open(&self.server, revision, self.limits, report).await? {
+                Opened::Session(session) => greeted.sessions.push(*session),
+                Opened::Other(version) => greeted.offered = version.or(greeted.offered),
+                Opened::None { observed, status } => {
+                    if greeted.sessions.is_empty() && observed == "no response" {
+                        self.limits.start = self.limits.start.min(HOPELESS);
+                    }
+                    greeted.unanswered.push(Unanswered { revision, observed, status });
+                }
+                Opened::Protected(head) => match &mut greeted.protected {
+                    Some((_, revisions)) => revisions.push(revision),
+                    None => greeted.protected = Some((head, vec![revision])),
+                },
+            }
+        }
+        Ok(greeted)
     }
 
     /// Runs the checks of one revision. A server that does not answer any more after an area is started again.
@@ -147,6 +205,7 @@ impl Examination {
         if self.server.is_http() && revision > Revision::V2024_11_05 {
             http::run(&mut session, &listed, report).await;
         }
+        sse::run(&mut session, report).await;
         let Some(mut session) = self.revive(session, "cancellations", report).await? else {
             return Ok(());
         };

@@ -57,7 +57,7 @@ impl Style {
 pub fn text(report: &Report, target: &str, style: Style) -> String {
     let mut out = String::new();
     let peer = match &report.peer {
-        Some((name, version)) => format!("{name} {version}"),
+        Some((name, version)) => format!("{name} {version}").trim_end().to_owned(),
         None => target.to_owned(),
     };
     let revisions: Vec<_> = report.revisions.iter().map(ToString::to_string).collect();

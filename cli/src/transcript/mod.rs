@@ -144,7 +144,7 @@ fn without_place(error: &serde_json::Error) -> String {
 }
 
 /// Returns the name of a target without anything that may be secret.
-fn public_name(target: &Target) -> String {
+pub fn public_name(target: &Target) -> String {
     match target {
         Target::Url(url) => {
             let (scheme, rest) = url.split_once("://").unwrap_or(("", url));

@@ -8,6 +8,8 @@ use std::{
 
 use serde_json::Value;
 
+#[cfg(feature = "bindings")]
+use super::relay::Relay;
 use super::{
     CallOptions, Client, ClientOptions, Target,
     connected::{Connector, Hooks, lock},
@@ -25,7 +27,7 @@ use crate::{
         json,
     },
     session::client::{ListKind, LogMessage, Progress},
-    transport::proxy::ProxyEnvironment,
+    transport::{proxy::ProxyEnvironment, sign_in::Authorizer},
 };
 
 /// A client that is not connected yet: its target and options, and the proxies that the environment named when it was
@@ -262,21 +264,14 @@ impl ClientBuilder {
 
     /// Checks the options. Errors if they are invalid.
     pub(super) fn prepare(self) -> Result<UnconnectedClient, Error> {
+        let auth = self.authorizer()?;
         let Self { target, options, on_progress, middleware, hooks, questions, .. } = self;
         #[cfg(feature = "auth")]
         let mut options = options;
         #[cfg(feature = "auth")]
-        let auth = match &options.auth {
-            Some(auth) => {
-                auth.declare(&mut options.capabilities);
-                let url = if let Target::Url(url) = &target { Some(url) } else { None };
-                let on_step = hooks.sign_in_step.clone();
-                Some(auth.authorizer(url, &options, &self.proxies, on_step)?)
-            }
-            None => None,
-        };
-        #[cfg(not(feature = "auth"))]
-        let auth = None;
+        if let Some(auth) = &options.auth {
+            auth.declare(&mut options.capabilities);
+        }
         Ok(UnconnectedClient {
             again: target.again(options.restart),
             target: Mutex::new(Some(target)),
@@ -288,12 +283,37 @@ impl ClientBuilder {
     }
 }
 
+impl ClientBuilder {
+    /// Returns the source of the credentials for a server over HTTP. Errors if the options for them are invalid.
+    #[cfg(feature = "auth")]
+    fn authorizer(&self) -> Result<Option<Arc<Authorizer>>, Error> {
+        let Some(auth) = &self.options.auth else { return Ok(None) };
+        let url = if let Target::Url(url) = &self.target { Some(url) } else { None };
+        let on_step = self.hooks.sign_in_step.clone();
+        auth.authorizer(url, &self.options, &self.proxies, on_step).map(Some)
+    }
+
+    #[cfg(not(feature = "auth"))]
+    #[allow(clippy::unnecessary_wraps, clippy::unused_self, reason = "as with the feature")]
+    fn authorizer(&self) -> Result<Option<Arc<Authorizer>>, Error> {
+        Ok(None)
+    }
+}
+
 /// For the language bindings, which convert values themselves.
 #[cfg(feature = "bindings")]
 impl ClientBuilder {
     /// Returns the server that the client is to connect to, and the headers for it.
     pub fn target(&self) -> (&Target, &[(String, String)]) {
         (&self.target, &self.options.headers)
+    }
+
+    /// Opens a connection that carries the messages of another client, with the headers and credentials of this one. Errors
+    /// if the target is no `http`, `https`, `ws` or `wss` URL, or if the options are invalid.
+    pub async fn relay(self) -> Result<Relay, Error> {
+        let auth = self.authorizer()?;
+        let ClientOptions { headers, max_message, .. } = &self.options;
+        Relay::open(self.target, headers, *max_message, &self.proxies, auth).await
     }
 
     /// Returns whether the client opens a lost connection again.

@@ -34,6 +34,8 @@ mod perform;
 mod place;
 mod questions;
 mod reconnect;
+#[cfg(feature = "bindings")]
+mod relay;
 mod retry;
 mod round;
 mod running_call;
@@ -80,6 +82,7 @@ pub use self::{
     operation::{Operation, Reply},
     place::Place,
     questions::Answerer,
+    relay::{Relay, Relayed},
 };
 #[cfg(not(feature = "bindings"))]
 use self::{

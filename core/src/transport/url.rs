@@ -174,14 +174,14 @@ impl Url {
         format!("{}:{}", self.host, self.port)
     }
 
-    pub(crate) fn has_origin_of(&self, other: &Self) -> bool {
+    pub fn has_origin_of(&self, other: &Self) -> bool {
         self.scheme == other.scheme
             && self.port == other.port
             && self.host.eq_ignore_ascii_case(&other.host)
     }
 
     /// Resolves a reference, such as the value of `Location`, against this URL.
-    pub(crate) fn join(&self, reference: &str) -> Result<Self, Error> {
+    pub fn join(&self, reference: &str) -> Result<Self, Error> {
         let scheme_end = reference.find([':', '/', '?', '#']);
         if scheme_end.is_some_and(|it| reference[it..].starts_with(':')) {
             return Self::parse(reference);

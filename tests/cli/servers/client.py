@@ -69,6 +69,8 @@ def main():
         if bad("client.initialized"):
             request("prompts/list", {})
         write({"method": "notifications/initialized"})
+    if bad("client.cancels-own"):
+        write({"method": "notifications/cancelled", "params": {"requestId": 99}})
     if bad("client.no-responses"):
         write({"id": "nobody", "result": {}})
     page = request("tools/list", {})

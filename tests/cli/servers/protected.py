@@ -3,12 +3,10 @@
 `protected.py http PORT [DEFECT…]` serves at http://127.0.0.1:PORT/mcp.
 """
 
-import runpy
 import sys
-from pathlib import Path
 
-base = runpy.run_path(str(Path(__file__).parent / "defective.py"), run_name="base")
-Endpoint = base["Endpoint"]
+from defective_http import Endpoint, serve_http
+
 WELL_KNOWN = "/.well-known/"
 defects = sys.argv[3:]
 forwarded = {name: getattr(Endpoint, f"do_{name}") for name in ("GET", "POST", "DELETE")}
@@ -49,4 +47,4 @@ def guarded(name):
 
 for each in forwarded:
     setattr(Endpoint, f"do_{each}", guarded(each))
-base["serve_http"](int(sys.argv[2]), [])
+serve_http(int(sys.argv[2]), [])

@@ -1,6 +1,6 @@
 //! HTTP requests to the endpoint of a server, each on a connection of its own, with any header and any body.
 
-use std::time::Duration;
+use std::{collections::VecDeque, time::Duration};
 
 use gudgeon::{
     auth::fetch::{FetchRequest, is_loopback},
@@ -52,6 +52,12 @@ impl Head {
         kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
     }
 
+    /// Returns the body if it is a JSON-RPC message.
+    pub fn message(&self) -> Option<Message> {
+        let message = Message::new(self.body.clone());
+        message.value.get("jsonrpc").is_some().then_some(message)
+    }
+
     pub fn is_stream(&self) -> bool {
         self.media_type() == "text/event-stream"
     }
@@ -72,6 +78,16 @@ impl Address {
         let url = url.with_query();
         let host = url.parse::<http::Uri>().ok()?.host().map(is_loopback);
         Some(Self { headers: headers.collect(), is_local: host.unwrap_or_default(), url })
+    }
+
+    /// Returns another address of the same server, with the headers of the user if it has the same origin.
+    pub fn with_url(&self, url: String) -> Self {
+        let is_same = match (Url::parse(&self.url), Url::parse(&url)) {
+            (Ok(own), Ok(other)) => other.has_origin_of(&own),
+            _ => false,
+        };
+        let headers = if is_same { self.headers.clone() } else { HeaderMap::new() };
+        Self { url, headers, is_local: self.is_local }
     }
 
     /// Returns another address on the same origin, for requests without the headers of the user.
@@ -161,13 +177,20 @@ impl Address {
     }
 }
 
+/// A message, or an event of a stream that has another name than `message`.
+#[derive(Debug)]
+pub enum Received {
+    Message(Message),
+    Other { event: String, data: String },
+}
+
 /// A response that is being read.
 #[derive(Debug)]
 pub struct Stream {
     pub head: Head,
     response: OpenResponse,
     events: SseDecoder,
-    pending: Vec<Message>,
+    pending: VecDeque<Received>,
     read: usize,
     has_ended: bool,
 }
@@ -180,23 +203,38 @@ impl Stream {
             ..Head::default()
         };
         let events = SseDecoder::new(MAX_BODY);
-        Self { head, response, events, pending: Vec::new(), read: 0, has_ended: false }
+        Self { head, response, events, pending: VecDeque::new(), read: 0, has_ended: false }
     }
 
     /// Returns the next message; `Ok(None)` at the end of the body.
     pub async fn next(&mut self, until: Instant) -> Result<Option<Message>, End> {
         loop {
-            if !self.pending.is_empty() {
-                return Ok(Some(self.pending.remove(0)));
+            match self.receive(until).await? {
+                Some(Received::Message(message)) => return Ok(Some(message)),
+                Some(Received::Other { .. }) => (),
+                None => return Ok(None),
+            }
+        }
+    }
+
+    /// Returns the next message or event; `Ok(None)` at the end of the body.
+    pub async fn receive(&mut self, until: Instant) -> Result<Option<Received>, End> {
+        timeout_at(until, self.receive_any()).await.unwrap_or(Err(End::Silent))
+    }
+
+    /// Returns the next message or event, without a time limit. Cancel safe.
+    pub async fn receive_any(&mut self) -> Result<Option<Received>, End> {
+        loop {
+            if let Some(received) = self.pending.pop_front() {
+                return Ok(Some(received));
             }
             if self.has_ended {
                 return Ok(None);
             }
-            match timeout_at(until, self.response.chunk()).await {
-                Err(_) => return Err(End::Silent),
-                Ok(None) => self.end(),
-                Ok(Some(Err(error))) => return Err(End::Failed(error.to_string())),
-                Ok(Some(Ok(chunk))) => {
+            match self.response.chunk().await {
+                None => self.end(),
+                Some(Err(error)) => return Err(End::Failed(error.to_string())),
+                Some(Ok(chunk)) => {
                     self.read += chunk.len();
                     if self.read > MAX_BODY {
                         return Err(End::Failed(format!(
@@ -218,9 +256,11 @@ impl Stream {
             // Events without data prepare the client for a reconnect.
             if let SseItem::Event { data, event, .. } = item
                 && !data.is_empty()
-                && event.as_deref().is_none_or(|it| it == "message")
             {
-                self.pending.push(Message::new(data));
+                self.pending.push_back(match event {
+                    Some(event) if event != "message" => Received::Other { event, data },
+                    _ => Received::Message(Message::new(data)),
+                });
             }
         }
     }
@@ -233,10 +273,11 @@ impl Stream {
         let message = Message::new(self.head.body.clone());
         match &message.value {
             Value::Array(batch) => {
-                self.pending = batch.iter().map(|it| Message::new(it.to_string())).collect();
+                let each = batch.iter().map(|it| Message::new(it.to_string()));
+                self.pending = each.map(Received::Message).collect();
             }
             Value::Null => (),
-            _ => self.pending.push(message),
+            _ => self.pending.push_back(Received::Message(message)),
         }
     }
 }

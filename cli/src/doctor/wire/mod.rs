@@ -1,19 +1,29 @@
 //! The bytes between the doctor and a server: JSON-RPC texts over standard streams and over HTTP, right or wrong.
 
 pub mod http;
+pub mod sse;
 pub mod stdio;
 
 use gudgeon::client::{ClientBuilder, Target};
 use serde_json::Value;
 
-use self::{http::Address, stdio::ProcessWire};
-use crate::failure::Failure;
+use tokio::time::Instant;
+
+use self::{
+    http::{Address, Head},
+    sse::{NotSse, SseWire},
+    stdio::ProcessWire,
+};
+use crate::failure::{Failure, FailureKind};
 
 /// A server that can be connected to many times.
 #[derive(Clone, Debug)]
 pub enum Server {
     Command(gudgeon::transport::Command),
+    /// Streamable HTTP.
     Address(Address),
+    /// HTTP+SSE of 2024-11-05.
+    Sse(Address),
 }
 
 impl Server {
@@ -33,8 +43,29 @@ impl Server {
         }
     }
 
+    /// Returns whether the server speaks Streamable HTTP.
     pub fn is_http(&self) -> bool {
         matches!(self, Self::Address(_))
+    }
+
+    pub fn is_stdio(&self) -> bool {
+        matches!(self, Self::Command(_))
+    }
+
+    /// Starts the server, or opens its stream. Over Streamable HTTP nothing is sent.
+    pub async fn connect(&self, until: Instant) -> Result<Wire, Failure> {
+        Ok(match self {
+            Self::Command(command) => Wire::Process(Box::new(ProcessWire::start(command)?)),
+            Self::Address(address) => Wire::Address(address.clone()),
+            Self::Sse(address) => match SseWire::open(address, until).await {
+                Ok(wire) => Wire::Sse(Box::new(wire)),
+                Err(NotSse::NoStream(why) | NotSse::NoEndpoint(why)) => {
+                    let message =
+                        format!("the server did not open another stream of events: {why}");
+                    return Err(Failure::new(FailureKind::Connect, message));
+                }
+            },
+        })
     }
 }
 
@@ -79,13 +110,25 @@ pub enum End {
     Failed(String),
 }
 
+impl End {
+    /// Describes the end for a report.
+    pub fn reason(&self) -> String {
+        match self {
+            Self::Answered => "nothing".to_owned(),
+            Self::Silent => "no response".to_owned(),
+            Self::Closed => "the server closed the connection".to_owned(),
+            Self::Failed(reason) => super::report::shown(reason),
+        }
+    }
+}
+
 /// The messages that the server sent after a text was sent to it.
 #[derive(Clone, Debug)]
 pub struct Exchange {
     pub messages: Vec<Message>,
     pub end: End,
     /// Over HTTP, the head of the response.
-    pub http: Option<http::Head>,
+    pub http: Option<Head>,
 }
 
 impl Exchange {
@@ -107,16 +150,10 @@ impl Exchange {
             (None, Some(head)) if !head.body.is_empty() => Some(super::report::shown(&head.body)),
             _ => None,
         };
-        let end = match &self.end {
-            End::Answered => None,
-            End::Silent => Some("no response".to_owned()),
-            End::Closed => Some("the server closed the connection".to_owned()),
-            End::Failed(reason) => Some(super::report::shown(reason)),
-        };
-        let parts: Vec<_> = match (status, text, end) {
-            (Some(status), text, _) => [Some(status), text].into_iter().flatten().collect(),
-            (None, Some(text), _) => vec![text],
-            (None, None, end) => vec![end.unwrap_or_else(|| "nothing".to_owned())],
+        let parts: Vec<_> = match (status, text) {
+            (Some(status), text) => [Some(status), text].into_iter().flatten().collect(),
+            (None, Some(text)) => vec![text],
+            (None, None) => vec![self.end.reason()],
         };
         parts.join(" ")
     }
@@ -126,5 +163,27 @@ impl Exchange {
 #[derive(Debug)]
 pub enum Wire {
     Process(Box<ProcessWire>),
+    Sse(Box<SseWire>),
     Address(Address),
+}
+
+impl Wire {
+    /// Sends a text on an open connection. Over HTTP+SSE, returns the response to the POST if its status is an error.
+    pub async fn send(&mut self, text: &str) -> Result<Option<Head>, String> {
+        match self {
+            Self::Process(process) => process.send(text).await.map(|()| None),
+            Self::Sse(stream) => stream.send(text, &[]).await,
+            Self::Address(_) => Ok(None),
+        }
+    }
+
+    /// Returns the next message of an open connection until a time: `Ok(None)` after it, and `Err` once the connection is
+    /// closed.
+    pub async fn next(&mut self, until: Instant) -> Result<Option<Message>, ()> {
+        match self {
+            Self::Process(process) => process.next(until).await,
+            Self::Sse(stream) => stream.next(until).await,
+            Self::Address(_) => Err(()),
+        }
+    }
 }

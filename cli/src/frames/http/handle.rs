@@ -210,7 +210,7 @@ fn accepts_stream(headers: &HeaderMap) -> bool {
 }
 
 /// Reads a body; `None` if it is too long or broken.
-async fn collect(mut body: Incoming) -> Option<Vec<u8>> {
+pub async fn collect(mut body: Incoming) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     while let Some(frame) = poll_fn(|it| Pin::new(&mut body).poll_frame(it)).await {
         if let Ok(data) = frame.ok()?.into_data() {

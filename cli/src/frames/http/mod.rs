@@ -6,13 +6,19 @@ mod guard;
 mod handle;
 mod reply;
 
-use std::{process::ExitCode, sync::Arc, time::Duration};
+use std::{convert::Infallible, process::ExitCode, sync::Arc, time::Duration};
 
 use gudgeon::transport::http::HyperIo;
-use hyper::{Uri, server::conn::http1, service::service_fn};
+use hyper::{
+    Request, Response, Uri,
+    body::{Body, Bytes, Incoming},
+    server::conn::http1,
+    service::service_fn,
+};
 use tokio::{net::TcpListener, time::sleep};
 
 use self::handle::Endpoint;
+pub use self::handle::collect;
 use super::{Upstream, stdio::stop_signal};
 use crate::{
     failure::{Failure, FailureKind},
@@ -24,11 +30,17 @@ pub const DEFAULT_URL: &str = "http://127.0.0.1:8000/mcp";
 /// The delay before accepting again when the process has no free file descriptor.
 const NO_ROOM: Duration = Duration::from_millis(50);
 
+/// A socket that listens on the loopback interface.
+pub struct Listener {
+    socket: TcpListener,
+    path: String,
+    url: String,
+}
+
 /// A listening socket and the endpoint behind it.
 pub struct Front {
-    listener: TcpListener,
+    listener: Listener,
     endpoint: Arc<Endpoint>,
-    url: String,
 }
 
 /// Serves at a URL until a signal comes; `name` is shown to the user.
@@ -38,52 +50,77 @@ pub async fn serve(url: &str, server: impl Upstream, name: &str) -> Result<ExitC
     Ok(front.run().await)
 }
 
-impl Front {
+impl Listener {
     /// Listens at a URL, in which port 0 chooses a free port.
-    pub async fn bind(url: &str, server: impl Upstream) -> Result<Self, Failure> {
+    pub async fn bind(url: &str) -> Result<Self, Failure> {
         let Place { host, port, path } = check_url(url)?;
         if !guard::is_loopback(&host) {
             return Err(Failure::usage(format!("{url}: other machines could call the server"))
                 .with_hint(format!("listen at 127.0.0.1, as in {DEFAULT_URL}")));
         }
         let address = (host.trim_matches(['[', ']']), port);
-        let listener = TcpListener::bind(address).await.map_err(|error| {
+        let socket = TcpListener::bind(address).await.map_err(|error| {
             Failure::new(FailureKind::Connect, format!("can't listen at {url}: {error}"))
                 .with_hint("give another port; port 0 chooses a free one")
         })?;
-        let port = listener.local_addr().map_or(port, |it| it.port());
+        let port = socket.local_addr().map_or(port, |it| it.port());
         let url = format!("http://{host}:{port}{path}");
-        Ok(Self { listener, endpoint: Endpoint::new(path, server), url })
+        Ok(Self { socket, path, url })
     }
 
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// Serves until a signal comes, and ends the servers; returns the exit code of the signal.
-    pub async fn run(self) -> ExitCode {
-        let code = tokio::select! {
-            code = stop_signal() => code,
-            () = self.accept() => 0,
-        };
-        self.endpoint.close().await;
-        ExitCode::from(code)
-    }
-
-    async fn accept(&self) {
+    /// Answers requests until it is dropped.
+    pub async fn answer<B, A>(
+        &self,
+        answer: impl Fn(Request<Incoming>) -> A + Clone + Send + 'static,
+    ) where
+        A: Future<Output = Response<B>> + Send + 'static,
+        B: Body<Data = Bytes, Error = Infallible> + Send + 'static,
+    {
         loop {
-            let Ok((stream, _)) = self.listener.accept().await else {
+            let Ok((stream, _)) = self.socket.accept().await else {
                 sleep(NO_ROOM).await;
                 continue;
             };
-            let endpoint = Arc::clone(&self.endpoint);
+            let answer = answer.clone();
             let service = service_fn(move |request| {
-                let endpoint = Arc::clone(&endpoint);
-                async move { Ok::<_, std::convert::Infallible>(endpoint.handle(request).await) }
+                let answer = answer(request);
+                async move { Ok::<_, Infallible>(answer.await) }
             });
             // A client that breaks the connection is no error of this program.
             tokio::spawn(http1::Builder::new().serve_connection(HyperIo(stream), service));
         }
+    }
+}
+
+impl Front {
+    /// Listens at a URL, in which port 0 chooses a free port.
+    pub async fn bind(url: &str, server: impl Upstream) -> Result<Self, Failure> {
+        let listener = Listener::bind(url).await?;
+        let endpoint = Endpoint::new(listener.path.clone(), server);
+        Ok(Self { listener, endpoint })
+    }
+
+    pub fn url(&self) -> &str {
+        self.listener.url()
+    }
+
+    /// Serves until a signal comes, and ends the servers; returns the exit code of the signal.
+    pub async fn run(self) -> ExitCode {
+        let endpoint = Arc::clone(&self.endpoint);
+        let answer = move |request| {
+            let endpoint = Arc::clone(&endpoint);
+            async move { endpoint.handle(request).await }
+        };
+        let code = tokio::select! {
+            code = stop_signal() => code,
+            () = self.listener.answer(answer) => 0,
+        };
+        self.endpoint.close().await;
+        ExitCode::from(code)
     }
 }
 

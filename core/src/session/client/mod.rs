@@ -215,7 +215,7 @@ pub struct Spoken {
 }
 
 impl Spoken {
-    fn new(revision: Revision, dialect: Option<Dialect>) -> Self {
+    pub(crate) fn new(revision: Revision, dialect: Option<Dialect>) -> Self {
         Self { revision, dialect, is_stateless: revision.era() == Era::Modern }
     }
 

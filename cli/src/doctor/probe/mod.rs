@@ -1,61 +1,50 @@
-//! A server over stdio that records what its client sends: `gudgeon doctor --client` starts clients with it.
+//! A server that records what its client sends, in all revisions or in one.
 
-use std::{
-    fs::File,
-    io::{self, BufRead as _, Write as _},
-    path::Path,
-};
+pub mod http;
+pub mod stdio;
 
 use gudgeon::Revision;
 use serde_json::{Value, json};
 
-use crate::{failure::Failure, output};
-
 /// The cursors of the pages of `tools/list`. The empty one is a cursor like any other.
 pub const CURSORS: [&str; 2] = ["page 2 of 3 \u{1f41f}", ""];
+/// The name of the header, after `Mcp-Param-`, for the argument `region` of the tools.
+pub const PARAM: &str = "Region";
 /// Ids of the requests that the probe sends.
 pub const PING: &str = "probe-ping";
 pub const UNKNOWN: &str = "probe-unknown";
 
-/// Serves on standard streams until the end of input, and appends each line to the record: `{"line": "…"}`, and `{"eof":
-/// true}` at the end.
-pub fn serve(record: &Path) -> Result<(), Failure> {
-    let mut record = File::options().append(true).create(true).open(record)?;
-    let mut note = |value: &Value| writeln!(record, "{value}").and_then(|()| record.flush());
-    note(&json!({"start": true}))?;
-    for line in io::stdin().lock().lines() {
-        let line = line?;
-        note(&json!({"line": line}))?;
-        let message: Value = serde_json::from_str(&line).unwrap_or_default();
-        let is_initialized = message["method"] == "notifications/initialized";
-        if let Some(id) = message.get("id").filter(|_| message["method"].is_string()) {
-            let mut response = answer(&message);
-            response["jsonrpc"] = json!("2.0");
-            response["id"] = id.clone();
-            output::line(response)?;
-        } else if is_initialized {
-            for (id, method) in [(PING, "ping"), (UNKNOWN, "doctor/unknown")] {
-                output::line(json!({"jsonrpc": "2.0", "id": id, "method": method}))?;
-            }
-        }
-    }
-    Ok(note(&json!({"eof": true}))?)
+/// Returns whether a message is one of 2026-07-28.
+pub fn is_modern(message: &Value) -> bool {
+    message["params"]["_meta"].get("io.modelcontextprotocol/protocolVersion").is_some()
 }
 
-fn answer(message: &Value) -> Value {
+/// Returns the answer to a request, without its id. With `only`, the probe speaks no other revision.
+fn answer(message: &Value, only: Option<Revision>) -> Value {
     let params = &message["params"];
-    let is_modern = params["_meta"].get("io.modelcontextprotocol/protocolVersion").is_some();
+    let is_modern = is_modern(message);
+    let spoken: Vec<_> =
+        Revision::ALL.into_iter().filter(|it| only.is_none_or(|only| only == *it)).collect();
+    let (oldest, newest) = (spoken[0], spoken[spoken.len() - 1]);
+    let versions: Vec<_> = spoken.iter().map(ToString::to_string).collect();
     let info = json!({"name": "gudgeon-doctor", "version": env!("CARGO_PKG_VERSION")});
     let capabilities = json!({"tools": {}, "resources": {}, "prompts": {}});
     let mut result = match message["method"].as_str().unwrap_or_default() {
+        _ if is_modern && newest < Revision::LATEST => {
+            return json!({"error": {"code": -32601, "message": "Method not found"}});
+        }
+        "initialize" if oldest > Revision::LATEST_LEGACY => {
+            let data = json!({"supported": versions, "requested": params["protocolVersion"]});
+            return json!({"error": {"code": -32022, "message": "Unsupported version", "data": data}});
+        }
         "initialize" => {
             let wanted = params["protocolVersion"].as_str().and_then(Revision::parse);
-            let version = wanted.filter(|it| *it <= Revision::LATEST_LEGACY);
-            let version = version.unwrap_or(Revision::LATEST_LEGACY).to_string();
+            let newest = newest.min(Revision::LATEST_LEGACY);
+            let version = wanted.filter(|it| *it <= newest && *it >= oldest);
+            let version = version.unwrap_or(newest).to_string();
             json!({"protocolVersion": version, "capabilities": capabilities, "serverInfo": info})
         }
         "server/discover" => {
-            let versions: Vec<_> = Revision::ALL.iter().map(ToString::to_string).collect();
             json!({"supportedVersions": versions, "capabilities": capabilities})
         }
         "ping" => json!({}),
@@ -82,7 +71,10 @@ fn page(cursor: Option<&str>) -> Value {
         Some(cursor) => CURSORS.iter().position(|it| *it == cursor).map_or(2, |it| it + 1),
     };
     let name = ["probe_first", "probe_second", "probe_third"][at];
-    let tool = json!({"name": name, "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": true}});
+    // Clients repeat the argument in a header over HTTP, in 2026-07-28.
+    let region = json!({"type": "string", "x-mcp-header": PARAM});
+    let schema = json!({"type": "object", "properties": {"region": region}});
+    let tool = json!({"name": name, "inputSchema": schema, "annotations": {"readOnlyHint": true}});
     match CURSORS.get(at) {
         Some(next) => json!({"tools": [tool], "nextCursor": next}),
         None => json!({"tools": [tool]}),

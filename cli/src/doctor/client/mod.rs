@@ -1,16 +1,24 @@
-//! Checks of a client: what it sends to the probe over stdio.
+//! Checks of a client: what it sends to the probe over stdio or HTTP.
 
-use std::{collections::BTreeSet, ffi::OsString, path::Path, process::Stdio, time::Duration};
+pub mod http;
+
+use std::{collections::BTreeSet, env, ffi::OsString, fs, process, process::Stdio, time::Duration};
 
 use gudgeon::Revision;
 use serde_json::Value;
 
 use super::{
     check::{Check, Section, Severity, sections},
-    probe::{CURSORS, PING, UNKNOWN},
+    probe::{CURSORS, PING, UNKNOWN, http::HttpProbe},
     report::{Report, shown},
 };
-use crate::failure::{Failure, FailureKind};
+use crate::{
+    failure::{Failure, FailureKind},
+    frames::http::Listener,
+};
+
+/// The address at which the probe listens.
+const LOOPBACK: &str = "http://127.0.0.1:0/mcp";
 
 pub const CHECKS: &[&Check] = &[
     &CONNECTS,
@@ -26,21 +34,22 @@ pub const CHECKS: &[&Check] = &[
     &CURSOR,
     &PAGES,
     &KEEPS_INITIALIZE,
+    &CANCELS_OWN,
     &CLOSES,
 ];
 
 static CONNECTS: Check = Check {
     id: "client.connects",
-    title: "starts the server and sends messages",
-    section: sections::STDIO,
-    fix: "start the command in MCP_SERVER_COMMAND, or pass {command} to the client",
+    title: "connects to the server and sends messages",
+    section: Section::of("basic/transports"),
+    fix: "start the command in MCP_SERVER_COMMAND, or pass {command} to the client; with --http, connect to MCP_SERVER_URL or {url}",
     ..Check::ANY
 };
 static VALID: Check = Check {
     id: "client.valid",
-    title: "writes nothing but valid JSON-RPC 2.0 messages, one a line",
-    section: sections::STDIO,
-    fix: "a message is one line with \"jsonrpc\": \"2.0\" and one of \"method\", \"result\" and \"error\"",
+    title: "sends nothing but valid JSON-RPC 2.0 messages",
+    section: sections::MESSAGES,
+    fix: "a message is, over stdio on one line, an object with \"jsonrpc\": \"2.0\" and one of \"method\", \"result\" and \"error\"",
     ..Check::ANY
 };
 static FIRST: Check = Check {
@@ -124,6 +133,16 @@ static KEEPS_INITIALIZE: Check = Check {
     fix: "close the connection instead",
     ..Check::LEGACY
 };
+static CANCELS_OWN: Check = Check {
+    id: "client.cancels-own",
+    title: "cancels only requests that it sent",
+    section: Section::moved(
+        "basic/patterns/cancellation#behavior-requirements",
+        "basic/utilities/cancellation#behavior-requirements",
+    ),
+    fix: "send the id of the request, with its JSON type, as \"requestId\"",
+    ..Check::ANY
+};
 static CLOSES: Check = Check {
     id: "client.closes",
     title: "closes the stdin of the server at the end",
@@ -133,17 +152,66 @@ static CLOSES: Check = Check {
     ..Check::ANY
 };
 
-/// Starts a client with the probe as its server, and checks what it sent until it ended. `command` is the probe's.
-pub async fn run(
+/// Starts a client with the probe over stdio as its server, and checks what it sent until it ended. With `only`, the probe
+/// speaks no other revision.
+pub async fn run_stdio(
     words: &[OsString],
-    command: &str,
-    record: &Path,
+    only: Option<Revision>,
     limit: Duration,
 ) -> Result<Report, Failure> {
+    let program = env::current_exe()?;
+    let record = env::temp_dir().join(format!("gudgeon-probe-{}.jsonl", process::id()));
+    let mut command = format!("{} doctor --probe {}", program.display(), record.display());
+    if let Some(revision) = only {
+        command = format!("{command} --revision {revision}");
+    }
+    let mut report = Report::default();
+    let ended =
+        run_client(words, ("{command}", "MCP_SERVER_COMMAND"), &command, limit, &mut report);
+    let ended = ended.await;
+    let text = fs::read_to_string(&record).unwrap_or_default();
+    // The file is missing if the client never started the server.
+    let _ = fs::remove_file(&record);
+    ended?;
+    examine(&text, only, &mut report);
+    Ok(report)
+}
+
+/// Like [`run_stdio`], with the probe over HTTP.
+pub async fn run_http(
+    words: &[OsString],
+    only: Option<Revision>,
+    limit: Duration,
+) -> Result<Report, Failure> {
+    let listener = Listener::bind(LOOPBACK).await?;
+    let url = listener.url().to_owned();
+    let probe = HttpProbe::new(only);
+    let own = probe.clone();
+    let serving =
+        tokio::spawn(async move { listener.answer(move |it| own.clone().handle(it)).await });
+    let mut report = Report::default();
+    let ended = run_client(words, ("{url}", "MCP_SERVER_URL"), &url, limit, &mut report).await;
+    serving.abort();
+    ended?;
+    http::examine(&probe.take(), &mut report);
+    if report.revisions.is_empty() {
+        report.record(&CONNECTS, Revision::LATEST, Err("no message came".into()));
+    }
+    Ok(report)
+}
+
+/// Starts a client and waits for its end. The server replaces the placeholder in its words, and is in the variable.
+async fn run_client(
+    words: &[OsString],
+    (placeholder, variable): (&str, &str),
+    server: &str,
+    limit: Duration,
+    report: &mut Report,
+) -> Result<(), Failure> {
     let words: Vec<OsString> = words
         .iter()
         .map(|it| {
-            it.to_str().map_or_else(|| it.clone(), |it| it.replace("{command}", command).into())
+            it.to_str().map_or_else(|| it.clone(), |it| it.replace(placeholder, server).into())
         })
         .collect();
     let Some((program, arguments)) = words.split_first() else {
@@ -151,7 +219,7 @@ pub async fn run(
         return Err(Failure::usage("the client is missing").with_hint(hint));
     };
     let mut client = tokio::process::Command::new(program);
-    client.args(arguments).env("MCP_SERVER_COMMAND", command).stdin(Stdio::null());
+    client.args(arguments).env(variable, server).stdin(Stdio::null());
     // Standard output is for the report.
     client.stdout(Stdio::null()).kill_on_drop(true);
     let mut child = client.spawn().map_err(|error| {
@@ -159,25 +227,22 @@ pub async fn run(
             format!("{}: the client can't be started: {error}", program.to_string_lossy());
         Failure::new(FailureKind::Connect, message)
     })?;
-    let mut report = Report::default();
     if tokio::time::timeout(limit, child.wait()).await.is_err() {
         report.remark(format!("the client was killed after {} s", limit.as_secs_f32()));
         let _ = child.kill().await;
     }
-    let text = std::fs::read_to_string(record).unwrap_or_default();
-    examine(&text, &mut report);
-    Ok(report)
+    Ok(())
 }
 
-/// Checks the record of the probe.
-fn examine(record: &str, report: &mut Report) {
+/// Checks the record of the probe over stdio.
+fn examine(record: &str, only: Option<Revision>, report: &mut Report) {
     let entries: Vec<Value> =
         record.lines().filter_map(|it| serde_json::from_str(it).ok()).collect();
     // A client may start the server several times: once to find out which revisions it speaks.
     for connection in entries.split(|it| it.get("start").is_some()).filter(|it| !it.is_empty()) {
         let lines: Vec<&str> = connection.iter().filter_map(|it| it["line"].as_str()).collect();
         if !lines.is_empty() {
-            check_connection(&lines, report);
+            check_connection(&lines, only, true, report);
             let has_closed = connection.iter().any(|it| it.get("eof").is_some());
             let revision = report.revisions.last().copied().unwrap_or(Revision::LATEST);
             report.record(
@@ -192,7 +257,14 @@ fn examine(record: &str, report: &mut Report) {
     }
 }
 
-fn check_connection(lines: &[&str], report: &mut Report) {
+/// Checks the messages of one connection. `negotiated` is the revision of a session, if it is known, and `was_asked` true if
+/// the probe sent requests to the client.
+fn check_connection(
+    lines: &[&str],
+    negotiated: Option<Revision>,
+    was_asked: bool,
+    report: &mut Report,
+) {
     let messages: Vec<Value> =
         lines.iter().map(|it| serde_json::from_str(it).unwrap_or_default()).collect();
     let initialize = messages.iter().find(|it| it["method"] == "initialize");
@@ -204,8 +276,8 @@ fn check_connection(lines: &[&str], report: &mut Report) {
         {
             Revision::LATEST
         }
-        _ => version
-            .and_then(Revision::parse)
+        _ => negotiated
+            .or_else(|| version.and_then(Revision::parse))
             .unwrap_or(Revision::LATEST_LEGACY)
             .min(Revision::LATEST_LEGACY),
     };
@@ -223,9 +295,9 @@ fn check_connection(lines: &[&str], report: &mut Report) {
         record(&VALID, super::observe::is_valid(message), line);
         if is_request {
             let id = &message["id"];
-            let is_new =
-                ids.insert(id.to_string()) && (id.is_string() || id.is_i64() || id.is_u64());
-            record(&IDS, is_new, line);
+            // In 2026-07-28, an id may be used again after the response.
+            let is_new = ids.insert(id.to_string()) || revision > Revision::LATEST_LEGACY;
+            record(&IDS, is_new && (id.is_string() || id.is_i64() || id.is_u64()), line);
             let meta = &message["params"]["_meta"];
             let has = |it: &str| meta.get(format!("io.modelcontextprotocol/{it}")).is_some();
             record(&META, has("protocolVersion") && has("clientCapabilities"), line);
@@ -243,10 +315,12 @@ fn check_connection(lines: &[&str], report: &mut Report) {
             let is_known = cursor.is_none_or(|it| CURSORS.iter().any(|known| it == known));
             record(&CURSOR, is_known, line);
         }
-        if method == "notifications/cancelled"
-            && let Some(initialize) = initialize
-        {
-            record(&KEEPS_INITIALIZE, message["params"]["requestId"] != initialize["id"], line);
+        if method == "notifications/cancelled" {
+            let id = &message["params"]["requestId"];
+            record(&CANCELS_OWN, ids.contains(&id.to_string()), line);
+            if let Some(initialize) = initialize {
+                record(&KEEPS_INITIALIZE, *id != initialize["id"], line);
+            }
         }
     }
     if asked > 0 {
@@ -269,7 +343,7 @@ fn check_connection(lines: &[&str], report: &mut Report) {
         let is_whole = version.is_some() && params["capabilities"].is_object() && info.is_ok();
         record(&INITIALIZE, is_whole, &initialize.to_string());
     }
-    if is_open {
+    if is_open && was_asked {
         let response =
             |id: &str| messages.iter().find(|it| it["id"] == id && it.get("method").is_none());
         let shown_response =
