@@ -1,13 +1,12 @@
 //! The command that starts the file of a server from anywhere: absolute paths, and the interpreter of its project.
 
 use std::{
-    fs,
     path::{Path, PathBuf},
     process::Command,
 };
 
 use super::{Entry, Environment};
-use crate::failure::Failure;
+use crate::{failure::Failure, target::is_script};
 
 /// Names of files that say nothing about the server in them.
 const COMMON_NAMES: [&str; 7] = ["server", "main", "index", "app", "__main__", "mcp", "src"];
@@ -106,16 +105,16 @@ fn is_name_character(character: char) -> bool {
 }
 
 fn python(path: &Path, environment: &Environment) -> Result<Vec<PathBuf>, Failure> {
+    let uv = environment.program("uv");
+    if let Some(uv) = &uv
+        && is_script(path)
+    {
+        return Ok(vec![uv.clone(), "run".into(), "--script".into()]);
+    }
     if let Some(active) = environment.variable("VIRTUAL_ENV")
         && let Some(python) = environment.python_in(&absolute(Path::new(&active), environment))
     {
         return Ok(vec![python]);
-    }
-    let uv = environment.program("uv");
-    if let Some(uv) = &uv
-        && has_inline_metadata(path)
-    {
-        return Ok(vec![uv.clone(), "run".into(), "--script".into()]);
     }
     for folder in path.ancestors().skip(1) {
         if let Some(python) = environment.python_in(&folder.join(".venv")) {
@@ -169,11 +168,6 @@ fn strips_types(version: &str) -> bool {
         }
         _ => false,
     }
-}
-
-/// Returns whether a script of Python declares its dependencies itself (PEP 723).
-fn has_inline_metadata(path: &Path) -> bool {
-    fs::read_to_string(path).is_ok_and(|it| it.lines().any(|it| it.trim_end() == "# /// script"))
 }
 
 fn needed(program: &str, home: &str, environment: &Environment) -> Result<PathBuf, Failure> {

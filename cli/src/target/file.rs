@@ -10,7 +10,7 @@ use std::{
 
 use gudgeon::transport;
 
-use super::interpreter;
+use super::{interpreter, script};
 use crate::failure::Failure;
 
 /// Starts the text in a variable, because a command line with all of the text would fill each error message.
@@ -133,13 +133,20 @@ impl FileTarget {
             Source::Module(name) => {
                 set("GUDGEON_RUNNER_MODULE", name.into());
                 set("GUDGEON_RUNNER", PYTHON_RUNNER.into());
-                Ok(Launch::python(Path::new("."), name.into(), environment))
+                Ok(Launch::python(interpreter::python(Path::new(".")), name.into(), environment))
             }
             Source::File(path, Language::Python) => {
                 set("GUDGEON_RUNNER_FILE", path.into());
                 set("GUDGEON_RUNNER", PYTHON_RUNNER.into());
                 let folder = path.parent().unwrap_or(Path::new("."));
-                Ok(Launch::python(folder, path.into(), environment))
+                let words = match script::interpreter(path, folder)? {
+                    Some(script) => {
+                        set("GUDGEON_RUNNER_NEEDS", script.unchecked.join("\n").into());
+                        script.words
+                    }
+                    None => interpreter::python(folder),
+                };
+                Ok(Launch::python(words, path.into(), environment))
             }
             Source::File(path, language) => {
                 let program = match language {
@@ -194,8 +201,13 @@ impl Launch {
         Self { program, arguments: words.collect(), environment: Vec::new() }
     }
 
-    fn python(folder: &Path, source: OsString, environment: Vec<(OsString, OsString)>) -> Self {
-        let mut words = interpreter::python(folder).into_iter();
+    /// Returns the launch of the runner in an interpreter, which `words` start.
+    fn python(
+        words: Vec<OsString>,
+        source: OsString,
+        environment: Vec<(OsString, OsString)>,
+    ) -> Self {
+        let mut words = words.into_iter();
         let program = words.next().unwrap_or_default();
         let mut arguments: Vec<OsString> = words.collect();
         arguments.extend(["-c".into(), PYTHON_START.into(), source]);
