@@ -96,10 +96,13 @@ fn server(server: &Configured) -> Value {
         pairs.iter().map(|(name, _)| Value::from(name.as_str())).collect()
     };
     match &server.entry {
-        Ok(Entry::Command { program, arguments, environment, folder }) => {
+        Ok(Entry::Command { program, arguments, environment, env_file, folder }) => {
             shown["command"] = program.as_str().into();
             shown["args"] = masked::arguments(arguments).into();
             shown["env"] = names(environment);
+            if let Some(file) = env_file {
+                shown["envFile"] = file.as_str().into();
+            }
             if let Some(folder) = folder {
                 shown["cwd"] = folder.as_str().into();
             }

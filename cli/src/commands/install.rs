@@ -71,7 +71,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let environment = Environment::of_process()?;
     let host = host(&arguments.into)?;
     let target = target(arguments)?;
-    let mut entry = entry(&target, &environment)?;
+    let mut entry = entry(&target, host, &environment)?;
     add_variables(&mut entry, &arguments.env, &environment)?;
     add_headers(&mut entry, &arguments.headers)?;
     let name = arguments.name.clone().unwrap_or_else(|| match &target {
@@ -216,7 +216,7 @@ fn target(arguments: &Arguments) -> Result<Target, Failure> {
     }
 }
 
-fn entry(target: &Target, environment: &Environment) -> Result<Entry, Failure> {
+fn entry(target: &Target, host: &Host, environment: &Environment) -> Result<Entry, Failure> {
     match target {
         Target::Url(url) => {
             // Reports a wrong URL now, instead of in the host.
@@ -228,7 +228,11 @@ fn entry(target: &Target, environment: &Environment) -> Result<Entry, Failure> {
             None => launch::of_file(file.path(), environment),
             Some(name) => launch::of_named(file, name, environment),
         },
-        Target::Configured(server) => server.entry.clone().map_err(Failure::usage),
+        Target::Configured(server) => {
+            let entry = server.entry.clone().map_err(Failure::usage)?;
+            let moved = entry.moved(host, &server.source, environment);
+            moved.map_err(|it| Failure::new(FailureKind::File, format!("{}: {it}", server.label())))
+        }
         Target::Connection(name) => {
             let message =
                 format!("{name:?} is a connection of `gudgeon connect`, which hosts can't use");

@@ -249,6 +249,7 @@ fn of_words(words: &[PathBuf]) -> Result<Entry, Failure> {
         program,
         arguments: texts.collect::<Result<_, _>>()?,
         environment: Vec::new(),
+        env_file: None,
         folder: None,
     })
 }
@@ -268,6 +269,7 @@ mod tests {
             program: program.into(),
             arguments: arguments.iter().map(|it| (*it).to_owned()).collect(),
             environment: Vec::new(),
+            env_file: None,
             folder: None,
         }
     }

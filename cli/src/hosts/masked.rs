@@ -100,6 +100,7 @@ mod tests {
             program: program.to_owned(),
             arguments: words.iter().map(|it| (*it).to_owned()).collect(),
             environment: Vec::new(),
+            env_file: None,
             folder: None,
         };
         assert_eq!(line(&entry("a\u{1b}[31mb\u{202e}", &["\u{7}"])), r"a\u{1b}[31mb\u{202e} \u{7}");
