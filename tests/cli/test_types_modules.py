@@ -52,8 +52,8 @@ def tool(name):
 PACKAGE = str(ROOT / "bindings-python/python")
 
 
-@pytest.mark.parametrize("target", TARGETS)
-def test_python_passes_its_checkers(gudgeon, tmp_path, target):
+@pytest.mark.parametrize("target", [*TARGETS, *MANY])
+def test_python_passes_its_checkers_and_formatter(gudgeon, tmp_path, target):
     text = generate(gudgeon, target, "python")
     assert text == generate(gudgeon, target, "python")
     path = tmp_path / "module.py"

@@ -9,6 +9,7 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
+pub use self::union::union;
 use self::{reader::Reader, reference::refers_to};
 use super::{
     model::{Declaration, Field, Shape, Type},
