@@ -1,5 +1,6 @@
 """Servers that are given as files and modules: which interpreter runs them, and which server of the file is served."""
 
+import json
 import os
 import shutil
 import sys
@@ -151,6 +152,108 @@ def test_uv_runs_a_locked_project(gudgeon, project):
     path = f"{tools}{os.pathsep}{gudgeon.environment['PATH']}"
     outcome = gudgeon("call", "server.py", "add", "a:=1", "b:=2", PATH=path)
     assert outcome.code == 0 and f"uv run --project {project}" in outcome.err
+
+
+def script(*dependencies):
+    """Returns a server with the comment of a script (PEP 723)."""
+    return f"# /// script\n# dependencies = {json.dumps(dependencies)}\n# ///\n{SERVER}"
+
+
+def fake_uv(folder, sync="exit 0"):
+    """Puts a uv on the path that writes down its arguments; its environments have the interpreter of the tests."""
+    python = fake_python(folder / "environment/bin", "script").joinpath("bin/python")
+    uv = folder / "uv"
+    uv.write_text(
+        f'#!/bin/sh\necho "$@" >> {folder}/log\n[ "$1" = python ] && echo {python} && exit\n'
+        f'[ "$2" = --offline ] && exit {"1" if "online" in sync else "0"}\n{sync}\n'
+    )
+    uv.chmod(0o755)
+    return f"{folder}{os.pathsep}"
+
+
+@pytest.mark.parametrize("target", ["script.py", "script.py:app"])
+def test_uv_runs_a_script_in_its_own_environment(gudgeon, project, target):
+    (project / "script.py").write_text(script("nothing-of-this-name"))
+    path = fake_uv(project / "tools") + gudgeon.environment["PATH"]
+    active = fake_python(project / "active/bin", "active")
+    outcome = gudgeon("call", target, "add", "a:=1", "b:=2", PATH=path, VIRTUAL_ENV=str(active))
+    assert (outcome.code, outcome.out) == (0, "3\n") and "python of script" in outcome.err
+    assert (project / "tools/log").read_text().splitlines() == [
+        "sync --offline --quiet --script script.py",
+        "python find --script script.py",
+    ]
+
+
+def test_uv_of_its_installer_is_found_in_the_home_folder(gudgeon, project):
+    (project / "script.py").write_text(script("nothing-of-this-name"))
+    fake_uv(gudgeon.home / ".local/bin")
+    outcome = call(gudgeon, "script.py")
+    assert (outcome.code, outcome.out) == (0, "3\n") and "python of script" in outcome.err
+
+
+def test_uv_installs_what_is_missing_and_says_so(gudgeon, project):
+    (project / "script.py").write_text(script("nothing-of-this-name"))
+    path = fake_uv(project / "tools", "# online\necho 'Installed 1 package' >&2") + gudgeon.environment["PATH"]
+    outcome = gudgeon("call", "script.py", "add", "a:=1", "b:=2", PATH=path)
+    assert (outcome.code, outcome.out) == (0, "3\n") and "Installed 1 package" in outcome.err
+    assert "sync --script script.py" in (project / "tools/log").read_text().splitlines()
+
+
+def test_what_uv_cannot_install_is_an_error_with_its_words(gudgeon, project):
+    (project / "script.py").write_text(script("nothing-of-this-name"))
+    path = fake_uv(project / "tools", "# online\necho 'no solution' >&2; exit 1") + gudgeon.environment["PATH"]
+    outcome = gudgeon("call", "script.py", "add", "a:=1", "b:=2", PATH=path)
+    assert outcome.code == 3 and outcome.err.startswith("no solution\nerror: script.py: uv cannot install")
+    assert "hint: `uv sync --script script.py`" in outcome.err
+
+
+def without_uv(gudgeon, *words, **environment):
+    """Runs a command where there is no uv."""
+    return gudgeon(*words, PATH=str(Path(sys.executable).parent), **environment)
+
+
+def without_packaging(project):
+    """Makes a folder for the path of Python in which the package with the rules of versions can't be imported."""
+    (project / "shadow/packaging").mkdir(parents=True)
+    (project / "shadow/packaging/__init__.py").write_text("raise ImportError\n")
+    return str(project / "shadow")
+
+
+@pytest.mark.parametrize("compares", ["versions", "names"])
+def test_without_uv_a_script_needs_an_interpreter_that_has_its_dependencies(gudgeon, project, compares):
+    own = gudgeon.environment.get("PYTHONPATH", "")
+    path = f"{without_packaging(project)}{os.pathsep}{own}" if compares == "names" else own
+    (project / "script.py").write_text(script("msgspec>=0.1", "absent; python_version < '3'", "gudgeon[x]"))
+    outcome = without_uv(gudgeon, "call", "script.py", "add", "a:=1", "b:=2", PYTHONPATH=path)
+    assert outcome == (0, "3\n", ""), outcome
+    (project / "script.py").write_text(
+        script("msgspec", "nothing-of-this-name>=2", "nor_of.this @ https://a.example/b.whl")
+    )
+    outcome = without_uv(gudgeon, "call", "script.py", "add", "a:=1", "b:=2", PYTHONPATH=path)
+    assert outcome.code == 3 and "script.py declares dependencies that" in outcome.err
+    assert "does not have: nothing-of-this-name>=2, nor_of.this @ https://a.example/b.whl" in outcome.err
+    assert "hint: install uv" in outcome.err
+    assert without_uv(gudgeon, "run", "script.py", PYTHONPATH=path).code == 2
+
+
+def test_without_uv_another_version_of_a_dependency_is_named(gudgeon, project):
+    (project / "script.py").write_text(script("msgspec>=999", "not a dependency"))
+    outcome = without_uv(gudgeon, "call", "script.py", "add", "a:=1", "b:=2")
+    assert outcome.code == 3 and "msgspec>=999 (installed is " in outcome.err
+    assert "'not a dependency' (which is no dependency)" in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ("# dependencies = ['a',,]", "script.py: line 2, column 23: "),
+        ("# dependencies = 'a'", 'script.py: "dependencies" must be a list of strings'),
+    ],
+)
+def test_a_wrong_comment_of_a_script_has_its_place(gudgeon, project, lines, message):
+    (project / "script.py").write_text(f"# /// script\n{lines}\n# ///\n{SERVER}")
+    outcome = without_uv(gudgeon, "call", "script.py", "add", "a:=1", "b:=2")
+    assert outcome.code == 10 and outcome.err.startswith(f"error: {message}"), outcome
 
 
 def fake_node(folder, version):

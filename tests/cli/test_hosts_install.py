@@ -249,6 +249,73 @@ def test_the_interpreter_is_that_of_the_project(gudgeon, tmp_path):
     assert words(gudgeon, "src/server.py", **path) == [uv, "run", "--script", str(file)]
 
 
+SHOP = """
+from gudgeon import Server
+from shop.prices import add
+app = Server("shop")
+admin = Server("admin")
+for it in (app, admin):
+    it.tool(add)
+"""
+
+
+@pytest.fixture
+def shop(gudgeon, tmp_path):
+    """A package with two servers, in the current folder. Returns another folder, as hosts have one."""
+    package = tmp_path / "project/shop"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("raise SystemExit('a package is not run')\n")
+    (package / "server.py").write_text(SHOP)
+    (package.parent / "several.py").write_text(SHOP)
+    (package / "prices.py").write_text("def add(a: int, b: int) -> int:\n    return a + b\n")
+    (tmp_path / "elsewhere").mkdir()
+    gudgeon.folder = package.parent
+    return tmp_path / "elsewhere"
+
+
+@pytest.mark.parametrize(
+    ("target", "name"),
+    [
+        ("shop.server:app", "shop"),
+        ("shop.server:admin", "admin"),
+        ("several.py:admin", "admin"),
+        ("several.py:app", "several"),
+    ],
+)
+def test_a_module_or_one_server_of_a_file_is_started_from_any_folder(gudgeon, shop, target, name):
+    program = gudgeon.words()[0]
+    outcome = gudgeon("install", target, "--into", "kiro")
+    assert outcome.code == 0, outcome
+    entry = read(gudgeon.home / ".kiro/settings/mcp.json")["mcpServers"][name]
+    folder = str(gudgeon.folder)
+    place = [os.path.join(folder, target)] if ".py" in target else ["--directory", folder, target]
+    assert entry == {"command": program, "args": ["run", *place]}
+    (gudgeon.folder / "shop/__init__.py").write_text("")
+    gudgeon.folder = shop
+    assert gudgeon("call", f"kiro:{name}", "add", "a:=1", "b:=2") == (0, "3\n", "")
+
+
+def test_the_active_environment_is_kept_for_the_host(gudgeon, shop):
+    active = gudgeon.home / "active"
+    program(active / "bin/python")
+    (active / "bin/python").write_text(f'#!/bin/sh\necho active >&2\nexec {sys.executable} "$@"\n')
+    outcome = gudgeon("install", "shop.server:app", "--into", "kiro", VIRTUAL_ENV=str(active))
+    assert outcome.code == 0, outcome
+    entry = read(gudgeon.home / ".kiro/settings/mcp.json")["mcpServers"]["shop"]
+    assert entry["env"] == {"VIRTUAL_ENV": str(active)}
+    (gudgeon.folder / "shop/__init__.py").write_text("")
+    gudgeon.folder = shop
+    outcome = gudgeon("call", "shop", "add", "a:=1", "b:=2")
+    assert (outcome.code, outcome.out) == (0, "3\n") and "active" in outcome.err
+
+
+@pytest.mark.parametrize("module", ["nowhere", "shop.nowhere", "shop.server.nowhere"])
+def test_a_module_that_is_not_found_is_not_installed(gudgeon, shop, module):
+    outcome = gudgeon("install", f"{module}:app", "--into", "kiro")
+    assert outcome.code == 2 and f'no Python module "{module}" in {gudgeon.folder}' in outcome.err, outcome
+    assert not (gudgeon.home / ".kiro").exists()
+
+
 def test_javascript_and_typescript_have_theirs(gudgeon, tmp_path):
     tools = tmp_path / "tools"
     node = program(tools / "node")

@@ -63,6 +63,17 @@ def test_the_exit_code_is_the_servers(gudgeon):
     assert gudgeon("run", "seven.py").code == 7
 
 
+def test_a_folder_is_entered_first(gudgeon, shelf):
+    project = gudgeon.home / "project"
+    project.mkdir()
+    (project / "module.py").write_text("import os\nraise SystemExit(os.getcwd())\n")
+    outcome = gudgeon("run", "--directory", "project", "module:app")
+    assert outcome.err == f"{project}\n"
+    assert gudgeon("run", "--directory", "project", "module.py").err == f"{project}\n"
+    outcome = gudgeon("run", "--directory", "gone", "module:app")
+    assert outcome.code == 10 and outcome.err.startswith("error: --directory gone: ")
+
+
 def test_ctrl_c_ends_gracefully(gudgeon, shelf):
     with Host(gudgeon.start("run", shelf)) as host:
         host.initialize()

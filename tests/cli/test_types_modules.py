@@ -22,10 +22,12 @@ TARGETS = {
 }
 if not EVERYTHING.exists():
     del TARGETS["everything"]
+# Types of every shape in lines of every length, to see where lines are broken.
+MANY = {f"many {seed}": [sys.executable, SERVERS / "many_types.py", seed] for seed in range(1, 5)}
 
 
 def generate(gudgeon, target, language):
-    outcome = gudgeon("types", f"--{language}", "--", *TARGETS[target])
+    outcome = gudgeon("types", f"--{language}", "--", *{**TARGETS, **MANY}[target])
     assert outcome.code == 0, outcome
     return outcome.out
 
@@ -50,8 +52,8 @@ def tool(name):
 PACKAGE = str(ROOT / "bindings-python/python")
 
 
-@pytest.mark.parametrize("target", TARGETS)
-def test_python_passes_its_checkers(gudgeon, tmp_path, target):
+@pytest.mark.parametrize("target", [*TARGETS, *MANY])
+def test_python_passes_its_checkers_and_formatter(gudgeon, tmp_path, target):
     text = generate(gudgeon, target, "python")
     assert text == generate(gudgeon, target, "python")
     path = tmp_path / "module.py"
@@ -91,10 +93,13 @@ def compile_typescript(folder, *names):
     run(ROOT / "node_modules/.bin/tsc", "-p", folder, cwd=folder)
 
 
-@pytest.mark.parametrize("target", TARGETS)
-def test_typescript_passes_its_compiler(gudgeon, tmp_path, target):
+@pytest.mark.parametrize("target", [*TARGETS, *MANY])
+def test_typescript_passes_its_compiler_and_formatter(gudgeon, tmp_path, target):
     text = generate(gudgeon, target, "typescript")
-    (tmp_path / "module.ts").write_text(text, encoding="utf-8")
+    assert text == generate(gudgeon, target, "typescript")
+    path = tmp_path / "module.ts"
+    path.write_text(text, encoding="utf-8")
+    assert text == run(ROOT / "node_modules/.bin/prettier", "--no-config", "--no-editorconfig", path, cwd=tmp_path)
     compile_typescript(tmp_path, "module.ts")
 
 

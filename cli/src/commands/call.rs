@@ -14,10 +14,9 @@ use serde_json::Value;
 
 use crate::{
     background::{self, CallParams, Keeper},
-    commands::answer,
-    connection::ConnectionArguments,
+    commands::{answer, request::RequestArguments},
     failure::{Failure, FailureKind},
-    interaction::{Interaction, InteractionArguments},
+    interaction::Interaction,
     output,
     render::{self, RenderArguments, Renderer},
     session,
@@ -46,9 +45,6 @@ pub struct Arguments {
     /// The server, the tool, and its arguments
     #[arg(value_name = "TARGET TOOL [ARGUMENT]")]
     words: Vec<String>,
-    /// Print the result as JSON, as the protocol defines it
-    #[arg(long)]
-    json: bool,
     /// Send arguments that do not fit the tool's schema, to see what the server does
     #[arg(long)]
     no_check: bool,
@@ -57,40 +53,35 @@ pub struct Arguments {
     #[arg(long)]
     detach: bool,
     #[command(flatten)]
-    render: RenderArguments,
-    #[command(flatten)]
-    connection: ConnectionArguments,
-    #[command(flatten)]
-    interaction: InteractionArguments,
+    request: RequestArguments,
 }
 
 pub async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
-    let (target, words) = arguments.connection.target(arguments.words)?;
-    let (tool, words) = words.split_first().ok_or_else(|| {
-        Failure::usage("the tool is missing").with_hint("`gudgeon list` shows a server's tools")
-    })?;
-    let call = Call { tool, given: Assignments::parse(words)?, no_check: arguments.no_check };
-    let interaction = arguments.interaction.read()?;
+    let request = arguments.request;
+    let (target, tool, words) = request.split(arguments.words, "tool", "tools")?;
+    let call =
+        Call { tool: &tool, given: Assignments::parse(&words)?, no_check: arguments.no_check };
+    let interaction = request.interaction.read()?;
     let detaches = arguments.detach;
-    if (detaches || !arguments.interaction.answers())
-        && let Some(keeper) = Keeper::of(&target, &arguments.connection, &interaction, detaches)?
+    if (detaches || !request.interaction.answers())
+        && let Some(keeper) = Keeper::of(&target, &request.connection, &interaction, detaches)?
     {
         let object = match call.given.need_schema() {
             true => {
-                session::run(&arguments.connection, &interaction, &target, async |client| {
+                session::run(&request.connection, &interaction, &target, async |client| {
                     Ok(call.object(client, &interaction).await?.1)
                 })
                 .await?
             }
             false => call.given.to_object(&Value::Null)?,
         };
-        let params = CallParams::new(tool, Some(object), &arguments.connection, &interaction);
+        let params = CallParams::new(&tool, Some(object), &request.connection, &interaction);
         let outcome = background::client::call(keeper, params, &interaction.notices).await?;
-        return answer::finish(outcome, arguments.json, &arguments.render);
+        return answer::finish(outcome, request.json, &request.render);
     }
-    session::run(&arguments.connection, &interaction, &target, async |client| {
+    session::run(&request.connection, &interaction, &target, async |client| {
         let (result, data) = call.run(client, &interaction).await?;
-        show(&result, data.as_deref(), tool, arguments.json, &arguments.render)
+        show(&result, data.as_deref(), &tool, request.json, &request.render)
     })
     .await
 }

@@ -10,6 +10,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use crate::{
+    escape,
     failure::Failure,
     hosts::{
         Entry, Environment, Source, masked,
@@ -59,10 +60,10 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         last = Some(source);
         let entry = match &server.entry {
             Ok(entry) => masked::line(entry),
-            Err(problem) => format!("(wrong: {})", masked::printable(problem)),
+            Err(problem) => format!("(wrong: {})", escape::one_line(problem)),
         };
         let state = if server.enabled { "" } else { " (disabled)" };
-        output::line(format_args!("  {}  {entry}{state}", masked::printable(&server.name)))?;
+        output::line(format_args!("  {}  {entry}{state}", escape::one_line(&server.name)))?;
     }
     if servers.found.is_empty() {
         let _ = writeln!(io::stderr().lock(), "No server is configured in a known host.");
@@ -73,7 +74,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 fn title(source: &Source) -> String {
     let title = source.host.map_or("", |it| it.title);
     let path = source.path.display().to_string();
-    format!("{title} ({}): {}", source.scope, masked::printable(&path))
+    format!("{title} ({}): {}", source.scope, escape::one_line(&path))
 }
 
 fn is_same(a: &Source, b: &Source) -> bool {
@@ -95,10 +96,13 @@ fn server(server: &Configured) -> Value {
         pairs.iter().map(|(name, _)| Value::from(name.as_str())).collect()
     };
     match &server.entry {
-        Ok(Entry::Command { program, arguments, environment, folder }) => {
+        Ok(Entry::Command { program, arguments, environment, env_file, folder }) => {
             shown["command"] = program.as_str().into();
             shown["args"] = masked::arguments(arguments).into();
             shown["env"] = names(environment);
+            if let Some(file) = env_file {
+                shown["envFile"] = file.as_str().into();
+            }
             if let Some(folder) = folder {
                 shown["cwd"] = folder.as_str().into();
             }

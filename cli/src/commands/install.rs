@@ -21,6 +21,7 @@ const EXAMPLES: &str = "\
 Examples:
   gudgeon install server.py --into claude-desktop
   gudgeon install server.ts --into cursor --scope project --name shelf
+  gudgeon install shop.server:app --into claude-code
   gudgeon install https://mcp.example.com/mcp --into vscode --header 'Authorization: Bearer ${env:TOKEN}'
   gudgeon install --into codex --env API_KEY -- npx -y @modelcontextprotocol/server-everything
 
@@ -30,7 +31,8 @@ is asked to confirm it. The file before the change is kept beside it, as FILE.gu
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES, override_usage = "gudgeon install [OPTIONS] --into HOST TARGET\n       gudgeon install [OPTIONS] --into HOST -- COMMAND...")]
 pub struct Arguments {
-    /// The file of a server, or a URL, or the name of a server that another host has
+    /// The file of a server, `FILE:NAME` where it defines several, `MODULE:APP` in Python, a URL, or the name of a server
+    /// that another host has
     #[arg(value_name = "TARGET")]
     target: Option<String>,
     /// The host
@@ -68,10 +70,14 @@ pub enum ScopeArgument {
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let environment = Environment::of_process()?;
     let host = host(&arguments.into)?;
-    let mut entry = entry(arguments, &environment)?;
+    let target = target(arguments)?;
+    let mut entry = entry(&target, host, &environment)?;
     add_variables(&mut entry, &arguments.env, &environment)?;
     add_headers(&mut entry, &arguments.headers)?;
-    let name = arguments.name.clone().unwrap_or_else(|| launch::name(&entry));
+    let name = arguments.name.clone().unwrap_or_else(|| match &target {
+        Target::File(file) if file.name().is_some() => launch::name_of(file, &environment),
+        _ => launch::name(&entry),
+    });
     launch::check_name(&name)?;
 
     let path = path(host, arguments.scope, &environment)?;
@@ -195,43 +201,38 @@ impl Change<'_> {
     }
 }
 
-fn entry(arguments: &Arguments, environment: &Environment) -> Result<Entry, Failure> {
-    let target = match (&arguments.target, arguments.command.is_empty()) {
-        (Some(text), true) => Target::parse(text)?,
-        (None, false) => Target::Command(arguments.command.clone()),
+fn target(arguments: &Arguments) -> Result<Target, Failure> {
+    match (&arguments.target, arguments.command.is_empty()) {
+        (Some(text), true) => Target::parse(text),
+        (None, false) => Ok(Target::Command(arguments.command.clone())),
         (Some(_), false) => {
             let message = "both a target and a command after `--` are given";
-            return Err(Failure::usage(message).with_hint("give one of them"));
+            Err(Failure::usage(message).with_hint("give one of them"))
         }
         (None, true) => {
             let hint = "give a file, a URL, a name, or a command after `--`";
-            return Err(Failure::usage("the target is missing").with_hint(hint));
+            Err(Failure::usage("the target is missing").with_hint(hint))
         }
-    };
+    }
+}
+
+fn entry(target: &Target, host: &Host, environment: &Environment) -> Result<Entry, Failure> {
     match target {
         Target::Url(url) => {
             // Reports a wrong URL now, instead of in the host.
-            gudgeon::client::Target::url(&url)?;
-            Ok(Entry::Url { url, headers: Vec::new() })
+            gudgeon::client::Target::url(url)?;
+            Ok(Entry::Url { url: url.clone(), headers: Vec::new() })
         }
-        Target::Command(words) => launch::of_command(&words, environment),
-        Target::File(file) if file.is_module() => {
-            let message =
-                "a host starts servers in a folder of its own, where the module is not found";
-            Err(Failure::usage(message)
-                .with_hint("give the file of the server, as FILE or FILE:APP"))
-        }
+        Target::Command(words) => launch::of_command(words, environment),
         Target::File(file) => match file.name() {
             None => launch::of_file(file.path(), environment),
-            Some(name) => {
-                let mut place = std::path::absolute(file.path())?.into_os_string();
-                place.push(":");
-                place.push(name);
-                let program = env::current_exe()?.into_os_string();
-                launch::of_command(&[program, "run".into(), place], environment)
-            }
+            Some(name) => launch::of_named(file, name, environment),
         },
-        Target::Configured(server) => server.entry.map_err(Failure::usage),
+        Target::Configured(server) => {
+            let entry = server.entry.clone().map_err(Failure::usage)?;
+            let moved = entry.moved(host, &server.source, environment);
+            moved.map_err(|it| Failure::new(FailureKind::File, format!("{}: {it}", server.label())))
+        }
         Target::Connection(name) => {
             let message =
                 format!("{name:?} is a connection of `gudgeon connect`, which hosts can't use");

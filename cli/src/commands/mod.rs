@@ -22,6 +22,7 @@ pub mod types;
 pub mod uninstall;
 pub mod record;
 pub mod replay;
+mod request;
 pub mod run;
 
 use std::process::ExitCode;

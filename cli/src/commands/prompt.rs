@@ -10,14 +10,12 @@ use gudgeon::{
     protocol::{GetPromptResult, Prompt, Role, code, json},
 };
 
-use super::{call::unknown, list::argument_line};
+use super::{call::unknown, list::argument_line, request::RequestArguments};
 use crate::{
-    connection::ConnectionArguments,
     failure::{Failure, FailureKind},
-    interaction::InteractionArguments,
     output,
-    render::{RenderArguments, Renderer},
-    session, style,
+    render::Renderer,
+    style,
     values::Assignments,
 };
 
@@ -36,58 +34,49 @@ pub struct Arguments {
     /// The server, the prompt, and its arguments, which are strings
     #[arg(value_name = "TARGET NAME [KEY=VALUE]")]
     words: Vec<String>,
-    /// Print the result as JSON, as the protocol defines it
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
-    render: RenderArguments,
-    #[command(flatten)]
-    connection: ConnectionArguments,
-    #[command(flatten)]
-    interaction: InteractionArguments,
+    request: RequestArguments,
 }
 
 pub async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
-    let (target, words) = arguments.connection.target(arguments.words)?;
-    let (name, words) = words.split_first().ok_or_else(|| {
-        Failure::usage("the prompt is missing").with_hint("`gudgeon list` shows a server's prompts")
-    })?;
-    let given = Assignments::parse(words)?.to_strings()?;
+    let request = arguments.request;
+    let (target, name, words) = request.split(arguments.words, "prompt", "prompts")?;
+    let given = Assignments::parse(&words)?.to_strings()?;
     let mut object = json::ObjectWriter::with_capacity(64);
     for (name, value) in &given {
         object.member(name, value);
     }
     let object = json::raw(object.finish());
-    let interaction = arguments.interaction.read()?;
-    session::run(&arguments.connection, &interaction, &target, async |client| {
-        let operation =
-            Operation::GetPrompt { name: name.clone(), arguments: Some(object.clone()) };
-        let raw = match client.call(operation, client.options()).await {
-            Ok(reply) => reply.result,
-            Err(error) => return Err(explain(client, name, &given, error).await),
-        };
-        if arguments.json {
-            output::raw_json(raw.get())?;
-            return Ok(ExitCode::SUCCESS);
-        }
-        let result: GetPromptResult = serde_json::from_str(raw.get()).map_err(|it| {
-            Failure::new(FailureKind::Protocol, format!("the server's result is invalid: {it}"))
-        })?;
-        let renderer = Renderer::new(&arguments.render, name);
-        for (number, message) in result.messages.iter().enumerate() {
-            if number > 0 {
-                output::line("")?;
-            }
-            let role = match message.role {
-                Role::User => "user:",
-                Role::Assistant => "assistant:",
+    request
+        .run(&target, async |client| {
+            let operation =
+                Operation::GetPrompt { name: name.clone(), arguments: Some(object.clone()) };
+            let raw = match client.call(operation, client.options()).await {
+                Ok(reply) => reply.result,
+                Err(error) => return Err(explain(client, &name, &given, error).await),
             };
-            output::line(style::heading(role))?;
-            renderer.block(&message.content)?;
-        }
-        Ok(ExitCode::SUCCESS)
-    })
-    .await
+            if request.json {
+                output::raw_json(raw.get())?;
+                return Ok(ExitCode::SUCCESS);
+            }
+            let result: GetPromptResult = serde_json::from_str(raw.get()).map_err(|it| {
+                Failure::new(FailureKind::Protocol, format!("the server's result is invalid: {it}"))
+            })?;
+            let renderer = Renderer::new(&request.render, &name);
+            for (number, message) in result.messages.iter().enumerate() {
+                if number > 0 {
+                    output::line("")?;
+                }
+                let role = match message.role {
+                    Role::User => "user:",
+                    Role::Assistant => "assistant:",
+                };
+                output::line(style::heading(role))?;
+                renderer.block(&message.content)?;
+            }
+            Ok(ExitCode::SUCCESS)
+        })
+        .await
 }
 
 /// Finds the reason for which the server rejected the request: the prompt, or an argument.

@@ -12,15 +12,13 @@ use gudgeon::{
     router::uri_template::UriTemplate,
 };
 
-use super::call::unknown;
+use super::{call::unknown, request::RequestArguments};
 use crate::{
-    connection::ConnectionArguments,
     escape,
     failure::{Failure, FailureKind},
-    interaction::InteractionArguments,
     output,
     render::{RenderArguments, Renderer},
-    session, style,
+    style,
     values::{Assignments, Given},
 };
 
@@ -39,38 +37,30 @@ pub struct Arguments {
     /// The server, the URI of the resource or a URI template, and the values of its variables
     #[arg(value_name = "TARGET URI [VARIABLE=VALUE]")]
     words: Vec<String>,
-    /// Print the result as JSON, as the protocol defines it
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
-    render: RenderArguments,
-    #[command(flatten)]
-    connection: ConnectionArguments,
-    #[command(flatten)]
-    interaction: InteractionArguments,
+    request: RequestArguments,
 }
 
 pub async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
-    let (target, words) = arguments.connection.target(arguments.words)?;
-    let (uri, words) = words.split_first().ok_or_else(|| {
-        Failure::usage("the URI is missing").with_hint("`gudgeon list` shows a server's resources")
-    })?;
-    let variables = variables(uri, &Assignments::parse(words)?)?;
-    let interaction = arguments.interaction.read()?;
-    session::run(&arguments.connection, &interaction, &target, async |client| {
-        let operation = Operation::ReadResource { uri: uri.clone(), variables: variables.clone() };
-        let raw = match client.call(operation, client.options()).await {
-            Ok(reply) => reply.result,
-            Err(error) => return Err(explain(client, uri, variables.is_some(), error).await),
-        };
-        if arguments.json {
-            output::raw_json(raw.get())?;
-        } else {
-            show(&raw, &arguments.render)?;
-        }
-        Ok(ExitCode::SUCCESS)
-    })
-    .await
+    let request = arguments.request;
+    let (target, uri, words) = request.split(arguments.words, "URI", "resources")?;
+    let variables = variables(&uri, &Assignments::parse(&words)?)?;
+    request
+        .run(&target, async |client| {
+            let operation =
+                Operation::ReadResource { uri: uri.clone(), variables: variables.clone() };
+            let raw = match client.call(operation, client.options()).await {
+                Ok(reply) => reply.result,
+                Err(error) => return Err(explain(client, &uri, variables.is_some(), error).await),
+            };
+            if request.json {
+                output::raw_json(raw.get())?;
+            } else {
+                show(&raw, &request.render)?;
+            }
+            Ok(ExitCode::SUCCESS)
+        })
+        .await
 }
 
 /// Returns the values of a template's variables; `None` for a URI.

@@ -1,6 +1,6 @@
 //! `gudgeon run`: serves a file.
 
-use std::{ffi::OsString, process::ExitCode};
+use std::{env, ffi::OsString, path::PathBuf, process::ExitCode};
 
 use clap::Args;
 
@@ -15,6 +15,7 @@ Examples:
   gudgeon run server.py
   gudgeon run server.py:admin --http
   gudgeon run server.ts --http http://127.0.0.1:9000/mcp
+  gudgeon run --directory /home/ada/shop shop.server:app
 
 The file is run by its project's interpreter: the active virtual environment, `.venv` beside or above the file, `uv run`
 where there is a uv.lock; Node, which runs TypeScript itself from 22.18 on, or tsx of the project.";
@@ -27,12 +28,21 @@ pub struct Arguments {
     /// Serve over HTTP instead of stdio; port 0 chooses a free port
     #[arg(long, value_name = "URL", num_args = 0..=1, default_missing_value = http::DEFAULT_URL)]
     http: Option<String>,
+    /// Change to this folder first, in which modules are found
+    #[arg(long, value_name = "FOLDER")]
+    directory: Option<PathBuf>,
     /// Arguments of the program, after `--`
     #[arg(last = true, value_name = "ARGUMENT")]
     words: Vec<OsString>,
 }
 
 pub async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
+    if let Some(folder) = &arguments.directory {
+        env::set_current_dir(folder).map_err(|it| {
+            let message = format!("--directory {}: {it}", folder.display());
+            Failure::new(FailureKind::File, message)
+        })?;
+    }
     let file = file(&arguments.file)?;
     let url = arguments.http.as_deref();
     if let Some(url) = url {

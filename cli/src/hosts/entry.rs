@@ -1,10 +1,13 @@
 //! Entries: servers in the form of a host's configuration.
 
-use std::fmt;
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+};
 
 use serde_json::{Map, Value, json};
 
-use super::{Environment, Host, Source, variables};
+use super::{Environment, Host, Source, dotenv, variables};
 use crate::failure::Failure;
 
 /// The members of an entry, in any host's spelling, that say how a server is reached. Others are the user's settings.
@@ -32,6 +35,8 @@ pub enum Entry {
         program: String,
         arguments: Vec<String>,
         environment: Vec<(String, String)>,
+        /// The path of a file with more variables.
+        env_file: Option<String>,
         folder: Option<String>,
     },
     Url {
@@ -46,7 +51,7 @@ impl Entry {
         let mut entry = Map::new();
         let mut put = |name: &str, value: Value| entry.insert(name.to_owned(), value);
         match self {
-            Self::Command { program, arguments, environment, folder } => {
+            Self::Command { program, arguments, environment, env_file, folder } => {
                 if let Some(kind) = host.command_type {
                     put("type", kind.into());
                 }
@@ -54,6 +59,9 @@ impl Entry {
                 put("args", json!(arguments));
                 if !environment.is_empty() {
                     put("env", object(environment));
+                }
+                if let Some(file) = env_file.as_ref().filter(|_| host.env_file) {
+                    put("envFile", file.as_str().into());
                 }
                 if let Some(folder) = folder {
                     put("cwd", folder.as_str().into());
@@ -106,15 +114,11 @@ impl Entry {
             };
             let program = command.as_str().filter(|it| !it.is_empty());
             let program = program.ok_or("\"command\" must be a program's name or path")?;
-            if member("envFile").is_some() {
-                return Err(
-                    "\"envFile\" is not supported; write the variables into \"env\"".to_owned()
-                );
-            }
             return Ok(Self::Command {
                 program: program.to_owned(),
                 arguments: strings(inner.get("args"), "args")?,
                 environment: pairs(inner.get("env"), "env")?,
+                env_file: member("envFile").map(|it| text(it, "envFile")).transpose()?,
                 folder: member("cwd").map(|it| text(it, "cwd")).transpose()?,
             });
         }
@@ -134,7 +138,34 @@ impl Entry {
         Err("an entry needs \"command\" or \"url\"".to_owned())
     }
 
-    /// Replaces the references to variables in all strings. Errors with the member and what is wrong.
+    /// Returns the entry for the file of another host: with the absolute path of the file with variables, or with its
+    /// variables if that host reads no such file. Errors with what is wrong in the file.
+    pub fn moved(
+        &self,
+        host: &Host,
+        source: &Source,
+        environment: &Environment,
+    ) -> Result<Self, String> {
+        let mut entry = self.clone();
+        if let Self::Command { environment: variables, env_file, .. } = &mut entry
+            && let Some(file) = env_file.take()
+        {
+            // The other host replaces references itself.
+            if host.env_file && file.contains("${") {
+                *env_file = Some(file);
+                return Ok(entry);
+            }
+            let path = env_file_path(&file, source, environment)?;
+            match path.to_str() {
+                Some(path) if host.env_file => *env_file = Some(path.to_owned()),
+                _ => add_variables(variables, &path)?,
+            }
+        }
+        Ok(entry)
+    }
+
+    /// Replaces the references to variables in all strings, and reads the file with variables. Errors with the member and
+    /// what is wrong.
     pub fn resolve(&self, source: &Source, environment: &Environment) -> Result<Self, String> {
         let workspace = source.workspace(environment);
         let resolve = |text: &str, member: &str| {
@@ -143,8 +174,7 @@ impl Entry {
                 Some(host) if host.name == "codex" && member.starts_with("headers") => {
                     variables::Variables::Editor
                 }
-                Some(host) => host.variables,
-                None => variables::Variables::All,
+                _ => source.variables(),
             };
             variables::resolve(notation, text, workspace, environment)
                 .map_err(|it| format!("{member}: {it}"))
@@ -156,15 +186,22 @@ impl Entry {
             resolved.collect::<Result<Vec<_>, String>>()
         };
         Ok(match self {
-            Self::Command { program, arguments, environment, folder } => Self::Command {
-                program: resolve(program, "command")?,
-                arguments: arguments
-                    .iter()
-                    .map(|it| resolve(it, "args"))
-                    .collect::<Result<_, _>>()?,
-                environment: pairs(environment, "env")?,
-                folder: folder.as_ref().map(|it| resolve(it, "cwd")).transpose()?,
-            },
+            Self::Command { program, arguments, environment: variables, env_file, folder } => {
+                let mut variables = pairs(variables, "env")?;
+                if let Some(file) = env_file {
+                    add_variables(&mut variables, &env_file_path(file, source, environment)?)?;
+                }
+                Self::Command {
+                    program: resolve(program, "command")?,
+                    arguments: arguments
+                        .iter()
+                        .map(|it| resolve(it, "args"))
+                        .collect::<Result<_, _>>()?,
+                    environment: variables,
+                    env_file: None,
+                    folder: folder.as_ref().map(|it| resolve(it, "cwd")).transpose()?,
+                }
+            }
             Self::Url { url, headers } => {
                 Self::Url { url: resolve(url, "url")?, headers: pairs(headers, "headers")? }
             }
@@ -174,7 +211,7 @@ impl Entry {
     /// Returns the entry as the core's client reads it.
     pub fn to_json(&self) -> Value {
         match self {
-            Self::Command { program, arguments, environment, folder } => json!({
+            Self::Command { program, arguments, environment, folder, .. } => json!({
                 "command": program,
                 "args": arguments,
                 "env": object(environment),
@@ -190,6 +227,31 @@ impl fmt::Debug for Entry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&super::masked::line(self))
     }
+}
+
+/// Returns the path of a file with variables. A relative one is in the folder that the host opens.
+fn env_file_path(
+    file: &str,
+    source: &Source,
+    environment: &Environment,
+) -> Result<PathBuf, String> {
+    let workspace = source.workspace(environment);
+    let path = variables::resolve(source.variables(), file, workspace, environment);
+    Ok(workspace.join(path.map_err(|it| format!("envFile: {it}"))?))
+}
+
+/// Adds the variables in a file, unless there are others of the same names.
+fn add_variables(variables: &mut Vec<(String, String)>, file: &Path) -> Result<(), String> {
+    let found = dotenv::read(file).map_err(|it| format!("envFile: {it}"))?;
+    let own = variables.len();
+    for (name, value) in found {
+        match variables.iter().position(|(it, _)| *it == name) {
+            Some(index) if index < own => (),
+            Some(index) => variables[index].1 = value,
+            None => variables.push((name, value)),
+        }
+    }
+    Ok(())
 }
 
 fn object(pairs: &[(String, String)]) -> Value {
@@ -246,6 +308,7 @@ mod tests {
             program: "npx".into(),
             arguments: vec!["-y".into(), "a b".into()],
             environment: pair("KEY"),
+            env_file: None,
             folder: None,
         };
         let url = Entry::Url { url: "https://a/mcp".into(), headers: pair("X-Tenant") };
@@ -283,7 +346,7 @@ mod tests {
             (json!({ "command": "a", "args": "secret" }), "\"args\" must be a list"),
             (json!({ "command": "a", "env": { "K": ["secret"] } }), "\"env\" must be an object"),
             (json!({ "url": ["secret"] }), "\"url\" must be a string"),
-            (json!({ "command": "a", "envFile": ".env" }), "envFile"),
+            (json!({ "command": "a", "envFile": ["secret"] }), "\"envFile\" must be a string"),
         ] {
             let error = Entry::read(&entry).unwrap_err();
             assert!(error.contains(expected) && !error.contains("secret"), "{error}");

@@ -1,13 +1,16 @@
 //! The command that starts the file of a server from anywhere: absolute paths, and the interpreter of its project.
 
 use std::{
-    fs,
+    env,
     path::{Path, PathBuf},
     process::Command,
 };
 
 use super::{Entry, Environment};
-use crate::failure::Failure;
+use crate::{
+    failure::Failure,
+    target::{FileTarget, is_script},
+};
 
 /// Names of files that say nothing about the server in them.
 const COMMON_NAMES: [&str; 7] = ["server", "main", "index", "app", "__main__", "mcp", "src"];
@@ -35,6 +38,36 @@ pub fn of_file(path: &Path, environment: &Environment) -> Result<Entry, Failure>
     of_words(&words)
 }
 
+/// Returns the command by which this program serves one of the servers of a file, or that of a module, which is found in the
+/// current folder. Errors if the module is not found.
+pub fn of_named(
+    file: &FileTarget,
+    name: &str,
+    environment: &Environment,
+) -> Result<Entry, Failure> {
+    let mut words = vec![env::current_exe()?, "run".into()];
+    if file.is_module() {
+        file.find_module()?;
+        words.extend(["--directory".into(), environment.folder.clone(), file.to_string().into()]);
+    } else {
+        let mut place = absolute(file.path(), environment).into_os_string();
+        place.push(":");
+        place.push(name);
+        words.push(place.into());
+    }
+    let mut entry = of_words(&words)?;
+    // Hosts do not know the virtual environment that is active now.
+    if let Entry::Command { environment: variables, .. } = &mut entry
+        && file.is_python()
+        && let Some(active) = active(environment)
+        && environment.python_in(&active).is_some()
+        && let Some(active) = active.to_str()
+    {
+        variables.push(("VIRTUAL_ENV".to_owned(), active.to_owned()));
+    }
+    Ok(entry)
+}
+
 /// Returns the command of words that were given after `--`. A program or a file that is named by a relative path is named
 /// by an absolute one, because hosts start servers in other folders.
 pub fn of_command<T: AsRef<std::ffi::OsStr>>(
@@ -48,6 +81,22 @@ pub fn of_command<T: AsRef<std::ffi::OsStr>>(
         if is_path { absolute(path, environment) } else { path.to_path_buf() }
     });
     of_words(&words.collect::<Vec<_>>())
+}
+
+/// Returns a name for one of the servers of a file or a module, if the user gives none: that of its variable, of the file or
+/// module, or of a folder, whichever is the first that says something.
+pub fn name_of(file: &FileTarget, environment: &Environment) -> String {
+    let text = file.to_string();
+    let (words, place): (Vec<&str>, _) = match file.is_module() {
+        true => (text.split([':', '.']).collect(), environment.folder.clone()),
+        false => (
+            file.name().into_iter().collect(),
+            absolute(file.path(), environment).with_extension(""),
+        ),
+    };
+    let places = place.ancestors().filter_map(|it| it.file_name()?.to_str());
+    let mut names = words.into_iter().rev().chain(places);
+    cleaned(names.find(|it| !COMMON_NAMES.contains(it)).unwrap_or_default())
 }
 
 /// Returns a name for the server, if the user gives none.
@@ -81,6 +130,11 @@ pub fn name(entry: &Entry) -> String {
             }
         }
     };
+    cleaned(&name)
+}
+
+/// Returns a name that every host accepts.
+fn cleaned(name: &str) -> String {
     let name: String = name
         .chars()
         .map(|it| if is_name_character(it) { it } else { '-' })
@@ -106,16 +160,14 @@ fn is_name_character(character: char) -> bool {
 }
 
 fn python(path: &Path, environment: &Environment) -> Result<Vec<PathBuf>, Failure> {
-    if let Some(active) = environment.variable("VIRTUAL_ENV")
-        && let Some(python) = environment.python_in(&absolute(Path::new(&active), environment))
-    {
-        return Ok(vec![python]);
-    }
     let uv = environment.program("uv");
     if let Some(uv) = &uv
-        && has_inline_metadata(path)
+        && is_script(path)
     {
         return Ok(vec![uv.clone(), "run".into(), "--script".into()]);
+    }
+    if let Some(python) = active(environment).and_then(|it| environment.python_in(&it)) {
+        return Ok(vec![python]);
     }
     for folder in path.ancestors().skip(1) {
         if let Some(python) = environment.python_in(&folder.join(".venv")) {
@@ -135,6 +187,11 @@ fn python(path: &Path, environment: &Environment) -> Result<Vec<PathBuf>, Failur
     }
     let python = environment.program("python3").or_else(|| environment.program("python"));
     python.map(|it| vec![it]).ok_or_else(|| missing("python3", "https://www.python.org"))
+}
+
+/// Returns the folder of the virtual environment that is active.
+fn active(environment: &Environment) -> Option<PathBuf> {
+    environment.variable("VIRTUAL_ENV").map(|it| absolute(Path::new(&it), environment))
 }
 
 fn typescript(path: &Path, environment: &Environment) -> Result<Vec<PathBuf>, Failure> {
@@ -171,11 +228,6 @@ fn strips_types(version: &str) -> bool {
     }
 }
 
-/// Returns whether a script of Python declares its dependencies itself (PEP 723).
-fn has_inline_metadata(path: &Path) -> bool {
-    fs::read_to_string(path).is_ok_and(|it| it.lines().any(|it| it.trim_end() == "# /// script"))
-}
-
 fn needed(program: &str, home: &str, environment: &Environment) -> Result<PathBuf, Failure> {
     environment.program(program).ok_or_else(|| missing(program, home))
 }
@@ -197,6 +249,7 @@ fn of_words(words: &[PathBuf]) -> Result<Entry, Failure> {
         program,
         arguments: texts.collect::<Result<_, _>>()?,
         environment: Vec::new(),
+        env_file: None,
         folder: None,
     })
 }
@@ -216,6 +269,7 @@ mod tests {
             program: program.into(),
             arguments: arguments.iter().map(|it| (*it).to_owned()).collect(),
             environment: Vec::new(),
+            env_file: None,
             folder: None,
         }
     }

@@ -1,6 +1,7 @@
 //! Entries as they may be shown: without the values that may be secret.
 
 use super::{Entry, variables::is_reference};
+use crate::escape;
 
 pub const HIDDEN: &str = "…";
 
@@ -19,7 +20,7 @@ pub fn line(entry: &Entry) -> String {
             }
             line
         }
-        Entry::Url { url: address, .. } => printable(&url(address)),
+        Entry::Url { url: address, .. } => escape::one_line(&url(address)).into_owned(),
     }
 }
 
@@ -60,25 +61,15 @@ pub fn url(url: &str) -> String {
     format!("{scheme}://{user}{}{query}", &rest[at..])
 }
 
-/// Returns a text without characters that move a terminal's cursor or reverse its text.
-pub fn printable(text: &str) -> String {
-    let is_hidden = |it: char| {
-        it.is_control()
-            || matches!(it, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
-    };
-    text.chars().map(|it| if is_hidden(it) { '\u{fffd}' } else { it }).collect()
-}
-
 fn is_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     SECRET.iter().any(|it| name.contains(it))
 }
 
 fn quoted(word: &str) -> String {
-    let word = printable(word);
-    match word.is_empty() || word.contains([' ', '"', '\'']) {
-        true => format!("{word:?}"),
-        false => word,
+    match word.is_empty() || word.contains([' ', '"', '\'', '\n', '\t']) {
+        true => escape::one_line(&format!("{word:?}")).into_owned(),
+        false => escape::one_line(word).into_owned(),
     }
 }
 
@@ -105,6 +96,16 @@ mod tests {
 
     #[test]
     fn nothing_reaches_the_terminal_that_controls_it() {
-        assert_eq!(printable("a\u{1b}[31mb\u{202e}"), "a\u{fffd}[31mb\u{fffd}");
+        let entry = |program: &str, words: &[&str]| Entry::Command {
+            program: program.to_owned(),
+            arguments: words.iter().map(|it| (*it).to_owned()).collect(),
+            environment: Vec::new(),
+            env_file: None,
+            folder: None,
+        };
+        assert_eq!(line(&entry("a\u{1b}[31mb\u{202e}", &["\u{7}"])), r"a\u{1b}[31mb\u{202e} \u{7}");
+        assert_eq!(line(&entry("a b\u{1b}", &["c\nd", ""])), r#""a b\u{1b}" "c\nd" """#);
+        let url = Entry::Url { url: "https://a\u{1b}/\u{202e}".into(), headers: Vec::new() };
+        assert_eq!(line(&url), r"https://a\u{1b}/\u{202e}");
     }
 }

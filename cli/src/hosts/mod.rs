@@ -4,6 +4,7 @@
 
 pub mod diff;
 pub mod document;
+pub mod dotenv;
 pub mod entry;
 pub mod launch;
 pub mod location;

@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::Value;
 
-use super::{Document, Entry, Environment, HOSTS, Host, Syntax};
+use super::{Document, Entry, Environment, HOSTS, Host, Syntax, variables::Variables};
 use crate::failure::Failure;
 
 /// Which sessions of a host use a configuration file.
@@ -68,6 +68,11 @@ impl Source {
     /// Returns the folder that a host would open as workspace.
     pub fn workspace<'a>(&'a self, environment: &'a Environment) -> &'a Path {
         self.project.as_deref().unwrap_or(&environment.folder)
+    }
+
+    /// Returns the notation of variables; in a file that the command line names, that of any host.
+    pub fn variables(&self) -> Variables {
+        self.host.map_or(Variables::All, |it| it.variables)
     }
 
     /// Returns the host's name on the command line.

@@ -28,6 +28,8 @@ pub struct Host {
     pub url: Option<UrlEntry>,
     /// Members that every entry needs beside those of the server, as JSON.
     pub extra: &'static str,
+    /// `true` if the entry of a command may name a file with variables, in the member `envFile`.
+    pub env_file: bool,
     /// The syntax by which strings of an entry refer to variables.
     pub variables: Variables,
     /// The step by which a user makes the host read the file again.
@@ -70,6 +72,7 @@ const COMMON: Host = Host {
     command_type: None,
     url: Some(URL),
     extra: "{}",
+    env_file: false,
     variables: Variables::None,
     reload: "",
 };
@@ -108,6 +111,7 @@ pub const HOSTS: &[Host] = &[
         title: "Cursor",
         user: Location::home(".cursor/mcp.json"),
         project: Some(".cursor/mcp.json"),
+        env_file: true,
         variables: Variables::Editor,
         reload: "enable the server in Cursor's settings, under MCP",
         ..COMMON
@@ -120,6 +124,7 @@ pub const HOSTS: &[Host] = &[
         project: Some(".vscode/mcp.json"),
         command_type: Some("stdio"),
         url: Some(UrlEntry { kind: Some("http"), ..URL }),
+        env_file: true,
         variables: Variables::Editor,
         reload: "start the server with the command \"MCP: List Servers\" of VS Code",
         ..COMMON

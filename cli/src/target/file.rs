@@ -6,16 +6,29 @@ use std::{
     ffi::OsString,
     fmt,
     path::{Path, PathBuf},
+    process::Command,
 };
 
 use gudgeon::transport;
 
-use super::interpreter;
-use crate::failure::Failure;
+use super::{interpreter, script};
+use crate::failure::{Failure, FailureKind};
 
 /// Starts the text in a variable, because a command line with all of the text would fill each error message.
 const PYTHON_START: &str = "import os; exec(os.environ['GUDGEON_RUNNER'])";
 const PYTHON_RUNNER: &str = include_str!("runners/run.py");
+/// Looks for a module without running its packages.
+const FIND_MODULE: &str = "\
+import sys
+from importlib import machinery, util
+sys.path.insert(0, '')
+parts = sys.argv[1].split('.')
+spec = util.find_spec(parts[0])
+for end in range(2, len(parts) + 1):
+    within = spec and spec.submodule_search_locations
+    spec = within and machinery.PathFinder.find_spec('.'.join(parts[:end]), within)
+sys.exit(not spec)
+";
 const NODE_RUNNER: &str = include_str!("runners/run.mjs");
 
 /// The kinds of files that can be started.
@@ -100,6 +113,32 @@ impl FileTarget {
         matches!(self.source, Source::Module(_))
     }
 
+    /// Returns whether Python runs the server.
+    pub fn is_python(&self) -> bool {
+        matches!(self.source, Source::Module(_) | Source::File(_, Language::Python))
+    }
+
+    /// Errors if this is a module that is neither in the current folder nor installed. Nothing of it is run.
+    pub fn find_module(&self) -> Result<(), Failure> {
+        let Source::Module(name) = &self.source else { return Ok(()) };
+        let words = interpreter::python(Path::new("."));
+        let (program, rest) = words.split_first().ok_or_else(|| Failure::usage("no Python"))?;
+        let output = Command::new(program).args(rest).args(["-c", FIND_MODULE, name]).output();
+        let program = program.to_string_lossy();
+        let output = output.map_err(|it| {
+            Failure::new(FailureKind::Connect, format!("{program} could not be started: {it}"))
+                .with_hint("install Python: https://www.python.org")
+        })?;
+        if output.status.success() {
+            return Ok(());
+        }
+        let folder = env::current_dir().unwrap_or_default();
+        let message =
+            format!("there is no Python module {name:?} in {} or in {program}", folder.display());
+        Err(Failure::usage(message)
+            .with_hint("repeat the command in the folder of the project, or name the file"))
+    }
+
     /// Returns whether the source says that it uses this library, so that its servers can listen at an address themselves.
     pub fn uses_gudgeon(&self) -> bool {
         match &self.source {
@@ -133,13 +172,20 @@ impl FileTarget {
             Source::Module(name) => {
                 set("GUDGEON_RUNNER_MODULE", name.into());
                 set("GUDGEON_RUNNER", PYTHON_RUNNER.into());
-                Ok(Launch::python(Path::new("."), name.into(), environment))
+                Ok(Launch::python(interpreter::python(Path::new(".")), name.into(), environment))
             }
             Source::File(path, Language::Python) => {
                 set("GUDGEON_RUNNER_FILE", path.into());
                 set("GUDGEON_RUNNER", PYTHON_RUNNER.into());
                 let folder = path.parent().unwrap_or(Path::new("."));
-                Ok(Launch::python(folder, path.into(), environment))
+                let words = match script::interpreter(path, folder)? {
+                    Some(script) => {
+                        set("GUDGEON_RUNNER_NEEDS", script.unchecked.join("\n").into());
+                        script.words
+                    }
+                    None => interpreter::python(folder),
+                };
+                Ok(Launch::python(words, path.into(), environment))
             }
             Source::File(path, language) => {
                 let program = match language {
@@ -194,8 +240,13 @@ impl Launch {
         Self { program, arguments: words.collect(), environment: Vec::new() }
     }
 
-    fn python(folder: &Path, source: OsString, environment: Vec<(OsString, OsString)>) -> Self {
-        let mut words = interpreter::python(folder).into_iter();
+    /// Returns the launch of the runner in an interpreter, which `words` start.
+    fn python(
+        words: Vec<OsString>,
+        source: OsString,
+        environment: Vec<(OsString, OsString)>,
+    ) -> Self {
+        let mut words = words.into_iter();
         let program = words.next().unwrap_or_default();
         let mut arguments: Vec<OsString> = words.collect();
         arguments.extend(["-c".into(), PYTHON_START.into(), source]);

@@ -27,7 +27,7 @@ pub fn python(folder: &Path) -> Vec<OsString> {
         return vec![found.into()];
     }
     let locked = folder.ancestors().find(|it| it.join("uv.lock").is_file());
-    if let (Some(project), Some(uv)) = (locked, on_path("uv")) {
+    if let (Some(project), Some(uv)) = (locked, uv()) {
         let words = ["run", "--project"].map(OsString::from);
         return [uv.into()]
             .into_iter()
@@ -79,8 +79,14 @@ fn in_environment(environment: &Path) -> Option<PathBuf> {
     python.is_file().then_some(python)
 }
 
+/// Returns the path of uv, also in the folder of its installer, which is not on the path of programs that a desktop starts.
+pub fn uv() -> Option<PathBuf> {
+    let beside_others = || Some(PathBuf::from(env::var_os("HOME")?).join(".local/bin/uv"));
+    on_path("uv").or_else(|| beside_others().filter(|it| it.is_file()))
+}
+
 /// Returns the path of a program that the shell would find.
-pub fn on_path(name: &str) -> Option<PathBuf> {
+fn on_path(name: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH")?;
     env::split_paths(&path)
         .flat_map(|it| [it.join(name), it.join(format!("{name}{}", env::consts::EXE_SUFFIX))])

@@ -3,6 +3,7 @@
 mod configured;
 mod file;
 mod interpreter;
+mod script;
 
 use std::{ffi::OsString, fmt, path::Path};
 
@@ -12,7 +13,10 @@ use gudgeon::{
     transport,
 };
 
-pub use self::file::{FileTarget, Launch};
+pub use self::{
+    file::{FileTarget, Launch},
+    script::is_script,
+};
 use crate::{background, failure::Failure, hosts::servers::Configured};
 
 /// A server as named on the command line.

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use unicode_width::UnicodeWidthChar as _;
+
 /// A text with places where lines may be broken.
 #[derive(Clone, Debug)]
 pub enum Doc {
@@ -131,12 +133,8 @@ fn fits(doc: &Doc, rest: &[(usize, bool, &Doc)], mut room: usize) -> bool {
 }
 
 /// Returns the columns of a text in a terminal: characters of East Asian scripts take two.
-fn columns(text: &str) -> usize {
-    let wide = |it: char| {
-        matches!(u32::from(it), 0x1100..=0x115f | 0x2e80..=0xa4cf | 0xac00..=0xd7a3 | 0xf900..=0xfaff
-            | 0xfe30..=0xfe6f | 0xff00..=0xff60 | 0xffe0..=0xffe6 | 0x1f300..=0x1faff | 0x20000..=0x3fffd)
-    };
-    text.chars().map(|it| if wide(it) { 2 } else { 1 }).sum()
+pub fn columns(text: &str) -> usize {
+    text.chars().map(|it| it.width().unwrap_or(0)).sum()
 }
 
 #[cfg(test)]

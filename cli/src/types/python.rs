@@ -6,10 +6,11 @@ use serde_json::Value;
 
 use super::{
     docs,
-    layout::{Doc, append, group, indent, joined, render, text},
+    layout::{Doc, append, columns, group, indent, joined, render, text},
     literal,
     model::{Call, CallKind, Declaration, Field, Module, Shape, Type},
     names::{MARK, Names, snake},
+    schema::union,
 };
 
 const WIDTH: usize = 88;
@@ -35,8 +36,8 @@ pub fn write(module: &Module) -> String {
             body.push_str("\n\n");
         }
     }
-    let aliases = body.contains(": TypeAlias = ");
-    format!("{}{}{body}", header(module, &body), if aliases { "\n" } else { "\n\n" })
+    let lines = if body.starts_with("class ") { "\n\n" } else { "\n" };
+    format!("{}{lines}{body}", header(module, &body))
 }
 
 fn header(module: &Module, body: &str) -> String {
@@ -148,7 +149,7 @@ fn declared(module: &Module, declaration: &Declaration) -> String {
         Shape::Alias(kind) => {
             let value = match refers(kind) {
                 // A string may name types that are declared below.
-                true => text(format!("\"{}\"", nested(module, kind))),
+                true => parenthesized_text(format!("\"{}\"", nested(module, kind)), 0),
                 false => self::kind(module, kind, true),
             };
             let alias = Doc::All(vec![text(format!("{name}: TypeAlias = ")), value]);
@@ -200,10 +201,10 @@ fn method(module: &Module, call: &Call, awaits: bool, names: &mut Names) -> Stri
     let mut parameters = vec![text("self")];
     let mut values = vec![text(literal::python(&call.target))];
     if let Some(kind) = &call.arguments {
-        let kind = nested(module, kind);
+        let kind = vec![text(format!("{parameter}: ")), self::kind(module, kind, false)];
         parameters.push(match call.needs_arguments {
-            true => text(format!("{parameter}: {kind}")),
-            false => text(format!("{parameter}: {kind} | None = None")),
+            true => Doc::All(kind),
+            false => group([kind, vec![Doc::Line, text("| None = None")]].concat()),
         });
         parameters.push(text("/"));
         values.push(match (call.kind, call.needs_arguments) {
@@ -220,14 +221,25 @@ fn method(module: &Module, call: &Call, awaits: bool, names: &mut Names) -> Stri
         values.push(text("**options"));
     }
     let returned = match &call.result {
-        Some(kind) => format!("{returned}[{}]", nested(module, kind)),
-        None => returned.to_owned(),
+        Some(kind) => {
+            let flat = format!("{returned}[{}]", nested(module, kind));
+            match STEP + ") -> :".len() + columns(&flat) <= WIDTH {
+                true => text(flat),
+                false => Doc::All(vec![
+                    text(returned),
+                    brackets("[", self::kind(module, kind, false), "]"),
+                ]),
+            }
+        }
+        None => text(returned),
     };
     let keyword = if awaits { "async def" } else { "def" };
     let signature = Doc::All(vec![
         text(format!("{keyword} {name}")),
         brackets("(", list(parameters), ")"),
-        text(format!(" -> {returned}:")),
+        text(" -> "),
+        returned,
+        text(":"),
     ]);
     let keyword = if awaits { "return await" } else { "return" };
     let statement = Doc::All(vec![
@@ -246,17 +258,11 @@ fn method(module: &Module, call: &Call, awaits: bool, names: &mut Names) -> Stri
 fn kind(module: &Module, kind: &Type, alone: bool) -> Doc {
     match kind {
         Type::Union(members) => {
-            let members: Vec<_> = members.iter().map(|it| self::kind(module, it, false)).collect();
-            let inner = joined(members, &[Doc::Line, text("| ")]);
-            match alone {
-                true => group(vec![
-                    Doc::IfBroken("("),
-                    indent([vec![Doc::Soft], inner].concat()),
-                    Doc::Soft,
-                    Doc::IfBroken(")"),
-                ]),
-                false => group(inner),
-            }
+            let members = distinct(module, members);
+            let members: Vec<_> =
+                members.iter().map(|it| self::kind(module, it.0, false)).collect();
+            let inner = group(joined(members, &[Doc::Line, text("| ")]));
+            if alone { parenthesized(inner) } else { inner }
         }
         Type::Array(inner) => {
             Doc::All(vec![text("list"), brackets("[", self::kind(module, inner, false), "]")])
@@ -271,16 +277,34 @@ fn kind(module: &Module, kind: &Type, alone: bool) -> Doc {
             let values = values.iter().map(|it| text(value(it, literal::python))).collect();
             Doc::All(vec![text("Literal"), brackets("[", list(values), "]")])
         }
-        Type::Named(index) => text(module.declarations[*index].name.clone()),
+        Type::Named(index) => {
+            let name = module.declarations[*index].name.clone();
+            if alone { parenthesized_text(name, STEP) } else { text(name) }
+        }
         other => text(simple(other)),
     }
+}
+
+/// Returns a text without spaces in parentheses if it does not fit on the line, but on a line of its own. `indentation` is
+/// that of the statement.
+fn parenthesized_text(inner: String, indentation: usize) -> Doc {
+    match indentation + STEP + columns(&inner) <= WIDTH {
+        true => parenthesized(text(inner)),
+        false => text(inner),
+    }
+}
+
+/// Returns a document in parentheses if it does not fit on the line.
+fn parenthesized(inner: Doc) -> Doc {
+    group(vec![Doc::IfBroken("("), indent(vec![Doc::Soft, inner]), Doc::Soft, Doc::IfBroken(")")])
 }
 
 /// Returns a type on one line, which may stand in a string in double quotes.
 fn nested(module: &Module, kind: &Type) -> String {
     match kind {
         Type::Union(members) => {
-            members.iter().map(|it| nested(module, it)).collect::<Vec<_>>().join(" | ")
+            let members = distinct(module, members).into_iter().map(|it| it.1);
+            members.collect::<Vec<_>>().join(" | ")
         }
         Type::Array(inner) => format!("list[{}]", nested(module, inner)),
         Type::Tuple(items, rest) => nested(module, &listed(items, rest.as_deref())),
@@ -301,6 +325,19 @@ fn nested(module: &Module, kind: &Type) -> String {
     }
 }
 
+/// Returns the members of a union with their texts. Types that differ in JSON, such as tuples of different lengths, may be the
+/// same in Python.
+fn distinct<'a>(module: &Module, members: &'a [Type]) -> Vec<(&'a Type, String)> {
+    let mut distinct: Vec<(&Type, String)> = Vec::with_capacity(members.len());
+    for member in members {
+        let text = nested(module, member);
+        if distinct.iter().all(|it| it.1 != text) {
+            distinct.push((member, text));
+        }
+    }
+    distinct
+}
+
 fn simple(kind: &Type) -> &'static str {
     match kind {
         Type::Null => "None",
@@ -313,17 +350,7 @@ fn simple(kind: &Type) -> &'static str {
 }
 
 fn listed(items: &[Type], rest: Option<&Type>) -> Type {
-    let mut members: Vec<Type> = Vec::new();
-    for kind in items.iter().chain(rest) {
-        if *kind == Type::Any {
-            return Type::Array(Box::new(Type::Any));
-        }
-        if !members.contains(kind) {
-            members.push(kind.clone());
-        }
-    }
-    let item = if members.len() == 1 { members.remove(0) } else { Type::Union(members) };
-    Type::Array(Box::new(item))
+    Type::Array(Box::new(union(items.iter().chain(rest).cloned().collect())))
 }
 
 fn value(value: &Value, quote: fn(&str) -> String) -> String {

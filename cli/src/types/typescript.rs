@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{
     docs,
-    layout::{Doc, append, group, indent, joined, render, text},
+    layout::{Doc, append, columns, group, indent, joined, render, text},
     literal,
     model::{Call, CallKind, Declaration, Module, Shape, Type},
     names::{MARK, Names, camel},
@@ -74,16 +74,33 @@ fn declared(module: &Module, declaration: &Declaration) -> String {
             lines.push_str("}\n");
             lines
         }
-        Shape::Object { .. } => format!("{doc}export type {name} = Record<string, never>;\n"),
-        Shape::Alias(value) => {
-            let line = Doc::All(vec![
-                text(format!("export type {name} =")),
-                kind(module, value, Place::Start),
-                text(";"),
+        Shape::Object { .. } => {
+            let parts = vec![text("string"), text(","), Doc::Line, text("never")];
+            let empty = group(vec![
+                text("Record<"),
+                indent([vec![Doc::Soft], parts].concat()),
+                Doc::Soft,
+                text(">"),
             ]);
-            format!("{doc}{}\n", render(&line, WIDTH, STEP, 0))
+            format!("{doc}{}", alias(name, Doc::All(vec![text(" "), empty.clone()]), empty))
+        }
+        Shape::Alias(value) => {
+            let kind = |place| kind(module, value, place);
+            format!("{doc}{}", alias(name, kind(Place::Start), kind(Place::Inner)))
         }
     }
+}
+
+/// Returns the declaration of a name for a type: behind the equals sign, or on the next line if its beginning does not fit.
+fn alias(name: &str, behind: Doc, below: Doc) -> String {
+    let start = format!("export type {name} =");
+    let line = Doc::All(vec![text(&start), behind, text(";")]);
+    let line = render(&line, WIDTH, STEP, 0);
+    if line.lines().next().is_none_or(|it| columns(it) <= WIDTH) {
+        return format!("{line}\n");
+    }
+    let below = Doc::All(vec![below, text(";")]);
+    format!("{start}\n{}\n", render(&below, WIDTH, STEP, STEP))
 }
 
 fn class(module: &Module, body: &mut String) {
@@ -116,7 +133,11 @@ fn method(module: &Module, call: &Call, names: &mut Names) -> String {
     let mut values = vec![text(literal::typescript(&call.target))];
     if let Some(kind) = &call.arguments {
         let default = if call.needs_arguments { "" } else { " = {}" };
-        parameters.push(text(format!("{parameter}: {}{default}", flat(module, kind))));
+        parameters.push(Doc::All(vec![
+            text(format!("{parameter}:")),
+            self::kind(module, kind, Place::Start),
+            text(default),
+        ]));
     }
     parameters.push(text("options: CallOptions = {}"));
     let has_arguments = call.arguments.is_some();
@@ -128,39 +149,31 @@ fn method(module: &Module, call: &Call, names: &mut Names) -> String {
         CallKind::Tool | CallKind::Prompt => values.push(text("{}")),
         CallKind::Resource | CallKind::Template => (),
     }
-    values.push(match call.kind {
-        CallKind::Template if has_arguments => group(vec![
-            text("{"),
-            indent(vec![
-                Doc::Line,
-                text("...options,"),
-                Doc::Line,
-                text("variables: { ...variables } as Record<string, string>"),
-                Doc::IfBroken(","),
-            ]),
-            Doc::Line,
-            text("}"),
-        ]),
-        _ => text("options"),
-    });
-    let (returned, start, end) = match &call.result {
-        Some(kind) => {
-            let returned = format!("{returned}<{}>", flat(module, kind));
-            let end = format!(") as {returned};");
-            (returned, "return (await ", end)
-        }
-        None => (returned.to_owned(), "return ", ";".to_owned()),
+    let call_start = format!("this.client.{function}");
+    let (returned, statement) = if let Some(kind) = &call.result {
+        values.push(text("options"));
+        let returned = reference(returned, self::kind(module, kind, Place::Inner), is_plain(kind));
+        let call = vec![text(format!("return (await {call_start}")), group(arguments(values))];
+        let cast = vec![text(") as "), returned.clone(), text(";")];
+        (reference("Promise", returned, false), Doc::All([call, cast].concat()))
+    } else {
+        let statement = match call.kind {
+            CallKind::Template if has_arguments => {
+                with_variables(&format!("return {call_start}"), &call.target)
+            }
+            _ => {
+                values.push(text("options"));
+                let start = text(format!("return {call_start}"));
+                Doc::All(vec![start, group(arguments(values)), text(";")])
+            }
+        };
+        (text(format!("Promise<{returned}>")), statement)
     };
     let keyword = if call.result.is_some() { "async " } else { "" };
     let signature = Doc::All(vec![
         text(format!("{keyword}{name}")),
-        arguments(parameters),
-        text(format!(": Promise<{returned}> {{")),
-    ]);
-    let statement = Doc::All(vec![
-        text(format!("{start}this.client.{function}")),
-        arguments(values),
-        text(end),
+        group([arguments(parameters), vec![text(": "), returned]].concat()),
+        text(" {"),
     ]);
     format!(
         "{}{}\n{}\n  }}\n",
@@ -170,10 +183,46 @@ fn method(module: &Module, call: &Call, names: &mut Names) -> String {
     )
 }
 
-fn arguments(items: Vec<Doc>) -> Doc {
+/// Returns the statement that reads a template. The object at the end stays on the line of the call if its brace fits there.
+fn with_variables(start: &str, target: &str) -> Doc {
+    let target = literal::typescript(target);
+    let is_short = 2 * STEP + columns(start) + columns(&target) + "(, {".len() <= WIDTH;
+    let members =
+        vec![text("...options"), text("variables: { ...variables } as Record<string, string>")];
+    let mut inner = joined(members, &[text(","), Doc::Line]);
+    inner.push(Doc::IfBroken(","));
+    let parts = vec![text("{"), indent([vec![Doc::Line], inner].concat()), Doc::Line, text("}")];
+    match is_short {
+        true => {
+            let first = text(format!("{start}({target}, "));
+            Doc::All([vec![first], parts, vec![text(");")]].concat())
+        }
+        false => Doc::All(vec![
+            text(start),
+            group(arguments(vec![text(target), group(parts)])),
+            text(";"),
+        ]),
+    }
+}
+
+/// Returns items in parentheses, without a group.
+fn arguments(items: Vec<Doc>) -> Vec<Doc> {
     let mut inner = joined(items, &[text(","), Doc::Line]);
     inner.push(Doc::IfBroken(","));
-    group(vec![text("("), indent([vec![Doc::Soft], inner].concat()), Doc::Soft, text(")")])
+    vec![text("("), indent([vec![Doc::Soft], inner].concat()), Doc::Soft, text(")")]
+}
+
+/// Returns a type with an argument. A plain argument is never on a line of its own.
+fn reference(name: &str, argument: Doc, is_plain: bool) -> Doc {
+    let start = text(format!("{name}<"));
+    match is_plain {
+        true => Doc::All(vec![start, argument, text(">")]),
+        false => group(vec![start, indent(vec![Doc::Soft, argument]), Doc::Soft, text(">")]),
+    }
+}
+
+fn is_plain(kind: &Type) -> bool {
+    !matches!(kind, Type::Array(_) | Type::Tuple(..) | Type::Union(_) | Type::Literal(_))
 }
 
 /// The place of a type.
@@ -181,39 +230,74 @@ fn arguments(items: Vec<Doc>) -> Doc {
 enum Place {
     /// After a colon or an equals sign, which it separates with a space or a line break.
     Start,
-    /// In brackets.
+    /// The only one in brackets.
     Inner,
+    /// One of several in brackets.
+    Member,
     /// Before `[]`.
     Item,
 }
 
 fn kind(module: &Module, kind: &Type, place: Place) -> Doc {
-    if !matches!(kind, Type::Union(_) | Type::Literal(_)) {
-        let doc = single(module, kind);
-        return if place == Place::Start { Doc::All(vec![text(" "), doc]) } else { doc };
+    let mut members: Vec<(Alternative<'_>, Doc, String)> = Vec::new();
+    for alternative in alternatives(kind) {
+        let doc = match alternative {
+            Alternative::Type(kind) => single(module, kind),
+            Alternative::Value(value) => text(self::value(value)),
+        };
+        // Integers and other numbers have the same type.
+        let flat = render(&doc, usize::MAX / 2, STEP, 0);
+        if members.iter().all(|it| it.2 != flat) {
+            members.push((alternative, doc, flat));
+        }
     }
-    let members = alternatives(module, kind);
-    let is_one = members.len() == 1;
-    let inner = joined(members, &[Doc::Line, text("| ")]);
+    let count = members.len();
+    let has = |is: fn(&Type) -> bool| {
+        members.iter().filter(|it| matches!(it.0, Alternative::Type(kind) if is(kind))).count()
+    };
+    let is_named = has(|it| matches!(it, Type::Named(_) | Type::Map(_))) > 0;
+    // `Name | null` is never broken between the two.
+    let is_hugged = count == 1 || is_named && has(|it| *it == Type::Null) == count - 1;
+    let members: Vec<_> = members
+        .into_iter()
+        .map(|(_, doc, _)| if is_hugged { doc } else { indent(vec![doc]) })
+        .collect();
+    if is_hugged {
+        let inner = Doc::All(joined(members, &[text(" | ")]));
+        return match place {
+            Place::Start => Doc::All(vec![text(" "), inner]),
+            Place::Item if count > 1 => Doc::All(vec![text("("), inner, text(")")]),
+            _ => inner,
+        };
+    }
+    let mut inner = vec![Doc::IfBroken("| ")];
+    inner.extend(joined(members, &[Doc::Line, text("| ")]));
     match place {
-        Place::Start if is_one => Doc::All([vec![text(" ")], inner].concat()),
-        Place::Start => group(vec![indent([vec![Doc::Line, Doc::IfBroken("| ")], inner].concat())]),
-        Place::Item if is_one => Doc::All(inner),
-        Place::Item => group(vec![
-            text("("),
-            indent([vec![Doc::Soft, Doc::IfBroken("| ")], inner].concat()),
+        Place::Start => group(vec![indent(vec![Doc::Line, group(inner)])]),
+        Place::Item => {
+            group(vec![text("("), indent(vec![Doc::Soft, group(inner)]), Doc::Soft, text(")")])
+        }
+        Place::Member => group(vec![
+            Doc::IfBroken("("),
+            indent(vec![Doc::Soft, group(inner)]),
             Doc::Soft,
-            text(")"),
+            Doc::IfBroken(")"),
         ]),
         Place::Inner => group(inner),
     }
 }
 
-fn alternatives(module: &Module, kind: &Type) -> Vec<Doc> {
+/// One of the types of which a value has one.
+enum Alternative<'a> {
+    Type(&'a Type),
+    Value(&'a Value),
+}
+
+fn alternatives(kind: &Type) -> Vec<Alternative<'_>> {
     match kind {
-        Type::Union(members) => members.iter().flat_map(|it| alternatives(module, it)).collect(),
-        Type::Literal(values) => values.iter().map(|it| text(value(it))).collect(),
-        other => vec![single(module, other)],
+        Type::Union(members) => members.iter().flat_map(alternatives).collect(),
+        Type::Literal(values) => values.iter().map(Alternative::Value).collect(),
+        other => vec![Alternative::Type(other)],
     }
 }
 
@@ -221,10 +305,12 @@ fn single(module: &Module, kind: &Type) -> Doc {
     match kind {
         Type::Array(inner) => Doc::All(vec![self::kind(module, inner, Place::Item), text("[]")]),
         Type::Tuple(items, rest) => {
+            let is_alone = items.len() == 1 && rest.is_none();
+            let place = if is_alone { Place::Inner } else { Place::Member };
             let mut parts: Vec<_> =
-                items.iter().map(|it| self::kind(module, it, Place::Inner)).collect();
+                items.iter().map(|it| group(vec![self::kind(module, it, place)])).collect();
             if let Some(rest) = rest {
-                parts.push(Doc::All(vec![
+                parts.push(group(vec![
                     text("..."),
                     self::kind(module, rest, Place::Item),
                     text("[]"),
@@ -235,10 +321,22 @@ fn single(module: &Module, kind: &Type) -> Doc {
             group(vec![text("["), indent([vec![Doc::Soft], inner].concat()), Doc::Soft, text("]")])
         }
         // A mapped type such as Record may not refer to itself.
-        Type::Map(inner) => Doc::All(vec![
-            text("{ [key: string]:"),
-            self::kind(module, inner, Place::Start),
-            text(" }"),
+        Type::Map(inner) => group(vec![
+            text("{"),
+            indent(vec![
+                Doc::Line,
+                group(vec![
+                    text("["),
+                    indent(vec![Doc::Soft, text("key: string")]),
+                    Doc::Soft,
+                    text("]"),
+                ]),
+                text(":"),
+                self::kind(module, inner, Place::Start),
+                Doc::IfBroken(";"),
+            ]),
+            Doc::Line,
+            text("}"),
         ]),
         Type::Named(index) => text(module.declarations[*index].name.clone()),
         Type::Null => text("null"),
@@ -249,11 +347,6 @@ fn single(module: &Module, kind: &Type) -> Doc {
     }
 }
 
-/// Returns a type on one line.
-fn flat(module: &Module, kind: &Type) -> String {
-    render(&self::kind(module, kind, Place::Inner), usize::MAX / 2, STEP, 0)
-}
-
 fn value(value: &Value) -> String {
     match value {
         Value::String(text) => literal::typescript(text),
@@ -261,12 +354,33 @@ fn value(value: &Value) -> String {
     }
 }
 
+/// Returns the name of a member, in quotes where it needs them.
 fn key(name: &str) -> String {
-    let is_part = |it: char| it.is_ascii_alphanumeric() || it == '_' || it == '$';
     let is_plain = !name.is_empty()
-        && name.chars().all(is_part)
+        && name.chars().all(|it| it.is_ascii_digit() || is_letter(it))
         && !name.starts_with(|it: char| it.is_ascii_digit());
     if is_plain { name.to_owned() } else { literal::typescript(name) }
+}
+
+/// Returns whether an identifier may begin with a character. Of those outside of ASCII, only the letters of scripts without
+/// combining marks are known here; a name with others is quoted, which is never wrong.
+fn is_letter(character: char) -> bool {
+    let is_known = matches!(
+        character,
+        '\u{aa}'..='\u{2af}'
+            | '\u{370}'..='\u{481}'
+            | '\u{48a}'..='\u{587}'
+            | '\u{5d0}'..='\u{5ea}'
+            | '\u{620}'..='\u{64a}'
+            | '\u{1e00}'..='\u{1fff}'
+            | '\u{3041}'..='\u{3096}'
+            | '\u{30a1}'..='\u{30fa}'
+            | '\u{3400}'..='\u{9fff}'
+            | '\u{ac00}'..='\u{d7a3}'
+    );
+    character.is_ascii_alphabetic()
+        || matches!(character, '_' | '$')
+        || is_known && character.is_alphabetic()
 }
 
 /// Returns a comment with its line end; "" without a text.

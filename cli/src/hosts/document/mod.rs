@@ -1,7 +1,7 @@
 //! A configuration file: its servers, and edits that leave everything else as it is.
 
 mod json;
-mod toml;
+pub mod toml;
 
 use std::{fs, io, path::Path};
 

@@ -9,8 +9,10 @@ import sys
 
 
 def main():
-    settings = {name: os.environ.pop("GUDGEON_RUNNER_" + name, "") for name in ("FILE", "MODULE", "NAME", "AT")}
+    names = ("FILE", "MODULE", "NAME", "AT", "NEEDS")
+    settings = {name: os.environ.pop("GUDGEON_RUNNER_" + name, "") for name in names}
     os.environ.pop("GUDGEON_RUNNER", None)
+    check_dependencies(settings["NEEDS"].splitlines(), settings["FILE"])
     at, name = settings["AT"], settings["NAME"]
     served = serve_at(at) if at else []
     place = settings["FILE"] or settings["MODULE"]
@@ -30,6 +32,49 @@ def main():
     else:
         server = the_only_server(values, place)
     serve(server)
+
+
+def check_dependencies(declared, path):
+    """Ends the process if this interpreter does not have what a script declares (PEP 723)."""
+    lacking = [it for it in map(lacking_dependency, declared) if it]
+    if lacking:
+        fail(
+            f"{path} declares dependencies that {sys.executable} does not have: {', '.join(lacking)}",
+            "install uv, which installs what a script declares: https://docs.astral.sh/uv; "
+            "or activate an environment that has them",
+        )
+
+
+def lacking_dependency(text):
+    """Returns a dependency that is not installed, as people should read it; None if it is."""
+    import importlib.metadata
+    import importlib.util
+    import re
+
+    try:
+        from packaging.requirements import Requirement
+
+        requirement = Requirement(text)
+        name, specifier, marker = requirement.name, requirement.specifier, requirement.marker
+        if marker is not None and not marker.evaluate():
+            return None
+    except ImportError:
+        # Without the package that understands versions and conditions, only names are compared.
+        if ";" in text:
+            return None
+        name, specifier = re.match(r"[\w.-]*", text.strip())[0], None
+    except ValueError:
+        name = ""
+    if not name:
+        return f"{text!r} (which is no dependency)"
+    try:
+        version = importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        # A package that is on the path without having been installed.
+        return None if importlib.util.find_spec(re.sub(r"[-.]", "_", name)) else text
+    if specifier and not specifier.contains(version, prereleases=True):
+        return f"{text} (installed is {version})"
+    return None
 
 
 def run_file(path, is_program):
