@@ -13,7 +13,7 @@ Examples:
   gudgeon call server.py add a=1 b=2
   gudgeon call add a=1 b=2 -- npx -y @modelcontextprotocol/server-everything
 
-A TARGET is a URL, a file of a server, MODULE:APP in Python, the name of a server that is configured in a host on this
+A TARGET is a URL, a file of a server, MODULE:APP in Python, the name of a server that is configured in a host on this \
 machine, or a command after `--`.";
 
 /// Call, check, inspect and install MCP servers.
@@ -85,8 +85,30 @@ mod tests {
 
     use super::Arguments;
 
+    /// The width to which clap wraps help in a wide terminal.
+    const WIDTH: usize = 100;
+
     #[test]
     fn arguments_of_all_commands_fit_together() {
         Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn examples_fit_into_a_line_and_paragraphs_are_wrapped_by_clap() {
+        let mut commands = vec![Arguments::command()];
+        while let Some(command) = commands.pop() {
+            commands.extend(command.get_subcommands().cloned());
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            let name = command.get_name();
+            assert!(help.contains("Examples:") || command.is_hide_set(), "{name} has no examples");
+            let mut is_in_paragraph = false;
+            for line in help.lines() {
+                let is_indented = line.starts_with(' ');
+                assert!(!is_indented || line.len() <= WIDTH, "{name}: {line}");
+                let is_text = !line.is_empty() && !is_indented && !line.ends_with(':');
+                assert!(!is_text || !is_in_paragraph, "{name}: {line}");
+                is_in_paragraph = is_text;
+            }
+        }
     }
 }

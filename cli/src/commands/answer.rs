@@ -23,7 +23,7 @@ Examples:
   gudgeon answer 5f0c3a91 copies=2 gift=no
   gudgeon answer 5f0c3a91 --decline
 
-Values are spelled like the arguments of a tool, and converted by the form of the question. A question with a URL is accepted without values, once the page was
+Values are spelled like the arguments of a tool, and converted by the form of the question. A question with a URL is accepted without values, once the page was \
 visited. Prints the result of the call, or its next question.";
 
 const LIST_EXAMPLES: &str = "\

@@ -36,7 +36,7 @@ Examples:
   gudgeon auth status
   gudgeon auth logout https://shelf.example.com/mcp
 
-Tokens are stored in a file that only you can read, ~/.local/share/gudgeon/tokens.json, or with --keyring in the system's
+Tokens are stored in a file that only you can read, ~/.local/share/gudgeon/tokens.json, or with --keyring in the system's \
 keyring. Every command with the same URL uses and renews them.";
 
 const LOGIN_EXAMPLES: &str = "\
@@ -45,7 +45,7 @@ Examples:
   gudgeon auth login --headless https://shelf.example.com/mcp
   gudgeon auth login --client-id shelf-cli --scope books:read https://shelf.example.com/mcp
 
-With --headless the URL to visit is printed, and the URL to which the browser was sent afterwards, which it need not be able
+With --headless the URL to visit is printed, and the URL to which the browser was sent afterwards, which it need not be able \
 to open, is read from standard input.";
 
 const STATUS_EXAMPLES: &str = "\

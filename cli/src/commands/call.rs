@@ -26,7 +26,7 @@ use crate::{
 const EXAMPLES: &str = "\
 Arguments of the tool:
   KEY=VALUE     text, converted to the type in the tool's schema; KEY several times is an array
-  KEY=@FILE     the text of a file, or of standard input with @-; for a text that begins with @ write @@
+  KEY=@FILE     the text of a file, or of standard input with @-; KEY=@@TEXT is the text @TEXT
   KEY:=JSON     JSON as it is; KEY:=@FILE takes it from a file
   @FILE, -      a JSON object with arguments in a file, or on standard input
 

@@ -23,7 +23,8 @@ const RECOMMENDED_SIZE: usize = 5 * 1024;
 
 const EXAMPLES: &str = "\
 Examples:
-  gudgeon auth cimd create https://app.example.com/client.json --name Shelf --redirect http://127.0.0.1/callback
+  gudgeon auth cimd create https://app.example.com/client.json --name Shelf \\
+    --redirect http://127.0.0.1/callback
   gudgeon auth cimd validate client.json
   gudgeon auth cimd validate https://app.example.com/client.json";
 

@@ -19,7 +19,7 @@ Examples:
   gudgeon connect browser -- npx -y @playwright/mcp
   gudgeon call shelf add a=1 b=2
 
-The connection, and the server's state with it, lasts from one command to the next. It is closed after half an hour without
+The connection, and the server's state with it, lasts from one command to the next. It is closed after half an hour without \
 use; the next command that names it connects again. NAME may then stand in the place of a TARGET in every command.";
 
 const LIST_EXAMPLES: &str = "\

@@ -35,8 +35,8 @@ Examples:
   gudgeon dev server.ts --http http://127.0.0.1:9000/mcp
   gudgeon dev --watch src -- npx tsx src/server.ts
 
-In a terminal the server is served over HTTP, and a host that starts the command gets it over stdio. When a source file
-changes, the server starts again; the session of the client goes on, and its lists of tools, resources and prompts are
+In a terminal the server is served over HTTP, and a host that starts the command gets it over stdio. When a source file \
+changes, the server starts again; the session of the client goes on, and its lists of tools, resources and prompts are \
 announced as changed. Requests in progress fail with an error that says so.";
 
 #[derive(Args, Debug)]

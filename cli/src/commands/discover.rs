@@ -24,7 +24,7 @@ Examples:
   gudgeon discover
   gudgeon discover --json
 
-Reads the files of the user, and those of projects in the current folder and above it. The values of variables and headers
+Reads the files of the user, and those of projects in the current folder and above it. The values of variables and headers \
 are not shown. A name that is listed, also as HOST:NAME, is a TARGET of other commands.";
 
 #[derive(Args, Debug)]

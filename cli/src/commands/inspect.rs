@@ -16,7 +16,7 @@ Examples:
   gudgeon inspect server.py
   gudgeon inspect --no-open --port 6274 -- npx -y @modelcontextprotocol/server-everything
 
-The page is served on 127.0.0.1 only. Its URL, which is printed, works once: it has a token that the browser exchanges
+The page is served on 127.0.0.1 only. Its URL, which is printed, works once: it has a token that the browser exchanges \
 for a cookie.";
 
 #[derive(Args, Debug)]

@@ -22,10 +22,11 @@ Examples:
   gudgeon install server.py --into claude-desktop
   gudgeon install server.ts --into cursor --scope project --name shelf
   gudgeon install shop.server:app --into claude-code
-  gudgeon install https://mcp.example.com/mcp --into vscode --header 'Authorization: Bearer ${env:TOKEN}'
+  gudgeon install https://mcp.example.com/mcp --into vscode \\
+    --header 'Authorization: Bearer ${env:TOKEN}'
   gudgeon install --into codex --env API_KEY -- npx -y @modelcontextprotocol/server-everything
 
-Shows the change of the configuration file before it is made, with the values of variables and headers hidden. A terminal
+Shows the change of the configuration file before it is made, with the values of variables and headers hidden. A terminal \
 is asked to confirm it. The file before the change is kept beside it, as FILE.gudgeon.bak.";
 
 #[derive(Args, Debug)]

@@ -22,7 +22,7 @@ Examples:
   gudgeon record server.py session.jsonl --http http://127.0.0.1:8000/mcp
   gudgeon record https://example.org/mcp session.jsonl -H 'X-Tenant: books'
 
-Use the command in a host's configuration in place of the server. The messages pass unchanged. Each one is written to the
+Use the command in a host's configuration in place of the server. The messages pass unchanged. Each one is written to the \
 file at once; a file that exists already is continued. `gudgeon replay` plays it.";
 
 #[derive(Args, Debug)]

@@ -26,7 +26,7 @@ Examples:
   gudgeon replay session.jsonl --client http://127.0.0.1:8000/mcp
   gudgeon replay session.jsonl --client -- npx -y @modelcontextprotocol/server-everything
 
-Without --client the command is a server that answers as the recorded one did. With it, the recorded client's messages are
+Without --client the command is a server that answers as the recorded one did. With it, the recorded client's messages are \
 sent to a server, and differences of its answers are reported: exit code 1. Ids, times and `_meta` are not compared.";
 
 #[derive(Args, Debug)]

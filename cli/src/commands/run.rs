@@ -17,7 +17,7 @@ Examples:
   gudgeon run server.ts --http http://127.0.0.1:9000/mcp
   gudgeon run --directory /home/ada/shop shop.server:app
 
-The file is run by its project's interpreter: the active virtual environment, `.venv` beside or above the file, `uv run`
+The file is run by its project's interpreter: the active virtual environment, `.venv` beside or above the file, `uv run` \
 where there is a uv.lock; Node, which runs TypeScript itself from 22.18 on, or tsx of the project.";
 
 #[derive(Args, Debug)]

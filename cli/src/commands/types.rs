@@ -26,7 +26,7 @@ Examples:
   gudgeon types https://mcp.example.com/mcp --out src/shelf.ts
   gudgeon types --python -- npx -y @modelcontextprotocol/server-everything
 
-The module has a class with a method for each tool, resource and prompt, on top of a client of the package gudgeon. The
+The module has a class with a method for each tool, resource and prompt, on top of a client of the package gudgeon. The \
 same server gives the same text.";
 
 #[derive(Args, Debug)]

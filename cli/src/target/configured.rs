@@ -43,7 +43,8 @@ fn choose(text: &str, servers: Servers) -> Result<Option<Configured>, Failure> {
     let Some(first) = found.first() else {
         return match servers.failures.into_iter().next() {
             Some(failure) => {
-                let hint = format!("{name:?} is in no other file; it may be configured in this one");
+                let hint =
+                    format!("{name:?} is in no other file; it may be configured in this one");
                 Err(failure.with_hint(hint))
             }
             None => Ok(None),
