@@ -43,14 +43,9 @@ pub enum Relayed {
     /// A message of the server.
     Message(Bytes),
     /// A message of the server that was longer than `limit` bytes was left out.
-    TooLong {
-        limit: usize,
-    },
+    TooLong { limit: usize },
     /// The request with this id gets no response from the server.
-    Failed {
-        id: u64,
-        error: Error,
-    },
+    Failed { id: u64, error: Error },
     /// The server had ended the session. Another one was opened, without the state of the first.
     Renewed,
     /// The server's notifications can no longer be received, with the reason.
@@ -73,9 +68,8 @@ impl Relay {
         let Target::Url(url) = &target else { return Err(unsupported()) };
         let tools = Arc::new(Mutex::new(KnownTools::default()));
         let known = Arc::clone(&tools);
-        let mirror = Arc::new(move |name: &str, arguments: &str| {
-            lock(&known).mirror(name, arguments)
-        });
+        let mirror =
+            Arc::new(move |name: &str, arguments: &str| lock(&known).mirror(name, arguments));
         let mut options = WireOptions::new(max_message, headers, &(mirror as _))?;
         options.proxy = proxies.proxy_for(url)?.map(Arc::new);
         options.auth = auth;
