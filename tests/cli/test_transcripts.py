@@ -228,3 +228,15 @@ def test_wrong_arguments_are_errors_of_usage(gudgeon, recorded):
     for words in (["record", "x.jsonl"], ["replay", recorded, "--client"], ["replay", recorded, "--", "true"]):
         outcome = gudgeon(*words)
         assert outcome.code == 2, outcome
+
+
+def test_a_configured_server_is_recorded_in_its_folder_with_its_variables(gudgeon):
+    (gudgeon.home / "shop").mkdir()
+    (gudgeon.home / "shop/say.py").write_text("import os; print(os.path.basename(os.getcwd()), os.environ['KEY'])\n")
+    entry = {"command": sys.executable, "args": ["say.py"], "cwd": str(gudgeon.home / "shop"), "env": {"KEY": "k3y"}}
+    (gudgeon.home / ".cursor").mkdir()
+    (gudgeon.home / ".cursor/mcp.json").write_text(json.dumps({"mcpServers": {"shop": entry}}))
+    outcome = gudgeon("record", "shop", "session.jsonl")
+    assert outcome.out == "shop k3y\n"
+    header, line = lines(gudgeon.folder / "session.jsonl")
+    assert line["text"] == "shop k3y" and "k3y" not in json.dumps(header)

@@ -28,7 +28,7 @@ file at once; a file that exists already is continued. `gudgeon replay` plays it
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES, override_usage = "gudgeon record [OPTIONS] TARGET FILE\n       gudgeon record [OPTIONS] FILE -- COMMAND...")]
 pub struct Arguments {
-    /// The server, a file, MODULE:APP or URL, and the file of the transcript
+    /// The server, a file, MODULE:APP, URL or configured name, and the file of the transcript
     #[arg(value_name = "TARGET FILE", required = true)]
     words: Vec<String>,
     /// Serve over HTTP instead of stdio

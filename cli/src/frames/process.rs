@@ -53,6 +53,9 @@ impl Process {
     /// Starts the program.
     pub fn start(&self) -> Result<Connection, Failure> {
         let mut command = Command::new(&self.launch.program);
+        if let Some(folder) = &self.launch.folder {
+            command.current_dir(folder);
+        }
         command
             .args(&self.launch.arguments)
             .envs(self.launch.environment.iter().map(|(name, value)| (name, value)))

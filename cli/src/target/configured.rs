@@ -5,10 +5,11 @@ use std::{collections::HashSet, path::Path};
 use gudgeon::client::{ClientBuilder, read_configuration};
 use serde_json::{Value, json};
 
+use super::Launch;
 use crate::{
     failure::{Failure, FailureKind},
     hosts::{
-        Environment, Host,
+        Entry, Environment, Host,
         servers::{Configured, Servers},
     },
 };
@@ -62,25 +63,45 @@ fn choose(text: &str, servers: Servers) -> Result<Option<Configured>, Failure> {
 
 /// Returns a client of a configured server. Errors if its entry is wrong or refers to a variable without a value.
 pub fn builder(server: &Configured) -> Result<ClientBuilder, Failure> {
-    let failure = |problem: String| {
-        let message =
-            format!("the server {:?} in {}: {problem}", server.name, server.source.path.display());
-        Failure::new(FailureKind::File, message)
-    };
-    let environment = Environment::of_process()?;
-    let entry = server.entry.clone().map_err(failure)?;
-    let entry = entry.resolve(&server.source, &environment).map_err(failure)?;
-    let configuration: Value = json!({ &server.name: entry.to_json() });
+    let configuration: Value = json!({ &server.name: resolved(server)?.to_json() });
     let read = read_configuration(&json!({ "mcpServers": configuration }).to_string())?;
-    let (_, builder) =
-        read.into_iter().next().ok_or_else(|| failure("it has no entry".to_owned()))?;
+    let (_, builder) = read.into_iter().next().ok_or_else(|| failure(server, "it has no entry"))?;
     Ok(builder)
+}
+
+/// Returns the program of a configured server. Errors as [`builder`], and if the server is at a URL.
+pub fn launch(server: &Configured) -> Result<Launch, Failure> {
+    match resolved(server)? {
+        Entry::Command { program, arguments, environment, folder, .. } => Ok(Launch {
+            program: program.into(),
+            arguments: arguments.into_iter().map(Into::into).collect(),
+            environment: environment
+                .into_iter()
+                .map(|(name, it)| (name.into(), it.into()))
+                .collect(),
+            folder: folder.map(Into::into),
+        }),
+        Entry::Url { url, .. } => Err(failure(server, &format!("{url} is a URL, not a program"))),
+    }
+}
+
+/// Returns the entry with the values of its variables.
+fn resolved(server: &Configured) -> Result<Entry, Failure> {
+    let environment = Environment::of_process()?;
+    let entry = server.entry.clone().and_then(|it| it.resolve(&server.source, &environment));
+    entry.map_err(|problem| failure(server, &problem))
+}
+
+fn failure(server: &Configured, problem: &str) -> Failure {
+    let message =
+        format!("the server {:?} in {}: {problem}", server.name, server.source.path.display());
+    Failure::new(FailureKind::File, message)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::hosts::{Entry, Source, servers::Scope};
+    use crate::hosts::{Source, servers::Scope};
 
     fn server(host: &str, name: &str, url: &str) -> Configured {
         Configured {

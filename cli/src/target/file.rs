@@ -55,12 +55,14 @@ enum Language {
     TypeScript,
 }
 
-/// A program with its arguments and additional environment variables.
+/// A program with its arguments, additional environment variables, and the folder in which it runs, if that is not the
+/// current one.
 #[derive(Clone, Debug)]
 pub struct Launch {
     pub program: OsString,
     pub arguments: Vec<OsString>,
     pub environment: Vec<(OsString, OsString)>,
+    pub folder: Option<PathBuf>,
 }
 
 impl FileTarget {
@@ -203,7 +205,7 @@ impl FileTarget {
                 options.push(percent_encoded(NODE_RUNNER));
                 set("NODE_OPTIONS", options);
                 set("GUDGEON_RUNNER_NODE_OPTIONS", before);
-                Ok(Launch { program, arguments: vec![path.into()], environment })
+                Ok(Launch { program, arguments: vec![path.into()], environment, folder: None })
             }
         }
     }
@@ -237,7 +239,7 @@ impl Launch {
     pub fn of(words: &[OsString]) -> Self {
         let mut words = words.iter().cloned();
         let program = words.next().unwrap_or_default();
-        Self { program, arguments: words.collect(), environment: Vec::new() }
+        Self { program, arguments: words.collect(), environment: Vec::new(), folder: None }
     }
 
     /// Returns the launch of the runner in an interpreter, which `words` start.
@@ -250,7 +252,7 @@ impl Launch {
         let program = words.next().unwrap_or_default();
         let mut arguments: Vec<OsString> = words.collect();
         arguments.extend(["-c".into(), PYTHON_START.into(), source]);
-        Self { program, arguments, environment }
+        Self { program, arguments, environment, folder: None }
     }
 
     /// Returns the command for a client of the core. The server is the user's own file, so that it gets all of the

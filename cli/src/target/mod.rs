@@ -80,16 +80,17 @@ impl Target {
         matches!(self, Self::Url(url) if schemes.iter().any(|it| has_scheme(url, it)))
     }
 
-    /// Returns the program of a server over stdio. Errors for a URL.
+    /// Returns the program of a server over stdio. Errors for a URL and for a named connection.
     pub fn launch(&self) -> Result<Launch, Failure> {
         match self {
             Self::Url(url) => Err(Failure::usage(format!("{url} is a URL, not a program"))
                 .with_hint("give a file of a server, or a command after `--`")),
             Self::Command(words) => Ok(Launch::of(words)),
             Self::File(file) => file.launch(None),
-            Self::Connection(_) | Self::Configured(_) => {
-                let message = format!("{self} is the name of a server, not a program");
-                let hint = "give a file of a server, or a command after `--`";
+            Self::Configured(server) => configured::launch(server),
+            Self::Connection(_) => {
+                let message = format!("{self} is the name of a connection, not a program");
+                let hint = "give its server: a URL, a file, or a command after `--`";
                 Err(Failure::usage(message).with_hint(hint))
             }
         }
