@@ -232,7 +232,7 @@ def test_the_interpreter_is_that_of_the_project(gudgeon, tmp_path):
     project = tmp_path / "project"
     file = project / "src/server.py"
     file.parent.mkdir(parents=True)
-    file.write_text("")
+    file.write_text("app.run()\n")
     tools = tmp_path / "tools"
     python, uv = program(tools / "python3"), program(tools / "uv")
     path = {"PATH": str(tools)}
@@ -243,7 +243,7 @@ def test_the_interpreter_is_that_of_the_project(gudgeon, tmp_path):
     assert words(gudgeon, file, **path) == [own, str(file)]
     active = program(tmp_path / "active/bin/python")
     assert words(gudgeon, file, VIRTUAL_ENV=str(tmp_path / "active"), **path) == [active, str(file)]
-    file.write_text("# /// script\n# dependencies = []\n# ///\n")
+    file.write_text("# /// script\n# dependencies = []\n# ///\napp.run()\n")
     assert words(gudgeon, file, **path) == [uv, "run", "--script", str(file)]
     gudgeon.folder = project
     assert words(gudgeon, "src/server.py", **path) == [uv, "run", "--script", str(file)]
@@ -320,7 +320,7 @@ def test_javascript_and_typescript_have_theirs(gudgeon, tmp_path):
     tools = tmp_path / "tools"
     node = program(tools / "node")
     for name in ("a.js", "a.mjs", "a.ts"):
-        (tmp_path / name).write_text("")
+        (tmp_path / name).write_text("await app.run();\n")
     path = {"PATH": str(tools)}
     assert words(gudgeon, tmp_path / "a.mjs", **path) == [node, str(tmp_path / "a.mjs")]
     outcome = gudgeon("install", tmp_path / "a.ts", "--into", "kiro", **path)
@@ -370,3 +370,14 @@ def test_an_installed_server_is_a_target(gudgeon, shelf):
     for name in ("books", "cursor:books"):
         outcome = gudgeon("call", name, "add", "a:=1", "b:=2")
         assert outcome == (0, "3\n", "")
+
+
+def test_a_file_that_only_defines_a_server_is_served_by_gudgeon_run(gudgeon, shop):
+    text = "from gudgeon import Server\nfrom prices import add\napp = Server('shop')\napp.tool(add)\n"
+    (gudgeon.folder / "defines.py").write_text(text)
+    (gudgeon.folder / "prices.py").write_text("def add(a: int, b: int) -> int:\n    return a + b\n")
+    assert gudgeon("install", "defines.py", "--into", "kiro").code == 0
+    entry = read(gudgeon.home / ".kiro/settings/mcp.json")["mcpServers"]["defines"]
+    assert entry == {"command": gudgeon.words()[0], "args": ["run", str(gudgeon.folder / "defines.py")]}
+    gudgeon.folder = shop
+    assert gudgeon("call", "kiro:defines", "add", "a:=1", "b:=2") == (0, "3\n", "")

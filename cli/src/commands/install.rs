@@ -225,10 +225,10 @@ fn entry(target: &Target, host: &Host, environment: &Environment) -> Result<Entr
             Ok(Entry::Url { url: url.clone(), headers: Vec::new() })
         }
         Target::Command(words) => launch::of_command(words, environment),
-        Target::File(file) => match file.name() {
-            None => launch::of_file(file.path(), environment),
-            Some(name) => launch::of_named(file, name, environment),
-        },
+        Target::File(file) if file.name().is_none() && launch::serves_itself(file.path()) => {
+            launch::of_file(file.path(), environment)
+        }
+        Target::File(file) => launch::of_run(file, environment),
         Target::Configured(server) => {
             let entry = server.entry.clone().map_err(Failure::usage)?;
             let moved = entry.moved(host, &server.source, environment);

@@ -1,7 +1,7 @@
 //! The command that starts the file of a server from anywhere: absolute paths, and the interpreter of its project.
 
 use std::{
-    env,
+    env, fs,
     path::{Path, PathBuf},
     process::Command,
 };
@@ -38,21 +38,31 @@ pub fn of_file(path: &Path, environment: &Environment) -> Result<Entry, Failure>
     of_words(&words)
 }
 
-/// Returns the command by which this program serves one of the servers of a file, or that of a module, which is found in the
-/// current folder. Errors if the module is not found.
-pub fn of_named(
-    file: &FileTarget,
-    name: &str,
-    environment: &Environment,
-) -> Result<Entry, Failure> {
+/// Returns whether a file looks like a program that serves, instead of one that only defines a server. Where that is wrong, the
+/// user sees it when the host starts the server, and can give the command after `--`.
+pub fn serves_itself(path: &Path) -> bool {
+    let Ok(text) = fs::read_to_string(path) else { return true };
+    let is_python = path.extension().is_some_and(|it| it == "py");
+    let calls: &[&str] = match is_python {
+        true => &["__main__", ".run", "run(", "main("],
+        false => &[".run(", ".connect(", ".listen(", "serve", "main("],
+    };
+    calls.iter().any(|it| text.contains(it))
+}
+
+/// Returns the command by which this program serves a file that only defines a server, one of the servers of a file, or that
+/// of a module, which is found in the current folder. Errors if the module is not found.
+pub fn of_run(file: &FileTarget, environment: &Environment) -> Result<Entry, Failure> {
     let mut words = vec![env::current_exe()?, "run".into()];
     if file.is_module() {
         file.find_module()?;
         words.extend(["--directory".into(), environment.folder.clone(), file.to_string().into()]);
     } else {
         let mut place = absolute(file.path(), environment).into_os_string();
-        place.push(":");
-        place.push(name);
+        if let Some(name) = file.name() {
+            place.push(":");
+            place.push(name);
+        }
         words.push(place.into());
     }
     let mut entry = of_words(&words)?;
@@ -303,5 +313,24 @@ mod tests {
         assert!(strips_types("v22.18.0\n") && strips_types("v23.6.1") && strips_types("v24.0.0"));
         assert!(!strips_types("v22.17.9") && !strips_types("v23.5.0") && !strips_types("v20.19.0"));
         assert!(!strips_types(""));
+    }
+
+    #[test]
+    fn files_that_serve_themselves_are_programs() {
+        let folder = env::temp_dir();
+        for (suffix, text, expected) in [
+            ("py", "app = Server('a')\napp.run()", true),
+            ("py", "if __name__ == '__main__':\n    main()", true),
+            ("py", "from gudgeon import Server\napp = Server('a')", false),
+            ("mjs", "await app.run();", true),
+            ("ts", "await server.connect(transport);", true),
+            ("ts", "export const app = new Server(\"a\");", false),
+        ] {
+            let path = folder.join(format!("gudgeon-launch-{}.{suffix}", std::process::id()));
+            fs::write(&path, text).unwrap();
+            assert_eq!(serves_itself(&path), expected, "{text}");
+            fs::remove_file(&path).unwrap();
+        }
+        assert!(serves_itself(Path::new("/no/such/file.py")));
     }
 }
