@@ -30,6 +30,11 @@ pub fn one_line(text: &str) -> Cow<'_, str> {
     }
 }
 
+/// Returns the name of a server on a line, with its version if it has one.
+pub fn server(name: &str, version: &str) -> String {
+    one_line(format!("{name} {version}").trim_end()).into_owned()
+}
+
 /// Returns whether a terminal would act on the character, or reorder the text around it.
 pub fn is_control(letter: char) -> bool {
     letter.is_control()
@@ -57,5 +62,6 @@ mod tests {
             assert_eq!(lines(given), shown);
         }
         assert_eq!(one_line("a\nb\tc\x1b"), r"a b c\u{1b}");
+        assert_eq!((&*server("a\n", "1"), &*server("a", "")), ("a  1", "a"));
     }
 }

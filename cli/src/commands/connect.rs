@@ -120,8 +120,8 @@ fn described(state: &ConnectionState) -> String {
     let ConnectionState { name, target, server, .. } = state;
     let text = match server {
         Some(server) => {
-            let (who, version, revision) = (&server.name, &server.version, &server.revision);
-            format!("{name}: {target} ({who} {version}, {revision})")
+            let (who, revision) = (escape::server(&server.name, &server.version), &server.revision);
+            format!("{name}: {target} ({who}, {revision})")
         }
         None => format!("{name}: {target} (not connected)"),
     };

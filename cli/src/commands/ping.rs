@@ -77,9 +77,8 @@ pub async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         } else if times.len() > 1 {
             let Statistics { minimum, average, maximum } = statistics;
             output::line(format_args!(
-                "{} {}: {} round trips, minimum {minimum:.1} ms, average {average:.1} ms, maximum {maximum:.1} ms",
-                escape::one_line(&server.info.name),
-                escape::one_line(&server.info.version),
+                "{}: {} round trips, minimum {minimum:.1} ms, average {average:.1} ms, maximum {maximum:.1} ms",
+                escape::server(&server.info.name, &server.info.version),
                 times.len(),
             ))?;
         }

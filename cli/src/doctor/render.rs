@@ -10,6 +10,7 @@ use super::{
     check::{Check, Severity},
     report::{Finding, Outcome, Report},
 };
+use crate::escape;
 
 /// The form in which a report is written.
 #[derive(Clone, Copy, Debug)]
@@ -57,7 +58,7 @@ impl Style {
 pub fn text(report: &Report, target: &str, style: Style) -> String {
     let mut out = String::new();
     let peer = match &report.peer {
-        Some((name, version)) => format!("{name} {version}").trim_end().to_owned(),
+        Some((name, version)) => escape::server(name, version),
         None => target.to_owned(),
     };
     let revisions: Vec<_> = report.revisions.iter().map(ToString::to_string).collect();
