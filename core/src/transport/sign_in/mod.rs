@@ -3,6 +3,7 @@
 
 mod browser;
 mod file_store;
+mod host;
 #[cfg(feature = "keyring")]
 mod keyring_store;
 mod loopback;
@@ -10,53 +11,39 @@ mod renewal;
 mod store;
 
 use std::{
-    collections::HashMap,
     fmt,
-    future::Future,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError, Weak,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
-use tokio::{
-    sync::{Mutex as AsyncMutex, oneshot},
-    task::JoinSet,
-};
+use tokio::sync::Mutex as AsyncMutex;
 
+use self::host::Host;
 #[cfg(all(feature = "bindings", feature = "keyring"))]
 pub use self::store::TokenKeyring;
 pub use self::store::{Store, TokenStore};
 #[cfg(feature = "bindings")]
 pub use self::{browser::open as open_browser, store::TokenFile};
-use self::{loopback::Listener, renewal::Renewal, store::OpenStore};
 #[cfg(feature = "bindings")]
 pub(crate) use self::{
     renewal::{LockCallback, Renewal as RenewalLock},
     store::lock_keyring,
 };
-use super::{fetch::fetch, proxy::ProxyEnvironment};
+use super::proxy::ProxyEnvironment;
 pub(crate) use crate::auth::client::Attempts;
 pub use crate::store::BoxFuture;
 use crate::{
     auth::{
-        Secret, challenge,
-        client::{
-            Answer, Grant, Input, Output, Rejection, Reply, SignIn, SignInSettings, StepId, Task,
-            Ticket,
-        },
-        fetch::FetchRequest,
+        challenge,
+        client::{Grant, Rejection, Reply, SignIn, SignInSettings},
     },
-    driver::{boxed, moment},
+    driver::moment,
     error::{Error, ErrorKind},
 };
 
 const DPOP: &str = "dpop";
 const DPOP_NONCE: &str = "dpop-nonce";
-/// The port of the redirect URL if the program handles the redirect and neither an option nor a registration names a port.
-const DEFAULT_REDIRECT_PORT: u16 = 3000;
 
 /// The name of a program that has none.
 const DEFAULT_NAME: &str = "MCP client";
@@ -100,20 +87,6 @@ enum Kind {
         asking: AsyncMutex<()>,
     },
     SignIn(Arc<Host>),
-}
-
-/// Carries out the outputs of [`SignIn`].
-struct Host {
-    machine: Mutex<SignIn>,
-    options: SignInOptions,
-    store: OpenStore,
-    /// The lock of a renewal, while it lasts.
-    renewal: Arc<Mutex<Option<Renewal>>>,
-    proxies: ProxyEnvironment,
-    waiting: Mutex<HashMap<u64, oneshot::Sender<Result<(), Error>>>>,
-    tickets: AtomicU64,
-    listener: Arc<Mutex<Option<Listener>>>,
-    tasks: Mutex<JoinSet<()>>,
 }
 
 impl SignInOptions {
@@ -164,17 +137,8 @@ impl Authorizer {
             store: options.store.name(),
             user_timeout: options.user_timeout,
         };
-        Self(Kind::SignIn(Arc::new(Host {
-            machine: Mutex::new(SignIn::new(target, settings)),
-            store: OpenStore::new(options.store.clone()),
-            renewal: Arc::default(),
-            options,
-            proxies,
-            waiting: Mutex::default(),
-            tickets: AtomicU64::new(1),
-            listener: Arc::default(),
-            tasks: Mutex::default(),
-        })))
+        let machine = SignIn::new(target, settings);
+        Self(Kind::SignIn(Arc::new(Host::new(machine, options, proxies))))
     }
 
     /// Waits until a request may be sent: the store is read, and a token that expires soon is renewed.
@@ -302,166 +266,6 @@ impl fmt::Debug for Authorizer {
     }
 }
 
-impl Host {
-    fn ticket(&self) -> Ticket {
-        Ticket(self.tickets.fetch_add(1, Ordering::Relaxed))
-    }
-
-    fn wait(&self, ticket: Ticket) -> oneshot::Receiver<Result<(), Error>> {
-        let (sender, ready) = oneshot::channel();
-        lock(&self.waiting).insert(ticket.0, sender);
-        ready
-    }
-
-    async fn outcome(
-        &self,
-        ticket: Ticket,
-        ready: oneshot::Receiver<Result<(), Error>>,
-    ) -> Result<(), Error> {
-        /// Forgets a request that is cancelled.
-        struct Forget<'a>(&'a Host, Ticket);
-        impl Drop for Forget<'_> {
-            fn drop(&mut self) {
-                lock(&self.0.machine).forget(self.1);
-                lock(&self.0.waiting).remove(&self.1.0);
-            }
-        }
-        let _forget = Forget(self, ticket);
-        ready.await.unwrap_or_else(|_| Err(Error::new(ErrorKind::Auth, "the client was closed")))
-    }
-
-    /// Carries out the machine's outputs.
-    fn pump(self: &Arc<Self>) {
-        loop {
-            // The lock is released before the output is carried out.
-            let output = lock(&self.machine).poll();
-            match output {
-                None => return,
-                Some(Output::Ready(ticket, outcome)) => {
-                    if let Some(waiting) = lock(&self.waiting).remove(&ticket.0) {
-                        // The request may have been cancelled.
-                        let _ = waiting.send(outcome);
-                    }
-                }
-                Some(Output::Unlock) => drop(lock(&self.renewal).take()),
-                Some(Output::Outcome(outcome)) => {
-                    if let Some(listener) = lock(&self.listener).take() {
-                        listener.end(outcome);
-                    }
-                }
-                Some(Output::Do(id, task)) => self.spawn(id, task),
-            }
-        }
-    }
-
-    fn spawn(self: &Arc<Self>, id: StepId, task: Task) {
-        let deadline = lock(&self.machine).deadline();
-        let work = self.carry_out(task);
-        // A task must not keep the client alive.
-        let host = Arc::downgrade(self);
-        let mut tasks = lock(&self.tasks);
-        while tasks.try_join_next().is_some() {}
-        tasks.spawn(boxed(async move {
-            let input = match deadline {
-                Some(deadline) => match tokio::time::timeout_at(deadline.into(), work).await {
-                    Ok(answer) => Input::Done(id, answer),
-                    Err(_) => Input::Tick,
-                },
-                None => Input::Done(id, work.await),
-            };
-            if let Some(host) = Weak::upgrade(&host) {
-                lock(&host.machine).handle(&moment(), input);
-                host.pump();
-            }
-        }));
-    }
-
-    fn carry_out(&self, task: Task) -> impl Future<Output = Answer> + Send + use<> {
-        let options = self.options.clone();
-        let (store, proxies) = (self.store.clone(), self.proxies.clone());
-        let (listener, renewal) = (Arc::clone(&self.listener), Arc::clone(&self.renewal));
-        async move {
-            match task {
-                Task::Fetch(request) => {
-                    let step = options.on_step.as_ref().map(|_| step_of(&request));
-                    let answer = fetch(request, &proxies).await;
-                    if let (Some(on_step), Some(step)) = (&options.on_step, step) {
-                        match &answer {
-                            Ok(it) => on_step(format!("{step}: {}", it.status)),
-                            Err(it) => on_step(format!("{step}: {it}")),
-                        }
-                    }
-                    Answer::Fetched(answer)
-                }
-                Task::Load(key) => Answer::Loaded(store.get(&key).await),
-                Task::Save(key, bytes) => Answer::Stored(store.set(&key, bytes).await),
-                Task::Lock(key) => {
-                    let locked = store.lock(&key).await;
-                    Answer::Stored(locked.map(|it| *lock(&renewal) = it))
-                }
-                Task::Listen(port, preferred) => {
-                    Answer::Text(listen(&options, &listener, port, preferred).await)
-                }
-                Task::Open { url, state } => {
-                    Answer::Text(open(&options, &listener, url, state).await)
-                }
-                Task::Identify => Answer::Text(match &options.identity {
-                    Some(identity) => identity().await.map_err(|it| it.to_string()),
-                    None => Err("no token was given".into()),
-                }),
-            }
-        }
-    }
-}
-
-/// Describes a request; its query and its body may have secrets.
-fn step_of(request: &FetchRequest) -> String {
-    let url = request.url.split('?').next().unwrap_or_default();
-    let mut fields = request.body.split(|it| *it == b'&');
-    let grant = fields.find_map(|it| it.strip_prefix(b"grant_type=")).unwrap_or_default();
-    let grant = String::from_utf8_lossy(grant).replace("%3A", ":");
-    let separator = if grant.is_empty() { "" } else { ", grant " };
-    format!("{} {url}{separator}{grant}", request.method)
-}
-
-async fn listen(
-    options: &SignInOptions,
-    slot: &Mutex<Option<Listener>>,
-    port: u16,
-    preferred: Option<u16>,
-) -> Result<String, String> {
-    if options.on_redirect.is_some() {
-        let port = if port > 0 { port } else { preferred.unwrap_or(DEFAULT_REDIRECT_PORT) };
-        return Ok(format!("http://127.0.0.1:{port}{}", loopback::PATH));
-    }
-    // One that a failed sign-in left would keep the port.
-    drop(lock(slot).take());
-    let listener = Listener::bind(port, preferred).await.map_err(|it| it.to_string())?;
-    let url = listener.url();
-    *lock(slot) = Some(listener);
-    Ok(url)
-}
-
-async fn open(
-    options: &SignInOptions,
-    slot: &Mutex<Option<Listener>>,
-    url: String,
-    state: Secret,
-) -> Result<String, String> {
-    if let Some(on_redirect) = &options.on_redirect {
-        return on_redirect(url).await.map_err(|it| it.to_string());
-    }
-    let redirected = match &*lock(slot) {
-        Some(listener) => listener.redirected(state),
-        None => return Err("there is no listener for the redirect".into()),
-    };
-    match &options.open_url {
-        Some(open_url) => open_url(url).await.map_err(|it| it.to_string())?,
-        None => browser::open(&url).map_err(|it| format!("{it}; pass open_url or on_redirect"))?,
-    }
-    redirected.await.map_err(|_| "the listener for the redirect ended".into())
-}
-
 fn bearer(token: &str) -> Result<HeaderValue, Error> {
     let is_visible = !token.is_empty() && token.bytes().all(|it| matches!(it, b'!'..=b'~'));
     match is_visible {
@@ -485,19 +289,4 @@ fn text(headers: &HeaderMap, name: &str) -> Option<String> {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test]
-    async fn a_listener_takes_the_place_of_the_former_one() {
-        let grant = Grant::AuthorizationCode { client: None, metadata_url: None, port: 0 };
-        let options = SignInOptions::new(grant);
-        let slot = Mutex::default();
-        let first = listen(&options, &slot, 0, None).await.unwrap();
-        let port = first.split([':', '/']).find_map(|it| it.parse().ok()).unwrap();
-        assert_eq!(listen(&options, &slot, port, None).await, Ok(first));
-    }
 }
