@@ -7,15 +7,15 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import keyring
 import pytest
 
 import file_keyring
-from gudgeon import Client, Context, Server
-from gudgeon.auth import Jwt, KeyringStore, OAuth
+from gudgeon import Client
+from gudgeon.auth import KeyringStore, OAuth
 from gudgeon.testing.auth import AuthorizationServer
+from protected_server import shelf
 
 CALLS = """
 import asyncio, sys
@@ -60,17 +60,6 @@ async def signed_in(provider: AuthorizationServer, url: str) -> None:
         if "tokens" in record:
             record["tokens"].update(expires_at=1, renew_at=1)
             await store.set(name, json.dumps(record).encode())
-
-
-def shelf(provider: AuthorizationServer) -> Server[Any]:
-    app: Server[Any] = Server("shelf", auth=Jwt(provider.issuer))
-
-    @app.tool
-    async def who(ctx: Context) -> str:
-        assert ctx.principal is not None
-        return ctx.principal.subject
-
-    return app
 
 
 async def finished(url: str, count: int) -> list[str]:

@@ -9,16 +9,16 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import folder_store
 from folder_store import FolderStore, TaskLockStore, ThreadLockStore
-from gudgeon import Client, Context, Server, SyncClient
-from gudgeon.auth import Jwt, OAuth
+from gudgeon import Client, SyncClient
+from gudgeon.auth import OAuth
 from gudgeon.errors import AuthError
 from gudgeon.testing.auth import AuthorizationServer
+from protected_server import shelf
 
 START = """
 import asyncio, sys
@@ -45,17 +45,6 @@ BLOCKING = """
 with SyncClient(sys.argv[1], auth=auth) as client:
     assert client.call_tool("who").text == "user"
 """
-
-
-def shelf(provider: AuthorizationServer) -> Server[Any]:
-    app: Server[Any] = Server("shelf", auth=Jwt(provider.issuer))
-
-    @app.tool
-    async def who(ctx: Context) -> str:
-        assert ctx.principal is not None
-        return ctx.principal.subject
-
-    return app
 
 
 def expire(folder: Path) -> None:
