@@ -3,13 +3,12 @@
 use std::{
     env, fs,
     path::{Path, PathBuf},
-    process::Command,
 };
 
 use super::{Entry, Environment};
 use crate::{
     failure::Failure,
-    target::{FileTarget, is_script},
+    target::{FileTarget, interpreter, is_script},
 };
 
 /// Names of files that say nothing about the server in them.
@@ -216,26 +215,12 @@ fn typescript(path: &Path, environment: &Environment) -> Result<Vec<PathBuf>, Fa
     }
     let node = needed("node", "https://nodejs.org", environment)?;
     // Such versions of Node run TypeScript whose types can be left out.
-    let version = Command::new(&node).arg("--version").output().ok();
-    let version =
-        version.map(|it| String::from_utf8_lossy(&it.stdout).into_owned()).unwrap_or_default();
-    if strips_types(&version) {
+    if interpreter::node_version(&node).is_some_and(interpreter::strips_types) {
         return Ok(vec![node]);
     }
     let message = format!("{}: this version of Node does not run TypeScript", path.display());
     Err(Failure::usage(message)
         .with_hint("install Node 22.18 or later, or `npm install --save-dev tsx`"))
-}
-
-/// Returns whether a version of Node, as `v22.18.0`, runs TypeScript.
-fn strips_types(version: &str) -> bool {
-    let mut numbers = version.trim().trim_start_matches('v').split('.').map(str::parse::<u32>);
-    match (numbers.next(), numbers.next()) {
-        (Some(Ok(major)), Some(Ok(minor))) => {
-            (major, minor) >= (23, 6) || major == 22 && minor >= 18
-        }
-        _ => false,
-    }
 }
 
 fn needed(program: &str, home: &str, environment: &Environment) -> Result<PathBuf, Failure> {
@@ -306,13 +291,6 @@ mod tests {
             assert!(check_name(&name(&entry)).is_ok());
         }
         assert!(check_name("a b").is_err() && check_name("").is_err());
-    }
-
-    #[test]
-    fn versions_of_node_that_run_typescript() {
-        assert!(strips_types("v22.18.0\n") && strips_types("v23.6.1") && strips_types("v24.0.0"));
-        assert!(!strips_types("v22.17.9") && !strips_types("v23.5.0") && !strips_types("v20.19.0"));
-        assert!(!strips_types(""));
     }
 
     #[test]

@@ -43,7 +43,7 @@ pub fn python(folder: &Path) -> Vec<OsString> {
 /// Returns the program that runs a TypeScript file: Node where it removes types itself, else `tsx` of the project. Errors if
 /// there is neither.
 pub fn typescript(file: &Path) -> Result<OsString, Failure> {
-    let version = node_version();
+    let version = node_version(Path::new("node"));
     if version.is_some_and(strips_types) {
         return Ok("node".into());
     }
@@ -63,13 +63,18 @@ pub fn typescript(file: &Path) -> Result<OsString, Failure> {
 }
 
 /// Returns whether this version of Node runs TypeScript without an option.
-fn strips_types((major, minor): (u32, u32)) -> bool {
+pub fn strips_types((major, minor): (u32, u32)) -> bool {
     (major == 22 && minor >= 18) || (major == 23 && minor >= 6) || major > 23
 }
 
-fn node_version() -> Option<(u32, u32)> {
-    let output = Command::new("node").arg("--version").output().ok()?;
-    let text = String::from_utf8(output.stdout).ok()?;
+/// Returns the version of a Node program, without the last number. `None` if it does not run.
+pub fn node_version(node: &Path) -> Option<(u32, u32)> {
+    let output = Command::new(node).arg("--version").output().ok()?;
+    parsed_version(&String::from_utf8_lossy(&output.stdout))
+}
+
+/// Reads a version as Node prints it, such as `v22.18.0`.
+fn parsed_version(text: &str) -> Option<(u32, u32)> {
     let mut parts = text.trim().trim_start_matches('v').split('.');
     Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
 }
@@ -101,5 +106,8 @@ mod tests {
     fn node_removes_types_from_22_18_and_from_23_6_on() {
         let all = [(20, 20), (22, 17), (22, 18), (23, 5), (23, 6), (24, 0)];
         assert_eq!(all.map(strips_types), [false, false, true, false, true, true]);
+        let does = |text: &str| parsed_version(text).is_some_and(strips_types);
+        assert!(does("v22.18.0\n") && does("v23.6.1") && does("v24.0.0"));
+        assert!(!does("v22.17.9") && !does("v23.5.0") && !does("v20.19.0") && !does(""));
     }
 }

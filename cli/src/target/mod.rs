@@ -2,7 +2,7 @@
 
 mod configured;
 mod file;
-mod interpreter;
+pub mod interpreter;
 mod script;
 
 use std::{ffi::OsString, fmt, path::Path};
