@@ -180,7 +180,7 @@ pub enum Opened {
     Other(Option<String>),
     /// No result arrived.
     None {
-        /// What arrived instead.
+        /// A description of the response that arrived, or of the failure.
         observed: String,
         /// The status over HTTP.
         status: Option<u16>,

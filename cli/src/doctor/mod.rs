@@ -78,7 +78,7 @@ impl Greeted {
 #[derive(Debug)]
 pub struct Unanswered {
     revision: Revision,
-    /// What arrived instead.
+    /// A description of the response that arrived, or of the failure.
     observed: String,
     /// The status over HTTP.
     status: Option<u16>,

@@ -12,7 +12,7 @@ use crate::{
     target::Target,
 };
 
-/// What is sent with each request to a server at a URL.
+/// Options with the headers and the access token that are sent with each request to a server at a URL.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Servers at URLs")]
 pub struct AccessArguments {

@@ -72,7 +72,8 @@ fn synced(uv: &Path, path: &Path) -> Result<OsString, Failure> {
     }
 }
 
-/// Returns the TOML in a file's comment, on the lines and in the columns where it is in the file; `None` if there is none.
+/// Returns the TOML of a script's comment, `None` if the file has no such comment. Everything else is replaced by blanks, so that
+/// errors have the lines and columns of the file.
 fn metadata(path: &Path) -> Option<String> {
     let text = fs::read_to_string(path).ok()?;
     let lines: Vec<_> = text.lines().map(str::trim_end).collect();

@@ -1,5 +1,5 @@
-//! What is sent and received: over standard streams and HTTP+SSE by one connection, over Streamable HTTP by one exchange for
-//! each text.
+//! Sends texts to the server and receives its messages. Standard streams and HTTP+SSE have one connection for all of them;
+//! over Streamable HTTP each text has an HTTP request of its own.
 
 use std::time::Duration;
 

@@ -28,7 +28,7 @@ pub struct SseWire {
     reader: JoinHandle<()>,
 }
 
-/// The reason that an address is none of this transport.
+/// The reason why the server at an address does not speak HTTP+SSE.
 #[derive(Debug)]
 pub enum NotSse {
     /// GET opens no stream.
