@@ -14,8 +14,10 @@ use pyo3::{prelude::*, types::PyBytes};
 
 use crate::{
     call::{Call, Slot},
-    calling, hooks,
-    stream::{Job, Stream, lock},
+    calling,
+    handler_run::HandlerRun,
+    hooks,
+    stream::{Stream, lock},
     waker::Waker,
 };
 
@@ -48,7 +50,7 @@ pub(crate) enum Key {
 
 #[derive(Debug)]
 enum Item {
-    Start(Job),
+    Start(Arc<HandlerRun>),
     Cancel(RunId),
 }
 
@@ -83,8 +85,8 @@ impl AsyncioQueue {
     }
 
     /// Queues a handler. The caller wakes the loop afterwards, once for all handlers.
-    pub(crate) fn start(&self, job: Job) {
-        lock(&self.queue).push(Item::Start(job));
+    pub(crate) fn start(&self, run: Arc<HandlerRun>) {
+        lock(&self.queue).push(Item::Start(run));
     }
 
     pub(crate) fn cancel(&self, stream: &Stream, call: RunId) {
@@ -163,7 +165,7 @@ impl AsyncioQueue {
         self.watch(py, &items)?;
         for item in items {
             match item {
-                Item::Start(job) => self.spawn(py, stream, &job, spawn.bind(py))?,
+                Item::Start(run) => self.spawn(py, stream, &run, spawn.bind(py))?,
                 Item::Cancel(call) => {
                     let task = lock(&self.tasks).remove(&Key::Call(call));
                     if let Some(task) = task {
@@ -240,21 +242,21 @@ impl AsyncioQueue {
         &self,
         py: Python<'_>,
         stream: &Arc<Stream>,
-        job: &Job,
+        run: &Arc<HandlerRun>,
         spawn: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
-        if job.binding.is_cancelled() {
+        if run.is_cancelled() {
             return Ok(());
         }
-        let raw = PyBytes::new(py, job.input.as_bytes());
-        let call = Bound::new(py, Call::new(stream, job))?;
-        let key = match job.is_notification {
-            false => Key::Call(job.binding.handler()),
+        let raw = PyBytes::new(py, run.take_input().as_bytes());
+        let call = Bound::new(py, Call::new(stream, run))?;
+        let key = match run.is_notification {
+            false => Key::Call(run.id),
             true => Key::Notification(self.notifications.fetch_add(1, Ordering::Relaxed)),
         };
-        let slot = Bound::new(py, Slot::new(stream, job, key))?;
+        let slot = Bound::new(py, Slot::new(stream, run, key))?;
         let answer = &hooks::hooks(py)?.answer;
-        let (invoke, _) = job.handler.target();
+        let (invoke, _) = run.handler.target();
         let coroutine = calling::call(answer.bind(py), (invoke, raw, call, &slot))?;
         let task = calling::call(spawn, (coroutine,))?;
         if !slot.get().is_answered() {

@@ -30,16 +30,16 @@ use crate::{
     convert,
     error::raise,
     forks,
-    handler::{Handler, Registered},
-    handler_binding::HandlerBinding,
-    stream::{DeferredCall, Job, Stream, lock},
+    handler::Registered,
+    handler_run::HandlerRun,
+    stream::{DeferredCall, Stream, lock},
 };
 
 /// The context of one call.
 #[pyclass(frozen)]
 pub(crate) struct Call {
     stream: Arc<Stream>,
-    binding: Arc<HandlerBinding>,
+    run: Arc<HandlerRun>,
     is_async: bool,
     state: PyOnceLock<Py<PyDict>>,
     questions: PyOnceLock<Py<PyDict>>,
@@ -50,11 +50,11 @@ pub(crate) struct Call {
 }
 
 impl Call {
-    pub(crate) fn new(stream: &Arc<Stream>, job: &Job) -> Self {
+    pub(crate) fn new(stream: &Arc<Stream>, run: &Arc<HandlerRun>) -> Self {
         Self {
             stream: Arc::clone(stream),
-            binding: Arc::clone(&job.binding),
-            is_async: job.handler.is_async(),
+            run: Arc::clone(run),
+            is_async: run.handler.is_async(),
             state: PyOnceLock::new(),
             questions: PyOnceLock::new(),
             keys: Mutex::default(),
@@ -84,7 +84,7 @@ impl Call {
     /// The request id; `None` for a notification.
     #[getter]
     fn request_id<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let Some(id) = self.binding.look(|it| it.request_id.clone()) else { return Ok(None) };
+        let Some(id) = self.run.look(|it| it.request_id.clone()) else { return Ok(None) };
         let text = id.as_json();
         if text.starts_with('"') {
             let id: String =
@@ -96,36 +96,36 @@ impl Call {
 
     #[getter]
     fn revision(&self) -> &'static str {
-        self.binding.look(CallContext::spoken)
+        self.run.look(CallContext::spoken)
     }
 
     /// The request's `_meta`, as JSON.
     #[getter]
     fn meta(&self) -> Option<String> {
-        self.binding.look(|it| text(it.meta.as_deref()))
+        self.run.look(|it| text(it.meta.as_deref()))
     }
 
     /// The address that the client calls from, if known.
     #[getter]
     fn remote(&self) -> Option<String> {
-        self.binding.look(|it| it.remote.map(|it| it.to_string()))
+        self.run.look(|it| it.remote.map(|it| it.to_string()))
     }
 
     /// The client's `Implementation`, as JSON.
     #[getter]
     fn client_info(&self) -> Option<String> {
-        self.binding.look(|it| text(it.client.info.as_deref()))
+        self.run.look(|it| text(it.client.info.as_deref()))
     }
 
     /// The capabilities that the client declared, as JSON.
     #[getter]
     fn client_capabilities(&self) -> Option<String> {
-        self.binding.look(|it| text(it.client.capabilities.as_deref()))
+        self.run.look(|it| text(it.client.capabilities.as_deref()))
     }
 
     #[getter]
     pub(crate) fn cancelled(&self) -> bool {
-        self.binding.is_cancelled()
+        self.run.is_cancelled()
     }
 
     #[getter]
@@ -151,13 +151,13 @@ impl Call {
         let input =
             String::from_utf8(raw.to_vec()).map_err(|it| PyValueError::new_err(it.to_string()))?;
         let this = slf.get();
-        let deferred = DeferredCall { context, call: slf.clone().into_any().unbind(), resolve };
-        this.stream.start_behind(Job {
+        this.stream.start_deferred(DeferredCall {
             handler: Arc::clone(&registered.handler),
             input,
-            binding: Arc::clone(&this.binding),
-            is_notification: false,
-            deferred: Some(deferred),
+            run: Arc::clone(&this.run),
+            context,
+            call: slf.clone().into_any().unbind(),
+            resolve,
         });
         Ok(())
     }
@@ -178,19 +178,19 @@ impl Call {
     /// number.
     #[getter]
     fn turn(&self) -> u32 {
-        self.binding.turn()
+        self.run.turn()
     }
 
     /// The result that a step had in an earlier run, as JSON.
     fn step_before<'py>(&self, py: Python<'py>, key: &str) -> Option<Bound<'py, PyBytes>> {
-        let gave = self.binding.look(|it| it.answers.step(key));
+        let gave = self.run.look(|it| it.answers.step(key));
         gave.map(|it| PyBytes::new(py, it.get().as_bytes()))
     }
 
     /// Records the result of a step, as JSON.
     fn step_done(&self, py: Python<'_>, key: &str, gave: &[u8]) -> PyResult<()> {
         let gave = json(gave)?;
-        py.detach(|| self.stream.server.step(self.binding.handler(), key, gave));
+        py.detach(|| self.stream.server.step(self.run.id, key, gave));
         Ok(())
     }
 
@@ -205,7 +205,7 @@ impl Call {
         let params =
             std::str::from_utf8(params).map_err(|it| PyValueError::new_err(it.to_string()))?;
         let method = question(method)?;
-        let answer = self.binding.look(|it| it.answers.get(key, method, params));
+        let answer = self.run.look(|it| it.answers.get(key, method, params));
         Ok(answer.map(|it| PyBytes::new(py, it.get().as_bytes())))
     }
 
@@ -220,7 +220,7 @@ impl Call {
         problem: &str,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let question = Question { key, method: question(method)?, params: json(params)? };
-        match self.binding.look(|it| it.answers.refuse(&question, problem)) {
+        match self.run.look(|it| it.answers.refuse(&question, problem)) {
             Ok(()) => Ok(None),
             Err(fault) => python(py, Err(fault))?.get_item(1).map(Some),
         }
@@ -241,9 +241,8 @@ impl Call {
         };
         let questions = questions.into_iter().map(read).collect::<PyResult<Vec<_>>>()?;
         let (call, this) = (slf.clone().unbind(), slf.get());
-        let run = this.binding.handler();
-        this.binding.begin_asking();
-        let asked = this.binding.look(|it| this.stream.waiting.ask(run, questions, it));
+        this.run.begin_asking();
+        let asked = this.run.look(|it| this.stream.waiting.ask(this.run.id, questions, it));
         Ok(Questions { call, stream: Arc::clone(&this.stream), asked })
     }
 
@@ -256,7 +255,7 @@ impl Call {
     pub(crate) fn end_round(&self, py: Python<'_>, blocks: bool) {
         self.asks.store(false, Ordering::Release);
         py.detach(|| {
-            let work = self.stream.server.waits(self.binding.handler(), blocks);
+            let work = self.stream.server.waits(self.run.id, blocks);
             if !work.is_empty() {
                 self.stream.distribute(work, false);
             }
@@ -267,33 +266,33 @@ impl Call {
     /// Returns `true` if the call belongs to a session.
     #[getter]
     fn has_session(&self) -> bool {
-        self.binding.look(CallContext::has_session)
+        self.run.look(CallContext::has_session)
     }
 
     /// A dictionary with the lifetime of the session.
     #[getter]
     fn session(&self, py: Python<'_>) -> Py<PyDict> {
-        let client = self.binding.look(|it| Arc::clone(&it.client));
+        let client = self.run.look(|it| Arc::clone(&it.client));
         self.stream.sessions.of(py, &client)
     }
 
     /// The session id; HTTP only.
     #[getter]
     fn session_id(&self) -> Option<String> {
-        self.binding.look(|it| it.http.as_ref()?.session_id.as_deref().map(ToOwned::to_owned))
+        self.run.look(|it| it.http.as_ref()?.session_id.as_deref().map(ToOwned::to_owned))
     }
 
     /// The principal, as JSON.
     #[getter]
     fn principal(&self) -> Option<String> {
-        let principal = self.binding.look(|it| it.principal.clone())?;
+        let principal = self.run.look(|it| it.principal.clone())?;
         serde_json::to_string(&*principal).ok()
     }
 
     /// The headers of the HTTP request, names and values, in the order received.
     #[getter]
     fn headers(&self) -> Vec<(String, String)> {
-        let Some(http) = self.binding.look(|it| it.http.clone()) else { return Vec::new() };
+        let Some(http) = self.run.look(|it| it.http.clone()) else { return Vec::new() };
         let text = |value: &[u8]| String::from_utf8(value.to_vec());
         let latin = |value: &[u8]| value.iter().copied().map(char::from).collect();
         http.headers
@@ -309,7 +308,7 @@ impl Call {
     #[pyo3(signature = (retry = None))]
     fn close_stream(&self, py: Python<'_>, retry: Option<f64>) {
         let retry = retry.and_then(|it| Duration::try_from_secs_f64(it).ok());
-        py.detach(|| self.stream.server.close_stream(self.binding.handler(), retry));
+        py.detach(|| self.stream.server.close_stream(self.run.id, retry));
     }
 
     /// Returns `true` if the peer reads fast enough for more to be sent.
@@ -320,9 +319,9 @@ impl Call {
 
     #[pyo3(signature = (progress, total, message))]
     fn progress(&self, py: Python<'_>, progress: f64, total: Option<f64>, message: Option<String>) {
-        if self.binding.look(|it| it.wants_progress) && !self.cancelled() {
+        if self.run.look(|it| it.wants_progress) && !self.cancelled() {
             let step = Progress { progress, total, message };
-            self.stream.server.progress(self.binding.handler(), step);
+            self.stream.server.progress(self.run.id, step);
             self.flush(py);
         }
     }
@@ -339,7 +338,7 @@ impl Call {
         let level: LoggingLevel = level.parse().map_err(|it| raise(&it))?;
         let data = json(data)?;
         if !self.cancelled() {
-            self.stream.server.log(self.binding.handler(), level, logger, data);
+            self.stream.server.log(self.run.id, level, logger, data);
             self.flush(py);
         }
         Ok(())
@@ -364,18 +363,16 @@ fn question(method: &str) -> PyResult<Method> {
 #[derive(Debug)]
 pub(crate) struct Slot {
     stream: Arc<Stream>,
-    handler: Handler,
-    binding: Arc<HandlerBinding>,
+    run: Arc<HandlerRun>,
     key: Key,
     answered: AtomicBool,
 }
 
 impl Slot {
-    pub(crate) fn new(stream: &Arc<Stream>, job: &Job, key: Key) -> Self {
+    pub(crate) fn new(stream: &Arc<Stream>, run: &Arc<HandlerRun>, key: Key) -> Self {
         Self {
             stream: Arc::clone(stream),
-            handler: Arc::clone(&job.handler),
-            binding: Arc::clone(&job.binding),
+            run: Arc::clone(run),
             key,
             answered: AtomicBool::new(false),
         }
@@ -390,9 +387,9 @@ impl Slot {
             if self.stream.is_another_processes() {
                 return forks::leave_unless_cancelled(py, &result);
             }
-            let outcome = convert::outcome(py, result, &self.handler.expose);
+            let outcome = convert::outcome(py, result, &self.run.handler.expose);
             self.stream.asyncio_queue.finished(self.key);
-            self.stream.done(&self.binding, matches!(self.key, Key::Notification(_)), outcome);
+            self.stream.done(&self.run, outcome);
             self.stream.asyncio_queue.flush_soon(py, &self.stream);
         }
     }
@@ -416,11 +413,7 @@ impl Slot {
     pub(crate) fn give_up(&self) {
         if !self.answered.swap(true, Ordering::AcqRel) && !self.stream.is_another_processes() {
             self.stream.asyncio_queue.finished(self.key);
-            self.stream.done(
-                &self.binding,
-                matches!(self.key, Key::Notification(_)),
-                Failure::Cancelled.into(),
-            );
+            self.stream.done(&self.run, Failure::Cancelled.into());
             self.stream.server.try_flush();
         }
     }

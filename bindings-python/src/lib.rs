@@ -28,7 +28,7 @@ mod hooks;
 mod interpreter;
 mod json;
 mod asyncio_queue;
-mod handler_binding;
+mod handler_run;
 mod limits;
 mod listening;
 mod logs;

@@ -21,11 +21,12 @@ use crate::{
     call::Call,
     calling, convert, forks,
     handler::Handler,
+    handler_run::HandlerRun,
     hooks,
     monitor::MONITOR_TICK,
     pin::Pin,
     source::{Frames, Source},
-    stream::{DeferredCall, Job, Pool, Sleep, Stream, Task, lock},
+    stream::{DeferredCall, Pool, Sleep, Stream, Task, lock},
 };
 
 /// The time after which an idle thread ends.
@@ -374,36 +375,38 @@ impl Stream {
 
     fn perform(self: &Arc<Self>, py: Python<'_>, task: &Task) {
         match task {
-            Task::Handler(job) => self.run(py, job),
+            Task::Handler(run) => self.run(py, run),
+            Task::Deferred(deferred) => self.run_deferred(py, deferred),
             Task::Host(job) => self.run_for_core(py, job),
         }
     }
 
     /// Calls a `def` handler and reports its outcome.
-    fn run(self: &Arc<Self>, py: Python<'_>, job: &Job) {
+    fn run(self: &Arc<Self>, py: Python<'_>, run: &Arc<HandlerRun>) {
         // Cancelled while it was queued.
-        if job.binding.is_cancelled() {
+        if run.is_cancelled() {
             return;
         }
-        if let Some(deferred) = &job.deferred {
-            return self.run_deferred(py, job, deferred);
-        }
         let start = Instant::now();
-        let result = self.enter(py, job);
+        let result = self.enter(py, run);
         if self.is_another_processes() {
             forks::leave(py, &result);
         }
-        job.handler.took(start.elapsed());
-        let outcome = convert::outcome(py, result, &job.handler.expose);
-        self.done(&job.binding, job.is_notification, outcome);
+        run.handler.took(start.elapsed());
+        let outcome = convert::outcome(py, result, &run.handler.expose);
+        self.done(run, outcome);
     }
 
-    fn enter<'py>(self: &Arc<Self>, py: Python<'py>, job: &Job) -> PyResult<Bound<'py, PyAny>> {
-        let raw = PyBytes::new(py, job.input.as_bytes());
-        let call = Bound::new(py, Call::new(self, job))?;
+    fn enter<'py>(
+        self: &Arc<Self>,
+        py: Python<'py>,
+        run: &Arc<HandlerRun>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let raw = PyBytes::new(py, run.take_input().as_bytes());
+        let call = Bound::new(py, Call::new(self, run))?;
         let context = self.copied_context(py)?;
         let enter = &hooks::hooks(py)?.enter;
-        let (invoke, _) = job.handler.target();
+        let (invoke, _) = run.handler.target();
         calling::call_method(&context, pyo3::intern!(py, "run"), (enter, invoke, raw, call))
     }
 
@@ -412,16 +415,20 @@ impl Stream {
     }
 
     /// Calls a `def` handler behind middleware, and resolves its caller's future.
-    fn run_deferred(&self, py: Python<'_>, job: &Job, deferred: &DeferredCall) {
-        let raw = PyBytes::new(py, job.input.as_bytes());
+    fn run_deferred(&self, py: Python<'_>, deferred: &DeferredCall) {
+        if deferred.run.is_cancelled() {
+            return;
+        }
+        let raw = PyBytes::new(py, deferred.input.as_bytes());
         let start = Instant::now();
         let run = pyo3::intern!(py, "run");
         let context = deferred.context.bind(py);
-        let result = calling::call_method(context, run, (job.handler.inner(), raw, &deferred.call));
+        let result =
+            calling::call_method(context, run, (deferred.handler.inner(), raw, &deferred.call));
         if self.is_another_processes() {
             forks::leave(py, &result);
         }
-        job.handler.took(start.elapsed());
+        deferred.handler.took(start.elapsed());
         let resolve = deferred.resolve.bind(py);
         let told = match result {
             Ok(reply) => calling::call(resolve, (reply, py.None())),

@@ -25,7 +25,7 @@ use crate::{
     convert::{Outcome, Thrown},
     forks,
     handler::{Handler, VisibilityFilter},
-    handler_binding::HandlerBinding,
+    handler_run::HandlerRun,
     hooks,
     host_requests::HostJob,
     listening::Listener,
@@ -71,7 +71,8 @@ pub(crate) struct Stream {
     pub(crate) status: Waker,
     pub(crate) asyncio_queue: AsyncioQueue,
     pub(crate) ended: AtomicBool,
-    active_calls: Mutex<FxHashMap<RunId, ActiveCall>>,
+    /// The handlers of requests that have not ended.
+    active_runs: Mutex<FxHashMap<RunId, Arc<HandlerRun>>>,
     /// Handlers that wait for answers of the client.
     pub(crate) waiting: Waiting,
     pub(crate) sessions: SessionValues,
@@ -145,23 +146,18 @@ pub(crate) enum Sleep {
 /// A Python function that a thread of the pool calls.
 #[derive(Debug)]
 pub(crate) enum Task {
-    Handler(Job),
+    Handler(Arc<HandlerRun>),
+    Deferred(Box<DeferredCall>),
     Host(HostJob),
-}
-
-/// A handler run.
-#[derive(Debug)]
-pub(crate) struct Job {
-    pub(crate) handler: Handler,
-    pub(crate) input: String,
-    pub(crate) binding: Arc<HandlerBinding>,
-    pub(crate) is_notification: bool,
-    pub(crate) deferred: Option<DeferredCall>,
 }
 
 /// A `def` handler behind middleware whose caller waits on the event loop.
 #[derive(Debug)]
 pub(crate) struct DeferredCall {
+    pub(crate) handler: Handler,
+    pub(crate) input: String,
+    /// The run of the middleware.
+    pub(crate) run: Arc<HandlerRun>,
     /// The `contextvars.Context` to run the handler in.
     pub(crate) context: Py<PyAny>,
     pub(crate) call: Py<PyAny>,
@@ -169,17 +165,11 @@ pub(crate) struct DeferredCall {
     pub(crate) resolve: Py<PyAny>,
 }
 
-/// A call in flight.
-#[derive(Debug)]
-struct ActiveCall {
-    binding: Arc<HandlerBinding>,
-    is_async: bool,
-}
-
 impl Task {
     pub(crate) fn handler(&self) -> &Handler {
         match self {
-            Self::Handler(job) => &job.handler,
+            Self::Handler(run) => &run.handler,
+            Self::Deferred(deferred) => &deferred.handler,
             Self::Host(job) => &job.handler,
         }
     }
@@ -226,7 +216,7 @@ impl Stream {
             status: Waker::new()?,
             asyncio_queue: AsyncioQueue::new()?,
             ended: AtomicBool::new(false),
-            active_calls: Mutex::default(),
+            active_runs: Mutex::default(),
             waiting: Waiting::default(),
             sessions: SessionValues::default(),
             listener: Mutex::default(),
@@ -332,23 +322,23 @@ impl Stream {
 
     /// Continues and cancels handlers, and removes the runs that are cancelled already.
     fn sort_ahead(self: &Arc<Self>, others: &mut Others, runs: &mut Vec<Run<Handler>>) {
-        for (call, context) in others.resumes.drain(..) {
-            if let Some(active) = lock(&self.active_calls).get(&call) {
-                active.binding.resume(context);
+        for (id, context) in others.resumes.drain(..) {
+            if let Some(run) = lock(&self.active_runs).get(&id) {
+                run.resume(context);
             }
         }
         self.waiting.settle(std::mem::take(&mut others.answers));
         // Started and cancelled in the same batch: not needed any more.
         runs.retain(|it| it.is_notification || !others.cancels.contains(&it.id));
-        for call in others.cancels.drain(..) {
-            let active = lock(&self.active_calls).remove(&call);
+        for id in others.cancels.drain(..) {
+            let run = lock(&self.active_runs).remove(&id);
             // Set before its questions are dropped, so that a later question fails.
-            if let Some(active) = &active {
-                active.binding.cancel();
+            if let Some(run) = &run {
+                run.cancel();
             }
-            self.waiting.forget(call);
-            if active.is_some_and(|it| it.is_async) {
-                self.asyncio_queue.cancel(self, call);
+            self.waiting.forget(id);
+            if run.is_some_and(|it| it.handler.is_async()) {
+                self.asyncio_queue.cancel(self, id);
             }
         }
     }
@@ -375,25 +365,21 @@ impl Stream {
     fn start(self: &Arc<Self>, runs: Vec<Run<Handler>>, wake: Wake) {
         let mut has_async = false;
         let mut pool = self.pool();
-        let mut active_calls = lock(&self.active_calls);
+        let mut active_runs = lock(&self.active_runs);
         for run in runs {
-            let Run { id, handler, input, context, is_notification, .. } = run;
-            let binding = HandlerBinding::new(id, context);
-            let is_async = handler.is_async();
-            if !is_notification {
-                let active = ActiveCall { binding: Arc::clone(&binding), is_async };
-                active_calls.insert(binding.handler(), active);
+            let run = HandlerRun::new(run);
+            if !run.is_notification {
+                active_runs.insert(run.id, Arc::clone(&run));
             }
-            let job = Job { handler, input, binding, is_notification, deferred: None };
-            if is_async {
+            if run.handler.is_async() {
                 has_async = true;
-                self.asyncio_queue.start(job);
+                self.asyncio_queue.start(run);
             } else {
-                self.queue(&mut pool, Task::Handler(job));
+                self.queue(&mut pool, Task::Handler(run));
             }
         }
         self.wake(&mut pool, wake);
-        drop(active_calls);
+        drop(active_runs);
         drop(pool);
         // Without the locks, for which the event loop would wait at once.
         if has_async {
@@ -405,9 +391,9 @@ impl Stream {
     }
 
     /// Runs a `def` handler on a thread of the pool, for a caller on the event loop.
-    pub(crate) fn start_behind(self: &Arc<Self>, job: Job) {
+    pub(crate) fn start_deferred(self: &Arc<Self>, deferred: DeferredCall) {
         let mut pool = self.pool();
-        self.queue(&mut pool, Task::Handler(job));
+        self.queue(&mut pool, Task::Deferred(Box::new(deferred)));
         self.wake(&mut pool, Wake::Now);
     }
 
@@ -433,25 +419,22 @@ impl Stream {
     }
 
     /// Reports a handler's outcome. The reply is queued, not yet written.
-    pub(crate) fn done(
-        self: &Arc<Self>,
-        binding: &HandlerBinding,
-        is_notification: bool,
-        outcome: Outcome,
-    ) {
-        let (call, Outcome { result, thrown }) = (binding.handler(), outcome);
-        if is_notification && let Err(Failure::Exception { kind, message, .. }) = &result {
+    pub(crate) fn done(self: &Arc<Self>, run: &HandlerRun, outcome: Outcome) {
+        let Outcome { result, thrown } = outcome;
+        if run.is_notification
+            && let Err(Failure::Exception { kind, message, .. }) = &result
+        {
             let text = format!("the handler of a notification failed: {kind}: {message}");
             Python::attach(|py| match &thrown {
                 Some(thrown) => hooks::report_exception(py, &text, &thrown.error),
                 None => hooks::report(py, &[text]),
             });
         }
-        lock(&self.active_calls).remove(&call);
-        if binding.has_asked() {
-            self.waiting.forget(call);
+        lock(&self.active_runs).remove(&run.id);
+        if run.has_asked() {
+            self.waiting.forget(run.id);
         }
-        self.hand_out(self.server.done(call, result), thrown);
+        self.hand_out(self.server.done(run.id, result), thrown);
     }
 
     /// Distributes what comes of a function's outcome. `thrown`: what it raised.

@@ -1,19 +1,27 @@
-//! The binding of a running handler to its request. A later request replaces the first when it brings the answers to
-//! the handler's questions.
+//! One run of a handler, and the request that it runs for. A later request replaces the first when it brings the answers
+//! to the handler's questions.
 
 use std::sync::{
     Arc, Mutex,
     atomic::{AtomicBool, AtomicU32, Ordering},
 };
 
-use gudgeon::{engine::RunId, session::server::CallContext};
+use gudgeon::{
+    engine::{Run, RunId},
+    session::server::CallContext,
+};
 
-use crate::stream::lock;
+use crate::{handler::Handler, stream::lock};
 
-/// The request that a handler runs for.
+/// A handler that is queued, runs, or waits for its client.
 #[derive(Debug)]
-pub(crate) struct HandlerBinding {
-    run: RunId,
+pub(crate) struct HandlerRun {
+    pub(crate) id: RunId,
+    pub(crate) handler: Handler,
+    /// It handles a notification, which has no answer.
+    pub(crate) is_notification: bool,
+    /// Empty once the handler has been called.
+    input: Mutex<String>,
     /// The request that began it.
     first: CallContext,
     later: Mutex<Option<Arc<CallContext>>>,
@@ -23,11 +31,15 @@ pub(crate) struct HandlerBinding {
     has_asked: AtomicBool,
 }
 
-impl HandlerBinding {
-    pub(crate) fn new(run: RunId, first: CallContext) -> Arc<Self> {
+impl HandlerRun {
+    pub(crate) fn new(run: Run<Handler>) -> Arc<Self> {
+        let Run { id, handler, input, context, is_notification, .. } = run;
         Arc::new(Self {
-            run,
-            first,
+            id,
+            handler,
+            is_notification,
+            input: Mutex::new(input),
+            first: context,
             later: Mutex::default(),
             turn: AtomicU32::new(0),
             is_cancelled: AtomicBool::new(false),
@@ -35,8 +47,9 @@ impl HandlerBinding {
         })
     }
 
-    pub(crate) fn handler(&self) -> RunId {
-        self.run
+    /// Takes the handler's input, a JSON object, so that it is not kept while the handler runs.
+    pub(crate) fn take_input(&self) -> String {
+        std::mem::take(&mut *lock(&self.input))
     }
 
     /// Calls `at` with the context of the current request. No lock is held during the call.
