@@ -1,98 +1,13 @@
-//! Messages of the server: replies, and notifications of a call or of the connection.
+//! Notifications of the server, of a call or of the connection.
 
-use serde::Deserialize;
-
-use super::{
-    About, ListKind, MissingScopes, OutgoingFrame, Output, Progress, ServerSession, batch::Slot,
-};
+use super::{About, ListKind, OutgoingFrame, Output, Progress, ServerSession};
 use crate::{
-    error::{Fault, FaultKind},
-    protocol::{Dialect, Id, Method, MethodName, Response, ServerCapabilities, json::ObjectWriter},
+    protocol::{Method, MethodName, ServerCapabilities, json::ObjectWriter},
     session::InboundKey,
-    wire::{self, Lowered, Wire},
+    wire,
 };
-
-/// Returns the scopes that a fault is about, which are its data.
-fn missing_scopes(fault: &Fault) -> Option<Box<MissingScopes>> {
-    #[derive(Deserialize)]
-    struct Data {
-        scopes: Vec<String>,
-    }
-    if fault.kind != FaultKind::InsufficientScope {
-        return None;
-    }
-    let data = fault.data.as_ref().and_then(|it| serde_json::from_str::<Data>(it.get()).ok());
-    let scopes = data.map(|it| it.scopes).unwrap_or_default();
-    Some(Box::new(MissingScopes { scopes, message: fault.message.clone() }))
-}
 
 impl ServerSession {
-    /// Answers a message that did not become a call.
-    pub(super) fn refuse(
-        &mut self,
-        id: Option<&Id>,
-        method: Option<&MethodName>,
-        slot: Option<Slot>,
-        fault: Fault,
-    ) {
-        let answer = self.failure(self.spoken, id, method, fault);
-        self.settle(None, slot, Some(answer));
-    }
-
-    /// Sends a reply, or queues it until its batch is complete. `None` means that there will be no reply.
-    pub(super) fn settle(
-        &mut self,
-        call: Option<InboundKey>,
-        slot: Option<Slot>,
-        answer: Option<OutgoingFrame>,
-    ) {
-        match slot {
-            Some(slot) => {
-                self.fill(call, slot, answer.and_then(|it| it.frame));
-            }
-            None => self.close_frame(call, answer),
-        }
-    }
-
-    /// Sends the reply to a whole frame.
-    pub(super) fn close_frame(&mut self, call: Option<InboundKey>, reply: Option<OutgoingFrame>) {
-        if reply.is_none() && call.is_none() {
-            return;
-        }
-        let reply = reply.unwrap_or_else(OutgoingFrame::no_reply);
-        let about = About::Reply(call);
-        self.outputs.push_back(Output::Send(OutgoingFrame { about, ..reply }));
-    }
-
-    pub(super) fn result(
-        &self,
-        wire: &'static Wire,
-        id: &Id,
-        response: &Response,
-    ) -> OutgoingFrame {
-        let frame = wire::result_frame(wire, id, response, &self.config.server_info);
-        OutgoingFrame::reply(frame, None)
-    }
-
-    pub(super) fn failure(
-        &self,
-        wire: &'static Wire,
-        id: Option<&Id>,
-        method: Option<&MethodName>,
-        fault: Fault,
-    ) -> OutgoingFrame {
-        let missing_scopes = missing_scopes(&fault);
-        match (wire::lower_fault(wire, method, fault), id) {
-            (Lowered::Tool(outcome), Some(id)) => self.result(wire, id, &Response::Tool(outcome)),
-            (Lowered::Tool(_), None) => unreachable!("only a request that was read calls a tool"),
-            (Lowered::Error(error), id) => {
-                let code = Some(error.code).filter(|_| wire.dialect != Some(Dialect::V0_7));
-                let frame = wire::error_frame(wire, id, &error);
-                OutgoingFrame { missing_scopes, ..OutgoingFrame::reply(frame, code) }
-            }
-        }
-    }
-
     /// Progress must increase, so a decrease is dropped (Progress, "Progress Flow").
     pub(super) fn send_progress(&mut self, call: InboundKey, step: Progress) {
         let is_only = self.pending.len() == 1;

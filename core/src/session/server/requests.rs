@@ -1,17 +1,20 @@
-//! Requests: admission, handing out as calls, and answers.
+//! Requests: admission, handing out as calls, and replies.
 
 use std::sync::Arc;
 
+use serde::Deserialize;
+
 use super::{
-    About, Call, CallContext, ClientIdentity, Handshake, Output, ServerSession,
+    About, Call, CallContext, ClientIdentity, Handshake, MissingScopes, OutgoingFrame, Output,
+    ServerSession,
     batch::{self, Slot},
     logging::Suppressed,
 };
 use crate::{
-    error::Fault,
+    error::{Fault, FaultKind},
     protocol::{Dialect, Id, LoggingLevel, Method, MethodName, Params, Raw, Request, Response},
     session::InboundKey,
-    wire::{self, Envelope, Wire},
+    wire::{self, Envelope, Lowered, Wire},
 };
 
 /// The maximum length of a request id, in bytes; it is repeated in every message about the request.
@@ -253,6 +256,72 @@ impl ServerSession {
         self.settle(Some(call), inbound.slot, Some(answer));
     }
 
+    /// Answers a message that did not become a call.
+    pub(super) fn refuse(
+        &mut self,
+        id: Option<&Id>,
+        method: Option<&MethodName>,
+        slot: Option<Slot>,
+        fault: Fault,
+    ) {
+        let answer = self.failure(self.spoken, id, method, fault);
+        self.settle(None, slot, Some(answer));
+    }
+
+    /// Sends a reply, or queues it until its batch is complete. `None` means that there will be no reply.
+    pub(super) fn settle(
+        &mut self,
+        call: Option<InboundKey>,
+        slot: Option<Slot>,
+        answer: Option<OutgoingFrame>,
+    ) {
+        match slot {
+            Some(slot) => {
+                self.fill(call, slot, answer.and_then(|it| it.frame));
+            }
+            None => self.close_frame(call, answer),
+        }
+    }
+
+    /// Sends the reply to a whole frame.
+    pub(super) fn close_frame(&mut self, call: Option<InboundKey>, reply: Option<OutgoingFrame>) {
+        if reply.is_none() && call.is_none() {
+            return;
+        }
+        let reply = reply.unwrap_or_else(OutgoingFrame::no_reply);
+        let about = About::Reply(call);
+        self.outputs.push_back(Output::Send(OutgoingFrame { about, ..reply }));
+    }
+
+    pub(super) fn result(
+        &self,
+        wire: &'static Wire,
+        id: &Id,
+        response: &Response,
+    ) -> OutgoingFrame {
+        let frame = wire::result_frame(wire, id, response, &self.config.server_info);
+        OutgoingFrame::reply(frame, None)
+    }
+
+    pub(super) fn failure(
+        &self,
+        wire: &'static Wire,
+        id: Option<&Id>,
+        method: Option<&MethodName>,
+        fault: Fault,
+    ) -> OutgoingFrame {
+        let missing_scopes = missing_scopes(&fault);
+        match (wire::lower_fault(wire, method, fault), id) {
+            (Lowered::Tool(outcome), Some(id)) => self.result(wire, id, &Response::Tool(outcome)),
+            (Lowered::Tool(_), None) => unreachable!("only a request that was read calls a tool"),
+            (Lowered::Error(error), id) => {
+                let code = Some(error.code).filter(|_| wire.dialect != Some(Dialect::V0_7));
+                let frame = wire::error_frame(wire, id, &error);
+                OutgoingFrame { missing_scopes, ..OutgoingFrame::reply(frame, code) }
+            }
+        }
+    }
+
     fn apply(&mut self, change: Option<SessionChange>) -> Result<(), Fault> {
         match change {
             Some(SessionChange::Subscribe(uri)) => self.subscriptions.subscribe(uri)?,
@@ -303,4 +372,18 @@ impl Inbound {
 /// Returns a progress token or id from raw JSON; `None` if it is neither a string nor an integer.
 pub(super) fn token(raw: Option<&serde_json::value::RawValue>) -> Option<Id> {
     raw.and_then(|it| Id::parse(it.get()))
+}
+
+/// Returns the scopes that a fault is about, which are its data.
+fn missing_scopes(fault: &Fault) -> Option<Box<MissingScopes>> {
+    #[derive(Deserialize)]
+    struct Data {
+        scopes: Vec<String>,
+    }
+    if fault.kind != FaultKind::InsufficientScope {
+        return None;
+    }
+    let data = fault.data.as_ref().and_then(|it| serde_json::from_str::<Data>(it.get()).ok());
+    let scopes = data.map(|it| it.scopes).unwrap_or_default();
+    Some(Box::new(MissingScopes { scopes, message: fault.message.clone() }))
 }
