@@ -6,8 +6,8 @@ use std::time::Instant;
 use super::{
     CallEvent, Delivery, Effect, Engine,
     dispatch::{DispatchJob, Dispatched},
+    handler_event::Finished,
     id::{CallId, RunId, Ticket},
-    state::Finished,
 };
 use crate::{
     protocol::Raw,

@@ -6,7 +6,7 @@ use super::{
     CallEvent, Delivery, Effect, Engine, LateAnswer,
     id::{CallId, Origin, RunId},
     returned_questions::may_return_questions,
-    state::{Finished, Queued, Running, State, Wait},
+    state::{Queued, Running, State, Wait},
 };
 use crate::{
     error::Fault,
@@ -51,6 +51,13 @@ pub enum HandlerEvent {
         key: String,
         value: Raw,
     },
+}
+
+/// The end of a handler that did not fail.
+#[derive(Debug)]
+pub(super) enum Finished {
+    Reply(Reply),
+    Resolved(Resolution),
 }
 
 impl<H: Clone> Engine<H> {
@@ -268,6 +275,15 @@ impl<H: Clone> Engine<H> {
             if self.reported.len() < MAX_REPORTED && self.reported.insert(text.clone()) {
                 self.report(text);
             }
+        }
+    }
+}
+
+impl Finished {
+    pub(super) fn resolve<H>(self, builder: &ResultBuilder<H>) -> Result<Resolution, Failure> {
+        match self {
+            Self::Reply(reply) => builder.resolve(reply),
+            Self::Resolved(resolution) => Ok(resolution),
         }
     }
 }

@@ -11,12 +11,11 @@ use std::{
 
 use super::{
     CallEvent, Effect, Engine,
+    handler_event::Finished,
     id::{CallId, Origin, RunId},
     questions::{journal, nobody_to_ask},
     request_state::{Binding, Refused, RoundId, Sealed},
-    state::{
-        Finished, Joined, JoinedKind, Queued, ReplayState, Round, Running, State, Suspended, Wait,
-    },
+    state::{Joined, JoinedKind, Queued, ReplayState, Round, Running, State, Suspended, Wait},
 };
 use crate::{
     error::{Fault, option_name},

@@ -9,6 +9,7 @@ use std::{
 use super::{
     Run,
     call::Load,
+    handler_event::Finished,
     id::{CallId, RunId, Ticket},
     read_cache::Read,
     request_state::RoundId,
@@ -16,7 +17,7 @@ use super::{
 use crate::{
     error::Fault,
     protocol::{Question, Raw, Request},
-    router::{Failure, Job, MiddlewareFrame, Reply, Resolution, ResultBuilder},
+    router::{Failure, Job, MiddlewareFrame, ResultBuilder},
     session::{
         asking::{Answers, AskId, Journal},
         server::{self as session, CallContext},
@@ -181,13 +182,6 @@ pub(super) struct Round {
     pub(super) weight: usize,
 }
 
-/// The end of a handler that did not fail.
-#[derive(Debug)]
-pub(super) enum Finished {
-    Reply(Reply),
-    Resolved(Resolution),
-}
-
 /// The handler of a notification. It has no answer, and may ask.
 #[derive(Debug)]
 pub(super) struct Notified {
@@ -270,15 +264,6 @@ impl<H> State<H> {
         match &mut suspended.wait {
             Wait::Requests(requests) => Some(requests),
             Wait::Round(_) => None,
-        }
-    }
-}
-
-impl Finished {
-    pub(super) fn resolve<H>(self, builder: &ResultBuilder<H>) -> Result<Resolution, Failure> {
-        match self {
-            Self::Reply(reply) => builder.resolve(reply),
-            Self::Resolved(resolution) => Ok(resolution),
         }
     }
 }
