@@ -22,16 +22,22 @@ interface Keyed {
   key?: string | undefined;
 }
 
-export class CallContext implements Context {
-  #abort: AbortController | undefined;
+/** The parts of a context that most handlers never use. */
+interface MadeAtFirstUse {
+  abort?: AbortController;
   /** The reason that this run of the handler was cancelled. */
-  #end: DOMException | undefined;
-  #facts: Facts | undefined;
-  #headers: Headers | undefined;
-  #principal: { readonly value: Principal | undefined } | undefined;
-  #state: Map<unknown, unknown> | undefined;
-  #asking: Asking | undefined;
-  #steps: StepJournal | undefined;
+  end?: DOMException;
+  facts?: Facts | undefined;
+  headers?: Headers | undefined;
+  principal?: { readonly value: Principal | undefined } | undefined;
+  state?: Map<unknown, unknown>;
+  asking?: Asking;
+  steps?: StepJournal;
+}
+
+export class CallContext implements Context {
+  /** In one object, because every call would pay for each private field. */
+  readonly #made: MadeAtFirstUse = {};
 
   constructor(
     private readonly call: CallHandle,
@@ -59,7 +65,7 @@ export class CallContext implements Context {
 
   /** The headers of the HTTP request; empty on other transports. */
   get headers(): Headers {
-    return (this.#headers ??= new Headers(this.facts.headers as [string, string][] | undefined));
+    return (this.#made.headers ??= new Headers(this.facts.headers as [string, string][] | undefined));
   }
 
   /** The address that the client calls from, if the host knows it. */
@@ -73,7 +79,7 @@ export class CallContext implements Context {
 
   /** Read once and kept: a host forgets it when its request is answered, and a handler may wait for longer. */
   get principal(): Principal | undefined {
-    return (this.#principal ??= { value: this.call.principal(this.facts) }).value;
+    return (this.#made.principal ??= { value: this.call.principal(this.facts) }).value;
   }
 
   get session(): Map<string, unknown> {
@@ -87,28 +93,30 @@ export class CallContext implements Context {
   }
 
   get state(): Map<unknown, unknown> {
-    return (this.#state ??= new Map());
+    return (this.#made.state ??= new Map());
   }
 
   /** Created at first use, since most handlers never read it. */
   get signal(): AbortSignal {
-    if (!this.#abort) {
-      this.#abort = new AbortController();
-      if (this.#end) this.#abort.abort(this.#end);
+    const made = this.#made;
+    if (!made.abort) {
+      made.abort = new AbortController();
+      if (made.end) made.abort.abort(made.end);
     }
-    return this.#abort.signal;
+    return made.abort.signal;
   }
 
   /** The signal, if the handler has read it. */
   get usedSignal(): AbortSignal | undefined {
-    return this.#abort?.signal;
+    return this.#made.abort?.signal;
   }
 
   /** Cancels this run of the handler: the call was cancelled, or is replayed when its answers arrive. */
   cancel(): void {
-    this.#end = new DOMException(END, "AbortError");
-    this.#abort?.abort(this.#end);
-    this.#asking?.end(this.#end);
+    const end = new DOMException(END, "AbortError");
+    this.#made.end = end;
+    this.#made.abort?.abort(end);
+    this.#made.asking?.end(end);
   }
 
   /** Reads the facts that are lost when the request is answered while the handler waits. */
@@ -120,9 +128,10 @@ export class CallContext implements Context {
   resume(revision: Revision, requestId: string | number): void {
     this.revision = revision;
     this.requestId = requestId;
-    this.#facts = undefined;
-    this.#headers = undefined;
-    this.#principal = undefined;
+    const made = this.#made;
+    made.facts = undefined;
+    made.headers = undefined;
+    made.principal = undefined;
   }
 
   progress(progress: number, rest: { total?: number | undefined; message?: string | undefined } = {}): Promise<void> {
@@ -213,7 +222,7 @@ export class CallContext implements Context {
   }
 
   step<T>(key: string, fn: () => Maybe<T>): Promise<T> {
-    return (this.#steps ??= new StepJournal(this.call)).step(key, fn);
+    return (this.#made.steps ??= new StepJournal(this.call)).step(key, fn);
   }
 
   async readResource(uri: string): Promise<ResourceResult> {
@@ -246,15 +255,16 @@ export class CallContext implements Context {
   }
 
   private get asking(): Asking {
-    if (!this.#asking) {
-      this.#asking = new Asking(this.call);
-      if (this.#end) this.#asking.end(this.#end);
+    const made = this.#made;
+    if (!made.asking) {
+      made.asking = new Asking(this.call);
+      if (made.end) made.asking.end(made.end);
     }
-    return this.#asking;
+    return made.asking;
   }
 
   private get facts(): Facts {
-    return (this.#facts ??= this.call.facts());
+    return (this.#made.facts ??= this.call.facts());
   }
 }
 

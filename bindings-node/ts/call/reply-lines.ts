@@ -56,7 +56,8 @@ export class ReplyLines {
 
   flush(): void {
     if (this.#lines === "") return;
-    const [lines, texts] = [this.#lines, this.#texts];
+    const lines = this.#lines;
+    const texts = this.#texts;
     this.#lines = "";
     if (texts.length > 0) this.#texts = [];
     this.workQueue.reply(lines, texts.length > 0 ? texts : undefined);

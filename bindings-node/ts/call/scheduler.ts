@@ -131,7 +131,10 @@ export class CallScheduler implements SharedByCalls {
     const batch = this.workQueue.takeBatch();
     if (batch === null) return;
     let hasPending = false;
-    for (const entry of JSON.parse(batch) as Entry[]) {
+    const entries = JSON.parse(batch) as Entry[];
+    // By index here and below, because every call would pay for iterators.
+    for (let at = 0; at < entries.length; at++) {
+      const entry = entries[at]!;
       if (entry[0] === EntryKind.run) hasPending = this.#run(entry) || hasPending;
       else this.#onEvent(entry);
       this.#replies.flushIfLong();
@@ -161,15 +164,18 @@ export class CallScheduler implements SharedByCalls {
   }
 
   /** Runs a call's handler; returns true if its reply is pending. */
-  #run([, slot, handler, input, revision, request, texts]: Run): boolean {
+  #run(entry: Run): boolean {
+    const slot = entry[1];
+    const input = entry[3];
+    const texts = entry[6];
     // Without them the call was cancelled before it began.
     if (texts !== undefined && !this.#takeTexts(slot, input, texts)) return false;
-    const plan = this.#served.plans[handler];
+    const plan = this.#served.plans[entry[2]];
     if (!plan) {
       this.#replies.add(slot, FAILURE, failureJson(new Error("its handler was removed"), { logger: this.#served.logger }));
       return false;
     }
-    const ctx = new CallContext(new CallHandle(this, slot), plan, request ?? "", revision);
+    const ctx = new CallContext(new CallHandle(this, slot), plan, entry[5] ?? "", entry[4]);
     try {
       const traces = tracing();
       const value =
@@ -222,8 +228,8 @@ export class CallScheduler implements SharedByCalls {
     if (plan.kind === "notification") return this.#replies.add(slot, ReplyKind.nothing, "");
     const questions = typeof value === "object" && value !== null ? questionsIn(value) : undefined;
     if (questions) return this.#replies.add(slot, QUESTIONS, toJson(ctx.requests(questions), "the questions"));
-    const [kind, payload] = toReply(plan.kind, value, plan.hasContentKey);
-    this.#replies.add(slot, kind, payload);
+    const reply = toReply(plan.kind, value, plan.hasContentKey);
+    this.#replies.add(slot, reply[0], reply[1]);
   }
 
   #fail(slot: number, plan: Plan, ctx: CallContext, thrown: unknown): void {
