@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -30,26 +31,31 @@ def build():
     """Builds all packages anew."""
     shutil.rmtree(OUT, ignore_errors=True)
     OUT.mkdir(parents=True)
-    program = command()
-    python_packages(program)
-    npm_package(program)
+    # Linking takes most of the time and has one thread. The flags differ, so nothing that is compiled could be shared.
+    with ThreadPoolExecutor(1) as pool:
+        wheel = pool.submit(python_packages)
+        program = command()
+        npm_package(program)
+    add_script(wheel.result(), program)
 
 
 def command():
     """Builds the command `gudgeon`, which both packages contain. Returns its path."""
     run(["cargo", "build", "--quiet", "--profile", PROFILE, "--package", "gudgeon-cli"], flags=SMALL)
-    # Cleaning the package `gudgeon`, below, also removes the program, which has the same name.
-    return Path(shutil.copy(Path(target_folder()) / PROFILE / "gudgeon", OUT))
+    return Path(shutil.copy(target_folder() / PROFILE / "gudgeon", OUT))
 
 
-def python_packages(program):
-    """Builds the source distribution, and from that the wheel, which has the command as well."""
+def python_packages():
+    """Builds the source distribution, and from that the wheel, without the command. Returns the path of the wheel."""
+    target = target_folder() / "wheel"
     # The sources in the distribution all have one time, so that cargo would not notice that they have changed.
-    run(["cargo", "clean", "--quiet", "--profile", PROFILE, "--package", "gudgeon", "--package", "gudgeon-python"])
+    clean = ["cargo", "clean", "--quiet", "--profile", PROFILE, "--package", "gudgeon", "--package", "gudgeon-python"]
+    run(clean, target=target)
     maturin = Path(sys.executable).with_name("maturin")
-    run([maturin, "build", "--quiet", "--profile", PROFILE, "--sdist", "--out", OUT], flags=INLINING)
+    build = [maturin, "build", "--quiet", "--profile", PROFILE, "--sdist", "--out", OUT]
+    run(build, flags=INLINING, target=target)
     (wheel,) = OUT.glob("gudgeon-*.whl")
-    add_script(wheel, program)
+    return wheel
 
 
 def add_script(wheel, program):
@@ -83,7 +89,7 @@ def npm_package(program):
     run(["npm", "pack", "--silent", "--ignore-scripts", "--pack-destination", OUT], folder)
 
 
-def run(command, cwd=ROOT, flags=()):
+def run(command, cwd=ROOT, flags=(), target=None):
     """Runs a command that must succeed, with flags for rustc. What it compiles contains no path of this machine."""
     home = Path(os.environ.get("CARGO_HOME", Path.home() / ".cargo"))
     sysroot = subprocess.run(["rustc", "--print", "sysroot"], check=True, capture_output=True, text=True).stdout.strip()
@@ -96,7 +102,7 @@ def run(command, cwd=ROOT, flags=()):
     c_flags = " ".join(f"-ffile-prefix-map={path}={name}" for path, name in hidden.items())
     environment = {
         **os.environ,
-        "CARGO_TARGET_DIR": target_folder(),
+        "CARGO_TARGET_DIR": str(target or target_folder()),
         "RUSTFLAGS": " ".join(flags),
         "CFLAGS": c_flags,
     }
@@ -104,4 +110,4 @@ def run(command, cwd=ROOT, flags=()):
 
 
 def target_folder():
-    return os.environ.get("CARGO_TARGET_DIR", str(ROOT / "target"))
+    return Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
