@@ -9,8 +9,11 @@ from speak import refused
 EVIL = "http://evil.example.com"
 
 
-def ask(server, method="POST", era="modern", **headers):
-    """A request of that method with these headers (`_` for `-`), as a client of that era would make it."""
+def ask(server, method="POST", era="modern", target=None, **headers):
+    """A request of that method with these headers (`_` for `-`), as a client of that era would make it. Its first line
+    names `target`, by default the path.
+    """
+    target = target or server.path
     headers = {name.replace("_", "-"): value for name, value in headers.items()}
     if era == "modern":
         given, body = speak.modern("server/discover")
@@ -19,9 +22,9 @@ def ask(server, method="POST", era="modern", **headers):
         given, body = {}, speak.message("initialize", params)
     with server.connect() as connection:
         if method == "POST":
-            speak.post(connection, server.path, body, {**given, **headers})
+            speak.post(connection, target, body, {**given, **headers})
         else:
-            connection.request(method, server.path, {"Accept": "text/event-stream", **headers})
+            connection.request(method, target, {"Accept": "text/event-stream", **headers})
         return connection.response(to=method)
 
 
@@ -106,6 +109,15 @@ def test_a_host_that_is_not_ours_is_421(server, era, host):
 @pytest.mark.parametrize("method", ["GET", "DELETE"])
 def test_the_host_is_checked_on_every_request(server, method):
     forbidden(ask(server, method, Host="evil.example.com"), 421, "allowed_hosts")
+
+
+@pytest.mark.parametrize("method", ["POST", "GET"])
+def test_the_host_of_a_request_line_in_absolute_form_is_checked_as_well(server, method):
+    own = f"127.0.0.1:{server.port}"
+    for named, host in (("evil.example.com", own), (own, "evil.example.com"), ("evil.example.com", "evil.example.com")):
+        answer = ask(server, method, target=f"http://{named}{server.path}", Host=host)
+        forbidden(answer, 421, "allowed_hosts")
+    assert ask(server, target=f"http://{own}{server.path}", Host=own).status == 200
 
 
 # ── who may ─────────────────────────────────────────────────────────────────────────────────────────
