@@ -203,6 +203,17 @@ run_workers(Server("short"), "http://127.0.0.1:0/mcp", 1, begin)
     assert delays == ["0.5", "1", "2"]
 
 
+def test_workers_that_die_are_replaced_although_nobody_reads_stderr() -> None:
+    with running("", f"app.run({ANYWHERE!r}, workers=2)") as (program, url):
+        first = _pids(url)
+        assert program.stderr
+        program.stderr.close()
+        os.kill(min(first), signal.SIGKILL)
+        until = time.monotonic() + 20
+        while (now := _pids(url, fewer=True)) == first or len(now) < 2:
+            assert program.poll() is None and time.monotonic() < until
+
+
 def test_workers_that_can_not_begin_end_the_program() -> None:
     source = """
         from contextlib import asynccontextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -13,6 +12,7 @@ from .http_options import checked
 from .process_end import end_despite_threads
 from .serve import Start, check_loop, serve, serve_blocking
 from .signals import Signals
+from .standard_error import announce
 
 
 def at_address(at: str, options: dict[str, Any], place: str) -> Start:
@@ -104,10 +104,7 @@ class _Here(Listening):
 def _announce(app: Any, serving: Any) -> None:
     _warn(serving)
     # The URL has a line of its own: programs that start servers read it.
-    try:
-        print(f"{app.name or 'gudgeon'} serves (Ctrl-C ends it)\n{serving.url}", file=sys.stderr, flush=True)
-    except OSError:
-        pass  # the host has closed stderr
+    announce(f"{app.name or 'gudgeon'} serves (Ctrl-C ends it)\n{serving.url}")
 
 
 def _warn(serving: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import socket
@@ -11,6 +12,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
+
+from .standard_error import announce, reserve, warn
 
 _NO_KEYS = (
     "warning: every worker seals requestState with a key of its own, so that others refuse a client's answers; "
@@ -31,6 +34,7 @@ def run_workers(app: Any, at: str, count: int, run: Callable[[str, Any], None]) 
         SystemExit: With 1 if a worker can't start to listen, with 130 after a second SIGINT, which kills the workers,
             or with the status of a worker that a handler kept from ending.
     """
+    reserve()
     held, url = _hold(at)
     workers: dict[int, float] = {}
     ending: list[int] = []
@@ -63,9 +67,9 @@ def run_workers(app: Any, at: str, count: int, run: Callable[[str, Any], None]) 
             end(0, None)
         if not ending:
             if not app._native.has_state_keys:
-                print(_NO_KEYS, file=sys.stderr)
+                announce(_NO_KEYS)
             name = app.name or "gudgeon"
-            print(f"{name} serves with {count} workers (Ctrl-C ends them)\n{url}", file=sys.stderr, flush=True)
+            announce(f"{name} serves with {count} workers (Ctrl-C ends them)\n{url}")
         while workers:
             worker, ended = os.wait()
             started = workers.pop(worker, None)
@@ -78,7 +82,7 @@ def run_workers(app: Any, at: str, count: int, run: Callable[[str, Any], None]) 
             quick = quick + 1 if time.monotonic() - started < _TOO_SOON else 0
             delay = min(_FIRST_DELAY * 2 ** (quick - 1), _MAX_DELAY) if quick else 0.0
             when = f" in {delay:g} s" if delay else ""
-            print(f"the worker {worker} ended with {code}: starting another{when}", file=sys.stderr, flush=True)
+            warn(f"the worker {worker} ended with {code}: starting another{when}")
             _pause(delay, ending)
             if not ending:
                 _fork(workers, url, run, lifeline, ())
@@ -161,8 +165,9 @@ def _fork(
 
         # Stop only what this process started; exit functions of the parent must not run twice.
         atexit._run_exitfuncs()
-        sys.stdout.flush()
-        sys.stderr.flush()
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(AttributeError, OSError):  # it is closed
+                stream.flush()
         os._exit(status)
 
 
