@@ -13,10 +13,9 @@ use crate::{
             Response,
             proxy::{ProxyRequest, ProxyStep},
         },
-        server::authenticator::Shares,
     },
     http::Part,
-    protocol::ClientKey,
+    protocol::{ClientKey, Shares},
 };
 
 /// The maximum number of requests that wait.

@@ -1,14 +1,11 @@
 //! Counts of the resources that clients occupy on an endpoint: in total and for each client.
 
-use std::{
-    collections::HashMap,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicUsize, Ordering},
-    },
+use std::sync::{
+    Arc, Mutex, MutexGuard, PoisonError,
+    atomic::{AtomicUsize, Ordering},
 };
 
-use crate::protocol::ClientKey;
+use crate::protocol::{ClientKey, Shares};
 
 /// The bytes of a message that are not counted, so that small messages take no lock.
 const SMALL_MESSAGE: usize = 16 * 1024;
@@ -33,15 +30,15 @@ pub struct Ledgers {
     pub(crate) connections: Arc<Ledger>,
 }
 
-/// The amounts that clients hold of one resource. A client with less than its share may exceed the maximum, up to twice as
-/// much in all.
+/// The amounts that clients hold of one resource, which they share.
 #[derive(Debug)]
 pub(crate) struct Ledger {
     max: usize,
     /// The part of each holding that is not counted.
     free: usize,
+    /// What all hold together. Changed under the lock only, and read without it.
     total: AtomicUsize,
-    amounts: Mutex<HashMap<Option<ClientKey>, usize>>,
+    shares: Mutex<Shares>,
 }
 
 /// The amount that a client occupies for one purpose, such as the received part of a message. Dropping it releases the amount.
@@ -76,7 +73,8 @@ fn max_connections() -> usize {
 
 impl Ledger {
     pub(crate) fn new(max: usize, free: usize) -> Arc<Self> {
-        Arc::new(Self { max, free, total: AtomicUsize::new(0), amounts: Mutex::default() })
+        let shares = Mutex::new(Shares::new(max));
+        Arc::new(Self { max, free, total: AtomicUsize::new(0), shares })
     }
 
     /// Returns whether at least half of the maximum is occupied. From then on, clients with their share of that half may start
@@ -87,39 +85,14 @@ impl Ledger {
 
     /// Returns whether this client holds its share of half of the maximum.
     pub(crate) fn has_half_share(&self, client: Option<ClientKey>) -> bool {
-        let amounts = self.lock();
-        let own = amounts.get(&client).copied().unwrap_or_default();
-        let clients = amounts.len() + usize::from(own == 0);
-        own >= self.max / 2 / clients
-    }
-
-    /// Returns whether a client may hold `after` instead of `before` where the maximum is exceeded.
-    fn allows(
-        &self,
-        amounts: &HashMap<Option<ClientKey>, usize>,
-        before: usize,
-        after: usize,
-    ) -> bool {
-        let clients = amounts.len() + usize::from(before == 0);
-        let total = self.total.load(Ordering::Relaxed) - before + after;
-        total <= self.max || (after <= self.max / clients && total <= 2 * self.max)
+        self.lock().has_half_share(client)
     }
 
     fn replace(&self, client: Option<ClientKey>, before: usize, after: usize) -> bool {
-        let mut amounts = self.lock();
-        let own = amounts.get(&client).copied().unwrap_or_default();
-        let own_after = own - before + after;
-        if after > before && !self.allows(&amounts, own, own_after) {
-            return false;
-        }
-        // Changed under the lock only.
-        let total = self.total.load(Ordering::Relaxed) - before + after;
-        self.total.store(total, Ordering::Relaxed);
-        match own_after {
-            0 => drop(amounts.remove(&client)),
-            _ => drop(amounts.insert(client, own_after)),
-        }
-        true
+        let mut shares = self.lock();
+        let has_room = shares.replace(client, before, after);
+        self.total.store(shares.total(), Ordering::Relaxed);
+        has_room
     }
 
     #[cfg(all(test, feature = "http"))]
@@ -127,8 +100,8 @@ impl Ledger {
         self.total.load(Ordering::Relaxed)
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Option<ClientKey>, usize>> {
-        self.amounts.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Shares> {
+        self.shares.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -201,7 +174,6 @@ mod tests {
         assert!(other.set(MAX / 2 + FREE + 1));
         drop((more, other));
         assert_eq!(ledger.total.load(Ordering::Relaxed), 0);
-        assert!(ledger.lock().is_empty());
     }
 
     #[test]

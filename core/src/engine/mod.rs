@@ -48,7 +48,7 @@ pub use self::{
 pub(crate) use crate::session::server::CallEvent;
 use crate::{
     error::Fault,
-    protocol::{ClientKey, Implementation, Method, Question, Raw, Response, json},
+    protocol::{ClientKey, Implementation, Method, Question, Raw, Response, is_within_share, json},
     router::{Components, Failure, MiddlewareFrame, RoundLimits},
     session::{
         InboundKey,
@@ -223,10 +223,9 @@ impl<H: Clone> Engine<H> {
         let Some(client) = client else { return false };
         let (all, own) = (self.load(), self.calls.load_of(client));
         let clients = self.calls.clients() + usize::from(own == Load::default());
-        own.requests < max_requests / clients
-            && own.bytes < MAX_IN_FLIGHT_BYTES / clients
-            && all.requests < 2 * max_requests
-            && all.bytes < 2 * MAX_IN_FLIGHT_BYTES
+        // One request more, of at least one byte.
+        is_within_share(max_requests, clients, own.requests + 1, all.requests + 1)
+            && is_within_share(MAX_IN_FLIGHT_BYTES, clients, own.bytes + 1, all.bytes + 1)
     }
 
     fn limits(&self) -> RoundLimits {

@@ -50,6 +50,7 @@ mod response;
 mod revision;
 mod roots;
 mod sampling;
+mod shares;
 mod subscription;
 mod task;
 mod tool;
@@ -93,6 +94,9 @@ pub use sampling::{
     CreateMessageRequestParams, CreateMessageResult, IncludeContext, ModelHint, ModelPreferences,
     SamplingContent, SamplingMessage, ToolChoice, ToolChoiceMode,
 };
+#[cfg(any(feature = "server", feature = "auth"))]
+pub(crate) use shares::Shares;
+pub(crate) use shares::is_within_share;
 pub use tool::{CallToolResult, Tool};
 
 /// The types of messages that only the core and the language bindings handle, and those that users read or change as a part

@@ -11,7 +11,6 @@ mod pending;
 mod presented;
 mod proxied;
 mod replies;
-mod shares;
 mod stored;
 
 use std::{
@@ -22,7 +21,7 @@ use std::{
 
 use http::HeaderMap;
 
-pub(crate) use self::{attempt::report_unknown_place, pending::TIMEOUT, shares::Shares};
+pub(crate) use self::{attempt::report_unknown_place, pending::TIMEOUT};
 use self::{
     attempt::{Attempt, FetchFor, RequestFacts, Tried, Waiting, invalid, without_place},
     pending::Pending,
@@ -41,7 +40,7 @@ use super::{
 };
 use crate::{
     auth::{TokenDigest, fetch::FetchRequest, scopes::ScopeHierarchy},
-    protocol::ClientKey,
+    protocol::{ClientKey, Shares},
 };
 
 /// The maximum number of questions to introspection endpoints, which anyone can cause by sending any token.

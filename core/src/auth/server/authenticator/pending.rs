@@ -8,9 +8,8 @@ use std::{
 use super::{
     AuthTicket,
     attempt::{Attempt, Waiting},
-    shares::Shares,
 };
-use crate::protocol::ClientKey;
+use crate::protocol::{ClientKey, Shares};
 
 /// The time in which a pending request is decided.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(15);
