@@ -10,7 +10,10 @@ use std::{
 
 use gudgeon::{
     auth::server::config::AuthConfig,
-    bindings::{auth_runtime::AuthRuntime, http_options::HttpOptions, incoming_body::IncomingBody},
+    bindings::{
+        auth_runtime::AuthRuntime, http_options::HttpOptions, incoming_body::IncomingBody,
+        mounts::ComputationThreads,
+    },
     driver::{Backend, EndpointServer, Outbox, Work},
     error::Error,
     http::{AdmittedHead, Arrival, EndpointConfig, ExchangeId, MountPoint, Part, Refused},
@@ -59,6 +62,8 @@ pub struct NativeMounted {
     server: Arc<EndpointServer<Handler>>,
     waiting: Arc<Waiting>,
     admitted: AllAdmitted,
+    /// Run what would hold up the event loop.
+    threads: ComputationThreads,
     /// Authenticates callers; `None` if everybody may call.
     auth: Option<AuthRuntime>,
     /// Responses of which the host reports what is read.
@@ -166,9 +171,10 @@ impl NativeMounted {
         let Admitted { head, body: incoming } = self.take_admitted(number)?;
         let unread = Unread::new(self.server.unread_answers(&head));
         let outbox = HostOutbox { request: number, waiting: Arc::clone(&self.waiting), unread };
-        let (exchange, work) = self.server.request(head, &body, Box::new(outbox));
+        let (exchange, step) = self.server.begin_request(head, &body, Box::new(outbox));
         drop(incoming);
-        self.shared.push(work);
+        let shared = Arc::clone(&self.shared);
+        self.threads.finish(&self.server, step, move |work| shared.push(work));
         #[allow(clippy::cast_precision_loss, reason = "requests are numbered from 1")]
         let exchange = exchange.0 as f64;
         Ok(exchange)
@@ -265,8 +271,8 @@ impl NativeMounted {
         let _ = waiting.shared.set(Arc::downgrade(&shared));
         let auth = AuthRuntime::start(&endpoint)
             .map_err(|it| io("no thread could be started to authenticate callers", it))?;
-        let (admitted, unread) = Default::default();
-        Ok(Self { shared, server: endpoint, waiting, admitted, auth, unread })
+        let (admitted, threads, unread) = Default::default();
+        Ok(Self { shared, server: endpoint, waiting, admitted, threads, auth, unread })
     }
 
     fn take_admitted(&self, number: f64) -> napi::Result<Admitted> {

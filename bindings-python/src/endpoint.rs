@@ -14,8 +14,8 @@ use std::{
 
 use gudgeon::{
     auth::server::authenticator::Caller,
-    bindings::auth_runtime::AuthRuntime,
-    driver::{Backend, EndpointServer, Work},
+    bindings::{auth_runtime::AuthRuntime, mounts::ComputationThreads},
+    driver::{Backend, EndpointServer, Step, Work},
     http::{ConnectionId, MountPoint},
     protocol::Principal,
 };
@@ -42,7 +42,9 @@ pub(crate) struct Endpoint {
     pub(crate) server: Arc<EndpointServer<Handler>>,
     pub(crate) notifier: Arc<LoopNotifier>,
     /// The stream that runs the handlers at the moment.
-    stream: Mutex<Option<Arc<Stream>>>,
+    stream: Arc<Mutex<Option<Arc<Stream>>>>,
+    /// Run what would hold up the event loop.
+    threads: ComputationThreads,
     /// Sends the requests of the authentication; `None` if everybody may call.
     runtime: Option<AuthRuntime>,
 }
@@ -53,7 +55,9 @@ impl Endpoint {
         let source =
             Source::Peers { server: Arc::clone(&server), notifier: Some(Arc::clone(&notifier)) };
         let runtime = AuthRuntime::start(&server)?;
-        Ok(Self { source: Arc::new(source), server, notifier, stream: Mutex::default(), runtime })
+        let (source, stream) = (Arc::new(source), Arc::default());
+        let threads = ComputationThreads::default();
+        Ok(Self { source, server, notifier, stream, threads, runtime })
     }
 
     pub(crate) fn source(&self) -> &Arc<Source> {
@@ -65,11 +69,21 @@ impl Endpoint {
     }
 
     pub(crate) fn distribute(&self, work: Work<Handler>) {
-        if !work.is_empty() {
-            let stream = lock(&self.stream).clone();
-            if let Some(stream) = stream {
-                stream.distribute(work, false);
-            }
+        distribute(&self.stream, work);
+    }
+
+    /// Distributes the work of a step; that of computations that may take long follows later, from another thread.
+    pub(crate) fn finish(&self, step: Step<Handler>) {
+        let stream = Arc::clone(&self.stream);
+        self.threads.finish(&self.server, step, move |work| distribute(&stream, work));
+    }
+}
+
+fn distribute(stream: &Mutex<Option<Arc<Stream>>>, work: Work<Handler>) {
+    if !work.is_empty() {
+        let stream = lock(stream).clone();
+        if let Some(stream) = stream {
+            stream.distribute(work, false);
         }
     }
 }
@@ -296,7 +310,7 @@ impl Connection {
     /// Processes a received message.
     fn message(&self, message: &[u8]) {
         let endpoint = self.endpoint.get();
-        endpoint.distribute(endpoint.server.message(self.id, message));
+        endpoint.finish(endpoint.server.begin_message(self.id, message));
     }
 
     /// Reports that a message over the limit, in bytes, was discarded.

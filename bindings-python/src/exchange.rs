@@ -109,9 +109,9 @@ impl RequestHead {
         let endpoint = self.endpoint.get();
         let queue = endpoint.notifier.queue(MAX_UNREAD, endpoint.server.unread_answers(&head));
         let outbox = Box::new(ResponseSender(Arc::clone(&queue)));
-        let (id, work) = endpoint.server.request(*head, body, outbox);
+        let (id, step) = endpoint.server.begin_request(*head, body, outbox);
         drop(lock(&self.body).take());
-        endpoint.distribute(work);
+        endpoint.finish(step);
         let (endpoint, is_over) = (self.endpoint.clone_ref(py), AtomicBool::new(false));
         Ok(Exchange { endpoint, id, queue, is_over })
     }

@@ -3,9 +3,12 @@
 import asyncio
 import json
 import selectors
-from typing import Any
+from typing import Annotated, Any
 
-from asgi_host import META, Host, call, scope_of
+import pytest
+from msgspec import Meta
+
+from asgi_host import META, Host, answer, call, scope_of
 from gudgeon import Context, Server, SyncContext
 
 
@@ -165,4 +168,42 @@ async def test_a_peer_that_reads_nothing_is_given_up() -> None:
     reads.set()
     await asyncio.wait_for(serving, 5)
     assert sum(len(message.get("body", b"")) for message in sent if message) < 8_000_000
+    await app.aclose()
+
+
+def passwords() -> Server:
+    """A server with a tool whose pattern takes a large part of a second to check."""
+    app = shelf()
+
+    @app.tool
+    def password(text: Annotated[str, Meta(pattern=r"(?=.*[a-z])(?=.*[0-9]).{8}")]) -> str:
+        return "taken"
+
+    return app
+
+
+# One is checked apart because of its size, the other because of its pattern.
+@pytest.mark.parametrize("length", [60_000, 200_000])
+async def test_a_check_that_takes_long_does_not_hold_up_the_loop(length: int) -> None:
+    app = passwords()
+    asgi = app.asgi()
+    slow = [asyncio.create_task(answer(asgi, "password", {"text": "b" * length})) for _ in range(40)]
+    # They come to the server first, in this turn of the loop.
+    await asyncio.sleep(0)
+    assert (await answer(asgi, "add", {"a": 1, "b": 2}))[1]["result"]["content"][0]["text"] == "3"
+    assert not all(it.done() for it in slow), "a call waited for the checks of others"
+    for _, said in await asyncio.gather(*slow):
+        assert "takes too many steps" in json.dumps(said)
+    await app.aclose()
+
+
+async def test_a_client_that_leaves_during_the_check_of_its_arguments() -> None:
+    app = passwords()
+    asgi = app.asgi()
+    scope, request = call("password", {"text": "b" * 200_000})
+    hosts = [Host(asgi, scope, request, {"type": "http.disconnect"}) for _ in range(4)]
+    for host in hosts:
+        await host.done()
+        assert host.sent.empty()
+    assert (await answer(asgi, "add", {"a": 1, "b": 2}))[1]["result"]["content"][0]["text"] == "3"
     await app.aclose()

@@ -23,6 +23,8 @@ pub mod http_options;
 pub mod incoming_body;
 pub mod logs;
 pub mod mailbox;
+#[cfg(feature = "http")]
+pub mod mounts;
 pub mod options;
 #[cfg(feature = "auth")]
 pub mod store;

@@ -155,7 +155,7 @@ impl<H: Clone> EndpointServer<H> {
     }
 
     /// Handles an HTTP request with its body, without the computations that may take long.
-    pub(super) fn begin_request(
+    pub fn begin_request(
         &self,
         mut head: AdmittedHead,
         body: &[u8],
@@ -246,7 +246,7 @@ impl<H: Clone> EndpointServer<H> {
     }
 
     /// Handles one frame of a message connection, without the computations that may take long.
-    pub(super) fn begin_message(&self, connection: ConnectionId, frame: &[u8]) -> Step<H> {
+    pub fn begin_message(&self, connection: ConnectionId, frame: &[u8]) -> Step<H> {
         let frame = Frame::parse(frame);
         self.begin(|_| (), EndpointInput::Message(connection, frame))
     }
@@ -363,7 +363,7 @@ impl<H: Clone> EndpointServer<H> {
     }
 
     /// Runs the computations of a step without the lock.
-    pub(super) fn finish(&self, step: Step<H>) -> Work<H> {
+    pub fn finish(&self, step: Step<H>) -> Work<H> {
         step.finish(|it| self.begin(|_| (), EndpointInput::Computed(it)))
     }
 

@@ -138,13 +138,10 @@ impl<H: SharedHandler> Hosted<H> {
 
     /// Runs the work of a step. Returns the part that may take long.
     fn run(&self, step: Step<H>) -> Option<Rest> {
-        let Step { work, computations } = step;
+        let (work, rest) = step.split();
         self.shell.run(work);
-        if computations.is_empty() {
-            return None;
-        }
+        let rest = rest?;
         let (server, shell) = (Arc::clone(&self.server), Arc::clone(&self.shell));
-        let rest = Step { work: Work::default(), computations };
         Some(Box::new(move || shell.run(server.finish(rest))))
     }
 }

@@ -33,7 +33,7 @@ pub use state_keys::{STATE_KEYS, state_keys};
 pub use stream::StreamServer;
 pub use task::{Boxed, boxed};
 pub use watchdog::Watchdog;
-pub use work::{Backend, Others, SharedHandler, Work};
+pub use work::{Backend, Others, SharedHandler, Step, Work};
 
 use std::time::{Instant, SystemTime};
 

@@ -112,7 +112,9 @@ impl Others {
 }
 
 /// The work of one input, and computations that may take long.
-pub(super) struct Step<H> {
+#[derive(Debug)]
+#[must_use = "what is not computed is never answered"]
+pub struct Step<H> {
     pub(super) work: Work<H>,
     pub(super) computations: Vec<Computation<H>>,
 }
@@ -120,6 +122,13 @@ pub(super) struct Step<H> {
 impl<H: Clone> Step<H> {
     pub(super) fn new(work: Work<H>) -> Self {
         Self { work, computations: Vec::new() }
+    }
+
+    /// Returns the work that is ready, and the rest, which may take long, if there is any.
+    pub(crate) fn split(self) -> (Work<H>, Option<Self>) {
+        let Self { work, computations } = self;
+        let rest = (!computations.is_empty()).then(|| Self { work: Work::default(), computations });
+        (work, rest)
     }
 
     pub(super) fn add(&mut self, effect: Effect<H>) {
