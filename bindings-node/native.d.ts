@@ -225,6 +225,8 @@ export declare class NativePlace {
   static checkHeaders(headers: string): void
   /** The server's name in errors. */
   get name(): string
+  /** Sends SIGTERM to every server that a client of this process has started, and to its children. */
+  static terminateServers(): void
 }
 
 /** The generated keys of one call's questions. */

@@ -88,6 +88,11 @@ function load(): typeof Addon {
     loaded.NativeLogs.listen(log);
     // What was logged in the last turn of the event loop.
     process.once("exit", log);
+    process.once("exit", () => {
+      // No client is dropped when the process ends. The servers of a process do not end with one of its worker threads.
+      const threads = createRequire(import.meta.url)("node:worker_threads") as typeof import("node:worker_threads");
+      if (threads.isMainThread) loaded.NativePlace.terminateServers();
+    });
     return loaded;
   } catch (error) {
     throw new Error(`gudgeon's native module can't be loaded: ${reasonOf(error, given)}`, { cause: error });

@@ -1,7 +1,8 @@
 """How server processes end: every cause, with every kind of handler that does not stop, in every language.
 
 Each cell starts a server, lets a handler begin, brings about the cause, and checks that the process is gone within a
-bound, with the status that the cause has. Arguments select cells by parts of their names.
+bound, with the status that the cause has. Servers that our clients have started are in clients.py. Arguments select
+cells by parts of their names.
 """
 
 import json
@@ -21,26 +22,28 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
-ROOT = Path(__file__).resolve().parents[2]
-FOLDER = Path(__file__).parent
-PROGRAMS = {
-    "python": [str(ROOT / ".venv/bin/python"), str(FOLDER / "server.py")],
-    "python with workers": [str(ROOT / ".venv/bin/python"), str(FOLDER / "server.py")],
-    "node": ["node", str(FOLDER / "server.mjs")],
-    "rust": [str(ROOT / "target/debug/examples/stubborn_server")],
-}
-# Milliseconds that a server gives its handlers; those that it cancelled have 3 s more. Machines are busy.
-GRACE = 300
+import clients
+from processes import (
+    BLOCKING,
+    BOUND,
+    FOLDER,
+    GRACE,
+    ROOT,
+    SERVERS,
+    START,
+    STUBBORN,
+    Wrong,
+    children_of,
+    grandchildren_in,
+    is_alive,
+)
+
+PROGRAMS = {"python": SERVERS["python"], "python with workers": SERVERS["python"], **SERVERS}
 # The second signal has to arrive before the handlers have had their time.
 GRACE_BEFORE_SECOND = 5000
-BOUND = 10.0
-START = 30.0
 CELLS_AT_ONCE = 12
-PIPE = 65_536
 
-# Those that don't stop when they are cancelled and don't let the loop of their language run.
-BLOCKING = ("blocked", "spin")
-STATES = ("idle", *BLOCKING, "swallows", "grandchild")
+STATES = ("idle", *STUBBORN)
 # Calls that fail and log more than a pipe or a socket holds, while nobody reads stderr.
 FAILING = 400
 MODERN = {
@@ -58,10 +61,6 @@ class Cell(NamedTuple):
 
     def __str__(self) -> str:
         return " / ".join(self)
-
-
-class Wrong(Exception):
-    """What a cell found."""
 
 
 class Process:
@@ -91,13 +90,27 @@ class Process:
             assert self.process.stdout is not None
             self.server = int(self.process.stdout.readline())
         if cell.transport == "http":
-            self.url = self.find_url()
+            self.url = self.find_url() if cell.cause != "stderr missing" else self.find_port()
 
     def find_url(self) -> str:
         assert self.process.stderr is not None
         while line := self.process.stderr.readline().decode():
             if found := re.search(r"http://127\.0\.0\.1:[1-9]\d*/\S+", line):
                 return found[0]
+        raise Wrong("the server did not start")
+
+    def find_port(self) -> str:
+        """Finds the port at which a server listens that can't name it."""
+        deadline = time.monotonic() + START
+        while time.monotonic() < deadline and is_alive(self.server):
+            folders = [Path(f"/proc/{it}/fd") for it in (self.server, *children_of(self.server))]
+            sockets = {os.readlink(it) for folder in folders for it in folder.iterdir() if it.is_symlink()}
+            for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
+                # The local address, the state (of those that listen 0A) and the inode, in this place among the columns.
+                columns = line.split()
+                if columns[3] == "0A" and f"socket:[{columns[9]}]" in sockets:
+                    return f"http://127.0.0.1:{int(columns[1].partition(':')[2], 16)}/mcp"
+            time.sleep(0.01)
         raise Wrong("the server did not start")
 
     def call(self, name: str, arguments: dict[str, Any]) -> None:
@@ -193,8 +206,7 @@ class Process:
                 pass
 
     def grandchildren(self) -> list[int]:
-        text = self.began.read_text() if self.began.exists() else ""
-        return [int(text)] if text else []
+        return grandchildren_in(self.began)
 
 
 class Descriptor:
@@ -210,18 +222,6 @@ def ask(request: urllib.request.Request) -> None:
         urllib.request.urlopen(request, timeout=60).read()
     except OSError:
         pass  # the server has ended
-
-
-def is_alive(process: int) -> bool:
-    try:
-        stat = Path(f"/proc/{process}/stat").read_text()
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-    return stat.rpartition(")")[2].split()[0] not in "ZX"
-
-
-def children_of(parent: int) -> list[int]:
-    return [int(it) for it in Path(f"/proc/{parent}/task/{parent}/children").read_text().split()]
 
 
 def end_of_input(it: Process) -> None:
@@ -277,8 +277,8 @@ CAUSES = {
     "stderr missing": stop,
     "stdout gone": close_stdout,
 }
-# At an address neither the parent nor the standard streams say that the server is to end, and the URL is on stderr.
-AT_ADDRESSES = ("SIGTERM", "SIGINT twice", "stderr full", "stderr closed")
+# At an address neither the parent nor the standard streams say that the server is to end.
+AT_ADDRESSES = ("SIGTERM", "SIGINT twice", "stderr full", "stderr closed", "stderr missing")
 
 
 def expected(cell: Cell) -> tuple[int | None, ...]:
@@ -363,9 +363,11 @@ def cells() -> list[Cell]:
 
 
 def main(wanted: list[str]) -> int:
-    chosen = [it for it in cells() if all(word in str(it) for word in wanted)]
+    jobs = [(it, run) for it in cells()] + [(it, clients.run) for it in clients.cells()]
+    jobs = [job for job in jobs if all(word in str(job[0]) for word in wanted)]
     with ThreadPoolExecutor(CELLS_AT_ONCE) as pool:
-        results = list(zip(chosen, pool.map(run, chosen), strict=True))
+        found = list(pool.map(lambda job: job[1](job[0]), jobs))
+    results = [(job[0], wrong) for job, wrong in zip(jobs, found, strict=True)]
     failures = [(cell, wrong) for cell, wrong in results if wrong is not None]
     print(f"death: {len(results) - len(failures)} passed, {len(failures)} failed")
     for cell, wrong in failures:

@@ -28,6 +28,7 @@ use gudgeon::{
         client_target::{Place, stream_target},
         options::Problem,
         subscriptions::OpenSubscriptions,
+        terminate_servers,
     },
     client::{self, ClientBuilder, Member, Reply, Target},
     driver::{Boxed, boxed},
@@ -91,6 +92,12 @@ impl NativePlace {
     #[napi(getter, catch_unwind)]
     pub fn name(&self) -> String {
         self.0.name()
+    }
+
+    /// Sends SIGTERM to every server that a client of this process has started, and to its children.
+    #[napi(catch_unwind)]
+    pub fn terminate_servers() {
+        terminate_servers();
     }
 }
 

@@ -34,6 +34,7 @@ pub mod waiting;
 
 pub use crate::client::group_targets;
 pub use crate::server::resolve_inside::resolve as resolve_inside;
+pub use crate::transport::child::terminate_all as terminate_servers;
 #[cfg(feature = "keyring")]
 pub use crate::transport::sign_in::TokenKeyring;
 #[cfg(feature = "auth")]

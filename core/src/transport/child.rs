@@ -1,7 +1,7 @@
 //! A server that runs as a child process, connected by its standard streams.
 
 use std::{
-    collections::VecDeque,
+    collections::{BTreeSet, VecDeque},
     ffi::{OsStr, OsString},
     fmt,
     path::{Path, PathBuf},
@@ -120,7 +120,7 @@ impl Command {
             .take()
             .map(|it| tokio::spawn(boxed(follow(it, Arc::clone(&tail), !self.is_quiet))));
         let process = Process {
-            group: child.id(),
+            group: child.id().map(Group::new),
             child,
             tail,
             stderr,
@@ -206,8 +206,8 @@ fn quoted(word: &OsStr) -> String {
 #[derive(Debug)]
 pub struct Process {
     child: Child,
-    /// The id of its process group.
-    group: Option<u32>,
+    /// Its process group, while any process of it is there.
+    group: Option<Group>,
     tail: Arc<Mutex<Tail>>,
     stderr: Option<JoinHandle<()>>,
     /// A duplicate of its standard input, which shows whether it reads.
@@ -226,6 +226,7 @@ impl Process {
     /// Waits briefly for the process to exit, after it closed its output.
     pub async fn exit_info(&mut self) -> ExitInfo {
         let status = tokio::time::timeout(EXIT_TIMEOUT, self.child.wait()).await.ok();
+        self.forget_empty_group();
         self.drain_stderr().await;
         ExitInfo { status: status.and_then(Result::ok).map(status_code), stderr: self.stderr() }
     }
@@ -233,6 +234,7 @@ impl Process {
     /// Returns the exit status, if there is one already, and the last lines so far.
     pub fn exit_info_now(&mut self) -> ExitInfo {
         let status = self.child.try_wait().ok().flatten();
+        self.forget_empty_group();
         ExitInfo { status: status.map(status_code), stderr: self.stderr() }
     }
 
@@ -267,7 +269,8 @@ impl Process {
     /// processes of its group that outlive it get the signals too.
     pub async fn shut_down(mut self) {
         let has_exited = tokio::time::timeout(GRACE, self.child.wait()).await.is_ok();
-        if !has_exited || is_there(self.group) {
+        self.forget_empty_group();
+        if !has_exited || self.group.is_some() {
             self.end(GRACE).await;
         }
         self.drain_stderr().await;
@@ -279,19 +282,25 @@ impl Process {
     }
 
     async fn end(&mut self, grace: Duration) {
-        let group = self.group;
-        signal(group, Signal::Terminate);
+        let group = self.group.as_ref();
+        group.inspect(|it| it.signal(Signal::Terminate));
         let gone = async {
             let _ = self.child.wait().await;
             // A wrapper's children may take longer to exit than the wrapper.
-            while is_there(group) {
+            while group.is_some_and(Group::is_there) {
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
         };
         if tokio::time::timeout(grace, gone).await.is_err() {
-            signal(group, Signal::Kill);
+            group.inspect(|it| it.signal(Signal::Kill));
             let _ = self.child.kill().await;
         }
+        self.group = None;
+    }
+
+    /// Forgets the group once it has no process, because another group may get its id then.
+    fn forget_empty_group(&mut self) {
+        self.group.take_if(|it| !it.is_there());
     }
 
     async fn drain_stderr(&mut self) {
@@ -304,13 +313,61 @@ impl Process {
     }
 }
 
-#[cfg(unix)]
-fn group(id: Option<u32>) -> Option<rustix::process::Pid> {
-    id.and_then(|it| i32::try_from(it).ok()).and_then(rustix::process::Pid::from_raw)
+impl Drop for Process {
+    /// Ends the process and its children at once, because the program ends or its runtime did.
+    fn drop(&mut self) {
+        self.forget_empty_group();
+        if let Some(group) = &self.group {
+            group.signal(Signal::Kill);
+        }
+    }
+}
+
+/// The process groups of the servers that run.
+static GROUPS: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
+
+/// Sends SIGTERM to every server that a client of this process has started, and to its children. For programs that end
+/// without dropping their clients.
+#[cfg(all(feature = "bindings", feature = "client"))]
+pub fn terminate_all() {
+    let groups = GROUPS.lock().unwrap_or_else(PoisonError::into_inner);
+    for id in &*groups {
+        signal(*id, Signal::Terminate);
+    }
+}
+
+/// A process group, by the id of its first process.
+#[derive(Debug)]
+struct Group(u32);
+
+impl Group {
+    fn new(id: u32) -> Self {
+        GROUPS.lock().unwrap_or_else(PoisonError::into_inner).insert(id);
+        Self(id)
+    }
+
+    fn signal(&self, it: Signal) {
+        signal(self.0, it);
+    }
+
+    fn is_there(&self) -> bool {
+        is_there(self.0)
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        GROUPS.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.0);
+    }
 }
 
 #[cfg(unix)]
-fn signal(id: Option<u32>, signal: Signal) {
+fn group(id: u32) -> Option<rustix::process::Pid> {
+    i32::try_from(id).ok().and_then(rustix::process::Pid::from_raw)
+}
+
+#[cfg(unix)]
+fn signal(id: u32, signal: Signal) {
     let signal = match signal {
         Signal::Terminate => rustix::process::Signal::TERM,
         Signal::Kill => rustix::process::Signal::KILL,
@@ -322,16 +379,16 @@ fn signal(id: Option<u32>, signal: Signal) {
 }
 
 #[cfg(unix)]
-fn is_there(id: Option<u32>) -> bool {
+fn is_there(id: u32) -> bool {
     group(id).is_some_and(|it| rustix::process::test_kill_process_group(it).is_ok())
 }
 
 /// Other systems have no process groups and a single way to end a process.
 #[cfg(not(unix))]
-fn signal(_: Option<u32>, _: Signal) {}
+fn signal(_: u32, _: Signal) {}
 
 #[cfg(not(unix))]
-fn is_there(_: Option<u32>) -> bool {
+fn is_there(_: u32) -> bool {
     false
 }
 

@@ -1,0 +1,51 @@
+"""What both parts of the matrix know: the programs, the bounds, and which processes are there."""
+
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = Path(__file__).parent
+PYTHON = str(ROOT / ".venv/bin/python")
+EXAMPLES = ROOT / "target/debug/examples"
+SERVERS = {
+    "python": [PYTHON, str(FOLDER / "server.py")],
+    "node": ["node", str(FOLDER / "server.mjs")],
+    "rust": [str(EXAMPLES / "stubborn_server")],
+}
+CLIENTS = {
+    "python": [PYTHON, str(FOLDER / "client.py")],
+    "node": ["node", str(FOLDER / "client.mjs")],
+    "rust": [str(EXAMPLES / "stubborn_server_client")],
+}
+# Milliseconds that a server gives its handlers; those that it cancelled have 3 s more. Machines are busy.
+GRACE = 300
+# Seconds.
+BOUND = 10.0
+START = 30.0
+
+# Those that don't stop when they are cancelled and don't let the loop of their language run.
+BLOCKING = ("blocked", "spin")
+STUBBORN = (*BLOCKING, "swallows", "grandchild")
+
+
+class Wrong(Exception):
+    """What a cell found."""
+
+
+def is_alive(process: int) -> bool:
+    try:
+        stat = Path(f"/proc/{process}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return stat.rpartition(")")[2].split()[0] not in "ZX"
+
+
+def children_of(parent: int) -> list[int]:
+    """Returns the processes that any thread of a process has started."""
+    lists = [it / "children" for it in Path(f"/proc/{parent}/task").iterdir()]
+    return [int(child) for it in lists for child in it.read_text().split()]
+
+
+def grandchildren_in(began: Path) -> list[int]:
+    """Returns the process that a handler has started and named in its file."""
+    text = began.read_text() if began.exists() else ""
+    return [int(text)] if text else []
