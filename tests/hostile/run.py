@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import evil_clients
 import evil_servers
+import load_rows  # noqa: F401, it adds rows to those of evil_clients
 import self_test
 from processes import RELEASE, Process
 
