@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtempSync } from "node:fs";
+import { mkdtempSync, statSync } from "node:fs";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -179,6 +179,18 @@ test("TCP and Unix sockets carry one message a line", async () => {
       for await (const chunk of socket.setEncoding("utf8")) if ((text += chunk).split("\n").length > 2) break;
       assert.match(text, /"text":"2"/);
     }, { at });
+  }
+});
+
+test("only this user may connect to a Unix socket, whatever the umask", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "gudgeon-"));
+  for (const umask of [0, 0o022, 0o777]) {
+    const before = process.umask(umask);
+    try {
+      await withListening(basic(), (url) => assert.equal(statSync(url.slice(5)).mode & 0o777, 0o600), { at: `unix:${folder}/${umask}` });
+    } finally {
+      process.umask(before);
+    }
   }
 });
 

@@ -5,7 +5,9 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use gudgeon::{Server, ToolError, server::middleware};
+use gudgeon::{Resource, Server, ToolError, server::middleware};
+use schemars::JsonSchema;
+use serde::Deserialize;
 use serde_json::json;
 use tracing::{
     Event, Level, Metadata, Subscriber,
@@ -116,6 +118,41 @@ async fn a_text_of_a_client_stays_on_its_line() {
     assert_eq!(logged.len(), 3, "{logged:?}");
     for line in logged {
         assert!(line.starts_with(r"tools/call open\nERROR \u{1b}[2J\u{2028} "), "{line}");
+        assert!(line.bytes().all(|it| (b' '..=b'~').contains(&it)), "{line:?}");
+    }
+}
+
+#[tokio::test]
+async fn names_uris_and_reasons_of_a_client_stay_on_their_lines() {
+    #[derive(Deserialize, JsonSchema)]
+    struct Read {
+        #[expect(dead_code, reason = "only the URI counts")]
+        path: String,
+    }
+    const HOSTILE: &str = "a\nERROR b\r\u{1b}[2J\u{9b}\u{2028}\u{202e}";
+
+    let lines = Lines::default();
+    let _guard = tracing::subscriber::set_default(lines.clone());
+    let crash = |_: Read| async { Err::<String, ToolError>(Crash.into()) };
+    let server = Server::new("shelf")
+        .add(Resource::template("x://{+path}", crash))
+        .tool("wait", std::future::pending::<String>);
+    let mut peer = Peer::legacy(&server).await;
+    for uri in [format!("x://{HOSTILE}"), "x://a\u{202e}b".into(), "x://a%0AERROR".into()] {
+        peer.request("resources/read", json!({ "uri": uri })).await;
+    }
+    for (method, name) in [("tools/call", "name"), ("prompts/get", "name"), (HOSTILE, "uri")] {
+        peer.request(method, json!({ name: HOSTILE, "arguments": { HOSTILE: HOSTILE } })).await;
+    }
+    let id = peer.ask("tools/call", json!({ "name": "wait" })).await;
+    peer.notify("notifications/cancelled", json!({ "requestId": id, "reason": HOSTILE })).await;
+    peer.notify(HOSTILE, json!({})).await;
+    peer.request("ping", json!({})).await;
+    assert!(lines.of(Level::DEBUG).iter().any(|it| it.contains("was cancelled")));
+    let reports = lines.of(Level::ERROR);
+    assert!(reports.iter().any(|it| it.contains("x://a%0AERROR")), "{reports:?}");
+    let logged = lines.0.lock().unwrap();
+    for (_, line) in &*logged {
         assert!(line.bytes().all(|it| (b' '..=b'~').contains(&it)), "{line:?}");
     }
 }
