@@ -129,7 +129,7 @@ impl<H: Clone> Engine<H> {
         run: RunId,
         reply: Reply,
     ) -> Option<Reply> {
-        let is_large = reply.len() > MAX_UNDER_LOCK;
+        let is_large = reply.bytes() > MAX_UNDER_LOCK;
         if matches!(reply, Reply::Questions(_)) || !(is_large || self.components.checks_slowly()) {
             return Some(reply);
         }

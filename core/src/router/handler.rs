@@ -34,7 +34,7 @@ pub enum Reply {
 
 impl Reply {
     /// Returns the bytes of text to be converted. Questions count as none: the engine reads them itself.
-    pub(crate) fn len(&self) -> usize {
+    pub fn bytes(&self) -> usize {
         match self {
             Self::Nothing | Self::Questions(_) => 0,
             Self::Text(text)
