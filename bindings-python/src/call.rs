@@ -389,7 +389,7 @@ impl Slot {
             }
             let outcome = convert::outcome(py, result, &self.run.handler.expose);
             self.stream.asyncio_queue.finished(self.key);
-            self.stream.done(&self.run, outcome);
+            self.stream.returned(py, &self.run, outcome);
             self.stream.asyncio_queue.flush_soon(py, &self.stream);
         }
     }

@@ -14,6 +14,9 @@ const PARTS: u8 = 2;
 const RESULT: u8 = 3;
 const QUESTIONS: u8 = 8;
 
+/// The size from which on the conversion of a reply takes long, in bytes.
+const LONG: usize = 256 * 1024;
+
 /// A handler's reply or failure.
 #[derive(Debug)]
 pub(crate) struct Outcome {
@@ -28,6 +31,13 @@ pub(crate) struct Thrown {
     pub(crate) error: Py<PyAny>,
     /// Its traceback, as in the failure.
     pub(crate) traceback: String,
+}
+
+impl Outcome {
+    /// Returns whether the conversion of its reply takes long.
+    pub(crate) fn is_long(&self) -> bool {
+        self.result.as_ref().is_ok_and(|reply| reply.bytes() >= LONG)
+    }
 }
 
 impl From<Failure> for Outcome {

@@ -394,7 +394,7 @@ impl Stream {
         }
         run.handler.took(start.elapsed());
         let outcome = convert::outcome(py, result, &run.handler.expose);
-        self.done(run, outcome);
+        self.returned(py, run, outcome);
     }
 
     fn enter<'py>(

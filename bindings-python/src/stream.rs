@@ -418,6 +418,14 @@ impl Stream {
         }
     }
 
+    /// Reports the outcome of a handler that has returned. Other threads run Python while a long reply is converted.
+    pub(crate) fn returned(self: &Arc<Self>, py: Python<'_>, run: &HandlerRun, outcome: Outcome) {
+        match outcome.is_long() {
+            true => py.detach(|| self.done(run, outcome)),
+            false => self.done(run, outcome),
+        }
+    }
+
     /// Reports a handler's outcome. The reply is queued, not yet written.
     pub(crate) fn done(self: &Arc<Self>, run: &HandlerRun, outcome: Outcome) {
         let Outcome { result, thrown } = outcome;
