@@ -20,6 +20,7 @@ use rustc_hash::FxHashMap;
 
 use crate::{
     handler::{Handler, VisibilityFilter},
+    large_text::LargeText,
     large_texts::LargeTexts,
 };
 
@@ -158,7 +159,7 @@ impl Batches {
     }
 
     /// Takes a large string of an input: the one with this index among the names in the entry of its run.
-    pub(crate) fn take_text(&mut self, slot: u64, index: usize) -> Option<String> {
+    pub(crate) fn take_text(&mut self, slot: u64, index: usize) -> Option<LargeText> {
         let texts = self.large_texts.get_mut(&slot)?;
         let text = texts.take(index);
         if texts.bytes() == 0 {

@@ -1,10 +1,12 @@
 //! Large strings of inputs. They reach JavaScript beside the JSON of their input, because the event loop does nothing else
-//! while it parses JSON, and parsing a string takes about twice as long as copying it.
+//! while it parses JSON.
 
 use std::collections::HashSet;
 
 use gudgeon::protocol::{Members, json};
 use serde_json::value::RawValue;
+
+use crate::large_text::LargeText;
 
 /// The size from which on a string is passed beside its input, in bytes of JSON.
 const LARGE: usize = 16 * 1024;
@@ -13,7 +15,8 @@ const LARGE: usize = 16 * 1024;
 #[derive(Debug, Default)]
 pub(crate) struct LargeTexts {
     names: Vec<String>,
-    texts: Vec<String>,
+    /// `None` where JavaScript has taken it.
+    texts: Vec<Option<LargeText>>,
 }
 
 impl LargeTexts {
@@ -37,7 +40,7 @@ impl LargeTexts {
                 Some(text) => {
                     rest.push_str("\"\"");
                     found.names.push(name.clone());
-                    found.texts.push(text);
+                    found.texts.push(Some(LargeText::new(text)));
                 }
                 None => rest.push_str(value.get()),
             }
@@ -57,13 +60,13 @@ impl LargeTexts {
     }
 
     /// Takes the string of the name with this index.
-    pub(crate) fn take(&mut self, index: usize) -> Option<String> {
-        self.texts.get_mut(index).map(std::mem::take)
+    pub(crate) fn take(&mut self, index: usize) -> Option<LargeText> {
+        self.texts.get_mut(index)?.take()
     }
 
     /// Returns the bytes that were not taken.
     pub(crate) fn bytes(&self) -> usize {
-        self.texts.iter().map(String::len).sum()
+        self.texts.iter().flatten().map(LargeText::bytes).sum()
     }
 }
 
@@ -90,6 +93,13 @@ mod tests {
         taken.map(|it| (rest, it))
     }
 
+    fn text_of(text: LargeText) -> String {
+        match text {
+            LargeText::Latin1(bytes) => bytes.into_iter().map(char::from).collect(),
+            LargeText::Utf16(units) => String::from_utf16(&units).unwrap(),
+        }
+    }
+
     #[test]
     fn large_members_are_taken_out_and_the_order_stays() {
         let (large, other) = ("x".repeat(LARGE), "ü\"\n".repeat(LARGE));
@@ -105,7 +115,8 @@ mod tests {
         }
         let names: Vec<String> = serde_json::from_str(&texts.names()).unwrap();
         for (index, name) in names.iter().enumerate() {
-            assert_eq!(texts.take(index).as_ref(), Some(if name == "b" { &large } else { &other }));
+            let text = if name == "b" { &large } else { &other };
+            assert_eq!(texts.take(index), Some(LargeText::new(text.clone())));
         }
         assert_eq!(texts.bytes(), 0);
         assert_eq!(texts.take(2), None);
@@ -141,7 +152,7 @@ mod tests {
                 let names: Vec<String> = serde_json::from_str(&texts.names()).unwrap();
                 for (index, name) in names.iter().enumerate() {
                     prop_assert_eq!(&read[name], "");
-                    read[name] = texts.take(index).unwrap().into();
+                    read[name] = text_of(texts.take(index).unwrap()).into();
                 }
                 prop_assert_eq!(read, whole);
             }

@@ -11,6 +11,7 @@ mod error;
 mod faulty_link;
 mod handler;
 mod http_message;
+mod large_text;
 mod large_texts;
 mod limits;
 mod listening;

@@ -23,6 +23,7 @@ use napi::{
 use crate::{
     batch::{Batches, Origin},
     handler::{Handler, VisibilityFilter},
+    large_text::LargeText,
     large_texts::LargeTexts,
     reply,
     session_numbers::SessionNumbers,
@@ -213,7 +214,7 @@ impl Shared {
     }
 
     /// Returns a large string of an input.
-    pub(crate) fn take_text(&self, slot: u64, index: usize) -> Option<String> {
+    pub(crate) fn take_text(&self, slot: u64, index: usize) -> Option<LargeText> {
         self.shorten(|batches| (batches.take_text(slot, index), false))
     }
 

@@ -58,12 +58,7 @@ impl NativeWorkQueue {
         index: u32,
     ) -> napi::Result<Option<JsString<'a>>> {
         let text = self.shared.take_text(integer(slot), index as usize);
-        // Node copies Latin-1 faster than it decodes UTF-8.
-        let to_js = |text: String| match text.is_ascii() {
-            true => env.create_string_latin1(text),
-            false => env.create_string(text),
-        };
-        text.map(to_js).transpose()
+        text.map(|it| it.into_js(env)).transpose()
     }
 
     /// Accepts replies of handlers: one line each, `slot kind payload`, and the strings that lines refer to by index.

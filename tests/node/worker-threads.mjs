@@ -62,7 +62,8 @@ if (isMainThread) {
 
 /** Resolves after the first answers; the calls go on. */
 async function calls(client) {
-  const ways = [() => client.callTool("echo", { n: 1 }), () => client.callTool("later")];
+  const text = "x".repeat(1 << 20);
+  const ways = [() => client.callTool("echo", { n: 1 }), () => client.callTool("later"), () => client.callTool("echo", { text })];
   for (const way of ways) await way();
   for (const way of ways) void forever(way);
 }

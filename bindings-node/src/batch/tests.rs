@@ -244,7 +244,7 @@ fn large_strings_are_named_and_kept_until_they_are_taken_or_the_run_ends() {
     let text = push_large(&mut batches, 0);
     assert!(batches.queued_bytes() > BATCH);
     assert_eq!(batches.take().unwrap(), r#"[[0,0,7,{"b":1,"a":""},"2026-07-28",5,["a"]]]"#);
-    assert_eq!(batches.take_text(0, 0).as_ref(), Some(&text));
+    assert_eq!(batches.take_text(0, 0), Some(LargeText::new(text)));
     assert_eq!((batches.queued_bytes(), batches.take_text(1, 0)), (0, None));
     for call in 1..3 {
         push_large(&mut batches, call);
