@@ -394,6 +394,9 @@ export class Server<L = unknown> implements ServerMembers<L> {
    * ```
    */
   readonly node = (request: IncomingMessage & { principal?: Principal | undefined }, response: ServerResponse): void => {
+    if (response === undefined) {
+      throw new TypeError("app.node is the handler itself: createServer(app.node); its options are new Server(name, { http: { … } })");
+    }
     answerNode(this.#hosting.mounted(), request, response).catch((error: unknown) => failNode(response, error));
   };
 }

@@ -113,7 +113,10 @@ test("names and shapes of other SDKs work or fail with the name here", async () 
   assert.throws(() => app.tool("x", { execute: ok }, ok), refused(/unknown option 'execute'; pass the function as the third argument: app\.tool\(name, options, handler\)/));
   assert.throws(() => app.prompt("x", { argsSchema: {} }, ok), refused(`prompt "x": unknown option 'argsSchema'; did you mean 'args'?`));
   assert.throws(() => app.registerTool("x", {}, ok), refused(/'registerTool': here it is app\.tool\(name, options, handler\)/));
+  assert.throws(() => app.addMiddleware(ok), refused(/'addMiddleware': here it is app\.middleware\(handler\)/));
+  assert.throws(() => app.node({ allowedHosts: ["*"] }), refused(/^app\.node is the handler itself: createServer\(app\.node\); its options are new Server\(name, \{ http: \{ … \} \}\)$/));
   assert.throws(() => new gudgeon.McpServer({ name: "x", version: "1" }), refused(/'McpServer': here it is Server/));
+  await assert.rejects(app.run({ transport: "stdio" }), refused(/^run\(\{"transport":"stdio"\}\): the address must be a string .*; run\(\) without an address serves stdin and stdout$/));
   await assert.rejects(app.listen("http://127.0.0.1:0/mcp", { port: 80 }), refused(/unknown option 'port'; write the address: app\.run\("http:/));
   await closing(Client.connect(app), async (client) => {
     assert.equal((await client.callTool({ name: "add", arguments: { a: 1, b: 2 } })).text, "3");

@@ -9,6 +9,7 @@ const NAMES = {
     addResource: "app.resource(uri, options, handler)",
     addResourceTemplate: "app.resource(template, options, handler)",
     addPrompt: "app.prompt(name, options, handler)",
+    addMiddleware: "app.middleware(handler)",
     removeTool: "app.tools.remove(name)",
     connect: "app.run(), app.listen(url) or app.serve(transport)",
     start: "app.run(), app.listen(url) or app.serve(transport)",

@@ -19,7 +19,9 @@ export async function listen(core: ServerCore, place: string, at: string, given:
 
 /** `signals`: those of the process, if the server owns it. */
 async function open(core: ServerCore, place: string, at: string, given: HttpOptions = {}, signals?: Signals): Promise<Listening> {
-  if (typeof at !== "string") throw new TypeError(`${place}: the address must be a string such as "http://127.0.0.1:8000/mcp"`);
+  if (typeof at !== "string") {
+    throw new TypeError(`${place}: the address must be a string such as "http://127.0.0.1:8000/mcp"; run() without an address serves stdin and stdout`);
+  }
   const { http, ioThreads } = core.options;
   const options = httpOptions(place, { ...http, ...given }, { ioThreads });
   const server = new ListeningServer(core, place, (wake) => checked(place, () => core.native.serveListening(at, options, wake)), signals);
