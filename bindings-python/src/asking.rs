@@ -168,7 +168,7 @@ impl Questions {
 /// Returns `(result, None)` with JSON, or `(None, (kind, code, message, data))`.
 pub(crate) fn python(py: Python<'_>, answer: Result<Raw, Fault>) -> PyResult<Bound<'_, PyTuple>> {
     let data = |data: Option<Raw>| data.map(|it| it.get().to_owned());
-    let told = match answer.map_err(Failure::from) {
+    let error = match answer.map_err(Failure::from) {
         Ok(result) => {
             let json = PyBytes::new(py, result.get().as_bytes());
             return (json, py.None()).into_pyobject(py);
@@ -183,5 +183,5 @@ pub(crate) fn python(py: Python<'_>, answer: Result<Raw, Fault>) -> PyResult<Bou
         }
         Err(_) => ("abandoned", 0, String::new(), None),
     };
-    (py.None(), told).into_pyobject(py)
+    (py.None(), error).into_pyobject(py)
 }

@@ -289,7 +289,7 @@ impl Stream {
         *lock(&self.leader_sleeps) = Sleep::Awake;
         let happened =
             |at: usize| is_ready && fds.get(at).is_some_and(|it| !it.revents().is_empty());
-        // What the peer sent before it went is still read.
+        // Messages that the peer sent before it left are still read.
         match (happened(2), happened(1)) {
             (true, _) => Some(Event::Input),
             (false, true) => Some(Event::PeerGone),
@@ -430,11 +430,11 @@ impl Stream {
         }
         deferred.handler.took(start.elapsed());
         let resolve = deferred.resolve.bind(py);
-        let told = match result {
+        let delivered = match result {
             Ok(reply) => calling::call(resolve, (reply, py.None())),
             Err(error) => calling::call(resolve, (py.None(), error.into_value(py))),
         };
-        if let Err(error) = told {
+        if let Err(error) = delivered {
             error.write_unraisable(py, None);
         }
     }

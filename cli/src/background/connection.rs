@@ -37,7 +37,7 @@ pub struct Connection {
     definition: Mutex<Definition>,
     pub questions: Questions,
     client: tokio::sync::Mutex<Option<Client>>,
-    /// The same client, for reports of its state.
+    /// A copy of `client` that reports of the state read without waiting for its lock.
     open: Mutex<Option<Client>>,
     /// The level of log messages that a command has set, of a server before 2026-07-28. All commands share it.
     level: tokio::sync::Mutex<Option<LoggingLevel>>,

@@ -12,9 +12,9 @@ use serde_json::{Value, json, value::RawValue};
 use super::{
     Definition, Folder, Saved,
     connection::Connection,
-    kept::Kept,
     log::Log,
     message::{lock, raw},
+    open_questions::OpenQuestions,
     process::{Caller, Limits},
     values::{CallParams, ConnectionState, Server},
 };
@@ -89,7 +89,7 @@ pub struct Id {
 pub struct Registry {
     pub folder: Folder,
     pub log: Arc<Log>,
-    pub kept: Arc<Kept>,
+    pub open_questions: Arc<OpenQuestions>,
     connections: Mutex<HashMap<String, Arc<Connection>>>,
     /// Held while the file of connections is changed.
     changing: tokio::sync::Mutex<()>,
@@ -102,7 +102,7 @@ impl Registry {
         Self {
             folder,
             log,
-            kept: Kept::new(limits),
+            open_questions: OpenQuestions::new(limits),
             connections: Mutex::default(),
             changing: tokio::sync::Mutex::default(),
             temporary: Mutex::default(),
@@ -123,18 +123,18 @@ impl Registry {
             "call" => {
                 let Call { which, call } = read(params)?;
                 match self.which(which)? {
-                    Some(connection) => {
-                        raw(&Attempt::Done(self.kept.call(connection, call, command).await?))
-                    }
+                    Some(connection) => raw(&Attempt::Done(
+                        self.open_questions.call(connection, call, command).await?,
+                    )),
                     None => raw(&Attempt::<()>::DefinitionNeeded),
                 }
             }
             "answer" => {
                 let Answer { id, answer } = read(params)?;
-                raw(&self.kept.answer(&id, answer, command).await?)
+                raw(&self.open_questions.answer(&id, answer, command).await?)
             }
-            "question" => raw(&self.kept.question(&read::<Id>(params)?.id)?),
-            "questions" => raw(&self.kept.questions()),
+            "question" => raw(&self.open_questions.question(&read::<Id>(params)?.id)?),
+            "questions" => raw(&self.open_questions.questions()),
             _ => return Err(Failure::usage(format!("the background process has no {method:?}"))),
         })
     }
@@ -226,7 +226,7 @@ impl Registry {
 
     /// Returns the time of the last use of all connections; `None` while one is in use, or a question waits.
     pub fn idle_since(&self, start: std::time::Instant) -> Option<std::time::Instant> {
-        if !self.kept.is_empty() || self.in_use() {
+        if !self.open_questions.is_empty() || self.in_use() {
             return None;
         }
         let connections = lock(&self.connections);
@@ -235,7 +235,7 @@ impl Registry {
 
     /// Returns whether there is nothing to keep.
     pub fn is_unused(&self) -> bool {
-        self.kept.is_empty()
+        self.open_questions.is_empty()
             && !self.in_use()
             && self.folder.connections().is_ok_and(|it| it.is_empty())
     }

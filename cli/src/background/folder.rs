@@ -166,7 +166,7 @@ pub fn is_connection(name: &str) -> bool {
         && Folder::find().and_then(|it| it.connections()).is_ok_and(|it| it.contains_key(name))
 }
 
-/// Errors unless a text can be the name of a connection. Names of files have a suffix, and so differ from them.
+/// Errors unless a string can be the name of a connection. Names of files have a suffix, and so differ from them.
 pub fn check_name(name: &str) -> Result<(), Failure> {
     let allowed = |it: u8| it.is_ascii_alphanumeric() || matches!(it, b'-' | b'_');
     if !name.is_empty()

@@ -2,7 +2,7 @@
 //!
 //! The process listens at a Unix socket in a folder that only the user can read. The first line of a connection to it is a
 //! request of its own, see [`control`]: it opens a named connection, which is an MCP server from then on ([`peer`]), or it
-//! starts or continues a call that asks questions ([`kept`]).
+//! starts or continues a call that asks questions ([`open_questions`]).
 
 pub mod client;
 mod connection;
@@ -10,10 +10,10 @@ mod control;
 mod definition;
 mod environment;
 mod folder;
-mod kept;
 mod log;
 mod message;
 mod notice;
+mod open_questions;
 mod peer;
 mod process;
 mod questions;

@@ -142,7 +142,7 @@ where
     }
     running.shutdown().await;
     drop(joined);
-    // What was queued before is still written: the other references to the peer are gone.
+    // Messages that were queued before are still written: the other references to the peer are gone.
     drop((requests, peer));
     let _ = tokio::time::timeout(std::time::Duration::from_secs(1), writing).await;
 }
@@ -275,7 +275,7 @@ impl Requests {
             "server/discover" if !is_modern => return Err(method_not_found(method)),
             "server/discover" => {
                 if self.was_discovered.swap(true, Ordering::Relaxed) {
-                    // It measures the time of a round trip, or whether the server is there.
+                    // A ping measures the time of a round trip, or shows that the server is there.
                     let pinged = client.call(Operation::Ping, client.options()).await;
                     pinged.map_err(error_object)?;
                 }

@@ -51,7 +51,7 @@ pub struct Limits {
     pub questions: usize,
 }
 
-/// Runs the background process until it was idle for too long or is told to end. Returns at once if there is one already.
+/// Runs the background process until it was idle for too long or is asked to end. Returns at once if there is one already.
 pub async fn run(limits: Limits) -> Result<(), Failure> {
     let folder = Folder::find()?;
     folder.create()?;
@@ -177,7 +177,7 @@ fn named(registry: &Registry, params: &RawValue) -> Result<Option<Arc<Connection
 
 /// Ends the process on behalf of a command of another version.
 fn end(registry: &Registry, ended: &Notify) -> Result<Raw, Failure> {
-    if registry.kept.is_empty() {
+    if registry.open_questions.is_empty() {
         ended.notify_one();
         return Ok(raw(&json!({})));
     }

@@ -1,4 +1,4 @@
-//! A named connection as the file of connections has it: what `gudgeon connect` was told.
+//! A named connection as the file of connections has it: the arguments of `gudgeon connect`.
 
 use std::{
     env,

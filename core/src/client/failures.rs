@@ -8,8 +8,8 @@ use crate::{
 /// Describes an error, with this message, as JSON: `{"kind", "message"}` and those of `hint`, `target`, `phase`,
 /// `code`, `data`, `status`, `wwwAuthenticate`, `errno`, `exitStatus` and `stderr` that are known. `kind` names the class.
 pub fn describe(error: &Error, message: &str) -> String {
-    let mut told = ObjectWriter::with_capacity(message.len() + 64);
-    told.member("kind", class(error)).member("message", message);
+    let mut object = ObjectWriter::with_capacity(message.len() + 64);
+    object.member("kind", class(error)).member("message", message);
     for (name, text) in [
         ("hint", error.hint.as_deref()),
         ("target", error.target.as_deref()),
@@ -18,24 +18,24 @@ pub fn describe(error: &Error, message: &str) -> String {
         ("wwwAuthenticate", error.www_authenticate.as_deref()),
     ] {
         if let Some(text) = text {
-            told.member(name, text);
+            object.member(name, text);
         }
     }
     if let Some(code) = error.code {
-        told.member("code", &code);
+        object.member("code", &code);
     }
     if let Some(status) = error.http_status {
-        told.member("status", &status);
+        object.member("status", &status);
     }
     for (name, number) in [("errno", errno(error)), ("exitStatus", error.exit_status)] {
         if let Some(number) = number {
-            told.member(name, &number);
+            object.member(name, &number);
         }
     }
     if let Some(data) = &error.data {
-        told.raw("data", data.get());
+        object.raw("data", data.get());
     }
-    told.finish()
+    object.finish()
 }
 
 /// Returns the name of the error's class in the bindings: a failure before the first answer is a failed connect.

@@ -169,9 +169,9 @@ impl Questions {
         let answer = answerer(question).await;
         if method == Method::ListRoots
             && let Ok(answer) = &answer
-            && let Ok(told) = serde_json::from_str::<ListRootsResult>(answer.get())
+            && let Ok(listed) = serde_json::from_str::<ListRootsResult>(answer.get())
         {
-            check_roots(&told.roots)?;
+            check_roots(&listed.roots)?;
         }
         if method != Method::Elicit {
             return answer;

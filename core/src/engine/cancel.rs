@@ -108,7 +108,7 @@ impl<H: Clone> Engine<H> {
         let fault = self.fault(&running.result_builder, failure);
         self.stop(running.run);
         let answer = Err(fault);
-        self.conclude(now, origin.call, &mut running, &answer);
+        self.deliver_answer(now, origin.call, &mut running, &answer);
         self.leave(now, running.turn);
         origin.deliver(CallEvent::Answered(answer))
     }

@@ -27,26 +27,26 @@ const MAX_NAMES: usize = 10;
 /// A report of a running handler, through its shell.
 #[derive(Debug)]
 pub enum HandlerEvent {
-    /// It has finished.
+    /// The handler has finished.
     Done(Result<Reply, Failure>),
     Progress(Progress),
     Log(Log),
-    /// It asks the client. The shell chooses the number, below 2⁶³.
+    /// The handler asks the client. The shell chooses the number, below 2⁶³.
     Ask {
         ask: AskId,
         question: Question,
     },
-    /// It rejects the client's answer because of this problem, and asks again under another number.
+    /// The handler rejects the client's answer because of this problem, and asks again under another number.
     AskAgain {
         ask: AskId,
         question: Question,
         problem: String,
     },
-    /// It has asked its questions and waits. `blocks`: it holds a thread meanwhile.
+    /// The handler has asked its questions and waits. `blocks`: true if it holds a thread meanwhile.
     Waits {
         blocks: bool,
     },
-    /// A step of the handler returned this value. It is not run again on replay.
+    /// A step of the handler returned this value. A replay does not run the step again.
     Step {
         key: String,
         value: Raw,
@@ -154,7 +154,7 @@ impl<H: Clone> Engine<H> {
             Err(failure) => Err(self.fault(&running.result_builder, failure)),
         };
         self.check_meta(&running.result_builder, &answer);
-        self.conclude(now, call, &mut running, &answer);
+        self.deliver_answer(now, call, &mut running, &answer);
         self.leave(now, running.turn);
         Some(origin.deliver(CallEvent::Answered(answer)))
     }
@@ -217,7 +217,7 @@ impl<H: Clone> Engine<H> {
     }
 
     /// Delivers the answer of a call to those that joined it.
-    pub(super) fn conclude(
+    pub(super) fn deliver_answer(
         &mut self,
         now: Instant,
         call: CallId,

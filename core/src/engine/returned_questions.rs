@@ -77,7 +77,7 @@ impl<H: Clone> Engine<H> {
             }
         };
         running.replay = Some(replay);
-        self.conclude(now, call, &mut running, &answer);
+        self.deliver_answer(now, call, &mut running, &answer);
         self.leave(now, running.turn);
         Some(origin.deliver(CallEvent::Answered(answer)))
     }

@@ -257,7 +257,7 @@ impl<H: Clone> Engine<H> {
         let journal = journal(replay).asking(&requests);
         let state = self.sealed_state(now, replay, (Some(id), journal));
         let answer = Ok(Response::InputRequired { requests, state });
-        self.conclude(now, origin.call, &mut running, &answer);
+        self.deliver_answer(now, origin.call, &mut running, &answer);
         let age = self.rounds.add(id, origin.call);
         let blocks = round.blocks;
         let round = Round { id, age, weight: weight_of(&running, &round), ..round };
@@ -342,7 +342,7 @@ impl<H: Clone> Engine<H> {
                     Ok(Resolution::Listen(filter)) => return CallEvent::Listening(filter),
                     Err(failure) => Err(self.fault(builder, failure)),
                 };
-                self.conclude(now, origin.call, &mut running, &answer);
+                self.deliver_answer(now, origin.call, &mut running, &answer);
                 return CallEvent::Answered(answer);
             }
             None => (),

@@ -277,9 +277,9 @@ impl Subscriptions {
 
     fn notified(&mut self, listen: Option<RequestKey>, change: &Change) {
         let Some(request) = listen else {
-            let hearing = self.open.iter().filter(|(_, it)| it.interests.cover(change));
-            let told = hearing.map(|(key, _)| Output::Changed(*key, change.clone()));
-            return self.outputs.extend(told);
+            let interested = self.open.iter().filter(|(_, it)| it.interests.cover(change));
+            let changes = interested.map(|(key, _)| Output::Changed(*key, change.clone()));
+            return self.outputs.extend(changes);
         };
         let Some(Purpose::Listen(key)) = self.requests.get(&request) else { return };
         let Some(entry) = self.open.get_mut(key) else { return };

@@ -102,13 +102,13 @@ mod tests {
 
     #[test]
     fn a_no_names_its_question_where_there_is_one() {
-        let told = |question: &str| {
+        let message = |question: &str| {
             ResultBuilder::<()>::Completion
                 .fault(Failure::Declined(question.to_owned()), false, "r")
                 .0
                 .message
         };
-        assert_eq!(told("Sure?"), "The user declined: Sure?");
-        assert_eq!(told(""), "The user declined");
+        assert_eq!(message("Sure?"), "The user declined: Sure?");
+        assert_eq!(message(""), "The user declined");
     }
 }

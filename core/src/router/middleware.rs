@@ -423,12 +423,12 @@ pub(super) fn plain(reply: Reply) -> Result<Response, Failure> {
 
 /// Removes `resultType`, which is added for revisions that have several result types (Overview, "Result Responses").
 /// Errors with this fix if the type is not `complete`.
-fn without_result_type<'a>(result: &'a str, mend: &str) -> Result<Cow<'a, str>, Failure> {
+fn without_result_type<'a>(result: &'a str, fix: &str) -> Result<Cow<'a, str>, Failure> {
     let (others, kind) = text::apart(result, "resultType")
         .map_err(|it| bad_result(format!("the result is not an object: {it}")))?;
     match kind {
         Some(kind) if kind.get() != r#""complete""# => {
-            Err(bad_result(format!("the result has the resultType {}{mend}", kind.get())))
+            Err(bad_result(format!("the result has the resultType {}{fix}", kind.get())))
         }
         _ => Ok(others),
     }

@@ -130,7 +130,7 @@ mod tests {
         }
         let problem =
             |schema: Value| check_form("Well?", &schema.to_string()).expect_err("no form");
-        for (schema, told) in [
+        for (schema, message) in [
             (of::<Deep>(), "its property \"order\" is an object, and a form asks for strings"),
             (of::<Vec<i64>>(), "its property \"value\" is a list, which a form asks as a choice"),
             (of::<Either>(), "its property \"value\" is of several types"),
@@ -141,8 +141,8 @@ mod tests {
             ),
         ] {
             let problem = problem(schema);
-            let told = format!("the form \"Well?\" can't be asked: {told}");
-            assert!(problem.starts_with(&told), "{problem}");
+            let message = format!("the form \"Well?\" can't be asked: {message}");
+            assert!(problem.starts_with(&message), "{problem}");
         }
         assert_eq!(check_form("Which?", &of::<Vec<Size>>().to_string()), Ok(()));
         assert_eq!(check_form("Which?", &of::<Option<Size>>().to_string()), Ok(()));

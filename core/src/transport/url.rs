@@ -213,9 +213,9 @@ fn host_and_port(text: &str, scheme: Scheme, authority: &str) -> Result<(String,
         return Err(misuse(text, "has no host"));
     }
     if !(is_bracketed && is_address || !is_bracketed && is_plain) {
-        let mend = "has an invalid host; use letters, digits, dots and hyphens, or an IPv6 address in \
+        let fix = "has an invalid host; use letters, digits, dots and hyphens, or an IPv6 address in \
                     brackets (non-ASCII names in their xn-- form)";
-        return Err(misuse(text, mend));
+        return Err(misuse(text, fix));
     }
     let port = match port {
         Some(port) => {
@@ -228,7 +228,7 @@ fn host_and_port(text: &str, scheme: Scheme, authority: &str) -> Result<(String,
     Ok((host.to_owned(), port))
 }
 
-/// Returns what may be shown of a text that was given as a URL: without user name, password, query and fragment.
+/// Returns the part of a URL that errors may show: without user name, password, query and fragment.
 pub(crate) fn without_secrets(text: &str) -> String {
     let shown = text.split(['?', '#']).next().unwrap_or_default();
     let start = shown.find(':').map_or(0, |it| it + 1);

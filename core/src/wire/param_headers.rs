@@ -125,7 +125,7 @@ impl Reading {
             let found = kind.map_or("none".to_owned(), Value::to_string);
             let says_null = |it: &Value| it == "null" || it["type"] == "null";
             let lists = [kind, schema.get("anyOf"), schema.get("oneOf")];
-            let mend = match lists
+            let fix = match lists
                 .into_iter()
                 .flatten()
                 .filter_map(Value::as_array)
@@ -138,7 +138,7 @@ impl Reading {
                 false => "",
             };
             return Err(format!(
-                "{ANNOTATION} {name:?} of property {place:?} needs the type string, integer or boolean, not {found}{mend}"
+                "{ANNOTATION} {name:?} of property {place:?} needs the type string, integer or boolean, not {found}{fix}"
             ));
         }
         let header = format!("{PREFIX}{name}");

@@ -200,10 +200,10 @@ mod tests {
             let (one, two) = (json!([text("a")]), json!([text("a"), text("b")]));
             if revision < Revision::V2025_11_25 {
                 assert_eq!(lowered(one), Ok(text("a")));
-                let told = format!(
+                let message = format!(
                     "the model's answer has 2 blocks of content, and {revision} supports one"
                 );
-                assert_eq!(lowered(two), Err(told));
+                assert_eq!(lowered(two), Err(message));
             } else {
                 assert_eq!((lowered(one.clone()), lowered(two.clone())), (Ok(one), Ok(two)));
             }

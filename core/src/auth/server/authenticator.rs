@@ -120,7 +120,7 @@ impl Authenticator {
             };
             let ticket = AuthTicket(self.number());
             let mut attempt = Attempt::new(now, token, digest, scheme, request, VecDeque::new());
-            let decision = self.conclude(unix, ticket, &mut attempt, finished);
+            let decision = self.decide_or_ask_store(unix, ticket, &mut attempt, finished);
             return self.hold(ticket, attempt, decision);
         }
         let methods = match self.candidates(token) {
@@ -410,7 +410,7 @@ impl Authenticator {
         let request = Request { method, headers: proofs, place, remote };
         let token = attempt.token.expose();
         let finished = self.finish(accepted, attempt.scheme, token, request, times);
-        self.conclude(times.1, ticket, attempt, finished)
+        self.decide_or_ask_store(times.1, ticket, attempt, finished)
     }
 
     fn fetch_keys(&mut self, place: usize) {

@@ -65,16 +65,16 @@ fn results_are_checked_against_the_output_schema() {
 
 #[test]
 fn what_a_schema_means_elsewhere_is_not_taken_as_checked() {
-    for (foreign, mend) in [
+    for (foreign, fix) in [
         (r#"{"$schema":"https://a.example/dialect"}"#, "dialect"),
         (r#"{"$ref":"https://a.example/schema"}"#, "never fetched"),
     ] {
         let tools =
             known(&format!(r#"{{"name":"t","inputSchema":{foreign},"outputSchema":{foreign}}}"#));
         let refused = check_result(&tools, "t", &result("1")).expect_err(foreign);
-        assert!(refused.message.contains(mend), "{refused}");
+        assert!(refused.message.contains(fix), "{refused}");
         let refused = check_arguments(&tools, "t", "{}").expect_err(foreign);
-        assert!(refused.message.contains(mend), "{refused}");
+        assert!(refused.message.contains(fix), "{refused}");
         let failed = json::raw(r#"{"content":[],"isError":true}"#.into());
         check_result(&tools, "t", &failed).expect("there is nothing to check");
     }

@@ -409,10 +409,10 @@ mod tests {
             (json!({"type": "string", "title": 1}), "has a \"title\" that is not a string"),
         ] {
             for revision in [Revision::V2025_11_25, Revision::V2026_07_28] {
-                let told = of(&property, revision).expect_err(&property.to_string());
+                let message = of(&property, revision).expect_err(&property.to_string());
                 assert!(
-                    told.starts_with(&format!("its property \"p\" {problem}")),
-                    "{property}: {told}"
+                    message.starts_with(&format!("its property \"p\" {problem}")),
+                    "{property}: {message}"
                 );
             }
         }
@@ -437,15 +437,15 @@ mod tests {
                 "\"required\" must be a list",
             ),
         ] {
-            let told = check_schema(&schema, None).expect_err("no form");
-            assert!(told.starts_with(problem), "{told}");
+            let message = check_schema(&schema, None).expect_err("no form");
+            assert!(message.starts_with(problem), "{message}");
         }
-        let told = check_form("A \"form\"?", "{").expect_err("no JSON");
+        let message = check_form("A \"form\"?", "{").expect_err("no JSON");
         assert!(
-            told.starts_with(
+            message.starts_with(
                 r#"the form "A \"form\"?" can't be asked: its schema is not valid JSON"#
             ),
-            "{told}"
+            "{message}"
         );
     }
 }

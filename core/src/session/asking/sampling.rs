@@ -78,7 +78,7 @@ fn kinds(message: &Value) -> impl Iterator<Item = &str> {
 
 /// Blocks of unknown types are passed through unchecked.
 fn check_kind(kind: &str, at: usize, wire: &Wire) -> Result<(), Fault> {
-    let mend = match kind {
+    let fix = match kind {
         "audio" if !wire.vocabulary.audio => ("audio", "text or an image"),
         "tool_use" | "tool_result" if !wire.vocabulary.sampled_lists => {
             ("tool calls and tool results", "text")
@@ -93,9 +93,9 @@ fn check_kind(kind: &str, at: usize, wire: &Wire) -> Result<(), Fault> {
     };
     Err(misused(&format!(
         "a model can't receive {} in {}, which does not support it: send {}",
-        mend.0,
+        fix.0,
         wire.name(),
-        mend.1,
+        fix.1,
     )))
 }
 

@@ -76,8 +76,8 @@ impl ServerSession {
             (ListKind::Resources, resources.as_ref().and_then(|it| it.list_changed)),
             (ListKind::Prompts, prompts.as_ref().and_then(|it| it.list_changed)),
         ];
-        let told = declared.into_iter().filter(|(_, changes)| *changes == Some(true));
-        self.lists = told.map(|(kind, _)| kind).collect();
+        let changing = declared.into_iter().filter(|(_, changes)| *changes == Some(true));
+        self.lists = changing.map(|(kind, _)| kind).collect();
     }
 
     pub(super) fn confirm(&mut self) {

@@ -122,8 +122,8 @@ impl FromStr for Address {
                 Place::Http { is_secure, host, port, path: path.to_owned() }
             }
             "ws" | "wss" => {
-                let mend = "WebSocket is served together with HTTP; write http:// (or https://)";
-                return Err(misuse(text, mend));
+                let fix = "WebSocket is served together with HTTP; write http:// (or https://)";
+                return Err(misuse(text, fix));
             }
             "tcp" if path != "/" => {
                 return Err(misuse(text, "it has a path; write tcp://host:port"));

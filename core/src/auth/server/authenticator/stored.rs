@@ -19,7 +19,7 @@ const CLOCK_DIFFERENCE: u64 = 60;
 impl Authenticator {
     /// Returns the decision about a request whose checks have this result; `None` if it waits for the store, which has to
     /// know whether the proof is new.
-    pub(super) fn conclude(
+    pub(super) fn decide_or_ask_store(
         &mut self,
         unix: u64,
         ticket: AuthTicket,

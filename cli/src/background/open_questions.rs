@@ -1,5 +1,5 @@
-//! Calls of tools whose questions are answered by other commands later. A call runs here until it asks; whoever started it
-//! or answered its last question waits for its result or its next question.
+//! Calls of tools whose questions are answered by other commands later. A call runs here until it asks; the command that
+//! started it or answered its last question waits for its result or its next question.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -36,7 +36,7 @@ const QUEUE: usize = 1024;
 const REMEMBERED: usize = 256;
 
 /// All questions that wait, by id.
-pub struct Kept {
+pub struct OpenQuestions {
     limits: Limits,
     pending: Mutex<HashMap<String, Pending>>,
     answered: Mutex<VecDeque<String>>,
@@ -65,7 +65,7 @@ enum Event {
     Done(Result<ToolReply, Failure>),
 }
 
-impl Kept {
+impl OpenQuestions {
     pub fn new(limits: Limits) -> Arc<Self> {
         Arc::new(Self { limits, pending: Mutex::default(), answered: Mutex::default() })
     }
@@ -160,7 +160,7 @@ impl Kept {
         events: &mpsc::Sender<Event>,
     ) -> Result<Raw, Error> {
         /// Forgets a question that was cancelled.
-        struct Forget<'a>(&'a Kept, &'a str);
+        struct Forget<'a>(&'a OpenQuestions, &'a str);
         impl Drop for Forget<'_> {
             fn drop(&mut self) {
                 // The lock is released before the call may be dropped.
