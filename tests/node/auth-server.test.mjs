@@ -319,7 +319,7 @@ test("methods that can't work are refused with the fix", () => {
     [server({ issuer }), /auth takes the URL of an issuer/],
     [server([]), /lists no method/],
     [server("http://as.example.com"), /use https/],
-    [server(jwt({ issuer, algorithms: ["HS256"] })), /choose of RS256/],
+    [server(jwt({ issuer, algorithms: ["HS256"] })), /choose one of RS256/],
     [server(introspection({ url: "http://a.example", clientId: "a", clientSecret: "s3cret" })), /use https/],
     [server(apiKeys({ "": "ada" })), /key 1 is empty/],
     [server(apiKeys({ a: "b" }), { scopeImplies: { a: "b" } }), /scopeImplies must be an object of lists/],

@@ -324,7 +324,7 @@ def test_methods_that_can_not_work_are_refused_with_the_fix() -> None:
         ({"s3cret": "ada"}, TypeError, "or a list of these, not a dict$"),
         ([], Exception, "lists no method"),
         ("http://as.example.com", Exception, "use https"),
-        (Jwt("https://as.example.com", algorithms=["HS256"]), Exception, "choose of RS256"),
+        (Jwt("https://as.example.com", algorithms=["HS256"]), Exception, "choose one of RS256"),
         (Introspection("http://a.example", client_id="a", client_secret="s3cret"), Exception, "use https"),
     ):
         with pytest.raises(error, match=reason) as raised:

@@ -289,7 +289,7 @@ async def test_a_provider_that_is_away_is_named() -> None:
         (lambda: providers.okta(**APP, domain="https://a.okta.com"), "without /"),
         (lambda: providers.okta(**APP, domain=7), "domain must be a string"),
         (lambda: providers.github(**APP, tenant="x"), "has no option tenant"),
-        (lambda: providers["gogle"](**APP), "choose of auth0"),
+        (lambda: providers["gogle"](**APP), "choose one of auth0"),
         (lambda: providers, "auth="),
         (lambda: providers.workos(domain="a.authkit.app", client_secret="s3cret"), "needs client_id"),
         (lambda: providers.descope(project_id="P", mcp_server_id="M", **APP), "leave out client_id"),

@@ -1,4 +1,4 @@
-"""Who asks: told by the host of an ASGI app, and seen by every handler, however the request came."""
+"""The principal: given by the host of an ASGI app, and passed to every handler, whatever the transport."""
 
 import asyncio
 import logging
@@ -223,7 +223,7 @@ async def test_a_failure_is_logged_and_not_sent(finds: Any, told: list[str], cap
     with caplog.at_level(logging.ERROR, "gudgeon"):
         with pytest.raises(ProtocolError) as caught:
             await ask(asgi, "tools/list", {})
-        assert (caught.value.code, caught.value.message) == (-32603, "500: the server failed to find out who asks")
+        assert (caught.value.code, caught.value.message) == (-32603, "500: the server could not identify the caller")
         assert len(caplog.messages) == 1
         for text in ["principal= failed, so the request is answered with 500", *told]:
             assert text in caplog.messages[0]

@@ -253,11 +253,11 @@ async fn logout(arguments: LogoutArguments) -> Result<ExitCode, Failure> {
         if tokens.options(&url).await?.is_none() {
             return Err(not_signed_in(&url));
         }
-        let told = match tokens.remove(&url).await? {
+        let outcome = match tokens.remove(&url).await? {
             true => "the tokens were revoked and removed",
-            false => "the tokens were removed here; the authorization server was not told",
+            false => "the tokens were removed here; the authorization server was not notified",
         };
-        output::line(escape::one_line(&format!("{url}: {told}")))?;
+        output::line(escape::one_line(&format!("{url}: {outcome}")))?;
     }
     Ok(ExitCode::SUCCESS)
 }

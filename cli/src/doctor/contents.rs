@@ -35,7 +35,7 @@ static READS: Check = Check {
     title: "reads the resources that it lists",
     severity: Severity::Warning,
     section: Section::of("server/resources#reading-resources"),
-    fix: "list only what can be read, or answer with an error that tells why it can't be read now",
+    fix: "list only what can be read, or answer with an error that says why it can't be read now",
     ..Check::ANY
 };
 static CONTENTS: Check = Check {

@@ -17,7 +17,7 @@ const COMMON_NAMES: [&str; 7] = ["server", "main", "index", "app", "__main__", "
 const RUNNERS: [&str; 6] = ["npx", "uvx", "bunx", "pnpx", "pipx", "uv"];
 const LONGEST_NAME: usize = 64;
 
-/// Returns the command that runs a file of a server. Errors if its suffix tells no language, or if there is no
+/// Returns the command that runs a file of a server. Errors if its suffix is of no known language, or if there is no
 /// interpreter for it.
 pub fn of_file(path: &Path, environment: &Environment) -> Result<Entry, Failure> {
     let path = absolute(path, environment);
@@ -27,7 +27,8 @@ pub fn of_file(path: &Path, environment: &Environment) -> Result<Entry, Failure>
         "js" | "mjs" | "cjs" => vec![needed("node", "https://nodejs.org", environment)?],
         "ts" | "mts" | "cts" => typescript(&path, environment)?,
         _ => {
-            let message = format!("{}: the suffix tells no language", path.display());
+            let message =
+                format!("{}: the suffix names no language that gudgeon runs", path.display());
             let hint =
                 "it may be .py, .js, .mjs, .cjs, .ts, .mts or .cts; or give the command after `--`";
             return Err(Failure::usage(message).with_hint(hint));

@@ -215,7 +215,8 @@ impl Source {
     fn file(path: &str) -> Result<Self, Failure> {
         let path = PathBuf::from(path);
         let Some(language) = Language::of(&path) else {
-            let message = format!("{}: its suffix tells no language", path.display());
+            let message =
+                format!("{}: its suffix names no language that gudgeon runs", path.display());
             let hint = format!("a server is a file {SUFFIXES}; start any other program after `--`");
             return Err(Failure::usage(message).with_hint(hint));
         };
@@ -278,7 +279,7 @@ impl fmt::Display for FileTarget {
     }
 }
 
-/// Returns whether a text is a name in Python or JavaScript, or several with dots between them.
+/// Returns whether a string is a name in Python or JavaScript, or several with dots between them.
 fn is_dotted(text: &str) -> bool {
     text.split('.').all(|part| {
         let mut chars = part.chars();
@@ -287,7 +288,7 @@ fn is_dotted(text: &str) -> bool {
     })
 }
 
-/// Encodes a text for a URL. Lines that are comments are left out.
+/// Encodes a string for a URL. Lines that are comments are left out.
 fn percent_encoded(text: &str) -> String {
     let mut encoded = String::new();
     for line in text.lines().filter(|it| !it.trim_start().starts_with("//")) {

@@ -149,7 +149,9 @@ impl<H: Clone> Engine<H> {
             }
             Continuation::Dispatch => {
                 let problem = match reply {
-                    HostReply::Visible(_) => "it was answered as a question of visibility".into(),
+                    HostReply::Visible(_) => {
+                        "the host answered it with a list of visible components".into()
+                    }
                     HostReply::Failed(problem) => problem,
                 };
                 self.report(format!("a request was not dispatched: {problem}"));

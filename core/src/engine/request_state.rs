@@ -1,6 +1,6 @@
 //! The `requestState` of an `input_required` result, sealed so that a client can't change it.
 //!
-//! It contains the request that it belongs to, its expiry and the [`Journal`] of answers. Time and random bytes are
+//! The state contains the request that it belongs to, its expiry and the [`Journal`] of answers. Time and random bytes are
 //! arguments.
 
 use std::fmt;
@@ -205,7 +205,7 @@ fn unseal(
     if contents.expires <= now {
         Err("it has expired")
     } else if bound.principal != binding.principal {
-        Err("it belongs to somebody else")
+        Err("it belongs to another principal")
     } else if (&bound.method, &bound.target) != (&binding.method, &binding.target) {
         Err("it belongs to another method, tool, prompt or URI")
     } else if bound.arguments != binding.arguments {
@@ -308,7 +308,7 @@ mod tests {
             (
                 1,
                 Binding::of(&call("a", r#"{"x":1}"#), Some(&Principal::new("ada"))).unwrap(),
-                "somebody else",
+                "another principal",
             ),
             (
                 1,
@@ -412,7 +412,7 @@ mod tests {
                 "{report}"
             );
         }
-        // Whatever was sealed comes in again, however long the names in it are.
+        // Every state that was sealed is accepted again, however long the names in it are.
         for name in ["\u{1}".repeat(3_000), "ä\"".repeat(2_000), "a".into()] {
             let own = binding(&name, "{}");
             let contents = (Some(RoundId([3; 16])), asked());

@@ -126,7 +126,7 @@ impl<H: Clone> Endpoint<H> {
                 && session.keep(frame, is_change)
             {
                 tracing::warn!(
-                    "nobody opens a stream for what a session is told: dropped the oldest"
+                    "dropped the oldest messages of a session that opens no stream for them"
                 );
             }
             return;

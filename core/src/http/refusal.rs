@@ -31,9 +31,10 @@ impl Admission {
                 StatusCode::SERVICE_UNAVAILABLE,
                 "too much is being received: send this request again later".into(),
             ),
-            Refused::Unidentified => {
-                (StatusCode::INTERNAL_SERVER_ERROR, "the server failed to find out who asks".into())
-            }
+            Refused::Unidentified => (
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "the server could not identify the caller".into(),
+            ),
             Refused::NoCredentials => {
                 (StatusCode::UNAUTHORIZED, "the request has no access token".into())
             }

@@ -337,7 +337,7 @@ impl<H: Clone> Endpoint<H> {
             _ => {
                 let spoken: Vec<_> = self.session.revisions.iter().map(|it| it.as_str()).collect();
                 Err(format!(
-                    "MCP-Protocol-Version {claimed:?} is not spoken here: {}",
+                    "MCP-Protocol-Version {claimed:?} is not supported here; this server supports {}",
                     spoken.join(", ")
                 ))
             }

@@ -84,11 +84,11 @@ impl Violation {
         )
     }
 
-    /// A text for which a pattern takes too many steps.
+    /// A string for which a pattern takes too many steps.
     pub(super) fn unmatched(pattern: &str) -> Self {
         let pattern = explain::clipped(pattern, 100);
         Self::new(format!(
-            "matching the pattern {pattern:?} takes too many steps for a text this long; send a shorter text"
+            "matching the pattern {pattern:?} takes too many steps for a string this long; send a shorter string"
         ))
     }
 

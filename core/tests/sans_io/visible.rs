@@ -368,6 +368,6 @@ fn a_failed_identification_is_answered_without_details() {
     assert_eq!((status.as_u16(), more), (500, false));
     assert_eq!(
         serde_json::from_slice::<Value>(&body).unwrap(),
-        json!({"jsonrpc": "2.0", "error": {"code": -32603, "message": "the server failed to find out who asks"}})
+        json!({"jsonrpc": "2.0", "error": {"code": -32603, "message": "the server could not identify the caller"}})
     );
 }

@@ -388,7 +388,7 @@ fn read_algorithms(names: &[String]) -> Result<Vec<Algorithm>, Error> {
     let read = |name: &String| {
         Algorithm::named(name).ok_or_else(|| {
             Error::misuse(format!(
-                "auth: algorithms: {name:?} is not accepted; choose of {}",
+                "auth: algorithms: {name:?} is not accepted; choose one of {}",
                 known()
             ))
         })
@@ -438,7 +438,7 @@ mod tests {
             (jwt(json!({ "issuer": "as.example.com" })), "absolute"),
             (jwt(json!({ "issuer": "https://as.example.com?a" })), "no query"),
             (jwt(json!({ "jwksUrl": "http://as.example.com/keys" })), "use https"),
-            (jwt(json!({ "algorithms": ["HS256"] })), "choose of RS256"),
+            (jwt(json!({ "algorithms": ["HS256"] })), "choose one of RS256"),
             (jwt(json!({ "algorithms": ["none"] })), "not accepted"),
             (jwt(json!({ "audience": [] })), "audience is empty"),
             (jwt(json!({ "audience": [""] })), "audience is empty"),

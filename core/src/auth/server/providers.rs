@@ -216,7 +216,7 @@ pub(super) fn choose(
     let Some(known) = KNOWN.iter().find(|it| it.name == name) else {
         let names: Vec<_> = KNOWN.iter().map(|it| it.name).collect();
         return Err(Error::misuse(format!(
-            "auth: there is no provider {name:?}; choose of {}, or give the URL of an issuer to an OAuth proxy",
+            "auth: there is no provider {name:?}; choose one of {}, or give the URL of an issuer to an OAuth proxy",
             names.join(", ")
         )));
     };
@@ -440,7 +440,7 @@ mod tests {
     #[test]
     fn a_mistake_is_named_with_its_fix() {
         for (name, given, has_client, reason) in [
-            ("gogle", &[][..], true, "choose of auth0"),
+            ("gogle", &[][..], true, "choose one of auth0"),
             ("google", &[], false, "client_id"),
             ("google", &[("tenant", "x")], true, "has none"),
             ("okta", &[], true, "okta needs domain"),

@@ -90,7 +90,7 @@ impl ServerIdentity {
     }
 
     fn check_updates(&self) -> Result<(), Error> {
-        let what = "the server does not tell when a resource is updated";
+        let what = "the server sends no notification when a resource is updated";
         self.check_capability(what, Method::ResourceUpdated, "resources", "subscribe")
     }
 
