@@ -44,7 +44,7 @@ function build(env) {
 function cargo(args, env = process.env) {
   const options = { cwd: here, env, encoding: "utf8", stdio: ["ignore", "pipe", "inherit"], maxBuffer: 2 ** 28 };
   const { status, stdout } = spawnSync("cargo", args, options);
-  // What is wrong stands on standard error.
+  // The error is on standard error.
   if (status !== 0) process.exit(status ?? 1);
   return stdout;
 }

@@ -83,7 +83,7 @@ export declare class NativeFaultyLink {
 export declare class NativeGroup {
   constructor(clients: Array<NativeClient>, failed: Array<FailedServer>)
   /**
-   * Performs an operation: its name and its params. Middleware of the clients is told the ticket. Resolves to
+   * Performs an operation: its name and its params. Middleware of the clients gets the ticket. Resolves to
    * `[result]`, or to `[null, error]`, as JSON.
    */
   call(what: string, params: string, ticket: number): Promise<string>
@@ -123,7 +123,7 @@ export declare class NativeListening {
 export declare class NativeLogs {
   /** Calls `wake` when there are events to take. It does not keep the process alive. */
   static listen(wake: () => void): void
-  /** Returns a text in which control characters are escaped, so that it stays on its line of a log. */
+  /** Returns a string in which control characters are escaped, so that it stays on its line of a log. */
   static singleLine(text: string): string
   /** Returns the events since the last call, as a JSON array; `null` if there are none. */
   static take(): string | null

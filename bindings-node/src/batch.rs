@@ -62,7 +62,7 @@ pub(crate) struct Batches {
     /// Runs with large strings, each a batch of its own, with its slot. The event loop is busy with one for long. Used only
     /// with `later_first`.
     large_runs: VecDeque<(u64, String)>,
-    /// Whether batches that come later may be taken before a run with large strings.
+    /// True if batches that come later may be taken before a run with large strings.
     later_first: bool,
     /// The number of batches that were taken before the first of `large_runs` although they came later.
     overtaken_by: usize,
@@ -251,7 +251,7 @@ impl Batches {
             drop(self.waiting_handlers.forget(RunId(slot)));
             self.large_texts.remove(&slot);
             if let Some(at) = self.large_runs.iter().position(|(it, _)| *it == slot) {
-                // It has not begun.
+                // The handler has not begun.
                 self.large_runs.remove(at);
                 return;
             }

@@ -1,6 +1,6 @@
 //! The native half of Gudgeon for Node: reading, writing, the protocol and the registry; JavaScript runs the handlers.
 
-// What JavaScript calls takes its arguments by value: they were made for the call.
+// Functions that JavaScript calls take their arguments by value: they were made for the call.
 #![allow(clippy::needless_pass_by_value)]
 
 mod authorization_server;

@@ -32,7 +32,7 @@ impl NativeLogs {
         Ok(())
     }
 
-    /// Returns a text in which control characters are escaped, so that it stays on its line of a log.
+    /// Returns a string in which control characters are escaped, so that it stays on its line of a log.
     #[napi(catch_unwind)]
     pub fn single_line(text: String) -> String {
         logs::single_line(&text).into_owned()

@@ -65,7 +65,7 @@ pub(crate) fn read(
                 }
             };
         }
-        // What the peer sent before it went is still read.
+        // Messages that the peer sent before it left are still read.
         is_open &= !server.is_broken() && (ready.input || !ready.peer_gone);
         if was_open && !is_open {
             shared.push(server.end_of_input(&mut decoder));

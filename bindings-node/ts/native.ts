@@ -86,7 +86,7 @@ function load(): typeof Addon {
     const loaded = createRequire(import.meta.url)(given || "../gudgeon.node") as typeof Addon;
     const log = (): void => logEvents(loaded.NativeLogs.take());
     loaded.NativeLogs.listen(log);
-    // What was logged in the last turn of the event loop.
+    // The messages that were logged in the last turn of the event loop.
     process.once("exit", log);
     process.once("exit", () => {
       // No client is dropped when the process ends. The servers of a process do not end with one of its worker threads.

@@ -224,7 +224,7 @@ impl Letters {
 }
 
 impl Letter {
-    /// `(what, to whom, …)`
+    /// `(kind, receiver, …)`
     fn into_tuple(self, py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
         let bytes = |it: &Raw| PyBytes::new(py, it.get().as_bytes());
         let to = self.to;

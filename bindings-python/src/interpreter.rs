@@ -4,7 +4,7 @@ use pyo3::{exceptions::PyImportError, ffi, prelude::*};
 
 /// Errors in a sub-interpreter, because threads and kept Python objects belong to the whole process.
 pub(crate) fn check_is_main() -> PyResult<()> {
-    // SAFETY: whoever makes a result of Python's is attached to the interpreter that is asked about.
+    // SAFETY: a thread that makes a result of Python's is attached to the current interpreter.
     #[expect(unsafe_code, reason = "PyO3 has no other way to tell interpreters apart")]
     let interpreter = unsafe { ffi::PyInterpreterState_GetID(ffi::PyInterpreterState_Get()) };
     if interpreter == 0 {

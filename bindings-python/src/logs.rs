@@ -24,7 +24,7 @@ pub(crate) fn flush_logs(py: Python<'_>) {
     py.detach(|| logs::close(|events| Python::attach(|py| log(py, events, false))));
 }
 
-/// Returns a text in which control characters are escaped, so that it stays on its line of a log.
+/// Returns a string in which control characters are escaped, so that it stays on its line of a log.
 #[pyfunction]
 pub(crate) fn single_line(text: &str) -> Cow<'_, str> {
     logs::single_line(text)

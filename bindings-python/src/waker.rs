@@ -31,7 +31,7 @@ impl Waker {
 
     pub(crate) fn wake(&self) {
         if !self.is_set.swap(true, Ordering::AcqRel) {
-            // It fails only if the counter is full, in which case the descriptor is readable already.
+            // The write fails only if the counter is full, in which case the descriptor is readable already.
             let _ = rustix::io::write(self.write_end(), &1_u64.to_ne_bytes());
         }
     }

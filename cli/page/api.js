@@ -21,7 +21,7 @@ export class CallError extends Error {
 /** The events by their type; `detail` is the event, with `isPast` for those before this page was opened. */
 export const events = new EventTarget();
 
-/** The state as the program told it last. @type {{ status: Json, settings: Json, hasStart: boolean }} */
+/** The last state that the program sent. @type {{ status: Json, settings: Json, hasStart: boolean }} */
 export const state = { status: { state: "disconnected" }, settings: null, hasStart: false };
 
 /** @type {Map<string, { resolve: (result: Json) => void, reject: (error: Error) => void, options: CallOptions }>} */

@@ -86,7 +86,7 @@ export function message(message, read) {
 }
 
 /**
- * Shows a text, as Markdown or JSON where it is that, with a switch to the plain text.
+ * Shows a string, as Markdown or JSON if it is one of them, with a switch to the plain text.
  * @param {string} text
  * @param {string | undefined} type
  */

@@ -55,7 +55,7 @@ export function schemaForm(schema, value) {
   };
   const toggle = button("Edit as JSON", () => {
     const current = read();
-    // What is incomplete is not lost where the form can be read without it.
+    // An incomplete value is not lost where the form can be read without it.
     if (!current && isJson) return;
     isJson = !isJson;
     toggle.setAttribute("aria-pressed", String(isJson));

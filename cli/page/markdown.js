@@ -17,7 +17,7 @@ const MAX_LINE = 2_000;
 const MAX_DEPTH = 8;
 
 /**
- * Returns the elements of a text.
+ * Returns the elements of a string.
  * @param {string} text
  * @returns {HTMLElement}
  */

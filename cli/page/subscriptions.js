@@ -74,7 +74,7 @@ export function subscriptionsPanel() {
   on("updated", event => !event.isPast && open.get(event.id)?.update(event));
   on("unsubscribed", event => {
     if (event.isPast) return;
-    // One that failed at once was never open.
+    // A subscription that failed at once was never open.
     if (!open.has(event.id) && event.error) problem.replaceChildren(describe(event.error));
     if (!open.has(event.id)) problem.hidden = !event.error;
     open.get(event.id)?.end(event.error);

@@ -92,7 +92,7 @@ impl Failure {
         let mut stderr = io::stderr().lock();
         let text = self.to_string();
         let text = if stderr.is_terminal() { escape::lines(&text) } else { text.into() };
-        // Without a standard error nothing can be told.
+        // Without a standard error there is no place for the message.
         let _ = writeln!(stderr, "{text}");
         ExitCode::from(self.kind as u8)
     }

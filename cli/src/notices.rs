@@ -78,7 +78,7 @@ impl Notices {
 
     fn write(&self, text: &str, end: &str) {
         let text = if self.0.is_terminal { escape::lines(text) } else { text.into() };
-        // Without a standard error nothing can be told.
+        // Without a standard error there is no place for the message.
         let write = || drop(write!(io::stderr().lock(), "{text}{end}"));
         match &*self.bar() {
             Some(bar) => bar.suspend(write),

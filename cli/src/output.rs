@@ -20,7 +20,7 @@ pub fn line(text: impl Display) -> Result<(), Failure> {
     checked(writeln!(output, "{text}").and_then(|()| output.flush()))
 }
 
-/// Writes a text of the server and a newline. On a terminal control characters are spelled out.
+/// Writes a string from the server and a newline. On a terminal control characters are spelled out.
 pub fn text(text: &str) -> Result<(), Failure> {
     match is_terminal() {
         true => line(escape::lines(text)),
@@ -70,7 +70,7 @@ pub fn columns() -> Option<usize> {
 
 /// Writes a line to standard error, for the user.
 pub fn note(text: impl Display) {
-    // Without a standard error nothing can be told.
+    // Without a standard error there is no place for the message.
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
 

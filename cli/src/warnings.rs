@@ -18,7 +18,7 @@ use crate::notices::Notices;
 /// Prints warnings from now on.
 pub fn print_to(notices: Notices) {
     let warnings = Warnings { notices, spans: AtomicU64::new(1) };
-    // It is the first and only subscriber of this program.
+    // This is the first and only subscriber of the program.
     let _ = subscriber::set_global_default(warnings);
 }
 

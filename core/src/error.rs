@@ -31,7 +31,7 @@ pub struct Error {
     pub kind: ErrorKind,
     /// One sentence: the place and what is wrong there.
     pub message: String,
-    /// How to fix it.
+    /// A way to fix it.
     pub hint: Option<String>,
     /// The URL or command of the server.
     pub target: Option<String>,

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-/// Returns a text in which a peer can neither begin a new line of a log nor control the terminal that shows it: control
+/// Returns a string in which a peer can neither begin a new line of a log nor control the terminal that shows it: control
 /// characters, line separators and characters that change the direction of writing are escaped as in Rust, such as `\n` and
 /// `\u{1b}`.
 pub fn single_line(text: &str) -> Cow<'_, str> {
@@ -20,7 +20,7 @@ pub fn single_line(text: &str) -> Cow<'_, str> {
     Cow::Owned(line)
 }
 
-/// Returns the beginning of a text, of at most `max` bytes.
+/// Returns the beginning of a string, of at most `max` bytes.
 pub(crate) fn beginning(text: &str, max: usize) -> &str {
     if text.len() <= max {
         return text;

@@ -178,7 +178,7 @@ impl<H: Clone> Pair<H> {
             engine::Output::Effect(Effect::Cancel(run)) => {
                 self.running.retain(|it| it.id != run);
             }
-            // Whatever not everyone sees is hidden.
+            // Components that not everyone sees are hidden.
             engine::Output::Effect(Effect::Host(ticket, _)) => {
                 let reply = HostReply::Failed("a pair has no filter".into());
                 self.server.handle(self.now, engine::Input::Host(ticket, reply));

@@ -1,6 +1,6 @@
 //! The fuzzer: `fuzz TARGET [SECONDS [SEED]]` runs a target on mutated inputs, `fuzz TARGET FILE…` on these files.
 //!
-//! It stops at the first failure, writes a small input that fails as well to `failures`, and says how to run it again.
+//! The program stops at the first failure, writes a small input that fails as well to `failures`, and prints how to run it again.
 
 #![allow(clippy::unwrap_used, reason = "it may stop at any problem")]
 #![allow(clippy::print_stdout, reason = "its output is for people")]

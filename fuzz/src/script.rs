@@ -40,7 +40,7 @@ pub(crate) fn span(argument: &[u8]) -> Duration {
     Duration::from_millis(number(argument).0.min(3_600_000) as u64)
 }
 
-/// Returns a text for raw JSON: the argument if it is JSON, else as a JSON string.
+/// Returns a string for raw JSON: the argument if it is JSON, else as a JSON string.
 pub(crate) fn json_or_string(argument: &[u8]) -> String {
     let text = String::from_utf8_lossy(argument).into_owned();
     match serde_json::from_str::<&RawValue>(&text) {
@@ -104,7 +104,7 @@ impl Ledger {
             }
             self.open.push((id, must));
         }
-        // Whatever is cancelled may be answered or not, and members of a batch may be.
+        // A cancelled request may be answered or not, and members of a batch may be.
         if text.contains("ancelled") || text.contains("\\u") {
             self.open.iter_mut().for_each(|it| it.1 = false);
         }

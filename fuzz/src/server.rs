@@ -129,7 +129,7 @@ pub(crate) struct Host {
     tickets: Vec<Ticket>,
     jobs: Vec<Computation<Handler>>,
     asked: u64,
-    /// What is to be passed to the machine next.
+    /// The inputs to pass to the machine next.
     pub(crate) next: VecDeque<HostInput>,
 }
 

@@ -21,7 +21,7 @@ STDIO = {
     "node": "node",
     "rust": "rust",
 }
-# What is compared in each place.
+# The fields that are compared in each place.
 NAMES = {"stdio": tuple(STDIO), "HTTP": (*STDIO, "rmcp"), "clients": tuple(STDIO)[:-1]}
 PEERS = {"python": "mcp 2", "node": "ts 2"}
 # The expected ratios of calls per second, the first step towards them, by language and size.

@@ -42,7 +42,7 @@ def chart(series):
 
 
 class Place:
-    """Where a size and a cost are drawn. The y axis spans whole decades."""
+    """Returns the position of a size and a cost. The y axis spans whole decades."""
 
     def __init__(self, points):
         sizes, costs = [size for size, _ in points], [cost for _, cost in points]

@@ -1,4 +1,4 @@
-"""What calls in flight cost: the memory of those that wait, and the time of as many calls that wait for each other."""
+"""The cost of calls in flight: the memory of calls that wait, and the time of as many that wait for each other."""
 
 import statistics
 import time

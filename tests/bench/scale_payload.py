@@ -1,4 +1,4 @@
-"""What a payload costs: the time in which a text is sent to a tool and comes back."""
+"""The cost of a payload: the time in which a string is sent to a tool and comes back."""
 
 import statistics
 import time

@@ -1,4 +1,4 @@
-"""What open legacy sessions cost: their memory, opening one more, and a call in one of them."""
+"""The cost of open legacy sessions: their memory, opening one more, and a call in one of them."""
 
 import statistics
 import time

@@ -1,4 +1,4 @@
-"""What streams of `subscriptions/listen` cost: their memory, and the time until all of them have heard of a change."""
+"""The cost of streams of `subscriptions/listen`: their memory, and the time until all have received a change."""
 
 import select
 import socket

@@ -1,4 +1,4 @@
-"""What registered tools cost: at the start, in `tools/list`, and in an ordinary call of one of them."""
+"""The cost of registered tools: at the start, in `tools/list`, and in an ordinary call of one of them."""
 
 import random
 import re

@@ -266,7 +266,7 @@ def test_a_wrong_code_of_a_missing_resource_is_a_failure_in_the_newest_revision(
     assert set(found(report)) == {"resources.not-found-code"}
 
 
-# What the server of 2026-07-28 only is checked for, streams that stay open, and calls that take long.
+# Checks of the server that speaks 2026-07-28 only: streams that stay open, and calls that take long.
 
 SPECIAL = """
 import sys, time

@@ -12,7 +12,7 @@ EVIL = [r"\u{1b}[2J", r"\u{1b}]0;owned", r"\u{7}", r"\u{202e}", r"\u{9b}31m"]
 
 
 def is_harmless(text):
-    """Returns whether a text has no control characters but newlines and tabs."""
+    """Returns whether a string has no control characters but newlines and tabs."""
     return all(it in "\n\t" or unicodedata.category(it) not in ("Cc", "Cf") for it in text)
 
 

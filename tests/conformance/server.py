@@ -90,7 +90,7 @@ def test_error_handling() -> str:
     raise ToolError("This tool intentionally returns an error for testing")
 
 
-# ── what a call tells while it runs ──────────────────────────────────────────────────────────────────
+# ── notifications of running calls ──────────────────────────────────────────────────────────────────
 @app.tool
 async def test_tool_with_progress(ctx: Context) -> str:
     """Reports progress three times."""

@@ -116,7 +116,7 @@ fn embedded(uri: impl Into<String>, mime_type: &str, text: &str) -> ContentBlock
     ContentBlock::from(ResourceContents::Text(contents))
 }
 
-// ── what a call tells while it runs ──────────────────────────────────────────────────────────────
+// ── notifications of running calls ──────────────────────────────────────────────────────────────
 
 fn running(server: Server) -> Server {
     server

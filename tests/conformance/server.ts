@@ -58,7 +58,7 @@ app.tool("test_error_handling", { description: "Fails." }, () => {
   throw new ToolError("This tool intentionally returns an error for testing");
 });
 
-// ── what a call tells while it runs ─────────────────────────────────────────────────────────────────
+// ── notifications of running calls ─────────────────────────────────────────────────────────────────
 
 app.tool("test_tool_with_progress", { description: "Reports progress three times." }, async (_, ctx) => {
   for (const done of [0, 50, 100]) {

@@ -1,4 +1,4 @@
-/** How the fixture server in TypeScript is served: over stdio, by its own HTTP server, or mounted in one of the host's. */
+/** Serves the fixture server in TypeScript: over stdio, by its own HTTP server, or mounted in one of the host's. */
 import { createServer, type Server as HttpServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createAdaptorServer } from "@hono/node-server";
@@ -33,7 +33,7 @@ async function serveMounted(app: Server, server: HttpServer, address: string): P
     server.close();
     await app.close();
     server.closeIdleConnections();
-    // Whoever has not asked anything yet counts as busy.
+    // A connection without a request counts as busy.
     setTimeout(() => server.closeAllConnections(), LAST_BYTES);
   });
   announce(`http://${host}:${(server.address() as AddressInfo).port}/mcp`);
@@ -49,7 +49,7 @@ export function httpOptions(given = "{}"): HttpOptions {
   return { legacySse: true, shutdownGraceMs: GRACE, ...(Object.fromEntries(named) as HttpOptions) };
 }
 
-// Whoever is told of the server may stop it at once, so this comes last.
+// A program that reads this may stop the server at once, so it comes last.
 function announce(url: string): void {
   console.error(url);
 }

@@ -71,7 +71,7 @@ class Client:
             self.transport.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
 
     def echo(self, size: int, calls: int) -> None:
-        """Makes calls with a text of `size` bytes, one after the other."""
+        """Makes calls with a string of `size` bytes, one after the other."""
         params = {"name": "echo", "arguments": {"text": "x" * size}, **self.meta}
         for _ in range(calls):
             self._request("tools/call", params)

@@ -1,4 +1,4 @@
-"""How server processes end: every cause, with every kind of handler that does not stop, in every language.
+"""Tests the end of server processes: every cause, with every kind of handler that does not stop, in every language.
 
 Each cell starts a server, lets a handler begin, brings about the cause, and checks that the process is gone within a
 bound, with the status that the cause has. Servers that our clients have started are in clients.py. Arguments select

@@ -17,7 +17,7 @@ OPTIONS = {"header_timeout": 2.0, "idle_timeout": 2.0}
 
 
 class Wrong(Exception):
-    """What an attack found."""
+    """The findings of an attack."""
 
 
 def check(holds, *found):

@@ -68,7 +68,7 @@ class Driver(Process):
         token = f"hostile-{uuid4().hex}"
         try:
             if self.honest:
-                # What the program loads and compiles for its first connection is no growth.
+                # Code that the program loads and compiles for its first connection is no growth.
                 self.outcome({"target": self.honest, "action": "connect", "changes": False})
                 self.honest = ""
             before = self.memory()
@@ -203,7 +203,7 @@ def attack(command, transport, rows, honest, stuck=STUCK, label=""):
         if driver and (wrong := driver.stop()):
             failures.append((rows[-1], wrong))
         for visit in evil.visits():
-            # The address that was visited tells the row, unless the visitor changed it.
+            # The address of the request names the row, unless the client changed it.
             row = ROWS.get(visit["row"], rows[-1])
             failures.append((row, [f"the client visited another origin: {visit}"]))
     finally:

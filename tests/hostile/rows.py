@@ -27,7 +27,7 @@ class Row:
     # The outcome: the text of the result, or the kind of the error, or several between "|". Transports may differ.
     expect: str | dict[str, str]
     transports: tuple[str, ...] = ALL
-    # What the client does: connect, list, call, call twice, list and call, list and call first (the first tool listed),
+    # The client's actions: connect, list, call, call twice, list and call, list and call first (the first tool listed),
     # validate (a call with 200 KB of arguments, which are checked), push (8 calls of 1 MiB at once).
     action: str = "call"
     era: str = "modern"
@@ -38,7 +38,7 @@ class Row:
     # By method. "GET" opens the stream of a session and "DELETE" ends one; "body" comes before the body of a request of
     # 1 MiB is read.
     behaviours: dict = field(default_factory=dict)
-    # What behaviours of the same server count.
+    # The numbers that behaviours of the same server count.
     counts: Counter = field(default_factory=Counter)
     begin: object = None
     handshake: object = None

@@ -1,4 +1,4 @@
-"""What no client of ours would send: refused with a code and a status, it shows nothing of the inside, harms nobody."""
+"""Invalid requests are refused with a code and a status, show no internals, and harm no other client."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What ends a call early: in the modern era that its client goes away, in the legacy one only that it says so."""
+"""Cancellation: in the modern era a disconnect ends a call, in the legacy era only `notifications/cancelled`."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""What is about the connection itself: slow peers, many peers, pipelines, chunks, vast heads."""
+"""Connections: slow peers, many peers, pipelined requests, chunked bodies, large heads."""
 
 import json
 import os

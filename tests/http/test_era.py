@@ -1,4 +1,4 @@
-"""Which era a request belongs to is decided for each, before anything else, and what is wrong is found in one order."""
+"""The era is decided for each request, before anything else, and errors are found in a fixed order."""
 
 import pytest
 import speak
@@ -100,7 +100,7 @@ def test_get_and_delete_with_a_modern_version_have_nothing_to_give(server, metho
         refused(answer, answer.status)
 
 
-# ── the ladder: what is checked first is what is told ───────────────────────────────────────────────
+# ── the order of checks: the first failure is reported ───────────────────────────────────────────────
 
 
 def test_parsing_comes_before_the_era(server):

@@ -102,7 +102,7 @@ def test_a_forbidden_origin_is_told_that_however_long_its_body_is(server):
 def test_a_host_that_is_not_ours_is_421(server, era, host):
     answer = ask(server, era=era, Host=host)
     if host == "a b" and answer.status == 400:
-        return  # no host at all, and told so below us
+        return  # no host at all, which a layer below refuses
     forbidden(answer, 421, "allowed_hosts")
 
 

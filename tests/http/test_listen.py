@@ -133,7 +133,7 @@ def test_who_does_not_read_is_told_that_its_subscription_ended(server):
         with server.connect() as brisk:
             for _ in range(8):
                 for uri in uris:
-                    # Whoever tells of changes never waits for those who listen.
+                    # A notifier of changes never waits for listeners.
                     text = call_modern(server, "test_touch_resource", {"uri": uri}, connection=brisk).json()
                     assert "error" not in text, text
         told = list(slow.messages())

@@ -15,7 +15,7 @@ MOUNTS = {"python": ["asgi"], "node": ["fetch", "node"], "rust": ["tower"]}
 @pytest.fixture
 def refused(kind):
     def refused(*options):
-        """What a server says that does not start."""
+        """Returns the output of a server that does not start."""
         command = [str(servers.SERVE), kind, *options]
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=20)
         assert done.returncode > 0, done

@@ -68,7 +68,7 @@ class Pair:
         return next((one for one in self.server.get("serves", []) if self.transport in one["urls"]), None)
 
     def over_stdio(self):
-        """Whether the client program starts the server itself."""
+        """Returns whether the client program starts the server itself."""
         with tempfile.TemporaryDirectory(prefix="interop-") as folder:
             fill = {"dir": data_in(folder)}
             self.meet(expect.fill(self.server["command"], fill), fill)

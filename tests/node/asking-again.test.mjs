@@ -51,7 +51,7 @@ function shop(schema) {
   return app;
 }
 
-/** What is said to "How many?", one after the other, and what was asked. */
+/** The answers to "How many?", one after the other, and the questions. */
 function says(...counts) {
   const asked = [];
   const heard = (answer) => (request) => (asked.push(request.message), answer(request));

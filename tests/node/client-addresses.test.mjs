@@ -48,7 +48,7 @@ for (const [kind, [at, of]] of Object.entries(ADDRESSES)) {
   }
 }
 
-// What a process trusts is read once, and from its environment.
+// The certificates that a process trusts are read once, and from its environment.
 test("https and wss, with a certificate that the environment names", async (t) => {
   const [cert, key] = [join(folder, "cert.pem"), join(folder, "key.pem")];
   const about = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-addext", "basicConstraints=critical,CA:FALSE"];

@@ -1,4 +1,4 @@
-/** How a client answers: the same callbacks in every era. */
+/** A client's answers to questions: the same callbacks in every era. */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -271,7 +271,7 @@ test("roots are URIs, paths and objects", async () => {
   }
 });
 
-/** The same cases in both languages. */
+/** The cases, which both languages have. */
 const ANSWERS = JSON.parse(readFileSync(new URL("../client_answers.json", import.meta.url), "utf8"));
 const asker = fake(`
   if (legacy(message)) return;

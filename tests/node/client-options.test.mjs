@@ -1,4 +1,4 @@
-/** Options of clients and of their calls: those that nobody has are refused, and callbacks hear what they should. */
+/** Options of clients and of their calls: unknown ones are refused, and callbacks are called. */
 import assert from "node:assert/strict";
 import { AsyncLocalStorage } from "node:async_hooks";
 import { test } from "node:test";

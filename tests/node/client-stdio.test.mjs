@@ -280,7 +280,7 @@ test("a form whose check takes long does not stall other clients", async () => {
 
 const ASKING_FORM = `{ mode: "form", message: "Sure?", requestedSchema: { type: "object", properties: { value: { type: "boolean" } }, required: ["value"] } }`;
 const ASKING_MODEL = `{ messages: [{ role: "user", content: { type: "text", text: "Hi" } }], maxTokens: 10 }`;
-/** Asks all three, and answers with what it heard. */
+/** Asks all three questions, and returns the answers. */
 const LEGACY_ASKER = fake(`
   if (legacy(message)) return;
   if (message.method === "tools/call") {

@@ -49,7 +49,7 @@ for (const era of eras) {
       const changes = client.subscribe({ uris: [ABOUT], tools: true });
       const other = client.subscribe({ uris: [ABOUT] });
       const first = [changes.next(), other.next()];
-      // Both stand when this is answered, or soon after: it is told until it is heard.
+      // Both subscriptions are open when this is answered, or soon after: the change is repeated until it arrives.
       const timer = setInterval(() => (app.notifyUpdated("shelf://other"), app.notifyUpdated(ABOUT)), 20);
       for (const { value } of await Promise.all(first)) assert.deepEqual(value, { kind: "updated", uri: ABOUT });
       clearInterval(timer);

@@ -1,4 +1,4 @@
-/** Every transcript of a client, against a server that says what stands there: frames, results and what callbacks are told. */
+/** Every transcript of a client, against a server that plays it: frames, results, and the arguments of callbacks. */
 import assert from "node:assert/strict";
 import { readFileSync, readdirSync } from "node:fs";
 import { describe, test } from "node:test";
@@ -38,7 +38,7 @@ class Queue {
   }
 }
 
-/** The transcript's end of a client's connection is `said`, what comes from it, and `hears`, what goes to it. */
+/** The transcript's end of a client's connection: `said` holds the messages from the client, `hears` those to it. */
 class Wire {
   said = new Queue();
   hears = new Queue();
@@ -69,7 +69,7 @@ class Player {
     this.told.put([what, value]);
   }
 
-  /** What the user of a client does. */
+  /** The actions of a client's user. */
   async act(name, given, signal) {
     const { client } = this;
     switch (name) {
@@ -123,7 +123,7 @@ class Player {
   begin(name, given) {
     const giving = new AbortController();
     const outcome = this.act(name, given, giving.signal).catch((error) => {
-      // The message of an error says whom it is about first.
+      // The message of an error begins with the server.
       if (error instanceof McpError) return { code: error.code ?? null, message: error.message.replace(`${error.target}: `, "") };
       if (giving.signal.aborted) return undefined;
       throw error;

@@ -22,7 +22,7 @@ function isAlive(pid) {
   } catch {
     return false;
   }
-  // One that its parent has not waited for yet counts as gone.
+  // A process that its parent has not waited for yet counts as gone.
   return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, "utf8"));
 }
 

@@ -45,7 +45,7 @@ for (const dialect of dialects) {
   });
 }
 
-/** Where this wire of a server is that listens at `url`. */
+/** Returns the address of this transport of a server that listens at `url`. */
 const at = (url, wire) => ({ http: url, websocket: url.replace("http", "ws"), sse: url.replace("/mcp", "/sse") })[wire];
 
 for (const wire of ["http", "sse", "websocket"]) {

@@ -61,7 +61,7 @@ test("every exported class, function and table has a comment", () => {
   assert.deepEqual(bare, []);
 });
 
-/** What the entries export. */
+/** The exports of the entries. */
 const names = new Set(
   ["index.ts", "auth.ts", "testing.ts", "testing/auth.ts"].flatMap((entry) =>
     [...readFileSync(join(root, "bindings-node/ts", entry), "utf8").matchAll(/export (?:type )?\{([^}]*)\}/g)].flatMap(([, list]) =>

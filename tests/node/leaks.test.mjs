@@ -1,4 +1,4 @@
-/** What comes and goes leaves nothing behind. */
+/** Calls, sessions and clients leave nothing behind. */
 import assert from "node:assert/strict";
 import { setImmediate as turn } from "node:timers/promises";
 import { test } from "node:test";

@@ -1,4 +1,4 @@
-// What a schema library says of wrong arguments, as the schema's author wrote it.
+// Messages of schema libraries about wrong arguments, as the schema's author wrote them.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 

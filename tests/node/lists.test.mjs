@@ -1,4 +1,4 @@
-// What lists show and to whom, how long clients and the server keep results, and what is said at registration.
+// Lists: their components for each caller, kept results of clients and the server, and warnings at registration.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 

@@ -269,7 +269,7 @@ test("logging writes the request and its outcome", async () => {
   ]);
 });
 
-test("a text of a client stays on its line", async () => {
+test("a string from a client stays on its line", async () => {
   const app = shelf();
   app.middleware(middleware.timing(), { on: "tools/call" });
   app.middleware(middleware.logging({ params: true }), { on: "tools/call" });

@@ -1,4 +1,4 @@
-/** What clients can make a mounted server hold: bodies that do not end, and answers that are not read. */
+/** Limits of a mounted server: bodies that do not end, and answers that are not read. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer, request as send } from "node:http";

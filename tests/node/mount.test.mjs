@@ -1,4 +1,4 @@
-// What every mount does; the protocol itself is tested against all of them in tests/http.
+// The behaviour of every mount; the protocol itself is tested against all of them in tests/http.
 import assert from "node:assert/strict";
 import { createServer, request } from "node:http";
 import { test } from "node:test";

@@ -134,7 +134,7 @@ test("the lock file names no download address", () => {
   assert.doesNotMatch(lock, /"resolved"/);
 });
 
-/** What a package holds that brought a Gudgeon of its own. */
+/** The files of a package that brought a Gudgeon of its own. */
 function anotherCopy() {
   const file = require.resolve("../../bindings-node/dist/cjs/gudgeon.js");
   const ours = require.cache[file];

@@ -7,11 +7,11 @@ import { describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 
 const folder = fileURLToPath(new URL("../transcripts/", import.meta.url));
-/** What a line `name: …` says. */
+/** Returns the value of a line `name: …`. */
 const header = (lines, name) => lines.find((line) => line.startsWith(`${name}: `))?.slice(name.length + 2);
 
 const all = readdirSync(folder, { recursive: true }).filter((file) => file.endsWith(".txt")).sort();
-// What is held over other wires only is tested from Python, with this server as well.
+// Transcripts for other transports are tested from Python, with this server as well.
 const files = all.filter((file) => (header(readFileSync(folder + file, "utf8").split("\n"), "wires") ?? "stdio").includes("stdio"));
 const PATIENCE_MS = 20_000;
 

@@ -39,7 +39,7 @@ for (const revision of LEGACY) {
   for (const name of ["waits", "returns"]) {
     for (const over of ["memory", "stdio"]) {
       test(`a client that never answers is waited for so long and no longer: ${name}, ${revision}, ${over}`, { timeout: 20_000 }, async () => {
-        // Over stdio nothing else moves meanwhile: whoever keeps the time has to know of the end by himself.
+        // Over stdio nothing else happens meanwhile: the timer must find the end of the time by itself.
         const at = over === "memory" ? waiting({ parkTtlMs: 200 }) : { command: process.execPath, args: [PROGRAM] };
         const client = await Client.connect(at, { revision, onElicit: () => new Promise(() => {}) });
         await assert.rejects(client.callTool(name, { asks: true }), {

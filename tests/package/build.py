@@ -23,7 +23,7 @@ FRAMES = "-Cforce-frame-pointers=yes"
 SMALL = (*LESS_INLINING, FRAMES)
 # Functions with the same code are one. Rust's linker for this platform can do this.
 MERGING = "-Clink-arg=-Wl,--icf=all"
-# What npm reads besides the compiled files.
+# Files that npm reads besides the compiled ones.
 NPM_FILES = ("package.json", "README.md", "LICENSE")
 
 

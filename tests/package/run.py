@@ -12,7 +12,7 @@ from build import OUT, ROOT, build
 
 VENV = OUT / "venv"
 APP = OUT / "app"
-# What the snippets and their tests import, beside the package and what it depends on.
+# Packages that the snippets and their tests import, beside the package and its dependencies.
 PYTHON_PACKAGES = ("mypy", "pydantic", "pytest", "pytest-asyncio")
 NPM_PACKAGES = ("express", "hono", "zod")
 

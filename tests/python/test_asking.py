@@ -206,7 +206,7 @@ def test_modern_rounds_by_hand() -> None:
     with client("2026-07-28") as connected:
         first = connected.call_tool_round("explicit")
         assert list(first.questions) == ["elicit-1"] and first.state
-        # One that does not fit is asked for again.
+        # An invalid answer is asked for again.
         unfit = {"elicit-1": {"action": "accept", "content": {"name": 3}}}
         again = connected.call_tool_round("explicit", answers=unfit, state=first.state)
         assert list(again.questions) == ["elicit-1"]

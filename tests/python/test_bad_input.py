@@ -1,4 +1,4 @@
-"""What a careless or hostile client may send to the servers of all three languages: each goes on and leaves with 0."""
+"""Invalid input from clients: the servers of all three languages continue, and exit with status 0."""
 
 import contextlib
 import json

@@ -1,4 +1,4 @@
-"""What belongs to one principal is there for nobody else: sessions, results, offers, rates, rounds of questions."""
+"""No principal uses another's sessions, results, components, rates or rounds of questions."""
 
 import asyncio
 import json

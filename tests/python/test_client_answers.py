@@ -1,4 +1,4 @@
-"""How a client answers: the same callbacks in every era."""
+"""A client's answers to questions: the same callbacks in every era."""
 
 import asyncio
 import enum
@@ -423,7 +423,7 @@ def test_roots_are_uris_paths_and_values() -> None:
             assert client.call_tool("roots_of_client", returns=list[str]).data == ["file:///e"]
 
 
-# The same cases in both languages.
+# Both languages have these cases.
 ANSWERS = json.loads(Path(__file__).parents[1].joinpath("client_answers.json").read_text())
 
 

@@ -1,4 +1,4 @@
-"""Where a client is opened and closed: nested blocks, and event loops one after the other."""
+"""Opening and closing a client: nested blocks, and event loops one after the other."""
 
 import asyncio
 from pathlib import Path

@@ -99,7 +99,7 @@ async def test_what_waits_is_merged_and_nothing_is_lost():
             await asyncio.sleep(0.05)
             assert not waiting.done()
             waiting.cancel()
-            # Nothing is lost to whoever gave up.
+            # A receiver that gave up takes no change from others.
             app.notify_updated(ABOUT)
             assert plain(await soon(anext(changes))) == ("updated", ABOUT)
     assert changed == ["tools"]
@@ -111,7 +111,7 @@ def test_a_list_that_changes_again_before_anybody_looks_has_changed_once():
     with SyncClient(app, **options) as client, client.subscribe(tools=True) as changes:
         for n in range(100):
             app.tools.enable("tidy") if n % 2 else app.tools.disable("tidy")
-            # The callback was told before the subscription, and nobody has called it yet.
+            # The callback was notified before the subscription, and has not been called yet.
             deadline = time.monotonic() + 10
             while client._core.native.take_change(changes._number) is None:
                 assert time.monotonic() < deadline

@@ -59,7 +59,7 @@ def test_data_is_the_same_in_every_revision(era: str, annotated: bool, value: An
         assert result.data == data and type(result.data) is type(data)
         if isinstance(data, str):
             assert result.text == data
-        # The type that is asked for is rebuilt in every revision, also from a text.
+        # The type that is asked for is rebuilt in every revision, also from a string.
         assert client.call_tool("give", returns=returns).data == value
 
 

@@ -69,7 +69,7 @@ async def test_structured_values_come_as_data():
 
 
 def at(url: str, wire: str) -> str:
-    """Where this wire of a server is that listens at `url`."""
+    """Returns the address of this transport of a server that listens at `url`."""
     return {"http": url, "websocket": url.replace("http", "ws", 1), "sse": url.replace("/mcp", "/sse")}[wire]
 
 

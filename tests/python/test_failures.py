@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("contexts")
 
 
 def logged(caplog: pytest.LogCaptureFixture) -> str:
-    """What was logged, which may come after the reply."""
+    """Returns the log records, which may come after the reply."""
     end = time.monotonic() + 5
     while not caplog.text and time.monotonic() < end:
         time.sleep(0.005)

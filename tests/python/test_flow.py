@@ -1,4 +1,4 @@
-"""What servers of all three languages say unasked, over stdio: to whom does not read, and at their end."""
+"""Notifications of servers of all three languages over stdio: to clients that do not read, and at the end."""
 
 import json
 import signal

@@ -128,8 +128,8 @@ def test_a_message_without_role_or_content_says_what_is_missing() -> None:
         ask.elicit("Sure?", bool, schema={})  # type: ignore[call-overload]
 
 
-# What takes any keyword as data can't name its own parameters so; decorators take a function or a name first; stores of
-# programs name them as they like.
+# Functions that take any keyword as data have unnamed parameters of their own; decorators take a function or a name
+# first; stores of programs name theirs as they like.
 POSITIONAL = {"debug", "info", "warning", "error", "step", "ToolError", "update", "tool", "prompt", "middleware"}
 POSITIONAL |= {"get", "put", "take"}
 

@@ -1,4 +1,4 @@
-"""What can be called as middleware, and what is refused at registration."""
+"""The signatures of middleware, and their refusal at registration."""
 
 from typing import Any
 

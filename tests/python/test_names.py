@@ -1,4 +1,4 @@
-"""What `import gudgeon` gives, by name."""
+"""The names of `import gudgeon`."""
 
 import ast
 import importlib

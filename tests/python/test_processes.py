@@ -1,4 +1,4 @@
-"""What becomes of servers and clients when their process forks, ends, or is shared with other interpreters."""
+"""Servers and clients in processes that fork, end, or are shared with other interpreters."""
 
 import os
 import subprocess

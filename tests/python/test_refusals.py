@@ -1,4 +1,4 @@
-"""What a model or a developer reads when arguments or results are wrong: place, expectation, value, and the fix."""
+"""Errors of wrong arguments and results have the place, the expectation, the value, and the fix."""
 
 import datetime
 import enum

@@ -1,4 +1,4 @@
-"""What fails, fails in the same words in every language: three servers in which everything fails, revision by revision.
+"""Errors have the same text in every language: three servers in which everything fails, revision by revision.
 
 `WRITE_WORDS=1` writes what Python's says into `tests/failures/words.json`: read the diff.
 """

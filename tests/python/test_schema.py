@@ -71,7 +71,7 @@ class Dog(msgspec.Struct, tag=True):
 
 
 class Author(pydantic.BaseModel):
-    """Who wrote it."""
+    """The author."""
 
     title: str
     born: int = pydantic.Field(ge=0, description="year")

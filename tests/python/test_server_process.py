@@ -1,4 +1,4 @@
-"""How a server process begins and ends."""
+"""The start and the end of a server process."""
 
 import os
 import signal
@@ -254,7 +254,7 @@ def test_a_server_with_def_handlers_only_imports_no_module_that_it_does_not_need
 
 
 def test_large_replies_are_written_as_they_come_and_not_piled_up() -> None:
-    # The highest of this process alone: what `getrusage` tells begins at what its parent had.
+    # The peak of this process alone: the value of `getrusage` begins with the parent's.
     source = """
         @app.tool
         def large() -> str:

@@ -1,4 +1,4 @@
-"""What is registered, changed while it is served, wrapped and mounted; and what is refused at once."""
+"""Registration, changes while a server runs, middleware and mounts; and errors at registration."""
 
 from typing import Any
 

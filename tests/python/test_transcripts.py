@@ -23,7 +23,7 @@ def equal(expected: Any, actual: Any) -> bool:
 
 
 def header(lines: list[str], name: str) -> str:
-    """What a line `name: …` says."""
+    """Returns the value of a line `name: …`."""
     return next((line.removeprefix(f"{name}: ") for line in lines if line.startswith(f"{name}: ")), "")
 
 

@@ -1,4 +1,4 @@
-"""What a URI template's variables and a function's parameters have to agree on."""
+"""The variables of a URI template must fit the function's parameters."""
 
 from typing import Any
 

@@ -79,7 +79,7 @@ def test_a_client_that_never_answers_is_waited_for_so_long_and_no_longer(over: s
         await asyncio.Event().wait()
 
     async def main() -> None:
-        # Over stdio nothing else moves meanwhile: whoever keeps the time has to know of the end by himself.
+        # Over stdio nothing else happens meanwhile: the timer must find the end of the time by itself.
         at = server(park_ttl=0.2) if over == "memory" else Command(sys.executable, __file__)
         async with Client(at, revision=revision, on_elicit=never) as client:
             with pytest.raises(ToolError) as caught:

@@ -56,7 +56,7 @@ impl NativeGroup {
         Ok(Self { group, subscriptions: Arc::default() })
     }
 
-    /// Performs an operation: its name and its params. Middleware of the clients is told the ticket. Resolves to
+    /// Performs an operation: its name and its params. Middleware of the clients gets the ticket. Resolves to
     /// `[result]`, or to `[null, error]`, as JSON.
     #[napi(catch_unwind, ts_return_type = "Promise<string>")]
     pub fn call<'env>(

@@ -69,7 +69,7 @@ export function errorOf(reported: ReportedError): Error {
   }
 }
 
-/** Returns the result of a tool that failed; undefined if it is invalid, as the tool failed whatever it says about it. */
+/** Returns the result of a tool that failed; undefined if the result is invalid: the tool failed in any case. */
 function failedResult(data: unknown): ToolResult | undefined {
   try {
     if (!isObject(data)) return undefined;

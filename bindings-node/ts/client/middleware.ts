@@ -38,7 +38,7 @@ export function contextOf(given: number): AsyncResource | undefined {
   return callers.get(given);
 }
 
-/** What middleware threw and callers have not received yet, by number; the oldest go first. */
+/** Values that middleware threw and callers have not received yet, by number; the oldest are dropped first. */
 const thrown = new Map<number, unknown>();
 const MAX_THROWN = 1_000;
 let next = 1;

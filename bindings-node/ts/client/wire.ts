@@ -120,7 +120,7 @@ export class ClientWire {
     if (!isInMemory) this.#alive.hold();
   }
 
-  /** What the server told of itself when it was connected last. */
+  /** The server's description of itself at the last connection. */
   get facts(): Facts {
     if (this.#facts === undefined) throw new Error("the client is not connected");
     return this.#facts;

@@ -8,7 +8,7 @@ import { brandClass } from "./brand.js";
  * Spec: RFC 6750, section 3.1.
  */
 export class InvalidToken extends Error {
-  /** @param message - A text for the client. Default: "the token is missing or not valid". */
+  /** @param message - A string for the client. Default: "the token is missing or not valid". */
   constructor(message = "the token is missing or not valid") {
     super(message);
   }
@@ -26,7 +26,7 @@ export class InsufficientScope extends Error {
 
   /**
    * @param scopes - The scopes that are needed.
-   * @param message - A text for the client. Default: one that names the scopes.
+   * @param message - A string for the client. Default: one that names the scopes.
    * @throws TypeError if the scopes are not a list of strings.
    */
   constructor(scopes: readonly string[], message?: string) {

@@ -9,7 +9,7 @@ import type {
 } from "./types/auth.js";
 import { isObject } from "./values.js";
 
-/** What the native half asks of the program. */
+/** A request of the native half to the program. */
 type Request =
   | { readonly call: "token" }
   | { readonly call: "openUrl" | "redirect"; readonly url: string }

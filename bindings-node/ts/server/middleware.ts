@@ -100,7 +100,7 @@ function subjectOf(request: Request): string {
   return name === undefined ? request.method : singleLine(`${request.method} ${name}`);
 }
 
-/** Returns a text in which control characters are escaped, so that it stays on its line of a log. */
+/** Returns a string in which control characters are escaped, so that it stays on its line of a log. */
 function singleLine(text: string): string {
   return native().NativeLogs.singleLine(text);
 }

@@ -19,7 +19,7 @@ export interface AuthorizationServerOptions {
    * that they are not supported.
    */
   clientDocuments?: Readonly<Record<string, Readonly<Record<string, unknown>>>> | readonly string[] | undefined;
-  /** Whether clients may register themselves. Default: true. */
+  /** True to let clients register themselves. Default: true. */
   registration?: boolean | undefined;
   /** "automatic" (default): the user agrees. "page": a page asks. "deny": the user declines. */
   consent?: "automatic" | "page" | "deny" | undefined;
@@ -27,7 +27,7 @@ export interface AuthorizationServerOptions {
   tokenFormat?: "jwt" | "opaque" | undefined;
   /** The life of access tokens in milliseconds, at most ten years. Default: one hour. */
   expiresInMs?: number | undefined;
-  /** Whether codes are exchanged for refresh tokens too. Default: true. */
+  /** True to exchange codes for refresh tokens too. Default: true. */
   refreshTokens?: boolean | undefined;
   /**
    * "optional" (default): tokens are bound to a key for clients that send a proof. "required": for all. "nonce": for all, and
@@ -44,7 +44,7 @@ export interface AuthorizationServerOptions {
 export interface AuthFaults {
   /** Milliseconds before each response, at most 600,000. Default: 0. */
   delayMs?: number | undefined;
-  /** How many requests to an endpoint are answered with status 500. */
+  /** The number of requests to an endpoint that are answered with status 500. */
   errors?: Readonly<Partial<Record<"metadata" | "authorize" | "token" | "register" | "jwks" | "introspect" | "revoke", number>>> | undefined;
   /** The issuer that the metadata name in place of the right one. */
   metadataIssuer?: string | undefined;

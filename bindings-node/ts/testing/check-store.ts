@@ -17,13 +17,13 @@ type Expected = "any" | "absent" | number;
 /** `wait` is a `get` that is repeated until the value has ended. The value of a `put` is Latin-1. */
 type Act = "get" | "wait" | "take" | readonly [value: string, ttlMs: number, expect: Expected];
 
-/** What must be returned: the version of a new value, a conflict, nothing, or a value with the version of the last `put`. */
+/** The expected return value: the version of a new value, a conflict, nothing, or a value with the version of the last `put`. */
 type Wanted = "stored" | "conflict" | "nothing" | { readonly value: string };
 
 /** The rule, the key, the operation, and what it must return. In a race, several at once, one does, and the others find that it did. */
 type Step = readonly [rule: string, key: string, act: Act, wanted: Wanted, race?: "race"];
 
-/** The same as in the core, `testing/check_store.rs`, which is not used here because in the native library it takes more space. */
+/** The cases of the core's `testing/check_store.rs`, which is not used here because in the native library it takes more space. */
 const STEPS: readonly Step[] = [
   ["get of a key without a value must return nothing", "a", "get", "nothing"],
   ["take of a key without a value must return nothing", "a", "take", "nothing"],

@@ -97,7 +97,7 @@ LogLevel: TypeAlias = Literal["debug", "info", "notice", "warning", "error", "cr
 # ── Server ────────────────────────────────────────────────────────────────────────────────────────────
 
 class HttpOptions(TypedDict, total=False):
-    """How an HTTP address is served: limits, timeouts in seconds, and who may call."""
+    """Options of serving an HTTP address: limits, timeouts in seconds, and the callers that are allowed."""
 
     public_url: str
     allowed_origins: Sequence[str]

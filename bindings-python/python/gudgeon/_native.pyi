@@ -996,7 +996,7 @@ def shut_down_clients(timeout: SupportsFloat | SupportsIndex) -> None:
 
 def single_line(text: str) -> str:
     """
-    Returns a text in which control characters are escaped, so that it stays on its line of a log.
+    Returns a string in which control characters are escaped, so that it stays on its line of a log.
     """
 
 def stderr_has_room() -> bool:

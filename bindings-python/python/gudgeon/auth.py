@@ -239,7 +239,7 @@ class InvalidToken(Exception):
     `Authorization` header.
 
     Args:
-        message: A text for the client. Default "the token is missing or not valid".
+        message: A string for the client. Default "the token is missing or not valid".
 
     Spec: RFC 6750, section 3.1.
     """
@@ -256,7 +256,7 @@ class InsufficientScope(Exception):
 
     Args:
         scopes: The scopes that are needed.
-        message: A text for the client. Default: one that names the scopes.
+        message: A string for the client. Default: one that names the scopes.
 
     Raises:
         TypeError: The scopes are one string.

@@ -146,7 +146,7 @@ class Context(Facts):
         """Asks the client's model, and returns a `SampleResult`.
 
         Args:
-            messages: A text, `Message` values, or a list of them.
+            messages: A string, `Message` values, or a list of them.
             key: As for `elicit`.
             max_tokens: Default 1024.
             system, temperature, stop, models, tools, tool_choice: Parameters for the model; `models` are hints, best

@@ -133,7 +133,7 @@ fn answer_of(arguments: &AnswerArguments, question: &QuestionShown) -> Result<Ra
     serde_json::value::to_raw_value(&answer).map_err(|it| Failure::usage(it.to_string()))
 }
 
-/// Returns the result of `sampling/createMessage` with a text.
+/// Returns a result of `sampling/createMessage` with this text.
 fn message(values: &Assignments) -> Result<Value, Failure> {
     let (mut text, mut model) = (None, "unknown".to_owned());
     for (name, value) in values.to_strings()? {

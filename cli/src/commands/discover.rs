@@ -45,7 +45,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     for failure in &servers.failures {
-        // Without a standard error nothing can be told.
+        // Without a standard error there is no place for the message.
         let _ = writeln!(io::stderr().lock(), "warning: {}", failure.message());
     }
     let mut last: Option<&Source> = None;

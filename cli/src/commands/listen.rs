@@ -108,7 +108,7 @@ pub async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     )
     .await;
     match outcome {
-        // It is the way in which this command ends.
+        // An interrupt is the way in which this command ends.
         Err(failure) if failure.kind() == FailureKind::Cancelled => Ok(ExitCode::SUCCESS),
         outcome => outcome,
     }

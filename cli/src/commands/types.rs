@@ -41,7 +41,7 @@ pub struct Arguments {
     /// Write TypeScript
     #[arg(long)]
     typescript: bool,
-    /// Write this file instead of standard output; its suffix tells the language
+    /// Write this file instead of standard output; its suffix names the language
     #[arg(long, short, value_name = "FILE")]
     out: Option<PathBuf>,
     #[command(flatten)]

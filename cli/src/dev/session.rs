@@ -26,7 +26,7 @@ const LISTS: [(&str, &str); 3] = [
     ("prompts", "promptsListChanged"),
 ];
 
-/// The session of a client. What the client told the server is kept, and told again to each new process.
+/// The session of a client. The client's handshake, subscriptions and settings are kept, and sent again to each new process.
 pub(super) struct Session {
     name: String,
     start: Start,
@@ -153,7 +153,7 @@ impl Session {
         }
     }
 
-    /// Tells a new process what the client told the old one.
+    /// Sends a new process the client's handshake, subscriptions and settings.
     fn repeat_handshake(&mut self) {
         if let Some(initialize) = self.initialize.clone() {
             self.repeat(initialize);

@@ -154,7 +154,7 @@ impl Observer {
         self.capabilities = greeting.get("capabilities").cloned();
     }
 
-    /// Takes note of a text to the server.
+    /// Records a message to the server.
     pub fn sent(&mut self, text: &str) {
         let value: Value = serde_json::from_str(text).unwrap_or_default();
         let messages = match &value {

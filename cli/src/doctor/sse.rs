@@ -103,7 +103,7 @@ pub async fn run(session: &mut Session, report: &mut Report) {
     }
 }
 
-/// Opens a stream and sends a text with the header of a web page; each must be refused.
+/// Opens a stream and sends a message with the header of a web page; each must be refused.
 async fn foreign(
     address: &Address,
     wire: &SseWire,

@@ -140,7 +140,7 @@ async fn call(session: &mut Session, tool: &Value, report: &mut Report) {
         return;
     }
     let Reply::Result(result) = reply else {
-        // Generated arguments may be wrong for reasons that the schema does not tell; a server may need the client, too.
+        // Generated arguments may be wrong for reasons that the schema does not express; a server may need the client, too.
         let is_known = reply.code().is_some_and(|it| matches!(it, -32602 | -32021 | -32042));
         report.record(
             &ANSWERS,
@@ -191,7 +191,7 @@ async fn cancel(session: &mut Session, id: &Value, report: &mut Report) {
     report.record(&CANCELLED, session.revision, outcome);
 }
 
-/// Returns arguments that a schema accepts, as far as its keywords tell: only the required ones.
+/// Returns arguments that a schema accepts, as far as its keywords show: only the required ones.
 fn sample(schema: &Value) -> Value {
     for keyword in ["default", "const"] {
         if let Some(value) = schema.get(keyword) {

@@ -21,7 +21,7 @@ enum Base {
     Home,
     /// The folder of settings of desktop applications.
     Applications,
-    /// As `Applications`, but `~/.config` on macOS.
+    /// The folder of settings of desktop applications, but `~/.config` on macOS.
     Configuration,
 }
 

@@ -11,14 +11,14 @@ use serde_json::Value;
 use super::{Document, Entry, Environment, HOSTS, Host, Syntax, variables::Variables};
 use crate::failure::Failure;
 
-/// Which sessions of a host use a configuration file.
+/// The sessions of a host that use a configuration file.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Scope {
-    /// All of the user's.
+    /// All sessions of the user.
     User,
-    /// Those in the folder of the file, or below it.
+    /// Sessions in the folder of the file, or below it.
     Project,
-    /// Those of the user in one folder; a part of Claude Code's file.
+    /// Sessions of the user in one folder; a part of Claude Code's file.
     Local,
     /// A file that the command line names.
     File,

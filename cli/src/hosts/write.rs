@@ -13,7 +13,7 @@ use crate::failure::{Failure, FailureKind};
 #[cfg(unix)]
 const PRIVATE: u32 = 0o600;
 
-/// Replaces a file by a text, or creates it with its folders. A symbolic link stays, and the file that it names is
+/// Replaces the content of a file, or creates it with its folders. A symbolic link stays, and the file that it names is
 /// replaced. Returns the path of the backup, if there was a file. Errors if the file was changed since `old` was read.
 pub fn replace(path: &Path, old: Option<&str>, text: &str) -> Result<Option<PathBuf>, Failure> {
     write(path, old, text).map_err(|it| {

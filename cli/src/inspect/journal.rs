@@ -149,7 +149,7 @@ impl Journal {
         Some(inner.bodies[at].json.clone())
     }
 
-    /// Returns the numbers of the messages that contain a text, regardless of the case of ASCII letters.
+    /// Returns the numbers of the messages that contain a string, regardless of the case of ASCII letters.
     pub fn search(&self, text: &str) -> Vec<u64> {
         // The lock is not held while megabytes are searched.
         let messages: Vec<_> = {

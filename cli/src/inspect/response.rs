@@ -55,7 +55,7 @@ pub fn response(status: StatusCode, media_type: &'static str, body: Pieces) -> R
     response
 }
 
-/// Returns a text. Unless it is an HTML page, browsers do not run it.
+/// Returns a response with this text. Unless it is an HTML page, browsers do not run it.
 pub fn text(
     status: StatusCode,
     media_type: &'static str,

@@ -170,7 +170,7 @@ impl Session {
         let call = id.clone();
         let task = tokio::spawn(async move {
             let outcome = client.call(operation, options).await;
-            // One that was cancelled meanwhile has its event.
+            // A request that was cancelled meanwhile has its event.
             if session.lock().calls.remove(&call).is_some() {
                 match outcome {
                     Ok(reply) => session.journal.add_result(&call, reply.result.get()),

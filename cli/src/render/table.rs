@@ -36,7 +36,7 @@ pub fn lines(rows: &[(String, String)], width: Option<usize>) -> Vec<String> {
     out
 }
 
-/// Breaks a text into lines of at most `width` columns, between words where that is possible.
+/// Breaks a string into lines of at most `width` columns, between words where that is possible.
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let width = width.max(1);
     let mut lines = Vec::new();

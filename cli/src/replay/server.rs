@@ -61,7 +61,7 @@ impl Upstream for RecordedServer {
 /// The state of one connection.
 struct Player {
     acts: Arc<Vec<Act>>,
-    /// Whether each act was played.
+    /// For each act, true once it was played.
     played: Vec<bool>,
     /// Recorded to present ids and progress tokens, as JSON text.
     ids: HashMap<String, String>,

@@ -1,4 +1,4 @@
-//! Targets: the servers that a command is told to talk to.
+//! Targets: the servers that commands connect to.
 
 mod configured;
 mod file;

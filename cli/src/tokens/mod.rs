@@ -223,7 +223,7 @@ impl Tokens {
         Ok(Some(found).filter(|it| it.access_token.is_some()))
     }
 
-    /// Revokes the tokens of a sign-in and removes its records. Returns whether the authorization server was told.
+    /// Revokes the tokens of a sign-in and removes its records. Returns whether the authorization server revoked them.
     pub async fn remove(&self, url: &str) -> Result<bool, Failure> {
         let options = self.options(url).await?.unwrap_or_default();
         let id = options.client_id.as_deref();

@@ -4,7 +4,7 @@ use gudgeon::client::auth::Store;
 
 use crate::failure::{Failure, FailureKind};
 
-/// It can't be opened.
+/// A keyring that can't be opened.
 pub enum Keyring {}
 
 #[expect(clippy::unused_async, reason = "as with the feature")]

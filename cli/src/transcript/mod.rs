@@ -114,7 +114,7 @@ pub fn read(path: &Path) -> Result<Vec<Vec<Entry>>, Failure> {
         }
         let line: Line<'_> =
             serde_json::from_str(line).map_err(|it| broken(number, without_place(&it)))?;
-        // What is not JSON is shown to readers of the file only.
+        // Lines that are not JSON are for readers of the file only.
         let Some(message) = line.message else { continue };
         let connection = earlier + usize::try_from(line.connection.max(1)).unwrap_or(1) - 1;
         if connection > connections.len() {

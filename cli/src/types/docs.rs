@@ -1,6 +1,6 @@
 //! Descriptions of a server as lines of documentation.
 
-/// Returns the lines of a text, wrapped at `width`, without characters that are invisible or reverse text. Empty lines are
+/// Returns the lines of a string, wrapped at `width`, without characters that are invisible or reverse text. Empty lines are
 /// kept between paragraphs only.
 pub fn lines(text: &str, width: usize) -> Vec<String> {
     let text: String = text.replace("\r\n", "\n").replace('\r', "\n");

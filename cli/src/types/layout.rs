@@ -4,7 +4,7 @@ use std::fmt;
 
 use unicode_width::UnicodeWidthChar as _;
 
-/// A text with places where lines may be broken.
+/// A string with places where lines may be broken.
 #[derive(Clone, Debug)]
 pub enum Doc {
     Text(String),
@@ -12,14 +12,14 @@ pub enum Doc {
     Line,
     /// A line break in a group that is broken; else nothing.
     Soft,
-    /// A text in a group that is broken; else nothing.
+    /// A string in a group that is broken; else nothing.
     IfBroken(&'static str),
     Indent(Box<Self>),
     Group(Box<Self>),
     All(Vec<Self>),
 }
 
-/// Appends to a text.
+/// Appends to a string.
 pub fn append(text: &mut String, part: fmt::Arguments<'_>) {
     // Writing to a string cannot fail.
     let _ = fmt::Write::write_fmt(text, part);
@@ -132,7 +132,7 @@ fn fits(doc: &Doc, rest: &[(usize, bool, &Doc)], mut room: usize) -> bool {
     }
 }
 
-/// Returns the columns of a text in a terminal: characters of East Asian scripts take two.
+/// Returns the columns of a string in a terminal: characters of East Asian scripts take two.
 pub fn columns(text: &str) -> usize {
     text.chars().map(|it| it.width().unwrap_or(0)).sum()
 }

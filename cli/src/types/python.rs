@@ -285,7 +285,7 @@ fn kind(module: &Module, kind: &Type, alone: bool) -> Doc {
     }
 }
 
-/// Returns a text without spaces in parentheses if it does not fit on the line, but on a line of its own. `indentation` is
+/// Returns a string without spaces in parentheses if it does not fit on the line, but on a line of its own. `indentation` is
 /// that of the statement.
 fn parenthesized_text(inner: String, indentation: usize) -> Doc {
     match indentation + STEP + columns(&inner) <= WIDTH {
@@ -397,7 +397,7 @@ fn is_attribute(name: &str) -> bool {
     is_identifier && !name.starts_with("__") && !KEYWORDS.contains(&name)
 }
 
-/// Returns a docstring with its line end; "" without a text.
+/// Returns a docstring with its line end; "" without text.
 fn docstring(doc: &str, indentation: usize) -> String {
     let lines = docs::lines(doc, WIDTH - indentation - 8);
     let lines: Vec<_> =

@@ -383,7 +383,7 @@ fn is_letter(character: char) -> bool {
         || is_known && character.is_alphabetic()
 }
 
-/// Returns a comment with its line end; "" without a text.
+/// Returns a comment with its line end; "" without text.
 fn comment(doc: &str, indentation: usize) -> String {
     let lines = docs::lines(doc, WIDTH - indentation - 6);
     let lines: Vec<_> = lines.iter().map(|it| escaped(it)).collect();

@@ -76,7 +76,7 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// Converts a text to JSON. A schema that accepts strings, or has no type, makes a string of it.
+    /// Converts a string to JSON. A schema that accepts strings, or has no type, makes a string of it.
     pub fn convert_text(self, text: &str) -> Result<String, String> {
         let accepted = self.accepted();
         let spelled = |value: &&&Value| match value {

@@ -44,7 +44,7 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// Converts a text. Errors with the reason if it does not fit.
+    /// Converts a string. Errors with the reason if it does not fit.
     pub fn converted(&self, text: &str) -> Result<String, String> {
         let text = yes_or_no(self.place.schema, text);
         self.place.convert_text(text).and_then(|it| self.checked(it))

@@ -55,7 +55,7 @@ impl Assignments {
         Ok(assignments)
     }
 
-    /// Returns true if a value can be converted only with the schema: a text, or one of several of a name.
+    /// Returns true if a value can be converted only with the schema: a string, or one of several of a name.
     pub fn need_schema(&self) -> bool {
         self.0.iter().any(|it| !matches!(it.values[..], [Given::Json(_)]))
     }

@@ -23,7 +23,7 @@ pub(crate) fn html(title: &str, content: &str) -> String {
     )
 }
 
-/// Makes a text safe for HTML.
+/// Makes a string safe for HTML.
 pub(crate) fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

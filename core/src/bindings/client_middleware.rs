@@ -1,6 +1,6 @@
 //! Middleware of clients that functions of the host language run.
 //!
-//! The host is told of each request with a number. It runs its functions, in which [`MiddlewareRuns::next`] sends the
+//! The host gets each request with a number. It runs its functions, in which [`MiddlewareRuns::next`] sends the
 //! request, and ends with [`MiddlewareRuns::finish`] or [`MiddlewareRuns::fail`].
 
 use std::{
@@ -56,7 +56,7 @@ struct Guard {
     runs: Weak<MiddlewareRuns>,
 }
 
-/// Performs an operation whose middleware is told this ticket.
+/// Performs an operation whose middleware gets this ticket.
 pub async fn with_ticket<T>(ticket: u64, operation: impl Future<Output = T>) -> T {
     TICKET.scope(ticket, operation).await
 }

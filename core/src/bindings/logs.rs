@@ -311,7 +311,7 @@ impl Visit for Values {
     }
 }
 
-/// Returns a text on one line, of a limited length.
+/// Returns a string on one line, of a limited length.
 fn cut(text: &str) -> String {
     let mut text = single_line(text).into_owned();
     if text.len() > MAX_TEXT {

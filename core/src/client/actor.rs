@@ -445,7 +445,7 @@ impl Actor {
         }
     }
 
-    /// Ends a connection that was never opened: the server's process is gone before the caller hears of the failure.
+    /// Ends a connection that was never opened: the server's process is gone before the caller gets the error.
     async fn give_up(mut self, error: Option<Error>) {
         if let Some(mut process) = self.process.take() {
             self.wire = None;

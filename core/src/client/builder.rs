@@ -48,7 +48,7 @@ pub(super) struct UnconnectedClient {
     pub(super) connector: Arc<Connector>,
     /// Taken by the first attempt.
     target: Mutex<Option<Target>>,
-    /// The same target for further attempts; `None` if there can be one only.
+    /// The target for further attempts; `None` if it can be used only once.
     again: Option<Reconnect>,
     on_progress: Option<OnProgress>,
     middleware: Arc<Stack>,
@@ -170,7 +170,7 @@ impl ClientBuilder {
     /// `next.run(request)`. It may change the params and the result, answer by itself, or send the request again. The
     /// method `"*"` stands for all. The first one that is added is the outermost.
     ///
-    /// It runs once for each request of the program, not for its pages, rounds of questions and repetitions after an
+    /// The function runs once for each request of the program, not for its pages, rounds of questions and repetitions after an
     /// outage, nor for requests that the client sends by itself. Subscriptions and notifications have no middleware.
     ///
     /// ```

@@ -1,4 +1,4 @@
-//! What an error of a connection says beside the problem: the server, the phase, and the end of its process.
+//! The context of a connection's error: the server, the phase, and the end of its process.
 
 use crate::{
     error::{Error, ErrorKind},

@@ -63,7 +63,7 @@ impl Next {
     /// form: a list has the entries of all pages, and a failed tool call is a result with `isError`.
     ///
     /// # Errors
-    /// Those of the request, and [`ErrorKind::Misuse`] if the params were changed to what is not valid for the method.
+    /// Returns the errors of the request, and [`ErrorKind::Misuse`] if the changed params are not valid for the method.
     pub async fn run(self, request: Request) -> Result<Value, Error> {
         let Self { chain, at } = self;
         match chain.layers.get(at) {

@@ -18,7 +18,7 @@ pub struct ClientOptions {
     /// A dialect, an older description of the protocol, to speak instead of a revision. Default: none.
     pub dialect: Option<Dialect>,
     /// The time limit of a call without a response or progress, which all pages of a list share; `None` means no limit.
-    /// It is suspended while a callback answers the server. Default: 60 s.
+    /// The limit does not run while a callback answers the server. Default: 60 s.
     pub timeout: Option<Duration>,
     /// The time limit of [`connect`](super::ClientBuilder::connect) as a whole: reaching the server, the probe, and the
     /// handshake. Default: `None`, the value of `timeout`.

@@ -258,7 +258,7 @@ impl Reader {
         Problem::not_allowed(format!("{text:?} must be a URL ({}); {fix}", Scheme::names()))
     }
 
-    /// Returns the words of a text as a list of the language.
+    /// Returns the words of a string as a list of the language.
     fn words(self, text: &str) -> String {
         let quote = |it: &str| if self.is_python() { quoted(it) } else { format!("{it:?}") };
         let words: Vec<_> = text.split_whitespace().map(quote).collect();

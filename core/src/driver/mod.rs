@@ -44,7 +44,7 @@ use crate::engine::Start;
 /// Returns the current time with a random seed.
 ///
 /// # Panics
-/// When the system has no random bytes.
+/// Panics if the system has no random bytes.
 pub fn start() -> Start {
     let mut seed = [0; 32];
     getrandom::fill(&mut seed).expect("the system gives random bytes");
@@ -55,7 +55,7 @@ pub fn start() -> Start {
 /// Returns the current time with fresh random bytes.
 ///
 /// # Panics
-/// When the system has no random bytes: without them nothing is secret.
+/// Panics if the system has no random bytes, because without them nothing is secret.
 #[cfg(feature = "auth")]
 pub(crate) fn moment() -> Moment {
     let Start { now, unix, seed, .. } = start();

@@ -79,7 +79,7 @@ fn is_mostly_free(_: &std::io::Stderr) -> bool {
 }
 
 impl Backlog {
-    /// Writes a text in pieces while there is room and nothing waits. Returns the rest.
+    /// Writes a string in pieces while there is room and nothing waits. Returns the rest.
     fn write(
         &self,
         text: &str,

@@ -66,7 +66,7 @@ impl<H: Clone> StreamServer<H> {
         let (mut rest, mut work) = (chunk, Work::default());
         let mut service = self.lock();
         let mut now = Instant::now();
-        // What was left of the chunk when the lock was taken.
+        // The rest of the chunk when the lock was taken.
         let mut left = rest.len();
         while let Some(frame) = decoder.next(&mut rest) {
             let long = if is_long(&frame) {

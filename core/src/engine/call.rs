@@ -37,7 +37,7 @@ pub(super) struct Call<H> {
 pub struct Load {
     /// Requests that wait for their answer.
     pub requests: usize,
-    /// Those of them that wait for an answer of their client.
+    /// Requests among them that wait for an answer of their client.
     pub asking: usize,
     /// Notifications that handlers run for.
     pub notifications: usize,

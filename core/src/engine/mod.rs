@@ -91,13 +91,13 @@ pub enum Effect<H> {
     Compute(Box<Computation<H>>),
     /// The reply to this request is not needed any more.
     CancelHost(Ticket),
-    /// A line for the log: something failed in a way that callers are not told.
+    /// A line for the log about a failure whose details callers do not get.
     Report(String),
     /// A line for the log, at debug level.
     Detail(String),
 }
 
-/// A handler to be run, and the circumstances.
+/// A handler to be run, with its input and context.
 #[derive(Debug)]
 pub struct Run<H> {
     /// The number under which the handler reports.
@@ -106,7 +106,7 @@ pub struct Run<H> {
     /// The handler's input: a JSON object.
     pub input: String,
     pub context: CallContext,
-    /// It handles a notification, which has no answer.
+    /// True for a notification, which has no answer.
     pub is_notification: bool,
     /// Middleware is to be run around the handler.
     pub middleware_frame: Option<Box<MiddlewareFrame<H>>>,

@@ -30,7 +30,7 @@ impl<H: Clone> Engine<H> {
                 Suspended { running, left, wait: Wait::Requests(Requests::default()) }
             }
             State::Suspended(suspended) => *suspended,
-            // It asked again while it was in line.
+            // The handler asked again while its call was in line.
             State::Queued(queued) => match *queued {
                 Queued::Answered(suspended) => {
                     self.leave_line(call, &suspended.running);
@@ -71,7 +71,7 @@ impl<H: Clone> Engine<H> {
             }
         });
         match outcome {
-            // It does not wait yet.
+            // The handler does not wait yet.
             Some(outcome) => self.answer(run, ask, outcome),
             None => self.line_up(now, call),
         }

@@ -15,7 +15,7 @@ use crate::{protocol::Inputs, router::RoundLimits, session::asking::Journal};
 pub struct Start {
     /// The current time.
     pub now: Instant,
-    /// The same time, in seconds since 1970.
+    /// The current time in seconds since 1970.
     pub unix: u64,
     /// Secret random bytes.
     pub seed: [u8; 32],

@@ -172,7 +172,7 @@ impl<H: Clone> Service<H> {
         self.outputs.pop_front().or_else(|| self.engine.next_effect().map(Output::Effect))
     }
 
-    /// When [`Input::Tick`] is due.
+    /// Returns the time at which [`Input::Tick`] is due.
     pub fn deadline(&self) -> Option<Instant> {
         [self.engine.deadline(), self.peer.machine.deadline()].into_iter().flatten().min()
     }

@@ -28,15 +28,15 @@ use crate::{
 /// The state of a call. Large ones are boxed; `Running`, which every call passes, is not.
 #[derive(Debug)]
 pub(super) enum State<H> {
-    /// It waits for the host's reply to this request, or for its dispatch outside the lock.
+    /// The call waits for the host's reply to this request, or for its dispatch outside the lock.
     AwaitingHost(Ticket, Continuation),
-    /// It gets the answer of another call.
+    /// The call gets the answer of another call.
     Joined(Box<Joined<H>>),
-    /// Its tool runs as many calls at once as it may.
+    /// The call's tool runs as many calls at once as it may.
     Queued(Box<Queued<H>>),
-    /// Its handler runs.
+    /// The call's handler runs.
     Running(Running<H>),
-    /// Its handler waits for the client.
+    /// The call's handler waits for the client.
     Suspended(Box<Suspended<H>>),
     /// A notification, whose handler runs.
     Notified(Box<Notified>),
@@ -60,9 +60,9 @@ pub(super) struct Joined<H> {
 
 #[derive(Debug)]
 pub(super) enum JoinedKind<H> {
-    /// It reads what the other reads. Should the other's answer be only its own, this is started.
+    /// Both calls read the same resource. If the answer turns out to be for the other caller only, this handler is started.
     Read(Start<H>),
-    /// It brought the same answers to the same round. Should the other be cancelled, the handler goes on for this one.
+    /// Both calls brought the same answers to the same round. If the other is cancelled, the handler continues for this one.
     Round(CallContext),
 }
 

@@ -21,7 +21,7 @@ impl TestMode {
         RoundLimits { park_limit, ..limits }
     }
 
-    /// A question that goes out as a request tells its key, by which tests answer it.
+    /// A question that is sent as a request contains its key, by which tests answer it.
     pub(crate) fn named(question: Question) -> Question {
         let Question { key, method, params } = question;
         let mut named = json::ObjectWriter::with_capacity(params.get().len() + key.len() + 32);

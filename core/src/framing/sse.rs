@@ -279,7 +279,7 @@ mod tests {
         items
     }
 
-    /// Decodes a text in one piece and byte by byte.
+    /// Decodes a string in one piece and byte by byte.
     fn read(text: &str) -> Vec<SseItem> {
         let whole = decode(999, [text.as_bytes()]);
         assert_eq!(decode(999, text.as_bytes().chunks(1)), whole);

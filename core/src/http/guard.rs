@@ -229,7 +229,7 @@ impl Guard {
         if is_loopback {
             return origin.host.is_loopback();
         }
-        // Whoever owns a name can have it mean this machine from one moment to the next: that is DNS rebinding.
+        // The owner of a name can point it to this machine from one moment to the next: that is DNS rebinding.
         let is_sure = origin.host.is_loopback() || origin.host.is_address();
         let own = Some(origin.host.without_default_port());
         let is_own = !hosts.is_empty() && hosts.iter().all(|it| *it == own);
@@ -348,7 +348,7 @@ fn hosts(head: &Parts) -> Vec<Option<Host>> {
 
 /// Returns whether one of these patterns matches a request's `Origin`, given as text and parsed.
 fn matches(patterns: &[OriginPattern], text: &str, origin: Option<&Origin>) -> bool {
-    // What can't be read stays as it is: `null` for one.
+    // An origin that can't be read, such as `null`, stays as it is.
     let normal = origin.map_or_else(|| text.to_ascii_lowercase(), ToString::to_string);
     patterns.iter().any(|it| it.matches(&normal, origin))
 }

@@ -71,7 +71,7 @@ pub enum EndpointInput<'a, H> {
     Request(ExchangeId, Box<AdmittedRequest<'a>>),
     /// The peer left before the answer was complete.
     Disconnected(ExchangeId),
-    /// It leaves so much unread that its subscriptions end.
+    /// This peer leaves so much unread that its subscriptions end.
     Lagging(Reader),
     /// A message connection was opened, by this principal and from this address if they are known.
     Opened(ConnectionId, Option<Arc<Principal>>, Option<IpAddr>),
@@ -166,7 +166,7 @@ pub enum Refused {
     InvalidToken(String),
     /// The proof that the sender has the key of its token is missing or wrong; the text says why.
     InvalidProof(String),
-    /// That proof needs this nonce.
+    /// The proof that the sender has the key of its token needs this nonce.
     NeedsNonce(String),
     /// Something that the authentication needs does not answer.
     AuthUnavailable,

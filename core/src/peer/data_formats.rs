@@ -243,7 +243,7 @@ fn inner<'a>(schema: &'a Map<String, Value>, place: Place<'_>) -> Option<&'a Map
             };
             Some(named)
         }
-        // Which of them a pattern matches is not looked at.
+        // Patterns are not matched against the names.
         Place::Others if schema.contains_key("patternProperties") => None,
         Place::Others => schema.get("additionalProperties"),
         Place::First(at) => {

@@ -40,7 +40,7 @@ pub fn member<'a>(object: &'a str, name: &str) -> Option<&'a str> {
     members(object).filter(|it| it.name == name).last().map(|it| it.value)
 }
 
-/// Returns whether a text contains a word, by vector instructions.
+/// Returns whether a string contains a word, by vector instructions.
 pub fn contains(text: &[u8], word: &str) -> bool {
     memchr::memmem::find(text, word.as_bytes()).is_some()
 }

@@ -74,7 +74,7 @@ impl HandlerKind {
     }
 
     /// Returns the handler's input for params that middleware may have changed; both are JSON. Names and URIs stay what
-    /// they are in the handler's server. `None` if the input can't be told from the params.
+    /// they are in the handler's server. `None` if the params don't contain the input.
     pub fn input(self, params: &str) -> Result<Option<String>, Error> {
         let mut params = object(params)?;
         let mut member = |name: &str| params.remove(name).filter(|it| !it.is_null());

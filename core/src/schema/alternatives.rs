@@ -1,4 +1,4 @@
-//! Which alternative of an `anyOf` or `oneOf` a value was meant to be.
+//! Chooses the alternative of an `anyOf` or `oneOf` whose errors describe a value best.
 
 use jsonschema::{ValidationError, error::ValidationErrorKind as Kind, paths::Location};
 
@@ -8,13 +8,13 @@ type Error = ValidationError<'static>;
 
 /// The best description of the failure of all alternatives.
 pub(super) enum Chosen<'a> {
-    /// As the errors of one alternative.
+    /// The errors of one alternative.
     One(&'a [Error]),
-    /// As one expectation, at the place of this error.
+    /// One expectation, at the place of this error.
     Expected { error: &'a Error, expected: String },
-    /// As properties that every alternative requires.
+    /// Missing properties that every alternative requires.
     Missing(Vec<&'a str>),
-    /// Nothing tells which one was meant.
+    /// No alternative fits better than the others.
     Unclear,
 }
 

@@ -19,9 +19,9 @@ struct Reference<'a> {
 /// Patterns with look-around or back-references.
 #[derive(Debug, Default)]
 pub(super) struct Backtracking {
-    /// Those of the keyword `pattern`.
+    /// Patterns of the keyword `pattern`.
     pub(super) values: Vec<String>,
-    /// Those of `patternProperties`.
+    /// Patterns of `patternProperties`.
     pub(super) names: Vec<String>,
 }
 

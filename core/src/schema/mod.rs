@@ -143,7 +143,7 @@ impl Schema {
         self.check(&read_value(json)?)
     }
 
-    /// Validates a text, given also as JSON.
+    /// Validates a string, given also as JSON.
     pub(crate) fn check_text(&self, text: &str, json: &str) -> Result<(), Violation> {
         let value = Instance::String(text.into());
         match self.quick.as_ref().and_then(|it| it.accepts(&value)) {

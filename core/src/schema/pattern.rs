@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::limits;
 
-/// The backtracking limits of the attempts to match a text, in order. The engine does not report how many steps it took, so an
+/// The backtracking limits of the attempts to match a string, in order. The engine does not report how many steps it took, so an
 /// attempt is charged its whole limit; the first limits are low, because most texts match in a few steps.
 const ATTEMPTS: [usize; 4] = [50, 1_000, 10_000, 50_000];
 /// The bytes that a shorter text counts for.
@@ -57,7 +57,7 @@ fn is_linear(translated: &str) -> bool {
 /// A compiled pattern. Clones share it.
 #[derive(Clone, Debug)]
 pub(super) struct Pattern {
-    /// As the schema has it.
+    /// The pattern as it stands in the schema.
     text: Arc<str>,
     engine: Engine,
 }
@@ -72,7 +72,7 @@ enum Engine {
 struct Backtracking {
     translated: String,
     size: usize,
-    /// The same pattern with the limit of each attempt, compiled when it is needed first.
+    /// The pattern with the limit of each attempt, compiled when it is needed first.
     attempts: [OnceLock<Option<fancy_regex::Regex>>; ATTEMPTS.len()],
 }
 

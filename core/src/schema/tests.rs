@@ -200,7 +200,7 @@ fn alternatives_that_multiply_do_not_hang() {
         schema["anyOf"] = json!([branch, branch, {"const": 1}]);
         assert!(complaint(&schema, &deep).contains("too deeply nested"), "{schema}");
     }
-    // The same by reference alone, at one value.
+    // The same schema by reference alone, at one value.
     let mut definitions = serde_json::Map::new();
     for at in 0..30 {
         let next = json!({"$ref": format!("#/$defs/d{}", at + 1)});

@@ -16,7 +16,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use super::{handler::Erased, run::Runner};
 use crate::driver::StreamServer;
 
-/// Watches the client on a thread of its own. Calls `ended` once nobody reads the output any more, or once the input was
+/// Watches the client on a thread of its own. Calls `ended` once the output has no reader any more, or once the input was
 /// closed and no handler has started for `grace`, so that the rest of the input is not being read. Dropping the result
 /// says that the input was read to its end.
 pub(super) fn watch(

@@ -51,7 +51,7 @@ pub fn resolve(root: &Path, path: &str) -> io::Result<Result<PathBuf, String>> {
     let mut inside = root.clone();
     for part in path.split('/').filter(|it| !matches!(*it, "" | ".")) {
         inside.push(part);
-        // What does not exist can't lead anywhere else; opening it says what is wrong.
+        // A path that does not exist can't lead anywhere else; opening it reports what is wrong.
         if !inside.symlink_metadata().is_ok_and(|it| it.is_symlink()) {
             continue;
         }

@@ -43,7 +43,7 @@ enum Act {
     Wait,
     Take,
     Put(&'static [u8], Duration, If),
-    /// The same operation several times at once.
+    /// Performs an operation several times at once.
     Race(&'static Act),
 }
 
@@ -179,7 +179,7 @@ pub async fn check_store(store: Arc<dyn Store>) -> Result<(), Error> {
     check_engine(Arc::new(OwnStore(store))).await
 }
 
-/// As [`check_store`], for the store of a host.
+/// Checks the store of a host as [`check_store`] does.
 pub async fn check_engine(store: Arc<dyn StoreEngine>) -> Result<(), Error> {
     check_within(&*store, LIMIT).await
 }

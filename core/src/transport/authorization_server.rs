@@ -48,7 +48,7 @@ const TIMEOUTS: Timeouts =
 
 /// An authorization server on this machine, with a user who agrees to everything.
 ///
-/// It offers: metadata (RFC 8414, `OpenID` Connect Discovery), the authorization endpoint with PKCE (S256), tokens for codes,
+/// The server offers metadata (RFC 8414, `OpenID` Connect Discovery), the authorization endpoint with PKCE (S256), tokens for codes,
 /// refresh tokens (each used once; reuse revokes all tokens of the grant), client credentials, assertions of other issuers
 /// and token exchange (enterprise-managed authorization, workload identity), dynamic registration (RFC 7591), client-id
 /// metadata documents, introspection (RFC 7662), revocation (RFC 7009), proofs of possession (`DPoP`, RFC 9449), and

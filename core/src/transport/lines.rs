@@ -74,7 +74,7 @@ impl<T: Fn(usize) -> Duration> Lines<T> {
         let mut decoder = LineDecoder::new(self.limit);
         let mut chunk = vec![0; CHUNK];
         let mut has_begun = guard.is_none();
-        // When the incomplete line began, or the connection whose first message did not begin yet.
+        // The time at which the incomplete line began, or the connection whose first message did not begin yet.
         let mut since = Instant::now();
         loop {
             let limit = guard.as_ref().and_then(|it| it.time_limit(decoder.held(), has_begun));

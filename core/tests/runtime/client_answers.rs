@@ -84,7 +84,7 @@ async fn an_answer_that_does_not_fit_its_form_is_not_sent() {
         });
         let client = builder.connect().await.expect("connects");
         let problem = if era == "2025-11-25" {
-            // The server is told, and the call goes on.
+            // The server gets an error, and the call continues.
             answers(&client).await["q"]["message"].to_string()
         } else {
             let failure = client.call_tool("t", ()).await.expect_err("not sent");

@@ -89,7 +89,7 @@ fn metadata(origin: &str) -> serde_json::Value {
     })
 }
 
-/// Answers a request with this token; others are told where to sign in.
+/// Answers requests with this token; others get a 401 that names the authorization server.
 fn guard(request: &Seen, token: &str) -> Answer {
     match request.header("authorization") {
         Some(given) if given == format!("Bearer {token}") => legacy(request),

@@ -226,7 +226,7 @@ async fn one_callback_answers_questions_of_both_eras() {
         });
         let client = client.connect().await.expect("connects");
         let answer = client.call_tool("greet", json!({"x": 1})).await.expect("answers");
-        assert_eq!(answer.data::<String>().expect("a text"), "Ada");
+        assert_eq!(answer.data::<String>().expect("a string"), "Ada");
         if era == "2026-07-28" {
             let first = receive(&mut received, "tools/call").await;
             let second = receive(&mut received, "tools/call").await;

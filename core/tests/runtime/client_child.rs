@@ -221,7 +221,7 @@ if child == 0:
 async fn a_failed_connect_leaves_no_process() {
     let folder = std::env::temp_dir().join(format!("gudgeon-failed-{}", std::process::id()));
     let pids = folder.to_string_lossy().into_owned();
-    // It answers nothing, ignores SIGTERM, and has a child of its own that does the same.
+    // The server answers nothing, ignores SIGTERM, and has a child of its own that does the same.
     let deaf = format!(
         r#"
 signal.signal(signal.SIGTERM, signal.SIG_IGN)

@@ -124,7 +124,7 @@ async fn ws_uses_a_tunnel() {
     listening.shut_down().await;
 }
 
-/// Checks that the proxy was told the host and port, and its own credentials, and nothing else.
+/// Checks that the proxy got the host and port, and its own credentials, and nothing else.
 fn assert_tunnels(proxy: &TestProxy, to: &str) {
     let received = proxy.received();
     assert!(!received.is_empty());

@@ -123,7 +123,7 @@ async fn the_callback_for_lists_serves_every_revision() {
                 .connect()
                 .await
                 .unwrap();
-            // A subscription of its own is told apart: the callback is called once.
+            // A second subscription does not count for the callback, which is called once.
             let mut changes = client.subscribe(about_and_tools()).await.unwrap();
             assert_eq!(client.list::<protocol::Tool>().await.unwrap().len(), 1);
             server.registry().add(Tool::new("more", |_: Args| async { Ok("more") })).unwrap();
@@ -224,7 +224,7 @@ async fn a_stream_that_breaks_is_listened_to_again() {
     let mut changes = client.subscribe(about()).await.unwrap();
     let change = Change::Updated(ABOUT.into());
     assert_eq!(soon(changes.next()).await.unwrap().unwrap(), change);
-    // Nobody told of that one, but somebody could not have.
+    // Reported again, because a change during the outage could have been missed.
     assert_eq!(soon(changes.next()).await.unwrap().unwrap(), change);
     assert_eq!(listens.load(Ordering::Relaxed), 3);
     drop(changes);
@@ -288,7 +288,7 @@ async fn dropping_a_pending_subscribe_cancels_it() {
     eventually(|| mock.dropped() == 1).await;
 }
 
-/// A server of 2025-11-25 that forgets its sessions when it is told to.
+/// A server of 2025-11-25 that forgets its sessions on request.
 struct Forgetful {
     mock: Mock,
     session: Arc<AtomicUsize>,

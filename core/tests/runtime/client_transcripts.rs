@@ -134,7 +134,7 @@ impl Player {
         self.acts.push_back(tokio::spawn(async move {
             act(&client, &name, &given, events).await.unwrap_or_else(|it| failed(&it))
         }));
-        // Those that follow are said after it.
+        // Lines that follow are sent after it.
         tokio::task::yield_now().await;
     }
 
@@ -270,7 +270,7 @@ fn whole(number: f64) -> i64 {
     number as i64
 }
 
-/// The message of an error says whom it is about first.
+/// The message of an error begins with the server.
 fn failed(error: &Error) -> Value {
     let about = error.target.as_ref().map(|it| format!("{it}: ")).unwrap_or_default();
     json!({"code": error.code, "message": error.message.replace(&about, "")})

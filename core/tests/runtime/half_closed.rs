@@ -90,7 +90,7 @@ async fn a_half_closed_client_still_gets_its_answers() {
         stream.shutdown().await.unwrap();
         let acknowledged = next(&mut stream).await;
         assert_eq!(acknowledged["method"], "notifications/subscriptions/acknowledged");
-        // It ends only at the end of the input.
+        // The server ends only at the end of the input.
         assert_eq!(next(&mut stream).await["id"], 1);
         gate.notify_one();
         let answer = next(&mut stream).await;

@@ -48,6 +48,6 @@ fn a_name_that_is_no_variable_is_refused() {
     let read = |Read { path }: Read| async move { path };
     let wrong = Resource::template("files://{+path}", read).check_path("paht", false);
     let panic = catch_unwind(AssertUnwindSafe(|| Server::new("files").add(wrong))).unwrap_err();
-    let said = panic.downcast_ref::<String>().expect("a panic with a text");
+    let said = panic.downcast_ref::<String>().expect("a panic with a message");
     assert!(said.contains(r#"has no variable "paht""#), "{said}");
 }

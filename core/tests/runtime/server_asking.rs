@@ -424,7 +424,7 @@ async fn no_question_is_asked_if_one_of_them_can_not_be() {
     assert_eq!(refused.code, Some(-32021));
     let data: Value = serde_json::from_str(refused.data.unwrap().get()).unwrap();
     assert_eq!(data, json!({"requiredCapabilities": {"roots": {}, "sampling": {}}}));
-    // In a session: whoever is asked panics.
+    // In a session, a client that is asked panics.
     let client = Client::builder(&server)
         .options(|it| it.revisions = vec![Revision::V2025_11_25])
         .on_elicit(|_| async { panic!("nobody is asked") })

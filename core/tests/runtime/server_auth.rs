@@ -292,7 +292,7 @@ async fn a_message_connection_is_authenticated_too() {
 
 #[tokio::test]
 async fn streams_end_with_their_token() {
-    // It accepts every token, although it has expired.
+    // The function accepts every token, although it has expired.
     let generous = Auth::verify(|_, _| {
         let mut principal = Principal::new("eve");
         principal.claims.insert("exp".into(), 1.into());

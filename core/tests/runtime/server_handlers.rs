@@ -321,7 +321,7 @@ async fn prompts_completions_and_own_methods() {
     assert_eq!(receiver.recv().await.unwrap(), json!({"n": 1}));
 }
 
-/// The same book in three ways, as text and as structured content.
+/// Returns one book in three ways, as text and as structured content.
 async fn whole(Pair { a, .. }: Pair) -> CallToolResult {
     let structured_content = match a {
         0 => None,

@@ -14,7 +14,7 @@ struct Id {
 
 fn panics(register: impl FnOnce() -> Server) -> String {
     let panic = catch_unwind(AssertUnwindSafe(register)).expect_err("nothing was wrong");
-    panic.downcast_ref::<String>().expect("a panic with a text").clone()
+    panic.downcast_ref::<String>().expect("a panic with a message").clone()
 }
 
 #[test]

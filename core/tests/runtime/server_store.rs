@@ -100,7 +100,7 @@ async fn a_proof_that_one_server_has_seen_is_refused_by_another() {
     }
 }
 
-/// A store that fails until it is told to work.
+/// A store that fails until it is enabled.
 #[derive(Default)]
 struct Away {
     works: AtomicBool,

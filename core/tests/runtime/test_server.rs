@@ -146,7 +146,7 @@ async fn a_declined_sampling_request_is_reported_as_declined() {
         let client = connect(test_server(&server).answer("Say it nicely.", declined()), era).await;
         let failure = client.call_tool("remove", ()).await.expect_err("declined");
         let (kind, message) = match era {
-            // No result has words for it: who called hears of it at once.
+            // Results have no field for it: the caller gets an error at once.
             Revision::V2026_07_28 => (ErrorKind::Declined, "the user declined"),
             _ => (ErrorKind::Tool, "The user declined: sampling (the user declined)"),
         };

@@ -283,7 +283,7 @@ async fn a_connection_whose_client_reads_no_answers_is_not_read_further() {
     assert_eq!(calls.load(Ordering::SeqCst), CALLS);
 }
 
-/// A call of a tool whose pattern takes a second for such a text.
+/// A call of a tool whose pattern takes a second for such a string.
 fn slow_call(length: usize) -> String {
     let text = "b".repeat(length);
     let meta = json!({

@@ -38,7 +38,7 @@ fn retry(id: u64, state: &str, responses: &Value) -> Value {
     modern(id, &able(), &json!({"requestState": state, "inputResponses": responses}))
 }
 
-/// The one answer that the handler heard since the last.
+/// The one answer that the handler got since the last.
 fn received(server: &mut Server) -> Result<Value, String> {
     assert_eq!(server.answered.len(), 1, "{:?}", server.answered);
     server.answered.remove(0)

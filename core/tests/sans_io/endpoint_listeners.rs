@@ -37,7 +37,7 @@ fn ask(call: RunId, number: u64) -> EndpointInput<'static, Handler> {
     EndpointInput::Handler(call, HandlerEvent::Ask { ask: AskId(number), question })
 }
 
-/// The handler of a notification that was told of in this session.
+/// Returns the handler of a notification that this session sent.
 fn receive(visitor: &mut Visitor, session: &str) -> Run<Handler> {
     let body = json!({"jsonrpc": "2.0", "method": "notifications/roots/list_changed"});
     let id = visitor.legacy(session, &body);
@@ -57,7 +57,7 @@ fn a_handler_of_notifications_asks_on_the_sessions_own_stream() {
     let session = visitor.open("2025-11-25", json!({"roots": {}}));
     let run = receive(&mut visitor, &session);
     visitor.handle(ask(run.id, 1));
-    // It waits for a stream.
+    // The question waits for a stream.
     let stream = visitor.get(&session, "");
     let question = visitor.reply(stream).messages()[0].clone();
     assert_eq!(question["method"], "roots/list");

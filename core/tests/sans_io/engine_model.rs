@@ -79,7 +79,7 @@ struct Peer {
     connection: ConnectionId,
     /// Requests that are neither answered nor cancelled.
     open: BTreeSet<u64>,
-    /// What was called by each, until it is answered.
+    /// The target of each open request.
     targets: BTreeMap<u64, usize>,
     /// Requests of the server's.
     questions: BTreeSet<String>,

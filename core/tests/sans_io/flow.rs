@@ -63,7 +63,7 @@ fn a_flood_of_log_messages_is_cut_and_its_client_is_told_by_how_many() {
     }
     let said = std::mem::take(&mut server.sent);
     assert_eq!(messages(&said).len(), 1_000);
-    // A hundred more after a second, when it also hears what it missed.
+    // A hundred more after a second, with a notice of the suppressed ones.
     assert!(server.deadline().is_some_and(|it| it == server.now + Duration::from_secs(1)));
     server.now += Duration::from_secs(1);
     server.handle(Input::Tick);

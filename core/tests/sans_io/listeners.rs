@@ -75,7 +75,7 @@ fn a_handler_of_notifications_asks_in_a_session() {
     let answer = json!({"roots": [{"uri": "file:///a"}]});
     server.receive(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": answer}));
     assert_eq!(server.answered, [Ok(answer)]);
-    // It can also send log messages, and its open questions are withdrawn when it ends.
+    // The handler can also send log messages, and its open questions are withdrawn when it ends.
     let data = to_raw(&json!("heard"));
     let (call, level) = (second.id, LoggingLevel::Info);
     server.handle(Input::Handler(call, HandlerEvent::Log(Log { level, logger: None, data })));

@@ -236,7 +236,7 @@ fn events_of_a_handler_count_while_its_request_is_queued() {
     done(&mut server, &run, "next");
     assert_eq!(text(&server.next_sent()), (4, "next"));
     assert_eq!(server.in_flight(), 0);
-    // It asks again and performs a step: the next round knows both.
+    // The handler asks again and performs a step: the next round knows both.
     let (waits_in_line, runs, _) = in_line(&mut server);
     let handler = waits_in_line.id;
     server.handle(Input::Handler(

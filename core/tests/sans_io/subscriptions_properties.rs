@@ -19,10 +19,10 @@ use crate::support::subscriber::identity;
 
 #[derive(Clone, Debug)]
 enum Step {
-    /// Which of the URIs, and whether the tools.
+    /// The URIs, as bits, and true to subscribe to the tools.
     Open(u8, bool),
     Close(usize),
-    /// Which of the requests in flight, and how it ends.
+    /// The index of a request in flight, and its outcome.
     Answer(usize, Ending),
     Acknowledge(usize, bool),
     Tell(Option<usize>, u8),

@@ -49,7 +49,7 @@ async def moved(ctx: Context) -> None:
 
 @app.tool
 async def last_place() -> str:
-    """Where the visitor has moved to."""
+    """The visitor's new address."""
     return " ".join(places)
 
 

@@ -68,7 +68,7 @@ async def story(first: Target, second: Target, revision: Any) -> None:
         assert [(it.progress, it.total, it.message) for it in reports] == [(n, 3, f"room {n}") for n in (1, 2, 3)]
         assert [it.data for it in logs] == [{"message": "entered", "room": n} for n in (1, 2, 3)]
 
-        async with visitor.subscribe(tools=True):  # sessions tell without being asked; later revisions want to be
+        async with visitor.subscribe(tools=True):  # sessions notify unasked; later revisions need a subscription
             await visitor.call_tool("open_room", {"name": "vermeer"})
             assert (await asyncio.wait_for(changes.get(), 10)).kind == "tools"
         assert (await visitor.call_tool("look_at_vermeer")).text == "You see vermeer."

@@ -35,6 +35,6 @@ app.onRootsChanged(async (ctx) => {
   places = (await ctx.roots()).map((root) => root.uri); // sessions only: later revisions ask when they need it
 });
 
-app.tool("last_place", { description: "Where the visitor has moved to." }, () => places.join(" "));
+app.tool("last_place", { description: "The visitor's new address." }, () => places.join(" "));
 
 await app.run(process.argv[2]);

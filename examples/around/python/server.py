@@ -56,7 +56,7 @@ def bake(pizza: str, kitchen: Annotated[Kitchen, Depends(oven)]) -> str:
 
 @app.tool(tags=["kitchen"])
 def ovens(ctx: SyncContext[Kitchen]) -> int:
-    """How many ovens are free."""
+    """The number of free ovens."""
     return ctx.lifespan.free_ovens
 
 
@@ -153,7 +153,7 @@ def specials(day: str = "today") -> dict[str, str]:
 
 @app.tool
 def close_kitchen() -> str:
-    """What is tagged "kitchen" is off the menu."""
+    """Hide components with the tag "kitchen"."""
     app.tools.disable(tags=["kitchen"])
     return "closed"
 

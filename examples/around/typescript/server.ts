@@ -41,7 +41,7 @@ app.tool("bake", { description: "Bake a pizza.", tags: ["kitchen"], input: Pizza
   });
 });
 
-const OVENS = "How many ovens are free.";
+const OVENS = "The number of free ovens.";
 app.tool("ovens", { description: OVENS, tags: ["kitchen"], output: z.int() }, (_, ctx) => ctx.lifespan.freeOvens);
 
 // ── how long, how many at once, and what becomes of a guest who leaves ───────────────────────────────
@@ -106,7 +106,7 @@ app.method("pizzeria/specials", { params: z.object({ day: z.string().default("to
   return { [day]: "quattro stagioni" };
 });
 
-const CLOSE = 'What is tagged "kitchen" is off the menu.';
+const CLOSE = 'Hide components with the tag "kitchen".';
 app.tool("close_kitchen", { description: CLOSE }, () => {
   app.tools.disable({ tags: ["kitchen"] });
   return "closed";

@@ -28,7 +28,7 @@ class Trip:
 @app.tool
 async def book_trip(ctx: Context) -> str:
     """Book a trip: asks where to, says the price, and asks again."""
-    trip = await ctx.elicit("Where do you want to go?", Trip)  # a no that nobody catches ends the call
+    trip = await ctx.elicit("Where do you want to go?", Trip)  # Declined, which is not caught here, ends the call
     price = 80 * trip.nights + 15 * len(trip.extras) + 30 * trip.insured
     outcome = await ctx.try_elicit(f"{trip.city} for {price} euros?", bool)
     if isinstance(outcome, Declined):
@@ -53,7 +53,7 @@ async def check_in(ctx: Context) -> str:
 async def pay(euros: int, ctx: Context) -> str:
     """Pay on the bank's page, so that no card number passes through the model."""
     page = await ctx.elicit_url("Please pay at your bank.", f"https://bank.example/pay?euros={euros}")
-    app.notify_url_done(page)  # the bank has called back; sessions tell the client, later revisions have no word for it
+    app.notify_url_done(page)  # after the bank's callback; 2026-07-28 has no such notification
     return f"{euros} euros are paid."
 
 

@@ -15,7 +15,7 @@ const Trip = z.object({
 
 const BOOK_TRIP = "Book a trip: asks where to, says the price, and asks again.";
 app.tool("book_trip", { description: BOOK_TRIP }, async (_, ctx) => {
-  const trip = await ctx.elicit("Where do you want to go?", Trip); // a no that nobody catches ends the call
+  const trip = await ctx.elicit("Where do you want to go?", Trip); // Declined, which is not caught here, ends the call
   const price = 80 * trip.nights + 15 * trip.extras.length + (trip.insured ? 30 : 0);
   const outcome = await ctx.tryElicit(`${trip.city} for ${price} euros?`, z.boolean());
   if (outcome.action === "decline") return "Another trip, then?";
@@ -35,7 +35,7 @@ app.tool("check_in", { description: "Check in: name, bags and meal are asked at 
 const PAY = "Pay on the bank's page, so that no card number passes through the model.";
 app.tool("pay", { description: PAY, input: z.object({ euros: z.int() }) }, async ({ euros }, ctx) => {
   const page = await ctx.elicitUrl("Please pay at your bank.", `https://bank.example/pay?euros=${euros}`);
-  app.notifyUrlDone(page); // the bank has called back; sessions tell the client, later revisions have no word for it
+  app.notifyUrlDone(page); // after the bank's callback; 2026-07-28 has no such notification
   return `${euros} euros are paid.`;
 });
 

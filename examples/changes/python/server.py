@@ -25,7 +25,7 @@ def praise() -> str:
 def bake(bread: str, loaves: int) -> str:
     """Bake some loaves and put them on the counter."""
     counter[bread] = counter.get(bread, 0) + loaves
-    app.notify_updated("bakery://counter")  # told to those who subscribed to this URI
+    app.notify_updated("bakery://counter")  # sent to the clients that subscribed to this URI
     return f"{counter[bread]} {bread}"
 
 
@@ -42,7 +42,7 @@ def sell(bread: str) -> str:
 @app.tool
 def close_oven() -> str:
     """End of the baking: every tool that needs the oven goes."""
-    app.tools.disable(tags=["oven"])  # a change of what is offered tells the clients by itself
+    app.tools.disable(tags=["oven"])  # clients are notified of changed components
     return "cold"
 
 

@@ -16,7 +16,7 @@ const Loaves = z.object({ bread: z.string(), loaves: z.int() });
 const BAKE = "Bake some loaves and put them on the counter.";
 app.tool("bake", { description: BAKE, tags: ["oven"], input: Loaves }, ({ bread, loaves }) => {
   counter[bread] = (counter[bread] ?? 0) + loaves;
-  app.notifyUpdated(COUNTER); // told to those who subscribed to this URI
+  app.notifyUpdated(COUNTER); // sent to the clients that subscribed to this URI
   return `${counter[bread]} ${bread}`;
 });
 
@@ -29,7 +29,7 @@ app.tool("sell", { description: "Sell a loaf.", input: Bread }, ({ bread }) => {
 });
 
 app.tool("close_oven", { description: "End of the baking: every tool that needs the oven goes." }, () => {
-  app.tools.disable({ tags: ["oven"] }); // a change of what is offered tells the clients by itself
+  app.tools.disable({ tags: ["oven"] }); // clients are notified of changed components
   return "cold";
 });
 

@@ -40,7 +40,7 @@ def transfer(euros: int) -> str:
 
 @app.tool
 async def close_account(name: str, ctx: Context) -> str:
-    """Close an account, if the customer says so; nobody here catches a no."""
+    """Close an account, if the customer agrees; Declined is not caught here."""
     sure = await ctx.elicit(f"Close {name}'s account?", bool, key="sure")
     reason = await ctx.elicit("Why do you leave?", str, key="reason")
     return f"closed, because: {reason}" if sure else "kept"

@@ -29,7 +29,7 @@ app.tool("transfer", { description: TRANSFER, input: z.object({ euros: z.int() }
   throw new ProtocolError(4001, "The counter is closed.", { opens: "09:00" });
 });
 
-const CLOSE = "Close an account, if the customer says so; nobody here catches a no.";
+const CLOSE = "Close an account, if the customer agrees; Declined is not caught here.";
 app.tool("close_account", { description: CLOSE, input: z.object({ name: z.string() }) }, async ({ name }, ctx) => {
   const sure = await ctx.elicit(`Close ${name}'s account?`, z.boolean(), { key: "sure" });
   const reason = await ctx.elicit("Why do you leave?", z.string(), { key: "reason" });

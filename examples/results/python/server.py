@@ -57,7 +57,7 @@ def chart() -> list[str | Image]:
 
 @app.tool
 def siren() -> Audio:
-    """What the storm warning sounds like."""
+    """The sound of the storm warning."""
     return Audio(b"RIFF\x24\x00\x00\x00WAVE", format="wav")
 
 

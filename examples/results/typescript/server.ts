@@ -34,7 +34,7 @@ app.tool("sunspot", { description: SUNSPOT, output: Reading }, () => ({ station:
 
 app.tool("chart", { description: "A picture of the day, with a caption." }, () => ["Today:", image(PIXEL, "png")]);
 
-app.tool("siren", { description: "What the storm warning sounds like." }, () =>
+app.tool("siren", { description: "The sound of the storm warning." }, () =>
   audio(Buffer.from("RIFF\x24\0\0\0WAVE"), "wav"),
 );
 

@@ -70,7 +70,7 @@ struct Run {
     ids: BTreeSet<String>,
     /// The session may be a new one: the transport opened it, or dialect 0.7 may have.
     is_renewed: bool,
-    /// How often negotiating ended.
+    /// The number of negotiations that ended.
     negotiated: usize,
     starts: usize,
     trace: String,

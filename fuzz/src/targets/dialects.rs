@@ -165,7 +165,7 @@ fn ask(method: &str, params: &RawValue) -> bool {
         }
         let text = result.ok().and_then(|it| {
             let result: Value = serde_json::from_str(it.get()).unwrap();
-            // Which failures are results differs.
+            // The failures that are results differ.
             (result["isError"] != true).then(|| texts(&result[compared]))
         });
         answers.push((revision, dialect, text));

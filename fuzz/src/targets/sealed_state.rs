@@ -1,6 +1,6 @@
 //! Sealed state: `requestState` and cursors open where they were sealed, unchanged, and nowhere else.
 //!
-//! `t` and `g` are the tool and its arguments, `k` the key, `j` an answer in the journal, `b` a bit to change, `o` a text to
+//! `t` and `g` are the tool and its arguments, `k` the key, `j` an answer in the journal, `b` a bit to change, `o` a string to
 //! open, `i` the bytes of a state as base64, `n` a place in a list and `l` the list.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};

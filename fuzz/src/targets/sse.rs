@@ -20,7 +20,7 @@ pub(super) fn run(input: &[u8]) {
     let whole = decode(limit, stream, usize::MAX);
     assert_eq!(decode(limit, stream, 1), whole, "byte by byte");
     assert_eq!(decode(limit, stream, size), whole, "{size} bytes at a time");
-    // What was read is the same when it is written and read again.
+    // The events are the same when they are written and read again.
     for item in whole.0 {
         let SseItem::Event { event: name, data, id } = item else { continue };
         let mut out = Vec::new();

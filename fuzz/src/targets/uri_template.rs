@@ -51,7 +51,7 @@ fn check_match(template: &UriTemplate, uri: &str) {
         }
     }
     // The URI that these values make matches as well, and stays the same from then on. In `{+x}` a question mark can't be
-    // told from that of a query, nor a percent sign from that of an escape.
+    // distinguished from that of a query, nor a percent sign from that of an escape.
     let own = template.expand(&values);
     let is_ambiguous =
         values.iter().any(|(_, it)| it.as_str().is_some_and(|it| it.contains(['?', '%'])));

@@ -1,4 +1,4 @@
-//! Gudgeon in Rust, with a tool that tells how long threads have waited for the lock of the endpoint: lock-waits PORT.
+//! Gudgeon in Rust, with a tool that returns how long threads have waited for the lock of the endpoint: lock-waits PORT.
 #![forbid(unsafe_code)]
 
 use gudgeon::{Server, driver::lock_waits, error::Error};

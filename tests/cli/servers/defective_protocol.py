@@ -351,7 +351,7 @@ class Listening(Exception):
 
 
 def parse(text):
-    """Returns the value of a text; of two equal keys, the last counts."""
+    """Returns the value of a string; of two equal keys, the last counts."""
     try:
         return json.loads(text), None
     except ValueError:

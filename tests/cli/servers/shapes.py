@@ -8,7 +8,7 @@ app = Server("shapes", version="2.0", schema_profile="full")
 
 
 class Address(TypedDict):
-    """Where somebody lives."""
+    """A person's address."""
 
     street: str
     zip: str | None

@@ -1,4 +1,4 @@
-/** What users write: `app.run(url)`. server.mjs URL */
+/** A server as users write it: `app.run(url)`. Usage: server.mjs URL */
 import { setTimeout as sleep } from "node:timers/promises";
 import { Server } from "gudgeon";
 

@@ -1,4 +1,4 @@
-"""What users write: `app.run(url)`. server.py URL"""
+"""A server as users write it: `app.run(url)`. Usage: server.py URL"""
 
 import asyncio
 import sys

@@ -86,7 +86,7 @@ class Peer:
         before = int((await self.call({"name": witness}))["text"]) if witness else 0
         call = asyncio.ensure_future(self.session.call_tool(step["name"], step["arguments"]))
         await asyncio.sleep(0.3)
-        # This SDK never tells the server by itself; the id is the last one it gave out.
+        # This SDK never sends the notification by itself; the id is the last one that it used.
         gone = CancelledNotificationParams(requestId=self.session._request_id - 1, reason="test")
         await self.session.send_notification(
             ClientNotification(CancelledNotification(method="notifications/cancelled", params=gone))
@@ -104,7 +104,7 @@ class Peer:
 
     async def unsubscribed(self, step):
         await self.session.unsubscribe_resource(step["uri"])
-        # What was on its way comes before these.
+        # Messages that were on their way come before these.
         await changes(self.call, self.seen, LISTS)
         self.seen.clear()
         return await changes(self.call, self.seen, LISTS)

@@ -105,7 +105,7 @@ class Peer:
         return await self.heard(LISTS | {f"updated {step['uri']}"}, **lists, resource_subscriptions=[step["uri"]])
 
     async def heard(self, wanted, **filters):
-        """What a stream with these filters tells, until it has told what is wanted."""
+        """Returns the notifications of a stream with these filters, until the wanted ones have come."""
         self.seen.clear()
         async with self.client.listen(**filters) as subscription:
 
@@ -130,7 +130,7 @@ class Peer:
 
     async def unsubscribed(self, step):
         await self.client.unsubscribe_resource(step["uri"])
-        # What was on its way comes before these.
+        # Messages that were on their way come before these.
         await changes(self.call, self.seen, LISTS)
         self.seen.clear()
         return await changes(self.call, self.seen, LISTS)

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 /** The official packages live in a scratch folder, outside Node's search path. */
 export const require = createRequire(new URL("../../../.interop/node/package.json", import.meta.url));
 
-/** What the user, the model and the host answer. */
+/** The answers of the user, the model and the host. */
 export const ANSWERS = JSON.parse(readFileSync(new URL("../answers.json", import.meta.url), "utf8"));
 /** A client that can be asked nothing. */
 export const BARE = process.env.INTEROP_BARE !== undefined;
@@ -15,7 +15,7 @@ export const CAPABILITIES = BARE ? {} : { elicitation: { form: {}, url: {} }, sa
 /** Changes of lists, in the order in which the tool `grow` makes them. */
 export const LISTS = ["tools", "resources", "prompts"];
 
-/** What the model says: a model that is offered tools wants one called. */
+/** Returns the model's message: a model that is offered tools calls one. */
 export const sampled = ({ params }) => (params.tools ? ANSWERS.tool_use : ANSWERS.sample);
 
 /** `<era> <steps.json> <command or URL>`: `transport` makes one of the SDK's classes for it. */
@@ -65,7 +65,7 @@ export async function until(condition, ms = 2_000) {
   while (!condition() && Date.now() < end) await sleep(10);
 }
 
-/** Asks the server's witness tool how many calls it saw cancelled since it told `before`, until it saw one. */
+/** Asks the server's witness tool for its number of cancelled calls until it is above `before`. */
 export async function witnessed(call, before, ms = 3_000) {
   const end = Date.now() + ms;
   for (;;) {
@@ -140,7 +140,7 @@ export class OfficialPeer {
     return { cancelled: witness ? await witnessed(witness, before) : null };
   }
 
-  /** Makes the server change until all of these were told: a stream may open after the first. */
+  /** Makes the server change until all of these notifications came: a stream may open after the first. */
   async told(wanted) {
     this.seen.clear();
     const all = () => wanted.every((one) => this.seen.has(one));
@@ -152,7 +152,7 @@ export class OfficialPeer {
     return [...this.seen].sort();
   }
 
-  /** What a stream with this filter tells, until it has told what is wanted. */
+  /** Returns the notifications of a stream with this filter, until the wanted ones have come. */
   async heard(filter, wanted) {
     const listening = await this.client.listen(filter);
     const told = await this.told(wanted);
@@ -180,7 +180,7 @@ export class OfficialPeer {
 
   async unsubscribed({ uri }) {
     await this.client.unsubscribeResource({ uri });
-    // What was on its way comes before these.
+    // Messages that were on their way come before these.
     await this.told(LISTS);
     return this.told(LISTS);
   }

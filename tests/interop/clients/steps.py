@@ -30,7 +30,7 @@ async def run(peer, era, steps):
 
 
 def arguments():
-    """From the command line `<era> <steps.json> <command or URL>`: era, steps, and command (a list) or URL (a text)."""
+    """Returns era, steps, and command (a list) or URL, from the command line `<era> <steps.json> <command or URL>`."""
     era, steps_file, *command = sys.argv[1:]
     with open(steps_file, encoding="utf-8") as file:
         return era, json.load(file), command[0] if "://" in command[0] else command

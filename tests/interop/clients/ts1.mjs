@@ -28,7 +28,7 @@ transport.send = (message, options) => {
   return send(message, options);
 };
 let revision;
-// The only place where this SDK tells which revision was agreed on.
+// The only place where this SDK shows the negotiated revision.
 const setProtocolVersion = transport.setProtocolVersion?.bind(transport);
 transport.setProtocolVersion = (agreed) => {
   revision = agreed;

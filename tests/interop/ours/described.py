@@ -1,4 +1,4 @@
-"""What both Python clients here share: the command line, and results in the terms that the suites expect."""
+"""Shared code of both Python clients here: the command line, and results in the terms that the suites expect."""
 
 import json
 import sys

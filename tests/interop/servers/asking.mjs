@@ -1,4 +1,4 @@
-/** What asks its client, in JavaScript. */
+/** Components that ask the client, in JavaScript. */
 import { appendFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ask } from "gudgeon";

@@ -1,4 +1,4 @@
-"""What asks its client, in Python."""
+"""Components that ask the client, in Python."""
 
 import asyncio
 import os

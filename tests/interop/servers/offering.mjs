@@ -1,4 +1,4 @@
-/** What a server may offer beside plain tools, in JavaScript. */
+/** Components beside plain tools, in JavaScript. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { ProtocolError, ResourceNotFound, Server, ToolError, UrlElicitationRequired, ask, audio, file } from "gudgeon";
 import { PIXEL } from "./pixel.mjs";
@@ -105,5 +105,5 @@ export function addTo(app) {
   app.method("acme/echo", { params: { type: "object", properties: { text: string }, required: ["text"] } }, ({ text }) => ({ echo: text }));
 }
 
-/** What `ctx.lifespan` is. */
+/** The value of `ctx.lifespan`. */
 export const lifespan = () => ({ value: { motto: "mind the gap" } });

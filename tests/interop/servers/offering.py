@@ -1,4 +1,4 @@
-"""What a server may offer beside plain tools, in Python."""
+"""Components beside plain tools, in Python."""
 
 import asyncio
 from typing import Annotated, Any, Literal

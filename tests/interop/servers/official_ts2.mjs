@@ -62,7 +62,7 @@ const NAME = z.object({ name: z.string() });
 const YES = z.object({ value: z.boolean() });
 const name = inputRequired.elicit({ message: "What is your name?", requestedSchema: NAME });
 
-/** What asks its client; this SDK calls handlers again with the answers, in every era. */
+/** Components that ask the client; this SDK calls handlers again with the answers, in every era. */
 function asking(server) {
   server.registerTool("lend", {}, ({ mcpReq }) => {
     const known = mcpReq.requestState() ?? acceptedContent(mcpReq.inputResponses, "name", NAME)?.name;

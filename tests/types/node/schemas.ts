@@ -48,7 +48,7 @@ const read = (given: Output<typeof literal>): void => {
 };
 void read;
 
-// A default is filled in before the handler runs; whoever calls may leave it out.
+// A default is filled in before the handler runs; callers may leave it out.
 const defaulted = schema({
   type: "object",
   properties: { n: { type: "integer", default: 1 }, inner: { type: "object", properties: { on: { type: "boolean", default: true } } } },

@@ -59,7 +59,7 @@ export interface ClientOptions {
    */
   cacheResults?: boolean | undefined;
   /**
-   * What is repeated while the server can't be reached, after growing delays: `"safe"`, reads, lists, and calls of tools
+   * The requests that are repeated while the server can't be reached, after growing delays: `"safe"`, reads, lists, and calls of tools
    * marked read-only or idempotent, in 5 attempts within 30 s. Default: `"safe"`.
    */
   retry?: "safe" | "never" | { attempts?: number | undefined; deadlineMs?: number | undefined } | undefined;

@@ -30,7 +30,7 @@ export interface ServerOptions<L = unknown> {
   /** The scopes that a scope includes, such as `{ "books:write": ["books:read"] }`. Default: none. */
   scopeImplies?: Readonly<Record<string, readonly string[]>> | undefined;
   /**
-   * Whether tools, resources and prompts are hidden from callers that lack their `scopes`: lists leave them out, and requests for
+   * True to hide tools, resources and prompts from callers that lack their `scopes`: lists leave them out, and requests for
    * them fail as for unknown ones. Default: false; they are listed, and a call is answered with 403 and the scopes to ask for.
    */
   hideUnauthorized?: boolean | undefined;

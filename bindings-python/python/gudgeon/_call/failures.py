@@ -1,4 +1,4 @@
-"""Describes exceptions of handlers as JSON, from which the core makes a code, `isError` and a text."""
+"""Describes exceptions of handlers as JSON, from which the core makes a code, `isError` and a message."""
 
 from __future__ import annotations
 

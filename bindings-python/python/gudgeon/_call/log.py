@@ -97,7 +97,7 @@ def _has_room(logger: Any, waits: bool) -> bool:
 
 
 def _may_use_stderr(logger: Any) -> bool:
-    """Whether a handler of the logger may write to stderr, to which stdout goes as well while stdio is served."""
+    """Returns whether a handler of the logger may write to stderr, or to stdout, which is stderr over stdio."""
     handlers: list[Any] = []
     while logger is not None:
         handlers += logger.handlers

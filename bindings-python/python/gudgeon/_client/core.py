@@ -281,10 +281,10 @@ class Core:
             )
         )
 
-    # ── what the server tells unasked ───────────────────────────────────────────────────────────────
+    # ── notifications of the server ───────────────────────────────────────────────────────────────
 
     def notified(self, event: tuple[Any, ...]) -> Notify | None:
-        """Returns the callback for a notification of the server, or None if nobody listens."""
+        """Returns the callback for a notification of the server, or None without one."""
         if self.group_name is not None:
             self.refresh()
         what, callbacks = event[0], self.options.callbacks

@@ -104,7 +104,7 @@ def _tool_error(message: str, data: Any, where: dict[str, Any]) -> Exception:
             error._result = ToolResult.from_dict(data)
             error.meta = error._result.meta
         except UNREADABLE:
-            # The tool failed, whatever it says about it: the result is then made of the message.
+            # An invalid result is replaced by one with the message.
             pass
     raised: Exception = error
     return raised

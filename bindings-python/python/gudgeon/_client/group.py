@@ -92,7 +92,7 @@ class _Group:
         """The name in the errors of results that can't be read."""
         return f"{type(self).__name__}({', '.join(self._all)})"
 
-    # What follows is written once as generators: each yields requests and receives their outcomes.
+    # The methods below are generators, written once: each yields requests and receives their outcomes.
 
     def _connected_native(self) -> Any:
         if self._native is None:
@@ -125,7 +125,7 @@ class _Group:
 
 
 class _Changes:
-    """What a subscription of a group needs; of one server if it is named."""
+    """Returns the parts of a subscription of the group, or of one server if it is named."""
 
     def __init__(self, group: _Group, server: str | None) -> None:
         self._group = group

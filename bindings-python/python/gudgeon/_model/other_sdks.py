@@ -106,7 +106,7 @@ _NAMES = {
 def foreign_name(name: str, frame: FrameType) -> Exception:
     """Returns the error for a name that the package does not have; `frame` is the code that looks it up.
 
-    Python replaces an AttributeError of `from gudgeon import …` by a text of its own, which hides ours.
+    Python replaces an AttributeError of `from gudgeon import …` by a message of its own, which hides ours.
     """
     from opcode import opmap
 

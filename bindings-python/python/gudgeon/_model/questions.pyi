@@ -10,7 +10,7 @@ from .value import Value
 _T = TypeVar("_T")
 
 class SampleOptions(TypedDict, total=False):
-    """What `sample` takes besides messages."""
+    """The options of `sample`."""
 
     max_tokens: int
     system: str

@@ -119,7 +119,7 @@ class ToolResult(Value):
         return state
 
     def __eq__(self, other):
-        # What was received of `data` follows from the fields.
+        # The `data` that was received follows from the fields.
         return type(self) is type(other) and self._values() == other._values()
 
     def __hash__(self):

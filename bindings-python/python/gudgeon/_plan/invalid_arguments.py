@@ -172,7 +172,7 @@ def _enter(value: Any, name: str, index: str, message: str) -> tuple[Any, str | 
 
 
 def _expected(message: str) -> str | None:
-    """Returns msgspec's complaint in the words of JSON Schema; None for a text of somebody else's."""
+    """Returns msgspec's complaint in the words of JSON Schema; None for a message of another origin."""
     for start, expected in _FORMATS.items():
         if message.startswith(start):
             return expected

@@ -70,7 +70,7 @@ class Identify:
             raise Refused(lambda head: head.unidentified()) from None
 
     def _of_host(self, scope: Mapping[str, Any]) -> Any:
-        """Whom Starlette's `AuthenticationMiddleware`, or one that speaks like it, has let in."""
+        """Returns the user that Starlette's `AuthenticationMiddleware`, or one with its interface, authenticated."""
         user = scope.get("user")
         if user is None or getattr(user, "is_authenticated", None) is not True:
             return None

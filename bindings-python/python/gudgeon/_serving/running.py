@@ -136,7 +136,7 @@ class Running:
                 `gudgeon.auth.RequestInfo`. It is called once for each HTTP request and WebSocket, on the event loop.
                 Handlers see the result as `ctx.principal`; sessions, rounds of questions and cached results belong to
                 it. It may refuse a request: by `gudgeon.auth.InvalidToken` (401) or `InsufficientScope` (403). Any
-                other exception is answered with 500 and logged. Default: the user whom Starlette's
+                other exception is answered with 500 and logged. Default: the user that Starlette's
                 `AuthenticationMiddleware` let in, by `identity` or `username` of the scope's "user" and the `scopes` of
                 its "auth"; None where there is no user, or its `is_authenticated` is not True.
             http: As for `run`, without the options of connections, which belong to the host. The scope's `server` says

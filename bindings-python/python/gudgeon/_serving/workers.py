@@ -78,7 +78,7 @@ def run_workers(app: Any, at: str, count: int, run: Callable[[str, Any], None]) 
                 status = status or code
             if started is None or ending:
                 continue
-            # Whatever ends workers at once, such as a request that a client repeats, must not end the service.
+            # A cause that ends workers at once, such as a request that a client repeats, must not end the service.
             quick = quick + 1 if time.monotonic() - started < _TOO_SOON else 0
             delay = min(_FIRST_DELAY * 2 ** (quick - 1), _MAX_DELAY) if quick else 0.0
             when = f" in {delay:g} s" if delay else ""

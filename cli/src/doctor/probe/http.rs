@@ -18,7 +18,7 @@ use tokio::sync::{Notify, mpsc};
 use super::{CURSORS, PING, UNKNOWN, answer, is_modern};
 use crate::frames::http::collect;
 
-/// The time that the client is told to wait before it resumes a stream.
+/// The `retry` time of a stream: the client's wait before it resumes.
 pub const RETRY: Duration = Duration::from_millis(300);
 /// The time for answers of the client, until the response after them is sent.
 const ANSWERS: Duration = Duration::from_secs(3);
@@ -338,7 +338,7 @@ fn response(request: &Value, mut answer: Value) -> Value {
     answer
 }
 
-/// Returns a number that tells session ids apart.
+/// Returns a number that makes session ids different.
 fn random() -> u64 {
     let mut random = [0; 8];
     // Without random bytes the number of the session is enough.

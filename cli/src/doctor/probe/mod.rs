@@ -64,7 +64,7 @@ fn answer(message: &Value, only: Option<Revision>) -> Value {
     json!({"result": result})
 }
 
-/// Returns a page of tools. A cursor that was never returned gets the last page; the record tells of it.
+/// Returns a page of tools. A cursor that was never returned gets the last page and is recorded.
 fn page(cursor: Option<&str>) -> Value {
     let at = match cursor {
         None => 0,

@@ -43,7 +43,7 @@ impl Session {
         params
     }
 
-    /// Returns the headers that a correct client sends with a text.
+    /// Returns the headers that a correct client sends with a message.
     pub fn headers(&self, text: &str) -> Vec<(&'static str, String)> {
         let value: Value = serde_json::from_str(text).unwrap_or_default();
         let method = value.get("method").and_then(Value::as_str).unwrap_or_default();

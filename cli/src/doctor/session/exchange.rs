@@ -17,18 +17,18 @@ use crate::doctor::wire::{
 /// The time that a response may take after the response to a later request.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// The same where there should be no response.
+/// The same limit for a message that should get no response.
 const SHORT_GRACE: Duration = Duration::from_millis(200);
 
 impl Session {
-    /// Sends a text and waits for the response with this id.
+    /// Sends a message and waits for the response with this id.
     pub async fn exchange(&mut self, text: &str, id: &Value, limit: Duration) -> (Exchange, Reply) {
         let exchange = self.raw(text, Some(id), limit, &[]).await;
         let reply = Reply::of(&exchange, id);
         (exchange, reply)
     }
 
-    /// Sends a text over HTTP with further headers and waits for the response with this id. Over stdio the headers are
+    /// Sends a message over HTTP with further headers and waits for the response with this id. Over stdio the headers are
     /// not sent.
     pub async fn exchange_with(
         &mut self,
@@ -41,13 +41,13 @@ impl Session {
         (exchange, reply)
     }
 
-    /// Sends a text that may be answered with any response or with none. On a connection, a request is sent behind it: a server
-    /// that has answered that one, and nothing else within a second, does not answer the text.
+    /// Sends a message that may get any response or none. On a connection, a request is sent behind it: a server
+    /// that has answered that one, and nothing else within a second, does not answer the message.
     pub async fn provoke(&mut self, text: &str, id: Option<&Value>) -> Exchange {
         self.provoke_within(text, id, GRACE).await
     }
 
-    /// Sends a text that should not be answered.
+    /// Sends a message that should get no response.
     pub async fn provoke_silence(&mut self, text: &str) -> Exchange {
         self.provoke_within(text, None, SHORT_GRACE).await
     }
@@ -106,7 +106,7 @@ impl Session {
         self.raw(text, None, self.limits.response, &[]).await
     }
 
-    /// Sends a text and reads until the response with this id, or all messages of an HTTP response without one.
+    /// Sends a message and reads until the response with this id, or all messages of an HTTP response without one.
     pub async fn raw(
         &mut self,
         text: &str,

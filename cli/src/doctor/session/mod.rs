@@ -179,7 +179,7 @@ impl Session {
             match result.get("nextCursor").and_then(Value::as_str) {
                 Some(next) if !seen.insert(next.to_owned()) => {
                     list.repeats = Some(next.to_owned());
-                    // What came after the first page came twice.
+                    // The components after the first page came twice.
                     let first = list.pages[0].get(member).and_then(Value::as_array);
                     list.items = first.cloned().unwrap_or_default();
                     return list;

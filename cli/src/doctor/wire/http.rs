@@ -132,7 +132,7 @@ impl Address {
         }
     }
 
-    /// Sends a text by POST and reads until the responses with these ids have come, or the body ends.
+    /// Sends a message by POST and reads until the responses with these ids have come, or the body ends.
     pub async fn post(
         &self,
         text: &str,

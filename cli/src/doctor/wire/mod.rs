@@ -69,7 +69,7 @@ impl Server {
     }
 }
 
-/// A text that the server sent, and its value if it is JSON.
+/// A string that the server sent, and its value if it is JSON.
 #[derive(Clone, Debug)]
 pub struct Message {
     pub raw: String,
@@ -122,7 +122,7 @@ impl End {
     }
 }
 
-/// The messages that the server sent after a text was sent to it.
+/// The messages that the server sent after a message to it.
 #[derive(Clone, Debug)]
 pub struct Exchange {
     pub messages: Vec<Message>,
@@ -168,7 +168,7 @@ pub enum Wire {
 }
 
 impl Wire {
-    /// Sends a text on an open connection. Over HTTP+SSE, returns the response to the POST if its status is an error.
+    /// Sends a message on an open connection. Over HTTP+SSE, returns the response to the POST if its status is an error.
     pub async fn send(&mut self, text: &str) -> Result<Option<Head>, String> {
         match self {
             Self::Process(process) => process.send(text).await.map(|()| None),

@@ -82,7 +82,7 @@ impl SseWire {
         Ok(Self { endpoint, messages, others, reader })
     }
 
-    /// Sends a text by POST. Returns the head and the body of the response if its status is an error.
+    /// Sends a message by POST. Returns the head and the body of the response if its status is an error.
     pub async fn send(&self, text: &str, headers: Headers<'_>) -> Result<Option<Head>, String> {
         let exchange = self.endpoint.post(text, headers, &[], POST_TIMEOUT).await;
         match (exchange.http, exchange.end) {

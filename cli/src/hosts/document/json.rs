@@ -10,7 +10,7 @@ use crate::hosts::{Syntax, masked::HIDDEN, variables::is_reference};
 
 const MARK: &str = "\u{feff}";
 
-/// Returns the values of a text. Errors with the line and the column.
+/// Returns the values of a document. Errors with the line and the column.
 pub fn read(text: &str, syntax: Syntax) -> Result<Value, String> {
     let root = parse(text, syntax)?;
     check_names(&root)?;

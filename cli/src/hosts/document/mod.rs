@@ -95,7 +95,7 @@ impl Document {
             Syntax::Toml => toml::masked(&self.text, self.servers),
             syntax => json::masked(&self.text, syntax, self.servers),
         };
-        // The syntax was checked, so a text that cannot be read again does not occur.
+        // The syntax was checked, so the document can be read again.
         masked.unwrap_or_default()
     }
 

@@ -5,7 +5,7 @@ use toml_edit::{DocumentMut, InlineTable, Item, Table, TableLike, Value, value};
 
 use crate::hosts::{masked::HIDDEN, variables::is_reference};
 
-/// Returns the values of a text, as JSON. Errors with the line and the column.
+/// Returns the values of a document, as JSON. Errors with the line and the column.
 pub fn read(text: &str) -> Result<Json, String> {
     let document = parse(text)?;
     Ok(table_json(document.as_table()))

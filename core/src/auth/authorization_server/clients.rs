@@ -231,7 +231,7 @@ pub(super) fn without_port(uri: &str) -> Option<String> {
     loopback_parts(uri).map(|(host, rest)| format!("http://{host}{rest}"))
 }
 
-/// Returns whether a text is a scheme (RFC 3986, section 3.1), in lower case.
+/// Returns whether a string is a scheme (RFC 3986, section 3.1), in lower case.
 fn is_scheme(text: &str) -> bool {
     text.starts_with(|it: char| it.is_ascii_lowercase())
         && text.bytes().all(|it| matches!(it, b'a'..=b'z' | b'0'..=b'9' | b'+' | b'-' | b'.'))

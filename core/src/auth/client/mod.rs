@@ -32,7 +32,7 @@ fn failure(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::Auth, message)
 }
 
-/// Returns a text of a server as far as an error may show it: printable ASCII, and at most 200 characters.
+/// Returns a string from a server as far as an error may show it: printable ASCII, and at most 200 characters.
 fn shown(text: &str) -> String {
     text.chars().filter(|it| matches!(it, ' '..='~')).take(200).collect()
 }

@@ -60,7 +60,7 @@ impl Introspection {
         }
         let mut claims: Map<String, Value> =
             answer.document().map_err(|error| Failed(format!("{}: {error}", self.url)))?;
-        // Anything but `true` is not active: a text "true" included.
+        // Anything but `true` is not active: a string "true" included.
         if claims.get("active") != Some(&Value::Bool(true)) {
             return Err(Invalid("the token is not active"));
         }

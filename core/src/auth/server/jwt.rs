@@ -106,7 +106,7 @@ impl<'a> ParsedJwt<'a> {
         let algorithm = self.algorithm.filter(|it| rules.algorithms.contains(it));
         let algorithm =
             algorithm.ok_or(JwtError::Invalid("the algorithm of the token is not accepted"))?;
-        // What a clock decides is decided first: an expired token has no key looked up.
+        // Times are checked first: no key is looked up for an expired token.
         check_times(&self.claims, unix, rules.leeway, true).map_err(JwtError::Invalid)?;
         if self.claimed_issuer() != Some(&rules.issuer) {
             return Err(JwtError::Invalid("the token is of another issuer"));

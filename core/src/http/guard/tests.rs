@@ -27,7 +27,7 @@ fn public() -> GuardConfig {
 fn refused(config: &GuardConfig, lines: &[(&str, &str)]) -> Option<u16> {
     let refusal = Guard::new(config).check(&head(lines)).err()?;
     let body: serde_json::Value = serde_json::from_slice(&refusal.body).expect("JSON");
-    let text = body["error"].as_str().expect("a text");
+    let text = body["error"].as_str().expect("a string");
     let settings = match refusal.status.as_u16() {
         421 => ["allowed_hosts", "public_url"],
         403 => ["allowed_origins", "public_url"],

@@ -50,7 +50,7 @@ impl Matcher {
         );
         let mut path = Vec::new();
         let mut query: Option<Query> = None;
-        // Whether the query begins with text, not with variables.
+        // True if the query begins with text, not with variables.
         let mut starts_with_text = false;
         for part in parts {
             match (part, &mut query) {

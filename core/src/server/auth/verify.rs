@@ -19,11 +19,11 @@ use crate::{
 /// The reason why a function refuses a request. Spec: RFC 6750, section 3.1.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum VerifyError {
-    /// The token is not valid, because of this problem, which the client is told: the answer is 401.
+    /// The token is not valid, because of this problem, which the client gets: the answer is 401.
     InvalidToken(String),
     /// The token does not have these scopes: the answer is 403, and names them.
     InsufficientScope(Vec<String>),
-    /// The function can't tell, because of this problem, which is only logged: the answer is 500.
+    /// The function failed because of this problem, which is only logged: the answer is 500.
     Failed(String),
 }
 

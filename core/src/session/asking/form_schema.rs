@@ -20,15 +20,15 @@ const RESTRICTING: [&str; 4] = ["exclusiveMaximum", "exclusiveMinimum", "multipl
 /// Keywords that describe a value, which apply beside a choice as well.
 const DESCRIBING: [&str; 3] = ["default", "description", "title"];
 
-/// How the answer to a form is read, which decides what the form may leave out.
+/// The way in which the answer to a form is read, which decides what the form may leave out.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum AnswerReading {
-    /// Unchecked: the form has the whole schema.
+    /// Without a check: the form has the whole schema.
     Plain,
-    /// By a validation of the language's own: the form leaves out formats that forms do not have and keywords that
+    /// By the language's own validation: the form leaves out formats that forms do not have and keywords that
     /// restrict no value.
     Validated,
-    /// As `Validated`, and a missing value becomes null: the form leaves out null as well.
+    /// By the language's own validation, with null for a missing value: the form leaves out null as well.
     Typed,
 }
 

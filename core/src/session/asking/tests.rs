@@ -92,7 +92,7 @@ fn answers_of_earlier_rounds_travel_in_the_journal() {
     let two = question("step2", Method::ListRoots, "{}");
     let sealed = serde_json::to_string(&second.journal().asking(&[two])).unwrap();
     let opened: Journal = serde_json::from_str(&sealed).unwrap();
-    // What is settled can't be answered anew.
+    // A settled question can't be answered again.
     let bob = json!({"action": "accept", "content": {"name": "Bob"}});
     let third = Answers::new(Some(&to_raw(&json!({"step1": bob, "step2": {"roots": []}}))), opened);
     let settled = third.get("step1", Method::Elicit, FORM).unwrap();
@@ -106,7 +106,7 @@ fn an_answer_to_another_question_under_the_same_key_does_not_count() {
     let journal = Answers::default().journal().asking(&[one]);
     let answer = json!({"who": {"action": "accept", "content": {"name": "Ada"}}});
     let answers = || Answers::new(Some(&to_raw(&answer)), journal.clone());
-    // How it is written makes no difference.
+    // The spelling makes no difference.
     let spaced = serde_json::to_string_pretty(&form()).unwrap();
     let another = FORM.replace("Who?", "Whom?");
     let twice = answers();

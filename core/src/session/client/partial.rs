@@ -23,7 +23,7 @@ impl Partial {
     /// Reads the beginning of a message.
     pub(crate) fn of(beginning: &[u8]) -> Self {
         let mut read = Members::default();
-        // It ends with an error at the latest where the beginning ends.
+        // Parsing ends with an error at the latest where the beginning ends.
         let _ = serde_json::Deserializer::from_slice(beginning).deserialize_map(&mut read);
         read.kind()
     }
@@ -32,7 +32,7 @@ impl Partial {
 /// Calls `found` with the id of each response in a frame that can't be read whole.
 pub(super) fn responses(frame: &[u8], mut found: impl FnMut(u64)) {
     if frame.trim_ascii_start().starts_with(b"[") {
-        // It ends with an error at the latest where the frame becomes unreadable.
+        // Parsing ends with an error at the latest where the frame becomes unreadable.
         let _ = serde_json::Deserializer::from_slice(frame).deserialize_seq(Batch(found));
     } else if let Partial::Response(id) = Partial::of(frame) {
         found(id);
@@ -64,7 +64,7 @@ impl<'de, F: FnMut(u64)> Visitor<'de> for Batch<F> {
     }
 }
 
-/// The members of a message that tell its kind.
+/// The members of a message that decide its kind.
 #[derive(Default)]
 struct Members {
     /// The id as JSON.

@@ -1,4 +1,4 @@
-//! What a server sent instead of messages, quoted in the error of a connection that can't be established.
+//! Output of a server that is no message, quoted in the error of a connection that can't be established.
 
 /// The number of texts that are kept, and of characters of each.
 const KEPT: usize = 3;

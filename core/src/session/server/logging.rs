@@ -11,7 +11,7 @@ use crate::{
 /// The burst size of the rate limit, and the period after which one more message is allowed.
 const BURST: u32 = 1_000;
 const PERIOD: Duration = Duration::from_millis(10);
-/// The interval at which a session is told about suppressed messages.
+/// The interval between notices about suppressed messages in a session.
 const GATHER: Duration = Duration::from_secs(1);
 
 /// A log message for the client.
@@ -31,7 +31,7 @@ pub(super) struct LogFlow {
     since: Option<Instant>,
     /// The suppressed messages of the session.
     suppressed: Option<Suppressed>,
-    /// The time at which the session is told about them.
+    /// The time of the next notice about them.
     pub(super) due: Option<Instant>,
 }
 

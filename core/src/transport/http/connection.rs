@@ -48,7 +48,7 @@ pub(crate) async fn upgraded(
 #[derive(Debug)]
 pub(crate) enum BodyEnd {
     Complete,
-    /// It is larger than the limit.
+    /// The body is larger than the limit.
     TooLarge,
     Broken(hyper::Error),
 }

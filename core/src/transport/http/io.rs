@@ -12,7 +12,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// The maximum number of bytes per read.
 const PIECE: usize = 16 * 1024;
-/// The same once a connection has had much to read, for which hyper then has room.
+/// The maximum for connections that have had much to read, for which hyper then has room.
 const LARGE_PIECE: usize = 64 * 1024;
 
 /// A tokio stream that implements hyper's I/O traits.

@@ -113,7 +113,7 @@ fn read(path: &Path) -> Result<Content, String> {
 /// Writes a file beside the old one and puts it in its place.
 fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     let new = beside(path, "new");
-    // What is left of a process that was killed may have other permissions.
+    // A file that a killed process left may have other permissions.
     let _ = fs::remove_file(&new);
     let mut file = private().create_new(true).open(&new)?;
     file.write_all(content)?;

@@ -188,7 +188,7 @@ async fn listen(
         let port = if port > 0 { port } else { preferred.unwrap_or(DEFAULT_REDIRECT_PORT) };
         return Ok(format!("http://127.0.0.1:{port}{}", loopback::PATH));
     }
-    // One that a failed sign-in left would keep the port.
+    // A listener that a failed sign-in left would keep the port.
     drop(lock(slot).take());
     let listener = Listener::bind(port, preferred).await.map_err(|it| it.to_string())?;
     let url = listener.url();

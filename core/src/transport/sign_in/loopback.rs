@@ -201,7 +201,7 @@ async fn write(stream: &mut TcpStream, status: &str, title: &str, text: &str) {
     let _ = stream.shutdown().await;
 }
 
-/// Returns a text of an error as a sentence.
+/// Returns the text of an error as a sentence.
 fn sentence(text: &str) -> String {
     let mut letters = text.chars();
     let first = letters.next().map(|it| it.to_uppercase().to_string()).unwrap_or_default();

@@ -23,7 +23,7 @@ pub(crate) struct Seen {
     pub(crate) path: String,
     pub(crate) headers: HashMap<String, String>,
     pub(crate) body: Value,
-    /// Which connection it came on, from 0.
+    /// The number of its connection, from 0.
     pub(crate) connection: usize,
     pub(crate) at: Instant,
 }

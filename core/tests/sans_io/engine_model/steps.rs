@@ -1,9 +1,9 @@
-//! What peers, handlers, the host and the clock do in the model test, and how often.
+//! The steps of the model test by peers, handlers, the host and the clock, with their frequencies.
 
 use proptest::{prelude::*, sample::Index};
 
 pub(super) const PEERS: usize = 3;
-/// What clients call; the last is a resource.
+/// The tools that clients call; the last is a resource.
 pub(super) const TARGETS: [&str; 6] =
     ["plain", "timed", "alone", "forbids", "guarded", "mem://kept"];
 pub(super) const KEYS: [&str; 2] = ["a", "b"];
@@ -14,7 +14,7 @@ pub(super) enum Step {
         peer: usize,
         target: usize,
         is_modern: bool,
-        /// It is so large that it is dispatched outside the engine.
+        /// True if the call is so large that it is dispatched outside the engine.
         is_large: bool,
     },
     Retry {
@@ -69,7 +69,7 @@ pub(super) enum Step {
     },
 }
 
-/// What a client gives for an answer.
+/// The answers that a client brings.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Brought {
     Fitting,
@@ -77,7 +77,7 @@ pub(super) enum Brought {
     Nothing,
 }
 
-/// How the host replies.
+/// The reply of the host.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Decision {
     Shown,
@@ -87,7 +87,7 @@ pub(super) enum Decision {
     Failed,
 }
 
-/// How a handler ends.
+/// The outcome of a handler.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Outcome {
     Text,

@@ -43,7 +43,7 @@ pub(crate) enum HandlerMessage {
     Interview {
         questions: [(&'static str, Value); 2],
     },
-    /// Something that others are to hear of: a list, or the resource with this URI.
+    /// A change to report: of a list, or of the resource with this URI.
     Change(String),
 }
 
@@ -119,7 +119,7 @@ pub(crate) fn components_in(dialects: Vec<Dialect>) -> Components<Handler> {
     components
 }
 
-/// What the server offers, behind its middleware: as every shell does it, around each handler and around what the core
+/// Returns the components behind middleware, which runs around each handler, as in every shell, and around what the core
 /// answers by itself.
 pub(crate) fn components_behind_middleware() -> Components<Handler> {
     let mut components = build(|name, act| match name {

@@ -19,7 +19,7 @@ pub(crate) mod wire;
 pub(crate) enum Handler {
     /// A handler of the fixture.
     Act(fixture::Act),
-    /// A handler that is told from others by its name.
+    /// A handler with a name.
     Named(&'static str),
     Plain,
 }

@@ -59,7 +59,7 @@ fn number<T: std::str::FromStr>(option: &str, value: &str) -> Result<T, String> 
     value.parse().map_err(|_| misused(&format!("{option} can't be {value}")))
 }
 
-/// Returns arguments with a text of that many bytes.
+/// Returns arguments with a string of that many bytes.
 fn text_of(bytes: usize) -> String {
     format!("{{\"text\":\"{}\"}}", "x".repeat(bytes))
 }

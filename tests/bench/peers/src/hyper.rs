@@ -13,11 +13,11 @@ use hyper::{
 };
 use hyper_util::rt::TokioIo;
 
-/// The same as in Gudgeon's server.
+/// The allocator of Gudgeon's server.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// As long as the response to a call of `echo` with 16 bytes.
+/// A response of the length that a call of `echo` with 16 bytes gets.
 const RESPONSE: &[u8] = br#"{"jsonrpc":"2.0","id":1000000001,"result":{"content":[{"type":"text","text":"hello, world 16!"}],"structuredContent":{"result":"hello, world 16!"}}}"#;
 
 #[tokio::main]

@@ -109,9 +109,9 @@ pub(super) struct User {
 /// The reason why a provider did not do what the proxy asked for.
 #[derive(Debug, PartialEq)]
 pub(super) enum ProviderError {
-    /// It refuses for good; the code and the reason are its own.
+    /// The provider refuses for good; the code and the reason are the provider's.
     Refused(String),
-    /// It does not answer, or its answer is not of use.
+    /// The provider does not answer, or its answer is not usable.
     Failed(String),
 }
 
@@ -430,7 +430,7 @@ impl ProviderTokens {
     }
 }
 
-/// Returns the printable start of a text of the provider.
+/// Returns the printable start of a string from the provider.
 pub(super) fn printable(text: &str) -> String {
     text.chars().filter(|it| it.is_ascii_graphic() || *it == ' ').take(200).collect()
 }

@@ -118,9 +118,9 @@ pub(super) enum Presented {
     New,
     /// Another request is exchanging it.
     Running,
-    /// It was used a moment ago, with this response.
+    /// The token was used a moment ago, with this response.
     Again(Response),
-    /// It was used before, so that it may have been stolen. The grant was revoked.
+    /// The token was used before, so that it may have been stolen. The grant was revoked.
     Reused,
 }
 

@@ -98,7 +98,7 @@ pub enum TokenFormat {
 /// The tokens that are bound to a key.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Dpop {
-    /// Those of clients that send a proof.
+    /// Tokens of clients that send a proof.
     #[default]
     Optional,
     /// All.

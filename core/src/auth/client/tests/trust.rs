@@ -87,7 +87,7 @@ fn credentials_stay_with_the_authorization_server_that_got_them_first() {
 fn another_program_does_not_change_who_gets_the_credentials() {
     let mut own = world(interactive_of("me", None));
     own.sign_in().unwrap();
-    // It registers itself, and shares the store.
+    // The client registers itself, and shares the store.
     let mut other = World::new(interactive());
     other.store = own.store.clone();
     turn_away(&mut other);

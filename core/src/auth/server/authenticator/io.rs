@@ -97,14 +97,14 @@ pub enum AuthInput {
 #[serde(rename_all = "camelCase")]
 pub enum VerifyReply {
     Principal(Box<Principal>),
-    /// It does not know the token.
+    /// The function does not know the token.
     Unknown,
     Invalid(String),
     InsufficientScope {
         scopes: Vec<String>,
         message: String,
     },
-    /// It failed.
+    /// The function failed.
     Failed,
 }
 

@@ -41,7 +41,7 @@ pub enum Dpop {
     Supported,
     /// Tokens that are not bound are refused.
     Required,
-    /// As `Required`, and proofs need a nonce of this server.
+    /// Tokens that are not bound are refused, and proofs need a nonce of this server.
     WithNonce,
 }
 

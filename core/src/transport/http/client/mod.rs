@@ -95,7 +95,7 @@ pub(crate) struct HttpWire {
     arrived: VecDeque<Arrival>,
     /// The number of requests that wait until the user has signed in.
     signing_in: watch::Receiver<usize>,
-    /// True if the owner was told that requests wait for the user.
+    /// True once the owner was notified that requests wait for the user.
     is_held: bool,
 }
 

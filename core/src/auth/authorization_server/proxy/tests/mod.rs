@@ -22,7 +22,7 @@ fn a_user_signs_in_and_the_tokens_are_those_of_the_proxy() {
     assert_eq!(principal.claims["iss"], PROVIDER);
     assert!(principal.scopes.contains("email"));
     assert_eq!(principal.client_id, Some(clients::short_id(&id)));
-    // It is for this resource, until it expires.
+    // The token is for this resource, until it expires.
     assert!(world.proxy.verify("https://other.example/mcp", token, world.unix).is_none());
     assert!(world.proxy.verify(ISSUER, token, expires).is_none());
     assert!(world.proxy.verify(ISSUER, tokens["refresh_token"].as_str().unwrap(), 0).is_none());
@@ -117,7 +117,7 @@ fn a_browser_that_did_not_begin_a_sign_in_can_not_end_it() {
     let (_, query) = back.split_once('?').unwrap();
     let own = std::mem::take(&mut world.cookie);
     assert_eq!(world.get(OAuthEndpoint::Callback, query).status, 400);
-    // What the page carries is no consent, if somebody makes it the browser's cookie.
+    // The value in the page is no consent, even as the browser's cookie.
     let name = own.split('=').next().unwrap();
     world.cookie = format!("{name}={}", world.sealed);
     assert_eq!(world.get(OAuthEndpoint::Callback, query).status, 400);
