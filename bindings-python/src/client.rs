@@ -33,7 +33,7 @@ use crate::{
     client_calls::Calls,
     client_connected::Connected,
     client_error::{error_json, middleware_failed},
-    client_mailbox::{Content, Letters, Mailbox},
+    client_mailbox::{Content, Entries, Mailbox},
     client_runtime::{remember, runtime},
     client_subscriptions::to_tuple,
     error::raise,
@@ -168,9 +168,9 @@ impl NativeClient {
         }
         let ticket = next();
         if wants_progress {
-            let letters = Arc::clone(&mailbox.0);
+            let entries = Arc::clone(&mailbox.0);
             options.on_progress =
-                Some(Arc::new(move |step| letters.push(ticket, Content::Progress(step))));
+                Some(Arc::new(move |step| entries.push(ticket, Content::Progress(step))));
         }
         self.shared.calls.start(
             ticket,
@@ -346,10 +346,10 @@ impl NativeClient {
 
     fn start(
         &self,
-        letters: &Arc<Letters>,
+        entries: &Arc<Entries>,
         doing: impl Future<Output = Result<gudgeon::client::Reply, Error>> + Send + 'static,
     ) -> PyResult<u64> {
-        self.shared.calls.start(next(), letters, doing)
+        self.shared.calls.start(next(), entries, doing)
     }
 }
 

@@ -10,7 +10,7 @@ use pyo3::PyResult;
 use tokio::task::AbortHandle;
 
 use crate::{
-    client_mailbox::{Content, Letters},
+    client_mailbox::{Content, Entries},
     client_runtime::runtime,
     stream::lock,
 };
@@ -24,10 +24,10 @@ impl Calls {
     pub(crate) fn start(
         &self,
         ticket: u64,
-        letters: &Arc<Letters>,
+        entries: &Arc<Entries>,
         doing: impl Future<Output = Result<Reply, Error>> + Send + 'static,
     ) -> PyResult<u64> {
-        let (calls, letters) = (self.clone(), Arc::clone(letters));
+        let (calls, entries) = (self.clone(), Arc::clone(entries));
         let runtime = runtime()?;
         let mut running = lock(&self.0);
         // Boxed, because tokio copies the future of a task several times.
@@ -39,7 +39,7 @@ impl Calls {
                     Ok(reply) => Content::Done(reply),
                     Err(error) => Content::Failed(error),
                 };
-                letters.push(ticket, content);
+                entries.push(ticket, content);
             });
         }));
         running.insert(ticket, task.abort_handle());

@@ -18,7 +18,7 @@ use gudgeon::{
 
 use crate::{
     client_calls::Calls,
-    client_mailbox::{Content, Letters},
+    client_mailbox::{Content, Entries},
     stream::lock,
 };
 
@@ -29,7 +29,7 @@ pub(crate) struct Connected {
     /// The client, from the first attempt to connect until it is closed.
     pub(crate) client: Mutex<Option<Arc<Member>>>,
     /// The mailbox for events that belong to no request.
-    pub(crate) home: Mutex<Option<Arc<Letters>>>,
+    pub(crate) home: Mutex<Option<Arc<Entries>>>,
     pub(crate) calls: Calls,
     /// The requests that middleware sends.
     pub(crate) inner_calls: Calls,
@@ -45,7 +45,7 @@ impl Connected {
     }
 
     /// Returns whether events that belong to no request arrive in this mailbox.
-    pub(crate) fn lives_in(&self, home: &Arc<Letters>) -> bool {
+    pub(crate) fn lives_in(&self, home: &Arc<Entries>) -> bool {
         lock(&self.home).as_ref().is_some_and(|it| Arc::ptr_eq(it, home))
     }
 

@@ -31,11 +31,11 @@ use crate::{
 };
 
 /// The interval at which signals are checked.
-const PATIENCE: Duration = Duration::from_millis(100);
+const SIGNAL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// The addressee: a request, by its ticket, or a client, by its number; both come from one counter.
+/// An event with its receiver: a request, by its ticket, or a client, by its number; both come from one counter.
 #[derive(Debug)]
-pub(crate) struct Letter {
+pub(crate) struct Entry {
     pub(crate) to: u64,
     pub(crate) content: Content,
 }
@@ -90,7 +90,7 @@ impl Content {
 }
 
 #[derive(Debug)]
-pub(crate) struct Letters {
+pub(crate) struct Entries {
     queue: Mutex<Queue>,
     arrived: Condvar,
     waker: Waker,
@@ -100,7 +100,7 @@ pub(crate) struct Letters {
 
 #[derive(Debug, Default)]
 struct Queue {
-    letters: mailbox::Mailbox<Letter>,
+    entries: mailbox::Mailbox<Entry>,
     /// The waiting threads; an event loop's mailbox has none.
     waiting: usize,
 }
@@ -108,7 +108,7 @@ struct Queue {
 /// Holds events until they are taken.
 #[pyclass(frozen)]
 #[derive(Debug)]
-pub(crate) struct Mailbox(pub(crate) Arc<Letters>);
+pub(crate) struct Mailbox(pub(crate) Arc<Entries>);
 
 /// The formats in the data of a tool's result.
 #[pyclass(frozen, name = "DataFormats")]
@@ -129,7 +129,7 @@ impl Mailbox {
     fn new() -> PyResult<Self> {
         let waker = Waker::new()?;
         let (queue, arrived, is_closed) = (Mutex::default(), Condvar::new(), AtomicBool::default());
-        Ok(Self(Arc::new(Letters { queue, arrived, waker, is_closed })))
+        Ok(Self(Arc::new(Entries { queue, arrived, waker, is_closed })))
     }
 
     /// Refuses the open questions of the clients whose events arrive here, and those to come, because the event loop is
@@ -153,19 +153,19 @@ impl Mailbox {
     /// handled in the meantime.
     fn wait<'py>(&self, py: Python<'py>, ticket: u64) -> PyResult<Bound<'py, PyAny>> {
         loop {
-            if let Some(letter) = py.detach(|| self.0.wait(ticket)) {
-                return letter.into_tuple(py);
+            if let Some(entry) = py.detach(|| self.0.wait(ticket)) {
+                return entry.into_tuple(py);
             }
             py.check_signals()?;
         }
     }
 }
 
-impl Letters {
+impl Entries {
     pub(crate) fn push(&self, to: u64, content: Content) {
         let kind = content.kind();
         let mut queue = self.lock();
-        if !queue.letters.push(Instant::now(), to, kind, Letter { to, content }) {
+        if !queue.entries.push(Instant::now(), to, kind, Entry { to, content }) {
             return;
         }
         let is_awaited = queue.waiting > 0;
@@ -182,40 +182,40 @@ impl Letters {
 
     /// Moves the events of a client to another mailbox, without questions that are refused already.
     pub(crate) fn move_to(&self, client: u64, other: &Self) {
-        let moved = self.lock().letters.take_all(client).into_iter().map(|(_, letter)| letter);
+        let moved = self.lock().entries.take_all(client).into_iter().map(|(_, entry)| entry);
         let is_refused =
-            |it: &Letter| self.is_closed() && matches!(it.content, Content::Question { .. });
-        for letter in moved.filter(|it| !is_refused(it)) {
-            other.push(letter.to, letter.content);
+            |it: &Entry| self.is_closed() && matches!(it.content, Content::Question { .. });
+        for entry in moved.filter(|it| !is_refused(it)) {
+            other.push(entry.to, entry.content);
         }
     }
 
     /// Drops the events of a cancelled request.
     pub(crate) fn forget(&self, ticket: u64) {
-        self.lock().letters.forget(ticket);
+        self.lock().entries.forget(ticket);
     }
 
-    fn take(&self) -> Vec<Letter> {
+    fn take(&self) -> Vec<Entry> {
         let mut queue = self.lock();
-        let letters = queue.letters.take(Instant::now());
-        if queue.letters.is_empty() {
+        let entries = queue.entries.take(Instant::now());
+        if queue.entries.is_empty() {
             // Under the lock, so that it comes before the wake-up for the next event.
             self.waker.clear();
         }
-        letters
+        entries
     }
 
     /// Once, for a while.
-    fn wait(&self, ticket: u64) -> Option<Letter> {
+    fn wait(&self, ticket: u64) -> Option<Entry> {
         let mut queue = self.lock();
-        if let Some(letter) = queue.letters.take_for(Instant::now(), ticket) {
-            return Some(letter);
+        if let Some(entry) = queue.entries.take_for(Instant::now(), ticket) {
+            return Some(entry);
         }
         queue.waiting += 1;
-        let waited = self.arrived.wait_timeout(queue, PATIENCE);
+        let waited = self.arrived.wait_timeout(queue, SIGNAL_INTERVAL);
         let mut queue = waited.unwrap_or_else(PoisonError::into_inner).0;
         queue.waiting -= 1;
-        queue.letters.take_for(Instant::now(), ticket)
+        queue.entries.take_for(Instant::now(), ticket)
     }
 
     fn lock(&self) -> MutexGuard<'_, Queue> {
@@ -223,7 +223,7 @@ impl Letters {
     }
 }
 
-impl Letter {
+impl Entry {
     /// `(kind, receiver, …)`
     fn into_tuple(self, py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
         let bytes = |it: &Raw| PyBytes::new(py, it.get().as_bytes());

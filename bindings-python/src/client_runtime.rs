@@ -9,7 +9,7 @@ use gudgeon::client::Member;
 use pyo3::{PyResult, Python, pyfunction};
 use tokio::runtime::{Builder, Runtime};
 
-use crate::{client_connected::Connected, client_mailbox::Letters, interpreter, stream::lock};
+use crate::{client_connected::Connected, client_mailbox::Entries, interpreter, stream::lock};
 
 /// Locked only by threads that hold the GIL, so that no fork finds it locked.
 static RUNNING: Mutex<Option<Running>> = Mutex::new(None);
@@ -46,7 +46,7 @@ pub(crate) fn remember(client: &Arc<Connected>) {
 }
 
 /// Refuses the open questions of all clients whose events arrive in this mailbox.
-pub(crate) fn refuse_questions(home: &Arc<Letters>) {
+pub(crate) fn refuse_questions(home: &Arc<Entries>) {
     if let Some(running) = lock(&RUNNING).as_ref() {
         let clients = running.clients.iter().filter_map(Weak::upgrade);
         clients.filter(|it| it.lives_in(home)).for_each(|it| it.refuse_questions());

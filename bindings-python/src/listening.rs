@@ -20,7 +20,7 @@ use tokio::runtime::{Builder, Runtime};
 use crate::{error::raise, feed::Feed, forks, handler::Handler, stream::Stream};
 
 /// The time that the threads have to end.
-const PATIENCE: Duration = Duration::from_millis(500);
+const SHUTDOWN_LIMIT: Duration = Duration::from_millis(500);
 
 /// The listener and its threads.
 pub(crate) struct Listener {
@@ -93,7 +93,7 @@ impl Listener {
     /// Releases the threads. Must not be called while holding the interpreter.
     pub(crate) fn stop(mut self) {
         if let Some(runtime) = self.runtime.take() {
-            runtime.shutdown_timeout(PATIENCE);
+            runtime.shutdown_timeout(SHUTDOWN_LIMIT);
         }
     }
 }

@@ -15,7 +15,7 @@ import file_keyring
 from gudgeon import Client
 from gudgeon.auth import KeyringStore, OAuth
 from gudgeon.testing.auth import AuthorizationServer
-from who_server import shelf
+from token_server import shelf
 
 CALLS = """
 import asyncio, sys

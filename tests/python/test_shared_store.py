@@ -18,7 +18,7 @@ from gudgeon import Client, SyncClient
 from gudgeon.auth import OAuth
 from gudgeon.errors import AuthError
 from gudgeon.testing.auth import AuthorizationServer
-from who_server import shelf
+from token_server import shelf
 
 START = """
 import asyncio, sys

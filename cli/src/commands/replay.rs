@@ -81,10 +81,10 @@ pub async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
             None => Ok(stdio::serve(server.open().await?).await),
         };
     };
-    let patience = Duration::try_from_secs_f64(arguments.timeout)
+    let limit = Duration::try_from_secs_f64(arguments.timeout)
         .map_err(|it| Failure::usage(format!("--timeout: {it}")))?;
     let server = server::of(&target, &arguments.access)?;
-    let comparison = client::compare(&connections, &*server, patience).await?;
+    let comparison = client::compare(&connections, &*server, limit).await?;
     if arguments.json {
         output::json(&json!({
             "compared": comparison.compared,

@@ -47,13 +47,13 @@ pub struct Difference {
 pub async fn compare(
     connections: &[Vec<Entry>],
     server: &dyn Upstream,
-    patience: Duration,
+    limit: Duration,
 ) -> Result<Comparison, Failure> {
     let mut comparison = Comparison::default();
     for entries in connections {
         let player = Player {
             connection: server.open().await?,
-            patience,
+            limit,
             responses: HashMap::new(),
             requests: VecDeque::new(),
             notifications: Vec::new(),
@@ -71,7 +71,7 @@ pub async fn compare(
 struct Player<'a> {
     connection: Connection,
     /// The time to wait for a message.
-    patience: Duration,
+    limit: Duration,
     /// Messages of the server that were not compared yet.
     responses: HashMap<String, Value>,
     requests: VecDeque<(String, String, Value)>,
@@ -147,7 +147,7 @@ impl Player<'_> {
     async fn compare_response(&mut self, line: usize, recorded: &RawObject, id: &str) -> bool {
         let Some(of) = self.sent.remove(id) else { return true };
         while !self.responses.contains_key(id) {
-            if let Err(why) = self.receive(self.patience).await {
+            if let Err(why) = self.receive(self.limit).await {
                 self.report(Some(line), &of, why);
                 return false;
             }
@@ -175,7 +175,7 @@ impl Player<'_> {
             if let Some(index) = self.requests.iter().position(|it| it.1 == method) {
                 break self.requests.remove(index);
             }
-            if let Err(why) = self.receive(self.patience).await {
+            if let Err(why) = self.receive(self.limit).await {
                 self.report(Some(line), method, why);
                 return false;
             }
@@ -218,11 +218,11 @@ impl Player<'_> {
     }
 
     /// Waits for the next message of the server. Errors with the reason if none comes.
-    async fn receive(&mut self, patience: Duration) -> Result<(), String> {
-        let frame = match timeout(patience, self.connection.from_server.recv()).await {
+    async fn receive(&mut self, limit: Duration) -> Result<(), String> {
+        let frame = match timeout(limit, self.connection.from_server.recv()).await {
             Ok(Some(frame)) => frame,
             Ok(None) => return Err("the server has ended".into()),
-            Err(_) => return Err(format!("no answer within {} s", patience.as_secs_f64())),
+            Err(_) => return Err(format!("no answer within {} s", limit.as_secs_f64())),
         };
         let Some(message) = RawObject::parse(&frame) else {
             let text = String::from_utf8_lossy(&frame[..frame.len().min(200)]).into_owned();

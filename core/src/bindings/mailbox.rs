@@ -1,7 +1,7 @@
 //! Events that a client has received and its program has not taken: outcomes of requests, questions and notifications.
 //!
 //! Entries are taken in the order in which they arrived, with at most one notification at a time, because its callback
-//! may be slow. An outcome that its program could have taken for [`PATIENCE`] overtakes the notifications before it, so
+//! may be slow. An outcome that its program could have taken for [`MAX_DELAY`] overtakes the notifications before it, so
 //! that neither a time limit nor `close()` waits for the callbacks of a server that sends many.
 
 use std::{
@@ -10,7 +10,7 @@ use std::{
 };
 
 /// The time for which an outcome waits for callbacks of notifications that arrived before it.
-const PATIENCE: Duration = Duration::from_millis(200);
+const MAX_DELAY: Duration = Duration::from_millis(200);
 /// The maximum size of the notifications that wait, in bytes; beyond it the newest are dropped.
 const MAX_WAITING: usize = 16 * 1024 * 1024;
 /// The size of outcomes after which [`Mailbox::take`] stops, in bytes.
@@ -201,7 +201,7 @@ impl<T> Entry<T> {
 
     /// Returns `true` for an outcome that comes before the next other entry.
     fn is_next(&self, now: Instant, other: Option<&Self>) -> bool {
-        let is_late = self.seen.is_some_and(|it| now.saturating_duration_since(it) > PATIENCE);
+        let is_late = self.seen.is_some_and(|it| now.saturating_duration_since(it) > MAX_DELAY);
         is_late || other.is_none_or(|it| self.number < it.number)
     }
 }
@@ -240,8 +240,8 @@ mod tests {
         mailbox.push(start, 6, Kind::Outcome(0), "of another");
         let late = start + Duration::from_secs(60);
         assert_eq!(mailbox.take_for(late, 5), Some("1"), "it could not have been taken before");
-        assert_eq!(mailbox.take_for(late + PATIENCE, 5), Some("2"));
-        let later = late + PATIENCE * 2;
+        assert_eq!(mailbox.take_for(late + MAX_DELAY, 5), Some("2"));
+        let later = late + MAX_DELAY * 2;
         assert_eq!(mailbox.take_for(later, 5), Some("done"));
         assert_eq!(mailbox.take_for(later, 5), Some("3"), "the rest is kept");
         assert_eq!(mailbox.take(later), ["4"]);

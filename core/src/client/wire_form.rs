@@ -81,21 +81,21 @@ impl Operation {
         Ok((changed, meta))
     }
 
-    /// Returns the result of the protocol for what the operation came to.
-    pub(super) fn to_result(&self, came_to: &Raw) -> Raw {
-        let mut result = json::ObjectWriter::with_capacity(came_to.get().len() + 32);
+    /// Returns the result of the protocol for the outcome of the operation.
+    pub(super) fn to_result(&self, outcome: &Raw) -> Raw {
+        let mut result = json::ObjectWriter::with_capacity(outcome.get().len() + 32);
         match self {
-            Self::List(kind) => result.raw(kind.member(), came_to.get()),
+            Self::List(kind) => result.raw(kind.member(), outcome.get()),
             Self::ListPage(kind, _) => {
-                let page: Members<Raw> = serde_json::from_str(came_to.get()).unwrap_or_default();
+                let page: Members<Raw> = serde_json::from_str(outcome.get()).unwrap_or_default();
                 for (name, value) in &page.0 {
                     let name = if name == "items" { kind.member() } else { name };
                     result.raw(name, value.get());
                 }
                 &mut result
             }
-            Self::Complete { .. } => result.raw("completion", came_to.get()),
-            _ => return came_to.clone(),
+            Self::Complete { .. } => result.raw("completion", outcome.get()),
+            _ => return outcome.clone(),
         };
         json::raw(result.finish())
     }
@@ -308,7 +308,7 @@ mod tests {
     #[test]
     fn results_are_read_as_they_were_written() {
         let operations: Vec<_> = operations().into_iter().map(|(it, _)| it).collect();
-        for (operation, came_to, result) in [
+        for (operation, outcome, result) in [
             (&operations[0], r#"[{"name":"a"}]"#, r#"{"tools":[{"name":"a"}]}"#),
             (
                 &operations[1],
@@ -318,8 +318,8 @@ mod tests {
             (&operations[7], r#"{"values":["Ada"]}"#, r#"{"completion":{"values":["Ada"]}}"#),
             (&operations[3], r#"{"content":[]}"#, r#"{"content":[]}"#),
         ] {
-            assert_eq!(operation.to_result(&raw(came_to)).get(), result);
-            assert_eq!(operation.of_result(&raw(result)).unwrap().get(), came_to);
+            assert_eq!(operation.to_result(&raw(outcome)).get(), result);
+            assert_eq!(operation.of_result(&raw(result)).unwrap().get(), outcome);
         }
         for operation in [&operations[0], &operations[1], &operations[7]] {
             let error = operation.of_result(&raw(r#"{"other":1}"#)).unwrap_err();

@@ -17,7 +17,7 @@ use crate::{
         valid_json::{ValidMember, members},
     },
     schema::{Schema, SchemaError, Subject},
-    wire::{ParamHeader, mirror, unsayable},
+    wire::{ParamHeader, inexpressible, mirror},
 };
 
 /// The tools of a server, as last listed.
@@ -183,7 +183,7 @@ impl KnownTools {
             return Ok(());
         }
         let params: Params<'_> = serde_json::from_str(params).unwrap_or_default();
-        match unsayable(mirrored, params.get("arguments").map_or("{}", |it| it.get())) {
+        match inexpressible(mirrored, params.get("arguments").map_or("{}", |it| it.get())) {
             None => Ok(()),
             Some(argument) => Err(Error::misuse(format!(
                 "argument '{argument}' of tool {name:?} is repeated in an HTTP header; it must be an integer from -(2^53 - 1) \

@@ -69,9 +69,9 @@ pub(super) fn check_notification(name: &str) -> Result<(), Error> {
 
 /// Checks the method names of middleware. Vendor methods may be registered later.
 pub(super) fn check_middleware(on: &str) -> Result<(), Error> {
-    const HEARD: &str = "notifications/roots/list_changed";
+    const NOTIFICATION: &str = "notifications/roots/list_changed";
     let asked = |it: &&Method| it.kind() == MethodKind::Request && it.sender() != Sender::Server;
-    if on == "*" || on == HEARD || Method::parse(on).as_ref().is_some_and(|it| asked(&it)) {
+    if on == "*" || on == NOTIFICATION || Method::parse(on).as_ref().is_some_and(|it| asked(&it)) {
         return Ok(());
     }
     let close = nearest(on, Method::ALL.iter().filter(asked).map(|it| it.as_str()));

@@ -40,7 +40,7 @@ pub use fault::{Lowered, lower as lower_fault, status};
 pub use headers::{McpHeaders, check_standard};
 pub use lift::request as lift_request;
 pub use lower::{error_frame, notification_frame, plain_result, result_frame};
-pub use param_headers::{ParamHeader, check_params, mirror, unsayable};
+pub use param_headers::{ParamHeader, check_params, inexpressible, mirror};
 pub use question::{lower as lower_question, lower_answer};
 
 use crate::protocol::{Dialect, Method, MethodName, Revision};

@@ -176,9 +176,9 @@ pub fn mirror(annotated: &[ParamHeader], arguments: &str) -> Vec<(String, String
 
 /// Returns the first argument that must be repeated and can't be: a number that is not an integer or not exact in
 /// JavaScript.
-pub fn unsayable(annotated: &[ParamHeader], arguments: &str) -> Option<String> {
-    let is_unsayable = |it: &&ParamHeader| matches!(argument(&it.path, arguments), Some(Argument::Number(number)) if exact_integer(number).is_none());
-    annotated.iter().find(is_unsayable).map(|it| it.path.join("."))
+pub fn inexpressible(annotated: &[ParamHeader], arguments: &str) -> Option<String> {
+    let is_inexpressible = |it: &&ParamHeader| matches!(argument(&it.path, arguments), Some(Argument::Number(number)) if exact_integer(number).is_none());
+    annotated.iter().find(is_inexpressible).map(|it| it.path.join("."))
 }
 
 /// Checks that the headers match the arguments.

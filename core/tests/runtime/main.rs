@@ -54,7 +54,7 @@ mod server_running;
 #[cfg(unix)]
 mod server_signals;
 mod server_store;
-mod server_told;
+mod server_logs;
 mod server_waiting;
 #[cfg(unix)]
 mod unread;

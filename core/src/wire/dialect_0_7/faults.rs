@@ -75,7 +75,7 @@ pub(in crate::wire) fn lower(method: Option<&MethodName>, fault: Fault) -> Lower
 }
 
 /// Returns the error for a result that the dialect can't express.
-pub(super) fn unsayable(what: &str, kind: &str) -> ErrorObject {
+pub(super) fn inexpressible(what: &str, kind: &str) -> ErrorObject {
     let message = format!("{what} holds content of the type {kind:?}, and 0.7 supports text only");
     let data = Some(json::to_raw(&serde_json::json!({ "type": kind })));
     ErrorObject { data, ..ErrorObject::new(UNSAYABLE, message) }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json, value::RawValue};
 
-use super::faults::unsayable;
+use super::faults::inexpressible;
 use crate::protocol::{
     ContentBlock, ErrorObject, Prompt, PromptMessage, Raw, Resource, ResourceContents,
     ResourceTemplate, Response, ServerDescription, Tool, ToolOutcome,
@@ -138,7 +138,7 @@ fn read(contents: &str, own_meta: Option<&Raw>) -> Result<String, ErrorObject> {
     }
     let texts = parts.iter().map(|it| match it {
         ResourceContents::Text(it) => Ok(json!({"type": "text", "text": it.text})),
-        ResourceContents::Blob(it) => Err(unsayable(&it.uri, "blob")),
+        ResourceContents::Blob(it) => Err(inexpressible(&it.uri, "blob")),
     });
     let content = texts.collect::<Result<Vec<_>, _>>()?;
     let mut result = ObjectWriter::with_capacity(contents.len() + 64);
@@ -161,7 +161,7 @@ fn rendered(messages: &str) -> Result<String, ErrorObject> {
         }
     });
     let texts =
-        texts.collect::<Result<Vec<_>, _>>().map_err(|kind| unsayable("the prompt", &kind))?;
+        texts.collect::<Result<Vec<_>, _>>().map_err(|kind| inexpressible("the prompt", &kind))?;
     Ok(json!({ "content": texts.join("\n"), "isError": false }).to_string())
 }
 
