@@ -70,12 +70,12 @@ export declare class NativeClient {
   takePeer(): number | null
 }
 
-/** Decides the fate of each message between a test's client and its server. */
+/** Drops, repeats or delivers each message between a test's client and its server. */
 export declare class NativeFaultyLink {
   constructor(seed: number, drop: number, duplicate: number, restartBetweenRounds: boolean)
-  /** Decides the fate of a message of the client. */
+  /** Returns the delivery of a message of the client. */
   sentByClient(message: string): NativeDelivery
-  /** Decides the fate of a message of the server. */
+  /** Returns the delivery of a message of the server. */
   sentByServer(message: string): NativeDelivery
 }
 

@@ -14,7 +14,7 @@ pub struct NativeDelivery {
     pub to_client: Vec<String>,
 }
 
-/// Decides the fate of each message between a test's client and its server.
+/// Drops, repeats or delivers each message between a test's client and its server.
 #[napi]
 #[derive(Debug)]
 pub struct NativeFaultyLink(FaultyLink);
@@ -32,13 +32,13 @@ impl NativeFaultyLink {
         FaultyLink::new(faults).map(Self).map_err(misuse)
     }
 
-    /// Decides the fate of a message of the client.
+    /// Returns the delivery of a message of the client.
     #[napi(catch_unwind)]
     pub fn sent_by_client(&mut self, message: String) -> NativeDelivery {
         self.0.sent_by_client(&message).into()
     }
 
-    /// Decides the fate of a message of the server.
+    /// Returns the delivery of a message of the server.
     #[napi(catch_unwind)]
     pub fn sent_by_server(&mut self, message: String) -> NativeDelivery {
         self.0.sent_by_server(&message).into()

@@ -286,15 +286,15 @@ pub(crate) struct Connection {
 type HasRoom = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// Resolves its future once.
-struct Relief {
+struct RoomWaiter {
     notifier: Arc<LoopNotifier>,
     future: Mutex<Option<Py<PyAny>>>,
 }
 
-impl Wake for Relief {
+impl Wake for RoomWaiter {
     fn wake(self: Arc<Self>) {
         if let Some(future) = lock(&self.future).take() {
-            self.notifier.relieve(future);
+            self.notifier.resolve_later(future);
         }
     }
 }
@@ -339,9 +339,11 @@ impl Connection {
         let endpoint = self.endpoint.get();
         let (server, id) = (Arc::clone(&endpoint.server), self.id);
         let mut has_room: HasRoom = Box::pin(async move { server.has_room(id).await });
-        let relief =
-            Relief { notifier: Arc::clone(&endpoint.notifier), future: Mutex::new(Some(future)) };
-        let waker = Waker::from(Arc::new(relief));
+        let waiter = RoomWaiter {
+            notifier: Arc::clone(&endpoint.notifier),
+            future: Mutex::new(Some(future)),
+        };
+        let waker = Waker::from(Arc::new(waiter));
         let waits = has_room.as_mut().poll(&mut Context::from_waker(&waker)).is_pending();
         // Futures of dropped connections are not resolved.
         *lock(&self.has_room) = waits.then_some(has_room);

@@ -73,7 +73,7 @@ impl RequestHead {
         let (place, notifier) = (Arc::clone(&self.authenticated), Arc::clone(&endpoint.notifier));
         runtime.finish(running, move |done| {
             *lock(&place) = Some(done);
-            notifier.relieve(future);
+            notifier.resolve_later(future);
         });
         Ok(true)
     }

@@ -10,13 +10,13 @@ use pyo3::{
 
 use crate::{error::raise, stream::lock};
 
-/// Decides the fate of each message between a test's client and its server.
+/// Drops, repeats or delivers each message between a test's client and its server.
 #[pyclass(frozen)]
 #[derive(Debug)]
 pub(crate) struct FaultyLink(Mutex<faulty_link::FaultyLink>);
 
 /// `True` to restart the server first, then the messages for the server and those for the client.
-type Fate<'py> = PyResult<(bool, Bound<'py, PyList>, Bound<'py, PyList>)>;
+type PythonDelivery<'py> = PyResult<(bool, Bound<'py, PyList>, Bound<'py, PyList>)>;
 
 #[pymethods]
 impl FaultyLink {
@@ -27,18 +27,18 @@ impl FaultyLink {
         Ok(Self(Mutex::new(link)))
     }
 
-    /// Decides the fate of a message of the client.
-    fn sent_by_client<'py>(&self, py: Python<'py>, message: &[u8]) -> Fate<'py> {
-        fate(py, lock(&self.0).sent_by_client(&String::from_utf8_lossy(message)))
+    /// Returns the delivery of a message of the client.
+    fn sent_by_client<'py>(&self, py: Python<'py>, message: &[u8]) -> PythonDelivery<'py> {
+        to_python(py, lock(&self.0).sent_by_client(&String::from_utf8_lossy(message)))
     }
 
-    /// Decides the fate of a message of the server.
-    fn sent_by_server<'py>(&self, py: Python<'py>, message: &[u8]) -> Fate<'py> {
-        fate(py, lock(&self.0).sent_by_server(&String::from_utf8_lossy(message)))
+    /// Returns the delivery of a message of the server.
+    fn sent_by_server<'py>(&self, py: Python<'py>, message: &[u8]) -> PythonDelivery<'py> {
+        to_python(py, lock(&self.0).sent_by_server(&String::from_utf8_lossy(message)))
     }
 }
 
-fn fate(py: Python<'_>, delivery: Delivery) -> Fate<'_> {
+fn to_python(py: Python<'_>, delivery: Delivery) -> PythonDelivery<'_> {
     let Delivery { restarts_server, to_server, to_client } = delivery;
     let list = |messages: Vec<String>| {
         PyList::new(py, messages.iter().map(|it| PyBytes::new(py, it.as_bytes())))

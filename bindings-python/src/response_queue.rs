@@ -29,7 +29,7 @@ pub(crate) struct LoopNotifier {
     waker: Waker,
     full: Mutex<Vec<Arc<ResponseQueue>>>,
     /// Futures of callers that waited for room.
-    relieved: Mutex<Vec<Py<PyAny>>>,
+    ready: Mutex<Vec<Py<PyAny>>>,
     alarm: AtomicBool,
 }
 
@@ -54,7 +54,7 @@ struct Inside {
     /// The future resolved by the next part.
     waiter: Option<Py<PyAny>>,
     /// The future resolved when the queue is empty.
-    relief: Option<Py<PyAny>>,
+    waits_for_room: Option<Py<PyAny>>,
 }
 
 /// The sending half of the queue, held by the endpoint.
@@ -62,8 +62,8 @@ pub(crate) struct ResponseSender(pub(crate) Arc<ResponseQueue>);
 
 impl LoopNotifier {
     pub(crate) fn new() -> io::Result<Arc<Self>> {
-        let (full, relieved) = (Mutex::default(), Mutex::default());
-        Ok(Arc::new(Self { waker: Waker::new()?, full, relieved, alarm: AtomicBool::new(false) }))
+        let (full, ready) = (Mutex::default(), Mutex::default());
+        Ok(Arc::new(Self { waker: Waker::new()?, full, ready, alarm: AtomicBool::new(false) }))
     }
 
     /// Returns a new queue, whose bytes are counted in `unread`.
@@ -76,7 +76,7 @@ impl LoopNotifier {
             is_overfull: false,
             has_expired: false,
             waiter: None,
-            relief: None,
+            waits_for_room: None,
         };
         let notifier = Arc::downgrade(self);
         Arc::new(ResponseQueue { notifier, limit, inside: Mutex::new(inside) })
@@ -94,8 +94,8 @@ impl LoopNotifier {
     }
 
     /// Resolves this future, because there may be room again.
-    pub(crate) fn relieve(&self, future: Py<PyAny>) {
-        lock(&self.relieved).push(future);
+    pub(crate) fn resolve_later(&self, future: Py<PyAny>) {
+        lock(&self.ready).push(future);
         self.waker.wake();
     }
 
@@ -105,7 +105,7 @@ impl LoopNotifier {
         let full = mem::take(&mut *lock(&self.full));
         let awaited = full.iter().filter_map(|it| lock(&it.inside).waiter.take());
         let mut over: Vec<_> = awaited.collect();
-        over.append(&mut lock(&self.relieved));
+        over.append(&mut lock(&self.ready));
         over
     }
 }
@@ -123,11 +123,11 @@ impl ResponseQueue {
         inside.bytes = 0;
         // Taken again, so what was taken before has been sent.
         inside.sending = inside.unread.take();
-        let relief = inside.relief.take();
+        let waits_for_room = inside.waits_for_room.take();
         let parts = (!inside.is_overfull).then(|| mem::take(&mut inside.parts));
         drop(inside);
-        if let (Some(future), Some(notifier)) = (relief, self.notifier.upgrade()) {
-            notifier.relieve(future);
+        if let (Some(future), Some(notifier)) = (waits_for_room, self.notifier.upgrade()) {
+            notifier.resolve_later(future);
         }
         parts
     }
@@ -143,7 +143,7 @@ impl ResponseQueue {
     pub(crate) fn wait_for_room(&self, bytes: usize, future: Py<PyAny>) -> bool {
         let mut inside = lock(&self.inside);
         let waits = inside.bytes > bytes;
-        let before = if waits { inside.relief.replace(future) } else { None };
+        let before = if waits { inside.waits_for_room.replace(future) } else { None };
         drop(inside);
         drop(before);
         waits

@@ -116,7 +116,7 @@ BOOK = {
     "required": ["id"],
 }
 AUTHOR = {
-    "description": "Who wrote it.",
+    "description": "The author.",
     "properties": {"title": {"type": "string"}, "born": {"description": "year", "minimum": 0, "type": "integer"}},
     "required": ["title", "born"],
     "type": "object",

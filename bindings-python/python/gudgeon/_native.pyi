@@ -361,16 +361,16 @@ class Exchange:
 @final
 class FaultyLink:
     """
-    Decides the fate of each message between a test's client and its server.
+    Drops, repeats or delivers each message between a test's client and its server.
     """
     def __new__(cls, /, seed: SupportsIndex, drop: SupportsFloat | SupportsIndex, duplicate: SupportsFloat | SupportsIndex, restart_between_rounds: bool) -> FaultyLink: ...
     def sent_by_client(self, /, message: bytes) -> tuple[bool, list, list]:
         """
-        Decides the fate of a message of the client.
+        Returns the delivery of a message of the client.
         """
     def sent_by_server(self, /, message: bytes) -> tuple[bool, list, list]:
         """
-        Decides the fate of a message of the server.
+        Returns the delivery of a message of the server.
         """
 
 @final

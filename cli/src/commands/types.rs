@@ -17,7 +17,7 @@ use crate::{
     connection::ConnectionArguments,
     failure::{Failure, FailureKind},
     output,
-    types::{Language, MARK, Offers, generate},
+    types::{Components, Language, MARK, generate},
 };
 
 const EXAMPLES: &str = "\
@@ -55,9 +55,9 @@ pub async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         check_owner(path)?;
     }
     let client = arguments.connection.connect(&target).await?;
-    let offers = offers(&client).await?;
+    let components = components_of(&client).await?;
     client.close().await;
-    let text = generate(&offers, language);
+    let text = generate(&components, language);
     match &arguments.out {
         None => output::line(text.trim_end_matches('\n'))?,
         Some(path) => {
@@ -103,8 +103,8 @@ fn file(path: &Path, error: &io::Error) -> Failure {
     Failure::new(FailureKind::File, format!("{}: {error}", path.display()))
 }
 
-async fn offers(client: &Client) -> Result<Offers, Failure> {
-    Ok(Offers {
+async fn components_of(client: &Client) -> Result<Components, Failure> {
+    Ok(Components {
         server: client.server().info.clone(),
         tools: supported(client.list::<Tool>().await)?,
         resources: supported(client.list::<Resource>().await)?,

@@ -10,13 +10,13 @@ mod schema;
 mod typescript;
 
 pub use self::{
-    model::{Language, Module, Offers},
+    model::{Components, Language, Module},
     names::MARK,
 };
 
 /// Returns the text of a module.
-pub fn generate(offers: &Offers, language: Language) -> String {
-    let module = Module::of(offers);
+pub fn generate(components: &Components, language: Language) -> String {
+    let module = Module::of(components);
     match language {
         Language::Python => python::write(&module),
         Language::Typescript => typescript::write(&module),

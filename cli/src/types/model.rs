@@ -15,9 +15,9 @@ pub enum Language {
     Typescript,
 }
 
-/// The offers of a server, in the order of its lists.
+/// The components of a server, in the order of its lists.
 #[derive(Debug)]
-pub struct Offers {
+pub struct Components {
     pub server: Implementation,
     pub tools: Vec<Tool>,
     pub resources: Vec<Resource>,
@@ -102,18 +102,18 @@ pub enum Type {
 }
 
 impl Module {
-    pub fn of(offers: &Offers) -> Self {
+    pub fn of(components: &Components) -> Self {
         let mut names = Names::of_types();
-        let server = &offers.server;
+        let server = &components.server;
         let class = names.claim(&started(&pascal(&server.name), "Server"));
         // The name of the same class for programs that do not await.
         names.claim(&format!("Sync{class}"));
         let mut builder = Builder::new(names);
         let mut calls = Vec::new();
-        calls.extend(offers.tools.iter().map(|it| tool(&mut builder, it)));
-        calls.extend(offers.resources.iter().map(resource));
-        calls.extend(offers.templates.iter().map(|it| template(&mut builder, it)));
-        calls.extend(offers.prompts.iter().map(|it| prompt(&mut builder, it)));
+        calls.extend(components.tools.iter().map(|it| tool(&mut builder, it)));
+        calls.extend(components.resources.iter().map(resource));
+        calls.extend(components.templates.iter().map(|it| template(&mut builder, it)));
+        calls.extend(components.prompts.iter().map(|it| prompt(&mut builder, it)));
         Self {
             server: server.name.clone(),
             version: server.version.clone(),

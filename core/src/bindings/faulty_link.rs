@@ -22,7 +22,7 @@ pub struct Faults {
     pub restart_between_rounds: bool,
 }
 
-/// Decides the fate of each message between a client and a server. Carries none itself.
+/// Drops, repeats or delivers each message between a client and a server. Carries none itself.
 #[derive(Debug)]
 pub struct FaultyLink {
     faults: Faults,
@@ -56,7 +56,7 @@ struct Direction {
 #[derive(Debug)]
 struct Random(u64);
 
-/// The members of a message that decide its fate; a batch has none.
+/// The members of a message that decide its delivery; a batch has none.
 #[derive(Debug, Default, Deserialize)]
 struct Frame<'a> {
     #[serde(borrow)]
@@ -91,7 +91,7 @@ impl FaultyLink {
         Ok(Self { faults, to_server, to_client, opening: HashSet::new() })
     }
 
-    /// Decides the fate of a message of the client.
+    /// Returns the delivery of a message of the client.
     pub fn sent_by_client(&mut self, message: &str) -> Delivery {
         let frame = Frame::read(message);
         let restarts_server = self.faults.restart_between_rounds && frame.is_round();
@@ -108,7 +108,7 @@ impl FaultyLink {
         delivery
     }
 
-    /// Decides the fate of a message of the server.
+    /// Returns the delivery of a message of the server.
     pub fn sent_by_server(&mut self, message: &str) -> Delivery {
         let frame = Frame::read(message);
         let mut delivery = Delivery::default();

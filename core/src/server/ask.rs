@@ -60,12 +60,12 @@ pub trait Questions: Send {
     #[doc(hidden)]
     fn into_requests(self) -> Vec<QuestionRequest>;
     #[doc(hidden)]
-    fn read(&self, results: &[Raw]) -> Result<Result<Self::Answers, Misfits>, ToolError>;
+    fn read(&self, results: &[Raw]) -> Result<Result<Self::Answers, InvalidAnswers>, ToolError>;
 }
 
 /// The indexes of answers that do not have the requested type, with the reason.
 #[doc(hidden)]
-pub type Misfits = Vec<(usize, String)>;
+pub type InvalidAnswers = Vec<(usize, String)>;
 
 /// The user's reaction to a form.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -211,7 +211,7 @@ impl<T> Questions for Question<T> {
         vec![self.request]
     }
 
-    fn read(&self, results: &[Raw]) -> Result<Result<T, Misfits>, ToolError> {
+    fn read(&self, results: &[Raw]) -> Result<Result<T, InvalidAnswers>, ToolError> {
         Ok(self.decode(&results[0])?.map_err(|problem| vec![(0, problem)]))
     }
 }
@@ -230,13 +230,13 @@ macro_rules! tuples {
             }
 
             #[allow(non_snake_case, reason = "each answer is called as its type is")]
-            fn read(&self, results: &[Raw]) -> Result<Result<Self::Answers, Misfits>, ToolError> {
-                let mut misfits = Misfits::new();
-                let mut sort = |at, problem| misfits.push((at, problem));
+            fn read(&self, results: &[Raw]) -> Result<Result<Self::Answers, InvalidAnswers>, ToolError> {
+                let mut invalid = InvalidAnswers::new();
+                let mut sort = |at, problem| invalid.push((at, problem));
                 $(let $question = self.$at.decode(&results[$at])?.map_err(|it| sort($at, it));)+
                 match ($($question,)+) {
                     ($(Ok($question),)+) => Ok(Ok(($($question,)+))),
-                    _ => Ok(Err(misfits)),
+                    _ => Ok(Err(invalid)),
                 }
             }
         }

@@ -47,14 +47,14 @@ pub(crate) struct Mounted {
 
 /// The remaining path of a request.
 struct Way {
-    stations: Vec<Station>,
+    layers: Vec<NamedLayer>,
     /// The params as the client sent them.
     params: Value,
     end: End,
 }
 
 /// A middleware, and the name of the tool or prompt in its server.
-struct Station {
+struct NamedLayer {
     layer: Arc<Layer>,
     name: Option<String>,
 }
@@ -76,7 +76,7 @@ impl Next {
     /// Errors if the handler does, and if the params were changed of a request that the core answers itself.
     pub async fn run(self, mut request: Request) -> Result<Value, ToolError> {
         let Self { way, at } = self;
-        let Some(Station { layer, name }) = way.stations.get(at) else {
+        let Some(NamedLayer { layer, name }) = way.layers.get(at) else {
             return way.end.run(&way.params, request).await;
         };
         let named = match request.method.as_str() {
@@ -120,15 +120,15 @@ impl Stack {
         router::Middleware::new(Arc::new(handler), methods, true)
     }
 
-    fn stations<'a>(
+    fn layers<'a>(
         &'a self,
         method: &'a str,
         name: Option<&'a String>,
-    ) -> impl Iterator<Item = Station> + 'a {
+    ) -> impl Iterator<Item = NamedLayer> + 'a {
         self.0
             .iter()
             .filter(move |(methods, _)| methods.contains(method))
-            .map(move |(_, layer)| Station { layer: Arc::clone(layer), name: name.cloned() })
+            .map(move |(_, layer)| NamedLayer { layer: Arc::clone(layer), name: name.cloned() })
     }
 }
 
@@ -142,18 +142,17 @@ pub(super) fn around(
     let Some(middleware_frame) = middleware_frame else { return handler.call(input, context) };
     let method = middleware_frame.method.as_str().to_owned();
     let outer = middleware_frame.handler.stack.as_ref();
-    let mut stations: Vec<_> =
-        outer.into_iter().flat_map(|it| it.stations(&method, None)).collect();
+    let mut layers: Vec<_> = outer.into_iter().flat_map(|it| it.layers(&method, None)).collect();
     for Mounted { stack, name } in &handler.mounted {
-        stations.extend(stack.stations(&method, name.as_ref()));
+        layers.extend(stack.layers(&method, name.as_ref()));
     }
-    if stations.is_empty() {
+    if layers.is_empty() {
         return handler.call(input, context);
     }
     let params: Value = serde_json::from_str(&middleware_frame.params).unwrap_or_default();
     let request = Request { method, params: params.clone(), context };
     let end = End::Handler { handler: Arc::clone(handler), middleware_frame, input };
-    let next = Next { way: Arc::new(Way { stations, params, end }), at: 0 };
+    let next = Next { way: Arc::new(Way { layers, params, end }), at: 0 };
     let context = request.context.clone();
     Box::pin(async move {
         match next.run(request).await {
@@ -185,8 +184,8 @@ async fn pass(stack: &Stack, input: &str, context: Context) -> Outcome {
         None => Ok(result),
         Some(Refusal { code, message, data }) => Err((code, message, data)),
     };
-    let stations = stack.stations(&method, None).collect();
-    let way = Way { stations, params: params.clone(), end: End::Core(answer.clone()) };
+    let layers = stack.layers(&method, None).collect();
+    let way = Way { layers, params: params.clone(), end: End::Core(answer.clone()) };
     let next = Next { way: Arc::new(way), at: 0 };
     let changed = next.run(Request { method, params, context: context.clone() }).await;
     match (answer, changed) {

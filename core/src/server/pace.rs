@@ -11,33 +11,33 @@ const QUICK: Duration = Duration::from_millis(1);
 /// may have been busy.
 const STALLING: Duration = Duration::from_millis(20);
 /// The number of consecutive fast runs after which a slow handler counts as fast again.
-const TRUST: u32 = 32;
+const RECOVERY: u32 = 32;
 /// A state in which the last run was slow and another slow run makes the handler slow. Greater than any count.
-const SUSPECT: u32 = u32::MAX;
+const ONE_SLOW_RUN: u32 = u32::MAX;
 
 /// The recorded speed of a handler.
 #[derive(Debug, Default)]
 pub(super) struct Pace {
-    /// The number of fast runs until the handler is run in place again, 0 for a fast handler, or [`SUSPECT`].
-    distrust: AtomicU32,
+    /// The number of fast runs until the handler is run in place again, 0 for a fast handler, or [`ONE_SLOW_RUN`].
+    runs_to_recover: AtomicU32,
 }
 
 impl Pace {
     pub(super) fn is_quick(&self) -> bool {
-        matches!(self.distrust.load(Ordering::Relaxed), 0 | SUSPECT)
+        matches!(self.runs_to_recover.load(Ordering::Relaxed), 0 | ONE_SLOW_RUN)
     }
 
     /// Records the time that a run occupied its thread. A lost concurrent update only delays the change by one run.
-    pub(super) fn learn(&self, kept: Duration) {
-        let known = self.distrust.load(Ordering::Relaxed);
-        let learned = match known {
-            0 if kept <= QUICK => return,
-            0 if kept <= STALLING => SUSPECT,
-            SUSPECT if kept <= QUICK => 0,
-            _ if kept > QUICK => TRUST,
+    pub(super) fn record(&self, occupied: Duration) {
+        let known = self.runs_to_recover.load(Ordering::Relaxed);
+        let updated = match known {
+            0 if occupied <= QUICK => return,
+            0 if occupied <= STALLING => ONE_SLOW_RUN,
+            ONE_SLOW_RUN if occupied <= QUICK => 0,
+            _ if occupied > QUICK => RECOVERY,
             _ => known - 1,
         };
-        self.distrust.store(learned, Ordering::Relaxed);
+        self.runs_to_recover.store(updated, Ordering::Relaxed);
     }
 }
 
@@ -51,7 +51,7 @@ mod tests {
     fn after(runs: &[Duration]) -> Pace {
         let pace = Pace::default();
         for run in runs {
-            pace.learn(*run);
+            pace.record(*run);
         }
         pace
     }
@@ -75,7 +75,7 @@ mod tests {
     #[test]
     fn a_row_of_short_runs_makes_it_quick_again() {
         let mut runs = vec![LONG, LONG];
-        runs.extend([SHORT; TRUST as usize - 1]);
+        runs.extend([SHORT; RECOVERY as usize - 1]);
         assert!(!after(&runs).is_quick());
         runs.push(SHORT);
         assert!(after(&runs).is_quick());

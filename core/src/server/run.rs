@@ -306,7 +306,7 @@ impl Future for Running {
         let begun = Instant::now();
         let _occupied = Occupied::enter();
         let polled = catch_unwind(AssertUnwindSafe(|| self.future.as_mut().poll(context)));
-        self.handler.pace.learn(begun.elapsed());
+        self.handler.pace.record(begun.elapsed());
         polled.unwrap_or_else(|panic| Poll::Ready(Err(panicked(&*panic))))
     }
 }

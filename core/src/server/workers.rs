@@ -43,7 +43,7 @@ struct State {
 }
 
 /// A future that is polled on the pool's threads.
-struct Errand {
+struct PolledTask {
     pool: Arc<Pool>,
     /// The runtime that provides timers and sockets.
     runtime: Handle,
@@ -51,7 +51,7 @@ struct Errand {
     future: Mutex<Option<Pin<Box<dyn Future<Output = ()> + Send>>>>,
 }
 
-// The states of an errand.
+// The states of a task.
 const WAITING: u8 = 0;
 const QUEUED: u8 = 1;
 const POLLED: u8 = 2;
@@ -61,17 +61,17 @@ const POLLED_AND_WOKEN: u8 = 3;
 impl Workers {
     /// Polls a future on the pool until it is finished. While the future is pending it occupies no thread.
     pub(super) fn spawn(&self, runtime: Handle, future: impl Future<Output = ()> + Send + 'static) {
-        let errand = Arc::new(Errand {
+        let polled = Arc::new(PolledTask {
             pool: Arc::clone(&self.pool),
             runtime,
             state: AtomicU8::new(WAITING),
             future: Mutex::new(Some(Box::pin(future))),
         });
-        errand.wake();
+        polled.wake();
     }
 }
 
-impl Wake for Errand {
+impl Wake for PolledTask {
     fn wake(self: Arc<Self>) {
         let next = |state| match state {
             WAITING => Some(QUEUED),
@@ -86,7 +86,7 @@ impl Wake for Errand {
     }
 }
 
-impl Errand {
+impl PolledTask {
     fn poll(self: Arc<Self>) {
         self.state.store(POLLED, Ordering::Release);
         let waker = Waker::from(Arc::clone(&self));

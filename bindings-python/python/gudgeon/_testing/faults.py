@@ -26,7 +26,7 @@ class Faults:
         self._link()
 
     def _link(self):
-        """Returns what decides the fate of each message of one connection."""
+        """Returns the link that drops or repeats messages of one connection."""
         from .._native import FaultyLink
 
         return FaultyLink(self.seed, self.drop, self.duplicate, self.restart_between_rounds)

@@ -19,7 +19,7 @@ class Tap:
         self._testing = testing
         self._recorder = recorder
         self._link = (faults or Faults())._link()
-        # Messages for the client, and those of the server whose fate is not decided yet.
+        # Messages for the client, and those of the server that were not passed to the link yet.
         self._ready: list[bytes] = []
         self._inbox: asyncio.Queue[bytes | None] = asyncio.Queue()
         self._serving: _Serving | None = None

@@ -110,8 +110,8 @@ impl Context {
         loop {
             match questions.read(self.results(&mut asked).await?)? {
                 Ok(answers) => return Ok(answers),
-                Err(misfits) => {
-                    for (at, problem) in misfits {
+                Err(invalid) => {
+                    for (at, problem) in invalid {
                         asked.set.reject(at, problem);
                     }
                 }
