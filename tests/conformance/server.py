@@ -138,7 +138,7 @@ async def test_slow(ms: int) -> str:
 
 @app.tool
 def test_cancelled() -> str:
-    """How many calls of test_slow were cancelled."""
+    """The number of cancelled calls of test_slow."""
     return str(seen["cancelled"])
 
 

@@ -141,7 +141,7 @@ fn running(server: Server) -> Server {
         )
         .add(
             Tool::new("test_cancelled", || async { CANCELLED.load(Ordering::SeqCst).to_string() })
-                .description("How many calls of test_slow were cancelled."),
+                .description("The number of cancelled calls of test_slow."),
         )
 }
 

@@ -99,7 +99,7 @@ app.tool(
     return `Took ${ms} ms`;
   },
 );
-app.tool("test_cancelled", { description: "How many calls of test_slow were cancelled." }, () => String(cancelled));
+app.tool("test_cancelled", { description: "The number of cancelled calls of test_slow." }, () => String(cancelled));
 
 // ── changes ─────────────────────────────────────────────────────────────────────────────────────────
 

@@ -14,7 +14,7 @@ def slow(ms):
 
 @pytest.fixture
 def cancelled(server):
-    """How many calls were cancelled since the test began."""
+    """The number of calls that were cancelled since the test began."""
     before = cancelled_so_far(server)
     return lambda: cancelled_so_far(server) - before
 
