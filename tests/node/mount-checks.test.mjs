@@ -1,0 +1,45 @@
+/** Checks of arguments that take long, at servers that are mounted in a host. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { Server } from "gudgeon";
+
+import { withMount } from "./mounts.mjs";
+
+const META = {
+  "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+  "io.modelcontextprotocol/clientInfo": { name: "t", version: "1" },
+  "io.modelcontextprotocol/clientCapabilities": {},
+};
+const HEADERS = {
+  "content-type": "application/json",
+  accept: "application/json, text/event-stream",
+  "mcp-protocol-version": "2026-07-28",
+  "mcp-method": "tools/call",
+};
+
+for (const mount of ["node:http", "hono"]) {
+  // One is checked apart because of its size, the other because of its pattern.
+  for (const length of [60_000, 200_000]) {
+    test(`a check of ${length} bytes that takes long does not hold up the event loop: ${mount}`, async () => {
+      const app = new Server("checks");
+      const text = { type: "string", pattern: "(?=.*[a-z])(?=.*[0-9]).{8}" };
+      app.tool("big", { input: { type: "object", properties: { text } } }, () => "taken");
+      app.tool("small", {}, () => "done");
+      await withMount(mount, app, async (url) => {
+        const call = async (name, given) => {
+          const params = { name, arguments: given, _meta: META };
+          const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params });
+          return (await fetch(url, { method: "POST", headers: { ...HEADERS, "mcp-name": name }, body })).text();
+        };
+        let answered = 0;
+        const slow = Array.from({ length: 40 }, () => call("big", { text: "b".repeat(length) }).finally(() => answered++));
+        // The event loop has read them.
+        await new Promise((resolve) => setTimeout(resolve, 20));
+        assert.match(await call("small", {}), /done/);
+        assert.ok(answered < 40, "a call waited for the checks of others");
+        for (const said of await Promise.all(slow)) assert.match(said, /takes too many steps/);
+      });
+    });
+  }
+}
