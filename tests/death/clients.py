@@ -1,4 +1,4 @@
-"""How servers end with the programs of our clients: nothing that a client has started is left."""
+"""Tests that servers end with the programs of our clients: nothing that a client has started is left."""
 
 import os
 import select

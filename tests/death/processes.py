@@ -1,4 +1,4 @@
-"""What both parts of the matrix know: the programs, the bounds, and which processes are there."""
+"""Shared by both parts of the matrix: the programs, the bounds, and which processes are there."""
 
 from pathlib import Path
 
@@ -28,7 +28,7 @@ STUBBORN = (*BLOCKING, "swallows", "grandchild")
 
 
 class Wrong(Exception):
-    """What a cell found."""
+    """The findings of a cell."""
 
 
 def is_alive(process: int) -> bool:

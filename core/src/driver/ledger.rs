@@ -36,7 +36,7 @@ pub(crate) struct Ledger {
     max: usize,
     /// The part of each holding that is not counted.
     free: usize,
-    /// What all hold together. Changed under the lock only, and read without it.
+    /// The amount that all hold together. Changed under the lock only, and read without it.
     total: AtomicUsize,
     shares: Mutex<Shares>,
 }
