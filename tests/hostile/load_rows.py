@@ -8,9 +8,6 @@ from connections import check
 from evil_clients import row
 from processes import MIB, ROOT
 
-# Milliseconds.
-P99 = 5.0
-
 
 # The allocators of Python and Node keep a part of what their threads have freed.
 @row("four connections that send calls of 3 MiB", "http", memory=352 * MIB)
@@ -19,6 +16,7 @@ def _(server):
     command = [sys.executable, str(ROOT / "tests/bench/victim.py"), "--port", str(server.address[1])]
     measured = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     check(measured.returncode == 0, measured.stderr)
-    # Of each round, beside that of a server that nobody attacks: other programs may keep the machine busy.
+    # In milliseconds, beside that of a server that nobody attacks: below 5, or more on a machine that others keep busy.
     rounds = json.loads(measured.stdout)
-    check(any(own - other < P99 for own, other in rounds), "99 % of the calls of another client took up to", rounds)
+    is_met = any(own - other < limit for own, other, limit in rounds)
+    check(is_met, "99 % of the calls of another client took up to (own, other, limit)", rounds)
