@@ -1,6 +1,6 @@
 // Makes the published files from dist/modules: all code in one CommonJS file, which loads in a few milliseconds, and for
 // each entry one file to import and one to require. Both return the same classes.
-import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { posix } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -16,7 +16,10 @@ const NOT_BUNDLED =
 
 const code = await bundled();
 for (const kind of ["esm", "cjs"]) rmSync(dist(kind), { recursive: true, force: true });
-for (const file of declarations()) cpSync(`${MODULES}/${file}`, dist(`cjs/${file}`));
+for (const file of declarations()) {
+  mkdirSync(dist(`cjs/${posix.dirname(file)}`), { recursive: true });
+  writeFileSync(dist(`cjs/${file}`), halfIndented(readFileSync(`${MODULES}/${file}`, "utf8")));
+}
 // The package is of type "module"; this file makes the files beside it CommonJS.
 writeFileSync(dist("cjs/package.json"), '{ "type": "commonjs" }\n');
 writeFileSync(dist("cjs/gudgeon.js"), code);
@@ -68,6 +71,11 @@ function withoutIndentation(code) {
   };
   visit(parseAst(code));
   return code.replace(/^ +/gm, "");
+}
+
+/** Indents lines by two spaces where the compiler indents by four. */
+function halfIndented(declarations) {
+  return declarations.replace(/^(?: {4})+/gm, (spaces) => " ".repeat(spaces.length / 2));
 }
 
 /** Returns the name of an entry in the file with all code. */
