@@ -34,6 +34,7 @@ pub enum Reply {
 
 impl Reply {
     /// Returns the bytes of text to be converted. Questions count as none: the engine reads them itself.
+    #[doc(hidden)] // For the drivers and the language bindings.
     pub fn bytes(&self) -> usize {
         match self {
             Self::Nothing | Self::Questions(_) => 0,
