@@ -9,7 +9,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 COMMENT = re.compile(r'^[ \t]*(?:///|//!|/\*\*|""")[ \t]*(?P<first>\w+)', re.M)
 # Words that begin a relative clause or a question.
-CLAUSES = {"What", "Whatever", "Who", "Whoever", "Whom", "Whose", "Where", "Whether", "Which", "Why", "How"}
+CLAUSE_WORDS = {"What", "Whatever", "Who", "Whoever", "Whom", "Whose", "Where", "Whether", "Which", "Why", "How"}
 
 
 def sources() -> list[str]:
@@ -20,7 +20,7 @@ def sources() -> list[str]:
 def clauses(text: str) -> list[tuple[int, str]]:
     """Returns the line and the first word of each comment that begins with a clause."""
     found = ((text.count("\n", 0, it.start("first")) + 1, it["first"]) for it in COMMENT.finditer(text))
-    return [it for it in found if it[1] in CLAUSES]
+    return [it for it in found if it[1] in CLAUSE_WORDS]
 
 
 @pytest.mark.parametrize(
