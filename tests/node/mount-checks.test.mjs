@@ -4,19 +4,8 @@ import { test } from "node:test";
 
 import { Server } from "gudgeon";
 
-import { withMount } from "./mounts.mjs";
+import { CALL_HEADERS, META, withMount } from "./mounts.mjs";
 
-const META = {
-  "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-  "io.modelcontextprotocol/clientInfo": { name: "t", version: "1" },
-  "io.modelcontextprotocol/clientCapabilities": {},
-};
-const HEADERS = {
-  "content-type": "application/json",
-  accept: "application/json, text/event-stream",
-  "mcp-protocol-version": "2026-07-28",
-  "mcp-method": "tools/call",
-};
 
 for (const mount of ["node:http", "hono"]) {
   // One is checked apart because of its size, the other because of its pattern.
@@ -30,7 +19,7 @@ for (const mount of ["node:http", "hono"]) {
         const call = async (name, given) => {
           const params = { name, arguments: given, _meta: META };
           const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params });
-          return (await fetch(url, { method: "POST", headers: { ...HEADERS, "mcp-name": name }, body })).text();
+          return (await fetch(url, { method: "POST", headers: { ...CALL_HEADERS, "mcp-name": name }, body })).text();
         };
         let answered = 0;
         const slow = Array.from({ length: 40 }, () => call("big", { text: "b".repeat(length) }).finally(() => answered++));

@@ -7,20 +7,9 @@ import { mock, test } from "node:test";
 
 import { Server } from "gudgeon";
 
-import { withMount } from "./mounts.mjs";
+import { CALL_HEADERS, META, withMount } from "./mounts.mjs";
 
-const META = {
-  "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-  "io.modelcontextprotocol/clientInfo": { name: "t", version: "1" },
-  "io.modelcontextprotocol/clientCapabilities": {},
-};
-const HEADERS = {
-  "content-type": "application/json",
-  accept: "application/json, text/event-stream",
-  "mcp-protocol-version": "2026-07-28",
-  "mcp-method": "tools/call",
-  "mcp-name": "big",
-};
+const HEADERS = { ...CALL_HEADERS, "mcp-name": "big" };
 const BODY = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "big", arguments: {}, _meta: META } });
 const SIZE = 16_000_000;
 

@@ -9,6 +9,21 @@ import { Hono } from "hono";
 // Express logs errors of requests otherwise.
 process.env.NODE_ENV = "test";
 
+/** The `_meta` of a request of 2026-07-28. */
+export const META = {
+  "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+  "io.modelcontextprotocol/clientInfo": { name: "t", version: "1" },
+  "io.modelcontextprotocol/clientCapabilities": {},
+};
+
+/** The headers of a call of a tool, but for its name. */
+export const CALL_HEADERS = {
+  "content-type": "application/json",
+  accept: "application/json, text/event-stream",
+  "mcp-protocol-version": "2026-07-28",
+  "mcp-method": "tools/call",
+};
+
 /** Each gives the URL of the endpoint, and how to stop. */
 export const MOUNTS = {
   hono: (app) => listening(createAdaptorServer({ fetch: new Hono().all("/in/mcp/*", (context) => app.fetch(context.req.raw)).fetch }), "/in/mcp"),
