@@ -52,7 +52,7 @@ where
         let read = first.len() + rest.len();
         if read - turn_began_at >= TURN {
             turn_began_at = read;
-            let_others_come_first().await;
+            yield_to_others().await;
         }
         let time_limit =
             || timeouts.for_rest(read, begun.get_or_insert_with(Instant::now).elapsed());
@@ -97,10 +97,10 @@ where
     Ok(if rest.is_empty() { first } else { rest.freeze() })
 }
 
-/// Waits until the thread has looked for new input and its other tasks had their turn, while bodies are ready to be read all the
-/// time: a look comes after 61 tasks otherwise. A task of its own, because hyper wakes this one.
-async fn let_others_come_first() {
-    // It does not panic, and the runtime cancels it only with this task.
+/// Yields until the thread has polled for input and run its other tasks. While a body is always ready to be read, tokio polls
+/// for input only after 61 tasks. This waits for another task, because hyper wakes the present one at once.
+async fn yield_to_others() {
+    // The task does not panic, and the runtime cancels it only with this task.
     let _ = tokio::spawn(tokio::task::yield_now()).await;
 }
 
