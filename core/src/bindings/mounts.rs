@@ -1,4 +1,5 @@
 //! An endpoint that a host application drives: its threads, such as that of an event loop, do no work that may take long.
+//! The endpoint has no tokio runtime unless it authenticates callers, so these are threads of its own.
 
 use std::{
     collections::VecDeque,
