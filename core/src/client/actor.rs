@@ -1,6 +1,7 @@
 //! The task that owns a connection: session, transport and timer.
 
 mod loss;
+mod start;
 
 use std::{collections::HashMap, ops::ControlFlow, sync::Arc};
 
@@ -10,8 +11,8 @@ use tokio::{
     time::Instant,
 };
 
+pub(super) use self::start::{Started, start};
 use super::{
-    Target,
     alarm::Alarm,
     connection::{ConnectionConfig, Event, Order, Question, Waiting},
     error_context::with_context,
@@ -67,74 +68,6 @@ struct Actor {
     unshared: usize,
     opened: Option<Opened>,
     is_up: watch::Sender<bool>,
-}
-
-/// An open connection with its own task.
-pub(super) struct Started {
-    pub(super) orders: mpsc::UnboundedSender<Order>,
-    pub(super) server: Arc<ServerIdentity>,
-    pub(super) session_id: SessionId,
-    /// True until the connection is lost or closed.
-    pub(super) is_up: watch::Receiver<bool>,
-}
-
-/// Connects to the server, negotiates the revision and starts the connection's task.
-pub(super) async fn start(
-    target: Target,
-    name: Arc<str>,
-    config: ConnectionConfig,
-) -> Result<Started, Error> {
-    let mut options = WireOptions::new(config.max_message, &config.headers, &config.mirror)?;
-    let session_id = options.session.clone();
-    options.auth.clone_from(&config.auth);
-    if !config.headers.is_empty() && !target.takes_headers() {
-        let message =
-            format!("{name} takes no headers; only HTTP and WebSocket connections have headers");
-        return Err(Error::misuse(message));
-    }
-    let nothing = ExitInfo::default();
-    if let Target::Url(url) = &target {
-        let proxy = config.proxies.proxy_for(url);
-        options.proxy =
-            proxy.map_err(|it| with_context(it, &name, &nothing, "connect"))?.map(Arc::new);
-    }
-    let mut session = ClientSession::new(Arc::new(config.session.clone()));
-    let limit = session.connecting_since(Instant::now().into_std()).map(Instant::from_std);
-    let reached = within(limit, target.reach(&options)).await;
-    let reached = reached.unwrap_or_else(|| Err(session.took_too_long()));
-    let OpenedTarget { wire, process, reconnect } =
-        reached.map_err(|it| options.explain(with_context(it, &name, &nothing, "connect")))?;
-    let (sender, orders) = mpsc::unbounded_channel();
-    let (opened, outcome) = oneshot::channel();
-    let (up, is_up) = watch::channel(true);
-    let messages = MessageLog::new(config.on_message.clone());
-    let actor = Actor {
-        session,
-        limit,
-        options,
-        config,
-        target: Arc::clone(&name),
-        orders,
-        own_orders: sender.downgrade(),
-        wire: Some(wire),
-        process,
-        reconnect,
-        exit_info: ExitInfo::default(),
-        waiting: HashMap::new(),
-        asks: HashMap::new(),
-        listeners: Listeners::default(),
-        messages,
-        alarm: Alarm::default(),
-        unshared: 0,
-        opened: Some(opened),
-        is_up: up,
-    };
-    tokio::spawn(boxed(actor.run()));
-    let lost = || {
-        Error::new(ErrorKind::Connect, format!("{name}: the connection attempt was interrupted"))
-    };
-    let server = outcome.await.unwrap_or_else(|_| Err(lost()))?;
-    Ok(Started { orders: sender, server, session_id, is_up })
 }
 
 /// The event that woke the task.
