@@ -33,7 +33,6 @@ use crate::{
     },
     transport::{
         child::{ExitInfo, Process},
-        http::client::SessionId,
         messages::Arrival,
         off_thread::beside_other_tasks,
     },
