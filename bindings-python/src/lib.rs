@@ -32,6 +32,7 @@ mod handler_run;
 mod limits;
 mod listening;
 mod logs;
+mod memory;
 mod middleware;
 mod monitor;
 mod options;

@@ -22,7 +22,7 @@ use crate::{
     calling, convert, forks,
     handler::Handler,
     handler_run::HandlerRun,
-    hooks,
+    hooks, memory,
     monitor::MONITOR_TICK,
     pin::Pin,
     source::{Frames, Source},
@@ -122,7 +122,11 @@ impl Stream {
             stream.serve();
             drop(pin);
             drop(stream);
-            left(|pool| pool.threads -= 1);
+            left(|pool| {
+                pool.threads -= 1;
+                pool.ending -= 1;
+            });
+            memory::release();
         });
         if spawned.is_err() {
             pool.threads -= 1;
@@ -143,39 +147,36 @@ impl Stream {
     /// The main function of a thread.
     fn serve(self: &Arc<Self>) {
         let mut pool = self.pool();
-        loop {
-            if pool.stopped {
-                return;
-            }
+        // The end of this thread, unless it works before.
+        let mut idle_until = None;
+        while !pool.stopped {
             if pool.lead_is_vacant {
                 pool.lead_is_vacant = false;
                 let epoch = pool.epoch;
                 drop(pool);
                 self.lead(epoch);
-                pool = self.pool();
-                if self.is_surplus(&pool) {
-                    return;
-                }
             } else if let Some(task) = pool.handed.pop_front() {
                 drop(pool);
                 self.work(&task);
-                pool = self.pool();
-                if self.is_surplus(&pool) {
-                    return;
-                }
             } else {
-                pool.idle += 1;
-                let (again, waited) = self
-                    .pool_changed
-                    .wait_timeout(pool, IDLE)
-                    .unwrap_or_else(PoisonError::into_inner);
-                pool = again;
-                pool.idle -= 1;
-                if waited.timed_out() && pool.handed.is_empty() && !pool.lead_is_vacant {
-                    return;
+                let until = *idle_until.get_or_insert_with(|| Instant::now() + IDLE);
+                let left = until.saturating_duration_since(Instant::now());
+                if left.is_zero() {
+                    break;
                 }
+                pool.idle += 1;
+                let waited = self.pool_changed.wait_timeout(pool, left);
+                pool = waited.unwrap_or_else(PoisonError::into_inner).0;
+                pool.idle -= 1;
+                continue;
+            }
+            idle_until = None;
+            pool = self.pool();
+            if self.is_surplus(&pool) {
+                break;
             }
         }
+        pool.ending += 1;
     }
 
     /// Returns `true` if there are too many threads, because threads that waited for clients have resumed.

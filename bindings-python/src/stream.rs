@@ -29,6 +29,7 @@ use crate::{
     hooks,
     host_requests::HostJob,
     listening::Listener,
+    memory,
     server::NativeServer,
     session_values::SessionValues,
     source::Source,
@@ -100,6 +101,8 @@ pub(crate) struct Pool {
     /// The number of handlers that leaders have run.
     pub(crate) serial: u64,
     pub(crate) threads: usize,
+    /// The number of threads that take no more tasks. They may have to wait for the interpreter before they are gone.
+    pub(crate) ending: usize,
     /// The number of threads that wait for clients.
     pub(crate) blocked: usize,
     pub(crate) idle: usize,
@@ -113,7 +116,7 @@ pub(crate) struct Pool {
 impl Pool {
     /// Returns the number of threads that are working or waiting for work.
     pub(crate) fn working(&self) -> usize {
-        self.threads.saturating_sub(self.blocked)
+        self.threads.saturating_sub(self.blocked + self.ending)
     }
 
     /// Returns whether the leader sleeps and has jobs. Marks it as awake then, so that it is woken once.
@@ -421,7 +424,10 @@ impl Stream {
     /// Reports the outcome of a handler that has returned. Other threads run Python while a long reply is converted.
     pub(crate) fn returned(self: &Arc<Self>, py: Python<'_>, run: &HandlerRun, outcome: Outcome) {
         match outcome.is_long() {
-            true => py.detach(|| self.done(run, outcome)),
+            true => py.detach(|| {
+                memory::take_back();
+                self.done(run, outcome);
+            }),
             false => self.done(run, outcome),
         }
     }
