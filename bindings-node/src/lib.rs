@@ -37,9 +37,8 @@ mod unread;
 mod verifier;
 mod watchdog;
 
-/// An allocator that returns and reuses memory of closed connections; glibc's fragments it.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+// The allocator of the whole library.
+use gudgeon_allocator as _;
 
 /// Errors name options as TypeScript does, and events are queued for JavaScript's loggers.
 #[napi_derive::module_init]

@@ -32,7 +32,6 @@ mod handler_run;
 mod limits;
 mod listening;
 mod logs;
-mod memory;
 mod middleware;
 mod monitor;
 mod options;
@@ -53,10 +52,6 @@ mod test_serving;
 mod verifier;
 mod waker;
 mod watchdog;
-
-/// An allocator that returns and reuses memory of closed connections; glibc's fragments it.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 #[pyo3::pymodule(gil_used = false)]
 mod _native {

@@ -22,7 +22,7 @@ use crate::{
     calling, convert, forks,
     handler::Handler,
     handler_run::HandlerRun,
-    hooks, memory,
+    hooks,
     monitor::MONITOR_TICK,
     pin::Pin,
     source::{Frames, Source},
@@ -126,7 +126,7 @@ impl Stream {
                 pool.threads -= 1;
                 pool.ending -= 1;
             });
-            memory::release();
+            gudgeon_allocator::release();
         });
         if spawned.is_err() {
             pool.threads -= 1;

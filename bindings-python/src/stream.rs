@@ -29,7 +29,6 @@ use crate::{
     hooks,
     host_requests::HostJob,
     listening::Listener,
-    memory,
     server::NativeServer,
     session_values::SessionValues,
     source::Source,
@@ -424,10 +423,7 @@ impl Stream {
     /// Reports the outcome of a handler that has returned. Other threads run Python while a long reply is converted.
     pub(crate) fn returned(self: &Arc<Self>, py: Python<'_>, run: &HandlerRun, outcome: Outcome) {
         match outcome.is_long() {
-            true => py.detach(|| {
-                memory::take_back();
-                self.done(run, outcome);
-            }),
+            true => py.detach(|| self.done(run, outcome)),
             false => self.done(run, outcome),
         }
     }

@@ -1,0 +1,83 @@
+//! The memory allocator of the native halves for Python and Node: mimalloc, which returns and reuses memory of closed
+//! connections where glibc fragments it.
+
+use std::{
+    alloc::{GlobalAlloc, Layout},
+    cell::Cell,
+};
+
+use mimalloc::MiMalloc;
+
+/// The size of a large block in bytes. To mimalloc, whose pages hold several smaller blocks, it is 128 KiB.
+const LARGE: usize = 256 * 1024;
+/// The bytes of large blocks that a thread allocates before it takes blocks back.
+const MAX_ALLOCATED: usize = 32 * 1024 * 1024;
+
+#[global_allocator]
+static ALLOCATOR: Allocator = Allocator;
+
+/// Returns the memory that the current thread does not use to the system. For threads that end.
+pub fn release() {
+    raw::mi_collect(true);
+}
+
+/// mimalloc, with more frequent looks for large blocks that other threads have freed, which only the thread that allocated them
+/// can use again. mimalloc itself looks for them after a hundred allocations, whatever their size, and messages are often freed
+/// by another thread.
+struct Allocator;
+
+impl Allocator {
+    fn count(size: usize) {
+        if size >= LARGE {
+            count_large(size);
+        }
+    }
+}
+
+thread_local! {
+    /// The bytes of large blocks that this thread has allocated since it last took blocks back.
+    static ALLOCATED: Cell<usize> = const { Cell::new(0) };
+}
+
+#[cold]
+fn count_large(size: usize) {
+    // Without a destructor, the cell is there until the thread has ended.
+    let allocated = ALLOCATED.get() + size;
+    let is_much = allocated >= MAX_ALLOCATED;
+    ALLOCATED.set(if is_much { 0 } else { allocated });
+    if is_much {
+        raw::mi_collect(false);
+    }
+}
+
+#[expect(
+    unsafe_code,
+    reason = "an allocator can't be written otherwise; every call goes to mimalloc's"
+)]
+unsafe impl GlobalAlloc for Allocator {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        Self::count(layout.size());
+        unsafe { MiMalloc.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        Self::count(layout.size());
+        unsafe { MiMalloc.alloc_zeroed(layout) }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        unsafe { MiMalloc.dealloc(block, layout) }
+    }
+
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        Self::count(size);
+        unsafe { MiMalloc.realloc(block, layout, size) }
+    }
+}
+
+mod raw {
+    #[expect(unsafe_code, reason = "mimalloc's crate does not declare this function")]
+    unsafe extern "C" {
+        pub(super) safe fn mi_collect(force: bool);
+    }
+}
