@@ -10,7 +10,7 @@ use mimalloc::MiMalloc;
 
 /// The size of a large block in bytes. To mimalloc, whose pages hold several smaller blocks, it is 128 KiB.
 const LARGE: usize = 256 * 1024;
-/// The bytes of large blocks that a thread allocates before it takes blocks back.
+/// The bytes of large blocks that a thread allocates before it looks for those that other threads have freed.
 const MAX_ALLOCATED: usize = 32 * 1024 * 1024;
 
 #[global_allocator]
@@ -21,9 +21,9 @@ pub fn release() {
     raw::mi_collect(true);
 }
 
-/// mimalloc, with more frequent looks for large blocks that other threads have freed, which only the thread that allocated them
-/// can use again. mimalloc itself looks for them after a hundred allocations, whatever their size, and messages are often freed
-/// by another thread.
+/// mimalloc, with one addition. A block that another thread has freed can be used again once the thread that allocated it has
+/// looked for such blocks. mimalloc does that after a hundred allocations of large blocks, whatever their size; this allocator
+/// also after a number of bytes, because messages are often freed by another thread.
 struct Allocator;
 
 impl Allocator {
@@ -35,7 +35,7 @@ impl Allocator {
 }
 
 thread_local! {
-    /// The bytes of large blocks that this thread has allocated since it last took blocks back.
+    /// The bytes of large blocks that this thread has allocated since it last looked for freed ones.
     static ALLOCATED: Cell<usize> = const { Cell::new(0) };
 }
 
