@@ -147,7 +147,7 @@ impl Stream {
     /// The main function of a thread.
     fn serve(self: &Arc<Self>) {
         let mut pool = self.pool();
-        // The end of this thread, unless it works before.
+        // The time at which this thread ends if it gets no work.
         let mut idle_until = None;
         while !pool.stopped {
             if pool.lead_is_vacant {
@@ -159,8 +159,8 @@ impl Stream {
                 drop(pool);
                 self.work(&task);
             } else {
-                let until = *idle_until.get_or_insert_with(|| Instant::now() + IDLE);
-                let left = until.saturating_duration_since(Instant::now());
+                let now = Instant::now();
+                let left = idle_until.get_or_insert(now + IDLE).saturating_duration_since(now);
                 if left.is_zero() {
                     break;
                 }
