@@ -96,7 +96,7 @@ TESTS = [
     Stage("node", [*NODE_TEST, *sorted((ROOT / "tests/node").glob("*.test.mjs"))], "tap", needs="rust examples"),
     Stage("rust sans-io", [*SANS_IO, *SHOWN], "cargo", needs="sans-io tests"),
     Stage("rust", [*WORKSPACE, *SHOWN], "cargo", needs="rust tests"),
-    # It measures how long others wait: by now, as a rule, nothing runs in the background.
+    # It measures how long other clients wait, so it comes when the background stages have usually ended.
     Stage("hostile", [BIN / "python", ROOT / "tests/hostile/run.py"], "hostile"),
     Stage("counts", [BIN / "python", ROOT / "tests/counts/run.py"], "counts", needs="counted servers"),
     # Last and not in the background: its builds take both processors for minutes, which measuring stages would notice.

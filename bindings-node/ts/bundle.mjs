@@ -62,7 +62,7 @@ async function bundled() {
   return shortened(output[0].code);
 }
 
-/** Shortens code to three quarters: local variables get short names. Those of functions and classes stay, for stack traces. */
+/** Shortens code to three quarters: local variables get short names. Functions and classes keep theirs, for stack traces. */
 async function shortened(code) {
   const mangle = { keep_classnames: true, keep_fnames: true };
   return (await minify(code, { compress: false, mangle, format: { max_line_len: 120 } })).code;

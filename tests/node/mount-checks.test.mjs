@@ -6,7 +6,6 @@ import { Server } from "gudgeon";
 
 import { CALL_HEADERS, META, withMount } from "./mounts.mjs";
 
-
 for (const mount of ["node:http", "hono"]) {
   // One is checked apart because of its size, the other because of its pattern.
   for (const length of [60_000, 200_000]) {

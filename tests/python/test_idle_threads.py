@@ -58,7 +58,7 @@ def test_threads_keep_little_memory_of_results_that_were_sent(server: ServerProc
     for _ in range(12):
         call_on_every_thread(server)
         server.seen.clear()
-    # A result and its answer take 8 MiB, which the thread that sends them frees. If they are not taken back: 1,700 MiB.
+    # A result and its answer take 8 MiB, which the thread that sends them frees. If it is not used again: 1,700 MiB.
     assert resident(server) < 800 * MIB
     end = time.monotonic() + IDLE + 10
     while threads(server) > THREADS / 2 or resident(server) > 200 * MIB:

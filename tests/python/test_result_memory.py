@@ -30,5 +30,5 @@ app.run()
 def test_a_client_keeps_little_memory_of_results_that_were_read() -> None:
     command = [sys.executable, "-c", CLIENT, SERVER]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
-    # In KiB. Blocks of about 50 MiB are in use at a time; without taking them back, the peak is 480 MiB.
+    # In KiB. Blocks of about 50 MiB are in use at a time; if freed ones are not used again, the peak is 480 MiB.
     assert int(ended.stdout) < 200 * 1024
