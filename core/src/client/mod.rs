@@ -25,6 +25,7 @@ mod group;
 mod known;
 mod listed;
 mod listeners;
+mod listing;
 mod message_log;
 mod middleware;
 mod operation;

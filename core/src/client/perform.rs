@@ -4,12 +4,12 @@ use super::{
     CallOptions, Operation, Reply,
     connected::Connected,
     connection::Question,
-    params::{cursor_params, tool_params, with_meta},
+    params::{tool_params, with_meta},
     running_call::RunningCall,
 };
 use crate::{
     error::{Error, ErrorKind},
-    peer::{self, KnownTools, ListKind, Page, Pages, Round},
+    peer::{self, KnownTools, Round},
     protocol::{Method, MethodName, Raw, code, json},
     session::client::{Change, ListKind as ChangedList},
     transport::off_thread::{LARGE, off_thread},
@@ -92,59 +92,6 @@ impl Connected {
         }
     }
 
-    async fn list_all(&self, kind: ListKind, call: &RunningCall) -> Result<Vec<Raw>, Error> {
-        let is_filtered = kind == ListKind::Tools && self.connection.mirrors();
-        let mut pages = Pages::new(kind);
-        let mut cursor = None;
-        let mut has_cached_pages = false;
-        loop {
-            let params = cursor_params(cursor);
-            let (result, is_cached) = match self.send_or_reuse(kind.method(), &params, call).await {
-                // Caching, "Interaction with Pagination": the cursor of a cached page may have become invalid.
-                Err(error) if has_cached_pages && error.code == Some(code::INVALID_PARAMS) => {
-                    self.known.forget_results(&[kind.method()]);
-                    (pages, cursor, has_cached_pages) = (Pages::new(kind), None, false);
-                    continue;
-                }
-                outcome => outcome?,
-            };
-            has_cached_pages |= is_cached;
-            cursor = pages.push(&result).map_err(|it| self.name(it))?;
-            call.next_page();
-            self.check_count(kind.method(), pages.objects())?;
-            if cursor.is_none() {
-                let mut items = pages.into_items();
-                if is_filtered {
-                    peer::retain_mirrored(&mut items);
-                }
-                if kind == ListKind::Tools {
-                    self.with_tools(|it| it.learn(&items, true));
-                }
-                return Ok(items);
-            }
-        }
-    }
-
-    async fn fetch_page(
-        &self,
-        kind: ListKind,
-        cursor: Option<String>,
-        call: &RunningCall,
-    ) -> Result<Reply, Error> {
-        let is_first = cursor.is_none();
-        let params = cursor_params(cursor);
-        let (result, _) = self.send_or_reuse(kind.method(), &params, call).await?;
-        let mut page = Page::read(kind, &result).map_err(|it| self.name(it))?;
-        if kind == ListKind::Tools {
-            if self.connection.mirrors() {
-                peer::retain_mirrored(&mut page.items);
-            }
-            let is_all = is_first && page.next_cursor.is_none();
-            self.with_tools(|it| it.learn(&page.items, is_all));
-        }
-        Ok(page.to_json().into())
-    }
-
     async fn run_tool(
         &self,
         name: &str,
@@ -195,13 +142,6 @@ impl Connected {
         Ok(Reply { result, data, formats, is_input_required: false })
     }
 
-    /// Records that the program has a list.
-    fn was_listed(&self, kind: ListKind) {
-        if kind == ListKind::Tools {
-            self.with_tools(KnownTools::use_formats);
-        }
-    }
-
     /// Checks a tool's result, whose data has this size in bytes.
     async fn check_result(
         &self,
@@ -233,21 +173,6 @@ impl Connected {
         let (name, given) = (name.to_owned(), given.to_owned());
         let check = off_thread(move || peer::check_arguments(&name, &schema, &given));
         in_time(check, call).await
-    }
-
-    /// Learns the tools of the server.
-    pub(super) async fn list_tools(&self, options: CallOptions) -> Result<(), Error> {
-        self.list_all(ListKind::Tools, &RunningCall::begin(options)).await.map(drop)
-    }
-
-    /// Lists the tools if this one is unknown. A failure does not fail the call.
-    async fn list_tools_once(&self, name: &str, call: &RunningCall) {
-        if !self.with_tools(|it| it.knows(name))
-            // Boxed, so that the future of each call does not have the size of a list's.
-            && let Err(error) = Box::pin(self.list_all(ListKind::Tools, &call.listing())).await
-        {
-            tracing::debug!(%error, "the tools could not be listed");
-        }
     }
 
     /// Sends `tools/call`, with the headers that repeat its arguments if the transport uses them.
@@ -332,7 +257,7 @@ impl Connected {
     }
 
     /// Sends a request, unless a cached result is still fresh; returns the result, and whether it was cached.
-    async fn send_or_reuse(
+    pub(super) async fn send_or_reuse(
         &self,
         method: Method,
         params: &str,
