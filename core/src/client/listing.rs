@@ -5,17 +5,18 @@ use super::{
 };
 use crate::{
     error::Error,
-    peer::{self, KnownTools, ListKind, Page, Pages},
+    peer::{KnownTools, ListKind, ListedTools, Page, Pages},
     protocol::{Raw, code},
+    transport::off_thread::off_thread_if_large,
 };
 
 impl Connected {
+    /// Fetches all pages of a list. Returns its entries, and their size in bytes.
     pub(super) async fn list_all(
         &self,
         kind: ListKind,
         call: &RunningCall,
-    ) -> Result<Vec<Raw>, Error> {
-        let is_filtered = kind == ListKind::Tools && self.connection.mirrors();
+    ) -> Result<(Vec<Raw>, usize), Error> {
         let mut pages = Pages::new(kind);
         let mut cursor = None;
         let mut has_cached_pages = false;
@@ -31,18 +32,19 @@ impl Connected {
                 outcome => outcome?,
             };
             has_cached_pages |= is_cached;
-            cursor = pages.push(&result).map_err(|it| self.name(it))?;
+            let next;
+            (pages, next) = off_thread_if_large(result.get().len(), move || {
+                let next = pages.push(&result);
+                (pages, next)
+            })
+            .await;
+            cursor = next.map_err(|it| self.name(it))?;
             call.next_page();
             self.check_count(kind.method(), pages.objects())?;
             if cursor.is_none() {
-                let mut items = pages.into_items();
-                if is_filtered {
-                    peer::retain_mirrored(&mut items);
-                }
-                if kind == ListKind::Tools {
-                    self.with_tools(|it| it.learn(&items, true));
-                }
-                return Ok(items);
+                let bytes = pages.bytes();
+                let items = self.learn(kind, pages.into_items(), bytes, true).await;
+                return Ok((items, bytes));
             }
         }
     }
@@ -56,15 +58,41 @@ impl Connected {
         let is_first = cursor.is_none();
         let params = cursor_params(cursor);
         let (result, _) = self.send_or_reuse(kind.method(), &params, call).await?;
-        let mut page = Page::read(kind, &result).map_err(|it| self.name(it))?;
-        if kind == ListKind::Tools {
-            if self.connection.mirrors() {
-                peer::retain_mirrored(&mut page.items);
-            }
-            let is_all = is_first && page.next_cursor.is_none();
-            self.with_tools(|it| it.learn(&page.items, is_all));
+        let bytes = result.get().len();
+        let page = off_thread_if_large(bytes, move || Page::read(kind, &result)).await;
+        let Page { items, next_cursor } = page.map_err(|it| self.name(it))?;
+        let is_all = is_first && next_cursor.is_none();
+        let items = self.learn(kind, items, bytes, is_all).await;
+        let page = Page { items, next_cursor };
+        Ok(off_thread_if_large(bytes, move || page.to_json()).await.into())
+    }
+
+    /// Learns the tools in a list of this size in bytes, if it has tools. Returns the entries, without those that can't be
+    /// called.
+    async fn learn(
+        &self,
+        kind: ListKind,
+        mut items: Vec<Raw>,
+        bytes: usize,
+        is_complete: bool,
+    ) -> Vec<Raw> {
+        if kind != ListKind::Tools {
+            return items;
         }
-        Ok(page.to_json().into())
+        let version = self.with_tools(|it| it.version());
+        let is_mirrored = self.connection.mirrors();
+        let (items, listed) = off_thread_if_large(bytes, move || {
+            let listed = ListedTools::read(&mut items, is_mirrored);
+            (items, listed)
+        })
+        .await;
+        self.with_tools(|it| {
+            // Otherwise the list has changed meanwhile.
+            if it.version() == version {
+                it.learn(listed, is_complete);
+            }
+        });
+        items
     }
 
     /// Learns the tools of the server.

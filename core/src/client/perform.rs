@@ -12,7 +12,7 @@ use crate::{
     peer::{self, KnownTools, Round},
     protocol::{Method, MethodName, Raw, code, json},
     session::client::{Change, ListKind as ChangedList},
-    transport::off_thread::{LARGE, off_thread},
+    transport::off_thread::{LARGE, off_thread, off_thread_if_large},
 };
 
 /// The maximum size of a value in bytes that is checked against a quick schema on the thread of all connections. Moving it to
@@ -54,9 +54,9 @@ impl Connected {
     async fn run(&self, operation: &Operation, call: &RunningCall) -> Result<Reply, Error> {
         match operation {
             Operation::List(kind) => {
-                let items = self.list_all(*kind, call).await?;
+                let (items, bytes) = self.list_all(*kind, call).await?;
                 self.was_listed(*kind);
-                Ok(json::to_raw(&items).into())
+                Ok(off_thread_if_large(bytes, move || json::to_raw(&items)).await.into())
             }
             Operation::ListPage(kind, cursor) => {
                 let page = self.fetch_page(*kind, cursor.clone(), call).await?;
@@ -283,10 +283,10 @@ impl Connected {
             MethodName::Vendor(_) => None,
         };
         let result = self.connection.request(method, params, call.settings()).await?;
-        if let Some(method) = standard {
-            self.check_objects(method, &result)?;
+        match standard {
+            Some(method) => self.check_objects(method, result).await,
+            None => Ok(result),
         }
-        Ok(result)
     }
 
     /// Names the tool, resource or prompt in the error of an expired time limit; the session knows only the method.

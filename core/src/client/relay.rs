@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     error::Error,
-    peer::KnownTools,
+    peer::{KnownTools, ListedTools},
     protocol::{Method, Raw, Revision},
     session::client::Spoken,
     transport::{messages::Arrival, proxy::ProxyEnvironment, sign_in::Authorizer},
@@ -142,7 +142,8 @@ impl Relay {
             self.revision = version.unwrap_or(self.revision);
         }
         if self.lists.remove(&id) {
-            lock(&self.tools).learn(&result.tools, false);
+            let mut entries = result.tools;
+            lock(&self.tools).learn(ListedTools::read(&mut entries, false), false);
         }
     }
 }

@@ -16,8 +16,8 @@ pub use results::ResultCache;
 pub use rounds::{Round, with_answers};
 pub use text_data::is_data;
 pub use tools::{
-    DataPlace, ExpectedTools, KnownTools, ListedSchema, ParsedToolResult, check_arguments,
-    check_result, retain_mirrored,
+    DataPlace, ExpectedTools, KnownTools, ListedSchema, ListedTools, ParsedToolResult,
+    check_arguments, check_result,
 };
 
 pub(crate) use self::values::count_values;

@@ -144,6 +144,11 @@ impl Pages {
         self.objects
     }
 
+    /// Returns the size of the entries and cursors so far, in bytes.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// Returns the entries of all pages.
     pub fn into_items(self) -> Vec<Raw> {
         self.items

@@ -1,5 +1,7 @@
 //! Listed tools, and the checks of calls and results that their definitions allow.
 
+mod listed;
+
 use std::{
     collections::{HashMap, HashSet},
     ops::Range,
@@ -9,6 +11,7 @@ use std::{
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{Value, value::RawValue};
 
+pub use self::listed::ListedTools;
 use super::data_formats::{DataFormats, FoundFormats};
 use crate::{
     error::{Error, ErrorKind},
@@ -33,6 +36,8 @@ pub struct KnownTools {
     /// The tools whose formats the program used before the list changed. They are listed again before the next result is
     /// read, so that its data has the same types as before.
     formatted: HashSet<String>,
+    /// The number of times that the tools were forgotten.
+    version: u64,
 }
 
 /// The expectations of a server's tools after it was connected again, until they are listed.
@@ -85,44 +90,26 @@ pub struct DataPlace {
 }
 
 impl KnownTools {
-    /// Adds entries of a list; `is_complete` is true if they are the whole list.
-    pub fn learn(&mut self, items: &[Raw], is_complete: bool) {
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Listed {
-            name: String,
-            input_schema: Option<Raw>,
-            output_schema: Option<Raw>,
-            // Hints that can't be read do not keep the schemas from being known.
-            annotations: Option<Raw>,
-        }
+    /// Adds tools of a list; `is_complete` is true if they are the whole list.
+    pub fn learn(&mut self, listed: ListedTools, is_complete: bool) {
         // The new schemas were not used yet.
         self.formatted = self.formatted();
         if is_complete {
             self.tools.clear();
             self.is_complete = true;
         }
-        for item in items {
-            // The caller reports entries that can't be read.
-            let Ok(tool) = serde_json::from_str::<Listed>(item.get()) else { continue };
-            let is_wrapped = tool.output_schema.as_deref().is_some_and(is_marked);
-            let mirrored = tool.input_schema.as_deref().map(RawValue::get);
-            let mirrored = mirrored.and_then(|it| ParamHeader::of_schema(it).ok());
-            let known = KnownTool {
-                mirrored: mirrored.unwrap_or_default(),
-                input: tool.input_schema.map(ListedSchema::new),
-                output: tool.output_schema.map(ListedSchema::new),
-                is_wrapped,
-                is_repeatable: tool.annotations.as_deref().is_some_and(is_repeatable),
-            };
-            self.tools.insert(tool.name, known);
-        }
+        self.tools.extend(listed.tools);
+    }
+
+    /// Returns a number that changes when tools are forgotten.
+    pub fn version(&self) -> u64 {
+        self.version
     }
 
     /// Forgets all tools, because the list has changed or may have.
     pub fn forget(&mut self) {
         let (formatted, has_formats) = (self.formatted(), self.has_formats);
-        *self = Self { has_formats, formatted, ..Self::default() };
+        *self = Self { has_formats, formatted, version: self.version + 1, ..Self::default() };
     }
 
     /// Records that the program has listed tools.
@@ -273,31 +260,6 @@ pub fn check_arguments(name: &str, schema: &ListedSchema, arguments: &str) -> Re
             format!("Invalid arguments for tool {name:?}: {}", it.of(Subject::Argument)),
         )
     })
-}
-
-/// Removes tools whose header annotations break the rules (Streamable HTTP, "Schema Extension").
-pub fn retain_mirrored(items: &mut Vec<Raw>) {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Listed {
-        name: String,
-        input_schema: Option<Raw>,
-    }
-    items.retain(|item| {
-        let Ok(tool) = serde_json::from_str::<Listed>(item.get()) else { return true };
-        let read = tool.input_schema.map(|it| ParamHeader::of_schema(it.get()));
-        match read {
-            Some(Err(problem)) => {
-                tracing::warn!(
-                    tool = tool.name,
-                    problem,
-                    "left out a tool that can't be called over HTTP"
-                );
-                false
-            }
-            _ => true,
-        }
-    });
 }
 
 impl ListedSchema {

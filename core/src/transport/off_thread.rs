@@ -24,6 +24,18 @@ pub(crate) async fn off_thread<T: Send + 'static>(work: impl FnOnce() -> T + Sen
     }
 }
 
+/// Runs a function that reads this many bytes: on a thread of its own if they are many.
+#[cfg(feature = "client")]
+pub(crate) async fn off_thread_if_large<T: Send + 'static>(
+    bytes: usize,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> T {
+    match bytes > LARGE {
+        true => off_thread(work).await,
+        false => work(),
+    }
+}
+
 /// Runs `work` on the current thread. For a message above 1 MiB, a multi-threaded runtime moves the other tasks of the thread
 /// away first. Not for futures of users, which may be bound to their thread.
 #[cfg(feature = "client")]

@@ -3,12 +3,15 @@
 use serde_json::json;
 
 use super::*;
-use crate::{peer::KnownTools, protocol::json};
+use crate::{
+    peer::{KnownTools, ListedTools},
+    protocol::json,
+};
 
 fn listed(schema: &Value) -> KnownTools {
     let mut tools = KnownTools::default();
     let tool = json!({"name": "t", "inputSchema": {}, "outputSchema": schema});
-    tools.learn(&[json::to_raw(&tool)], true);
+    tools.learn(ListedTools::read(&mut vec![json::to_raw(&tool)], true), true);
     tools.use_formats();
     tools
 }
@@ -173,13 +176,13 @@ fn formats_are_those_of_tools_that_the_program_listed() {
     let result = json!({"content": [], "structuredContent": "2026-01-02"});
     let needs_schema =
         |tools: &KnownTools| tools.read_result("t", &json::to_raw(&result)).unwrap().needs_schema;
-    tools.learn(&[json::to_raw(&tool)], true);
+    tools.learn(ListedTools::read(&mut vec![json::to_raw(&tool)], true), true);
     assert!(formats(&tools, &result).is_none());
     tools.use_formats();
     let listed = formats(&tools, &result).unwrap();
     tools.forget();
     assert!(!needs_schema(&tools), "they were never used");
-    tools.learn(&[json::to_raw(&tool)], true);
+    tools.learn(ListedTools::read(&mut vec![json::to_raw(&tool)], true), true);
     assert!(listed.to_json().is_some() && formats(&tools, &result).unwrap().to_json().is_some());
     // In a list that changed, or after the connection was made anew.
     tools.forget();
@@ -189,12 +192,12 @@ fn formats_are_those_of_tools_that_the_program_listed() {
         assert!(needs_schema(&tools) && formats(&tools, &result).is_none());
         tools.forget();
         assert!(needs_schema(&tools));
-        tools.learn(&[json::to_raw(&tool)], true);
+        tools.learn(ListedTools::read(&mut vec![json::to_raw(&tool)], true), true);
         assert!(!needs_schema(&tools) && formats(&tools, &result).is_some());
-        tools.learn(&[json::to_raw(&tool)], true);
+        tools.learn(ListedTools::read(&mut vec![json::to_raw(&tool)], true), true);
         tools.forget();
         assert!(needs_schema(&tools), "a second list does not undo the use");
-        tools.learn(&[], true);
+        tools.learn(ListedTools::read(&mut Vec::new(), true), true);
         tools.forget();
         assert!(!needs_schema(&tools), "the server has it no more");
     }

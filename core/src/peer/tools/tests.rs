@@ -3,7 +3,7 @@ use crate::protocol::json;
 
 fn known(tool: &str) -> KnownTools {
     let mut tools = KnownTools::default();
-    tools.learn(&[json::raw(tool.into())], true);
+    tools.learn(ListedTools::read(&mut vec![json::raw(tool.into())], true), true);
     tools
 }
 
