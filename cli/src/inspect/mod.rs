@@ -94,7 +94,7 @@ async fn accept(listener: TcpListener, routes: Arc<Routes>) {
             });
             let connection = http1::Builder::new()
                 .max_buf_size(MAX_HEAD)
-                .serve_connection(HyperIo(stream), service);
+                .serve_connection(HyperIo::new(stream), service);
             // The browser closes connections as it likes.
             let _ = connection.await;
         });

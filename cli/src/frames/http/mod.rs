@@ -91,7 +91,7 @@ impl Listener {
                 async move { Ok::<_, Infallible>(answer.await) }
             });
             // A client that breaks the connection is no error of this program.
-            tokio::spawn(http1::Builder::new().serve_connection(HyperIo(stream), service));
+            tokio::spawn(http1::Builder::new().serve_connection(HyperIo::new(stream), service));
         }
     }
 }

@@ -23,7 +23,7 @@ pub(crate) async fn open(
     max_head: usize,
 ) -> Result<(SendRequest<Whole>, AbortHandle), hyper::Error> {
     let (sender, connection) =
-        Builder::new().max_buf_size(max_head).handshake(HyperIo(stream)).await?;
+        Builder::new().max_buf_size(max_head).handshake(HyperIo::new(stream)).await?;
     let task = tokio::spawn(boxed(async move {
         if let Err(error) = connection.with_upgrades().await {
             // Pending requests on the connection get the error as well.
@@ -39,7 +39,7 @@ pub(crate) async fn upgraded(
 ) -> Result<(Box<dyn ByteStream>, Bytes), hyper::Error> {
     let upgraded = hyper::upgrade::on(response).await?;
     match upgraded.downcast::<HyperIo<Box<dyn ByteStream>>>() {
-        Ok(parts) => Ok((parts.io.0, parts.read_buf)),
+        Ok(parts) => Ok((parts.io.into_inner(), parts.read_buf)),
         Err(_) => unreachable!("`open` makes all connections, from this type of stream"),
     }
 }

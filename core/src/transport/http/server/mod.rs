@@ -32,7 +32,6 @@ pub(crate) use self::{
     connection::{Answered, HeadLimits, serve_requests},
     watch::Watch,
 };
-use super::HyperIo;
 #[cfg(feature = "auth")]
 use crate::driver::authenticate_request;
 #[cfg(feature = "websocket")]
@@ -98,11 +97,12 @@ pub(crate) async fn serve(
     }
     let Some(answer) = line.lock().take() else { return };
     let Parts {
-        io: HyperIo(io),
+        io,
         #[cfg(feature = "websocket")]
         read_buf,
         ..
     } = connection.into_parts();
+    let io = io.into_inner();
     // Kept out of the connection's future, to keep that small.
     match answer.status() {
         #[cfg(feature = "websocket")]
