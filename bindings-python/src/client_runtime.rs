@@ -5,9 +5,9 @@ use std::{
     time::Duration,
 };
 
-use gudgeon::client::Member;
+use gudgeon::{bindings::client_runtime, client::Member};
 use pyo3::{PyResult, Python, pyfunction};
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::Runtime;
 
 use crate::{client_connected::Connected, client_mailbox::Entries, interpreter, stream::lock};
 
@@ -28,9 +28,7 @@ pub(crate) fn runtime() -> PyResult<Arc<Runtime>> {
     if let Some(running) = running.as_ref().filter(|it| it.process == process) {
         return Ok(Arc::clone(&running.runtime));
     }
-    let mut builder = Builder::new_multi_thread();
-    let runtime = builder.worker_threads(1).thread_name("gudgeon-client").enable_all().build()?;
-    let runtime = Arc::new(runtime);
+    let runtime = Arc::new(client_runtime::start()?);
     let fresh = Running { process, runtime: Arc::clone(&runtime), clients: Vec::new() };
     // Its threads did not survive the fork, so waiting for them would never end.
     std::mem::forget(running.replace(fresh));

@@ -23,7 +23,7 @@ use gudgeon::{
         client_notice::Notice,
         client_operation::{apply_options, operation},
         client_questions::Questions,
-        client_roots,
+        client_roots, client_runtime,
         client_settings::ClientSettings,
         client_target::{Place, stream_target},
         options::Problem,
@@ -439,13 +439,7 @@ fn connect(shared: &Arc<Shared>, member: Arc<Member>) -> io::Result<()> {
 /// Returns the runtime of all clients in this process; its single thread starts with the first client.
 fn runtime() -> io::Result<&'static Runtime> {
     static RUNTIME: OnceLock<io::Result<Runtime>> = OnceLock::new();
-    let runtime = RUNTIME.get_or_init(|| {
-        tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(1)
-            .thread_name("gudgeon-client")
-            .enable_all()
-            .build()
-    });
+    let runtime = RUNTIME.get_or_init(client_runtime::start);
     runtime.as_ref().map_err(|it| io::Error::new(it.kind(), it.to_string()))
 }
 

@@ -14,6 +14,7 @@ pub mod client_notice;
 pub mod client_operation;
 pub mod client_questions;
 pub mod client_roots;
+pub mod client_runtime;
 pub mod client_settings;
 pub mod client_target;
 pub mod component_changes;
