@@ -169,14 +169,13 @@ impl NativeClient {
         let ticket = next();
         if wants_progress {
             let entries = Arc::clone(&mailbox.0);
+            let client = Some(self.shared.number);
             options.on_progress =
-                Some(Arc::new(move |step| entries.push(ticket, Content::Progress(step))));
+                Some(Arc::new(move |step| entries.push(client, ticket, Content::Progress(step))));
         }
-        self.shared.calls.start(
-            ticket,
-            &mailbox.0,
-            async move { client.call(operation, options).await },
-        )
+        self.shared.calls.start(Some(self.shared.number), ticket, &mailbox.0, async move {
+            client.call(operation, options).await
+        })
     }
 
     /// Cancels a request: the server is notified, and nothing more arrives for this ticket.
@@ -192,7 +191,7 @@ impl NativeClient {
         let client = self.client()?;
         let filter: SubscriptionFilter = read(filter)?;
         let (ticket, shared) = (next(), Arc::clone(&self.shared));
-        self.shared.calls.start(ticket, &mailbox.0, async move {
+        self.shared.calls.start(Some(self.shared.number), ticket, &mailbox.0, async move {
             let subscription = client.subscribe_to(&filter).await?;
             let keep = || shared.subscriptions.keep(ticket, subscription.into());
             shared.calls.unless_cancelled(ticket, keep);
@@ -270,7 +269,8 @@ impl NativeClient {
         ticket: Option<u64>,
     ) -> PyResult<u64> {
         let sent = self.shared.middleware.next(run, params);
-        self.shared.inner_calls.start(ticket.unwrap_or_else(next), &mailbox.0, sent)
+        let ticket = ticket.unwrap_or_else(next);
+        self.shared.inner_calls.start(Some(self.shared.number), ticket, &mailbox.0, sent)
     }
 
     /// Ends a run of middleware with its result, JSON.
@@ -349,7 +349,7 @@ impl NativeClient {
         entries: &Arc<Entries>,
         doing: impl Future<Output = Result<gudgeon::client::Reply, Error>> + Send + 'static,
     ) -> PyResult<u64> {
-        self.shared.calls.start(next(), entries, doing)
+        self.shared.calls.start(Some(self.shared.number), next(), entries, doing)
     }
 }
 

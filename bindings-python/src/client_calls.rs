@@ -20,9 +20,10 @@ use crate::{
 pub(crate) struct Calls(Arc<Mutex<HashMap<u64, AbortHandle>>>);
 
 impl Calls {
-    /// Runs an operation. Its outcome arrives under this ticket, which is returned.
+    /// Runs an operation of a client, `None` for one of several. Its outcome arrives under this ticket, which is returned.
     pub(crate) fn start(
         &self,
+        client: Option<u64>,
         ticket: u64,
         entries: &Arc<Entries>,
         doing: impl Future<Output = Result<Reply, Error>> + Send + 'static,
@@ -39,7 +40,7 @@ impl Calls {
                     Ok(reply) => Content::Done(reply),
                     Err(error) => Content::Failed(error),
                 };
-                entries.push(ticket, content);
+                entries.push(client, ticket, content);
             });
         }));
         running.insert(ticket, task.abort_handle());

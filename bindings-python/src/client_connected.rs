@@ -92,7 +92,8 @@ impl Connected {
                 let Some(shared) = shared.upgrade() else { return };
                 let to = request.ticket.unwrap_or(shared.number);
                 if let Some(home) = &*lock(&shared.home) {
-                    home.push(to, Content::Middleware(shared.number, request));
+                    let number = shared.number;
+                    home.push(Some(number), to, Content::Middleware(number, request));
                 }
             });
         }
@@ -138,7 +139,7 @@ impl Connected {
     /// Returns whether the mailbox that took the event is open.
     fn push_open(&self, content: Content) -> bool {
         lock(&self.home).as_ref().is_none_or(|home| {
-            home.push(self.number, content);
+            home.push(Some(self.number), self.number, content);
             !home.is_closed()
         })
     }

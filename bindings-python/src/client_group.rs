@@ -46,7 +46,12 @@ impl NativeGroup {
     /// Starts an operation: its name and its params. Returns the ticket.
     fn call(&self, mailbox: &Mailbox, what: String, params: Vec<u8>) -> PyResult<u64> {
         let group = self.group.clone();
-        self.calls.start(next(), &mailbox.0, async move { perform(group, &what, &params).await })
+        self.calls.start(
+            None,
+            next(),
+            &mailbox.0,
+            async move { perform(group, &what, &params).await },
+        )
     }
 
     /// Returns the server that the name of a tool or prompt belongs to and the name there, if it is connected and
@@ -66,7 +71,7 @@ impl NativeGroup {
     fn subscribe(&self, mailbox: &Mailbox, params: Vec<u8>) -> PyResult<u64> {
         let (group, subscriptions) = (self.group.clone(), Arc::clone(&self.subscriptions));
         let (ticket, calls) = (next(), self.calls.clone());
-        self.calls.start(ticket, &mailbox.0, async move {
+        self.calls.start(None, ticket, &mailbox.0, async move {
             let subscription = subscribe(group, &params).await?;
             calls.unless_cancelled(ticket, || subscriptions.keep(ticket, subscription.into()));
             Ok(json::raw("{}".into()).into())
@@ -76,7 +81,7 @@ impl NativeGroup {
     /// Waits for the next event of a subscription. Returns the ticket.
     fn await_change(&self, mailbox: &Mailbox, subscription: u64) -> PyResult<u64> {
         let ready = self.subscriptions.ready(subscription);
-        self.calls.start(next(), &mailbox.0, async move {
+        self.calls.start(None, next(), &mailbox.0, async move {
             ready.await;
             Ok(json::raw("{}".into()).into())
         })

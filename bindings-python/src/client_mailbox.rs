@@ -162,10 +162,11 @@ impl Mailbox {
 }
 
 impl Entries {
-    pub(crate) fn push(&self, to: u64, content: Content) {
+    /// Adds an event of a client, `None` for the outcome of several, for the request or client `to`.
+    pub(crate) fn push(&self, client: Option<u64>, to: u64, content: Content) {
         let kind = content.kind();
         let mut queue = self.lock();
-        if !queue.entries.push(Instant::now(), to, kind, Entry { to, content }) {
+        if !queue.entries.push(Instant::now(), client, to, kind, Entry { to, content }) {
             return;
         }
         let is_awaited = queue.waiting > 0;
@@ -186,7 +187,7 @@ impl Entries {
         let is_refused =
             |it: &Entry| self.is_closed() && matches!(it.content, Content::Question { .. });
         for entry in moved.filter(|it| !is_refused(it)) {
-            other.push(entry.to, entry.content);
+            other.push(Some(client), entry.to, entry.content);
         }
     }
 

@@ -23,7 +23,7 @@ use napi::threadsafe_function::ThreadsafeFunctionCallMode;
 use super::thrown::error_json;
 use crate::shared::{Wake, lock};
 
-/// The address of events that belong to no request.
+/// The number of the client, of which each has a mailbox, in events that belong to no request.
 const CLIENT: u64 = u64::MAX;
 
 /// The events that wait, and the wake-up that announces them; it does not keep the process alive, because JavaScript
@@ -210,7 +210,7 @@ impl Queue {
         let kind = kind(entry.len());
         let mut mailbox = lock(&self.mailbox);
         let was_empty = mailbox.is_empty();
-        let is_kept = mailbox.push(Instant::now(), to, kind, entry);
+        let is_kept = mailbox.push(Instant::now(), Some(CLIENT), to, kind, entry);
         drop(mailbox);
         if was_empty && is_kept {
             self.wake();

@@ -1,17 +1,19 @@
-//! Events that a client has received and its program has not taken: outcomes of requests, questions and notifications.
+//! Events that clients have received and their program has not taken: outcomes of requests, questions and notifications.
 //!
-//! Entries are taken in the order in which they arrived, with at most one notification at a time, because its callback
-//! may be slow. An outcome that its program could have taken for [`MAX_DELAY`] overtakes the notifications before it, so
-//! that neither a time limit nor `close()` waits for the callbacks of a server that sends many.
+//! The entries of a client are taken in the order in which they arrived, with at most one notification at a time, because
+//! its callback may be slow. An outcome that its program could have taken for [`MAX_DELAY`] overtakes the notifications
+//! before it, so that neither a time limit nor `close()` waits for the callbacks of a server that sends many. Clients take
+//! turns, so that the entries of one do not wait for the callbacks of another.
 
 use std::{
-    collections::{HashSet, VecDeque},
+    collections::{BTreeMap, HashSet, VecDeque},
+    ops::Bound,
     time::{Duration, Instant},
 };
 
 /// The time for which an outcome waits for callbacks of notifications that arrived before it.
 const MAX_DELAY: Duration = Duration::from_millis(200);
-/// The maximum size of the notifications that wait, in bytes; beyond it the newest are dropped.
+/// The maximum size of a client's notifications that wait, in bytes; beyond it the newest are dropped.
 const MAX_WAITING: usize = 16 * 1024 * 1024;
 /// The size of outcomes after which [`Mailbox::take`] stops, in bytes.
 const BATCH: usize = 1024 * 1024;
@@ -41,19 +43,29 @@ pub enum Kind {
 #[derive(Debug)]
 pub struct Mailbox<T> {
     outcomes: VecDeque<Entry<T>>,
-    others: VecDeque<Entry<T>>,
+    /// The other entries by client. No queue is empty.
+    others: BTreeMap<Option<u64>, Waiting<T>>,
+    /// The client whose turn was the last.
+    last: Option<u64>,
     changed: HashSet<(u64, &'static str)>,
     /// The number of entries that ever arrived.
     arrived: u64,
-    /// The size of the entries that may be dropped, in bytes.
-    bytes: usize,
     /// The notifications that were dropped since the last log line.
     dropped: u64,
     logged: Option<Instant>,
 }
 
+/// The entries of a client that are not outcomes.
+#[derive(Debug)]
+struct Waiting<T> {
+    entries: VecDeque<Entry<T>>,
+    /// The size of those that may be dropped, in bytes.
+    bytes: usize,
+}
+
 #[derive(Debug)]
 struct Entry<T> {
+    client: Option<u64>,
     to: u64,
     kind: Kind,
     /// The position in the order of arrival.
@@ -67,10 +79,10 @@ impl<T> Default for Mailbox<T> {
     fn default() -> Self {
         Self {
             outcomes: VecDeque::new(),
-            others: VecDeque::new(),
+            others: BTreeMap::new(),
+            last: None,
             changed: HashSet::new(),
             arrived: 0,
-            bytes: 0,
             dropped: 0,
             logged: None,
         }
@@ -82,11 +94,19 @@ impl<T> Mailbox<T> {
         self.outcomes.is_empty() && self.others.is_empty()
     }
 
-    /// Adds an entry to the request or client `to`. Returns `false` if it was dropped or merged with an equal one.
-    pub fn push(&mut self, now: Instant, to: u64, kind: Kind, content: T) -> bool {
-        let bytes = kind.bytes();
-        if bytes > 0 && self.bytes + bytes > MAX_WAITING {
-            self.drop_one(now);
+    /// Adds an entry of a client, `None` for the outcome of several clients, to the request or client `to`. Returns `false` if it
+    /// was dropped or merged with an equal one.
+    pub fn push(
+        &mut self,
+        now: Instant,
+        client: Option<u64>,
+        to: u64,
+        kind: Kind,
+        content: T,
+    ) -> bool {
+        let (bytes, waiting) = (kind.bytes(), self.others.get(&client).map_or(0, |it| it.bytes));
+        if bytes > 0 && waiting + bytes > MAX_WAITING {
+            self.drop_one(now, waiting);
             return false;
         }
         if let Kind::Changed(list) = kind
@@ -94,23 +114,23 @@ impl<T> Mailbox<T> {
         {
             return false;
         }
-        self.bytes += bytes;
         self.arrived += 1;
-        let entry = Entry { to, kind, number: self.arrived, seen: None, content };
+        let entry = Entry { client, to, kind, number: self.arrived, seen: None, content };
         match kind {
             Kind::Outcome(_) => self.outcomes.push_back(entry),
-            _ => self.others.push_back(entry),
+            _ => self.others.entry(client).or_default().push(entry),
         }
         true
     }
 
-    /// Takes the outcomes that are next, until they exceed 1 MiB, and the entry after them.
+    /// Takes the outcomes that are next, until they exceed 1 MiB, and the next other entry.
     pub fn take(&mut self, now: Instant) -> Vec<T> {
         self.outcomes.iter_mut().for_each(|it| it.see(now));
-        let (mut taken, mut bytes) = (Vec::new(), 0);
-        while let Some(outcome) = self.outcomes.front() {
-            if !outcome.is_next(now, self.others.front()) {
-                break;
+        let (mut taken, mut bytes, mut at) = (Vec::new(), 0, 0);
+        while let Some(outcome) = self.outcomes.get(at) {
+            if !self.is_next(now, outcome, |_| true) {
+                at += 1;
+                continue;
             }
             if bytes > BATCH {
                 return taken;
@@ -118,54 +138,92 @@ impl<T> Mailbox<T> {
             if let Kind::Outcome(size) = outcome.kind {
                 bytes += size;
             }
-            taken.extend(self.outcomes.pop_front().map(|it| it.content));
+            taken.extend(self.outcomes.remove(at).map(|it| it.content));
         }
-        taken.extend(self.take_other(0));
+        let client = self.clients_in_turn().next();
+        taken.extend(client.and_then(|it| self.take_other(it, 0)));
         taken
     }
 
     /// Takes the next entry for this request, or for a client as a whole.
     pub fn take_for(&mut self, now: Instant, request: u64) -> Option<T> {
         let is_mine = |it: &Entry<T>| it.to == request || !it.kind.is_of_request();
-        let other = self.others.iter().position(is_mine);
-        let outcome = self.outcomes.iter().position(|it| it.to == request);
-        if let Some(at) = outcome {
+        if let Some(at) = self.outcomes.iter().position(|it| it.to == request) {
             self.outcomes[at].see(now);
-            if self.outcomes[at].is_next(now, other.map(|it| &self.others[it])) {
+            if self.is_next(now, &self.outcomes[at], is_mine) {
                 return self.outcomes.remove(at).map(|it| it.content);
             }
         }
-        self.take_other(other?)
+        let place = |client| {
+            let at = self.others.get(&client)?.entries.iter().position(is_mine)?;
+            Some((client, at))
+        };
+        let (client, at) = self.clients_in_turn().find_map(place)?;
+        self.take_other(client, at)
     }
 
     /// Drops the entries of a cancelled request.
     pub fn forget(&mut self, request: u64) {
         self.outcomes.retain(|it| it.to != request);
         let is_other = |it: &Entry<T>| it.to != request || !it.kind.is_of_request();
-        self.others.retain(is_other);
-        self.bytes = self.others.iter().map(|it| it.kind.bytes()).sum();
+        self.others.retain(|_, waiting| {
+            waiting.entries.retain(is_other);
+            waiting.bytes = waiting.entries.iter().map(|it| it.kind.bytes()).sum();
+            !waiting.entries.is_empty()
+        });
     }
 
     /// Takes all entries of a client as a whole, for another mailbox.
     pub fn take_all(&mut self, client: u64) -> Vec<(Kind, T)> {
         let mut taken = Vec::new();
-        while let Some(at) = self.others.iter().position(|it| it.to == client) {
-            let kind = self.others[at].kind;
-            taken.extend(self.take_other(at).map(|content| (kind, content)));
+        let place = |waiting: &Waiting<T>| waiting.entries.iter().position(|it| it.to == client);
+        while let Some(at) = self.others.get(&Some(client)).and_then(place) {
+            let kind = self.others[&Some(client)].entries[at].kind;
+            taken.extend(self.take_other(Some(client), at).map(|content| (kind, content)));
         }
         taken
     }
 
-    fn take_other(&mut self, at: usize) -> Option<T> {
-        let Entry { to, kind, content, .. } = self.others.remove(at)?;
-        self.bytes -= kind.bytes();
+    /// Returns `true` for an outcome that comes before those other entries of its client that are to be taken as well.
+    fn is_next(
+        &self,
+        now: Instant,
+        outcome: &Entry<T>,
+        is_taken: impl Fn(&Entry<T>) -> bool,
+    ) -> bool {
+        let is_late = outcome.seen.is_some_and(|it| now.saturating_duration_since(it) > MAX_DELAY);
+        let comes_before = |waiting: &Waiting<T>| {
+            let other = waiting.entries.iter().find(|it| is_taken(it));
+            other.is_none_or(|it| outcome.number < it.number)
+        };
+        is_late
+            || match outcome.client {
+                None => self.others.values().all(comes_before),
+                client => self.others.get(&client).is_none_or(comes_before),
+            }
+    }
+
+    /// Returns the clients that have entries other than outcomes, the one whose turn is next first.
+    fn clients_in_turn(&self) -> impl Iterator<Item = Option<u64>> {
+        let after = (Bound::Excluded(self.last), Bound::Unbounded);
+        self.others.range(after).chain(self.others.range(..=self.last)).map(|(client, _)| *client)
+    }
+
+    fn take_other(&mut self, client: Option<u64>, at: usize) -> Option<T> {
+        let waiting = self.others.get_mut(&client)?;
+        let Entry { to, kind, content, .. } = waiting.entries.remove(at)?;
+        waiting.bytes -= kind.bytes();
+        if waiting.entries.is_empty() {
+            self.others.remove(&client);
+        }
+        self.last = client;
         if let Kind::Changed(list) = kind {
             self.changed.remove(&(to, list));
         }
         Some(content)
     }
 
-    fn drop_one(&mut self, now: Instant) {
+    fn drop_one(&mut self, now: Instant, waiting_bytes: usize) {
         self.dropped += 1;
         if self.logged.is_some_and(|it| now.saturating_duration_since(it) < BETWEEN_LOGS) {
             return;
@@ -174,9 +232,22 @@ impl<T> Mailbox<T> {
         let dropped = std::mem::take(&mut self.dropped);
         tracing::warn!(
             dropped,
-            waiting_bytes = self.bytes,
+            waiting_bytes,
             "dropped notifications of a server, because the client's callbacks are slower than it sends"
         );
+    }
+}
+
+impl<T> Default for Waiting<T> {
+    fn default() -> Self {
+        Self { entries: VecDeque::new(), bytes: 0 }
+    }
+}
+
+impl<T> Waiting<T> {
+    fn push(&mut self, entry: Entry<T>) {
+        self.bytes += entry.kind.bytes();
+        self.entries.push_back(entry);
     }
 }
 
@@ -198,12 +269,6 @@ impl<T> Entry<T> {
     fn see(&mut self, now: Instant) {
         self.seen.get_or_insert(now);
     }
-
-    /// Returns `true` for an outcome that comes before the next other entry.
-    fn is_next(&self, now: Instant, other: Option<&Self>) -> bool {
-        let is_late = self.seen.is_some_and(|it| now.saturating_duration_since(it) > MAX_DELAY);
-        is_late || other.is_none_or(|it| self.number < it.number)
-    }
 }
 
 #[cfg(test)]
@@ -222,7 +287,7 @@ mod tests {
             (3, Kind::Progress(0), "progress"),
             (3, Kind::Outcome(0), "third"),
         ] {
-            assert!(mailbox.push(now, to, kind, name));
+            assert!(mailbox.push(now, Some(9), to, kind, name));
         }
         assert_eq!(mailbox.take(now), ["first", "second", "log"]);
         assert_eq!(mailbox.take(now), ["progress"]);
@@ -234,10 +299,10 @@ mod tests {
     fn an_outcome_overtakes_notifications_whose_callbacks_are_slow() {
         let (start, mut mailbox) = (Instant::now(), Mailbox::default());
         for log in ["1", "2", "3", "4"] {
-            mailbox.push(start, 9, LOG, log);
+            mailbox.push(start, Some(9), 9, LOG, log);
         }
-        mailbox.push(start, 5, Kind::Outcome(0), "done");
-        mailbox.push(start, 6, Kind::Outcome(0), "of another");
+        mailbox.push(start, Some(9), 5, Kind::Outcome(0), "done");
+        mailbox.push(start, Some(9), 6, Kind::Outcome(0), "of another");
         let late = start + Duration::from_secs(60);
         assert_eq!(mailbox.take_for(late, 5), Some("1"), "it could not have been taken before");
         assert_eq!(mailbox.take_for(late + MAX_DELAY, 5), Some("2"));
@@ -249,12 +314,39 @@ mod tests {
     }
 
     #[test]
+    fn the_entries_of_a_client_do_not_wait_for_those_of_another() {
+        let (now, mut mailbox) = (Instant::now(), Mailbox::default());
+        for log in ["1", "2", "3"] {
+            mailbox.push(now, Some(9), 9, LOG, log);
+        }
+        mailbox.push(now, Some(8), 8, LOG, "of another");
+        mailbox.push(now, Some(8), 5, Kind::Outcome(0), "done");
+        mailbox.push(now, None, 6, Kind::Outcome(0), "of all");
+        assert_eq!(mailbox.take(now), ["of another"]);
+        assert_eq!(mailbox.take(now), ["done", "1"]);
+        assert_eq!(mailbox.take(now), ["2"]);
+        mailbox.push(now, Some(8), 8, LOG, "later");
+        assert_eq!(mailbox.take_for(now, 7), Some("later"));
+        assert_eq!(mailbox.take(now), ["3"]);
+        assert_eq!(mailbox.take(now), ["of all"]);
+        assert!(mailbox.is_empty());
+    }
+
+    #[test]
+    fn an_outcome_does_not_wait_for_the_progress_of_another_request() {
+        let (now, mut mailbox) = (Instant::now(), Mailbox::default());
+        mailbox.push(now, Some(9), 6, Kind::Progress(0), "6");
+        mailbox.push(now, Some(9), 5, Kind::Outcome(0), "done");
+        assert_eq!(mailbox.take_for(now, 5), Some("done"));
+    }
+
+    #[test]
     fn large_outcomes_are_taken_in_several_batches() {
         let (now, mut mailbox) = (Instant::now(), Mailbox::default());
         for request in 0..5 {
-            mailbox.push(now, request, Kind::Outcome(BATCH), request);
+            mailbox.push(now, Some(9), request, Kind::Outcome(BATCH), request);
         }
-        mailbox.push(now, 9, LOG, 9);
+        mailbox.push(now, Some(9), 9, LOG, 9);
         assert_eq!(mailbox.take(now), [0, 1]);
         assert_eq!(mailbox.take(now), [2, 3]);
         assert_eq!(mailbox.take(now), [4, 9]);
@@ -263,15 +355,14 @@ mod tests {
     #[test]
     fn progress_belongs_to_its_request() {
         let (now, mut mailbox) = (Instant::now(), Mailbox::default());
-        mailbox.push(now, 5, Kind::Progress(0), "5");
-        mailbox.push(now, 6, Kind::Progress(0), "6");
-        mailbox.push(now, 9, LOG, "log");
+        mailbox.push(now, Some(9), 5, Kind::Progress(0), "5");
+        mailbox.push(now, Some(9), 6, Kind::Progress(0), "6");
+        mailbox.push(now, Some(9), 9, LOG, "log");
         assert_eq!(mailbox.take_for(now, 6), Some("6"));
         assert_eq!(mailbox.take_for(now, 6), Some("log"));
         assert_eq!(mailbox.take_for(now, 6), None);
         mailbox.forget(5);
         assert!(mailbox.is_empty());
-        assert_eq!(mailbox.bytes, 0);
     }
 
     #[test]
@@ -280,23 +371,24 @@ mod tests {
         for (to, kind, name) in
             [(9, LOG, "log"), (8, LOG, "other"), (9, Kind::Changed("tools"), "changed")]
         {
-            mailbox.push(now, to, kind, name);
+            mailbox.push(now, Some(to), to, kind, name);
         }
+        mailbox.push(now, Some(9), 5, Kind::Progress(0), "of a request");
         assert_eq!(mailbox.take_all(9), [(LOG, "log"), (Kind::Changed("tools"), "changed")]);
         assert!(mailbox.take_all(9).is_empty());
         assert_eq!(mailbox.take(now), ["other"]);
-        assert_eq!(mailbox.bytes, 0);
+        assert_eq!(mailbox.take(now), ["of a request"]);
     }
 
     #[test]
     fn equal_changes_are_one_until_they_are_taken() {
         let (now, mut mailbox) = (Instant::now(), Mailbox::default());
-        assert!(mailbox.push(now, 9, Kind::Changed("tools"), ()));
-        assert!(!mailbox.push(now, 9, Kind::Changed("tools"), ()));
-        assert!(mailbox.push(now, 9, Kind::Changed("prompts"), ()));
-        assert!(mailbox.push(now, 8, Kind::Changed("tools"), ()));
+        assert!(mailbox.push(now, Some(9), 9, Kind::Changed("tools"), ()));
+        assert!(!mailbox.push(now, Some(9), 9, Kind::Changed("tools"), ()));
+        assert!(mailbox.push(now, Some(9), 9, Kind::Changed("prompts"), ()));
+        assert!(mailbox.push(now, Some(9), 8, Kind::Changed("tools"), ()));
         assert_eq!(mailbox.take(now).len(), 1);
-        assert!(mailbox.push(now, 9, Kind::Changed("tools"), ()));
+        assert!(mailbox.push(now, Some(9), 9, Kind::Changed("tools"), ()));
     }
 
     #[test]
@@ -304,16 +396,17 @@ mod tests {
         let (now, mut mailbox) = (Instant::now(), Mailbox::default());
         let most = MAX_WAITING / (1024 * 1024 + ENTRY);
         for at in 0..most + 5 {
-            let is_kept = mailbox.push(now, 9, Kind::Notification(1024 * 1024), at);
+            let is_kept = mailbox.push(now, Some(9), 9, Kind::Notification(1024 * 1024), at);
             assert_eq!(is_kept, at < most, "{at}");
         }
         // One is logged at once; the others are counted for the next line.
         assert_eq!(mailbox.dropped, 4);
-        assert!(mailbox.push(now, 1, Kind::Outcome(0), 0));
-        assert!(mailbox.push(now, 9, Kind::Event, 0));
+        assert!(mailbox.push(now, Some(9), 1, Kind::Outcome(0), 0));
+        assert!(mailbox.push(now, Some(9), 9, Kind::Event, 0));
         mailbox.take(now);
-        assert!(mailbox.push(now, 9, Kind::Notification(1024 * 1024), 0));
-        assert!(!mailbox.push(now + BETWEEN_LOGS, 9, Kind::Notification(1024 * 1024), 0));
+        assert!(mailbox.push(now, Some(9), 9, Kind::Notification(1024 * 1024), 0));
+        assert!(!mailbox.push(now + BETWEEN_LOGS, Some(9), 9, Kind::Notification(1024 * 1024), 0));
         assert_eq!(mailbox.dropped, 0);
+        assert!(mailbox.push(now, Some(8), 8, LOG, 0), "the limit is each client's");
     }
 }
