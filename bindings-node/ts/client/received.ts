@@ -1,9 +1,14 @@
+import { promisify } from "node:util";
+
 import { promptFromWire, resourceFromWire, resourceTemplateFromWire, toolFromWire } from "../model/components.js";
 import { McpError } from "../model/errors.js";
 import type { Page, Prompt, Resource, ResourceTemplate, Tool } from "../model/types/components.js";
 import { checkPrompt, checkResource, checkResourceTemplate, checkTool, InvalidMember } from "./checks.js";
 
 type Wire = Readonly<Record<string, unknown>>;
+
+const SLICE = 500;
+const immediate = promisify(setImmediate);
 
 /**
  * Returns what `make` makes of a server's result.
@@ -47,12 +52,17 @@ export const RESOURCE_TEMPLATES: Listing<ResourceTemplate> = {
 };
 export const PROMPTS: Listing<Prompt> = { method: "prompts/list", member: "prompts", check: checkPrompt, make: promptFromWire };
 
-/** Returns the entries of a list. Throws as `received` does. */
-export function entriesOf<T>({ method, member, check, make }: Listing<T>, target: string | undefined, entries: readonly Wire[]): T[] {
+/** Returns the entries of a list, and lets other callbacks run after each `SLICE` of them. Throws as `received` does. */
+export async function entriesOf<T>(
+  { method, member, check, make }: Listing<T>,
+  target: string | undefined,
+  entries: readonly Wire[],
+): Promise<T[]> {
   let at = 0;
   try {
     const made = new Array<T>(entries.length);
     for (; at < entries.length; at++) {
+      if (at > 0 && at % SLICE === 0) await immediate();
       const entry = entries[at] as Wire;
       check(entry);
       made[at] = make(entry);
@@ -64,7 +74,7 @@ export function entriesOf<T>({ method, member, check, make }: Listing<T>, target
 }
 
 /** Returns one page of a list. Throws as `received` does. */
-export function pageOf<T>(listing: Listing<T>, target: string | undefined, result: Wire): Page<T> {
+export async function pageOf<T>(listing: Listing<T>, target: string | undefined, result: Wire): Promise<Page<T>> {
   const { items, nextCursor } = result as { items: readonly Wire[]; nextCursor?: string };
-  return { items: entriesOf(listing, target, items), nextCursor };
+  return { items: await entriesOf(listing, target, items), nextCursor };
 }

@@ -25,7 +25,7 @@ const PROGRESS = 2;
 const INPUT_REQUIRED = 3;
 
 /** Milliseconds of callbacks, after which the event loop continues. */
-const TURN = 50;
+const TURN = 20;
 
 /** `isWrapped` is there for a result with structured content: true if that is an object around the data. */
 type Outcome = readonly [number: number, outcome: number, value: unknown, isWrapped?: boolean];

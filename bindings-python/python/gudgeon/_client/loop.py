@@ -16,7 +16,7 @@ from ..errors import McpError
 from .core import PAUSE, Ask, Core, Steps, answer_of, progress_of
 from .exit import log_failure
 
-TURN = 0.05  # seconds of callbacks, after which other tasks of the loop run
+TURN = 0.02  # seconds of callbacks, after which other tasks of the loop run
 LOOK = 0.1  # seconds after which a call looks again whether the client's own loop runs
 _queues: dict[asyncio.AbstractEventLoop, LoopQueue] = {}
 
