@@ -459,11 +459,10 @@ def run(language, transport, rows):
     try:
         for row in rows:
             began = time.monotonic()
-            grown, wrong = attack(server, row)
+            grown, ping, wrong = attack(server, row)
             if os.environ.get("HOSTILE_SHOW"):
-                print(
-                    language, transport, row.name, f"{grown // MIB} MiB, {time.monotonic() - began:.1f} s", flush=True
-                )
+                took = time.monotonic() - began
+                print(language, transport, row.name, f"{grown // MIB} MiB, {took:.1f} s, {ping:.0f} ms", flush=True)
             if wrong:
                 failures.append((row, wrong))
                 server.stop()
@@ -474,6 +473,7 @@ def run(language, transport, rows):
 
 
 def attack(server, row):
+    """Returns the bytes by which the server grew, the longest ping in milliseconds, and what went wrong."""
     before = server.memory()
     server.forget_peak()
     victim = None
@@ -488,10 +488,10 @@ def attack(server, row):
     if victim:
         wrong += victim.wrong()
     if not server.is_alive():
-        return 0, [*wrong, f"the server ended with {server.process.returncode}: {''.join(server.said)[-1000:]}"]
+        return 0, 0, [*wrong, f"the server ended with {server.process.returncode}: {''.join(server.said)[-1000:]}"]
     grown = server.memory("VmHWM") - before
     if grown > row.memory:
         wrong.append(f"memory grew by {grown // MIB} MiB")
     if said := [it for it in server.said if "panicked" in it or "Traceback" in it]:
         wrong.append(f"it said {said[:3]}")
-    return grown, wrong
+    return grown, victim.longest if victim else 0, wrong

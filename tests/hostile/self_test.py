@@ -50,6 +50,7 @@ row("a client without sense", "the client's outcome is not JSON: b'well\\n'", 'p
 row(
     "a client with another outcome",
     "the outcome is 'wrong', not ['right']",
+    "input()",
     f"print('{OUTCOME.replace('right', 'wrong')}', flush=True)",
     "input()",
 )
