@@ -4,6 +4,9 @@
 use std::{
     alloc::{GlobalAlloc, Layout},
     cell::Cell,
+    sync::Mutex,
+    thread::sleep,
+    time::Duration,
 };
 
 use mimalloc::MiMalloc;
@@ -16,9 +19,25 @@ const MAX_ALLOCATED: usize = 32 * 1024 * 1024;
 #[global_allocator]
 static ALLOCATOR: Allocator = Allocator;
 
+/// The maximum number of times that a thread looks whether others still return memory, once a millisecond.
+const LOOKS: usize = 1_000;
+
 /// Returns the memory that the current thread does not use to the system. For threads that end.
+///
+/// Threads take turns: mimalloc returns memory on one thread at a time, and otherwise skips it, so that what threads that end
+/// together have freed would stay until the process allocates again.
 pub fn release() {
+    static TURN: Mutex<()> = Mutex::new(());
+    // Does not wait for ever: in a forked process a thread that no longer exists may have the turn.
+    let turn = (0..LOOKS).find_map(|_| {
+        let turn = TURN.try_lock().ok();
+        if turn.is_none() {
+            sleep(Duration::from_millis(1));
+        }
+        turn
+    });
     raw::mi_collect(true);
+    drop(turn);
 }
 
 /// mimalloc, with one addition. A block that another thread has freed can be used again once the thread that allocated it has

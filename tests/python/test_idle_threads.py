@@ -61,7 +61,7 @@ def test_threads_keep_little_memory_of_results_that_were_sent(server: ServerProc
     # A result and its answer take 8 MiB, which the thread that sends them frees. If it is not used again: 1,700 MiB.
     assert resident(server) < 800 * MIB
     end = time.monotonic() + IDLE + 10
-    while threads(server) > THREADS / 2 or resident(server) > 200 * MIB:
+    while threads(server) > THREADS / 2 or resident(server) > 100 * MIB:
         assert time.monotonic() < end, (threads(server), resident(server))
         time.sleep(0.2)
 
