@@ -1,6 +1,8 @@
 //! Limits for the number of objects in a result: Python and TypeScript make a value of each, on the event loop that all
 //! clients share.
 
+use std::pin::Pin;
+
 use super::connected::Connected;
 use crate::{
     error::Error,
@@ -22,21 +24,25 @@ const MAX_PARTS: usize = 10_000;
 const MAX_COUNTED_HERE: usize = 8 * LARGE;
 
 impl Connected {
-    /// Returns a result. Errors if it has too many objects inside. Small results are not looked at.
-    pub(super) async fn check_objects(&self, method: Method, result: Raw) -> Result<Raw, Error> {
-        if result.get().len() <= LARGE {
-            return Ok(result);
-        }
+    /// Returns a large result. Errors if it has too many objects inside.
+    pub(super) fn check_objects(
+        &self,
+        method: Method,
+        result: Raw,
+    ) -> Pin<Box<dyn Future<Output = Result<Raw, Error>> + Send + '_>> {
         let max = self.max_objects(method);
         let is_long = result.get().len() > MAX_COUNTED_HERE;
         let count = move || {
             let count = count_values(result.get(), max + 1);
             (result, count)
         };
-        let (result, count) = if is_long { off_thread(count).await } else { count() };
-        // The result itself does not count.
-        self.check_count(method, count.saturating_sub(1))?;
-        Ok(result)
+        // Boxed, because it is rare, and part of the future of every request otherwise.
+        Box::pin(async move {
+            let (result, count) = if is_long { off_thread(count).await } else { count() };
+            // The result itself does not count.
+            self.check_count(method, count.saturating_sub(1))?;
+            Ok(result)
+        })
     }
 
     /// Errors if this is more objects than the result of a request, or the pages of a list, may have.

@@ -284,8 +284,8 @@ impl Connected {
         };
         let result = self.connection.request(method, params, call.settings()).await?;
         match standard {
-            Some(method) => self.check_objects(method, result).await,
-            None => Ok(result),
+            Some(method) if result.get().len() > LARGE => self.check_objects(method, result).await,
+            _ => Ok(result),
         }
     }
 
