@@ -8,8 +8,20 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMENT = re.compile(r'^[ \t]*(?:///|//!|/\*\*|""")[ \t]*(?P<first>\w+)', re.M)
-# No documentation comment begins with one of these: it says "Returns whether to ask", and not "Whether to ask".
-FORBIDDEN_WORDS = {"What", "Whatever", "Who", "Whoever", "Whom", "Whose", "Where", "Whether", "Which", "Why", "How"}
+# Words that no documentation comment may begin with. "Returns whether to ask." has a verb; "Whether to ask." has none.
+FORBIDDEN_FIRST_WORDS = {
+    "What",
+    "Whatever",
+    "Who",
+    "Whoever",
+    "Whom",
+    "Whose",
+    "Where",
+    "Whether",
+    "Which",
+    "Why",
+    "How",
+}
 
 
 def sources() -> list[str]:
@@ -18,9 +30,9 @@ def sources() -> list[str]:
 
 
 def wrong_beginnings(text: str) -> list[tuple[int, str]]:
-    """Returns the line and the first word of each comment that begins with a forbidden word."""
+    """Returns the line and the first word of each comment that begins with a forbidden first word."""
     found = ((text.count("\n", 0, it.start("first")) + 1, it["first"]) for it in COMMENT.finditer(text))
-    return [it for it in found if it[1] in FORBIDDEN_WORDS]
+    return [it for it in found if it[1] in FORBIDDEN_FIRST_WORDS]
 
 
 @pytest.mark.parametrize(
@@ -31,7 +43,7 @@ def test_a_wrong_beginning_is_found(comment: str) -> None:
     assert wrong_beginnings("/// Returns whether to ask.\n// Whether to ask.\n") == []
 
 
-def test_no_comment_begins_with_a_forbidden_word() -> None:
+def test_no_comment_begins_with_a_forbidden_first_word() -> None:
     files = sources()
     assert len(files) > 1000
     texts = {file: (ROOT / file).read_text(encoding="utf-8") for file in files if (ROOT / file).exists()}
