@@ -16,28 +16,28 @@ const LARGE: usize = 256 * 1024;
 /// The bytes of large blocks that a thread allocates before it looks for those that other threads have freed.
 const MAX_ALLOCATED: usize = 32 * 1024 * 1024;
 
+/// The maximum number of times that a thread tries to return memory alone, a millisecond apart.
+const MAX_TRIES: usize = 1_000;
+
 #[global_allocator]
 static ALLOCATOR: Allocator = Allocator;
 
-/// The maximum number of times that a thread looks whether others still return memory, once a millisecond.
-const LOOKS: usize = 1_000;
-
 /// Returns the memory that the current thread does not use to the system. For threads that end.
 ///
-/// Threads take turns: mimalloc returns memory on one thread at a time, and otherwise skips it, so that what threads that end
-/// together have freed would stay until the process allocates again.
+/// One thread at a time returns memory. While one does, mimalloc returns none for the others, and it does not try again before the
+/// process allocates.
 pub fn release() {
-    static TURN: Mutex<()> = Mutex::new(());
-    // Does not wait for ever: in a forked process a thread that no longer exists may have the turn.
-    let turn = (0..LOOKS).find_map(|_| {
-        let turn = TURN.try_lock().ok();
-        if turn.is_none() {
+    static RETURNING: Mutex<()> = Mutex::new(());
+    // Bounded, because in a forked process the lock may belong to a thread that no longer exists.
+    let returning = (0..MAX_TRIES).find_map(|_| {
+        let returning = RETURNING.try_lock().ok();
+        if returning.is_none() {
             sleep(Duration::from_millis(1));
         }
-        turn
+        returning
     });
     raw::mi_collect(true);
-    drop(turn);
+    drop(returning);
 }
 
 /// mimalloc, with one addition. A block that another thread has freed can be used again once the thread that allocated it has
