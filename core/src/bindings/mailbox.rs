@@ -65,6 +65,7 @@ struct Waiting<T> {
 
 #[derive(Debug)]
 struct Entry<T> {
+    /// `None` for the outcome of several clients.
     client: Option<u64>,
     to: u64,
     kind: Kind,
@@ -361,7 +362,10 @@ mod tests {
         assert_eq!(mailbox.take_for(now, 6), Some("6"));
         assert_eq!(mailbox.take_for(now, 6), Some("log"));
         assert_eq!(mailbox.take_for(now, 6), None);
+        mailbox.push(now, Some(9), 6, Kind::Progress(0), "6");
         mailbox.forget(5);
+        assert_eq!(mailbox.others[&Some(9)].bytes, ENTRY, "what is left");
+        mailbox.forget(6);
         assert!(mailbox.is_empty());
     }
 
@@ -376,8 +380,10 @@ mod tests {
         mailbox.push(now, Some(9), 5, Kind::Progress(0), "of a request");
         assert_eq!(mailbox.take_all(9), [(LOG, "log"), (Kind::Changed("tools"), "changed")]);
         assert!(mailbox.take_all(9).is_empty());
+        assert_eq!(mailbox.others[&Some(9)].bytes, ENTRY, "what is left");
         assert_eq!(mailbox.take(now), ["other"]);
         assert_eq!(mailbox.take(now), ["of a request"]);
+        assert!(mailbox.is_empty());
     }
 
     #[test]
