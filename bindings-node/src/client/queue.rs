@@ -23,7 +23,7 @@ use napi::threadsafe_function::ThreadsafeFunctionCallMode;
 use super::thrown::error_json;
 use crate::shared::{Wake, lock};
 
-/// The number of the client, of which each has a mailbox, in events that belong to no request.
+/// The number of the client in its mailbox. Each client has a mailbox of its own, so all have the same number.
 const CLIENT: u64 = u64::MAX;
 
 /// The events that wait, and the wake-up that announces them; it does not keep the process alive, because JavaScript

@@ -7,6 +7,7 @@ import { checkPrompt, checkResource, checkResourceTemplate, checkTool, InvalidMe
 
 type Wire = Readonly<Record<string, unknown>>;
 
+/** The number of entries of a list after which other callbacks run. */
 const SLICE = 500;
 const immediate = promisify(setImmediate);
 
@@ -52,7 +53,7 @@ export const RESOURCE_TEMPLATES: Listing<ResourceTemplate> = {
 };
 export const PROMPTS: Listing<Prompt> = { method: "prompts/list", member: "prompts", check: checkPrompt, make: promptFromWire };
 
-/** Returns the entries of a list, and lets other callbacks run after each `SLICE` of them. Throws as `received` does. */
+/** Returns the entries of a list, and lets other callbacks run between parts of it. Throws as `received` does. */
 export async function entriesOf<T>(
   { method, member, check, make }: Listing<T>,
   target: string | undefined,

@@ -49,6 +49,7 @@ impl Connected {
         }
     }
 
+    /// Fetches a page of a list.
     pub(super) async fn fetch_page(
         &self,
         kind: ListKind,
@@ -87,7 +88,7 @@ impl Connected {
         })
         .await;
         self.with_tools(|it| {
-            // Otherwise the list has changed meanwhile.
+            // With another version, the list has changed meanwhile.
             if it.version() == version {
                 it.learn(listed, is_complete);
             }

@@ -24,7 +24,7 @@ pub(crate) async fn off_thread<T: Send + 'static>(work: impl FnOnce() -> T + Sen
     }
 }
 
-/// Runs a function that reads this many bytes: on a thread of its own if they are many.
+/// Runs a function that reads this many bytes, above 64 KiB on a thread of its own.
 #[cfg(feature = "client")]
 pub(crate) async fn off_thread_if_large<T: Send + 'static>(
     bytes: usize,
