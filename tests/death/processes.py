@@ -1,5 +1,7 @@
 """Shared by both parts of the matrix: the programs, the bounds, and which processes are there."""
 
+import os
+from contextlib import suppress
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -41,8 +43,24 @@ def is_alive(process: int) -> bool:
 
 def children_of(parent: int) -> list[int]:
     """Returns the processes that any thread of a process has started."""
-    lists = [it / "children" for it in Path(f"/proc/{parent}/task").iterdir()]
-    return [int(child) for it in lists for child in it.read_text().split()]
+    children: list[int] = []
+    # Threads, and the process itself, may end in between.
+    with suppress(FileNotFoundError):
+        for thread in Path(f"/proc/{parent}/task").iterdir():
+            with suppress(FileNotFoundError, ProcessLookupError):
+                children += [int(it) for it in (thread / "children").read_text().split()]
+    return children
+
+
+def sockets_of(process: int) -> set[str]:
+    """Returns the names of the sockets that a process has open, like `socket:[4026]`."""
+    names: set[str] = set()
+    # Descriptors may be closed in between, and the process may end.
+    with suppress(FileNotFoundError):
+        for descriptor in Path(f"/proc/{process}/fd").iterdir():
+            with suppress(FileNotFoundError):
+                names.add(os.readlink(descriptor))
+    return {it for it in names if it.startswith("socket:")}
 
 
 def grandchildren_in(began: Path) -> list[int]:

@@ -36,6 +36,7 @@ from processes import (
     children_of,
     grandchildren_in,
     is_alive,
+    sockets_of,
 )
 
 PROGRAMS = {"python": SERVERS["python"], "python with workers": SERVERS["python"], **SERVERS}
@@ -103,8 +104,7 @@ class Process:
         """Finds the port at which a server listens that can't name it."""
         deadline = time.monotonic() + START
         while time.monotonic() < deadline and is_alive(self.server):
-            folders = [Path(f"/proc/{it}/fd") for it in (self.server, *children_of(self.server))]
-            sockets = {os.readlink(it) for folder in folders for it in folder.iterdir() if it.is_symlink()}
+            sockets = {name for it in (self.server, *children_of(self.server)) for name in sockets_of(it)}
             for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
                 # The local address, the state (of those that listen 0A) and the inode, in this place among the columns.
                 columns = line.split()
