@@ -4,7 +4,10 @@
 use std::{
     alloc::{GlobalAlloc, Layout},
     cell::Cell,
-    sync::Mutex,
+    sync::{
+        Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
     thread::sleep,
     time::Duration,
 };
@@ -13,8 +16,9 @@ use mimalloc::MiMalloc;
 
 /// The size of a large block in bytes. To mimalloc, whose pages hold several smaller blocks, it is 128 KiB.
 const LARGE: usize = 256 * 1024;
-/// The bytes of large blocks that a thread allocates before it looks for those that other threads have freed.
-const MAX_ALLOCATED: usize = 32 * 1024 * 1024;
+/// The bytes of large blocks that the process allocates between two looks of a thread for its blocks that other threads have freed.
+/// The process is counted, because large messages may be read by many threads in turn, each of which would keep that much.
+const MAX_ALLOCATED: usize = 48 * 1024 * 1024;
 
 /// The maximum number of times that a thread tries to return memory alone, a millisecond apart.
 const MAX_TRIES: usize = 1_000;
@@ -42,7 +46,7 @@ pub fn release() {
 
 /// mimalloc, with one addition. A block that another thread has freed can be used again once the thread that allocated it has
 /// looked for such blocks. mimalloc does that after a hundred allocations of large blocks, whatever their size; this allocator
-/// also after a number of bytes, because messages are often freed by another thread.
+/// also after a number of bytes, because messages are often freed by another thread than the one that allocated them.
 struct Allocator;
 
 impl Allocator {
@@ -53,18 +57,20 @@ impl Allocator {
     }
 }
 
+/// The bytes of large blocks that the process has allocated; it wraps.
+static ALLOCATED: AtomicUsize = AtomicUsize::new(0);
+
 thread_local! {
-    /// The bytes of large blocks that this thread has allocated since it last looked for freed ones.
-    static ALLOCATED: Cell<usize> = const { Cell::new(0) };
+    /// The value of `ALLOCATED` when this thread last looked for freed blocks.
+    static LAST_LOOK: Cell<usize> = const { Cell::new(0) };
 }
 
 #[cold]
 fn count_large(size: usize) {
+    let allocated = ALLOCATED.fetch_add(size, Ordering::Relaxed).wrapping_add(size);
     // Without a destructor, the cell is there until the thread has ended.
-    let allocated = ALLOCATED.get() + size;
-    let is_much = allocated >= MAX_ALLOCATED;
-    ALLOCATED.set(if is_much { 0 } else { allocated });
-    if is_much {
+    if allocated.wrapping_sub(LAST_LOOK.get()) >= MAX_ALLOCATED {
+        LAST_LOOK.set(allocated);
         raw::mi_collect(false);
     }
 }
