@@ -66,7 +66,7 @@ build-node: node_modules/.stamp
 
 build-rust:
 	@echo "build: Rust examples (release)"
-	@cargo build --release --quiet --workspace --exclude gudgeon-python --exclude gudgeon-node --exclude bench-driver
+	@cargo build --release --quiet --workspace --exclude gudgeon-python --exclude gudgeon-node --exclude bench-driver --exclude gudgeon-fuzz
 
 build-bench: build
 	@cargo build --release --quiet --workspace --exclude gudgeon-python --exclude gudgeon-node

@@ -14,12 +14,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 LIMIT = 349
-DOC = ROOT / "target/public"
-PAGES = DOC / "doc/gudgeon"
+TARGET = ROOT / "target"
+PAGES = TARGET / "doc/gudgeon"
 PROGRAMS = ("gudgeon", "docsearch", "interop", "conformance", "bench-driver")
 COMMANDS = [
     ["cargo", "check", "--quiet", *(word for it in PROGRAMS for word in ("--package", it))],
-    ["cargo", "doc", "--quiet", "--package", "gudgeon", "--no-deps", "--target-dir", str(DOC)],
+    ["cargo", "doc", "--quiet", "--package", "gudgeon", "--no-deps", "--target-dir", str(TARGET)],
 ]
 
 REDIRECT = '<meta http-equiv="refresh"'

@@ -35,7 +35,9 @@ class Stage(NamedTuple):
 CARGO_TEST = ["cargo", "test", "--quiet"]
 SANS_IO = [*CARGO_TEST, "--package", "gudgeon", "--no-default-features", "--features", "bindings"]
 WORKSPACE = [*CARGO_TEST, "--workspace"]
-NO_UNIX_SOCKETS = ["--cfg", "no_unix_sockets", "--deny", "warnings"]
+CLIPPY = ["cargo", "clippy", "--quiet"]
+WARNINGS = ["--deny", "warnings"]
+NO_UNIX_SOCKETS = ["--cfg", "no_unix_sockets", *WARNINGS]
 # Tests mostly wait, so more of them run concurrently than there are processors.
 SHOWN = ["--", "--show-output", "--test-threads=4"]
 PYTEST = [BIN / "pytest", "-q"]
@@ -54,11 +56,13 @@ PREPARATIONS = [
 ]
 LINT = [
     Stage("rustfmt", ["cargo", "fmt", "--all", "--check"]),
-    Stage("clippy", ["cargo", "clippy", "--quiet", "--workspace", "--all-targets", "--", "--deny", "warnings"]),
-    # The command as on Windows, where it has no background process.
+    # With the keyring, which the published command is compiled without.
+    Stage("clippy", [*CLIPPY, "--workspace", "--all-targets", "--features", "gudgeon-cli/keyring", "--", *WARNINGS]),
+    # The command as on Windows, where it has no background process, and as published, without the keyring. With the
+    # package that asks for all features, the dependencies are those that were checked already.
     Stage(
         "clippy without unix sockets",
-        ["cargo", "clippy", "--quiet", "--package", "gudgeon-cli", "--no-deps", "--", *NO_UNIX_SOCKETS],
+        [*CLIPPY, "--package", "gudgeon-cli", "--package", "shared-features", "--no-deps", "--", *NO_UNIX_SOCKETS],
     ),
     Stage("ruff", [BIN / "ruff", "check", "."], needs="build"),
     Stage("ruff format", [BIN / "ruff", "format", "--check", "."], needs="build"),
@@ -179,7 +183,7 @@ class Run:
         try:
             status, text, took = output_of(stage, low_priority)
             with self.print_lock:
-                print(f"{stage.name:22}{'failed' if status else 'done'}  ({took:.0f} s)", flush=True)
+                print(f"{stage.name:22}{'failed' if status else 'done'}  ({took})", flush=True)
                 if status:
                     print(excerpt(text), flush=True)
                     self.failed += 1
@@ -197,7 +201,7 @@ class Run:
         passed, failed, reasons = count(text, status, stage.counted_by)
         with self.print_lock:
             skipped = f", {len(reasons)} skipped" if reasons else ""
-            print(f"{stage.name:22}{passed:5} passed, {failed} failed{skipped}  ({took:.0f} s)", flush=True)
+            print(f"{stage.name:22}{passed:5} passed, {failed} failed{skipped}  ({took})", flush=True)
             if failed or status:
                 print(excerpt(text), flush=True)
                 failed = max(failed, 1)
@@ -220,20 +224,23 @@ class Run:
 
 
 def output_of(stage, low_priority):
-    """Runs a stage's command; returns its exit status, its output and the time in seconds."""
+    """Runs a stage's command; returns its exit status, its output, and the time that it took, with that of CPUs."""
     log = LOGS / f"{stage.name.replace(' ', '-')}.log"
     command = [*(["nice", "-n", "19"] if low_priority else []), *stage.command]
     start = time.monotonic()
     with log.open("wb") as output:
-        status = subprocess.run(
+        process = subprocess.Popen(
             [str(it) for it in command],
             cwd=ROOT,
-            check=False,
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
-        ).returncode
-    return status, log.read_text(errors="replace"), time.monotonic() - start
+        )
+        # Its usage includes that of the processes that it has waited for.
+        _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    took = f"{time.monotonic() - start:.0f} s, CPU {usage.ru_utime + usage.ru_stime:.0f} s"
+    return process.returncode, log.read_text(errors="replace"), took
 
 
 def excerpt(text):

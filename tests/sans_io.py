@@ -2,7 +2,7 @@
 
 Without features there is no tokio, without `http` no hyper, without `tls` no rustls, without `keyring` no D-Bus. An
 address that needs a missing feature is an error that names the feature. The tests of `keyring`, which no other stage
-enables, run here, and the command is compiled with it.
+runs, run here.
 """
 
 import subprocess
@@ -38,4 +38,3 @@ for features in COMPILED:
     run("check", *CHOSEN, features)
 run("test", *CHOSEN, "client", "--test", "missing_features")
 run("test", *CHOSEN, "keyring", "--lib", "keyring_store")
-run("check", "--quiet", "--package", "gudgeon-cli", "--features", "keyring")
