@@ -16,9 +16,9 @@ use mimalloc::MiMalloc;
 
 /// The size of a large block in bytes. To mimalloc, whose pages hold several smaller blocks, it is 128 KiB.
 const LARGE: usize = 256 * 1024;
-/// The bytes of large blocks that the process allocates between two looks of a thread for its blocks that other threads have freed.
-/// The process is counted, because large messages may be read by many threads in turn, each of which would keep that much.
-const MAX_ALLOCATED: usize = 48 * 1024 * 1024;
+/// The bytes of large blocks that the process allocates before a thread looks again for its blocks that other threads have freed. The
+/// blocks of all threads count, because several threads in turn may read large messages, and each would keep that much.
+const COLLECT_INTERVAL: usize = 48 * 1024 * 1024;
 
 /// The maximum number of times that a thread tries to return memory alone, a millisecond apart.
 const MAX_TRIES: usize = 1_000;
@@ -62,15 +62,15 @@ static ALLOCATED: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
     /// The value of `ALLOCATED` when this thread last looked for freed blocks.
-    static LAST_LOOK: Cell<usize> = const { Cell::new(0) };
+    static COLLECTED_AT: Cell<usize> = const { Cell::new(0) };
 }
 
 #[cold]
 fn count_large(size: usize) {
     let allocated = ALLOCATED.fetch_add(size, Ordering::Relaxed).wrapping_add(size);
     // Without a destructor, the cell is there until the thread has ended.
-    if allocated.wrapping_sub(LAST_LOOK.get()) >= MAX_ALLOCATED {
-        LAST_LOOK.set(allocated);
+    if allocated.wrapping_sub(COLLECTED_AT.get()) >= COLLECT_INTERVAL {
+        COLLECTED_AT.set(allocated);
         raw::mi_collect(false);
     }
 }
