@@ -224,21 +224,18 @@ class Run:
 
 
 def output_of(stage, low_priority):
-    """Runs a stage's command; returns its exit status, its output, and the time that it took, with that of CPUs."""
+    """Runs a stage's command; returns its exit status, its output, and the elapsed and the CPU time as a text."""
     log = LOGS / f"{stage.name.replace(' ', '-')}.log"
     command = [*(["nice", "-n", "19"] if low_priority else []), *stage.command]
     start = time.monotonic()
     with log.open("wb") as output:
-        process = subprocess.Popen(
-            [str(it) for it in command],
-            cwd=ROOT,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-        )
-        # Its usage includes that of the processes that it has waited for.
-        _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
+        words = [str(it) for it in command]
+        with subprocess.Popen(
+            words, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
+        ) as process:
+            # Its usage includes that of the processes that it has waited for.
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
     took = f"{time.monotonic() - start:.0f} s, CPU {usage.ru_utime + usage.ru_stime:.0f} s"
     return process.returncode, log.read_text(errors="replace"), took
 
