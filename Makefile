@@ -68,10 +68,11 @@ build-rust:
 	@echo "build: Rust examples (release)"
 	@cargo build --release --quiet --workspace --exclude gudgeon-python --exclude gudgeon-node --exclude bench-driver --exclude gudgeon-fuzz
 
+# With the package that asks for all features, what `make build` compiled is not compiled again.
 build-bench: build
-	@cargo build --release --quiet --workspace --exclude gudgeon-python --exclude gudgeon-node
+	@cargo build --release --quiet --package shared-features --package bench-driver
 
-# After `make build`. With the package that asks for all features, what was compiled for that is not compiled again.
+# After `make build`, like `build-bench`.
 build-counts:
 	@cargo build --release --quiet --package shared-features --package bench-driver --bin bench-server
 
