@@ -8,7 +8,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMENT = re.compile(r'^[ \t]*(?:///|//!|/\*\*|""")[ \t]*(?P<first>\w+)', re.M)
-# Words that no documentation comment may begin with. "Returns whether to ask." has a verb; "Whether to ask." has none.
+# Question words. No documentation comment may begin with one: "Whether to ask." has no verb that says what the item
+# does; "Returns whether to ask." has one.
 FORBIDDEN_FIRST_WORDS = {
     "What",
     "Whatever",
