@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 from common import OURS_PYTHON, ROOT, SERVERS, Broken
+from ports import reserve_port
 
 DRIVER = ROOT / "target/release/bench-driver"
 RUST_SERVER = ROOT / "target/release/bench-server"
@@ -60,8 +61,7 @@ class Listening:
             if processors is not None:
                 os.sched_setaffinity(0, processors)
 
-        with socket.create_server(("127.0.0.1", 0)) as listener:
-            self.port = listener.getsockname()[1]
+        self.port = reserve_port()
         command = [*COMMANDS[name], str(self.port), *([json.dumps(options)] if options else [])]
         self.process = subprocess.Popen(
             [str(word) for word in command],

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import socket
 import subprocess
 import time
 from contextlib import contextmanager
@@ -11,6 +10,7 @@ from pathlib import Path
 
 from common import OURS_PYTHON, ROOT, SERVERS, Broken
 from listening import without_huge_pages
+from ports import reserve_port
 from scale_wire import Connection, Pipe
 
 COMMANDS = {
@@ -42,8 +42,7 @@ class Server:
         start = time.perf_counter()
         place, self.port = "stdio", None
         if transport == "http":
-            with socket.create_server(("127.0.0.1", 0)) as listener:
-                self.port = listener.getsockname()[1]
+            self.port = reserve_port()
             place = f"http://127.0.0.1:{self.port}/mcp"
         self.process = subprocess.Popen(
             [str(word) for word in (*COMMANDS[name], place, json.dumps(given))],

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from background import eventually, is_background, processes
+from ports import reserve_port
 
 from gudgeon.testing.auth import AuthorizationServer
 
@@ -30,9 +31,7 @@ def provider():
 @pytest.fixture
 def url(provider):
     """The URL of a server that needs a sign-in at the provider."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = reserve_port()
     url = f"http://127.0.0.1:{port}/mcp"
     server = subprocess.Popen(
         [sys.executable, ROOT / "tests/e2e_sign_in/protected_server.py", "direct", provider.issuer, url],

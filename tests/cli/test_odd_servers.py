@@ -2,10 +2,10 @@
 
 import http.server
 import os
-import socket
 import threading
 
 import pytest
+from ports import reserve_port
 
 COMMANDS = [["list"], ["call", "find", "title=x"], ["read", "a://b"], ["ping"], ["listen"]]
 
@@ -55,10 +55,8 @@ def test_a_target_that_does_not_exist_is_an_error(gudgeon, words, target, code, 
 
 
 def test_a_port_at_which_nothing_listens(gudgeon, words):
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{unused.getsockname()[1]}/mcp"
-        outcome = gudgeon(*targeted(words, [url]))
+    url = f"http://127.0.0.1:{reserve_port()}/mcp"
+    outcome = gudgeon(*targeted(words, [url]))
     assert (outcome.code, outcome.out) == (3, "") and url in outcome.err
 
 

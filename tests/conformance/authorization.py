@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-import socket
 import subprocess
+import sys
 import tempfile
 import threading
 import urllib.request
@@ -14,6 +14,9 @@ import suite
 from verdict import Verdict, evaluate
 
 from gudgeon.testing.auth import AuthorizationServer
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "interop"))
+from ports import reserve_port
 
 RESOURCE = "https://shelf.example.com/mcp"
 DOCUMENT = "https://app.example.com/client.json"
@@ -47,7 +50,7 @@ def _run(issuer: str, client: str, folder: str) -> None:
         "--url": issuer,
         "--client-id": client,
         "--resource": RESOURCE,
-        "--port": str(_free_port()),
+        "--port": str(reserve_port()),
         "-o": folder,
     }
     command = [*map(str, suite.COMMAND), "authorization", *(word for option in options.items() for word in option)]
@@ -72,9 +75,3 @@ def _run(issuer: str, client: str, folder: str) -> None:
         timer.cancel()
         child.kill()
         child.wait()
-
-
-def _free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])

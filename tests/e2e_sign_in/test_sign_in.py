@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 import browser
 import chromium
 import pytest
+from ports import reserve_port
 from protected_server import PROXY
 
 from gudgeon import Client
@@ -127,8 +128,7 @@ class Process:
     """The protected server, at an address that it has again after a restart."""
 
     def __init__(self, sign_in: SignIn, issuer: str) -> None:
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port = free.getsockname()[1]
+        self.port = reserve_port()
         self.origin = f"http://127.0.0.1:{self.port}"
         self.url = f"{self.origin}/mcp"
         self._command = [sys.executable, SERVER, sign_in.name, issuer, self.url]

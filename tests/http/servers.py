@@ -5,7 +5,6 @@ import json
 import os
 import re
 import signal
-import socket
 import subprocess
 import threading
 import time
@@ -160,11 +159,6 @@ class Server:
 
     def __exit__(self, *_):
         self.stop()
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
 
 
 def eventually(what, within=5.0, every=0.02):

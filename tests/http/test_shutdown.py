@@ -6,6 +6,7 @@ import time
 import pytest
 import servers
 import speak
+from ports import reserve_port
 from speak import PREFIX
 
 pytestmark = pytest.mark.native
@@ -121,7 +122,7 @@ PROGRAMS = {
 @pytest.mark.parametrize("number", SIGNALS, ids=lambda it: it.name)
 @pytest.mark.parametrize("language, tool", [("python", "slow"), ("python", "slow_thread"), ("node", "slow")])
 def test_run_answers_what_is_in_flight_and_returns(language, tool, era, number):
-    url = f"http://127.0.0.1:{servers.free_port()}/mcp"
+    url = f"http://127.0.0.1:{reserve_port()}/mcp"
     with servers.Server(language, command=[*PROGRAMS[language], url]) as server:
         # A thread sleeps for one call at a time.
         count, ms = (4, 300) if tool == "slow_thread" else (IN_FLIGHT, 1000)

@@ -8,6 +8,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+from ports import reserve_port
 
 from gudgeon.testing.auth import AuthorizationServer
 
@@ -18,8 +19,7 @@ START_TIME = 20.0
 @pytest.fixture
 def protected():
     """The URL of a server that lets in the users of an authorization server, which agrees to everything."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = reserve_port()
     with AuthorizationServer(subject="ada") as provider:
         url = f"http://127.0.0.1:{port}/mcp"
         process = subprocess.Popen([sys.executable, PROTECTED, "direct", provider.issuer, url])

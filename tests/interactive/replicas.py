@@ -8,6 +8,8 @@ import subprocess
 import time
 from pathlib import Path
 
+from ports import reserve_port
+
 ROOT = Path(__file__).resolve().parents[2]
 INTEROP = ROOT / "tests/interop"
 SERVERS = {name: entry["command"] for name, entry in json.loads((INTEROP / "servers.json").read_text())["ours"].items()}
@@ -23,8 +25,7 @@ class Process:
     """A server process with its own port."""
 
     def __init__(self, server, ledger):
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port = free.getsockname()[1]
+        self.port = reserve_port()
         self.url = f"http://127.0.0.1:{self.port}/mcp"
         self.command = [*SERVERS[server], self.url]
         self.environment = {**os.environ, "GUDGEON_STATE_KEYS": KEYS, "INTEROP_LEDGER": str(ledger)}

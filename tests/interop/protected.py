@@ -7,7 +7,6 @@ import contextlib
 import json
 import re
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -17,6 +16,7 @@ from urllib.request import Request, urlopen
 
 import processes
 from pairs import ROOT
+from ports import reserve_port
 
 HERE = "tests/interop/protected"
 SERVE = "tests/conformance/serve"
@@ -104,7 +104,7 @@ def _serve(name, command, clients, tool, chosen, issuer=None, proxied=False):
     if issuer:
         command, url = [*command, "--http", "127.0.0.1:0", "--proxy" if proxied else "--issuer", issuer], None
     else:
-        port = _free_port()
+        port = reserve_port()
         command, url = [*command, str(port)], f"http://127.0.0.1:{port}/mcp"
     with tempfile.TemporaryFile("w+") as log:
         null = subprocess.DEVNULL
@@ -128,12 +128,6 @@ def _meet_all(cells, clients, tool, url):
             cell.failures.append(f"without a token: {refusal}")
         else:
             cell.meet(clients[client], url, *tool)
-
-
-def _free_port():
-    with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))
-        return held.getsockname()[1]
 
 
 def _announced(server, log):

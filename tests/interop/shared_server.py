@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 import expect
 import processes
 from pairs import ROOT, data_in, lacking
+from ports import reserve_port
 
 READY_WITHIN = 20
 ENDS_WITHIN = 10
@@ -24,10 +25,8 @@ def serve_all(pairs):
         for pair in pairs:
             pair.fail_all(missing)
         return
-    with tempfile.TemporaryDirectory(prefix="interop-") as folder, socket.socket() as one, socket.socket() as other:
-        fill = {"dir": data_in(folder), "port": _free_port(one), "other_port": _free_port(other)}
-        one.close()
-        other.close()
+    with tempfile.TemporaryDirectory(prefix="interop-") as folder:
+        fill = {"dir": data_in(folder), "port": str(reserve_port()), "other_port": str(reserve_port())}
         urls = expect.fill(how["urls"], fill)
         log = Path(folder) / "server.log"
         with log.open("wb") as output:
@@ -50,11 +49,6 @@ def serve_all(pairs):
         if wrong and pairs[-1].column.startswith("ours"):
             words = processes.last_words(log.read_text(errors="replace"))
             pairs[-1].failures["server"] = f"{wrong} after SIGTERM: {words}"
-
-
-def _free_port(held):
-    held.bind(("127.0.0.1", 0))
-    return str(held.getsockname()[1])
 
 
 def _listens(url, server):

@@ -8,13 +8,13 @@ import json
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from ports import reserve_port
 from snippets import ROOT, SNIPPETS, Snippet, documents, expected_output, in_language
 
 from gudgeon import Command, SyncClient
@@ -209,10 +209,8 @@ def test_the_readmes_client_signs_in_at_its_protected_server(tmp_path: Path) -> 
     )
     browser.chmod(0o755)
     environment = {**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
-    with AuthorizationServer(subject="ada") as provider, socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{free.getsockname()[1]}"
-        free.close()
+    with AuthorizationServer(subject="ada") as provider:
+        address = f"127.0.0.1:{reserve_port()}"
         code = server.replace("https://login.example.com", provider.issuer).replace("127.0.0.1:8000", address)
         serving = subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
         try:

@@ -1,5 +1,6 @@
 // Groups whose servers are away for a while, or never start.
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { createServer } from "node:net";
 import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -15,12 +16,18 @@ function shelf(name) {
   return app;
 }
 
+/** Returns a URL at which nothing listens. Systems give the ports from 32768 on to programs that ask for any. */
 async function freeUrl() {
-  const held = createServer().listen(0, "127.0.0.1");
-  await new Promise((resolve) => held.once("listening", resolve));
-  const { port } = held.address();
-  await new Promise((resolve) => held.close(resolve));
-  return `http://127.0.0.1:${port}/mcp`;
+  for (;;) {
+    const port = 10_000 + Math.floor(Math.random() * 22_000);
+    const tried = createServer().listen(port, "127.0.0.1");
+    const free = await once(tried, "listening").then(
+      () => true,
+      () => false,
+    );
+    await new Promise((resolve) => tried.close(resolve));
+    if (free) return `http://127.0.0.1:${port}/mcp`;
+  }
 }
 
 async function until(condition) {

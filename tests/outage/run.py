@@ -13,7 +13,6 @@ from __future__ import annotations
 import json
 import queue
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -26,6 +25,10 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
+
+sys.path.append(str(ROOT / "tests/interop"))
+from ports import reserve_port  # noqa: E402
+
 PYTHON = ROOT / ".venv/bin/python"
 CLIENTS = {
     "python": [PYTHON, HERE / "client.py"],
@@ -130,7 +133,7 @@ class FlappingServer:
     """A server process that is started again at the same address."""
 
     def __init__(self, ledger: Path) -> None:
-        self.url = f"http://127.0.0.1:{free_port()}/mcp"
+        self.url = f"http://127.0.0.1:{reserve_port()}/mcp"
         self._ledger = ledger
         self._process = self._start()
 
@@ -201,13 +204,6 @@ def _read(stream: Any, take: Any) -> None:
     for line in stream:
         take(line)
     take(None)
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 if __name__ == "__main__":

@@ -1,13 +1,13 @@
 """Groups whose servers are away for a while, or never start."""
 
 import asyncio
-import socket
 import sys
 import threading
 import time
 from contextlib import asynccontextmanager, contextmanager
 
 import pytest
+from ports import reserve_port
 
 from gudgeon import ClientGroup, Server, SyncClientGroup, SyncContext
 from gudgeon.errors import AuthError, ConnectFailed, McpError
@@ -45,13 +45,8 @@ def listening(app, at):
     thread.join()
 
 
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as held:
-        return held.getsockname()[1]
-
-
 async def test_a_server_that_starts_later_joins_the_group():
-    at, reached = url(free_port()), []
+    at, reached = url(reserve_port()), []
     options = {"retry": "never", "on_reconnect": lambda made: reached.append(made.server)}
     async with ClientGroup({"a": shelf("a"), "late": at}, **options) as group:
         assert list(group.clients) == ["a"] and isinstance(group.errors["late"], ConnectFailed)
@@ -70,7 +65,7 @@ async def test_a_server_that_starts_later_joins_the_group():
 
 
 def test_a_server_that_starts_later_joins_a_blocking_group():
-    at = url(free_port())
+    at = url(reserve_port())
     with SyncClientGroup({"late": at}, retry="never") as group:
         assert not group.clients and list(group.errors) == ["late"]
         with listening(shelf("late"), at):
@@ -83,13 +78,13 @@ def test_a_server_that_starts_later_joins_a_blocking_group():
 
 
 def test_a_call_tries_to_reach_its_server_at_once():
-    at = url(free_port())
+    at = url(reserve_port())
     with SyncClientGroup({"late": at}) as group, listening(shelf("late"), at):
         assert group.call_tool("late_who").text == "late"
 
 
 async def test_a_server_that_dies_is_left_out_of_lists_until_it_is_back():
-    at = url(free_port())
+    at = url(reserve_port())
     async with shelf("b").listen(at):
         group = await ClientGroup({"a": shelf("a"), "b": at}, retry="never").__aenter__()
         assert [it.name for it in await group.list_tools()] == ["a_who", "b_who"]

@@ -1,9 +1,9 @@
 """The client's targets on a network; what HTTP itself demands is tested in Rust."""
 
 import asyncio
-import socket
 
 import pytest
+from ports import reserve_port
 
 from gudgeon import Client, ClientGroup, SyncClient
 from gudgeon.errors import AuthError, ConnectFailed, McpError
@@ -86,9 +86,7 @@ def test_errors_carry_the_status_and_the_credentials_that_are_asked_for():
 
 
 def test_the_error_of_the_system_is_the_cause():
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))
-        port = unused.getsockname()[1]
+    port = reserve_port()
     for target, cause in (
         (f"http://127.0.0.1:{port}", ConnectionRefusedError),
         (f"tcp://127.0.0.1:{port}", ConnectionRefusedError),
@@ -101,9 +99,7 @@ def test_the_error_of_the_system_is_the_cause():
 
 
 def test_an_unreachable_server_is_reported_with_the_fix_and_without_the_query():
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))
-        port = unused.getsockname()[1]
+    port = reserve_port()
     for scheme in ("http", "ws", "tcp"):
         path = "" if scheme == "tcp" else "/mcp?key=secret"
         with pytest.raises(ConnectFailed) as caught, SyncClient(f"{scheme}://127.0.0.1:{port}{path}"):

@@ -3,13 +3,13 @@
 import asyncio
 import json
 import os
-import socket
 import threading
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from ports import reserve_port
 
 from gudgeon import Client, Context, Server, SyncContext
 from gudgeon.errors import ConnectFailed
@@ -344,8 +344,7 @@ async def test_a_wire_that_ends_leaves_time_to_answer() -> None:
 
 
 async def test_serve_that_is_cancelled_answers_what_is_in_flight() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        url = f"http://127.0.0.1:{free.getsockname()[1]}/mcp"
+    url = f"http://127.0.0.1:{reserve_port()}/mcp"
     app = shelf()
     serving = asyncio.ensure_future(app.serve(url))
     client = Client(url)

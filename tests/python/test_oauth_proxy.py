@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
+from ports import reserve_port
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
@@ -93,14 +94,8 @@ async def test_a_user_who_declines_gives_no_access() -> None:
         assert not any(request.path == "/token" for request in behind.requests)
 
 
-def free_port() -> int:
-    with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))
-        return int(held.getsockname()[1])
-
-
 async def test_a_restart_loses_nobody() -> None:
-    url = f"http://127.0.0.1:{free_port()}/mcp"
+    url = f"http://127.0.0.1:{reserve_port()}/mcp"
     async with provider() as behind:
         async with AsyncExitStack() as stack:
             async with shelf(OAuthProxy(behind.issuer, **APP)).listen(url):
@@ -251,7 +246,7 @@ async def test_keys_and_the_proxy_work_beside_each_other() -> None:
 
 
 async def test_a_provider_that_is_away_is_named() -> None:
-    issuer = f"http://127.0.0.1:{free_port()}"
+    issuer = f"http://127.0.0.1:{reserve_port()}"
     async with shelf(OAuthProxy(issuer, **APP)).listen("http://127.0.0.1:0/mcp") as here:
         url = f"{here.url}/oauth/register"
         registration = {"redirect_uris": ["http://127.0.0.1/callback"], "token_endpoint_auth_method": "none"}

@@ -11,6 +11,7 @@ from typing import Any
 import servers
 import wire as http
 from peer import PATIENCE, SERVERS, Peer
+from ports import reserve_port
 from websocket import TEXT, WebSocket, frame
 
 # The idle timeout of a session that a transcript waits for, and the duration of that wait.
@@ -41,7 +42,7 @@ class Listening:
     last_question = b'{"jsonrpc":"2.0","id":"the end","method":"ping"}'
 
     def __init__(self, server: str, options: list[str]) -> None:
-        url = f"http://127.0.0.1:{servers.free_port()}/mcp"
+        url = f"http://127.0.0.1:{reserve_port()}/mcp"
         self.server = servers.Server(server, command=[*SERVERS[server], *options, "--listen", url])
         self._heard: queue.Queue[Any] = queue.Queue()
         self._failures: list[Exception] = []

@@ -11,8 +11,12 @@ use gudgeon::{
 };
 use serde::Deserialize;
 use serde_json::Value;
+use tokio::net::TcpSocket;
 
-use crate::support::http::{Answer, Mock};
+use crate::support::{
+    http::{Answer, Mock},
+    ports::reserve_port,
+};
 
 /// The components of a server; each answers with the server's name.
 #[derive(Default, Deserialize)]
@@ -155,17 +159,15 @@ fn at(url: &str) -> ClientBuilder {
     Client::builder(Target::url(url).unwrap()).options(|it| it.retry = never)
 }
 
-/// Returns a URL where nothing listens.
-async fn free_url() -> String {
-    let listening = shelf("x", &[]).listen("http://127.0.0.1:0/mcp").await.unwrap();
-    let url = listening.url().to_owned();
-    listening.shut_down().await;
-    url
+/// Returns a URL where nothing listens, and what keeps it free.
+fn free_url() -> (String, TcpSocket) {
+    let (port, reserved) = reserve_port();
+    (format!("http://127.0.0.1:{port}/mcp"), reserved)
 }
 
 #[tokio::test]
 async fn a_server_that_starts_later_joins_the_group() {
-    let url = free_url().await;
+    let (url, _reserved) = free_url();
     let a = shelf("a", &["who"]);
     let group = ClientGroup::connect([("a", Client::builder(&a)), ("late", at(&url))]);
     let group = group.await.unwrap();
@@ -190,7 +192,7 @@ async fn a_server_that_starts_later_joins_the_group() {
 
 #[tokio::test]
 async fn a_call_tries_to_reach_its_server_at_once() {
-    let url = free_url().await;
+    let (url, _reserved) = free_url();
     let group = ClientGroup::connect([("late", at(&url))]).await.unwrap();
     let listening = shelf("late", &["who"]).listen(&url).await.unwrap();
     let began = tokio::time::Instant::now();
@@ -264,7 +266,7 @@ async fn missing_credentials_are_not_tried_again() {
 
 #[tokio::test]
 async fn a_closed_group_makes_no_further_attempt() {
-    let url = free_url().await;
+    let (url, _reserved) = free_url();
     let a = shelf("a", &["who"]);
     let group = ClientGroup::connect([("a", Client::builder(&a)), ("late", at(&url))]);
     let group = group.await.unwrap();

@@ -5,10 +5,13 @@ use std::{env, fs, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use gudgeon::{Client, Listening, Server, client::Target, protocol::Tool};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject};
-use tokio::{net::TcpListener, process::Command};
+use tokio::process::Command;
 use tokio_rustls::TlsAcceptor;
 
-use crate::support::proxy::{Behaviour, TestProxy};
+use crate::support::{
+    ports::reserve_port,
+    proxy::{Behaviour, TestProxy},
+};
 
 const URL: &str = "GUDGEON_PROXIED_URL";
 const TIMEOUT: &str = "GUDGEON_PROXIED_TIMEOUT_MS";
@@ -331,9 +334,7 @@ async fn a_proxy_that_cannot_be_reached_is_an_error_that_names_it() {
     if is_client().await {
         return;
     }
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let port = listener.local_addr().unwrap().port();
-    drop(listener);
+    let (port, _reserved) = reserve_port();
     let test = "a_proxy_that_cannot_be_reached_is_an_error_that_names_it";
     for scheme in ["http", "https", "ws"] {
         let url = format!("{scheme}://shelf.example/mcp");
