@@ -1,5 +1,6 @@
 """Installs official SDKs and published servers into `.interop/` from the lock files in `peers/`."""
 
+import fcntl
 import hashlib
 import shutil
 import subprocess
@@ -21,14 +22,17 @@ RMCP = ["cargo", "build", "--quiet", "--locked", "--manifest-path", LOCKS / "rmc
 def set_up(*names):
     """Installs the named environments, or all of them, if their lock file has changed, and builds rmcp's client."""
     SCRATCH.mkdir(exist_ok=True)
-    for name, lock in VENVS.items():
-        if not names or name in names:
-            _once(SCRATCH / name, [LOCKS / lock], _venv)
-    if not names or "node" in names:
-        _once(SCRATCH / "node", [LOCKS / "package.json", LOCKS / "package-lock.json", LOCKS / ".npmrc"], _npm)
-    if not names or "rmcp" in names:
-        # Cargo knows itself what has changed.
-        _run([str(it) for it in [*RMCP, SCRATCH / "rmcp"]])
+    # One process after the other, because pytest's workers all call this.
+    with (SCRATCH / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        for name, requirements in VENVS.items():
+            if not names or name in names:
+                _once(SCRATCH / name, [LOCKS / requirements], _venv)
+        if not names or "node" in names:
+            _once(SCRATCH / "node", [LOCKS / "package.json", LOCKS / "package-lock.json", LOCKS / ".npmrc"], _npm)
+        if not names or "rmcp" in names:
+            # Cargo knows itself what has changed.
+            _run([str(it) for it in [*RMCP, SCRATCH / "rmcp"]])
 
 
 def _once(folder, locks, make):
