@@ -45,7 +45,7 @@ app = Server(
     schema_profile="full",  # keeps the schema of json_schema_2020_12_tool as it is
     auth=OAuthProxy(given.proxy, client_id="proxy", client_secret="s3cret") if given.proxy else given.issuer,
 )
-seen = {"cancelled": 0, "changes": 0}
+seen = {"started": 0, "cancelled": 0, "changes": 0}
 
 
 # ── content ──────────────────────────────────────────────────────────────────────────────────────────
@@ -128,12 +128,19 @@ async def test_reconnection(ctx: Context) -> str:
 @app.tool
 async def test_slow(ms: int) -> str:
     """Answers after that time; ends early when it is cancelled."""
+    seen["started"] += 1
     try:
         await asyncio.sleep(ms / 1000)
     except asyncio.CancelledError:
         seen["cancelled"] += 1
         raise
     return f"Took {ms} ms"
+
+
+@app.tool
+def test_started() -> str:
+    """The number of calls of test_slow that have started."""
+    return str(seen["started"])
 
 
 @app.tool

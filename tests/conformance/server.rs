@@ -28,6 +28,7 @@ const SCHEMA: &str = include_str!("json_schema_2020_12.json");
 /// A pause, because official TypeScript clients lose a notification that is read together with the result.
 const PAUSE: Duration = Duration::from_millis(50);
 
+static STARTED: AtomicU32 = AtomicU32::new(0);
 static CANCELLED: AtomicU32 = AtomicU32::new(0);
 static CHANGES: AtomicU32 = AtomicU32::new(0);
 
@@ -140,6 +141,10 @@ fn running(server: Server) -> Server {
                 .description("Answers after that time; ends early when it is cancelled."),
         )
         .add(
+            Tool::new("test_started", || async { STARTED.load(Ordering::SeqCst).to_string() })
+                .description("The number of calls of test_slow that have started."),
+        )
+        .add(
             Tool::new("test_cancelled", || async { CANCELLED.load(Ordering::SeqCst).to_string() })
                 .description("The number of cancelled calls of test_slow."),
         )
@@ -173,6 +178,7 @@ struct Slow {
 }
 
 async fn slow(Slow { ms }: Slow) -> String {
+    STARTED.fetch_add(1, Ordering::SeqCst);
     let mut witness = Witness { done: false };
     tokio::time::sleep(Duration::from_millis(ms)).await;
     witness.done = true;

@@ -34,6 +34,7 @@ const app = new Server("conformance", {
   dialects: (given.dialects?.split(",") ?? []) as ("0.7" | "bare")[],
   auth: given.proxy === undefined ? given.issuer : oauthProxy(given.proxy, { clientId: "proxy", clientSecret: "s3cret" }),
 });
+let started = 0;
 let cancelled = 0;
 let changes = 0;
 
@@ -94,11 +95,13 @@ app.tool(
     input: { type: "object", properties: { ms: { type: "integer" } }, required: ["ms"] },
   },
   async ({ ms }, ctx) => {
+    started += 1;
     ctx.signal.addEventListener("abort", () => void (cancelled += 1));
     await sleep(ms, undefined, { signal: ctx.signal });
     return `Took ${ms} ms`;
   },
 );
+app.tool("test_started", { description: "The number of calls of test_slow that have started." }, () => String(started));
 app.tool("test_cancelled", { description: "The number of cancelled calls of test_slow." }, () => String(cancelled));
 
 // ── changes ─────────────────────────────────────────────────────────────────────────────────────────

@@ -196,6 +196,15 @@ def text_of(result):
     return result["content"][0]["text"]
 
 
+def started_so_far(server):
+    """Returns the number of calls of `test_slow` that have started."""
+    return _count(server, "test_started")
+
+
 def cancelled_so_far(server):
     """Returns the number of calls of `test_slow` that were cancelled."""
-    return int(re.search(r"\d+", text_of(reply(call_modern(server, "test_cancelled", {}))))[0])
+    return _count(server, "test_cancelled")
+
+
+def _count(server, tool):
+    return int(re.search(r"\d+", text_of(reply(call_modern(server, tool, {}))))[0])

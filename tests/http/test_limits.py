@@ -1,7 +1,6 @@
 """Limits: what is too much is 503 with the time to wait, and there is room again afterwards."""
 
 import select
-import time
 
 import pytest
 import speak
@@ -62,19 +61,20 @@ def test_sessions_of_one_address_leave_room_to_others(start, kind):
 
 
 def test_calls_of_one_address_leave_room_to_others(start, kind):
-    server = start(max_in_flight=4)
-    call = {"name": "test_slow", "arguments": {"ms": 1500}}
+    server = start(max_in_flight=4, keep_alive=0.2)
+    call = {"name": "test_slow", "arguments": {"ms": 3000}}
     busy = [server.connect() for _ in range(4)]
     for connection in busy:
         speak.send_modern(connection, server, "tools/call", call)
-    time.sleep(0.2)
+    for connection in busy:  # a comment has come, so that all of them run
+        connection.head()
     too_much(speak.call_modern(server, "test_simple_text"), "max_in_flight", "maxInFlight")
     with server.connect(source="127.0.0.2") as other:
         answer = speak.call_modern(server, "test_simple_text", connection=other)
         assert answer.status == (200 if kind in KNOWS_ADDRESSES else 503)
     for connection in busy:
         with connection:
-            assert speak.text_of(speak.reply(connection.response())) == "Took 1500 ms"
+            assert speak.text_of(connection.messages()[-1]) == "Took 3000 ms"
 
 
 # Mounted in a program of Node, the server does not learn when a client has read its answer.
@@ -125,9 +125,9 @@ def test_streams_of_a_session(start):
 
 
 def test_calls_in_flight(start, era):
-    server = start(max_in_flight=4)
+    server = start(max_in_flight=4, keep_alive=0.2)
     sessions = [Session(server) for _ in range(5)] if era == "legacy" else [None] * 5
-    call = {"name": "test_slow", "arguments": {"ms": 700}}
+    call = {"name": "test_slow", "arguments": {"ms": 2000}}
 
     def begin(session):
         connection = server.connect()
@@ -138,14 +138,15 @@ def test_calls_in_flight(start, era):
         return connection
 
     busy = [begin(session) for session in sessions[:4]]
-    time.sleep(0.2)
+    for connection in busy:
+        connection.head()
     with begin(sessions[4]) as one_more:
         too_much(one_more.response(), "max_in_flight", "maxInFlight")
     for connection in busy:
         with connection:
-            assert speak.text_of(speak.reply(connection.response())) == "Took 700 ms"
+            assert speak.text_of(connection.messages()[-1]) == "Took 2000 ms"
     with begin(sessions[4]) as again:
-        assert speak.text_of(speak.reply(again.response())) == "Took 700 ms"
+        assert speak.text_of(speak.reply(again.response())) == "Took 2000 ms"
     for session in sessions:
         if session:
             session.connection.close()

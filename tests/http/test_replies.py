@@ -45,14 +45,18 @@ def test_a_call_that_tells_its_progress_is_a_stream_that_ends_with_the_result(se
 
 
 def test_progress_comes_when_it_is_told_and_not_at_the_end(server):
-    with server.connect() as connection:
-        speak.send_modern(connection, server, "tools/call", PROGRESS, meta_more={"progressToken": 1})
-        connection.head()
-        times = []
-        for _ in range(4):
-            connection.message()
-            times.append(time.monotonic())
-        assert times[-1] - times[0] > 0.09
+    # The first message may be read late, so not each attempt has to succeed.
+    for _ in range(3):
+        with server.connect() as connection:
+            speak.send_modern(connection, server, "tools/call", PROGRESS, meta_more={"progressToken": 1})
+            connection.head()
+            times = []
+            for _ in range(4):
+                connection.message()
+                times.append(time.monotonic())
+        if times[-1] - times[0] > 0.09:
+            break
+    assert times[-1] - times[0] > 0.09
 
 
 def test_without_a_token_nothing_is_told(server, era):

@@ -61,10 +61,10 @@ def test_deleting_one_session_leaves_the_others(server):
 
 
 def test_deleting_a_session_ends_its_calls(server):
-    before = speak.cancelled_so_far(server)
+    started, before = speak.started_so_far(server), speak.cancelled_so_far(server)
     with Session(server) as session, server.connect() as connection:
         session.send(message("tools/call", {"name": "test_slow", "arguments": {"ms": 30_000}}), connection=connection)
-        time.sleep(0.2)
+        assert eventually(lambda: speak.started_so_far(server) == started + 1)
         assert 200 <= session.delete().status < 300
         connection.socket.settimeout(5)
         connection.response()  # whatever it is, it comes now
@@ -72,18 +72,18 @@ def test_deleting_a_session_ends_its_calls(server):
 
 
 def test_an_idle_session_ends_and_one_at_work_does_not(start):
-    server = start(session_idle=0.6, keep_alive=0.2)
+    server = start(session_idle=1.5, keep_alive=0.2)
     with Session(server) as idle, Session(server) as calling, Session(server) as listening, Session(server) as busy:
         with server.connect() as slow, listening.stream():
-            calling.send(message("tools/call", {"name": "test_slow", "arguments": {"ms": 1800}}), connection=slow)
-            for _ in range(12):
+            calling.send(message("tools/call", {"name": "test_slow", "arguments": {"ms": 4200}}), connection=slow)
+            for _ in range(26):
                 assert busy.ask("ping")["result"] == {}
                 time.sleep(0.15)
             refused(idle.post(message("ping")), 404)
-            assert speak.text_of(speak.reply(slow.response())) == "Took 1800 ms"
+            assert speak.text_of(speak.reply(slow.response())) == "Took 4200 ms"
             assert listening.ask("ping")["result"] == {}
         assert calling.ask("ping")["result"] == {}
-        time.sleep(1.2)
+        time.sleep(2.5)
         for session in (calling, listening, busy):
             refused(session.post(message("ping")), 404)
 
@@ -120,9 +120,8 @@ def test_one_sessions_answers_never_reach_another(server):
 def test_an_id_that_is_in_flight_is_refused(server):
     # "The request ID MUST NOT have been previously used by the requestor within the same session."
     with Session(server) as session:
-        call = message("tools/call", {"name": "test_slow", "arguments": {"ms": 400}}, id="twice")
-        with server.connect() as first:
-            session.send(call, connection=first)
-            time.sleep(0.1)
+        # The stream begins with the keep-alive, so the call runs.
+        first, _ = session.start("tools/call", {"name": "test_slow", "arguments": {"ms": 1500}}, id="twice")
+        with first:
             assert speak.reply(session.post(message("ping", id="twice")))["error"]["code"] == -32600
-            assert speak.text_of(speak.reply(first.response())) == "Took 400 ms"
+            assert speak.text_of(first.messages()[-1]) == "Took 1500 ms"

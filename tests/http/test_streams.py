@@ -5,6 +5,7 @@ import time
 import pytest
 import speak
 import wire
+from servers import eventually
 from speak import Session, message, refused
 
 PROGRESS = {"name": "test_tool_with_progress", "arguments": {}, "_meta": {"progressToken": "t"}}
@@ -49,7 +50,7 @@ def test_a_change_comes_exactly_once_with_two_streams_open(server):
     with Session(server) as session, session.stream() as one, session.stream() as other:
         for _ in range(3):
             change_tools(server)
-            found = read_until_quiet(one, 0.3) + read_until_quiet(other, 0.3)
+            found = eventually(lambda: read_until_quiet(one, 0.3) + read_until_quiet(other, 0.3))
             assert [it["method"] for it in found] == [CHANGED]
 
 
@@ -64,9 +65,10 @@ def test_a_closed_stream_gives_way_to_the_next(server):
     with Session(server) as session:
         first = session.stream()
         second = session.stream()
+        before = server.sockets_at_rest()
         first.close()
         with second:
-            time.sleep(0.2)
+            assert eventually(lambda: server.sockets() < before)
             change_tools(server)
             assert second.message(within=3)["method"] == CHANGED
 
@@ -133,6 +135,7 @@ def test_resumed_streams_count_and_calls_do_not(start):
     server = start(max_streams=2)
     with Session(server) as session:
         broken = []
+        before = server.sockets_at_rest()
         for _ in range(3):
             with session.stream() as stream:
                 change_tools(server)
@@ -140,6 +143,7 @@ def test_resumed_streams_count_and_calls_do_not(start):
                 while not event.data:
                     event = stream.event()
                 broken.append(event.id)
+            assert eventually(lambda: server.sockets() <= before)
         calls = [server.connect() for _ in range(3)]
         for connection in calls:
             session.send(message("tools/call", {"name": "test_slow", "arguments": {"ms": 500}}), connection=connection)

@@ -91,7 +91,7 @@ def test_events_of_every_kind(served):
 
 def test_a_timeout_loses_nothing(served):
     head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
-    connection = served(head, b"d\r\ndata: [1", b",2]\n\n\r\n0\r", b"\n\r\n", pause=0.1)
+    connection = served(head, b"d\r\ndata: [1", b",2]\n\n\r\n0\r", b"\n\r\n", pause=0.3)
     connection.head()
     waited = 0
     while True:

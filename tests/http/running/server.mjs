@@ -5,6 +5,7 @@ import { Server } from "gudgeon";
 const app = new Server("running");
 const input = { type: "object", properties: { ms: { type: "integer" } }, required: ["ms"] };
 app.tool("slow", { input }, async ({ ms }) => {
+  console.error("started");
   await sleep(ms);
   return `Took ${ms} ms`;
 });

@@ -11,12 +11,14 @@ app = Server("running")
 
 @app.tool
 async def slow(ms: int) -> str:
+    print("started", file=sys.stderr, flush=True)
     await asyncio.sleep(ms / 1000)
     return f"Took {ms} ms"
 
 
 @app.tool
 def slow_thread(ms: int) -> str:
+    print("started", file=sys.stderr, flush=True)
     time.sleep(ms / 1000)
     return f"Took {ms} ms"
 
