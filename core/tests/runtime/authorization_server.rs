@@ -173,9 +173,12 @@ async fn it_listens_until_the_last_clone_is_dropped() {
     drop(provider);
     assert!(TcpStream::connect(&address).await.is_ok());
     drop(clone);
-    while TcpStream::connect(&address).await.is_ok() {
-        tokio::task::yield_now().await;
-    }
+    let ended = async {
+        while TcpStream::connect(&address).await.is_ok() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), ended).await.expect("it no longer listens");
 }
 
 #[tokio::test]

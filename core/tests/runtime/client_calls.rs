@@ -327,9 +327,8 @@ async fn roots_are_sent_and_changes_notified() {
 #[tokio::test]
 async fn a_call_without_an_answer_names_target_method_tool_and_limit() {
     let (target, mut received) = server("2026-07-28", |_| vec![]);
-    let client =
-        Client::builder(target).options(|it| it.timeout = Some(Duration::from_millis(300)));
-    let client = client.connect().await.expect("connects");
+    let client = connect(target).await;
+    let client = client.with_options(|it| it.timeout = Some(Duration::from_millis(300)));
     let failure = client.call_tool("t", ()).await.expect_err("silence");
     assert_eq!(failure.kind, ErrorKind::Timeout);
     assert_eq!(failure.message, r#"stream: tools/call "t": no answer and no progress for 0.3 s"#);

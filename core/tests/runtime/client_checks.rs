@@ -75,9 +75,14 @@ async fn the_check_of_a_result_stalls_no_other_connection() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn the_check_of_a_result_counts_in_the_time_limits_of_the_call() {
     let client = client_of_a_tool_with_a_long_check().await;
-    let start = Instant::now();
-    client.call_tool("t", ()).await.expect("all patterns match");
-    let whole = start.elapsed();
+    let mut durations = Vec::new();
+    for _ in 0..3 {
+        let start = Instant::now();
+        client.call_tool("t", ()).await.expect("all patterns match");
+        durations.push(start.elapsed());
+    }
+    // The first call compiles the patterns too.
+    let whole = durations[1].min(durations[2]);
     for is_total in [false, true] {
         let limited = client.with_options(|it| {
             let limit = if is_total { &mut it.max_timeout } else { &mut it.timeout };

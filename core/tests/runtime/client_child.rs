@@ -151,7 +151,7 @@ async fn a_server_that_closes_its_input_at_once_is_not_waited_for() {
 time.sleep(600)",
         "",
     ))
-    .options(|it| it.probe_timeout = Duration::from_millis(500));
+    .options(|it| it.probe_timeout = Duration::from_secs(5));
     let failure = builder.connect().await.expect_err("no answer");
     assert_eq!(failure.kind, ErrorKind::Connect, "{failure}");
     assert!(failure.message.contains("closed its input but is still running"), "{failure}");
@@ -230,11 +230,11 @@ with open({pids:?}, "a") as pids: pids.write(str(os.getpid()) + "\n")
 time.sleep(600)"#
     );
     let builder =
-        Client::builder(server(&deaf, "")).options(|it| it.timeout = Some(Duration::from_secs(1)));
+        Client::builder(server(&deaf, "")).options(|it| it.timeout = Some(Duration::from_secs(4)));
     let failure = builder.connect().await.expect_err("no answer");
     assert_eq!((failure.kind, failure.phase), (ErrorKind::Timeout, Some("negotiate")));
     assert!(
-        failure.message.contains("no answer to server/discover or initialize in 1 s"),
+        failure.message.contains("no answer to server/discover or initialize in 4 s"),
         "{failure}"
     );
     let pids = std::fs::read_to_string(&folder).expect("it was started");

@@ -205,8 +205,8 @@ async fn a_call_tries_to_reach_its_server_at_once() {
 
 #[tokio::test]
 async fn a_server_that_dies_is_left_out_of_lists_until_it_is_back() {
-    let listening = shelf("b", &["who"]).listen("http://127.0.0.1:0/mcp").await.unwrap();
-    let url = listening.url().to_owned();
+    let (url, _reserved) = free_url();
+    let listening = shelf("b", &["who"]).listen(&url).await.unwrap();
     let a = shelf("a", &["who"]);
     let group = ClientGroup::connect([("a", Client::builder(&a)), ("b", at(&url))]);
     let group = group.await.unwrap();

@@ -8,6 +8,8 @@ use gudgeon::{
     error::ErrorKind,
 };
 
+use crate::support::ports::reserve_port;
+
 const TOOLS: Change = Change::List(ListKind::Tools);
 
 /// A server with the tool `tidy` and the resource `<name>://about`.
@@ -126,9 +128,8 @@ async fn what_no_server_notifies_of_is_an_error() {
 
 #[tokio::test]
 async fn a_server_that_is_reached_later_is_subscribed_to() {
-    let listening = shelf("late").listen("http://127.0.0.1:0/mcp").await.unwrap();
-    let url = listening.url().to_owned();
-    listening.shut_down().await;
+    let (port, _reserved) = reserve_port();
+    let url = format!("http://127.0.0.1:{port}/mcp");
     let a = shelf("a");
     let group = ClientGroup::connect([("a", Client::builder(&a)), ("late", at(&url))]);
     let group = group.await.unwrap();
@@ -151,8 +152,9 @@ async fn a_server_that_is_reached_later_is_subscribed_to() {
 #[tokio::test]
 async fn after_an_outage_everything_counts_as_changed() {
     let b = shelf("b");
-    let listening = b.listen("http://127.0.0.1:0/mcp").await.unwrap();
-    let url = listening.url().to_owned();
+    let (port, _reserved) = reserve_port();
+    let url = format!("http://127.0.0.1:{port}/mcp");
+    let listening = b.listen(&url).await.unwrap();
     let a = shelf("a");
     let group = ClientGroup::connect([("a", Client::builder(&a)), ("b", at(&url))]);
     let group = group.await.unwrap();

@@ -16,8 +16,9 @@ use gudgeon::{
 };
 use serde_json::{Value, json};
 
-use crate::support::http::{
-    Answer, Mock, Seen, Step, discovery, event, text_result, tool, tool_list,
+use crate::support::{
+    http::{Answer, Mock, Seen, Step, discovery, event, text_result, tool, tool_list},
+    ports::reserve_port,
 };
 
 async fn connect(mock: &Mock) -> Result<Client, Error> {
@@ -211,8 +212,14 @@ async fn cancellation_closes_the_response_stream_without_a_notification() {
     })
     .await;
     let client = connect(&mock).await.unwrap();
-    let call = client.call_tool("echo", json!({}));
-    tokio::time::timeout(Duration::from_millis(300), call).await.unwrap_err();
+    let streaming = async {
+        eventually(|| mock.of("tools/call").len() == 1).await;
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    };
+    tokio::select! {
+        _ = client.call_tool("echo", json!({})) => panic!("it was answered"),
+        () = streaming => {}
+    }
     eventually(|| mock.dropped() == 1).await;
     assert!(mock.of("notifications/cancelled").is_empty());
 }
@@ -224,12 +231,9 @@ async fn a_timeout_closes_the_response_stream_too() {
         _ => modern(request),
     })
     .await;
-    let target = Target::url(&mock.url).unwrap();
-    let client = Client::builder(target)
-        .options(|it| it.timeout = Some(Duration::from_millis(200)))
-        .connect()
-        .await;
-    let error = client.unwrap().call_tool("echo", json!({})).await.unwrap_err();
+    let client = connect(&mock).await.unwrap();
+    let hurried = client.with_options(|it| it.timeout = Some(Duration::from_millis(500)));
+    let error = hurried.call_tool("echo", json!({})).await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::Timeout);
     eventually(|| mock.dropped() == 1).await;
 }
@@ -405,10 +409,7 @@ async fn headers_that_can_not_be_sent_are_refused_without_showing_their_value() 
 
 #[tokio::test]
 async fn connection_errors_are_reported_with_the_fix() {
-    let port = {
-        let unused = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        unused.local_addr().unwrap().port()
-    };
+    let (port, _reserved) = reserve_port();
     let target = Target::url(&format!("http://127.0.0.1:{port}/mcp?key=secret")).unwrap();
     let error = Client::connect(target).await.unwrap_err();
     assert_eq!((error.kind, error.phase), (ErrorKind::Connect, Some("connect")));
@@ -463,11 +464,11 @@ async fn many_calls_at_once_are_answered_each_with_its_own() {
 }
 
 async fn eventually(condition: impl Fn() -> bool) {
-    for _ in 0..100 {
+    for _ in 0..500 {
         if condition() {
             return;
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    panic!("it did not happen within 2 s");
+    panic!("it did not happen within 10 s");
 }

@@ -7,6 +7,8 @@ use gudgeon::{
 };
 use serde_json::json;
 
+use crate::support::ports::reserve_port;
+
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Args {
     a: i64,
@@ -107,8 +109,9 @@ async fn tcp_and_unix_sockets_serve_every_revision() {
 
 #[tokio::test]
 async fn a_client_outlives_a_server_that_is_started_again() {
-    let listening = server().listen("http://127.0.0.1:0/mcp").await.unwrap();
-    let url = listening.url().to_owned();
+    let (port, _reserved) = reserve_port();
+    let url = format!("http://127.0.0.1:{port}/mcp");
+    let listening = server().listen(&url).await.unwrap();
     let connect = async |revision| {
         Client::builder(Target::url(&url).unwrap())
             .options(|it| it.revisions = vec![revision])

@@ -17,7 +17,10 @@ use gudgeon::{
 };
 use serde_json::{Value, json};
 
-use crate::support::http::{self, Answer, Mock, Seen, Step, event, initialized};
+use crate::support::{
+    http::{self, Answer, Mock, Seen, Step, event, initialized},
+    ports::reserve_port,
+};
 
 const ABOUT: &str = "shelf://about";
 
@@ -283,8 +286,14 @@ async fn dropping_a_pending_subscribe_cancels_it() {
     })
     .await;
     let client = connect(Target::url(&mock.url).unwrap(), Revision::V2026_07_28).await;
-    let waiting = client.subscribe(about());
-    tokio::time::timeout(Duration::from_millis(50), waiting).await.unwrap_err();
+    let pending = async {
+        eventually(|| mock.of("subscriptions/listen").len() == 1).await;
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    };
+    tokio::select! {
+        _ = client.subscribe(about()) => panic!("it was answered"),
+        () = pending => {}
+    }
     eventually(|| mock.dropped() == 1).await;
 }
 
@@ -407,8 +416,9 @@ async fn connecting_waits_for_the_log_level_no_longer_than_its_limit() {
 #[tokio::test]
 async fn an_idle_client_detects_a_lost_session_by_its_stream() {
     let server = server();
-    let listening = server.listen("http://127.0.0.1:0/mcp").await.unwrap();
-    let url = listening.url().to_owned();
+    let (port, _reserved) = reserve_port();
+    let url = format!("http://127.0.0.1:{port}/mcp");
+    let listening = server.listen(&url).await.unwrap();
     let client = connect(Target::url(&url).unwrap(), Revision::V2025_11_25).await;
     let mut changes = client.subscribe(about()).await.unwrap();
     let before = client.session_id();

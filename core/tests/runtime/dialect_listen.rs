@@ -41,7 +41,7 @@ fn server() -> Server {
             it.dialects = Dialect::ALL.to_vec();
             it.page_size = 1;
             it.http.legacy_sse = true;
-            it.http.session_idle = Duration::from_millis(200);
+            it.http.session_idle = Duration::from_secs(1);
         })
         .tool("add", |Args { a, b }: Args| async move { Ok(Json(a + b)) })
         .tool("spoken", |ctx: Context| async move {
@@ -135,7 +135,7 @@ async fn an_expired_session_is_renewed_automatically() {
         let before = begun.load(Ordering::Relaxed);
         let client = connect(Target::url(&url).unwrap(), Dialect::V0_7).await;
         for times in 2..4 {
-            tokio::time::sleep(Duration::from_millis(600)).await;
+            tokio::time::sleep(Duration::from_millis(2500)).await;
             let sum = client.call_tool("add", json!({"a": 1, "b": 2})).await.unwrap();
             assert_eq!(sum.text(), "3");
             assert_eq!(begun.load(Ordering::Relaxed) - before, times, "{url}");

@@ -224,9 +224,11 @@ async fn no_more_calls_at_once_than_the_tool_allows() {
 async fn a_tool_known_to_block_does_not_stall_others() {
     let (go, gate) = std::sync::mpsc::channel();
     let gate = Arc::new(Mutex::new(gate));
+    let (start, mut started) = mpsc::unbounded_channel();
     let block = move || {
-        let gate = Arc::clone(&gate);
+        let (gate, start) = (Arc::clone(&gate), start.clone());
         async move {
+            start.send(()).expect("the test waits");
             gate.lock().unwrap().recv_timeout(Duration::from_secs(20)).expect("it is let go");
             "blocked"
         }
@@ -234,6 +236,7 @@ async fn a_tool_known_to_block_does_not_stall_others() {
     let server = Server::new("s").tool("block", block).tool("quick", || async { "quick" });
     let mut peer = Peer::legacy(&server).await;
     let first = peer.ask("tools/call", json!({"name": "block"})).await;
+    started.recv().await.expect("it starts");
     tokio::time::sleep(Duration::from_millis(100)).await;
     go.send(()).unwrap();
     assert_eq!(peer.receive().await["id"], first);
