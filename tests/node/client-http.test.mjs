@@ -120,11 +120,7 @@ test("errors carry the status and the credentials that are asked for", async (t)
 });
 
 test("errors of the system carry its code", async (t) => {
-  const server = createServer();
-  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  const targets = ["http", "ws", "tcp"].map((scheme) => [`${scheme}://127.0.0.1:${port}`, "ECONNREFUSED"]);
+  const targets = ["http", "ws", "tcp"].map((scheme) => [`${scheme}://127.0.0.1:1`, "ECONNREFUSED"]);
   for (const [target, code] of [...targets, ["unix:/no/such/socket", "ENOENT"], [{ command: "gudgeon-no-such-program" }, "ENOENT"]]) {
     await assert.rejects(Client.connect(target), (error) => {
       assert.ok(error instanceof ConnectFailed);
@@ -135,11 +131,7 @@ test("errors of the system carry its code", async (t) => {
 });
 
 test("a failed connection is reported with the fix and without the query", async (t) => {
-  const server = createServer();
-  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  for (const target of [`http://127.0.0.1:${port}/mcp?key=secret`, `ws://127.0.0.1:${port}/mcp?key=secret`, `tcp://127.0.0.1:${port}`]) {
+  for (const target of ["http://127.0.0.1:1/mcp?key=secret", "ws://127.0.0.1:1/mcp?key=secret", "tcp://127.0.0.1:1"]) {
     await assert.rejects(Client.connect(target), (error) => {
       assert.ok(error instanceof ConnectFailed);
       assert.equal(error.phase, "connect");

@@ -138,16 +138,16 @@ test("a signal cancels the call and its handler", async () => {
   const app = new Server("slow");
   let cancelled;
   const heard = new Promise((resolve) => (cancelled = resolve));
+  const abort = new AbortController();
   app.tool("wait", {}, (_, ctx) => new Promise((_, reject) => {
+    setTimeout(() => abort.abort(new Error("enough")), 10);
     ctx.signal.addEventListener("abort", () => {
       cancelled();
       reject(ctx.signal.reason);
     });
   }));
   const client = await connect(app);
-  const abort = new AbortController();
   const call = client.callTool("wait", {}, { signal: abort.signal });
-  setTimeout(() => abort.abort(new Error("enough")), 50);
   await assert.rejects(call, (error) => error.kind === "cancelled" && error.cause.message === "enough");
   await heard;
   await assert.rejects(client.callTool("wait", {}, { signal: AbortSignal.abort() }), (error) => error.kind === "cancelled");

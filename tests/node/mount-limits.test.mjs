@@ -80,9 +80,12 @@ for (const mount of ["node:http", "hono"]) {
       for (let n = 0; n < 40; n++) {
         const socket = dial(Number(port), hostname).pause();
         socket.on("error", () => {});
+        const before = calls.count;
         socket.write(text);
         deaf.push(socket);
-        await new Promise((resolve) => setTimeout(resolve, 30));
+        // One after the other, because calls that run at once are refused only when their answers are there.
+        for (let waits = 0; waits < 10 && calls.count === before; waits++) await new Promise((resolve) => setTimeout(resolve, 20));
+        await new Promise((resolve) => setTimeout(resolve, 20));
       }
       // Calls are refused from 128 MiB on; the operating system holds some as well.
       let read = 1;

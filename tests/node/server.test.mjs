@@ -1,4 +1,7 @@
 import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { test } from "node:test";
 
 import { Client, Server } from "gudgeon";
@@ -185,13 +188,16 @@ test("ids come back exactly, and as the handler sees them", async () => {
 });
 
 test("progress and log messages are sent while the handler runs, a sync one as well", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "gudgeon-"));
+  const told = join(folder, "told");
   const source = `
+    import { existsSync } from "node:fs";
     const app = new Server("t");
     app.tool("work", {}, (_, ctx) => {
       ctx.progress(1, { total: 2, message: "half" });
       ctx.info({ at: "half" });
-      const end = Date.now() + 300;
-      while (Date.now() < end);
+      const end = Date.now() + 10_000;
+      while (Date.now() < end && !existsSync(${JSON.stringify(told)}));
       return "done";
     });
     await app.run();`;
@@ -203,8 +209,10 @@ test("progress and log messages are sent while the handler runs, a sync one as w
     assert.ok(!child.frames.some((it) => it.id === 1), "the progress comes before the handler has ended");
     const log = await child.frame((it) => it.method === "notifications/message");
     assert.deepEqual([log.params.level, log.params.data], ["info", { at: "half" }]);
+    writeFileSync(told, "");
     assert.equal(text(await child.reply(1)), "done");
   });
+  rmSync(folder, { recursive: true });
 });
 
 test("sync handlers answer in order; async ones when they are done, those that never waited with them", async () => {
