@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -224,7 +225,12 @@ def test_the_readmes_client_signs_in_at_its_protected_server(tmp_path: Path) -> 
             serving.terminate()
             serving.communicate(timeout=10)
     assert (done.returncode, done.stdout) == (0, "ada\n"), done.stderr
-    assert "You are signed in" in (tmp_path / "page").read_text()
+    page = tmp_path / "page"
+    # The client does not wait for the browser.
+    until = time.monotonic() + 10
+    while not (page.exists() and "You are signed in" in page.read_text()):
+        assert time.monotonic() < until, "the browser did not get the page"
+        time.sleep(0.05)
 
 
 def test_the_readmes_rust_client_succeeds(folder: Path) -> None:

@@ -49,7 +49,7 @@ def call(id, name, arguments, token):
     elif name == "pid":
         send(id=id, result=text(str(os.getpid())))
     elif name == "patient":
-        time.sleep(0.3)
+        time.sleep(1)
         send(id=id, result=text("patience"))
     elif name == "steps":
         for step in range(arguments["steps"]):

@@ -138,14 +138,17 @@ async def test_a_streamed_result_may_be_larger_than_the_limit_of_unread_bytes() 
 
 
 async def test_a_peer_that_reads_nothing_is_given_up() -> None:
-    app = shelf()
+    app, ended = shelf(), asyncio.Event()
 
     @app.tool
     async def flood(ctx: Context) -> str:
-        for step in range(100):
-            ctx.progress(step, message="x" * 100_000)
-            await asyncio.sleep(0)
-        return "done"
+        try:
+            for step in range(100):
+                ctx.progress(step, message="x" * 100_000)
+                await asyncio.sleep(0)
+            return "done"
+        finally:
+            ended.set()
 
     asgi = app.asgi()
     params = {"name": "flood", "arguments": {}, "_meta": {**META, "progressToken": 1}}
@@ -164,7 +167,7 @@ async def test_a_peer_that_reads_nothing_is_given_up() -> None:
         await reads.wait()
 
     serving = asyncio.ensure_future(asgi(scope_of(headers=[(b"mcp-name", b"flood")]), receive, send))
-    await asyncio.sleep(0.5)
+    await asyncio.wait_for(ended.wait(), 10)
     reads.set()
     await asyncio.wait_for(serving, 5)
     assert sum(len(message.get("body", b"")) for message in sent if message) < 8_000_000

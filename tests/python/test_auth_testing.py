@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from typing import Any
 
 import pytest
+from ports import reserve_port
 
 from asgi_host import hosted
 from gudgeon import Client, Context, Server
@@ -233,7 +234,7 @@ def test_connections_are_bounded() -> None:
 
 
 def test_it_runs_in_its_block_only() -> None:
-    provider = AuthorizationServer(scopes=["a"])
+    provider = AuthorizationServer(scopes=["a"], port=reserve_port())
     with pytest.raises(RuntimeError, match="does not run"):
         provider.token()
     with provider:

@@ -22,7 +22,7 @@ def make_app():
     from gudgeon.context import Context, SyncContext
 
     app = Server("shelf", version="1.0", instructions="Ask.", page_size=2)
-    app.cancelled = 0
+    app.waiting = app.cancelled = 0
 
     @app.tool
     def add(a: int, b: int) -> int:
@@ -43,6 +43,7 @@ def make_app():
 
     @app.tool
     async def wait(seconds: float) -> str:
+        app.waiting += 1
         try:
             await asyncio.sleep(seconds)
         except asyncio.CancelledError:
@@ -209,17 +210,17 @@ async def test_progress_arrives_in_order_before_the_result(app, era):
 
 
 async def test_progress_extends_the_time_up_to_the_cap(app):
-    async with Client(app, timeout=0.25) as client:
-        assert (await client.call_tool("steps", {"n": 6}, on_progress=print)).text == "done"
-    async with Client(app, timeout=0.25, max_timeout=0.35) as client:
+    async with Client(app, timeout=1) as client:
+        assert (await client.call_tool("steps", {"n": 12}, on_progress=print)).text == "done"
+    async with Client(app, timeout=1, max_timeout=1.2) as client:
         with pytest.raises(CallTimeout, match="max_timeout"):
-            await client.call_tool("steps", {"n": 10})
+            await client.call_tool("steps", {"n": 30})
 
 
 async def test_a_timeout_is_a_timeout_error_and_cancels(app):
     async with Client(app) as client:
         with pytest.raises(TimeoutError) as caught:
-            await client.call_tool("wait", {"seconds": 30}, timeout=0.1)
+            await client.call_tool("wait", {"seconds": 30}, timeout=1)
         assert isinstance(caught.value, CallTimeout) and caught.value.hint
         assert (await client.call_tool("say", {"text": "on"})).text == "on"
         await _until(lambda: app.cancelled == 1)
@@ -228,7 +229,7 @@ async def test_a_timeout_is_a_timeout_error_and_cancels(app):
 async def test_cancelling_the_task_cancels_the_request(app):
     async with Client(app) as client:
         call = asyncio.ensure_future(client.call_tool("wait", {"seconds": 30}))
-        await asyncio.sleep(0.1)
+        await _until(lambda: app.waiting == 1)
         call.cancel()
         with pytest.raises(asyncio.CancelledError):
             await call
@@ -334,11 +335,11 @@ async def test_validation_before_sending(app):
 
 
 async def _until(condition):
-    for _ in range(100):
+    for _ in range(500):
         if condition():
             return
         await asyncio.sleep(0.02)
-    raise AssertionError("it did not come true in 2 s")
+    raise AssertionError("it did not come true in 10 s")
 
 
 @pytest.mark.parametrize("busy", ["receive", "close"])

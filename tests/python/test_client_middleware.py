@@ -147,17 +147,21 @@ def test_errors_are_raised_as_they_are_without_a_loop():
 
 
 async def test_a_cancelled_call_cancels_its_middleware():
-    ended = asyncio.Event()
+    begun, ended = asyncio.Event(), asyncio.Event()
 
     async def wait(request: ClientRequest, next: Any) -> Any:
+        begun.set()
         try:
             await asyncio.Event().wait()
         finally:
             ended.set()
 
     async with Client(shelf(), middleware=[wait]) as client:
-        with pytest.raises(asyncio.TimeoutError):
-            await asyncio.wait_for(client.call_tool("add", {"a": 1, "b": 2}), 0.1)
+        call = asyncio.ensure_future(client.call_tool("add", {"a": 1, "b": 2}))
+        await asyncio.wait_for(begun.wait(), 5)
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
         await asyncio.wait_for(ended.wait(), 5)
 
 

@@ -69,7 +69,7 @@ async def test_lost_messages_are_lost_and_doubled_ones_do_no_harm(app):
         async with connect(app, revision="2025-11-25", faults=Faults(seed=3, drop=0.4)) as client:
             for n in range(10):
                 try:
-                    await client.call_tool("add", {"a": n, "b": 1}, timeout=0.5)
+                    await client.call_tool("add", {"a": n, "b": 1}, timeout=1)
                 except CallTimeout:
                     lost.append(n)
         outcomes.append(lost)

@@ -10,6 +10,7 @@ import pytest
 
 from gudgeon import Client, SyncClient
 from gudgeon.errors import McpError
+from serverproc import is_alive
 
 # It notes its process and that of its child, ignores SIGTERM, and says nothing.
 SILENT = """
@@ -22,22 +23,14 @@ time.sleep(600)
 """
 
 
-def is_alive(pid: int) -> bool:
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except FileNotFoundError:
-        return False
-    return stat.rpartition(")")[2].split()[0] != "Z"
-
-
 def connect_sync(command: list[str]) -> None:
-    with SyncClient(command, timeout=1):
+    with SyncClient(command, timeout=3):
         pass
 
 
 def connect(command: list[str]) -> None:
     async def main() -> None:
-        async with Client(command, timeout=1):
+        async with Client(command, timeout=3):
             pass
 
     asyncio.run(main())
@@ -47,7 +40,7 @@ def connect(command: list[str]) -> None:
 def test_a_failed_connect_names_its_limit_and_leaves_no_process(face: object, tmp_path: Path) -> None:
     pids = tmp_path / "pids"
     assert callable(face)
-    with pytest.raises(McpError, match="no answer to server/discover or initialize in 1 s"):
+    with pytest.raises(McpError, match="no answer to server/discover or initialize in 3 s"):
         face([sys.executable, "-c", SILENT, str(pids)])
     found = [int(line) for line in pids.read_text().split()]
     assert len(found) == 2 and os.getpid() not in found

@@ -223,7 +223,7 @@ async def test_requests_that_wait_for_a_refresh_share_its_failure() -> None:
             except urllib.error.HTTPError as error:
                 return error.code
 
-        behind.set_faults(AuthFaults(delay=1, errors={"token": 1}))
+        behind.set_faults(AuthFaults(delay=4, errors={"token": 1}))
         with ThreadPoolExecutor(20) as pool:
             statuses = await asyncio.to_thread(lambda: list(pool.map(refresh, range(20))))
         assert statuses == [503] * 20

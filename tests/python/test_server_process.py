@@ -7,6 +7,7 @@ import sys
 import time
 
 import pytest
+from ports import reserve_port
 
 from serverproc import ServerProcess
 
@@ -307,9 +308,7 @@ app = Server("t")
 {kind} ready() -> str:
     return "ready"
 
-port = __import__("socket").create_server(("127.0.0.1", 0))
-url = "http://127.0.0.1:%d/mcp" % port.getsockname()[1]
-port.close()
+url = "http://127.0.0.1:{reserve_port()}/mcp"
 threading.Thread(target=app.run, args=(url,), daemon=True).start()
 while True:
     try:

@@ -155,7 +155,7 @@ def test_a_handler_that_was_stopped_has_failed() -> None:
     EXPORTER.clear()
     app = Server("t")
 
-    @app.tool(timeout=0.01)
+    @app.tool(timeout=0.5)
     async def slow() -> None:
         await asyncio.sleep(60)
 

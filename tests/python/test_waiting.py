@@ -22,21 +22,21 @@ FORBIDS = (
 def server(**options: Any) -> Server[Any]:
     app: Server[Any] = Server("waits", **options)
 
-    @app.tool(timeout=0.1, concurrency=1)
+    @app.tool(timeout=0.5, concurrency=1)
     async def waits(ctx: Context, asks: bool) -> str:
         return str(await ctx.elicit("Sure?", bool)) if asks else "asked nothing"
 
-    @app.tool(timeout=0.1, concurrency=1)
+    @app.tool(timeout=0.5, concurrency=1)
     def waits_sync(ctx: SyncContext, asks: bool) -> str:
         return str(ctx.elicit("Sure?", bool)) if asks else "asked nothing"
 
-    @app.tool(timeout=0.1, concurrency=1)
+    @app.tool(timeout=0.5, concurrency=1)
     def returns(ctx: SyncContext, asks: bool) -> Any:
         question = ask.elicit("Sure?", bool)
         answer = ctx.answer(question) if asks else "asked nothing"
         return question if answer is None else str(answer)
 
-    @app.tool(timeout=0.3)
+    @app.tool(timeout=0.7)
     async def hangs() -> None:
         await asyncio.sleep(60)
 
@@ -53,7 +53,7 @@ def test_waiting_takes_neither_time_nor_place(over: str, revision: str, name: st
         async def answer(request: ElicitRequest) -> bool:
             # Another call of the tool runs, and more than its time goes by.
             assert (await client.call_tool(name, {"asks": False})).text == "asked nothing"
-            with pytest.raises(ToolError, match=r"took longer than its 0\.3 s"):
+            with pytest.raises(ToolError, match=r"took longer than its 0\.7 s"):
                 await client.call_tool("hangs")
             return True
 
@@ -80,11 +80,11 @@ def test_a_client_that_never_answers_is_waited_for_so_long_and_no_longer(over: s
 
     async def main() -> None:
         # Over stdio nothing else happens meanwhile: the timer must find the end of the time by itself.
-        at = server(park_ttl=0.2) if over == "memory" else Command(sys.executable, __file__)
+        at = server(park_ttl=0.7) if over == "memory" else Command(sys.executable, __file__)
         async with Client(at, revision=revision, on_elicit=never) as client:
             with pytest.raises(ToolError) as caught:
                 await client.call_tool(name, {"asks": True})
-            waited = f'tool "{name}" waited 0.2 s for its client\'s answer, and none came (option park_ttl)'
+            waited = f'tool "{name}" waited 0.7 s for its client\'s answer, and none came (option park_ttl)'
             assert str(caught.value) == waited
             assert (await client.call_tool(name, {"asks": False})).text == "asked nothing"
 
@@ -139,4 +139,4 @@ def test_a_tool_that_must_not_run_again_returns_no_question(revision: str) -> No
 
 
 if __name__ == "__main__":
-    server(park_ttl=0.2).run()
+    server(park_ttl=0.7).run()
