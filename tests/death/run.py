@@ -188,9 +188,13 @@ class Process:
     def find_workers(self) -> None:
         """Finds the processes that serve for this one, which end with it."""
         if self.cell.language == "python with workers":
-            self.workers = [it for it in children_of(self.server) if it not in self.grandchildren()]
-            if len(self.workers) != 2:
-                raise Wrong(f"there are {len(self.workers)} workers")
+            # The address is there once the first one listens.
+            deadline = time.monotonic() + START
+            while len(self.workers) != 2:
+                if time.monotonic() > deadline:
+                    raise Wrong(f"there are {len(self.workers)} workers")
+                time.sleep(0.02)
+                self.workers = [it for it in children_of(self.server) if it not in self.grandchildren()]
 
     def clean_up(self) -> None:
         for process in {self.server, self.process.pid, *self.workers, *self.grandchildren()}:
@@ -235,11 +239,13 @@ def terminate(it: Process) -> None:
 
 def interrupt_twice(it: Process) -> None:
     os.kill(it.server, signal.SIGINT)
-    deadline = time.monotonic() + 0.2
-    while is_alive(it.server) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    if is_alive(it.server):
-        os.kill(it.server, signal.SIGINT)
+    # Two that a busy process has not seen yet are one, so it may take a third.
+    for seconds in (0.2, 1):
+        deadline = time.monotonic() + seconds
+        while is_alive(it.server) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        if is_alive(it.server):
+            os.kill(it.server, signal.SIGINT)
 
 
 def kill_parent(it: Process) -> None:

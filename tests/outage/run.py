@@ -43,7 +43,7 @@ CALLS = 5_000
 KILLS = 50
 AT_ONCE = 2
 READY = 20  # seconds for a server to listen
-UPTIME = 0.2  # seconds at least from one start to the next kill
+UPTIME = 0.2  # seconds at least from one start to the next kill, and ten times what a start takes
 SECONDS = 240  # for a client to finish
 GROWTH = 12 << 20  # bytes; allocators keep a few for themselves
 
@@ -138,7 +138,7 @@ class FlappingServer:
         self._process = self._start()
 
     def kill(self) -> None:
-        time.sleep(UPTIME)
+        time.sleep(max(UPTIME, 10 * self._start_time))
         self._process.send_signal(signal.SIGKILL)
         self._process.wait()
         self._process = self._start()
@@ -148,6 +148,7 @@ class FlappingServer:
         self._process.wait()
 
     def _start(self) -> subprocess.Popen[str]:
+        began = time.monotonic()
         process = subprocess.Popen(
             [ROOT / "target/release/outage-server", self.url, self._ledger],
             stdin=subprocess.DEVNULL,
@@ -158,6 +159,7 @@ class FlappingServer:
         threading.Thread(target=_listen, args=(process, ready), daemon=True).start()
         if not ready.wait(READY):
             raise RuntimeError(f"the server did not listen within {READY} s")
+        self._start_time = time.monotonic() - began
         return process
 
 
