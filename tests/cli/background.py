@@ -18,7 +18,7 @@ def processes(run):
 def is_background(process):
     try:
         return b"background" in Path(f"/proc/{process}/cmdline").read_bytes()
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         return False
 
 

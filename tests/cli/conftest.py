@@ -1,5 +1,6 @@
 """Runs the `gudgeon` command in a process of its own, with an empty home folder."""
 
+import contextlib
 import json
 import os
 import shutil
@@ -100,7 +101,8 @@ def run(gudgeon) -> Iterator[Path]:
     gudgeon.environment["XDG_RUNTIME_DIR"] = str(folder)
     yield folder / "gudgeon"
     for process in processes(folder / "gudgeon"):
-        os.kill(process, signal.SIGTERM)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process, signal.SIGTERM)
     shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from messages import ASKING, META, Host, lines
+from ports import reserve_port
 from test_run import url_of
 
 SERVERS = Path(__file__).parent / "servers"
@@ -22,9 +23,9 @@ def ask(region: Annotated[str, Header("Region")]) -> str:
 
 
 @contextmanager
-def serving(gudgeon, file):
+def serving(gudgeon, file, port=0):
     """Serves a file over HTTP; yields the URL."""
-    process = gudgeon.start("run", file, "--http", "http://127.0.0.1:0/mcp")
+    process = gudgeon.start("run", file, "--http", f"http://127.0.0.1:{port}/mcp")
     try:
         yield url_of(process)
     finally:
@@ -174,7 +175,7 @@ def test_an_address_where_nobody_listens_is_an_error_of_each_request(gudgeon):
 
 
 def test_a_session_that_the_server_forgot_goes_on(gudgeon, shelf):
-    with serving(gudgeon, shelf) as url:
+    with serving(gudgeon, shelf, reserve_port()) as url:
         place = url
         host = Host(gudgeon.start("record", url, "session.jsonl"))
         host.__enter__()

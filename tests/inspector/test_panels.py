@@ -187,7 +187,7 @@ async def test_data_is_released_with_the_result_that_shows_it(inspector):
 
 
 async def test_progress_logs_and_cancellation(inspector):
-    await inspector.call("scan", seconds="0.5")
+    await inspector.call("scan", seconds="4")
     await inspector.until("document.querySelector('progress')?.max === 5")
     await inspector.text(".result", "done")
     await inspector.tab("Notifications")

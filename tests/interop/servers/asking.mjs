@@ -3,7 +3,7 @@ import { appendFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ask } from "gudgeon";
 
-const PAUSE = 50; // milliseconds; official TypeScript clients lose a notification that is read together with the result
+const PAUSE = 150; // milliseconds; official TypeScript clients lose a notification that is read together with the result
 const NAME = { type: "object", properties: { name: { type: "string" } }, required: ["name"] };
 const BOOLEAN = { type: "boolean" };
 

@@ -6,7 +6,7 @@ import os
 from gudgeon import Context, ask
 from gudgeon.types import Accepted
 
-PAUSE = 0.05  # seconds; official TypeScript clients lose a notification that is read together with the result
+PAUSE = 0.15  # seconds; official TypeScript clients lose a notification that is read together with the result
 NAME = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
 
 

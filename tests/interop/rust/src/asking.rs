@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// A pause, because official TypeScript clients lose a notification that is read together with the result.
-const PAUSE: Duration = Duration::from_millis(50);
+const PAUSE: Duration = Duration::from_millis(150);
 
 #[derive(Deserialize, JsonSchema)]
 struct Name {
