@@ -89,8 +89,16 @@ class Peer:
     async def cancel(self, step):
         witness = step.get("witness")
         before = int((await self.call({"name": witness}))["text"]) if witness else 0
-        call = asyncio.ensure_future(self.client.call_tool(step["name"], step["arguments"]))
-        await asyncio.sleep(0.3)
+        progress = []
+
+        async def on_progress(*told):
+            progress.append(told)
+
+        call = asyncio.ensure_future(
+            self.client.call_tool(step["name"], step["arguments"], progress_callback=on_progress)
+        )
+        # Progress tells that the handler runs. Where nobody counts what is cancelled, it need not.
+        await until(lambda: progress, 5 if witness else 0.3)
         call.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await call

@@ -43,8 +43,13 @@ class Peer:
 
     async def cancel(self, step):
         before = await self.witnessed(step)
-        call = asyncio.ensure_future(self.client.call_tool(step["name"], step["arguments"]))
-        await asyncio.sleep(0.3)
+        told = asyncio.Event()
+        call = asyncio.ensure_future(
+            self.client.call_tool(step["name"], step["arguments"], on_progress=lambda _: told.set())
+        )
+        # Progress tells that the handler runs. Where nobody counts what is cancelled, it need not.
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(told.wait(), 0.3 if before is None else 5)
         call.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await call

@@ -21,6 +21,7 @@ use gudgeon::{
     transport::Command,
 };
 use serde_json::{Value, json};
+use tokio::sync::Notify;
 
 type Notes = Arc<Mutex<Vec<Value>>>;
 
@@ -202,9 +203,18 @@ async fn changes(client: &Client, step: &Value) -> Result<Value, Error> {
 /// Dropping a call's future is how Rust cancels it.
 async fn cancel(client: &Client, step: &Value) -> Result<Value, Error> {
     let before = witnessed(client, step).await?;
-    let call = client.call_tool(text(step, "name"), arguments(step));
-    if tokio::time::timeout(Duration::from_millis(300), call).await.is_ok() {
-        return Err(Error::misuse("the call ended before it was cancelled"));
+    let told = Arc::new(Notify::new());
+    let tell = Arc::clone(&told);
+    let observed = client.with_options(|it| {
+        it.on_progress = Some(Arc::new(move |_| tell.notify_one()));
+    });
+    // Progress tells that the handler runs. Where nobody counts what is cancelled, it need not.
+    let limit = Duration::from_millis(if before.is_some() { 5000 } else { 300 });
+    tokio::select! {
+        _ = observed.call_tool(text(step, "name"), arguments(step)) => {
+            return Err(Error::misuse("the call ended before it was cancelled"));
+        }
+        _ = tokio::time::timeout(limit, told.notified()) => {}
     }
     let mut after = before;
     for _ in 0..60 {
