@@ -51,16 +51,24 @@ def run(suites, wanted):
         if suite in wanted or names == wanted:
             jobs += [(suite, attack, *cell, rows) for cell, rows in cells(names).items()]
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        suspects = list(pool.map(lambda job: job[1](*job[2:]), jobs))
+        suspects = list(pool.map(lambda job: tried(*job[1:]), jobs))
     failures = []
     for (suite, attack, language, transport, _), found in zip(jobs, suspects, strict=True):
         for row, first in found:
             name = f"{suite} / {language} / {transport} / {row.name}"
-            if again := attack(language, transport, [row]):
+            if again := tried(attack, language, transport, [row]):
                 failures.append((name, again[0][1]))
             else:
                 print(f"  {name}: passed alone, after {'; '.join(first)}")
     return sum(len(job[-1]) for job in jobs) - len(failures), failures
+
+
+def tried(attack, language, transport, rows):
+    """Runs rows; if that ends with an exception, such as that of a server that did not start, all of them failed."""
+    try:
+        return attack(language, transport, rows)
+    except Exception as problem:
+        return [(row, [f"{type(problem).__name__}: {problem}"]) for row in rows]
 
 
 if __name__ == "__main__":
