@@ -85,10 +85,8 @@ def check(language: str, kind: str, revision: str) -> tuple[str, list[str]]:
         if kind == "group":
             wrong += judge_group(report)
         failed = ", ".join(f"{len(numbers)} {kind}" for kind, numbers in report["failed"].items()) or "none"
-        return (
-            f"{kills} kills, {report['reads']} reads, {len(report['counted'])} counted, failed: {failed}; {took:.0f} s",
-            wrong,
-        )
+        calls = f"{report['reads']} reads, {len(report['counted'])} counted, failed: {failed}"
+        return f"{kills} kills, {calls}; memory +{growth(report) >> 10} KiB; {took:.0f} s", wrong
 
 
 def judge(report: dict[str, Any], kills: int, ledger: list[str]) -> list[str]:
@@ -107,10 +105,15 @@ def judge(report: dict[str, Any], kills: int, ledger: list[str]) -> list[str]:
     ended = len(report["counted"]) + sum(map(len, report["failed"].values()))
     if ended != CALLS // 2:
         wrong.append(f"{ended} of {CALLS // 2} calls that may not be repeated came to an end")
-    first, last = report["memory"]
-    if last - first > GROWTH:
-        wrong.append(f"its memory grew by {(last - first) >> 20} MiB")
+    if growth(report) > GROWTH:
+        wrong.append(f"its memory grew by {growth(report) >> 20} MiB")
     return wrong
+
+
+def growth(report: dict[str, Any]) -> int:
+    """Returns the bytes of resident memory that the client took after its first calls."""
+    first, last = report["memory"]
+    return int(last - first)
 
 
 def judge_group(report: dict[str, Any]) -> list[str]:
