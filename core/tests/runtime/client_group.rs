@@ -11,11 +11,10 @@ use gudgeon::{
 };
 use serde::Deserialize;
 use serde_json::Value;
-use tokio::net::TcpSocket;
 
 use crate::support::{
     http::{Answer, Mock},
-    ports::reserve_port,
+    ports::reserve_url,
 };
 
 /// The components of a server; each answers with the server's name.
@@ -159,15 +158,9 @@ fn at(url: &str) -> ClientBuilder {
     Client::builder(Target::url(url).unwrap()).options(|it| it.retry = never)
 }
 
-/// Returns a URL where nothing listens, and what keeps it free.
-fn free_url() -> (String, TcpSocket) {
-    let (port, reserved) = reserve_port();
-    (format!("http://127.0.0.1:{port}/mcp"), reserved)
-}
-
 #[tokio::test]
 async fn a_server_that_starts_later_joins_the_group() {
-    let (url, _reserved) = free_url();
+    let (url, _reserved) = reserve_url();
     let a = shelf("a", &["who"]);
     let group = ClientGroup::connect([("a", Client::builder(&a)), ("late", at(&url))]);
     let group = group.await.unwrap();
@@ -192,7 +185,7 @@ async fn a_server_that_starts_later_joins_the_group() {
 
 #[tokio::test]
 async fn a_call_tries_to_reach_its_server_at_once() {
-    let (url, _reserved) = free_url();
+    let (url, _reserved) = reserve_url();
     let group = ClientGroup::connect([("late", at(&url))]).await.unwrap();
     let listening = shelf("late", &["who"]).listen(&url).await.unwrap();
     let began = tokio::time::Instant::now();
@@ -205,7 +198,7 @@ async fn a_call_tries_to_reach_its_server_at_once() {
 
 #[tokio::test]
 async fn a_server_that_dies_is_left_out_of_lists_until_it_is_back() {
-    let (url, _reserved) = free_url();
+    let (url, _reserved) = reserve_url();
     let listening = shelf("b", &["who"]).listen(&url).await.unwrap();
     let a = shelf("a", &["who"]);
     let group = ClientGroup::connect([("a", Client::builder(&a)), ("b", at(&url))]);
@@ -266,7 +259,7 @@ async fn missing_credentials_are_not_tried_again() {
 
 #[tokio::test]
 async fn a_closed_group_makes_no_further_attempt() {
-    let (url, _reserved) = free_url();
+    let (url, _reserved) = reserve_url();
     let a = shelf("a", &["who"]);
     let group = ClientGroup::connect([("a", Client::builder(&a)), ("late", at(&url))]);
     let group = group.await.unwrap();

@@ -8,7 +8,7 @@ use gudgeon::{
     error::ErrorKind,
 };
 
-use crate::support::ports::reserve_port;
+use crate::support::ports::reserve_url;
 
 const TOOLS: Change = Change::List(ListKind::Tools);
 
@@ -128,8 +128,7 @@ async fn what_no_server_notifies_of_is_an_error() {
 
 #[tokio::test]
 async fn a_server_that_is_reached_later_is_subscribed_to() {
-    let (port, _reserved) = reserve_port();
-    let url = format!("http://127.0.0.1:{port}/mcp");
+    let (url, _reserved) = reserve_url();
     let a = shelf("a");
     let group = ClientGroup::connect([("a", Client::builder(&a)), ("late", at(&url))]);
     let group = group.await.unwrap();
@@ -152,8 +151,7 @@ async fn a_server_that_is_reached_later_is_subscribed_to() {
 #[tokio::test]
 async fn after_an_outage_everything_counts_as_changed() {
     let b = shelf("b");
-    let (port, _reserved) = reserve_port();
-    let url = format!("http://127.0.0.1:{port}/mcp");
+    let (url, _reserved) = reserve_url();
     let listening = b.listen(&url).await.unwrap();
     let a = shelf("a");
     let group = ClientGroup::connect([("a", Client::builder(&a)), ("b", at(&url))]);

@@ -17,7 +17,7 @@ use gudgeon::{
 use serde_json::{Value, json};
 
 use crate::support::{
-    http::{Answer, Mock, Seen, Step, discovery, event, text_result, tool, tool_list},
+    http::{Answer, Mock, Seen, Step, discovery, event, eventually, text_result, tool, tool_list},
     ports::reserve_port,
 };
 
@@ -212,14 +212,7 @@ async fn cancellation_closes_the_response_stream_without_a_notification() {
     })
     .await;
     let client = connect(&mock).await.unwrap();
-    let streaming = async {
-        eventually(|| mock.of("tools/call").len() == 1).await;
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    };
-    tokio::select! {
-        _ = client.call_tool("echo", json!({})) => panic!("it was answered"),
-        () = streaming => {}
-    }
+    mock.drop_received("tools/call", client.call_tool("echo", json!({}))).await;
     eventually(|| mock.dropped() == 1).await;
     assert!(mock.of("notifications/cancelled").is_empty());
 }
@@ -461,14 +454,4 @@ async fn many_calls_at_once_are_answered_each_with_its_own() {
     for call in calls.collect::<Vec<_>>() {
         call.await.unwrap();
     }
-}
-
-async fn eventually(condition: impl Fn() -> bool) {
-    for _ in 0..500 {
-        if condition() {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    panic!("it did not happen within 10 s");
 }

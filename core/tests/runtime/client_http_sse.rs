@@ -9,8 +9,10 @@ use gudgeon::{Client, Revision, client::Target, error::ErrorKind, protocol::Tool
 use serde_json::{Value, json};
 
 use crate::{
-    client_http_legacy::{connect, eventually, legacy},
-    support::http::{Answer, Mock, Step, event, initialized, text_result, tool, tool_list},
+    client_http_legacy::{connect, legacy},
+    support::http::{
+        Answer, Mock, Step, event, eventually, initialized, text_result, tool, tool_list,
+    },
 };
 
 /// A server of 2024-11-05: what is sent is answered on the stream.

@@ -7,7 +7,7 @@ use gudgeon::{
 };
 use serde_json::json;
 
-use crate::support::ports::reserve_port;
+use crate::support::ports::reserve_url;
 
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Args {
@@ -109,8 +109,7 @@ async fn tcp_and_unix_sockets_serve_every_revision() {
 
 #[tokio::test]
 async fn a_client_outlives_a_server_that_is_started_again() {
-    let (port, _reserved) = reserve_port();
-    let url = format!("http://127.0.0.1:{port}/mcp");
+    let (url, _reserved) = reserve_url();
     let listening = server().listen(&url).await.unwrap();
     let connect = async |revision| {
         Client::builder(Target::url(&url).unwrap())

@@ -18,8 +18,8 @@ use gudgeon::{
 use serde_json::{Value, json};
 
 use crate::support::{
-    http::{self, Answer, Mock, Seen, Step, event, initialized},
-    ports::reserve_port,
+    http::{self, Answer, Mock, Seen, Step, event, eventually, initialized},
+    ports::reserve_url,
 };
 
 const ABOUT: &str = "shelf://about";
@@ -46,15 +46,6 @@ fn about_and_tools() -> [Change; 2] {
 
 async fn soon<T>(what: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(10), what).await.expect("it comes")
-}
-
-async fn eventually(condition: impl Fn() -> bool) {
-    soon(async {
-        while !condition() {
-            tokio::time::sleep(Duration::from_millis(2)).await;
-        }
-    })
-    .await;
 }
 
 async fn connect(target: impl Into<Target>, revision: Revision) -> Client {
@@ -286,14 +277,7 @@ async fn dropping_a_pending_subscribe_cancels_it() {
     })
     .await;
     let client = connect(Target::url(&mock.url).unwrap(), Revision::V2026_07_28).await;
-    let pending = async {
-        eventually(|| mock.of("subscriptions/listen").len() == 1).await;
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    };
-    tokio::select! {
-        _ = client.subscribe(about()) => panic!("it was answered"),
-        () = pending => {}
-    }
+    mock.drop_received("subscriptions/listen", client.subscribe(about())).await;
     eventually(|| mock.dropped() == 1).await;
 }
 
@@ -416,8 +400,7 @@ async fn connecting_waits_for_the_log_level_no_longer_than_its_limit() {
 #[tokio::test]
 async fn an_idle_client_detects_a_lost_session_by_its_stream() {
     let server = server();
-    let (port, _reserved) = reserve_port();
-    let url = format!("http://127.0.0.1:{port}/mcp");
+    let (url, _reserved) = reserve_url();
     let listening = server.listen(&url).await.unwrap();
     let client = connect(Target::url(&url).unwrap(), Revision::V2025_11_25).await;
     let mut changes = client.subscribe(about()).await.unwrap();

@@ -174,6 +174,18 @@ impl Mock {
         self.connections.load(Ordering::Relaxed)
     }
 
+    /// Drops a call that is not answered, a little after its request has been received.
+    pub(crate) async fn drop_received<T>(&self, rpc: &str, call: impl Future<Output = T>) {
+        let received = async {
+            eventually(|| self.of(rpc).len() == 1).await;
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        };
+        tokio::select! {
+            _ = call => panic!("it was answered"),
+            () = received => {}
+        }
+    }
+
     pub(crate) fn dropped(&self) -> usize {
         self.dropped.load(Ordering::Relaxed)
     }
@@ -291,6 +303,16 @@ async fn write(stream: &mut BufReader<TcpStream>, reply: Answer, dropped: &Atomi
         }
     }
     stream.write_all(b"0\r\n\r\n").await.is_ok()
+}
+
+/// Waits until a condition holds.
+pub(crate) async fn eventually(condition: impl Fn() -> bool) {
+    let holds = async {
+        while !condition() {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), holds).await.expect("it happens within 10 s");
 }
 
 pub(crate) fn discovery() -> Value {
