@@ -20,10 +20,10 @@ def request(server, method="tools/list", params=None, **options):
     return wire.request_bytes("POST", server.path, headers, body, host=f"127.0.0.1:{server.port}")
 
 
-def serves_at_once(server, within=1):
+def serves_at_once(server):
     start = time.monotonic()
     assert speak.reply(speak.ask_modern(server, "tools/list"))["result"]["tools"]
-    assert time.monotonic() - start < within
+    assert time.monotonic() - start < 1
 
 
 # ── slow ones ───────────────────────────────────────────────────────────────────────────────────────
@@ -91,7 +91,7 @@ def test_half_sent_bodies_hold_little_memory_and_leave_room_to_others(start):
             except OSError:
                 pass  # it is refused and not read any further
         assert server.resident() < before + (350 << 20)
-        serves_at_once(server, within=5)
+        serves_at_once(server)
 
         def refused():
             return len(select.select([one.socket for one in open_ones], [], [], 0)[0])
@@ -154,7 +154,7 @@ def test_1000_idle_connections_hold_nobody_up_and_are_ended(start):
             if number % 2:  # half of them have asked something before
                 idle[-1].send(request(server))
                 assert idle[-1].response().status == 200
-        serves_at_once(server, within=5)
+        serves_at_once(server)
         assert server.sockets() >= before + 900
         assert eventually(lambda: server.sockets() <= before, within=30), "idle connections stay"
     finally:
@@ -435,14 +435,15 @@ def answering(server, connection):
 
 @pytest.mark.parametrize("begin", [listening, progressing, waiting, opening, pairing, answering])
 def test_the_head_and_what_comes_first_are_one_segment(server, begin):
-    # A reader that comes late counts what was sent later too.
     for _ in range(3):
         with server.connect() as connection:
             event = begin(server, connection)
             first = connection.socket.recv(1 << 20)
             segments = connection.segments()
+            is_late = first.count(b"data:") > 1 or not connection.is_quiet(0)
         assert b"\r\n\r\n" in first and event in first.partition(b"\r\n\r\n")[2]
-        if segments == 1:
+        # Segments with later events count too if the reader comes late.
+        if not is_late:
             break
     assert segments == 1
 

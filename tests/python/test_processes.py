@@ -68,8 +68,7 @@ def test_a_child_of_a_process_that_serves_ends_at_once_with_its_own_status() -> 
     assert done.returncode == 0, done.stderr
     statuses, durations = zip(*(line.split() for line in done.stdout.splitlines()), strict=True)
     assert set(statuses) == {"7"} and len(durations) == 20
-    # Once in a while the system itself is slow.
-    assert sorted(map(float, durations))[17] < 1.5, durations
+    assert max(map(float, durations)) < 1.5, durations
 
 
 @forks
