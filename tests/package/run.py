@@ -44,16 +44,8 @@ def main():
     run([*npm, *(f"{name}@{versions[name]}" for name in NPM_PACKAGES)], APP)
 
     # Not the paths of pyproject.toml, which lead to the package in this folder.
-    pytest = [
-        VENV / "bin/python",
-        "-m",
-        "pytest",
-        "-q",
-        "-o",
-        "pythonpath=tests/markdown tests/interop",
-        "-o",
-        "asyncio_mode=auto",
-    ]
+    options = ["-o", "pythonpath=tests/markdown tests/interop", "-o", "asyncio_mode=auto"]
+    pytest = [VENV / "bin/python", "-m", "pytest", "-q", *options]
     return run([*pytest, "tests/package", "tests/markdown/test_markdown.py"], ROOT, check=False)
 
 
