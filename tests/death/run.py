@@ -239,7 +239,7 @@ def terminate(it: Process) -> None:
 
 def interrupt_twice(it: Process) -> None:
     os.kill(it.server, signal.SIGINT)
-    # Two that a busy process has not seen yet are one, so it may take a third.
+    # Two signals that a busy process has not handled yet are delivered as one, so it may take a third.
     for seconds in (0.2, 1):
         deadline = time.monotonic() + seconds
         while is_alive(it.server) and time.monotonic() < deadline:

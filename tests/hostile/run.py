@@ -51,20 +51,20 @@ def run(suites, wanted):
         if suite in wanted or names == wanted:
             jobs += [(suite, attack, *cell, rows) for cell, rows in cells(names).items()]
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        suspects = list(pool.map(lambda job: tried(*job[1:]), jobs))
+        suspects = list(pool.map(lambda job: try_attack(*job[1:]), jobs))
     failures = []
     for (suite, attack, language, transport, _), found in zip(jobs, suspects, strict=True):
         for row, first in found:
             name = f"{suite} / {language} / {transport} / {row.name}"
-            if again := tried(attack, language, transport, [row]):
+            if again := try_attack(attack, language, transport, [row]):
                 failures.append((name, again[0][1]))
             else:
                 print(f"  {name}: passed alone, after {'; '.join(first)}")
     return sum(len(job[-1]) for job in jobs) - len(failures), failures
 
 
-def tried(attack, language, transport, rows):
-    """Runs rows; if that ends with an exception, such as that of a server that did not start, all of them failed."""
+def try_attack(attack, language, transport, rows):
+    """Runs rows; all of them fail if that raises an exception, for instance because a server did not start."""
     try:
         return attack(language, transport, rows)
     except Exception as problem:

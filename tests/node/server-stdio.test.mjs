@@ -193,7 +193,7 @@ test("a second SIGINT ends the process at once with 130", async () => {
     child.process.kill("SIGINT");
     await new Promise((resolve) => setTimeout(resolve, 200));
     assert.equal(child.process.exitCode, null);
-    // Two that a busy process has not seen yet are one.
+    // Two signals that a busy process has not handled yet are delivered as one.
     const again = setInterval(() => child.process.kill("SIGINT"), 1_000);
     child.process.kill("SIGINT");
     assert.deepEqual(await child.exited, { code: 130, signal: null });

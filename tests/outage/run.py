@@ -43,7 +43,7 @@ CALLS = 5_000
 KILLS = 50
 AT_ONCE = 2
 READY = 20  # seconds for a server to listen
-UPTIME = 0.2  # seconds at least from one start to the next kill, and ten times what a start takes
+UPTIME = 0.2  # seconds at least from one start to the next kill, or ten times what a start takes
 SECONDS = 240  # for a client to finish
 GROWTH = 12 << 20  # bytes; allocators keep a few for themselves
 
