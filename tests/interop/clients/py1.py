@@ -23,7 +23,7 @@ from mcp.types import (
     SamplingToolsCapability,
 )
 from pydantic import BaseModel, ConfigDict
-from steps import ANSWERS, BARE, LISTS, NOTIFIED, arguments, changes, describe, paged, run, until, witnessed
+from steps import ANSWERS, BARE, LISTS, NOTIFIED, arguments, changes, describe, paged, run, started, until, witnessed
 
 
 class Peer:
@@ -84,16 +84,7 @@ class Peer:
     async def cancel(self, step):
         witness = step.get("witness")
         before = int((await self.call({"name": witness}))["text"]) if witness else 0
-        progress = []
-
-        async def on_progress(*told):
-            progress.append(told)
-
-        call = asyncio.ensure_future(
-            self.session.call_tool(step["name"], step["arguments"], progress_callback=on_progress)
-        )
-        # Progress tells that the handler runs. Where nobody counts what is cancelled, it need not.
-        await until(lambda: progress, 5 if witness else 0.3)
+        call = await started(self.session.call_tool, step)
         # This SDK never sends the notification by itself; the id is the last one that it used.
         gone = CancelledNotificationParams(requestId=self.session._request_id - 1, reason="test")
         await self.session.send_notification(

@@ -22,7 +22,7 @@ from mcp_types import (
     SamplingToolsCapability,
 )
 from pydantic import ConfigDict
-from steps import ANSWERS, BARE, LISTS, NOTIFIED, arguments, changes, describe, paged, run, until, witnessed
+from steps import ANSWERS, BARE, LISTS, NOTIFIED, arguments, changes, describe, paged, run, started, until, witnessed
 
 warnings.simplefilter("ignore")  # ping and log levels are deprecated there, and tested here
 
@@ -89,16 +89,7 @@ class Peer:
     async def cancel(self, step):
         witness = step.get("witness")
         before = int((await self.call({"name": witness}))["text"]) if witness else 0
-        progress = []
-
-        async def on_progress(*told):
-            progress.append(told)
-
-        call = asyncio.ensure_future(
-            self.client.call_tool(step["name"], step["arguments"], progress_callback=on_progress)
-        )
-        # Progress tells that the handler runs. Where nobody counts what is cancelled, it need not.
-        await until(lambda: progress, 5 if witness else 0.3)
+        call = await started(self.client.call_tool, step)
         call.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await call

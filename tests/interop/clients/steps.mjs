@@ -136,7 +136,7 @@ export class OfficialPeer {
       () => false,
       () => true,
     );
-    // Progress tells that the handler runs. Where nobody counts what is cancelled, it need not.
+    // Progress shows that the handler runs. A server that counts no cancelled calls need not report any.
     await until(() => progress.length, witness ? 5_000 : 300);
     abort.abort();
     if (!(await refused)) throw new Error("the cancelled call returned a result");

@@ -82,6 +82,20 @@ async def paged(list_page):
             return found, pages
 
 
+async def started(call_tool, step):
+    """Starts a step's call; returns its task once progress shows that the handler runs.
+
+    A server that counts no cancelled calls need not report progress, so the handler is not waited for there."""
+    progress = []
+
+    async def on_progress(*told):
+        progress.append(told)
+
+    call = asyncio.ensure_future(call_tool(step["name"], step["arguments"], progress_callback=on_progress))
+    await until(lambda: progress, 5 if step.get("witness") else 0.3)
+    return call
+
+
 async def witnessed(call, before, seconds=3.0):
     """Asks the server's witness tool how many calls it saw cancelled since it told `before`, until it saw one."""
     end = time.monotonic() + seconds

@@ -67,7 +67,7 @@ const peer = {
       () => false,
       () => true,
     );
-    // Progress tells that the handler runs. Where nobody counts what is cancelled, it need not.
+    // Progress shows that the handler runs. A server that counts no cancelled calls need not report any.
     for (let tries = step.witness ? 250 : 15; tries > 0 && !isRunning; tries -= 1) await sleep(20);
     abort.abort();
     if (!(await refused)) throw new Error("the cancelled call returned a result");

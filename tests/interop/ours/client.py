@@ -47,7 +47,7 @@ class Peer:
         call = asyncio.ensure_future(
             self.client.call_tool(step["name"], step["arguments"], on_progress=lambda _: told.set())
         )
-        # Progress tells that the handler runs. Where nobody counts what is cancelled, it need not.
+        # Progress shows that the handler runs. A server that counts no cancelled calls need not report any.
         with contextlib.suppress(asyncio.TimeoutError):
             await asyncio.wait_for(told.wait(), 0.3 if before is None else 5)
         call.cancel()

@@ -208,7 +208,7 @@ async fn cancel(client: &Client, step: &Value) -> Result<Value, Error> {
     let observed = client.with_options(|it| {
         it.on_progress = Some(Arc::new(move |_| tell.notify_one()));
     });
-    // Progress tells that the handler runs. Where nobody counts what is cancelled, it need not.
+    // Progress shows that the handler runs. A server that counts no cancelled calls need not report any.
     let limit = Duration::from_millis(if before.is_some() { 5000 } else { 300 });
     tokio::select! {
         _ = observed.call_tool(text(step, "name"), arguments(step)) => {
