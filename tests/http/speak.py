@@ -3,6 +3,9 @@
 import itertools
 import json
 import re
+import time
+
+import wire
 
 MODERN = "2026-07-28"
 LEGACY = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
@@ -81,6 +84,20 @@ def listen(server, wanted, *, id="listen-1", connection=None):
     head = connection.head()
     assert (head.status, head.type) == (200, "text/event-stream"), (head, connection.body())
     return connection
+
+
+def request(server, method="tools/list", params=None, **options):
+    """Returns the bytes of a modern request."""
+    headers, body = modern(method, params, **options)
+    headers = {"Content-Type": "application/json", "Accept": BOTH, **headers}
+    return wire.request_bytes("POST", server.path, headers, body, host=f"127.0.0.1:{server.port}")
+
+
+def serves_at_once(server):
+    """Asserts that a request on a new connection is answered within a second."""
+    start = time.monotonic()
+    assert reply(ask_modern(server, "tools/list"))["result"]["tools"]
+    assert time.monotonic() - start < 1
 
 
 # ── legacy ──────────────────────────────────────────────────────────────────────────────────────────
