@@ -101,6 +101,11 @@ impl Folder {
         self.0.join("background.sock")
     }
 
+    /// Returns where the socket is until only this user may connect to it.
+    pub fn starting_socket(&self) -> PathBuf {
+        self.0.join("starting.sock")
+    }
+
     pub fn log(&self) -> PathBuf {
         self.0.join("background.log")
     }

@@ -68,11 +68,13 @@ pub async fn run(limits: Limits) -> Result<(), Failure> {
     // Ctrl-C in the terminal is for the command. It fails if the process leads a session already.
     let _ = rustix::process::setsid();
     let log = Arc::new(Log::open(folder.log())?);
-    let socket = folder.socket();
-    // The holder of the lock is the only process that may listen here: a socket that exists is of one that was killed.
-    let _ = fs::remove_file(&socket);
-    let listener = UnixListener::bind(&socket)?;
-    fs::set_permissions(&socket, fs::Permissions::from_mode(0o600))?;
+    let (socket, starting) = (folder.socket(), folder.starting_socket());
+    // The holder of the lock is the only process that may listen here: sockets that exist are of one that was killed.
+    let _ = fs::remove_file(&starting);
+    let listener = UnixListener::bind(&starting)?;
+    fs::set_permissions(&starting, fs::Permissions::from_mode(0o600))?;
+    // Commands refuse a socket that others may use, so they must not see it earlier.
+    fs::rename(&starting, &socket)?;
     log.write(format_args!("process {} of gudgeon {VERSION} listens", std::process::id()));
     let registry = Arc::new(Registry::new(folder, Arc::clone(&log), limits));
     let reason = accept(listener, &registry, limits.idle).await?;
