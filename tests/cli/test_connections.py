@@ -92,7 +92,7 @@ def test_a_second_background_process_ends_at_once(gudgeon, run, shop):
 
 
 def test_an_idle_process_ends_and_the_next_command_starts_one(gudgeon, run, shop):
-    process = gudgeon.start("background", "--idle", "1")
+    process = gudgeon.start("background", "--idle", "4")
     eventually((run / "background.sock").exists)
     connect(gudgeon, shop)
     assert gudgeon("call", "shop", "count").out == "1\n"

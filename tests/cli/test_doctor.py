@@ -66,8 +66,10 @@ def test_a_defect_is_found_by_its_status(gudgeon, defect):
 
 @pytest.mark.parametrize("check", [*SSE, "http.origin", "http.host", "tools.unknown", "messages.parse-error"])
 def test_a_defect_over_http_with_sse_is_found(gudgeon, check):
+    # Only without this event nothing is answered at all.
+    limit = ["--timeout", "2"] if check == "sse.endpoint" else []
     with address(check) as url:
-        _, report = examine(gudgeon, "--timeout", "2", "--revision", OLDEST, url.replace("/mcp", "/sse"))
+        _, report = examine(gudgeon, *limit, "--revision", OLDEST, url.replace("/mcp", "/sse"))
     assert set(found(report)) == {check}
     assert found(report)[check][0]["section"].startswith("https://")
 
@@ -350,7 +352,7 @@ serve_stdio([])
 def test_a_call_that_takes_long_is_cancelled(gudgeon, tmp_path, behaviour, expected):
     program = tmp_path / "slow.py"
     program.write_text(SLOW.format(servers=str(SERVERS)))
-    command = ["--timeout", "2", "--revision", SESSIONS, "--", sys.executable, program, behaviour]
+    command = ["--timeout", "5", "--revision", SESSIONS, "--", sys.executable, program, behaviour]
     _, report = examine(gudgeon, *command)
     assert set(found(report)) == expected
     assert any("echo did not answer in time" in it for it in report["remarks"])

@@ -45,7 +45,12 @@ def examine_http_client(gudgeon, *words, **options):
 
 @pytest.mark.parametrize(("check", "revision"), cases(HTTP_CLIENT))
 def test_a_defect_of_a_client_over_http_is_found(gudgeon, check, revision):
-    _, report = examine_http_client(gudgeon, "--", sys.executable, HTTP_CLIENT_PROGRAM, "{url}", revision, check)
+    words = ["--", sys.executable, HTTP_CLIENT_PROGRAM, "{url}", revision, check]
+    # A client that wants to come back too early may be held up by a busy machine for as long as it should have waited.
+    for _ in range(5 if check == "client-http.retry" else 1):
+        _, report = examine_http_client(gudgeon, *words)
+        if found(report):
+            break
     assert set(found(report)) == {check}
     assert found(report)[check][0]["observed"]
 

@@ -1,5 +1,6 @@
 """Terminals: control characters of servers, narrow windows, images, progress, Ctrl-C, and pipes that close early."""
 
+import os
 import re
 import subprocess
 import time
@@ -137,15 +138,18 @@ def wait_for(path, content):
 
 @pytest.mark.parametrize("words", [["list"], ["list", "--json"], ["list", "--long"]], ids=" ".join)
 def test_a_pipe_that_is_closed_early_ends_the_command_in_silence(gudgeon, desk, words):
+    reader, writer = os.pipe()
+    # Before the start: a list that is written earlier would find room in the pipe.
+    os.close(reader)
     process = subprocess.Popen(
         gudgeon.words(*words, desk),
         stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
+        stdout=writer,
         stderr=subprocess.PIPE,
         env=gudgeon.environment,
         cwd=gudgeon.folder,
     )
-    process.stdout.close()
+    os.close(writer)
     error = process.stderr.read().decode()
     process.stderr.close()
     assert process.wait(timeout=60) == 141

@@ -42,17 +42,24 @@ def test_a_recording_has_a_header_and_each_message(recorded):
     assert times == sorted(times)
 
 
+def record(gudgeon, *words):
+    """Records a server until it ends; returns its output and its exit code."""
+    # The input stays open: after its end, a server has 2 s, in which a slow machine may not have started it.
+    with gudgeon.start("record", *words) as process:
+        return process.stdout.read(), process.wait(60)
+
+
 def test_garbage_is_recorded_as_text_and_passed_on(gudgeon):
     (gudgeon.folder / "garbage.py").write_text("print('hello <b>')\n")
-    outcome = gudgeon("record", "session.jsonl", "--", sys.executable, "garbage.py", "--token=s3cret")
-    assert outcome.out == "hello <b>\n"
+    output, _ = record(gudgeon, "session.jsonl", "--", sys.executable, "garbage.py", "--token=s3cret")
+    assert output == "hello <b>\n"
     header, line = lines(gudgeon.folder / "session.jsonl")
     assert line["text"] == "hello <b>" and "message" not in line
     assert "s3cret" not in json.dumps(header)
 
 
 def test_the_exit_code_of_a_recorded_server_is_passed_on(gudgeon):
-    assert gudgeon("record", "session.jsonl", "--", sys.executable, "-c", "raise SystemExit(7)").code == 7
+    assert record(gudgeon, "session.jsonl", "--", sys.executable, "-c", "raise SystemExit(7)") == ("", 7)
     outcome = gudgeon("record", "session.jsonl", "--", "no-such-program")
     assert outcome.code == 3 and "no-such-program" in outcome.err
 
@@ -236,7 +243,7 @@ def test_a_configured_server_is_recorded_in_its_folder_with_its_variables(gudgeo
     entry = {"command": sys.executable, "args": ["say.py"], "cwd": str(gudgeon.home / "shop"), "env": {"KEY": "k3y"}}
     (gudgeon.home / ".cursor").mkdir()
     (gudgeon.home / ".cursor/mcp.json").write_text(json.dumps({"mcpServers": {"shop": entry}}))
-    outcome = gudgeon("record", "shop", "session.jsonl")
-    assert outcome.out == "shop k3y\n"
+    output, _ = record(gudgeon, "shop", "session.jsonl")
+    assert output == "shop k3y\n"
     header, line = lines(gudgeon.folder / "session.jsonl")
     assert line["text"] == "shop k3y" and "k3y" not in json.dumps(header)
