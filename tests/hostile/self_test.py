@@ -37,7 +37,7 @@ row(
     "the client does not end after its input",
     f"print('{OUTCOME}', flush=True)",
     "time.sleep(60)",
-    stuck=2,
+    stuck=10,
 )
 row(
     "a client that ends",
