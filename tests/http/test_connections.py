@@ -1,5 +1,6 @@
 """Connections: slow peers, many peers, and no descriptors left."""
 
+import contextlib
 import os
 import resource
 import select
@@ -66,6 +67,12 @@ def test_a_body_that_stops_coming_is_given_up(brisk):
     serves_at_once(brisk)
 
 
+def send(connection, body):
+    """Sends a body, of which a server that refuses it reads only what comes within a second."""
+    with contextlib.suppress(OSError):
+        connection.send(body)
+
+
 def test_half_sent_bodies_hold_little_memory_and_leave_room_to_others(start):
     server = start()
     before = server.resident()
@@ -74,10 +81,7 @@ def test_half_sent_bodies_hold_little_memory_and_leave_room_to_others(start):
     try:
         for _ in range(150):  # 600 MB
             open_ones.append(server.connect())
-            try:
-                open_ones[-1].send(whole[:-10])
-            except OSError:
-                pass  # it is refused and not read any further
+            send(open_ones[-1], whole[:-10])
         assert server.resident() < before + (350 << 20)
         serves_at_once(server)
 
@@ -89,15 +93,15 @@ def test_half_sent_bodies_hold_little_memory_and_leave_room_to_others(start):
         # Bodies that arrived at the same moment may both have been refused and have left room for one.
         for _ in range(5):
             open_ones.append(server.connect())
-            open_ones[-1].send(whole[:-10])
+            send(open_ones[-1], whole[:-10])
             if not open_ones[-1].is_quiet(2):
                 break
         assert server.resident() < before + (350 << 20)
         with server.connect(source="127.0.0.2") as other:
-            other.send(whole)
+            send(other, whole)
             assert other.response().status == 200
         with server.connect() as one_more:
-            one_more.send(whole)
+            send(one_more, whole)
             answer = one_more.response()
             assert (answer.status, answer.header("retry-after")) == (503, "1")
     finally:
@@ -106,7 +110,7 @@ def test_half_sent_bodies_hold_little_memory_and_leave_room_to_others(start):
 
     def has_room():
         with server.connect() as again:
-            again.send(whole)
+            send(again, whole)
             return again.response().status == 200
 
     assert eventually(has_room, within=10)
@@ -133,7 +137,7 @@ def test_a_reader_that_takes_a_byte_a_second_holds_nobody_up_and_is_cut_off(bris
 
 
 def test_1000_idle_connections_hold_nobody_up_and_are_ended(start):
-    server = start(header_timeout=10.0, idle_timeout=10.0)
+    server = start(header_timeout=30.0, idle_timeout=30.0)
     before = server.sockets_at_rest()
     idle = []
     try:
@@ -144,7 +148,7 @@ def test_1000_idle_connections_hold_nobody_up_and_are_ended(start):
                 assert idle[-1].response().status == 200
         serves_at_once(server)
         assert server.sockets() >= before + 900
-        assert eventually(lambda: server.sockets() <= before, within=30), "idle connections stay"
+        assert eventually(lambda: server.sockets() <= before, within=60), "idle connections stay"
     finally:
         for connection in idle:
             connection.close()

@@ -62,7 +62,7 @@ def test_sessions_of_one_address_leave_room_to_others(start, kind):
 
 def test_calls_of_one_address_leave_room_to_others(start, kind):
     server = start(max_in_flight=4, keep_alive=0.2)
-    call = {"name": "test_slow", "arguments": {"ms": 3000}}
+    call = {"name": "test_slow", "arguments": {"ms": 5000}}
     busy = [server.connect() for _ in range(4)]
     for connection in busy:
         speak.send_modern(connection, server, "tools/call", call)
@@ -74,7 +74,7 @@ def test_calls_of_one_address_leave_room_to_others(start, kind):
         assert answer.status == (200 if kind in KNOWS_ADDRESSES else 503)
     for connection in busy:
         with connection:
-            assert speak.text_of(connection.messages()[-1]) == "Took 3000 ms"
+            assert speak.text_of(connection.messages()[-1]) == "Took 5000 ms"
 
 
 # Mounted in a program of Node, the server does not learn when a client has read its answer.
@@ -127,7 +127,7 @@ def test_streams_of_a_session(start):
 def test_calls_in_flight(start, era):
     server = start(max_in_flight=4, keep_alive=0.2)
     sessions = [Session(server) for _ in range(5)] if era == "legacy" else [None] * 5
-    call = {"name": "test_slow", "arguments": {"ms": 2000}}
+    call = {"name": "test_slow", "arguments": {"ms": 5000}}
 
     def begin(session):
         connection = server.connect()
@@ -144,9 +144,9 @@ def test_calls_in_flight(start, era):
         too_much(one_more.response(), "max_in_flight", "maxInFlight")
     for connection in busy:
         with connection:
-            assert speak.text_of(connection.messages()[-1]) == "Took 2000 ms"
+            assert speak.text_of(connection.messages()[-1]) == "Took 5000 ms"
     with begin(sessions[4]) as again:
-        assert speak.text_of(speak.reply(again.response())) == "Took 2000 ms"
+        assert speak.text_of(speak.reply(again.response())) == "Took 5000 ms"
     for session in sessions:
         if session:
             session.connection.close()

@@ -127,7 +127,7 @@ def comments_of(connection, count):
 def test_a_call_that_takes_long_becomes_a_stream_with_comments(server):
     # "servers are encouraged to periodically emit an SSE comment line"
     with server.connect() as connection:
-        speak.send_modern(connection, server, "tools/call", {"name": "test_slow", "arguments": {"ms": 1300}}, id="s")
+        speak.send_modern(connection, server, "tools/call", {"name": "test_slow", "arguments": {"ms": 3000}}, id="s")
         head = connection.head()
         assert (head.type, head.header("x-accel-buffering")) == ("text/event-stream", "no")
         comments_of(connection, 2)

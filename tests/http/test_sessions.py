@@ -72,18 +72,19 @@ def test_deleting_a_session_ends_its_calls(server):
 
 
 def test_an_idle_session_ends_and_one_at_work_does_not(start):
-    server = start(session_idle=1.5, keep_alive=0.2)
+    server = start(session_idle=3, keep_alive=0.2)
     with Session(server) as idle, Session(server) as calling, Session(server) as listening, Session(server) as busy:
         with server.connect() as slow, listening.stream():
-            calling.send(message("tools/call", {"name": "test_slow", "arguments": {"ms": 4200}}), connection=slow)
-            for _ in range(26):
+            calling.send(message("tools/call", {"name": "test_slow", "arguments": {"ms": 8000}}), connection=slow)
+            until = time.monotonic() + 7
+            while time.monotonic() < until:
                 assert busy.ask("ping")["result"] == {}
                 time.sleep(0.15)
             refused(idle.post(message("ping")), 404)
-            assert speak.text_of(speak.reply(slow.response())) == "Took 4200 ms"
+            assert speak.text_of(speak.reply(slow.response())) == "Took 8000 ms"
             assert listening.ask("ping")["result"] == {}
         assert calling.ask("ping")["result"] == {}
-        time.sleep(2.5)
+        time.sleep(4.5)
         for session in (calling, listening, busy):
             refused(session.post(message("ping")), 404)
 
@@ -121,7 +122,7 @@ def test_an_id_that_is_in_flight_is_refused(server):
     # "The request ID MUST NOT have been previously used by the requestor within the same session."
     with Session(server) as session:
         # The stream begins with the keep-alive, so the call runs.
-        first, _ = session.start("tools/call", {"name": "test_slow", "arguments": {"ms": 1500}}, id="twice")
+        first, _ = session.start("tools/call", {"name": "test_slow", "arguments": {"ms": 4000}}, id="twice")
         with first:
             assert speak.reply(session.post(message("ping", id="twice")))["error"]["code"] == -32600
-            assert speak.text_of(first.messages()[-1]) == "Took 1500 ms"
+            assert speak.text_of(first.messages()[-1]) == "Took 4000 ms"

@@ -36,7 +36,7 @@ def calls_in_flight(server, era, ms, count=IN_FLIGHT):
     return connections
 
 
-def refuses_connections(server, within=1.8):
+def refuses_connections(server, within):
     until = time.monotonic() + within
     while time.monotonic() < until:
         try:
@@ -57,13 +57,13 @@ def ended_well(server, within):
 @pytest.mark.parametrize("number", SIGNALS, ids=lambda it: it.name)
 def test_50_calls_in_flight_are_answered(start, era, number):
     server = start(keep_alive=0.3)
-    connections = calls_in_flight(server, era, 2500)
+    connections = calls_in_flight(server, era, 5000)
     server.signal(number)
-    assert refuses_connections(server)
+    assert refuses_connections(server, within=4)
     for number, connection in enumerate(connections):
         with connection:
             said = connection.messages()[-1]
-            assert (said["id"], speak.text_of(said)) == (f"c{number}", "Took 2500 ms")
+            assert (said["id"], speak.text_of(said)) == (f"c{number}", "Took 5000 ms")
     ended_well(server, 20)
 
 
@@ -134,8 +134,7 @@ def test_run_answers_what_is_in_flight_and_returns(language, tool, era, number):
         # A thread sleeps for one call at a time.
         count, ms = (4, 300) if tool == "slow_thread" else (IN_FLIGHT, 1000)
         connections = send_calls(server, era, ms, count, tool)
-        have_started = count if tool == "slow" else count - 1
-        assert servers.eventually(lambda: server.said().count("started") >= have_started), server.said()
+        assert servers.eventually(lambda: server.said().count("started") >= count), server.said()
         server.signal(number)
         for connection in connections:
             with connection:

@@ -85,11 +85,11 @@ def test_plain_http_is_not_answered_as_if_it_were_tls(secure, certificate):
 
 
 def test_a_handshake_that_never_ends_holds_nobody_up(start, certificate):
-    server = start(tls=certificate, header_timeout=1.0)
+    server = start(tls=certificate, header_timeout=3.0)
     with server.connect() as silent:
         with connect(server, certificate) as connection:
             assert speak.ask_modern(server, "tools/list", connection=connection).status == 200
-        assert silent.ends(5)
+        assert silent.ends(10)
 
 
 def test_certificates_that_are_not_there_are_told(kind, certificate):

@@ -51,9 +51,9 @@ def test_both_eras_on_one_socket(socket):
 
 
 def test_many_in_flight_come_back_as_they_are_done(socket):
-    for ms in (300, 10):
+    for ms in (2000, 10):
         socket.send(modern("tools/call", {"name": "test_slow", "arguments": {"ms": ms}}, id=ms))
-    assert [socket.message()["id"] for _ in range(2)] == [10, 300]
+    assert [socket.message()["id"] for _ in range(2)] == [10, 2000]
 
 
 def test_questions_are_answered_however_much_is_in_flight(start):
@@ -69,9 +69,10 @@ def test_questions_are_answered_however_much_is_in_flight(start):
 
 def test_cancelling_by_a_notification_and_by_leaving(server, socket):
     def start(name):
-        """A slow call that runs: a quick one of its kind, sent after it, has come back."""
+        """Starts a slow call."""
+        started = speak.started_so_far(server)
         socket.send(modern("tools/call", {"name": "test_slow", "arguments": {"ms": 30_000}}, id=name))
-        assert socket.ask(modern("tools/call", {"name": "test_slow", "arguments": {"ms": 1}}))["result"]
+        assert eventually(lambda: speak.started_so_far(server) == started + 1)
 
     before = speak.cancelled_so_far(server)
     start("a")

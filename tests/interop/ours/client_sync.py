@@ -47,7 +47,7 @@ class Peer:
         try:
             # Progress would extend the time; only the fixture's tool sends some, all but the first far later. Where
             # somebody counts what is cancelled, the handler has to run before.
-            self.client.call_tool(step["name"], step["arguments"], timeout=0.5 if before is None else 2)
+            self.client.call_tool(step["name"], step["arguments"], timeout=0.5 if before is None else 4)
         except CallTimeout:
             pass
         else:
