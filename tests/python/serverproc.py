@@ -3,6 +3,7 @@
 import json
 import os
 import queue
+import re
 import signal
 import subprocess
 import sys
@@ -129,6 +130,12 @@ class ServerProcess:
 
     def interrupt(self) -> None:
         self.process.send_signal(signal.SIGINT)
+
+    def has_pending_interrupt(self) -> bool:
+        """Returns whether the process has not handled a SIGINT yet, where the system tells."""
+        status = Path(f"/proc/{self.process.pid}/status")
+        pending = re.findall(r"^(?:SigPnd|ShdPnd):\s*(\w+)$", status.read_text(), re.M) if status.exists() else []
+        return any(int(it, 16) & 1 << (signal.SIGINT - 1) for it in pending)
 
     def terminate(self) -> None:
         self.process.send_signal(signal.SIGTERM)

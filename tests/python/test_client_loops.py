@@ -38,10 +38,10 @@ def count() -> int:
     return 2
 
 @app.tool
-async def sure(ctx: Context) -> bool:
+async def sure(ctx: Context, call: int = 1) -> bool:
     await ctx.info("asking")
     try:
-        return await ctx.elicit("Sure?", bool)
+        return await ctx.elicit(f"Call {call}: sure?", bool)
     except BaseException as error:
         Path(__file__).with_name("ended").write_text(type(error).__name__)
         raise
@@ -237,11 +237,12 @@ async def step_ignoring(close: Callable[[], Awaitable[None]]) -> None:
 @pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
 @pytest.mark.parametrize("is_asked", [True, False])
 def test_a_call_of_a_loop_that_was_closed_is_cancelled(program: Path, revision: Any, is_asked: bool) -> None:
-    asked: list[Any] = []
+    asked: list[tuple[bool, str]] = []
 
     async def sure(request: Any) -> bool:
-        asked.append(asyncio.get_running_loop())
-        if asked[-1] is first:
+        is_first = asyncio.get_running_loop() is first
+        asked.append((is_first, request.message))
+        if is_first:
             await asyncio.Event().wait()
         return True
 
@@ -266,7 +267,10 @@ def test_a_call_of_a_loop_that_was_closed_is_cancelled(program: Path, revision: 
             threading.Event().wait(0.01)
         assert ended.read_text() in ("CancelledError", "ProtocolError")
     assert within(10, client.call_tool("count")).data == 2
-    assert within(10, client.call_tool("sure")).data is True and len([it for it in asked if it is not first]) == 1
+    assert within(10, client.call_tool("sure", {"call": 2})).data is True
+    # The question of a call that is cancelled before it asks may be on its way to the next loop.
+    assert [it for it in asked if it[1] == "Call 2: sure?"] == [(False, "Call 2: sure?")]
+    assert not is_asked or [it for it in asked if it[1] == "Call 1: sure?"] == [(True, "Call 1: sure?")]
     within(10, client.close())
 
 

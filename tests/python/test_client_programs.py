@@ -1,6 +1,7 @@
 """Programs that use clients: Ctrl-C, the end of the interpreter, forks, and imports."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -11,15 +12,17 @@ from pathlib import Path
 FAKE = str(Path(__file__).with_name("fake_server.py"))
 
 
-def run(code, *, interrupt_after=None, timeout=30):
-    """Runs a program of its own; optionally Ctrl-C is pressed after a while."""
-    program = textwrap.dedent(code).replace("FAKE", repr(FAKE))
+def run(code, *, interrupt_when=None, timeout=30):
+    """Runs a program of its own; optionally Ctrl-C is pressed once a condition holds."""
+    program = re.sub(r"\bFAKE\b", lambda _: repr(FAKE), textwrap.dedent(code))
     process = subprocess.Popen(
         [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=_environment()
     )
-    if interrupt_after is not None:
-        assert process.stdout is not None and process.stdout.readline().strip() == "ready"
-        time.sleep(interrupt_after)
+    if interrupt_when is not None:
+        deadline = time.monotonic() + 20
+        while not interrupt_when():
+            assert time.monotonic() < deadline, "the program does not come so far"
+            time.sleep(0.01)
         process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=timeout)
     return process.returncode, out, err
@@ -32,23 +35,23 @@ def _environment():
     return {**os.environ, "PYTHONPATH": folder}
 
 
-def test_ctrl_c_ends_a_blocking_call():
+def test_ctrl_c_ends_a_blocking_call(tmp_path):
     start = time.monotonic()
+    received = tmp_path / "received"
     code, out, err = run(
-        """
+        f"""
         import sys
-        from gudgeon import SyncClient
-        with SyncClient([sys.executable, FAKE, "legacy"]) as client:
-            print("ready", flush=True)
+        from gudgeon import Command, SyncClient
+        with SyncClient(Command(sys.executable, FAKE, "legacy", env={{"FAKE_LOG": {str(received)!r}}})) as client:
             try:
                 client.call_tool("slow")
             except KeyboardInterrupt:
                 print("interrupted", client.call_tool("count").text)
         """,
-        interrupt_after=0.5,
+        interrupt_when=lambda: received.exists() and '"slow"' in received.read_text(),
     )
     assert out.split() == ["interrupted", "1"] and code == 0, err
-    assert time.monotonic() - start < 10
+    assert time.monotonic() - start < 30  # a call has 60 s
 
 
 def test_an_interpreter_that_ends_leaves_nothing_behind():

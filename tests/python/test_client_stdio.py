@@ -177,6 +177,10 @@ def test_a_server_that_left_meanwhile_is_restarted_before_the_call():
     with SyncClient(command, on_reconnect=back.append) as client:
         pid = int(client.call_tool("pid", {}).text)
         os.kill(pid, signal.SIGKILL)
+        # The client has noticed its end.
+        deadline = time.monotonic() + 10
+        while os.path.exists(f"/proc/{pid}") and time.monotonic() < deadline:
+            time.sleep(0.01)
         time.sleep(1)
         assert int(client.call_tool("pid", {}).text) != pid
         (made,) = back
@@ -222,9 +226,9 @@ def test_a_server_is_restarted_where_that_is_wanted():
 async def test_timeouts_progress_and_the_cap():
     async with Client(fake()) as client:
         seen = []
-        arguments = {"steps": 8, "pause": 0.15}
-        result = await client.call_tool("steps", arguments, timeout=1, on_progress=seen.append)
-        assert result.text == "done" and [it.message for it in seen] == [f"step {step}" for step in range(8)]
+        arguments = {"steps": 24, "pause": 0.15}
+        result = await client.call_tool("steps", arguments, timeout=3, on_progress=seen.append)
+        assert result.text == "done" and [it.message for it in seen] == [f"step {step}" for step in range(24)]
     async with Client(fake(), timeout=1, max_timeout=1.2, connect_timeout=20) as client:
         with pytest.raises(CallTimeout, match="1.2 s in all"):
             await client.call_tool("steps", {"steps": 20, "pause": 0.15})
@@ -238,7 +242,7 @@ def test_a_slow_callback_does_not_keep_a_blocking_client_from_its_result_or_its_
         seen.append(message.data)
         time.sleep(0.01)
 
-    with SyncClient(fake(), timeout=2, connect_timeout=20, on_log=on_log) as client:
+    with SyncClient(fake(), timeout=15 if answers else 2, connect_timeout=20, on_log=on_log) as client:
         if answers:
             assert client.call_tool("flood", {"messages": 2_000, "answers": True}).text == "flooded"
         else:
@@ -256,7 +260,7 @@ async def test_a_slow_callback_does_not_keep_an_event_loop_from_results_and_othe
         seen.append(message.data)
         time.sleep(0.01)
 
-    async with Client(fake(), timeout=2, connect_timeout=20, on_log=on_log) as client:
+    async with Client(fake(), timeout=15 if answers else 2, connect_timeout=20, on_log=on_log) as client:
         call = asyncio.create_task(client.call_tool("flood", {"messages": 2_000, "answers": answers}))
         while not seen:
             await asyncio.sleep(0)
@@ -277,7 +281,7 @@ def test_messages_before_a_result_are_delivered_before_it():
 
 
 def test_all_pages_of_a_list_share_one_time_limit():
-    with SyncClient(fake("endless"), timeout=0.5, connect_timeout=20) as client:
+    with SyncClient(fake("endless"), timeout=2, connect_timeout=20) as client:
         with pytest.raises(CallTimeout, match="not all pages"):
             client.list_tools()
 
@@ -295,12 +299,13 @@ def test_a_form_whose_check_takes_long_does_not_stall_other_clients():
             answers.append(json.loads(client.call_tool("ask", asking).text))
 
         calling = threading.Thread(target=call)
-        start = time.monotonic()
         calling.start()
-        pings = [0.0]
+        pings = 0
         while calling.is_alive():
-            pings.append(other.ping())
-        assert max(pings) * 2 < time.monotonic() - start
+            other.ping()
+            pings += 1
+        # A client that stalls answers one or two.
+        assert pings >= 20
     assert answers[0]["action"] == "accept" and len(answers[0]["content"]["v"]) == 600_000
 
 

@@ -24,13 +24,13 @@ time.sleep(600)
 
 
 def connect_sync(command: list[str]) -> None:
-    with SyncClient(command, timeout=3):
+    with SyncClient(command, timeout=6):
         pass
 
 
 def connect(command: list[str]) -> None:
     async def main() -> None:
-        async with Client(command, timeout=3):
+        async with Client(command, timeout=6):
             pass
 
     asyncio.run(main())
@@ -40,7 +40,7 @@ def connect(command: list[str]) -> None:
 def test_a_failed_connect_names_its_limit_and_leaves_no_process(face: object, tmp_path: Path) -> None:
     pids = tmp_path / "pids"
     assert callable(face)
-    with pytest.raises(McpError, match="no answer to server/discover or initialize in 3 s"):
+    with pytest.raises(McpError, match="no answer to server/discover or initialize in 6 s"):
         face([sys.executable, "-c", SILENT, str(pids)])
     found = [int(line) for line in pids.read_text().split()]
     assert len(found) == 2 and os.getpid() not in found

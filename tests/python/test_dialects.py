@@ -100,11 +100,11 @@ async def test_a_session_that_expired_is_begun_anew(wire):
         begun.append(request)
         return await next(request)
 
-    async with app.listen("http://127.0.0.1:0/mcp", legacy_sse=True, session_idle=1) as here:
+    async with app.listen("http://127.0.0.1:0/mcp", legacy_sse=True, session_idle=2) as here:
         async with Client(at(here.url, wire), revision="0.7") as client:
             assert (await client.call_tool("add", {"a": 1, "b": 2})).text == "3"
             assert len(begun) == 1
-            await asyncio.sleep(2.5)
+            await asyncio.sleep(4.5)
             assert (await client.call_tool("add", {"a": 1, "b": 2})).text == "3"
             assert len(begun) == 2
 

@@ -2,6 +2,7 @@
 
 import logging
 import re
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -78,8 +79,8 @@ def test_rates_are_limited_and_the_handshake_is_not_counted(app: Server[Any], er
         told = re.fullmatch(
             r"too many requests: at most 0\.01 per second are allowed; try again in (\d+\.\d) s", refused.text
         )
-        # A little of the time has passed.
-        assert told and 99 <= float(told[1]) <= 100, refused.text
+        # Some of the time has passed.
+        assert told and 60 <= float(told[1]) <= 100, refused.text
         with pytest.raises(ProtocolError) as caught:
             client.request("tools/list")
         assert caught.value.code == 429
@@ -107,7 +108,11 @@ def test_notifications_of_vendors_pass_middleware_and_are_not_counted(app: Serve
         for x in range(3):
             client.notify("acme/poke", {"x": x})
         assert client.call_tool("open", {"title": "x"}).text == "open x"
-    assert sorted(heard) == [0, 10, 20]  # each runs on a thread of its own
+        # Each runs on a thread of its own, and the end of the connection does not wait for them.
+        deadline = time.monotonic() + 10
+        while len(heard) < 3 and time.monotonic() < deadline:
+            time.sleep(0.01)
+    assert sorted(heard) == [0, 10, 20]
 
 
 def test_rates_come_back_with_time(monkeypatch: pytest.MonkeyPatch) -> None:

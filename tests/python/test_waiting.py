@@ -22,21 +22,21 @@ FORBIDS = (
 def server(**options: Any) -> Server[Any]:
     app: Server[Any] = Server("waits", **options)
 
-    @app.tool(timeout=0.5, concurrency=1)
+    @app.tool(timeout=1.2, concurrency=1)
     async def waits(ctx: Context, asks: bool) -> str:
         return str(await ctx.elicit("Sure?", bool)) if asks else "asked nothing"
 
-    @app.tool(timeout=0.5, concurrency=1)
+    @app.tool(timeout=1.2, concurrency=1)
     def waits_sync(ctx: SyncContext, asks: bool) -> str:
         return str(ctx.elicit("Sure?", bool)) if asks else "asked nothing"
 
-    @app.tool(timeout=0.5, concurrency=1)
+    @app.tool(timeout=1.2, concurrency=1)
     def returns(ctx: SyncContext, asks: bool) -> Any:
         question = ask.elicit("Sure?", bool)
         answer = ctx.answer(question) if asks else "asked nothing"
         return question if answer is None else str(answer)
 
-    @app.tool(timeout=0.7)
+    @app.tool(timeout=1.4)
     async def hangs() -> None:
         await asyncio.sleep(60)
 
@@ -53,7 +53,7 @@ def test_waiting_takes_neither_time_nor_place(over: str, revision: str, name: st
         async def answer(request: ElicitRequest) -> bool:
             # Another call of the tool runs, and more than its time goes by.
             assert (await client.call_tool(name, {"asks": False})).text == "asked nothing"
-            with pytest.raises(ToolError, match=r"took longer than its 0\.7 s"):
+            with pytest.raises(ToolError, match=r"took longer than its 1\.4 s"):
                 await client.call_tool("hangs")
             return True
 

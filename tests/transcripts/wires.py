@@ -15,7 +15,7 @@ from ports import reserve_port
 from websocket import TEXT, WebSocket, frame
 
 # The idle timeout of a session that a transcript waits for, and the duration of that wait.
-IDLE, LONGER = 1.5, 2.5
+IDLE, LONGER = 3.0, 5.0
 JSON = {"Content-Type": "application/json"}
 BOTH = {**JSON, "Accept": "application/json, text/event-stream"}
 
