@@ -165,8 +165,8 @@ for (const era of asking) {
   });
 
   test(`a user who takes longer than the timeout is waited for, in ${era}`, async () => {
-    const onElicit = () => new Promise((resolve) => setTimeout(resolve, 1_000, "E"));
-    await using({ revision: era, onElicit, timeoutMs: 500 }, async (client) => assert.equal((await client.callTool("twoAtOnce")).text, "E E"));
+    const onElicit = () => new Promise((resolve) => setTimeout(resolve, 2_500, "E"));
+    await using({ revision: era, onElicit, timeoutMs: 1_500 }, async (client) => assert.equal((await client.callTool("twoAtOnce")).text, "E E"));
   });
 }
 

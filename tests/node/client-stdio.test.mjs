@@ -205,11 +205,11 @@ test("progress extends a call's time up to the cap", async () => {
     const { progressToken } = message.params._meta;
     let step = 0;
     setInterval(() => send({ method: "notifications/progress", params: { progressToken, progress: ++step } }), 50);
-    if (message.params.name === "slow") setTimeout(() => answer(message, text("done")), 1_500);
+    if (message.params.name === "slow") setTimeout(() => answer(message, text("done")), 3_000);
   `);
-  const client = await Client.connect(slow, { revision: "2025-11-25", maxTimeoutMs: 3_000 });
-  assert.equal((await client.callTool("slow", {}, { timeoutMs: 1_000 })).text, "done");
-  await assert.rejects(client.callTool("never", {}, { timeoutMs: 1_000 }), (error) => error.kind === "timeout" && /3 s in all/.test(error.message));
+  const client = await Client.connect(slow, { revision: "2025-11-25", maxTimeoutMs: 6_000 });
+  assert.equal((await client.callTool("slow", {}, { timeoutMs: 2_000 })).text, "done");
+  await assert.rejects(client.callTool("never", {}, { timeoutMs: 2_000 }), (error) => error.kind === "timeout" && /6 s in all/.test(error.message));
   await client.close();
 });
 
@@ -252,7 +252,7 @@ test("all pages of a list share one time limit", async () => {
     if (legacy(message) || message.method !== "tools/list") return;
     setTimeout(() => answer(message, { tools: [], nextCursor: String(message.id) }), 20);
   `);
-  const client = await Client.connect(endless, { revision: "2025-11-25", timeoutMs: 500, connectTimeoutMs: 20_000 });
+  const client = await Client.connect(endless, { revision: "2025-11-25", timeoutMs: 2_000, connectTimeoutMs: 20_000 });
   await assert.rejects(client.listTools(), (error) => error.kind === "timeout" && /not all pages/.test(error.message));
   await client.close();
 });
@@ -270,14 +270,16 @@ test("a form whose check takes long does not stall other clients", async () => {
   `, "let call;");
   const client = await Client.connect(asker, { revision: "2025-11-25", onElicit: () => ({}) });
   const other = await Client.connect(own(""));
-  const start = performance.now();
   let isRunning = true;
   const outcome = client.callTool("ask").finally(() => (isRunning = false));
-  let longest = 0;
-  while (isRunning) longest = Math.max(longest, await other.ping());
-  const all = performance.now() - start;
+  let pings = 0;
+  while (isRunning) {
+    await other.ping();
+    pings += 1;
+  }
   assert.equal((await outcome).text, "600000");
-  assert.ok(longest * 2 < all, `a ping took ${longest} of ${all} ms`);
+  // A client that stalls answers one or two.
+  assert.ok(pings >= 20, `only ${pings} pings were answered`);
   await client.close();
   await other.close();
 });

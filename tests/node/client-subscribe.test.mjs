@@ -171,7 +171,7 @@ test("what the server does not acknowledge is named", async () => {
 });
 
 test("a server that does not acknowledge is not waited for", async () => {
-  const client = await Client.connect(listening(""), { timeoutMs: 3_000 });
+  const client = await Client.connect(listening(""), { timeoutMs: 3_000, connectTimeoutMs: 20_000 });
   await assert.rejects(client.subscribe({ uris: ["a://b"] }).next(), (error) => error instanceof CallTimeout && /not acknowledged in 3 s/.test(error.message));
   await client.close();
 });

@@ -77,13 +77,13 @@ for (const wire of ["sse", "websocket"]) {
       begun += 1;
       return next();
     }, { on: "initialize" });
-    const here = await app.listen("http://127.0.0.1:0/mcp", { legacySse: true, sessionIdleMs: 1_000 });
+    const here = await app.listen("http://127.0.0.1:0/mcp", { legacySse: true, sessionIdleMs: 3_000 });
     t.after(() => here.close());
     const client = await Client.connect(at(here.url, wire), { revision: "0.7" });
     t.after(() => client.close());
     assert.equal((await client.callTool("add", { a: 1, b: 2 })).text, "3");
     assert.equal(begun, 1);
-    await sleep(2_500);
+    await sleep(7_000);
     assert.equal((await client.callTool("add", { a: 1, b: 2 })).text, "3");
     assert.equal(begun, 2);
   });

@@ -246,7 +246,7 @@ test("calls in flight are answered when it closes, and those that outlast the gr
       ctx.signal.addEventListener("abort", () => (cancelled++, clearTimeout(timer)));
     });
   });
-  const listening = await app.listen(LOCAL, { shutdownGraceMs: 2_000 });
+  const listening = await app.listen(LOCAL, { shutdownGraceMs: 5_000 });
   const quick = Array.from({ length: 50 }, () => call(listening.url, "wait", { ms: 150 }));
   const slow = call(listening.url, "wait", { ms: 60_000 });
   slow.catch(() => {});

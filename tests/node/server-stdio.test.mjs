@@ -1,5 +1,8 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { test } from "node:test";
 
 import { Child, MODERN, withServer } from "./child.mjs";
@@ -164,9 +167,17 @@ for (const signal of ["SIGTERM", "SIGINT"]) {
 }
 
 test("a stream is read no further while 4 MiB wait for the event loop", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "gudgeon-"));
+  const counted = join(folder, "counted");
   const source = `
+    import { existsSync } from "node:fs";
     const app = new Server("t");
-    app.tool("block", {}, () => { console.error("blocks"); Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 3_000); return "ok"; });
+    app.tool("block", {}, () => {
+      console.error("blocks");
+      const end = Date.now() + 20_000;
+      while (Date.now() < end && !existsSync(${JSON.stringify(counted)})) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10);
+      return "ok";
+    });
     app.tool("length", { input: { type: "object", properties: { text: { type: "string" } } } }, ({ text }) => text.length);
     await app.run();`;
   await withServer(source, async (child) => {
@@ -179,8 +190,10 @@ test("a stream is read no further while 4 MiB wait for the event loop", async ()
     // Some more are in the pipe, and on their way to the queue.
     const unread = child.process.stdin.writableLength / text.length;
     assert.ok(unread > 20, `only ${unread} MiB are not read`);
+    writeFileSync(counted, "");
     for (let id = 2; id < 32; id++) assert.equal((await child.reply(id)).result.content[0].text, String(text.length));
   });
+  rmSync(folder, { recursive: true });
 });
 
 test("a second SIGINT ends the process at once with 130", async () => {
@@ -323,7 +336,9 @@ test("calls that fail are answered although nobody reads stderr, and dropped log
     child.process.stderr.resume();
     // The number comes with the next message that is written.
     let id = calls;
+    const end = Date.now() + 20_000;
     while (!/\d+ log messages were dropped, because standard error was not read/.test(child.stderr)) {
+      assert.ok(Date.now() < end, `${child.stderr.length} characters, after ${id} calls, ending with ${child.stderr.slice(-300)}`);
       child.call(++id, "fail");
       await child.reply(id);
     }

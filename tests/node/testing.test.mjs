@@ -157,7 +157,7 @@ test("faults are the same for the same seed", async () => {
     const client = await connect(echo(), { faults: { seed, drop: 0.3 }, revision: "2025-11-25" });
     const calls = [];
     for (let n = 0; n < 20; n++) {
-      calls.push(client.callTool("echo", { text: "" }, { timeoutMs: 2_000 }));
+      calls.push(client.callTool("echo", { text: "" }, { timeoutMs: 10_000 }));
       // Calls that are made at once may be sent in another order.
       await new Promise((resolve) => setTimeout(resolve, 5));
     }
