@@ -62,7 +62,7 @@ struct Nap {
 fn serve() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let server = Server::new("stdio")
-        .options(|it| it.grace = Duration::from_millis(500))
+        .options(|it| it.grace = Duration::from_secs(3))
         .tool("print", || async {
             println!("this is no message");
             "printed"

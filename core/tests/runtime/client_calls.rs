@@ -64,7 +64,7 @@ async fn all_pages_of_a_list_share_one_time_limit() {
         vec![result(it, &json!({"tools": [], "nextCursor": next.to_string()}))]
     });
     let client = connect(target).await.with_options(|it| {
-        it.timeout = Some(Duration::from_millis(200));
+        it.timeout = Some(Duration::from_secs(1));
     });
     let late = client.list::<Tool>().await.expect_err("the list does not end");
     assert_eq!(late.kind, ErrorKind::Timeout, "{late:?}");

@@ -1,6 +1,6 @@
 //! Checks that take long: the patterns of a form or of a tool's output schema, on a long text.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use gudgeon::{
     client::{Client, Target},
@@ -29,15 +29,15 @@ fn text() -> String {
 async fn ping_during_a_call(client: Client) {
     let (target, _) = server("2025-11-25", |it| vec![result(it, &json!({}))]);
     let other = Client::connect(target).await.expect("connects");
-    let start = Instant::now();
     let call = tokio::spawn(async move { client.call_tool("t", ()).await });
-    let mut longest = Duration::ZERO;
+    let mut pings = 0;
     while !call.is_finished() {
-        longest = longest.max(other.ping().await.expect("answers"));
+        other.ping().await.expect("answers");
+        pings += 1;
     }
-    let all = start.elapsed();
     call.await.expect("no panic").expect("all patterns match");
-    assert!(longest * 2 < all, "a ping took {longest:?} of {all:?}");
+    // While a client's thread stalls, it answers one or two.
+    assert!(pings >= 20, "only {pings} pings were answered");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
@@ -86,7 +86,7 @@ async fn the_check_of_a_result_counts_in_the_time_limits_of_the_call() {
     for is_total in [false, true] {
         let limited = client.with_options(|it| {
             let limit = if is_total { &mut it.max_timeout } else { &mut it.timeout };
-            *limit = Some(whole / 3);
+            *limit = Some(whole / 10);
         });
         let start = Instant::now();
         let error = limited.call_tool("t", ()).await.expect_err("the check takes longer");

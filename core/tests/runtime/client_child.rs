@@ -230,11 +230,11 @@ with open({pids:?}, "a") as pids: pids.write(str(os.getpid()) + "\n")
 time.sleep(600)"#
     );
     let builder =
-        Client::builder(server(&deaf, "")).options(|it| it.timeout = Some(Duration::from_secs(4)));
+        Client::builder(server(&deaf, "")).options(|it| it.timeout = Some(Duration::from_secs(10)));
     let failure = builder.connect().await.expect_err("no answer");
     assert_eq!((failure.kind, failure.phase), (ErrorKind::Timeout, Some("negotiate")));
     assert!(
-        failure.message.contains("no answer to server/discover or initialize in 4 s"),
+        failure.message.contains("no answer to server/discover or initialize in 10 s"),
         "{failure}"
     );
     let pids = std::fs::read_to_string(&folder).expect("it was started");

@@ -89,7 +89,7 @@ async fn the_end_of_an_http_sse_stream_is_a_lost_connection() {
                 Step::Bytes("event: endpoint\ndata: /messages\n\n".into()),
                 Step::Wait(100),
                 event(&result),
-                Step::Wait(300),
+                Step::Wait(1000),
                 Step::Break,
             ])
         }

@@ -111,10 +111,18 @@ async fn a_subscription_is_made_again_and_given_up_if_the_server_ends_at_once() 
     let mut changes = client.subscribe([change.clone()]).await.expect("opens");
     assert!(call(&client, "die").await.is_err());
     assert_eq!(changes.next().await.expect("a change").expect("no error"), change);
-    assert!(call(&client, "die").await.is_err());
-    assert!(matches!(changes.next().await, Some(Err(_))));
+    // "At once" is within a second, which a server on a busy machine may live longer than.
+    let mut opened_again = 1;
+    loop {
+        assert!(call(&client, "die").await.is_err());
+        match changes.next().await.expect("a change or an error") {
+            Ok(_) => opened_again += 1,
+            Err(_) => break,
+        }
+        assert!(opened_again < 5, "it is never given up");
+    }
     assert!(changes.next().await.is_none());
-    assert_eq!(attempts.lock().expect("lives").len(), 1);
+    assert_eq!(attempts.lock().expect("lives").len(), opened_again);
 }
 
 #[tokio::test]

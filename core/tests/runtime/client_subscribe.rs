@@ -367,11 +367,12 @@ async fn connecting_waits_for_the_subscription_to_the_lists_no_longer_than_its_l
     })
     .await;
     let connecting = Client::builder(Target::url(&mock.url).unwrap())
-        .options(|it| it.connect_timeout = Some(Duration::from_millis(500)))
+        .options(|it| it.connect_timeout = Some(Duration::from_secs(2)))
         .on_list_changed(|_| ())
         .connect();
     // Without the limit it waits for 5 s.
-    let client = tokio::time::timeout(Duration::from_secs(3), connecting).await.expect("in time");
+    let client =
+        tokio::time::timeout(Duration::from_millis(4500), connecting).await.expect("in time");
     assert_eq!(mock.of("subscriptions/listen").len(), 1);
     client.unwrap().close().await;
 }
@@ -387,12 +388,13 @@ async fn connecting_waits_for_the_log_level_no_longer_than_its_limit() {
     let connecting = Client::builder(Target::url(&mock.url).unwrap())
         .options(|it| {
             it.revisions = vec![Revision::V2025_11_25];
-            it.connect_timeout = Some(Duration::from_millis(500));
+            it.connect_timeout = Some(Duration::from_secs(2));
             it.log_level = Some(protocol::LoggingLevel::Warning);
         })
         .connect();
     // Without the limit it waits for the 60 s of a request.
-    let failed = tokio::time::timeout(Duration::from_secs(3), connecting).await.expect("in time");
+    let failed =
+        tokio::time::timeout(Duration::from_millis(4500), connecting).await.expect("in time");
     assert_eq!(failed.unwrap_err().kind, ErrorKind::Timeout);
     assert_eq!(mock.of("logging/setLevel").len(), 1);
 }

@@ -341,13 +341,13 @@ async fn a_message_of_a_custom_transport_over_the_limit_is_refused() {
 async fn a_server_answers_pending_calls_when_its_transport_ends_and_stops_when_it_fails() {
     let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "slow", "_meta": {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}}});
-    for breaks in [false, true] {
+    for (breaks, time) in [(false, Duration::from_millis(100)), (true, Duration::from_secs(3600))] {
         let finished = Arc::new(AtomicBool::new(false));
         let seen = Arc::clone(&finished);
         let server = Server::new("slow").tool("slow", move || {
             let seen = Arc::clone(&seen);
             async move {
-                tokio::time::sleep(Duration::from_millis(100)).await;
+                tokio::time::sleep(time).await;
                 seen.store(true, Ordering::SeqCst);
                 "done"
             }

@@ -125,7 +125,8 @@ async fn a_prompts_text_comes_as_one_message() {
 async fn an_expired_session_is_renewed_automatically() {
     let begun = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&begun);
-    let server = server().middleware(["initialize"], move |request, next| {
+    let server = server().options(|it| it.http.session_idle = Duration::from_secs(2));
+    let server = server.middleware(["initialize"], move |request, next| {
         counted.fetch_add(1, Ordering::Relaxed);
         next.run(request)
     });
@@ -135,7 +136,7 @@ async fn an_expired_session_is_renewed_automatically() {
         let before = begun.load(Ordering::Relaxed);
         let client = connect(Target::url(&url).unwrap(), Dialect::V0_7).await;
         for times in 2..4 {
-            tokio::time::sleep(Duration::from_millis(2500)).await;
+            tokio::time::sleep(Duration::from_millis(4500)).await;
             let sum = client.call_tool("add", json!({"a": 1, "b": 2})).await.unwrap();
             assert_eq!(sum.text(), "3");
             assert_eq!(begun.load(Ordering::Relaxed) - before, times, "{url}");
