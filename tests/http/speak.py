@@ -127,6 +127,12 @@ class Session:
     def __exit__(self, *_):
         self.connection.close()
 
+    def reconnected(self):
+        """Returns this session with a new connection: hosts close one that has been idle for some seconds."""
+        self.connection.close()
+        self.connection = self.server.connect()
+        return self
+
     def headers(self, **more):
         named = {name.replace("_", "-"): value for name, value in more.items()}
         return {"Mcp-Session-Id": self.id, "MCP-Protocol-Version": self.version, **named}

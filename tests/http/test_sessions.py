@@ -80,13 +80,13 @@ def test_an_idle_session_ends_and_one_at_work_does_not(start):
             while time.monotonic() < until:
                 assert busy.ask("ping")["result"] == {}
                 time.sleep(0.15)
-            refused(idle.post(message("ping")), 404)
+            refused(idle.reconnected().post(message("ping")), 404)
             assert speak.text_of(speak.reply(slow.response())) == "Took 8000 ms"
-            assert listening.ask("ping")["result"] == {}
-        assert calling.ask("ping")["result"] == {}
+            assert listening.reconnected().ask("ping")["result"] == {}
+        assert calling.reconnected().ask("ping")["result"] == {}
         time.sleep(4.5)
         for session in (calling, listening, busy):
-            refused(session.post(message("ping")), 404)
+            refused(session.reconnected().post(message("ping")), 404)
 
 
 def test_a_second_initialize_changes_nothing(server):
