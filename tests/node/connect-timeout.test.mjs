@@ -30,9 +30,9 @@ for (const revision of ["auto", "2025-11-25", "2026-07-28"]) {
     const folder = mkdtempSync(join(tmpdir(), "gudgeon-"));
     const pids = join(folder, "pids");
     const target = { command: process.execPath, args: ["--input-type=module", "-e", DEAF(pids)] };
-    const error = await Client.connect(target, { revision, timeoutMs: 10_000 }).then(assert.fail, (error) => error);
+    const error = await Client.connect(target, { revision, timeoutMs: 5_000 }).then(assert.fail, (error) => error);
     assert.ok(error instanceof CallTimeout, String(error));
-    assert.match(error.message, /no answer to \S.* in 10 s/);
+    assert.match(error.message, /no answer to \S.* in 5 s/);
     const left = readFileSync(pids, "utf8").split(",").map(Number);
     assert.equal(left.length, 2);
     assert.deepEqual(left.filter(isAlive), []);
