@@ -80,7 +80,7 @@ def test_listening_gets_log_messages_of_other_commands(gudgeon, run, desk, era):
     assert gudgeon("call", "desk", "log").err.startswith("[info]")
     # From 2026-07-28 on log messages belong to a request, here of another command.
     expected = ["debug", "info", "warning"] if era else []
-    # Those and changes come on two ways, in any order.
+    # Log messages and changes are received separately, in any order.
     found = [json.loads(listening.stdout.readline()) for _ in expected]
     gudgeon("call", "desk", "grow")
     found.append(json.loads(listening.stdout.readline()))

@@ -47,7 +47,7 @@ def examine_http_client(gudgeon, *words, **options):
 def test_a_defect_of_a_client_over_http_is_found(gudgeon, check, revision):
     words = ["--", sys.executable, HTTP_CLIENT_PROGRAM, "{url}", revision, check]
     # A client that wants to come back too early may be held up by a busy machine for as long as it should have waited.
-    for _ in range(5 if check == "client-http.retry" else 1):
+    for _ in range(2 if check == "client-http.retry" else 1):
         _, report = examine_http_client(gudgeon, *words)
         if found(report):
             break

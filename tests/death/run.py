@@ -239,8 +239,8 @@ def terminate(it: Process) -> None:
 
 def interrupt_twice(it: Process) -> None:
     os.kill(it.server, signal.SIGINT)
-    # Signals that a busy process has not handled yet are delivered as one, so it may take more than two.
-    for seconds in (0.2, 1, 1, 1):
+    # Two signals that a busy process has not handled yet are delivered as one, so it may take a third.
+    for seconds in (0.2, 1):
         deadline = time.monotonic() + seconds
         while is_alive(it.server) and time.monotonic() < deadline:
             time.sleep(0.01)

@@ -51,7 +51,7 @@ def test_ctrl_c_ends_a_blocking_call(tmp_path):
         interrupt_when=lambda: received.exists() and '"slow"' in received.read_text(),
     )
     assert out.split() == ["interrupted", "1"] and code == 0, err
-    assert time.monotonic() - start < 30  # a call has 60 s
+    assert time.monotonic() - start < 10
 
 
 def test_an_interpreter_that_ends_leaves_nothing_behind():

@@ -177,7 +177,7 @@ def test_a_server_that_left_meanwhile_is_restarted_before_the_call():
     with SyncClient(command, on_reconnect=back.append) as client:
         pid = int(client.call_tool("pid", {}).text)
         os.kill(pid, signal.SIGKILL)
-        # The client has noticed its end.
+        # Until the client has noticed its end.
         deadline = time.monotonic() + 10
         while os.path.exists(f"/proc/{pid}") and time.monotonic() < deadline:
             time.sleep(0.01)
@@ -299,13 +299,12 @@ def test_a_form_whose_check_takes_long_does_not_stall_other_clients():
             answers.append(json.loads(client.call_tool("ask", asking).text))
 
         calling = threading.Thread(target=call)
+        start = time.monotonic()
         calling.start()
-        pings = 0
+        pings = [0.0]
         while calling.is_alive():
-            other.ping()
-            pings += 1
-        # A client that stalls answers one or two.
-        assert pings >= 20
+            pings.append(other.ping())
+        assert max(pings) * 2 < time.monotonic() - start
     assert answers[0]["action"] == "accept" and len(answers[0]["content"]["v"]) == 600_000
 
 

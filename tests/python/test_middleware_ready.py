@@ -70,6 +70,7 @@ def test_a_text_of_a_client_stays_on_its_line(app: Server[Any], lines: Any) -> N
 def test_rates_are_limited_and_the_handshake_is_not_counted(app: Server[Any], era: str) -> None:
     app.middleware(RateLimit(0.01, burst=3))
     with SyncClient(app, revision=era) as client:
+        start = time.monotonic()
         for _ in range(3):
             client.ping()
         client.list_tools()
@@ -79,8 +80,8 @@ def test_rates_are_limited_and_the_handshake_is_not_counted(app: Server[Any], er
         told = re.fullmatch(
             r"too many requests: at most 0\.01 per second are allowed; try again in (\d+\.\d) s", refused.text
         )
-        # Some of the time has passed.
-        assert told and 60 <= float(told[1]) <= 100, refused.text
+        # Some of the time has passed. The number is rounded.
+        assert told and 99.9 - (time.monotonic() - start) <= float(told[1]) <= 100, refused.text
         with pytest.raises(ProtocolError) as caught:
             client.request("tools/list")
         assert caught.value.code == 429

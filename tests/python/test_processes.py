@@ -1,7 +1,6 @@
 """Servers and clients in processes that fork, end, or are shared with other interpreters."""
 
 import os
-import statistics
 import subprocess
 import sys
 import textwrap
@@ -69,8 +68,7 @@ def test_a_child_of_a_process_that_serves_ends_at_once_with_its_own_status() -> 
     assert done.returncode == 0, done.stderr
     statuses, durations = zip(*(line.split() for line in done.stdout.splitlines()), strict=True)
     assert set(statuses) == {"7"} and len(durations) == 20
-    # One that waits for something at its end always does.
-    assert statistics.median(map(float, durations)) < 1.5, durations
+    assert max(map(float, durations)) < 1.5, durations
 
 
 @forks

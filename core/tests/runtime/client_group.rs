@@ -185,23 +185,15 @@ async fn a_server_that_starts_later_joins_the_group() {
 
 #[tokio::test]
 async fn a_call_tries_to_reach_its_server_at_once() {
-    let mut fastest = Duration::MAX;
-    for _ in 0..5 {
-        let (url, _reserved) = reserve_url();
-        let group = ClientGroup::connect([("late", at(&url))]).await.unwrap();
-        let listening = shelf("late", &["who"]).listen(&url).await.unwrap();
-        let began = tokio::time::Instant::now();
-        assert_eq!(group.call_tool("late_who", ()).await.unwrap().text(), "late");
-        fastest = fastest.min(began.elapsed());
-        assert!(group.errors().is_empty());
-        listening.shut_down().await;
-        group.close().await;
-        // The next attempt in the background is due later. On a busy machine a call may take as long.
-        if fastest < Duration::from_millis(700) {
-            return;
-        }
-    }
-    panic!("the fastest of five calls took {fastest:?}");
+    let (url, _reserved) = reserve_url();
+    let group = ClientGroup::connect([("late", at(&url))]).await.unwrap();
+    let listening = shelf("late", &["who"]).listen(&url).await.unwrap();
+    let began = tokio::time::Instant::now();
+    assert_eq!(group.call_tool("late_who", ()).await.unwrap().text(), "late");
+    assert!(began.elapsed() < Duration::from_millis(700), "before the next attempt is due");
+    assert!(group.errors().is_empty());
+    listening.shut_down().await;
+    group.close().await;
 }
 
 #[tokio::test]
