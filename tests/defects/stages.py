@@ -1,0 +1,148 @@
+"""The test stages of a copy of the repository, run until the first failure."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import signal
+import subprocess
+import threading
+import time
+from pathlib import Path
+from typing import NamedTuple, TextIO
+
+from tree import Tree
+
+# From quick to slow. Stages of `tests/run.py` that are not here come after these, but for LEFT_OUT.
+ORDER = (
+    "rust sans-io",
+    "rust",
+    "python",
+    "node",
+    "http",
+    "command",
+    "interactive",
+    "inspector",
+    "hostile",
+    "interop",
+    "conformance",
+    "outage",
+    "death",
+    "sign-in",
+)
+# They build programs of their own, or test the tests.
+LEFT_OUT = ("counts", "package", "markdown", "interop self-test", "conformance self-test")
+# A line that reports a failed test: of cargo, TAP, pytest, and the suites of this project.
+FAILED = re.compile(r"test .+ \.\.\. FAILED|\s*not ok (?!.*# (?:TODO|SKIP))|FAILED |ERROR |  .+ FAILED: ")
+# How long a stage may take: this many times as long as without a defect, and these seconds.
+FACTOR, SECONDS = 3, 90
+
+
+class Outcome(NamedTuple):
+    """What a stage said: the first test that failed, or None if all passed."""
+
+    failed: str | None
+    seconds: float
+
+
+class Stage(NamedTuple):
+    name: str
+    # Commands that run one after the other, each with its folder.
+    commands: list[tuple[list[str], Path]]
+
+    def run(self, tree: Tree, limit: float | None = None) -> Outcome:
+        """Runs the commands until one fails, or the time is over, which is a failure."""
+        start = time.monotonic()
+        log = tree.target / "defect-logs" / f"{self.name.replace(' ', '-')}.log"
+        log.parent.mkdir(exist_ok=True)
+        with log.open("w") as output:
+            for command, folder in self.commands:
+                left = None if limit is None else limit - (time.monotonic() - start)
+                if (failed := _run(command, folder, tree.env, left, output)) is not None:
+                    return Outcome(failed, time.monotonic() - start)
+        return Outcome(None, time.monotonic() - start)
+
+
+def read(tree: Tree) -> dict[str, Stage]:
+    """Returns the stages of the copy's `tests/run.py`, in the order of ORDER; programs of Rust's tests are built."""
+    spec = importlib.util.spec_from_file_location("run_of_tree", tree.path / "tests/run.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    known = {stage.name: [str(word) for word in stage.command] for stage in module.TESTS if stage.name not in LEFT_OUT}
+    names = [name for name in ORDER if name in known] + [name for name in known if name not in ORDER]
+    return {name: Stage(name, _until_failure(tree, known[name])) for name in names}
+
+
+def _until_failure(tree: Tree, command: list[str]) -> list[tuple[list[str], Path]]:
+    """Returns a stage's command so that it stops at the first failure."""
+    if command[:2] == ["cargo", "test"]:
+        return _programs(tree, command)
+    if command[0].endswith("/pytest") or command[-1].endswith("tests/http/run.py"):
+        return [([*command, "-x"], tree.path)]
+    return [(command, tree.path)]
+
+
+def _programs(tree: Tree, command: list[str]) -> list[tuple[list[str], Path]]:
+    """Builds the test programs of `cargo test …` and returns the commands that run them: cargo itself takes seconds."""
+    options = command[: command.index("--")] if "--" in command else command
+    build = [*options, "--no-run", "--message-format=json"]
+    built = subprocess.run(build, cwd=tree.path, env=tree.env, stdout=subprocess.PIPE, text=True, check=True)
+    programs = []
+    for message in map(json.loads, built.stdout.splitlines()):
+        if message.get("executable") and message["profile"]["test"]:
+            folder = Path(message["manifest_path"]).parent
+            programs.append(
+                (["env", f"CARGO_MANIFEST_DIR={folder}", message["executable"], "--test-threads=4"], folder)
+            )
+    return programs
+
+
+def _run(command: list[str], folder: Path, env: dict[str, str], left: float | None, output: TextIO) -> str | None:
+    """Runs a command until it reports a failure; returns that line, or None if it succeeds."""
+    process = subprocess.Popen(
+        command,
+        cwd=folder,
+        env=env,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+    )
+    is_late = threading.Event()
+
+    def stop() -> None:
+        is_late.set()
+        _kill(process)
+
+    timer = threading.Timer(max(left, 0), stop) if left is not None else None
+    if timer is not None:
+        timer.start()
+    failed = None
+    try:
+        assert process.stdout is not None
+        for line in process.stdout:
+            output.write(line)
+            if FAILED.match(line):
+                failed = line.strip()
+                break
+    finally:
+        if timer is not None:
+            timer.cancel()
+        if failed is not None or is_late.is_set():
+            _kill(process)
+        status = process.wait()
+    if failed is None and is_late.is_set():
+        return "it took too long"
+    return failed or (None if status == 0 else f"exit status {status}")
+
+
+def _kill(process: subprocess.Popen[str]) -> None:
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
