@@ -1,10 +1,11 @@
-/** Every transcript against the fixture server as a process: the frames are equal as JSON, and nothing else comes. */
+/** Every transcript against the fixture server in memory: the frames are equal as JSON, and nothing else comes. */
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
+import { EventEmitter, on } from "node:events";
 import { readFileSync, readdirSync } from "node:fs";
-import { createInterface } from "node:readline";
 import { describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
+
+import { fixture } from "../transcripts/server.mjs";
 
 const folder = fileURLToPath(new URL("../transcripts/", import.meta.url));
 /** Returns the value of a line `name: …`. */
@@ -33,21 +34,34 @@ function options(lines) {
   return [...(dialects ? ["--dialects", dialects] : []), ...(limit ? ["--limit", limit] : []), ...(around ? ["--around"] : [])];
 }
 
+/** The end of a client in memory. */
 class Peer {
-  told = "";
+  #inbox = new EventEmitter();
+  #sent = new EventEmitter();
+  #toServer = on(this.#inbox, "frame", { close: ["end"] });
+  #fromServer = on(this.#sent, "frame", { close: ["end"], signal: AbortSignal.timeout(PATIENCE_MS) });
 
-  constructor(options) {
-    const env = { ...process.env, GUDGEON_STATE_KEYS: "the key of every fixture" };
-    this.process = spawn(process.execPath, [`${folder}server.mjs`, ...options], { stdio: "pipe", timeout: PATIENCE_MS, env });
-    this.process.stderr.setEncoding("utf8").on("data", (text) => (this.told += text));
-    this.ended = new Promise((resolve) => this.process.on("close", (code, signal) => resolve(code ?? signal)));
-    this.lines = createInterface({ input: this.process.stdout })[Symbol.asyncIterator]();
+  constructor(words) {
+    this.served = fixture(words).serve({
+      receive: async () => (await this.#toServer.next()).value?.[0],
+      send: async (frame) => void this.#sent.emit("frame", frame),
+      close: async () => void this.#sent.emit("end"),
+    });
+  }
+
+  send(frame) {
+    this.#inbox.emit("frame", frame);
+  }
+
+  /** Returns the next frame; undefined at the end. */
+  async receive() {
+    return (await this.#fromServer.next()).value?.[0];
   }
 
   async close() {
-    this.process.stdin.end();
-    assert.deepEqual(await this.lines.next(), { value: undefined, done: true });
-    assert.equal(await this.ended, 0, this.told);
+    this.#inbox.emit("end");
+    assert.equal(await this.receive(), undefined);
+    await this.served;
   }
 }
 
@@ -55,26 +69,23 @@ async function replay(file) {
   const transcript = readFileSync(folder + file, "utf8").split("\n");
   let peer = new Peer(options(transcript));
   let state = "";
-  try {
-    for (const [index, line] of transcript.entries()) {
-      if (line.startsWith("> ")) peer.process.stdin.write(`${line.slice(2).replaceAll("<state>", state)}\n`);
-      if (line.startsWith("~ ")) {
-        assert(line.startsWith("~ restart"), `what is meant by ${line}?`);
-        await peer.close();
-        peer = new Peer(options(transcript));
-      }
-      if (!line.startsWith("< ")) continue;
-      const { value, done } = await peer.lines.next();
-      assert(!done, `line ${index + 1}: the server has ended; stderr: ${peer.told}`);
-      state = /"requestState":"([^"]*)"/.exec(value)?.[1] ?? state;
-      assert(equal(parse(line.slice(2)), parse(value)), `line ${index + 1}, expected\n${line.slice(2)}\ngot\n${value}`);
+  for (const [index, line] of transcript.entries()) {
+    if (line.startsWith("> ")) peer.send(line.slice(2).replaceAll("<state>", state));
+    if (line.startsWith("~ ")) {
+      assert(line.startsWith("~ restart"), `what is meant by ${line}?`);
+      await peer.close();
+      peer = new Peer(options(transcript));
     }
-    await peer.close();
-  } finally {
-    peer.process.kill("SIGKILL");
+    if (!line.startsWith("< ")) continue;
+    const frame = await peer.receive();
+    assert(frame !== undefined, `line ${index + 1}: the server has ended`);
+    state = /"requestState":"([^"]*)"/.exec(frame)?.[1] ?? state;
+    assert(equal(parse(line.slice(2)), parse(frame)), `line ${index + 1}, expected\n${line.slice(2)}\ngot\n${frame}`);
   }
+  await peer.close();
 }
 
+process.env.GUDGEON_STATE_KEYS = "the key of every fixture";
 describe("transcripts", { concurrency: 4 }, () => {
   for (const file of files) test(file, () => replay(file));
 });

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 from peer import PATIENCE
+from replay import equal, header
 
 from gudgeon import Client, McpError
 from gudgeon.types import Implementation
-from test_transcripts import equal, header
 
 HERE = Path(__file__).parents[1] / "client_transcripts"
 FILES = sorted(HERE.rglob("*.txt"))

@@ -1,98 +1,22 @@
-"""Every transcript against the fixture servers as processes: the frames are equal as JSON, and nothing else comes."""
+"""Every transcript against the fixture server in memory."""
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
-from peer import HERE, SERVERS
-from wires import IDLE, WIRES, OverHttp, pass_time
+from peer import HERE
+from replay import FILES, equal, replay, wires
 
-FILES = sorted(HERE.rglob("*.txt"))
-
-
-def equal(expected: Any, actual: Any) -> bool:
-    """As JSON: 1 is neither true nor 1.0. The texts `<any>` and `<state>` stand for any text."""
-    if type(expected) is not type(actual):
-        return False
-    if isinstance(expected, dict):
-        return expected.keys() == actual.keys() and all(equal(expected[key], actual[key]) for key in expected)
-    if isinstance(expected, list):
-        return len(expected) == len(actual) and all(map(equal, expected, actual))
-    return expected == actual or expected in ("<any>", "<state>")
+STREAMS = [path for path in FILES if "stdio" in wires(path)]
 
 
-def header(lines: list[str], name: str) -> str:
-    """Returns the value of a line `name: …`."""
-    return next((line.removeprefix(f"{name}: ") for line in lines if line.startswith(f"{name}: ")), "")
-
-
-def options(lines: list[str]) -> list[str]:
-    """Those of the server that a transcript is held with."""
-    given = []
-    for name in ("dialects", "limit"):
-        if value := header(lines, name):
-            given += [f"--{name}", value]
-    if header(lines, "middleware"):
-        given.append("--around")
-    if any(line.startswith("~ idle") for line in lines):
-        given += ["--idle", str(IDLE)]
-    return given
-
-
-def cases() -> list[Any]:
-    """Node's process over stdio is tested from Node."""
-    found = []
-    for path in FILES:
-        for wire in (header(path.read_text("utf-8").splitlines(), "wires") or "stdio").split(", "):
-            for server in SERVERS:
-                if (server, wire) != ("node", "stdio"):
-                    found.append(pytest.param(path, wire, server, id=f"{path.relative_to(HERE)}-{wire}-{server}"))
-    return found
-
-
-@pytest.mark.parametrize(("path", "wire", "server"), cases())
-def test_transcript(path: Path, wire: str, server: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("path", STREAMS, ids=lambda path: str(path.relative_to(HERE)))
+def test_transcript(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GUDGEON_STATE_KEYS", "the key of every fixture")
-    lines = path.read_text("utf-8").splitlines()
-    state = ""
-    peer = WIRES[wire](server, options(lines))
-    try:
-        if given := header(lines, "header"):
-            assert isinstance(peer, OverHttp)
-            name, _, value = given.partition(": ")
-            peer.header = (name, value)
-        expected: list[Any] = []
-        for number, line in enumerate(lines, 1):
-            if line.startswith("> "):
-                peer.send(line[2:].replace("<state>", state).encode())
-            elif line.startswith("< "):
-                expected.append(json.loads(line[2:]))
-                if wire == "http" and lines[number : number + 1] and lines[number].startswith("< "):
-                    continue  # Streams know no order among each other.
-                while expected:
-                    actual = peer.receive()
-                    if isinstance(actual, dict) and isinstance(actual.get("result"), dict):
-                        state = actual["result"].get("requestState", state)
-                    found = [at for at, it in enumerate(expected) if equal(it, actual)]
-                    where = f"line {number}, expected\n{expected}\ngot\n{json.dumps(actual, ensure_ascii=False)}"
-                    assert found, where
-                    del expected[found[0]]
-            elif line.startswith("~ idle"):
-                pass_time()
-            elif line.startswith("~ restart"):
-                peer.close()
-                peer = WIRES[wire](server, options(lines))
-            else:
-                assert not line.startswith("~"), f"what is meant by {line}?"
-        peer.close()
-    finally:
-        peer.kill()
+    replay(path, "memory", "python")
 
 
 def test_the_transcripts_are_there() -> None:
-    assert len(FILES) > 20
-    assert len(cases()) > 2 * len(FILES)
+    assert len(STREAMS) > 20
 
 
 def test_frames_are_compared_strictly() -> None:

@@ -3,19 +3,20 @@
 import contextlib
 import json
 import queue
+import socket
 import threading
-import time
 from collections.abc import Iterator
 from typing import Any
 
+import server as fixture
 import servers
 import wire as http
 from peer import PATIENCE, SERVERS, Peer
 from ports import reserve_port
 from websocket import TEXT, WebSocket, frame
 
-# The idle timeout of a session that a transcript waits for, and the duration of that wait.
-IDLE, LONGER = 3.0, 5.0
+from gudgeon._serving.serve import on_descriptors, serve_blocking
+
 JSON = {"Content-Type": "application/json"}
 BOTH = {**JSON, "Accept": "application/json, text/event-stream"}
 
@@ -32,6 +33,43 @@ class Stdio:
 
     def kill(self) -> None:
         self._peer.__exit__()
+
+
+class Memory:
+    """The fixture in Python in this process, which must send nothing more before it ends."""
+
+    def __init__(self, server: str, options: list[str]) -> None:
+        assert server == "python"
+        self._socket, theirs = socket.socketpair()
+        app, number = fixture.fixture(options), theirs.fileno()
+
+        def serve() -> None:
+            with theirs:
+                serve_blocking(app, on_descriptors(number, number), grace=0)
+
+        self._serving = threading.Thread(target=serve, daemon=True)
+        self._serving.start()
+        self._socket.settimeout(PATIENCE)
+        self._frames = self._socket.makefile("rb")
+
+    def send(self, message: bytes) -> None:
+        self._socket.sendall(message + b"\n")
+
+    def receive(self) -> Any:
+        return json.loads(self._frames.readline())
+
+    def close(self) -> None:
+        self._socket.shutdown(socket.SHUT_WR)
+        self._serving.join(PATIENCE)
+        assert not self._serving.is_alive()
+        # Records of the log may keep the server's end open.
+        self._socket.settimeout(0)
+        assert not self._frames.read()
+
+    def kill(self) -> None:
+        self._frames.close()
+        self._socket.close()
+        self._serving.join(PATIENCE)
 
 
 class Listening:
@@ -167,9 +205,4 @@ class OverHttp(Listening):
             yield json.loads(posting.body())
 
 
-WIRES = {"stdio": Stdio, "websocket": OverWebSocket, "sse": OverSse, "http": OverHttp}
-
-
-def pass_time() -> None:
-    """Waits until an idle session has expired."""
-    time.sleep(LONGER)
+WIRES = {"memory": Memory, "stdio": Stdio, "websocket": OverWebSocket, "sse": OverSse, "http": OverHttp}
