@@ -17,7 +17,7 @@ class LanguageServer:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._last = 0
-        config = {"extraPaths": [str(ROOT / "bindings-python/python")]}
+        config = {"venvPath": str(ROOT), "venv": ".venv"}
         (folder / "pyrightconfig.json").write_text(json.dumps(config))
         command = [str(Path(sys.executable).with_name("pyright-langserver")), "--stdio"]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)

@@ -17,7 +17,6 @@ from gudgeon import Command, Server, SyncClient
 from gudgeon.types import ElicitRequest, InputRequired
 
 PROGRAM = str(Path(__file__).with_name("asking_server.py"))
-WAYS = ["memory", "stdio", "http", "asgi"]
 BOTH = ["order", "order_sync"]
 SAID = {"Name?": "Ada", "Colour?": "red", "Sure?": True, "Age?": 36, "Likes?": False, "Place?": "London"}
 KEYS = {"request_state_keys": ["a secret of both"]}

@@ -96,7 +96,7 @@ def test_the_lifespan_is_left(hosted: Hosted, number: int) -> None:
 
 def test_a_call_under_way_is_answered_before(hosted: Hosted) -> None:
     async def use() -> str:
-        calling = asyncio.ensure_future(call(f"{hosted.url}/a/", 1.5))
+        calling = asyncio.ensure_future(call(f"{hosted.url}/a/", 0.5))
         while "waiting" not in hosted.noted():
             await asyncio.sleep(0.01)
         os.kill(hosted.process.pid, signal.SIGTERM)

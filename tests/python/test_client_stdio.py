@@ -223,17 +223,6 @@ def test_a_server_is_restarted_where_that_is_wanted():
         assert len(back) == 1
 
 
-async def test_timeouts_progress_and_the_cap():
-    async with Client(fake()) as client:
-        seen = []
-        arguments = {"steps": 24, "pause": 0.15}
-        result = await client.call_tool("steps", arguments, timeout=3, on_progress=seen.append)
-        assert result.text == "done" and [it.message for it in seen] == [f"step {step}" for step in range(24)]
-    async with Client(fake(), timeout=1, max_timeout=1.2, connect_timeout=20) as client:
-        with pytest.raises(CallTimeout, match="1.2 s in all"):
-            await client.call_tool("steps", {"steps": 20, "pause": 0.15})
-
-
 @pytest.mark.parametrize("answers", [True, False])
 def test_a_slow_callback_does_not_keep_a_blocking_client_from_its_result_or_its_time_limit(answers):
     seen = []
@@ -242,7 +231,7 @@ def test_a_slow_callback_does_not_keep_a_blocking_client_from_its_result_or_its_
         seen.append(message.data)
         time.sleep(0.01)
 
-    with SyncClient(fake(), timeout=15 if answers else 2, connect_timeout=20, on_log=on_log) as client:
+    with SyncClient(fake(), timeout=15 if answers else 1, connect_timeout=20, on_log=on_log) as client:
         if answers:
             assert client.call_tool("flood", {"messages": 2_000, "answers": True}).text == "flooded"
         else:
@@ -260,7 +249,7 @@ async def test_a_slow_callback_does_not_keep_an_event_loop_from_results_and_othe
         seen.append(message.data)
         time.sleep(0.01)
 
-    async with Client(fake(), timeout=15 if answers else 2, connect_timeout=20, on_log=on_log) as client:
+    async with Client(fake(), timeout=15 if answers else 1, connect_timeout=20, on_log=on_log) as client:
         call = asyncio.create_task(client.call_tool("flood", {"messages": 2_000, "answers": answers}))
         while not seen:
             await asyncio.sleep(0)
@@ -281,7 +270,7 @@ def test_messages_before_a_result_are_delivered_before_it():
 
 
 def test_all_pages_of_a_list_share_one_time_limit():
-    with SyncClient(fake("endless"), timeout=2, connect_timeout=20) as client:
+    with SyncClient(fake("endless"), timeout=0.5, connect_timeout=20) as client:
         with pytest.raises(CallTimeout, match="not all pages"):
             client.list_tools()
 

@@ -1,7 +1,5 @@
 """Clients of the two older descriptions of the protocol, both faces, against servers that understand them."""
 
-import asyncio
-
 import pytest
 
 from gudgeon import Client, Context, McpError, ResourceNotFound, Server, SyncClient, ToolError
@@ -88,25 +86,6 @@ async def test_both_are_spoken_over_every_wire(dialect, wire):
             with pytest.raises(ResourceNotFound):
                 await client.read_resource("shelf://nothing")
             await client.ping()
-
-
-@pytest.mark.parametrize("wire", ["sse", "websocket"])
-async def test_a_session_that_expired_is_begun_anew(wire):
-    app = make_app(dialects=["0.7"])
-    begun = []
-
-    @app.middleware(on="initialize")
-    async def count(request, next):
-        begun.append(request)
-        return await next(request)
-
-    async with app.listen("http://127.0.0.1:0/mcp", legacy_sse=True, session_idle=2) as here:
-        async with Client(at(here.url, wire), revision="0.7") as client:
-            assert (await client.call_tool("add", {"a": 1, "b": 2})).text == "3"
-            assert len(begun) == 1
-            await asyncio.sleep(4.5)
-            assert (await client.call_tool("add", {"a": 1, "b": 2})).text == "3"
-            assert len(begun) == 2
 
 
 def test_without_the_dialect_a_client_of_0_7_is_refused():

@@ -9,7 +9,7 @@ import pytest
 from serverproc import ServerProcess
 
 MIB = 1 << 20
-THREADS = 32
+THREADS = 16
 # The time after which idle threads end, in seconds.
 IDLE = 10
 SOURCE = f"""
@@ -58,8 +58,8 @@ def test_threads_keep_little_memory_of_results_that_were_sent(server: ServerProc
     for _ in range(12):
         call_on_every_thread(server)
         server.seen.clear()
-    # A result and its answer take 8 MiB, which the thread that sends them frees. If it is not used again: 1,700 MiB.
-    assert resident(server) < 800 * MIB
+    # A result and its answer take 8 MiB, which the thread that sends them frees. If it is not used again: 850 MiB.
+    assert resident(server) < 400 * MIB
     end = time.monotonic() + IDLE + 10
     while threads(server) > THREADS / 2 or resident(server) > 100 * MIB:
         assert time.monotonic() < end, (threads(server), resident(server))

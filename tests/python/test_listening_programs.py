@@ -16,7 +16,6 @@ import pytest
 
 from gudgeon import SyncClient
 
-PACKAGE = Path(__file__).resolve().parents[2] / "bindings-python/python"
 ANYWHERE = "http://127.0.0.1:0/mcp"
 
 PROGRAM = """
@@ -45,8 +44,7 @@ ASYNC = """
 def running(more: str, call: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """A program that runs a server, and the URL that it says."""
     source = textwrap.dedent(PROGRAM) + textwrap.dedent(more) + f"\n{call}\nprint('returned', file=sys.stderr)\n"
-    environment = {**os.environ, "PYTHONPATH": str(PACKAGE)}
-    program = subprocess.Popen([sys.executable, "-c", source], stderr=subprocess.PIPE, text=True, env=environment)
+    program = subprocess.Popen([sys.executable, "-c", source], stderr=subprocess.PIPE, text=True)
     assert program.stderr is not None
     url = next(line.strip() for line in program.stderr if line.startswith("http://"))
     try:
@@ -229,9 +227,8 @@ def test_workers_that_can_not_begin_end_the_program() -> None:
 
         Server("broken", lifespan=lifespan).run("http://127.0.0.1:0/mcp", workers=2)
     """
-    environment = {**os.environ, "PYTHONPATH": str(PACKAGE)}
     program = [sys.executable, "-c", textwrap.dedent(source)]
-    done = subprocess.run(program, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(program, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 1
     assert "no database" in done.stderr and "serves with" not in done.stderr
 

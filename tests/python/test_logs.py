@@ -128,8 +128,10 @@ def test_a_process_forked_during_the_first_event_of_its_parent_ends():
     assert stderr.count("dropped a malformed frame") == 4, stderr
 
 
-@pytest.mark.parametrize("kind", ["def", "async def"])
-@pytest.mark.parametrize("setup", ["", "import logging", "import logging; logging.basicConfig()"])
+@pytest.mark.parametrize(
+    ("setup", "kind"),
+    [("", "def"), ("", "async def"), ("import logging", "def"), ("import logging; logging.basicConfig()", "def")],
+)
 def test_calls_that_fail_are_answered_although_nobody_reads_stderr(kind, setup):
     calls = 1_300  # their messages exceed a pipe and the queue
     program = f"""
@@ -149,11 +151,13 @@ app.run()
         stop = threading.Timer(60, server.kill)
         stop.start()
         params = {"name": "fail", "_meta": MODERN}
-        for number in range(calls):
-            request = {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params}
-            server.stdin.write(json.dumps(request).encode() + b"\n")
+        for first in range(0, calls, 100):
+            for number in range(first, first + 100):
+                request = {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params}
+                server.stdin.write(json.dumps(request).encode() + b"\n")
             server.stdin.flush()
-            assert json.loads(server.stdout.readline())["result"]["isError"]
+            for _ in range(100):
+                assert json.loads(server.stdout.readline())["result"]["isError"]
         # The queue is written once the host reads.
         errors = b""
         while b"dropped, because standard error was not read" not in errors:

@@ -2,8 +2,6 @@
 
 import asyncio
 import json
-import os
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -12,22 +10,17 @@ from typing import Annotated, Any
 import pytest
 
 from asking_server import make
-from gudgeon import Client, Command, Context, Depends, Server, SyncClient, SyncContext
+from gudgeon import Client, Context, Depends, Server, SyncClient, SyncContext
 from gudgeon.errors import Cancelled, Declined, NotSupported, ProtocolError, ToolError
 from gudgeon.types import Accepted, ElicitRequest, InputRequired
 from rounds import (
     BOTH,
-    PROGRAM,
     SAID,
-    WAYS,
     asked,
     begin,
     events,
     finish,
     go_on,
-    hosted,
-    listening,
-    on_a_loop,
     said,
     served,
     until,
@@ -37,10 +30,9 @@ from rounds import (
 # ── parked ───────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", [*BOTH, "order_in_place", "order_on_worker", "order_once", "order_sync_once"])
-def test_a_handler_that_asks_goes_on_from_that_line(way: str, name: str) -> None:
-    with served(way) as client:
+def test_a_handler_that_asks_goes_on_from_that_line(name: str) -> None:
+    with served("memory") as client:
         assert client.revision == "2026-07-28"
         state = go_on(client, name, begin(client, name))
         assert finish(client, name, state) == "Ada likes red"
@@ -49,9 +41,8 @@ def test_a_handler_that_asks_goes_on_from_that_line(way: str, name: str) -> None
         assert events(client) == ["begun"] * 2
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_questions_of_one_turn_are_one_round(way: str) -> None:
-    with served(way) as client:
+def test_questions_of_one_turn_are_one_round() -> None:
+    with served("memory") as client:
         first = client.call_tool_round("gathered")
         assert isinstance(first, InputRequired)
         messages = {question.message: key for key, question in first.questions.items()}
@@ -106,9 +97,8 @@ def test_two_questions_under_one_key_are_refused() -> None:
         assert client.call_tool("twice").text == 'two questions have the key "k": give each a key of its own'
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_a_handler_that_goes_on_without_the_answer_is_answered_with_the_next_request(way: str) -> None:
-    with served(way) as client:
+def test_a_handler_that_goes_on_without_the_answer_is_answered_with_the_next_request() -> None:
+    with served("memory") as client:
         state = begin(client, "impatient")
         client.call_tool("let_go")
         answers = {"elicit-1": yes("red")}
@@ -139,9 +129,8 @@ def test_def_handlers_that_wait_in_a_session_leave_the_workers_to_others() -> No
 # ── the request that a handler runs for ──────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("way", ["memory", "http"])
-def test_what_is_known_of_the_request_follows_it(way: str) -> None:
-    with served(way) as client:
+def test_what_is_known_of_the_request_follows_it() -> None:
+    with served("memory") as client:
         first = client.call_tool_round("facts", meta={"mark": "one"})
         state = asked(first, "elicit-1")
         told: list[Any] = []
@@ -153,23 +142,12 @@ def test_what_is_known_of_the_request_follows_it(way: str) -> None:
         assert [it.message for it in told] == ["sure"]
 
 
-@pytest.mark.parametrize("serve", [listening, hosted])
-def test_headers_are_those_of_the_request(serve: Any) -> None:
-    with on_a_loop(serve, make()) as url:
-        with SyncClient(url, on_elicit=said, headers={"X-Mark": "one"}) as client:
-            state = begin(client, "facts")
-        with SyncClient(url, on_elicit=said, headers={"X-Mark": "two"}) as client:
-            seen = client.call_tool_round("facts", answers={"elicit-1": yes(True)}, state=state).data
-        assert [seen[2], seen[5]] == ["one", "two"]
-
-
 # ── evicted ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name, left", [("order", "CancelledError"), ("order_sync", "Abandoned")])
-def test_the_oldest_leaves_in_good_order_and_runs_again(way: str, name: str, left: str) -> None:
-    with served(way, park_limit=1) as client:
+def test_the_oldest_leaves_in_good_order_and_runs_again(name: str, left: str) -> None:
+    with served("memory", park_limit=1) as client:
         one, two = begin(client, name), begin(client, name)
         until(client, "begun", "begun", f"left by {left}")
         two = go_on(client, name, two)
@@ -180,18 +158,16 @@ def test_the_oldest_leaves_in_good_order_and_runs_again(way: str, name: str, lef
 
 
 @pytest.mark.parametrize("name, left", [("order", "CancelledError"), ("order_sync", "Abandoned")])
-@pytest.mark.parametrize("way", WAYS)
-def test_a_handler_that_waits_too_long_leaves_in_good_order_and_runs_again(way: str, name: str, left: str) -> None:
-    with served(way, park_ttl=0.05) as client:
+def test_a_handler_that_waits_too_long_leaves_in_good_order_and_runs_again(name: str, left: str) -> None:
+    with served("memory", park_ttl=0.05) as client:
         state = begin(client, name)
         until(client, "begun", f"left by {left}")
         both = {"elicit-1": yes("Ada"), "elicit-2": yes("red")}
         assert client.call_tool_round(name, answers=both, state=state).text == "Ada likes red"
 
 
-@pytest.mark.parametrize("way", ["memory", "http", "asgi"])
 @pytest.mark.parametrize("form", ["waits", "waits_sync", "waits_on_worker"])
-def test_a_handler_leaves_in_time_also_when_nobody_says_anything(way: str, form: str) -> None:
+def test_a_handler_leaves_in_time_also_when_nobody_says_anything(form: str) -> None:
     app: Server[Any] = Server("asks", park_ttl=0.2)
     left = threading.Event()
 
@@ -210,7 +186,7 @@ def test_a_handler_leaves_in_time_also_when_nobody_says_anything(way: str, form:
 
     app.tool(waits_sync)
     app.tool(waits_sync, name="waits_on_worker", thread=True)
-    with served(way, app) as client:
+    with served("memory", app) as client:
         begin(client, form)
         assert left.wait(5)
 
@@ -223,14 +199,13 @@ def test_without_room_every_round_is_a_run_of_its_own(options: dict[str, Any]) -
         assert client.call_tool("order").text == "Ada likes red"
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_a_thousand_def_handlers_wait(way: str) -> None:
-    with served(way) as client:
+def test_two_hundred_def_handlers_wait() -> None:
+    with served("memory") as client:
         before = client.call_tool("threads").data
-        states = [begin(client, "order_sync") for _ in range(1_000)]
+        states = [begin(client, "order_sync") for _ in range(200)]
         left = ["left by Abandoned"]
         deadline = time.monotonic() + 30
-        while events(client).count(*left) < 968:
+        while events(client).count(*left) < 168:
             assert time.monotonic() < deadline
             time.sleep(0.01)
         assert client.call_tool("threads").data - before <= 80
@@ -241,7 +216,7 @@ def test_a_thousand_def_handlers_wait(way: str) -> None:
                 done = client.call_tool_round("order_sync", answers=both, state=done.state)
             assert done.text == "Ada likes red"
         happened = events(client)
-        assert happened.count("begun") == 1_968 and happened.count(*left) == 968
+        assert happened.count("begun") == 368 and happened.count(*left) == 168
 
 
 def test_handlers_that_wait_leave_the_workers_to_others() -> None:
@@ -281,8 +256,7 @@ def test_what_a_handler_depends_on_is_cleaned_up_when_it_leaves() -> None:
     assert sorted(happened) == sorted(["opened"] * 4 + ["closed"] * 2 + ["Abandoned", "CancelledError"])
 
 
-@pytest.mark.parametrize("way", ["memory", "http", "asgi"])
-def test_who_waits_when_the_server_ends_leaves_in_good_order(way: str) -> None:
+def test_who_waits_when_the_server_ends_leaves_in_good_order() -> None:
     app: Server[Any] = Server("asks")
     left: list[str] = []
 
@@ -302,7 +276,7 @@ def test_who_waits_when_the_server_ends_leaves_in_good_order(way: str) -> None:
             left.append(type(error).__name__)
             raise
 
-    with served(way, app) as client:
+    with served("memory", app) as client:
         for name in ("waits", "waits_sync"):
             begin(client, name)
         assert left == []
@@ -312,8 +286,7 @@ def test_who_waits_when_the_server_ends_leaves_in_good_order(way: str) -> None:
         time.sleep(0.01)
 
 
-@pytest.mark.parametrize("way", ["memory", "http"])
-def test_who_asks_on_its_way_out_is_not_kept(way: str) -> None:
+def test_who_asks_on_its_way_out_is_not_kept() -> None:
     app: Server[Any] = Server("asks", park_limit=0)
     left: list[str] = []
 
@@ -337,7 +310,7 @@ def test_who_asks_on_its_way_out_is_not_kept(way: str) -> None:
             except BaseException as error:
                 left.append(type(error).__name__)
 
-    with served(way, app) as client:
+    with served("memory", app) as client:
         for name in ("stubborn", "stubborn_sync"):
             begin(client, name)
         deadline = time.monotonic() + 10
@@ -413,11 +386,9 @@ def test_a_def_handler_behind_middleware_waits_and_leaves_like_any_other() -> No
 # ── retries ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("way", ["memory", "stdio"])
-def test_a_retry_that_comes_twice_joins_the_first(way: str) -> None:
+def test_a_retry_that_comes_twice_joins_the_first() -> None:
     async def main() -> None:
-        at: Any = make() if way == "memory" else Command(sys.executable, PROGRAM, "{}", env=dict(os.environ))
-        async with Client(at, on_elicit=said) as client:
+        async with Client(make(), on_elicit=said) as client:
             first = await client.call_tool_round("held")
             state = asked(first, "elicit-1")
             again = [client.call_tool_round("held", answers={"elicit-1": yes(True)}, state=state) for _ in range(2)]
@@ -433,7 +404,7 @@ def test_a_retry_that_comes_twice_joins_the_first(way: str) -> None:
 # ── prompts and resources ────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("revision", ["2025-06-18", "2025-11-25", "2026-07-28"])
+@pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
 @pytest.mark.parametrize("options", [{}, {"park_limit": 0}], ids=["parked", "replayed"])
 def test_prompts_and_resources_ask_in_every_era(revision: str, options: dict[str, Any]) -> None:
     with SyncClient(make(**options), revision=revision, on_elicit=said) as client:

@@ -9,8 +9,9 @@ from gudgeon import Client, Context, Server, SyncContext
 PATIENCE = 20
 
 
-@pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
-@pytest.mark.parametrize("over", ["memory", "http"])
+@pytest.mark.parametrize(
+    ("over", "revision"), [("memory", "2025-11-25"), ("memory", "2026-07-28"), ("http", "2026-07-28")]
+)
 @pytest.mark.parametrize("tool", ["later", "in_place"])
 async def test_progress_that_steps_back_reaches_the_log(
     over: str, revision: str, tool: str, caplog: pytest.LogCaptureFixture

@@ -1,9 +1,6 @@
 """Handlers that are gone when the answers to their questions come: run again from their top, which steps make safe."""
 
 import asyncio
-import os
-import subprocess
-import sys
 import time
 from typing import Any
 
@@ -11,25 +8,23 @@ import pytest
 
 from gudgeon import Context, Server, SyncClient, SyncContext
 from gudgeon.errors import ProtocolError, ToolError
-from rounds import BOTH, KEYS, WAYS, asked, begin, events, finish, go_on, served, yes
+from rounds import BOTH, KEYS, asked, begin, events, finish, go_on, served, yes
 
 # ── replayed ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", BOTH)
-def test_another_server_that_shares_the_keys_runs_it_again_with_the_answers(way: str, name: str) -> None:
-    with served(way, **KEYS) as one, served(way, **KEYS) as two:
+def test_another_server_that_shares_the_keys_runs_it_again_with_the_answers(name: str) -> None:
+    with served("memory", **KEYS) as one, served("memory", **KEYS) as two:
         second = go_on(two, name, begin(one, name))
         assert finish(one, name, second) == "Ada likes red"
         assert events(one) == ["begun", "begun"] and events(two) == ["begun"]
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_after_a_restart_it_runs_again_with_the_answers(way: str) -> None:
-    with served(way, **KEYS) as client:
+def test_after_a_restart_it_runs_again_with_the_answers() -> None:
+    with served("memory", **KEYS) as client:
         state = go_on(client, "order", begin(client, "order"))
-    with served(way, **KEYS) as client:
+    with served("memory", **KEYS) as client:
         assert finish(client, "order", state) == "Ada likes red"
         assert events(client) == ["begun"]
 
@@ -54,35 +49,6 @@ def test_keys_are_changed_while_states_are_under_way() -> None:
         state = go_on(after, "order", state)
     with served("memory", request_state_keys=[b"new"]) as later:
         assert finish(later, "order", state) == "Ada likes red"
-
-
-def test_keys_of_the_environment_count_where_the_program_names_none() -> None:
-    env = {"GUDGEON_STATE_KEYS": "new, old"}
-    with served("stdio", request_state_keys=["old"]) as one, served("stdio", env=env) as two:
-        state = go_on(two, "order", begin(one, "order"))
-        with pytest.raises(ProtocolError, match="requestState"):
-            finish(one, "order", state)
-        with served("stdio", env=env, request_state_keys=["old"]) as three:
-            with pytest.raises(ProtocolError, match="requestState"):
-                finish(three, "order", state)
-        assert finish(two, "order", state) == "Ada likes red"
-
-
-@pytest.mark.parametrize("env", [{}, {"GUDGEON_STATE_KEYS": "shared"}], ids=["own", "shared"])
-def test_workers_whose_keys_differ_are_warned_about(env: dict[str, str]) -> None:
-    source = "from asking_server import make; make().run('http://127.0.0.1:0/mcp', workers=2)"
-    env = {**os.environ, **env, "PYTHONPATH": os.pathsep.join(sys.path)}
-    with subprocess.Popen([sys.executable, "-c", source], stderr=subprocess.PIPE, text=True, env=env) as program:
-        assert program.stderr is not None
-        said = ""
-        for line in program.stderr:
-            said += line
-            if line.startswith("http://"):
-                break
-        program.terminate()
-        program.stderr.read()
-    assert "serves with 2 workers" in said
-    assert ("seals requestState with a key of its own" in said) == ("GUDGEON_STATE_KEYS" not in env)
 
 
 def test_a_state_that_is_too_old_is_refused() -> None:
@@ -110,10 +76,9 @@ def test_a_journal_that_is_too_long_is_asked_again() -> None:
         assert list(again.questions) == ["elicit-1"]
 
 
-@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", ["order_once", "order_sync_once"])
-def test_what_must_not_run_twice_is_refused_where_its_handler_is_gone(way: str, name: str) -> None:
-    with served(way, **KEYS) as one, served(way, **KEYS) as two:
+def test_what_must_not_run_twice_is_refused_where_its_handler_is_gone(name: str) -> None:
+    with served("memory", **KEYS) as one, served("memory", **KEYS) as two:
         first = begin(one, name)
         with pytest.raises(ProtocolError, match="Invalid or expired requestState"):
             go_on(two, name, first)
@@ -133,10 +98,9 @@ def test_what_must_not_run_twice_fails_before_it_asks_where_it_could_not_wait() 
 # ── steps ────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", ["book", "book_sync"])
-def test_a_step_is_not_done_again(way: str, name: str) -> None:
-    with served(way, park_limit=0) as client:
+def test_a_step_is_not_done_again(name: str) -> None:
+    with served("memory", park_limit=0) as client:
         first = asked(client.call_tool_round(name, {"number": 7}), "elicit-1")
         done = client.call_tool_round(name, {"number": 7}, answers={"elicit-1": yes(True)}, state=first)
         assert done.text == "Ticket(number=7, seats=('a', 'b')) True True"
