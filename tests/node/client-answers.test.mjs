@@ -163,12 +163,12 @@ for (const era of asking) {
       assert.equal((await client.callTool("name")).text, '{"last":"L"}'),
     );
   });
-
-  test(`a user who takes longer than the timeout is waited for, in ${era}`, async () => {
-    const onElicit = () => new Promise((resolve) => setTimeout(resolve, 2_500, "E"));
-    await using({ revision: era, onElicit, timeoutMs: 1_500 }, async (client) => assert.equal((await client.callTool("twoAtOnce")).text, "E E"));
-  });
 }
+
+test("a user who takes longer than the timeout is waited for", async () => {
+  const onElicit = () => new Promise((resolve) => setTimeout(resolve, 1_200, "E"));
+  await using({ onElicit, timeoutMs: 1_000 }, async (client) => assert.equal((await client.callTool("twoAtOnce")).text, "E E"));
+});
 
 test("a completed page is reported", async () => {
   const visited = [];

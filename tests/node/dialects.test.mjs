@@ -1,7 +1,6 @@
 /** Clients of the two older descriptions of the protocol, against servers that understand them. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
 
 import { Client, McpError, ResourceNotFound, Server, ToolError } from "gudgeon";
 
@@ -67,26 +66,6 @@ for (const wire of ["http", "sse", "websocket"]) {
       await client.ping();
     });
   }
-}
-
-for (const wire of ["sse", "websocket"]) {
-  test(`an expired session is replaced: ${wire}`, async (t) => {
-    const app = shelf({ dialects: ["0.7"] });
-    let begun = 0;
-    app.middleware((_, next) => {
-      begun += 1;
-      return next();
-    }, { on: "initialize" });
-    const here = await app.listen("http://127.0.0.1:0/mcp", { legacySse: true, sessionIdleMs: 3_000 });
-    t.after(() => here.close());
-    const client = await Client.connect(at(here.url, wire), { revision: "0.7" });
-    t.after(() => client.close());
-    assert.equal((await client.callTool("add", { a: 1, b: 2 })).text, "3");
-    assert.equal(begun, 1);
-    await sleep(7_000);
-    assert.equal((await client.callTool("add", { a: 1, b: 2 })).text, "3");
-    assert.equal(begun, 2);
-  });
 }
 
 test("structured values come as data", async (t) => {

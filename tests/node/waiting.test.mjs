@@ -1,58 +1,52 @@
-/** A handler that waits for its client: neither its time passes meanwhile nor is its place taken, in every revision. */
+/** A handler that waits for its client takes no place meanwhile, and waits no longer than it may. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { fileURLToPath } from "node:url";
 
 import { Client, Server, ask } from "gudgeon";
 
-import { waiting } from "./waiting-server.mjs";
-
-const LEGACY = ["2025-06-18", "2025-11-25"];
-const EVERY = [...LEGACY, "2026-07-28"];
+const ERAS = ["2025-11-25", "2026-07-28"];
 const boolean = { type: "boolean" };
-const PROGRAM = fileURLToPath(new URL("waiting-server.mjs", import.meta.url));
+const asks = { type: "object", properties: { asks: boolean }, required: ["asks"] };
 
-for (const revision of EVERY) {
-  for (const name of ["waits", "returns"]) {
-    for (const over of ["memory", "http"]) {
-      test(`waiting takes neither time nor place: ${name}, ${revision}, ${over}`, { timeout: 20_000 }, async () => {
-        const server = waiting();
-        const here = over === "http" ? await server.listen("http://127.0.0.1:0/mcp") : undefined;
-        const client = await Client.connect(here?.url ?? server, {
-          revision,
-          onElicit: async () => {
-            // Another call of the tool runs, and more than its time goes by.
-            assert.equal((await client.callTool(name, { asks: false })).text, "asked nothing");
-            await assert.rejects(client.callTool("hangs"), /took longer than its 0\.9 s/);
-            return true;
-          },
-        });
-        assert.equal((await client.callTool(name, { asks: true })).text, "true");
-        await client.close();
-        await here?.close();
-      });
-    }
-  }
+function waiting(options) {
+  const server = new Server("waits", options);
+  const bounds = { input: asks, concurrency: 1 };
+  server.tool("waits", bounds, async ({ asks }, ctx) => (asks ? String(await ctx.elicit("Sure?", boolean)) : "asked nothing"));
+  server.tool("returns", bounds, ({ asks }, ctx) => {
+    const question = ask.elicit("Sure?", boolean);
+    const answer = asks ? ctx.answer(question) : "asked nothing";
+    return answer === undefined ? question : String(answer);
+  });
+  return server;
 }
 
-for (const revision of LEGACY) {
-  for (const name of ["waits", "returns"]) {
-    for (const over of ["memory", "stdio"]) {
-      test(`a client that never answers is waited for so long and no longer: ${name}, ${revision}, ${over}`, { timeout: 20_000 }, async () => {
-        // Over stdio nothing else happens meanwhile: the timer must find the end of the time by itself.
-        const at = over === "memory" ? waiting({ parkTtlMs: 900 }) : { command: process.execPath, args: [PROGRAM] };
-        const client = await Client.connect(at, { revision, onElicit: () => new Promise(() => {}) });
-        await assert.rejects(client.callTool(name, { asks: true }), {
-          message: `tool "${name}" waited 0.9 s for its client's answer, and none came (option parkTtlMs)`,
-        });
-        assert.equal((await client.callTool(name, { asks: false })).text, "asked nothing");
-        await client.close();
+for (const name of ["waits", "returns"]) {
+  for (const revision of ERAS) {
+    test(`waiting takes no place: ${name}, ${revision}`, { timeout: 20_000 }, async () => {
+      const client = await Client.connect(waiting(), {
+        revision,
+        onElicit: async () => {
+          assert.equal((await client.callTool(name, { asks: false })).text, "asked nothing");
+          return true;
+        },
       });
-    }
+      assert.equal((await client.callTool(name, { asks: true })).text, "true");
+      await client.close();
+    });
   }
+
+  test(`a client that never answers is waited for so long and no longer: ${name}`, { timeout: 20_000 }, async () => {
+    // Nothing else happens meanwhile: the timer must find the end of the time by itself.
+    const client = await Client.connect(waiting({ parkTtlMs: 50 }), { revision: "2025-11-25", onElicit: () => new Promise(() => {}) });
+    await assert.rejects(client.callTool(name, { asks: true }), {
+      message: `tool "${name}" waited 0.05 s for its client's answer, and none came (option parkTtlMs)`,
+    });
+    assert.equal((await client.callTool(name, { asks: false })).text, "asked nothing");
+    await client.close();
+  });
 }
 
-for (const revision of EVERY) {
+for (const revision of ERAS) {
   test(`a tool that must not run again returns no question: ${revision}`, async () => {
     const server = new Server("forbids");
     let runs = 0;
