@@ -18,7 +18,7 @@ const code = await bundled();
 for (const kind of ["esm", "cjs"]) rmSync(dist(kind), { recursive: true, force: true });
 for (const file of declarations()) {
   mkdirSync(dist(`cjs/${posix.dirname(file)}`), { recursive: true });
-  writeFileSync(dist(`cjs/${file}`), halfIndented(readFileSync(`${MODULES}/${file}`, "utf8")));
+  writeFileSync(dist(`cjs/${file}`), readFileSync(`${MODULES}/${file}`));
 }
 // The package is of type "module"; this file makes the files beside it CommonJS.
 writeFileSync(dist("cjs/package.json"), '{ "type": "commonjs" }\n');
@@ -71,11 +71,6 @@ async function shortened(code) {
   const forms = { join_vars: true, conditionals: true, if_return: true, booleans: true, comparisons: true };
   const compress = { defaults: false, ecma: 2022, ...forms, ...names };
   return (await minify(code, { compress, mangle: names, format: { max_line_len: 160 } })).code;
-}
-
-/** Indents lines by two spaces where the compiler indents by four. */
-function halfIndented(declarations) {
-  return declarations.replace(/^(?: {4})+/gm, (spaces) => " ".repeat(spaces.length / 2));
 }
 
 /** Returns the name of an entry in the file with all code. */

@@ -2,10 +2,7 @@
 
 use std::borrow::Cow;
 
-use serde::{
-    Deserialize, Serialize,
-    de::{DeserializeOwned, Error as _},
-};
+use serde::{Deserialize, Serialize, de::Error as _};
 use serde_json::{Value, value::RawValue};
 
 use super::{Members, Raw};
@@ -25,32 +22,16 @@ pub fn push_string(json: &mut String, text: &str) {
 
 /// Returns whether a JSON string has the text as it is, without escapes.
 fn is_plain(text: &str) -> bool {
-    // Without an early exit inside a block, so that a compiler that uses vector instructions can use them here.
+    // Without an early exit inside a block, so that the compiler can use vector instructions there.
     let (blocks, rest) = text.as_bytes().as_chunks::<256>();
     blocks.iter().all(|block| !has_escapes(block)) && !has_escapes(rest)
 }
 
-/// Looks at eight bytes at a time: the published packages are compiled for size, without vector instructions.
+/// Returns whether a JSON string escapes any of these bytes.
 fn has_escapes(bytes: &[u8]) -> bool {
-    let (words, rest) = bytes.as_chunks::<8>();
-    let mut last = [b' '; 8];
-    last[..rest.len()].copy_from_slice(rest);
-    let mut any = escapes(u64::from_le_bytes(last));
-    for word in words {
-        any |= escapes(u64::from_le_bytes(*word));
-    }
-    any != 0
-}
-
-/// Returns zero for eight bytes none of which a JSON string escapes.
-fn escapes(word: u64) -> u64 {
-    const EACH: u64 = 0x0101_0101_0101_0101;
-    // Control characters and the quotation mark, and none other, are below 0x21 with this bit flipped.
-    let low = word ^ (EACH * 0x02);
-    let backslash = word ^ (EACH * 0x5c);
-    let found =
-        (low.wrapping_sub(EACH * 0x21) & !low) | (backslash.wrapping_sub(EACH) & !backslash);
-    found & (EACH * 0x80)
+    bytes
+        .iter()
+        .fold(false, |found, &byte| found | (byte < b' ') | (byte == b'"') | (byte == b'\\'))
 }
 
 /// Appends a value as JSON.
@@ -67,9 +48,9 @@ pub fn from_bytes<'a, T: Deserialize<'a>>(json: &'a [u8]) -> serde_json::Result<
     serde_json::from_str(str::from_utf8(json).map_err(serde_json::Error::custom)?)
 }
 
-/// Reads a value that is JSON already. It is written and read again, because each type would be compiled for one more reader.
-pub fn from_value<T: DeserializeOwned>(json: &Value) -> serde_json::Result<T> {
-    from_bytes(json.to_string().as_bytes())
+/// Reads a value from parsed JSON.
+pub fn from_value<'a, T: Deserialize<'a>>(json: &'a Value) -> serde_json::Result<T> {
+    T::deserialize(json)
 }
 
 /// Serializes a value as raw JSON.
