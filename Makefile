@@ -7,7 +7,7 @@ PY := $(VENV)/bin/python
 FUZZ_TARGETS := engine endpoint client sse uri_template schema sealed_state dialects
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test ready build package build-python build-node build-rust build-bench build-counts setup fmt lint stubs interop chromium \
+.PHONY: help demo test test-quick test-all ready build package build-programs build-tests build-bench build-counts dev setup fmt lint stubs interop chromium \
 	conformance conformance-all fuzz lock-files advisories bench-stdio bench-http bench-threads bench-clients bench-payload bench-sessions \
 	bench-memory bench-scale bench-victim bench-auth \
 	coldstart update-counts \
@@ -16,19 +16,43 @@ FUZZ_TARGETS := engine endpoint client sse uri_template schema sealed_state dial
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: build ## every client language against every server language, both eras, on examples/docsearch
+demo: build build-programs ## every client language against every server language, both eras, on examples/docsearch
 	@$(PY) tests/demo/run.py
 
-test: ## everything is built, and every test; what was skipped is told with its reason
-	@$(PYTHON) tests/run.py
+# STAGE=python runs one stage, TEST=name the tests in it whose names contain a text.
+SELECTED = $(if $(STAGE),"$(STAGE)") $(if $(TEST),--test "$(TEST)")
+
+test: ## builds everything and runs what a change has to pass; STAGE=… and TEST=… select
+	@$(PYTHON) tests/run.py $(SELECTED)
+
+test-quick: ## after a build: static checks, all tests without IO, and one test a binding and transport; STAGE=… and TEST=… select
+	@$(PYTHON) tests/run.py --quick $(SELECTED)
+
+test-all: ## what is run before a release: also all pairs, all features, long fuzzing, all counts, and known vulnerabilities
+	@$(PYTHON) tests/run.py --all $(SELECTED)
 
 ready: fmt test ## what to run before a commit: format, lint, test
 
-build: build-python build-node build-rust ## both bindings and the Rust examples, in release
+build: $(VENV)/.stamp node_modules/.stamp ## wheel, npm package and command in target/package, as they are published; installed for the tests
+	@echo "build: wheel, npm package, command"
+	@$(PY) packaging/build.py
+	@npm run --silent build:examples
 
-package: build ## wheel, source distribution and npm package in target/package, installed into empty environments and tested there
-	@cargo build --quiet --workspace --examples
+package: build build-programs ## the packages, installed into empty environments and tested there
 	@$(PY) tests/package/run.py
+
+build-programs: ## the Rust programs that tests and examples start
+	@cargo build --quiet --workspace --exclude gudgeon-python --exclude gudgeon-node --bins --examples
+
+build-tests: build-programs ## the Rust tests, and the programs that other tests start
+	@cargo test --quiet --workspace --exclude gudgeon-python --tests --no-run
+
+# Never measured and never published.
+dev: $(VENV)/.stamp node_modules/.stamp ## both bindings with the profile `dev`, in the place of the packages, until the next `make build`
+	@VIRTUAL_ENV=$(CURDIR)/$(VENV) $(VENV)/bin/maturin develop --quiet
+	@node bindings-node/build.mjs --profile dev
+	@npm run --silent build:ts
+	@npm run --silent build:examples
 
 setup: $(VENV)/.stamp node_modules/.stamp $(REFEREE)/.stamp chromium ## the virtual environment, the npm packages, and a browser
 
@@ -54,27 +78,13 @@ $(REFEREE)/.stamp: tests/conformance/referee/package-lock.json
 chromium:
 	@$(PYTHON) tests/e2e_sign_in/chromium.py
 
-build-python: $(VENV)/.stamp
-	@echo "build: Python binding (release)"
-	@VIRTUAL_ENV=$(CURDIR)/$(VENV) $(VENV)/bin/maturin develop --release --quiet
-
-build-node: node_modules/.stamp
-	@echo "build: Node binding (release)"
-	@npm run --silent build:native
-	@npm run --silent build:ts
-	@npm run --silent build:examples
-
-build-rust:
-	@echo "build: Rust examples (release)"
-	@cargo build --release --quiet --workspace --exclude gudgeon-python --exclude gudgeon-node --exclude bench-driver --exclude gudgeon-fuzz
-
 # With the package that asks for all features, what `make build` compiled is not compiled again.
 build-bench: build
-	@cargo build --release --quiet --package shared-features --package bench-driver
+	@$(PY) packaging/compilation.py cargo build --release --quiet --package shared-features --package bench-driver
 
 # After `make build`, like `build-bench`.
 build-counts:
-	@cargo build --release --quiet --package shared-features --package bench-driver --bin bench-server
+	@$(PY) packaging/compilation.py cargo build --release --quiet --package shared-features --package bench-driver --bin bench-server
 
 fmt: setup ## format Rust and Python
 	@cargo fmt --all

@@ -1,6 +1,8 @@
 """Compares the instructions that a call costs the servers with the committed counts, in counts.json.
 
-python3 tests/counts/run.py [--update | WORD…]; words select cells by parts of their names.
+python3 tests/counts/run.py [--update | --packages | WORD…]
+
+Words select cells by parts of their names; `--packages` selects small calls to the servers of the packages.
 """
 
 import argparse
@@ -37,14 +39,17 @@ class Measured(NamedTuple):
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--update", action="store_true", help="write the counts")
+    parser.add_argument("--packages", action="store_true", help="only small calls to the servers of the packages")
     parser.add_argument("words", nargs="*", metavar="WORD")
     options = parser.parse_args()
     if options.update and options.words:
         parser.error("--update writes all counts; leave out the words")
     chosen = [cell for cell in CELLS if all(word in str(cell).split() for word in options.words)]
+    if options.packages:
+        chosen = [cell for cell in chosen if cell.language != "rust" and cell.size == "16 B"]
     if not chosen:
         parser.error(f"no cell has all of these words; there are: {', '.join(map(str, CELLS))}")
-    if not RUST_SERVER.is_file():
+    if any(cell.language == "rust" for cell in chosen) and not RUST_SERVER.is_file():
         sys.exit(f"counts: {RUST_SERVER} is missing; run make build-counts")
     try:
         valgrind.find()

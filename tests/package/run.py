@@ -1,4 +1,4 @@
-"""Builds the packages, installs them into empty environments, and tests them there as a new user would.
+"""Installs the packages of target/package into empty environments, and tests them there as a new user would.
 
 python3 tests/package/run.py
 """
@@ -7,9 +7,10 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
-from build import OUT, ROOT, build
-
+ROOT = Path(__file__).resolve().parents[2]
+OUT = ROOT / "target/package"
 VENV = OUT / "venv"
 APP = OUT / "app"
 # Packages that the snippets and their tests import, beside the package and its dependencies.
@@ -18,7 +19,6 @@ NPM_PACKAGES = ("express", "hono", "zod")
 
 
 def main():
-    build()
     (wheel,) = OUT.glob("gudgeon-*.whl")
     (tarball,) = OUT.glob("gudgeon-*.tgz")
     run([sys.executable, "-m", "venv", "--clear", VENV])

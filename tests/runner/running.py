@@ -1,0 +1,150 @@
+"""Runs the selected stages in two lanes, and sums up their results."""
+
+import os
+import re
+import subprocess
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+from runner.reports import Result
+from runner.stages import CHECKS, PREPARATIONS, QUICK, ROOT, TESTS
+
+LOGS = ROOT / "target/test-logs"
+# The beginning of a failure report of TAP, cargo and this project's suites; pytest reports failures at the end.
+FAILURE = re.compile(r"not ok |failures:$|FAILED? |  .+ FAILED")
+ALLOWED_SKIPS = ("spec schemas not found", "shared api not found", "other versions")
+# A stage in which more tests fail has not failed by chance.
+MOST_AGAIN = 12
+
+
+class Run:
+    """The selected stages and their results."""
+
+    def __init__(self, chosen, largest_set, test, in_ci):
+        def selected(stages):
+            return [stage for stage in stages if (stage in chosen if chosen else stage.set <= largest_set)]
+
+        self.tests, self.checks = selected(TESTS), selected(CHECKS)
+        # The user waits for chosen or quick stages, and has built what they need.
+        self.builds = not chosen and largest_set > QUICK
+        self.preparations = selected(PREPARATIONS) if self.builds else []
+        self.prepared = {stage.name: threading.Event() for stage in PREPARATIONS}
+        for name in self.prepared.keys() - {stage.name for stage in self.preparations}:
+            self.prepared[name].set()
+        self.test_name, self.in_ci = test, in_ci
+        self.ends = False
+        self.total = Result()
+        self.failures, self.skips, self.flaky = [], [], []
+        self.lock = threading.Lock()
+
+    def run(self):
+        """Runs everything; returns the exit status."""
+        start = time.monotonic()
+        with ThreadPoolExecutor(1) as pool:
+            background = pool.submit(self._background)
+            try:
+                for stage in self.tests:
+                    if not self.ends:
+                        self._run(stage)
+                background.result()
+            finally:
+                self.ends = True
+        return self._sum_up(time.monotonic() - start)
+
+    def _background(self):
+        """Runs preparations and checks while the test stages run."""
+        for stage in self.preparations:
+            self._prepare(stage)
+        for stage in self.checks:
+            if not self.ends:
+                self._run(stage)
+
+    def _prepare(self, stage):
+        try:
+            status, text, took = output_of(stage.name, stage.command, self.builds)
+            with self.lock:
+                print(f"{stage.name:22}{'failed' if status else 'done'}  ({took})", flush=True)
+                if status:
+                    print(excerpt(text), flush=True)
+                    self.total.failed += 1
+                    self.failures.append((stage.name, text))
+                    self.ends = True
+        finally:
+            self.prepared[stage.name].set()
+
+    def _run(self, stage):
+        if stage.needs:
+            self.prepared[stage.needs].wait()
+            if self.ends:
+                return
+        command = stage.report.only(stage.command, self.test_name) if self.test_name else stage.command
+        status, text, took = output_of(stage.name, command, self.builds and stage in self.checks)
+        result = stage.report.read(text, status)
+        if stage.real and 0 < len(result.names) <= MOST_AGAIN:
+            text += self._again(stage, result)
+        with self.lock:
+            self._add(stage, result, text, took)
+
+    def _again(self, stage, result):
+        """Runs each failed test again, alone. Those that pass become flaky ones. Returns the output."""
+        output = ""
+        for at, name in enumerate(result.names):
+            status, text, _ = output_of(f"{stage.name} again {at + 1}", stage.report.again(stage.command, name), False)
+            output += text
+            second = stage.report.read(text, status)
+            if second.passed and not second.failed:
+                result.flaky.append(name)
+        remaining = 0 if result.flaky == result.names else max(result.failed - len(result.flaky), 1)
+        result.passed, result.failed = result.passed + result.failed - remaining, remaining
+        return output
+
+    def _add(self, stage, result, text, took):
+        skipped = f", {len(result.skipped)} skipped" if result.skipped else ""
+        flaky = f", {len(result.flaky)} flaky" if result.flaky else ""
+        print(f"{stage.name:22}{result.passed:5} passed, {result.failed} failed{skipped}{flaky}  ({took})", flush=True)
+        if result.failed:
+            print(excerpt(text), flush=True)
+            self.failures.append((stage.name, text))
+        self.total.passed += result.passed
+        self.total.failed += result.failed
+        self.skips += [(stage.name, reason) for reason in result.skipped]
+        self.flaky += [(stage.name, name) for name in result.flaky]
+
+    def _sum_up(self, seconds):
+        """Prints failures again, shorter, then the totals. Returns the exit status."""
+        for name, text in self.failures:
+            print(f"failed: {name}", *excerpt(text).splitlines()[-12:], sep="\n  ")
+        for name, reason in self.skips:
+            print(f"skipped in {name}: {reason}")
+            if self.in_ci and not reason.startswith(ALLOWED_SKIPS):
+                print("  counted as failed: in CI, this is no reason to skip a test")
+                self.total.failed += 1
+        print(f"took {seconds / 60:.1f} min")
+        print(f"flaky: {len(self.flaky)}", *(f"{stage}: {name}" for stage, name in self.flaky), sep="\n  ")
+        skipped = f", {len(self.skips)} skipped" if self.skips else ""
+        print(f"{self.total.passed} passed, {self.total.failed} failed{skipped}")
+        return 1 if self.total.failed else 0
+
+
+def output_of(name, command, low_priority):
+    """Runs a command; returns its exit status, its output, and the elapsed and the CPU time as a text."""
+    log = LOGS / f"{name.replace(' ', '-')}.log"
+    words = [str(word) for word in [*(["nice", "-n", "19"] if low_priority else []), *command]]
+    start = time.monotonic()
+    with (
+        log.open("wb") as output,
+        subprocess.Popen(words, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT) as process,
+    ):
+        # Its usage includes that of the processes that it has waited for.
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    took = f"{time.monotonic() - start:.0f} s, CPU {usage.ru_utime + usage.ru_stime:.0f} s"
+    return process.returncode, log.read_text(errors="replace"), took
+
+
+def excerpt(text):
+    """Returns the first failure reports and the end of the output."""
+    lines = text.splitlines()
+    places = [at for at, line in enumerate(lines[:-60]) if FAILURE.match(line)]
+    return "\n".join([line for at in places[:5] for line in lines[at : at + 30]] + lines[-60:])
