@@ -1,9 +1,7 @@
 /** A client's answers to questions: the same callbacks in every era. */
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { promisify } from "node:util";
 
 import {
   ask, assistant, cancelled, Client, declined, Declined, McpError, NotSupported, ProtocolError, Server, text, ToolError, toolOutcome, toolUse,
@@ -12,7 +10,7 @@ import {
 import * as z from "zod";
 
 import { closing } from "./closing.mjs";
-import { fake } from "./fake-server.mjs";
+import { fakeInMemory } from "./fake-server.mjs";
 
 const asking = ["2025-06-18", "2025-11-25", "2026-07-28"];
 const withTools = asking.slice(1);
@@ -239,7 +237,7 @@ test("roots that come later are refused in the legacy era, and changed where the
 test("what was left open has its default", async () => {
   // A server that fills in nothing itself.
   const schema = { type: "object", properties: { name: { type: "string", default: "Eve" }, sure: { type: "boolean", default: true } }, required: ["name"] };
-  const server = fake(`
+  const server = fakeInMemory(`
     if (modern(message)) return;
     const given = message.params.inputResponses;
     if (given) answer(message, text(JSON.stringify(given.q)));
@@ -273,7 +271,7 @@ test("roots are URIs, paths and objects", async () => {
 
 /** The cases, which both languages have. */
 const ANSWERS = JSON.parse(readFileSync(new URL("../client_answers.json", import.meta.url), "utf8"));
-const asker = fake(`
+const asker = () => fakeInMemory(`
   if (legacy(message)) return;
   if (message.method === "tools/call") send({ id: (call = message).id + "q", ...message.params.arguments });
   else if (message.result || message.error) answer(call, text(JSON.stringify(message.result ?? message.error)));
@@ -286,26 +284,10 @@ for (const { case: title, method, form, url, schemes, given, result, code = -326
     const params = url === undefined ? asked : { mode: "url", message: "Well?", url, elicitationId: "e" };
     const back = () => given;
     const options = { revision: "2025-11-25", allowedUrlSchemes: schemes, onElicit: back, onSample: back, roots: back };
-    const client = await Client.connect(asker, options);
+    const client = await Client.connect(asker(), options);
     const answer = JSON.parse((await client.callTool("ask", { method, params })).text);
     await client.close();
     if (error === undefined) assert.deepEqual(answer, result);
     else assert.ok(answer.code === code && answer.message.includes(error), JSON.stringify(answer));
   });
 }
-
-// A process of its own: the log says it once a process.
-test("nothing for a URL declines and is logged once", async () => {
-  const source = `
-    import { Client, Server } from "gudgeon";
-    const app = new Server("t");
-    app.tool("visit", {}, (_, ctx) => ctx.elicitUrl("In?", "https://a.example/in"));
-    const client = await Client.connect(app, { onElicit: () => undefined });
-    for (let n = 0; n < 2; n++) console.log((await client.callTool("visit", {}, { throwOnError: false })).text);
-    await client.close();`;
-  const cwd = new URL("../..", import.meta.url);
-  const ran = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", source], { cwd, timeout: 30_000 });
-  assert.equal(ran.stdout, "The user declined: In?\n".repeat(2));
-  const warning = "onElicit returned nothing for a URL, which declines it; return true once the user has agreed";
-  assert.equal(ran.stderr.split(warning).length, 2, ran.stderr);
-});

@@ -2,24 +2,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { Client, McpError, ResourceNotFound, Server, ToolError } from "gudgeon";
+import { Client, McpError, ResourceNotFound, ToolError } from "gudgeon";
 
-const dialects = ["0.7", "bare"];
-const integer = { type: "integer" };
-const sum = { type: "object", properties: { a: integer, b: integer }, required: ["a", "b"] };
-const greeting = { type: "object", properties: { name: { type: "string" }, style: { type: "string" } }, required: ["name"] };
-
-function shelf(options) {
-  const app = new Server("shelf", options);
-  app.tool("add", { input: sum, output: integer }, ({ a, b }) => a + b);
-  app.tool("spoken", {}, (_, ctx) => ctx.revision);
-  app.tool("fail", {}, () => {
-    throw new ToolError("Try again.");
-  });
-  app.resource("shelf://items/{id}{?lang}", {}, ({ id, lang = "en" }) => ({ id, lang }));
-  app.prompt("greet", { args: greeting }, ({ name, style = "warm" }) => `Greet ${name}, ${style}.`);
-  return app;
-}
+import { dialects, shelf } from "./dialect-shelf.mjs";
 
 for (const dialect of dialects) {
   test(`everything is as in a revision: ${dialect}`, async (t) => {
@@ -42,30 +27,6 @@ for (const dialect of dialects) {
     assert.equal((await client.getPrompt("greet", { name: "Ada" })).messages[0].content.text, "Greet Ada, warm.");
     await client.ping();
   });
-}
-
-/** Returns the address of this transport of a server that listens at `url`. */
-const at = (url, wire) => ({ http: url, websocket: url.replace("http", "ws"), sse: url.replace("/mcp", "/sse") })[wire];
-
-for (const wire of ["http", "sse", "websocket"]) {
-  for (const dialect of dialects) {
-    test(`both are spoken over every wire: ${dialect}, ${wire}`, async (t) => {
-      const here = await shelf({ dialects }).listen("http://127.0.0.1:0/mcp", { legacySse: true });
-      t.after(() => here.close());
-      const client = await Client.connect(at(here.url, wire), { revision: dialect });
-      t.after(() => client.close());
-      assert.equal(client.revision, dialect);
-      assert.equal(client.sessionId !== undefined, dialect === "bare" && wire === "http");
-      assert.deepEqual((await client.listTools()).map(({ name }) => name), ["add", "spoken", "fail"]);
-      assert.equal((await client.callTool("add", { a: 1, b: 2 })).text, "3");
-      assert.equal((await client.callTool("spoken")).text, dialect);
-      const read = await client.readResource("shelf://items/7?lang=de");
-      assert.deepEqual(JSON.parse(read.contents[0].text), { id: "7", lang: "de" });
-      assert.equal((await client.getPrompt("greet", { name: "Ada" })).messages[0].content.text, "Greet Ada, warm.");
-      await assert.rejects(client.readResource("shelf://nothing"), ResourceNotFound);
-      await client.ping();
-    });
-  }
 }
 
 test("structured values come as data", async (t) => {

@@ -1,8 +1,7 @@
 /** A server of a few lines, for what our own server would never do. */
+import { EventEmitter, on } from "node:events";
 
-const PRELUDE = `
-  process.stdout.on("error", () => process.exit());
-  const send = (message) => process.stdout.write(JSON.stringify({ jsonrpc: "2.0", ...message }) + "\\n");
+const HELPERS = `
   const answer = ({ id }, result) => send({ id, result });
   const refuse = ({ id }, code, message, data) => send({ id, error: { code, message, data } });
   const ALL = { tools: { listChanged: true }, resources: {}, prompts: {}, completions: {}, logging: {} };
@@ -20,6 +19,11 @@ const PRELUDE = `
     return true;
   };
   const text = (...texts) => ({ resultType: "complete", content: texts.map((text) => ({ type: "text", text: String(text) })) });
+`;
+const PRELUDE = `
+  process.stdout.on("error", () => process.exit());
+  const send = (message) => process.stdout.write(JSON.stringify({ jsonrpc: "2.0", ...message }) + "\\n");
+  ${HELPERS}
   require("node:readline").createInterface({ input: process.stdin }).on("line", (line) => receive(JSON.parse(line)));
 `;
 
@@ -27,6 +31,19 @@ const PRELUDE = `
 export function fake(receive, before = "") {
   const args = ["-e", `${PRELUDE}\n${before}\nfunction receive(message) {\n${receive}\n}`];
   return { command: process.execPath, args };
+}
+
+/** The same as a transport in this process. */
+export function fakeInMemory(receive, before = "") {
+  const sent = new EventEmitter();
+  const frames = on(sent, "frame", { close: ["end"] });
+  const send = (message) => void sent.emit("frame", JSON.stringify({ jsonrpc: "2.0", ...message }));
+  const hear = new Function("send", `${HELPERS}\n${before}\nreturn (message) => {\n${receive}\n}`)(send);
+  return {
+    receive: async () => (await frames.next()).value?.[0],
+    send: async (message) => void hear(JSON.parse(message)),
+    close: async () => void sent.emit("end"),
+  };
 }
 
 /** Our own server in a child process; `source` registers on `app`. */

@@ -1,7 +1,6 @@
 /** Middleware around handlers and around what the core answers, the ready-made ones, and methods in the core's place. */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import { createServer, request } from "node:http";
 import { mock, test } from "node:test";
 
 import { ask, middleware, ProtocolError, ResourceNotFound, Server, ToolError, ToolResult } from "gudgeon";
@@ -329,36 +328,6 @@ test("rates come back with time, and a principal counts by itself", async (t) =>
   now += 500;
   assert.equal(await go(), "ok");
   assert.equal(await go({ subject: "ada" }), "ok");
-});
-
-/** Returns `fetch` for requests that come from this address. */
-function fetchFrom(localAddress) {
-  return (url, { body, ...options }) =>
-    new Promise((resolve, reject) => {
-      const sent = request(url, { ...options, localAddress }, (response) => {
-        let text = "";
-        response.on("data", (chunk) => (text += chunk));
-        response.on("end", () => resolve({ status: response.statusCode, headers: new Headers(response.headers), text: async () => text }));
-      });
-      sent.on("error", reject).end(body);
-    });
-}
-
-test("rates are limited by address where there is no principal", async () => {
-  const app = shelf();
-  app.middleware(middleware.rateLimit(0.01), { on: "tools/call" });
-  const server = createServer((request, response) => app.node(request, response));
-  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const url = `http://127.0.0.1:${server.address().port}/mcp`;
-  const open = async (address) => (await call(url, "open", { title: "x" }, { fetching: fetchFrom(address) })).content[0].text;
-  try {
-    assert.equal(await open("127.0.0.1"), "open x");
-    assert.match(await open("127.0.0.1"), /^too many requests/);
-    assert.equal(await open("127.0.0.2"), "open x");
-  } finally {
-    server.close();
-    await app.close();
-  }
 });
 
 test("responses are limited", async () => {

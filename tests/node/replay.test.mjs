@@ -25,32 +25,6 @@ describe("a handler that is gone is run again from its top", () => {
       await assert.rejects(there.callToolRound("deletes", {}, await firstRound(here)), REFUSED);
     }));
 
-  test("after a restart, with keys from the environment", async () => {
-    const source = `
-      import { Server } from "gudgeon";
-      const app = new Server("again");
-      app.tool("deletes", {}, async (_, ctx) => {
-        try {
-          const receipt = await ctx.step("charge", () => process.argv[1]);
-          return String(await ctx.elicit("Sure?", { type: "boolean" })) + " " + receipt + " " + process.argv[1];
-        } finally {
-          console.error("unwound " + process.argv[1]);
-        }
-      });
-      await app.run();`;
-    const start = (name) =>
-      Client.connect(
-        { command: process.execPath, args: ["--input-type=module", "-e", source, name], env: { GUDGEON_STATE_KEYS: "other, secret" }, cwd: new URL("../..", import.meta.url).pathname },
-        able,
-      );
-    const before = await start("before");
-    const round = await firstRound(before);
-    await before.close();
-    const after = await start("after");
-    assert.equal((await after.callToolRound("deletes", {}, round)).text, "true before after");
-    await after.close();
-  });
-
   test("where it does not fit, that is where it asks again", async () => {
     let message = "Sure?";
     const app = new Server("changes", { parkLimit: 0 });
