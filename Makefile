@@ -42,7 +42,7 @@ package: build build-programs ## the packages, installed into empty environments
 	@$(PY) tests/package/run.py
 
 build-programs: ## the Rust programs that tests and examples start
-	@cargo build --quiet --workspace --exclude gudgeon-python --exclude gudgeon-node --bins --examples
+	@cargo build --quiet --workspace $(addprefix --exclude ,gudgeon-python gudgeon-node gudgeon-cli bench-driver gudgeon-fuzz) --bins --examples
 
 build-tests: build-programs ## the Rust tests, and the programs that other tests start
 	@cargo test --quiet --workspace --exclude gudgeon-python --tests --no-run

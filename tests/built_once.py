@@ -4,10 +4,21 @@ import subprocess
 import sys
 
 TREE = ["cargo", "tree", "--edges", "normal,build", "--prefix", "none", "--format", "{p} {f}"]
-BINDINGS = ("gudgeon-python", "gudgeon-node")
+PACKAGES = ("gudgeon-python", "gudgeon-node", "gudgeon-cli")
+NO_PROGRAMS = (*PACKAGES, "bench-driver", "gudgeon-fuzz")
+
+
+def without(*names):
+    return ["--workspace", *(word for name in names for word in ("--exclude", name))]
+
+
+# What the Makefile and the tests build with one command.
 BUILT = {
-    **{name: ["--package", name] for name in BINDINGS},
-    "the others": ["--workspace", *(word for name in BINDINGS for word in ("--exclude", name))],
+    **{name: ["--package", name] for name in PACKAGES[:2]},
+    "the packages": [word for name in PACKAGES for word in ("--package", name)],
+    "the programs": without(*NO_PROGRAMS),
+    "the tests": without("gudgeon-python"),
+    "the benchmarks": ["--package", "shared-features", "--package", "bench-driver"],
 }
 
 
