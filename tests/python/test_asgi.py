@@ -116,9 +116,13 @@ def django(asgi: Any) -> Any:
     return outer
 
 
-@pytest.mark.parametrize("era", ERAS)
-@pytest.mark.parametrize("path", ["/mcp", "/mcp/"])
-@pytest.mark.parametrize("mount", [bare, starlette_mount, starlette_route, starlette_root, fastapi, django])
+MOUNTS = [bare, starlette_mount, starlette_route, starlette_root, fastapi, django]
+
+
+@pytest.mark.parametrize(
+    ("mount", "path", "era"),
+    [*((mount, path, ERAS[1]) for mount in MOUNTS for path in ("/mcp", "/mcp/")), (bare, "/mcp", ERAS[0])],
+)
 async def test_it_is_mounted_anywhere(mount: Callable[[Any], Any], path: str, era: str) -> None:
     async with hosted(mount(shelf().asgi())) as url, Client(url + path, revision=era) as client:
         assert (await client.call_tool("add", {"a": 1, "b": 2})).data == 3

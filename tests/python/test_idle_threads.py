@@ -55,11 +55,11 @@ def resident(server: ServerProcess) -> int:
 
 
 def test_threads_keep_little_memory_of_results_that_were_sent(server: ServerProcess) -> None:
-    for _ in range(12):
+    for _ in range(8):
         call_on_every_thread(server)
         server.seen.clear()
-    # A result and its answer take 8 MiB, which the thread that sends them frees. If it is not used again: 850 MiB.
-    assert resident(server) < 400 * MIB
+    # A result and its answer take 8 MiB, which the thread that sends them frees. If it is not used again: 570 MiB.
+    assert resident(server) < 300 * MIB
     end = time.monotonic() + IDLE + 10
     while threads(server) > THREADS / 2 or resident(server) > 100 * MIB:
         assert time.monotonic() < end, (threads(server), resident(server))

@@ -56,7 +56,7 @@ def test_a_child_of_a_process_that_serves_ends_at_once_with_its_own_status() -> 
     done = run(
         """
         def fork() -> None:
-            for _ in range(20):
+            for _ in range(9):
                 start = time.monotonic()
                 child = os.fork()
                 if child == 0:
@@ -67,8 +67,9 @@ def test_a_child_of_a_process_that_serves_ends_at_once_with_its_own_status() -> 
     )
     assert done.returncode == 0, done.stderr
     statuses, durations = zip(*(line.split() for line in done.stdout.splitlines()), strict=True)
-    assert set(statuses) == {"7"} and len(durations) == 20
-    assert max(map(float, durations)) < 1.5, durations
+    assert set(statuses) == {"7"} and len(durations) == 9
+    # A child that waited for its parent's threads would take 3 s each time; a busy machine delays some.
+    assert sorted(map(float, durations))[4] < 2, durations
 
 
 @forks
@@ -247,9 +248,11 @@ SERVERS = {
 }
 
 
-@pytest.mark.parametrize("source", SERVERS.values(), ids=SERVERS)
-def test_servers_that_nobody_holds_are_garbage(source: str) -> None:
-    made = 'app = Server("made")\n' + textwrap.dedent(source) + "\nreturn weakref.ref(app)\n"
+def test_servers_that_nobody_holds_are_garbage() -> None:
+    def maker(source: str) -> str:
+        made = 'app = Server("made")\n' + textwrap.dedent(source) + "\nreturn weakref.ref(app)\n"
+        return "def make():\n" + textwrap.indent(made, "    ") + "MAKERS.append(make)\n"
+
     done = run(
         """
         import gc, weakref
@@ -258,19 +261,22 @@ def test_servers_that_nobody_holds_are_garbage(source: str) -> None:
             with SyncClient(app) as client:
                 client.call_tool(name)
 
+        MAKERS = []
         """,
-        "def make():\n" + textwrap.indent(made, "    "),
+        *map(maker, SERVERS.values()),
         """
-        made = make()
-        for _ in range(100):
-            gc.collect()
-            if made() is None:
-                break
-            time.sleep(0.05)
-        print(made())
+        for make in MAKERS:
+            made = make()
+            for _ in range(100):
+                gc.collect()
+                if made() is None:
+                    break
+                time.sleep(0.05)
+            print(made())
         """,
     )
-    assert (done.returncode, done.stdout) == (0, "None\n"), done.stderr
+    left = dict(zip(SERVERS, done.stdout.split(), strict=True))
+    assert (done.returncode, left) == (0, dict.fromkeys(SERVERS, "None")), done.stderr
 
 
 def test_a_server_that_is_used_is_no_garbage() -> None:

@@ -68,7 +68,7 @@ def grants(provider: AuthorizationServer) -> list[str]:
     [(TaskLockStore, ASYNC), (ThreadLockStore, ASYNC), (ThreadLockStore, BLOCKING)],
     ids=["async lock", "blocking lock", "SyncClient"],
 )
-async def test_five_processes_renew_a_token_once(store: type[FolderStore], calls: str, tmp_path: Path) -> None:
+async def test_processes_renew_a_token_once(store: type[FolderStore], calls: str, tmp_path: Path) -> None:
     """The provider gives a new refresh token each time; if one is used twice, it revokes all."""
     paths = [str(Path(folder_store.__file__).parent), os.environ.get("PYTHONPATH", "")]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
@@ -80,10 +80,10 @@ async def test_five_processes_renew_a_token_once(store: type[FolderStore], calls
             expire(tmp_path)
             command = [sys.executable, "-c", START + calls, here.url, store.__name__, str(tmp_path)]
             processes = [
-                subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) for _ in range(5)
+                subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) for _ in range(3)
             ]
             said = [(await asyncio.to_thread(it.communicate))[1] for it in processes]
-            assert [it.returncode for it in processes] == [0] * 5, said
+            assert [it.returncode for it in processes] == [0] * 3, said
             assert grants(provider) == ["authorization_code"] + ["refresh_token"] * times
 
 

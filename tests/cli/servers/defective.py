@@ -9,7 +9,6 @@ import json
 import sys
 import time
 
-from defective_http import serve_http
 from defective_protocol import Connection, Listening, parse
 
 
@@ -38,6 +37,9 @@ def serve_stdio(defects):
 if __name__ == "__main__":
     arguments = sys.argv[1:]
     if arguments[:1] == ["http"]:
+        # Takes longer to import than everything else.
+        from defective_http import serve_http
+
         serve_http(int(arguments[1]), arguments[2:])
     else:
         serve_stdio(arguments)

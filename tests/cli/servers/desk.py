@@ -1,15 +1,14 @@
 """A server with content of every kind, questions, log messages, and control characters in its texts."""
 
-import asyncio
 import base64
 import os
 import sys
+import time
 from dataclasses import dataclass
 from enum import Enum
-from pathlib import Path
 from typing import Annotated, Literal
 
-from gudgeon import Audio, Context, EmbeddedResource, Image, ResourceLink, Server, ToolResult
+from gudgeon import Audio, EmbeddedResource, Image, ResourceLink, Server, SyncContext, ToolResult
 from gudgeon.errors import ToolError
 
 PIXEL = base64.b64decode(
@@ -83,58 +82,60 @@ def evil_description() -> None:
 
 
 @app.tool
-async def order(ctx: Context) -> str:
+def order(ctx: SyncContext) -> str:
     """Ask for an order."""
-    answer = await ctx.elicit("What shall it be?", Order)
+    answer = ctx.elicit("What shall it be?", Order)
     return f"{answer.count} {answer.color.value} {answer.name}"
 
 
 @app.tool
-async def confirm(ctx: Context) -> str:
+def confirm(ctx: SyncContext) -> str:
     """Ask for a yes."""
-    return "yes" if await ctx.elicit("Really?", bool) else "no"
+    return "yes" if ctx.elicit("Really?", bool) else "no"
 
 
 @app.tool
-async def visit(ctx: Context) -> str:
+def visit(ctx: SyncContext) -> str:
     """Ask to visit a page."""
-    await ctx.elicit_url("Sign in at the desk", "https://desk.example/sign-in?code=42")
+    ctx.elicit_url("Sign in at the desk", "https://desk.example/sign-in?code=42")
     return "visited"
 
 
 @app.tool
-async def think(ctx: Context) -> str:
+def think(ctx: SyncContext) -> str:
     """Ask the model."""
-    return (await ctx.sample("What is the capital of France?", max_tokens=9)).text
+    return (ctx.sample("What is the capital of France?", max_tokens=9)).text
 
 
 @app.tool
-async def where(ctx: Context) -> list[str]:
+def where(ctx: SyncContext) -> list[str]:
     """List the roots."""
-    return [root.uri for root in await ctx.roots()]
+    return [root.uri for root in ctx.roots()]
 
 
 @app.tool
-async def log(ctx: Context) -> str:
+def log(ctx: SyncContext) -> str:
     """Send a log message of each kind."""
-    await ctx.debug("found the desk")
-    await ctx.info("opened a drawer")
-    await ctx.warning(f"it is {EVIL}")
+    ctx.debug("found the desk")
+    ctx.info("opened a drawer")
+    ctx.warning(f"it is {EVIL}")
     return "logged"
 
 
 @app.tool
-async def work(ctx: Context, path: str, seconds: float = 600) -> str:
+def work(ctx: SyncContext, path: str, seconds: float = 600) -> str:
     """Write to a file that it began, and how it ended."""
-    record = Path(path)
-    try:
-        await ctx.progress(1, 4, f"at work {EVIL}")
-        record.write_text("begun", encoding="utf-8")
-        await asyncio.sleep(seconds)
-    except asyncio.CancelledError:
-        record.write_text("cancelled", encoding="utf-8")
-        raise
-    record.write_text("done", encoding="utf-8")
+
+    def record(text: str) -> None:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+
+    ctx.progress(1, 4, f"at work {EVIL}")
+    record("begun")
+    end = time.monotonic() + seconds
+    while time.monotonic() < end and not ctx.cancelled:
+        time.sleep(0.01)
+    record("cancelled" if ctx.cancelled else "done")
     return "done"
 
 

@@ -1,8 +1,8 @@
 """A server with tools that answer, fail, and take their time."""
 
-import asyncio
+import time
 
-from gudgeon import Context, Server
+from gudgeon import Server, SyncContext
 from gudgeon.errors import ToolError
 
 app = Server("shelf", version="1.0")
@@ -21,11 +21,13 @@ def fail() -> str:
 
 
 @app.tool
-async def wait(seconds: float, ctx: Context) -> str:
+def wait(seconds: float, ctx: SyncContext) -> str:
     """Report progress until the time is over."""
+    start = time.monotonic()
     for step in range(10):
-        await ctx.progress(step, 10, f"step {step}")
-        await asyncio.sleep(seconds / 10)
+        ctx.progress(step, 10, f"step {step}")
+        while time.monotonic() < start + seconds * (step + 1) / 10 and not ctx.cancelled:
+            time.sleep(0.001)
     return "done"
 
 

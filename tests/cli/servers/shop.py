@@ -3,7 +3,7 @@
 import os
 import sys
 
-from gudgeon import Context, Server, ToolError
+from gudgeon import Server, SyncContext, ToolError
 
 app = Server("shop", version="2.0")
 calls = 0
@@ -30,20 +30,20 @@ def refuse() -> str:
 
 
 @app.tool
-async def order(title: str, ctx: Context) -> str:
+def order(title: str, ctx: SyncContext) -> str:
     """Ask for the number of copies, then for a confirmation."""
-    copies = await ctx.elicit(f"How many copies of {title}?", int)
-    sure = await ctx.elicit(f"Order {copies}?", bool)
+    copies = ctx.elicit(f"How many copies of {title}?", int)
+    sure = ctx.elicit(f"Order {copies}?", bool)
     return f"ordered {copies} of {title}" if sure else "ordered nothing"
 
 
 @app.tool
-async def pack(ctx: Context) -> str:
+def pack(ctx: SyncContext) -> str:
     """Ask, and report what happens after the answer."""
-    await ctx.info("found a box")
-    wrap = await ctx.elicit("Wrap it?", bool)
-    await ctx.progress(1, 2, "wrapping")
-    await ctx.warning("the box is small")
+    ctx.info("found a box")
+    wrap = ctx.elicit("Wrap it?", bool)
+    ctx.progress(1, 2, "wrapping")
+    ctx.warning("the box is small")
     return "wrapped" if wrap else "bare"
 
 
@@ -54,9 +54,9 @@ def variable(name: str) -> str:
 
 
 @app.tool
-async def summarize(text: str, ctx: Context) -> str:
+def summarize(text: str, ctx: SyncContext) -> str:
     """Ask a model for a summary."""
-    answer = await ctx.sample(f"Summarize {text}", max_tokens=100)
+    answer = ctx.sample(f"Summarize {text}", max_tokens=100)
     return f"summary: {answer.text}"
 
 
