@@ -1,4 +1,4 @@
-"""Contexts for tests of plans, which run without a server."""
+"""The mark of tests with processes or sockets, and contexts for tests of plans, which run without a server."""
 
 import sys
 import types
@@ -7,6 +7,32 @@ from typing import Any
 import pytest
 
 from gudgeon._plan.contexts import CallContext
+
+# The events of `sys.audit` that a test causes which starts a process or opens a socket by Python's own modules.
+_IO = {"os.fork", "os.posix_spawn", "socket.bind", "socket.connect", "subprocess.Popen"}
+_is_io_forbidden = False
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers", 'io: the test starts processes or opens sockets; the others run with -m "not io"'
+    )
+    sys.addaudithook(_check_event)
+
+
+def _check_event(event: str, _: tuple[Any, ...]) -> None:
+    if _is_io_forbidden and event in _IO:
+        raise RuntimeError(f"{event} in a test without the mark: write @pytest.mark.io above it")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Any:
+    global _is_io_forbidden
+    _is_io_forbidden = item.get_closest_marker("io") is None
+    try:
+        return (yield)
+    finally:
+        _is_io_forbidden = False
 
 
 class _FakeContext(CallContext):

@@ -119,6 +119,7 @@ def django(asgi: Any) -> Any:
 MOUNTS = [bare, starlette_mount, starlette_route, starlette_root, fastapi, django]
 
 
+@pytest.mark.io
 @pytest.mark.parametrize(
     ("mount", "path", "era"),
     [*((mount, path, ERAS[1]) for mount in MOUNTS for path in ("/mcp", "/mcp/")), (bare, "/mcp", ERAS[0])],
@@ -129,6 +130,7 @@ async def test_it_is_mounted_anywhere(mount: Callable[[Any], Any], path: str, er
         assert (await client.call_tool("loop_of")).data == id(asyncio.get_running_loop())
 
 
+@pytest.mark.io
 async def test_the_hosts_own_pages_stay() -> None:
     async with hosted(django(shelf().asgi())) as url, Client(url + "/mcp") as client:
         page = await asyncio.to_thread(lambda: urllib.request.urlopen(url + "/page").read())
@@ -136,6 +138,7 @@ async def test_the_hosts_own_pages_stay() -> None:
         assert (await client.call_tool("add", {"a": 1, "b": 2})).data == 3
 
 
+@pytest.mark.io
 async def test_several_apps_in_one_process_are_each_their_own() -> None:
     from starlette.applications import Starlette
     from starlette.routing import Mount
@@ -146,12 +149,14 @@ async def test_several_apps_in_one_process_are_each_their_own() -> None:
         assert (first.server.name, second.server.name) == ("one", "two")
 
 
+@pytest.mark.io
 @pytest.mark.parametrize("era", ERAS)
 async def test_websockets(era: str) -> None:
     async with hosted(shelf().asgi()) as url, Client(url.replace("http", "ws") + "/mcp", revision=era) as client:
         assert (await client.call_tool("add", {"a": 1, "b": 2})).data == 3
 
 
+@pytest.mark.io
 async def test_a_websocket_with_much_in_flight_is_answered_in_full() -> None:
     from websockets.asyncio.client import connect
 
@@ -174,6 +179,7 @@ async def test_a_websocket_with_much_in_flight_is_answered_in_full() -> None:
         await asking
 
 
+@pytest.mark.io
 async def test_progress_of_an_async_handler_is_streamed() -> None:
     seen: list[float] = []
     async with hosted(shelf().asgi()) as url, Client(url) as client:
@@ -181,6 +187,7 @@ async def test_progress_of_an_async_handler_is_streamed() -> None:
     assert seen == [1]
 
 
+@pytest.mark.io
 @pytest.mark.parametrize("era", ERAS)
 async def test_a_slow_def_stalls_neither_the_loop_nor_others(era: str) -> None:
     app = shelf()

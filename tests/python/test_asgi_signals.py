@@ -13,6 +13,8 @@ import pytest
 
 from gudgeon import Client
 
+pytestmark = pytest.mark.io
+
 HOST = """\
 import asyncio, contextlib, os, socket, sys
 import uvicorn

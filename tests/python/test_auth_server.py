@@ -22,6 +22,8 @@ from gudgeon.errors import McpError
 from gudgeon.testing.auth import AuthorizationServer
 from gudgeon.types import Principal
 
+pytestmark = pytest.mark.io
+
 PLACES = ["listen", "asgi", "mount"]
 
 

@@ -17,6 +17,8 @@ from gudgeon.auth import ClientCredentials, EnterpriseManaged, Introspection, Jw
 from gudgeon.errors import AuthError, McpError
 from gudgeon.testing.auth import AuthFaults, AuthorizationServer, generate_key
 
+pytestmark = pytest.mark.io
+
 SECRET = {"client_id": "robot", "client_secret": "s3cret"}
 
 

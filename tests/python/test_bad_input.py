@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 from peer import SERVERS, Peer
 
+pytestmark = pytest.mark.io
+
 MODERN = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
     "io.modelcontextprotocol/clientCapabilities": {},

@@ -211,6 +211,7 @@ async def test_what_is_read_or_changed_for_somebody_is_nobody_elses_unless_the_r
     assert (changed["cacheScope"], changed["_meta"]["acme/by"]) == ("private", "us")
 
 
+@pytest.mark.io
 @pytest.mark.parametrize("way", WAYS)
 async def test_lists_and_updates_are_for_who_sees_them_in_every_era(way: str) -> None:
     app: Server[Any] = Server("t")
@@ -232,6 +233,7 @@ async def test_lists_and_updates_are_for_who_sees_them_in_every_era(way: str) ->
             assert (await asyncio.wait_for(changes.__anext__(), 5)).uri == "staff://pay"
 
 
+@pytest.mark.io
 @pytest.mark.parametrize("way", WAYS)
 async def test_rates_are_counted_by_who_asks(way: str) -> None:
     app: Server[Any] = Server("t")
@@ -351,6 +353,7 @@ async def test_a_handler_sees_the_request_that_it_runs_for(form: str) -> None:
     await app.aclose()
 
 
+@pytest.mark.io
 @pytest.mark.parametrize("way", WAYS[2:])
 @pytest.mark.parametrize("form", ["async", "def"])
 async def test_who_asks_stays_while_a_handler_asks(way: str, form: str) -> None:

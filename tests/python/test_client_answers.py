@@ -258,6 +258,7 @@ def test_roots_that_come_later_are_refused_in_the_legacy_era() -> None:
         assert client.call_tool("roots_of_client", returns=list[str]).data == ["file:///a"]
 
 
+@pytest.mark.io
 async def test_what_was_left_open_has_its_default() -> None:
     # A server that fills in nothing itself.
     form = {
@@ -426,6 +427,7 @@ def test_roots_are_uris_paths_and_values() -> None:
 ANSWERS = json.loads(Path(__file__).parents[1].joinpath("client_answers.json").read_text())
 
 
+@pytest.mark.io
 @pytest.mark.parametrize("case", ANSWERS, ids=[case["case"] for case in ANSWERS])
 async def test_what_callbacks_return_becomes_the_answer(case: Any) -> None:
     form = {"type": "object", **case.get("form", {})}
@@ -456,6 +458,7 @@ def test_each_error_of_the_core_has_its_class(row: Any) -> None:
     assert getattr(error, "code", None) == row["error"].get("code")
 
 
+@pytest.mark.io
 def test_nothing_for_a_url_declines_and_is_logged_once() -> None:
     source = """
 import asyncio, logging

@@ -145,6 +145,7 @@ def call(server: Protected, auth: Any) -> str:
     return asyncio.run(main())
 
 
+@pytest.mark.io
 def test_a_token_or_a_function_of_one_is_sent(protected: Any) -> None:
     async def token() -> str:
         return "t0ken"
@@ -167,6 +168,7 @@ def test_a_token_or_a_function_of_one_is_sent(protected: Any) -> None:
     assert "RuntimeError" in str(caught.value) and "s3cret" not in str(caught.value)
 
 
+@pytest.mark.io
 def test_a_user_signs_in(protected: Any, tmp_path: Any) -> None:
     assert call(protected, OAuth(open_url=visit)) == "done"
     assert protected.forms[-1]["grant_type"] == ["authorization_code"]
@@ -184,6 +186,7 @@ def test_a_user_signs_in(protected: Any, tmp_path: Any) -> None:
         assert client.call_tool("echo").text == "done"
 
 
+@pytest.mark.io
 def test_tokens_are_kept_in_the_keyring(protected: Any) -> None:
     with fake_keyring.used() as system:
         system.is_locked = True
@@ -222,6 +225,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.io
 def test_processes_renew_a_token_once(protected: Any, tmp_path: Any) -> None:
     path = tmp_path / "tokens.json"
     assert call(protected, OAuth(on_redirect=agree, store=FileStore(path))) == "done"
@@ -241,6 +245,7 @@ def test_processes_renew_a_token_once(protected: Any, tmp_path: Any) -> None:
     assert [form["grant_type"] for form in protected.forms] == [["refresh_token"]]
 
 
+@pytest.mark.io
 def test_programs_sign_in_by_themselves(protected: Any) -> None:
     assert call(protected, ClientCredentials(client_id="me", client_secret="s")) == "done"
     assert protected.forms[-1]["grant_type"] == ["client_credentials"]
@@ -252,6 +257,7 @@ def test_programs_sign_in_by_themselves(protected: Any) -> None:
     assert protected.forms[-1]["assertion"] == ["platform"]
 
 
+@pytest.mark.io
 def test_credentials_go_to_the_issuer_that_the_program_names(protected: Any) -> None:
     kinds = {
         OAuth: {"client_id": "me", "client_secret": "s", "on_redirect": agree},

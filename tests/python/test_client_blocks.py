@@ -55,6 +55,7 @@ async def test_an_inner_async_with_leaves_the_client_open() -> None:
         await client.call_tool("count")
 
 
+@pytest.mark.io
 async def test_a_block_that_could_not_be_entered_does_not_count() -> None:
     client = Client(["gudgeon-no-such-program"])
     for _ in range(2):
@@ -112,6 +113,7 @@ def test_a_client_of_a_loop_that_is_closed_says_so() -> None:
     assert asyncio.run(anew()) == 2
 
 
+@pytest.mark.io
 def test_a_client_of_a_process_goes_on_in_the_next_loop(tmp_path: Path) -> None:
     (tmp_path / "shelf.py").write_text(SHELF)
     client = Client(tmp_path / "shelf.py")

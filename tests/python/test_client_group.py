@@ -30,6 +30,7 @@ def shelf(name):
 TARGETS = {"a": shelf("a"), "a_b": shelf("ab"), "gone": ["gudgeon-no-such-program"]}
 
 
+@pytest.mark.io
 async def test_one_that_fails_leaves_the_others():
     async with ClientGroup(TARGETS) as group:
         assert [tool.name for tool in await group.list_tools()] == ["a_who", "a_b_who"]
@@ -158,6 +159,7 @@ async def test_what_one_server_refuses_another_may_have():
             group.read_resource("shop://8")
 
 
+@pytest.mark.io
 def test_the_blocking_face():
     with SyncClientGroup(TARGETS, timeout=5) as group:
         assert [tool.name for tool in group.list_tools()] == ["a_who", "a_b_who"]
@@ -167,6 +169,7 @@ def test_the_blocking_face():
         assert list(group.errors) == ["gone"]
 
 
+@pytest.mark.io
 def test_a_hosts_configuration_is_a_group():
     fake = str(Path(__file__).with_name("fake_server.py"))
     servers = {"fake": {"command": sys.executable, "args": [fake, "legacy"]}}
@@ -180,6 +183,7 @@ def written(tmp_path, text):
     return path
 
 
+@pytest.mark.io
 @pytest.mark.parametrize("kind", [str, Path])
 @pytest.mark.parametrize("wrapped", [True, False])
 async def test_a_configuration_file_is_a_group(tmp_path, kind, wrapped):
@@ -229,6 +233,7 @@ def test_what_is_no_group_is_refused_at_once():
 TARGETS_GIVEN = json.loads(Path(__file__).parents[1].joinpath("client_group_targets.json").read_text())
 
 
+@pytest.mark.io
 @pytest.mark.parametrize("case", TARGETS_GIVEN, ids=[case["case"] for case in TARGETS_GIVEN])
 async def test_the_targets_in_what_a_group_is_given(tmp_path, case):
     given = written(tmp_path, case["file"]) if "file" in case else case["given"]
@@ -280,6 +285,7 @@ def matches(expected, answer):
     return outcome == expected
 
 
+@pytest.mark.io
 @pytest.mark.parametrize("case", CASES, ids=[case["case"] for case in CASES])
 def test_the_server_that_a_request_goes_to(case):
     targets = {
@@ -317,12 +323,14 @@ def patient(folder):
     return {it: [sys.executable, "-c", PATIENT, str(folder), it, str(len(names))] for it in names}
 
 
+@pytest.mark.io
 async def test_a_group_closes_its_clients_at_the_same_time(tmp_path):
     async with ClientGroup(patient(tmp_path), revision="2025-11-25") as group:
         assert len(group.clients) == 3
     assert sorted(it.name for it in tmp_path.iterdir()) == ["ended a", "ended b", "ended c"]
 
 
+@pytest.mark.io
 def test_a_blocking_group_closes_its_clients_at_the_same_time(tmp_path):
     with SyncClientGroup(patient(tmp_path), revision="2025-11-25") as group:
         assert len(group.clients) == 3

@@ -23,6 +23,7 @@ async def soon(what):
     return await asyncio.wait_for(what, 10)
 
 
+@pytest.mark.io
 @pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
 async def test_changes_name_their_server(revision):
     a, b = shelf("a"), shelf("b")

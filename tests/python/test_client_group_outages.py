@@ -45,6 +45,7 @@ def listening(app, at):
     thread.join()
 
 
+@pytest.mark.io
 async def test_a_server_that_starts_later_joins_the_group():
     at, reached = url(reserve_port()), []
     options = {"retry": "never", "on_reconnect": lambda made: reached.append(made.server)}
@@ -64,6 +65,7 @@ async def test_a_server_that_starts_later_joins_the_group():
             assert (await group.read_resource("late://about")).text == "late"
 
 
+@pytest.mark.io
 def test_a_server_that_starts_later_joins_a_blocking_group():
     at = url(reserve_port())
     with SyncClientGroup({"late": at}, retry="never") as group:
@@ -77,12 +79,14 @@ def test_a_server_that_starts_later_joins_a_blocking_group():
             assert not group.errors
 
 
+@pytest.mark.io
 def test_a_call_tries_to_reach_its_server_at_once():
     at = url(reserve_port())
     with SyncClientGroup({"late": at}) as group, listening(shelf("late"), at):
         assert group.call_tool("late_who").text == "late"
 
 
+@pytest.mark.io
 async def test_a_server_that_dies_is_left_out_of_lists_until_it_is_back():
     at = url(reserve_port())
     async with shelf("b").listen(at):
@@ -108,6 +112,7 @@ app.run()
 """
 
 
+@pytest.mark.io
 def test_a_command_that_ended_is_started_again(tmp_path):
     script = tmp_path / "server.py"
     script.write_text(ENDS.replace("sys.exit(3)", "__import__('os')._exit(3)"))
@@ -157,6 +162,7 @@ app.run()
 """
 
 
+@pytest.mark.io
 @pytest.mark.parametrize("kind", [ClientGroup, SyncClientGroup])
 def test_servers_start_at_the_same_time(tmp_path, kind):
     script, here = tmp_path / "server.py", tmp_path / "started"
@@ -193,6 +199,7 @@ def test_questions_are_answered_while_a_blocking_group_reads(era):
         assert group.clients["b"].read_resource("ask://y").text == "y: b"
 
 
+@pytest.mark.io
 def test_missing_credentials_are_not_tried_again():
     from http.server import BaseHTTPRequestHandler, HTTPServer
     from threading import Thread

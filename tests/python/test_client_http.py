@@ -11,6 +11,7 @@ from gudgeon.types import Reconnected
 from http_mock import Mock
 
 
+@pytest.mark.io
 def test_a_url_is_a_server_of_either_era():
     with Mock(is_modern=True) as mock, SyncClient(mock.url) as client:
         assert (client.revision, client.server.name, client.session_id) == ("2026-07-28", "mock", None)
@@ -26,6 +27,7 @@ def test_a_url_is_a_server_of_either_era():
         assert mock.methods().index("GET") < mock.methods().index("tools/call")
 
 
+@pytest.mark.io
 def test_on_reconnect_reports_a_new_session():
     back = []
     with Mock(is_modern=False) as mock, SyncClient(mock.url, on_reconnect=back.append) as client:
@@ -40,6 +42,7 @@ def test_on_reconnect_reports_a_new_session():
         assert made.to_dict() == {"attempt": 1, "reason": str(made.reason)}
 
 
+@pytest.mark.io
 def test_async_and_many_at_once():
     async def main(url):
         async with Client(url) as client:
@@ -49,6 +52,7 @@ def test_async_and_many_at_once():
         assert [it.text for it in asyncio.run(main(mock.url))] == ["done"] * 20
 
 
+@pytest.mark.io
 def test_headers_of_the_options_and_of_an_entry_go_with_every_request():
     with Mock(is_modern=True) as mock:
         entry = {"type": "http", "url": mock.url, "headers": {"X-Tenant": "a", "Authorization": "old"}}
@@ -58,6 +62,7 @@ def test_headers_of_the_options_and_of_an_entry_go_with_every_request():
             assert (headers["authorization"], headers["x-tenant"]) == ("Bearer secret", "a")
 
 
+@pytest.mark.io
 def test_a_group_takes_urls():
     async def main(url):
         async with ClientGroup({"mcpServers": {"net": {"url": url}}}) as group:
@@ -67,6 +72,7 @@ def test_a_group_takes_urls():
         assert asyncio.run(main(mock.url)) == ["net_echo"]
 
 
+@pytest.mark.io
 def test_credentials_that_are_missing_are_an_error_of_their_own():
     with Mock(is_modern=True, status=401) as mock, pytest.raises(AuthError) as caught, SyncClient(mock.url):
         pass
@@ -74,6 +80,7 @@ def test_credentials_that_are_missing_are_an_error_of_their_own():
     assert caught.value.target == mock.url
 
 
+@pytest.mark.io
 def test_errors_carry_the_status_and_the_credentials_that_are_asked_for():
     for status in (401, 403):
         with Mock(is_modern=True, status=status, headers={"WWW-Authenticate": 'Bearer scope="a"'}) as mock:
@@ -85,6 +92,7 @@ def test_errors_carry_the_status_and_the_credentials_that_are_asked_for():
     assert refused.value.status == 503
 
 
+@pytest.mark.io
 def test_the_error_of_the_system_is_the_cause():
     port = reserve_port()
     for target, cause in (
@@ -98,6 +106,7 @@ def test_the_error_of_the_system_is_the_cause():
         assert isinstance(caught.value.__cause__, cause)
 
 
+@pytest.mark.io
 def test_an_unreachable_server_is_reported_with_the_fix_and_without_the_query():
     port = reserve_port()
     for scheme in ("http", "ws", "tcp"):

@@ -110,6 +110,7 @@ def test_calls_after_the_loop_was_stopped_are_errors(home: Any, options: Any) ->
     home.run_until_complete(client.close())
 
 
+@pytest.mark.io
 def test_a_subscription_of_a_loop_that_was_stopped_is_an_error(home: Any, program: Path) -> None:
     client = Client(program)
     home.run_until_complete(client.connect())
@@ -129,6 +130,7 @@ def test_a_group_of_a_loop_that_was_stopped_is_an_error(home: Any) -> None:
     home.run_until_complete(group.__aexit__())
 
 
+@pytest.mark.io
 def test_a_client_of_a_loop_that_was_stopped_can_be_closed(home: Any, program: Path) -> None:
     client = Client(program)
     home.run_until_complete(client.connect())
@@ -143,6 +145,7 @@ def test_a_client_of_a_loop_that_was_stopped_can_be_closed(home: Any, program: P
     within(10, client.close())
 
 
+@pytest.mark.io
 @pytest.mark.parametrize("is_in_memory", [True, False])
 def test_a_client_of_a_loop_that_was_closed_can_be_closed(program: Path, is_in_memory: bool) -> None:
     client = Client(shelf() if is_in_memory else program)
@@ -181,6 +184,7 @@ def elsewhere() -> Iterator[Elsewhere]:
     loop.loop.close()
 
 
+@pytest.mark.io
 @pytest.mark.parametrize("is_in_memory", [True, False])
 def test_a_client_works_while_its_own_loop_runs(elsewhere: Elsewhere, program: Path, is_in_memory: bool) -> None:
     threads = []
@@ -195,6 +199,7 @@ def test_a_client_works_while_its_own_loop_runs(elsewhere: Elsewhere, program: P
     within(10, client.close())
 
 
+@pytest.mark.io
 @pytest.mark.parametrize("is_in_memory", [True, False])
 @pytest.mark.parametrize("is_closed", [True, False])
 def test_a_call_ends_when_the_clients_own_loop_does(program: Path, is_in_memory: bool, is_closed: bool) -> None:
@@ -234,6 +239,7 @@ async def step_ignoring(close: Callable[[], Awaitable[None]]) -> None:
         pass
 
 
+@pytest.mark.io
 @pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
 @pytest.mark.parametrize("is_asked", [True, False])
 def test_a_call_of_a_loop_that_was_closed_is_cancelled(program: Path, revision: Any, is_asked: bool) -> None:
@@ -274,6 +280,7 @@ def test_a_call_of_a_loop_that_was_closed_is_cancelled(program: Path, revision: 
     within(10, client.close())
 
 
+@pytest.mark.io
 def test_a_second_run_goes_on_with_a_process(program: Path) -> None:
     logs: list[str] = []
     client = Client(program, on_elicit=lambda it: True, on_log=lambda it: logs.append(it.data))

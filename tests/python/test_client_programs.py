@@ -9,6 +9,10 @@ import textwrap
 import time
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.io
+
 FAKE = str(Path(__file__).with_name("fake_server.py"))
 
 

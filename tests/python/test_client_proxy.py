@@ -11,6 +11,8 @@ from gudgeon.errors import ConnectFailed
 from http_mock import Mock
 from http_proxy import VARIABLES, Proxy
 
+pytestmark = pytest.mark.io
+
 
 @pytest.fixture(autouse=True)
 def _without_proxies(monkeypatch):

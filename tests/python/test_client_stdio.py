@@ -16,6 +16,8 @@ from gudgeon.errors import CallTimeout, ConnectFailed, ConnectionLost, Declined,
 from gudgeon.types import ElicitRequest, SampleResult
 from serverproc import is_alive
 
+pytestmark = pytest.mark.io
+
 FAKE = str(Path(__file__).with_name("fake_server.py"))
 
 

@@ -36,6 +36,7 @@ def plain(change):
     return change.kind, change.uri
 
 
+@pytest.mark.io
 @pytest.mark.parametrize("era", ERAS)
 @pytest.mark.parametrize("way", ["memory", "http"])
 async def test_changes_are_received_in_every_era(era, way):
@@ -142,11 +143,13 @@ def test_a_client_that_another_thread_closes_ends_its_iterations():
     assert heard == []
 
 
+@pytest.mark.io
 async def test_a_graceful_end_is_the_end():
     async with Client(listening("ends")) as client, client.subscribe("a://b") as changes:
         assert [plain(it) async for it in changes] == [("updated", "a://b")]
 
 
+@pytest.mark.io
 async def test_a_subscription_that_is_torn_down_says_why():
     async with Client(listening("cancels")) as client, client.subscribe("a://b") as changes:
         assert plain(await soon(anext(changes))) == ("updated", "a://b")
@@ -156,6 +159,7 @@ async def test_a_subscription_that_is_torn_down_says_why():
             await soon(anext(changes))
 
 
+@pytest.mark.io
 async def test_what_the_server_does_not_acknowledge_is_named():
     async with Client(listening("keeps_less")) as client:
         with pytest.raises(NotSupported, match="when a://b is updated: it did not acknowledge"):
@@ -165,6 +169,7 @@ async def test_what_the_server_does_not_acknowledge_is_named():
             pass
 
 
+@pytest.mark.io
 async def test_a_server_that_does_not_acknowledge_is_not_waited_for():
     async with Client(listening("mute"), timeout=0.3, connect_timeout=20) as client:
         with pytest.raises(CallTimeout, match="not acknowledged in 0.3 s"):
@@ -172,6 +177,7 @@ async def test_a_server_that_does_not_acknowledge_is_not_waited_for():
                 pass
 
 
+@pytest.mark.io
 async def test_a_server_that_is_gone_ends_the_iteration():
     async with Client(listening("tells")) as client, client.subscribe("a://b") as changes:
         await soon(anext(changes))
@@ -181,6 +187,7 @@ async def test_a_server_that_is_gone_ends_the_iteration():
             await soon(anext(changes))
 
 
+@pytest.mark.io
 async def test_a_server_that_is_started_again_is_subscribed_to_again():
     async with Client(listening("tells", restart=True)) as client:
         async with client.subscribe("a://b", tools=True) as changes:
@@ -193,6 +200,7 @@ async def test_a_server_that_is_started_again_is_subscribed_to_again():
             assert (await client.call_tool("pid")).text != before
 
 
+@pytest.mark.io
 def test_a_server_that_is_started_again_is_subscribed_to_without_a_loop():
     with SyncClient(listening("tells", restart=True)) as client:
         with pytest.raises(ConnectionLost):
@@ -205,6 +213,7 @@ def test_a_server_that_is_started_again_is_subscribed_to_without_a_loop():
             assert plain(next(changes)) == ("updated", "a://b")
 
 
+@pytest.mark.io
 async def test_a_server_that_ends_again_and_again_is_given_up():
     async with Client(listening("crashes", restart=True)) as client:
         with pytest.raises(ConnectionLost):

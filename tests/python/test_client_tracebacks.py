@@ -96,6 +96,7 @@ def test_frames_of_the_programs_own_stay() -> None:
     assert shown(caught)[0] == "call_tool" and shown(caught)[-1] == "__post_init__"
 
 
+@pytest.mark.io
 def test_pytest_shows_the_line_of_the_test_last(tmp_path: Path) -> None:
     (tmp_path / "test_shelf.py").write_text(TESTS)
     command = [

@@ -11,6 +11,8 @@ from gudgeon import Client, SyncClient
 from gudgeon.errors import McpError
 from serverproc import is_alive
 
+pytestmark = pytest.mark.io
+
 # It notes its process and that of its child, ignores SIGTERM, and says nothing.
 SILENT = """
 trap "" TERM

@@ -160,6 +160,7 @@ async def test_a_group_leaves_out_a_server_whose_description_cannot_be_read() ->
             await group.call_tool("b_any")
 
 
+@pytest.mark.io
 def test_the_errors_of_a_group_lack_data_that_cannot_be_read() -> None:
     odd = Scripted()
     odd.send = refusing  # type: ignore[method-assign]

@@ -171,6 +171,7 @@ for line in sys.stdin:
 """
 
 
+@pytest.mark.io
 @pytest.mark.parametrize(
     ("format", "text"),
     [
@@ -190,6 +191,7 @@ def test_a_string_that_is_invalid_in_its_format_stays_a_string(tmp_path: Path, f
         assert client.call_tool("give").data == {"a": text, "b": 1}
 
 
+@pytest.mark.io
 @pytest.mark.parametrize("revision", ["2024-11-05", "2025-03-26"])
 def test_texts_have_the_formats_of_their_data_where_an_old_server_lists_schemas(tmp_path: Path, revision: str) -> None:
     day = {"type": "string", "format": "date"}
@@ -206,6 +208,7 @@ def test_texts_have_the_formats_of_their_data_where_an_old_server_lists_schemas(
             assert client.call_tool("give").data == data
 
 
+@pytest.mark.io
 def test_a_recursive_schema_and_deep_data(tmp_path: Path) -> None:
     schema = {
         "type": "object",

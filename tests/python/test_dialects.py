@@ -71,6 +71,7 @@ def at(url: str, wire: str) -> str:
     return {"http": url, "websocket": url.replace("http", "ws", 1), "sse": url.replace("/mcp", "/sse")}[wire]
 
 
+@pytest.mark.io
 @pytest.mark.parametrize("wire", ["http", "sse", "websocket"])
 @pytest.mark.parametrize("dialect", DIALECTS)
 async def test_both_are_spoken_over_every_wire(dialect, wire):

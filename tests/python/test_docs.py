@@ -32,6 +32,7 @@ OURS = {
 TOLD_BY_THE_CLASS = {"to_dict", "from_dict"}
 
 
+@pytest.mark.io
 @pytest.mark.parametrize("home", HOMES)
 def test_the_examples_of_docstrings_give_what_they_show(home: str) -> None:
     module = importlib.import_module(f"gudgeon.{home}")

@@ -42,6 +42,7 @@ SHOWN: dict[str, Any] = {
 }
 
 
+@pytest.mark.io
 def test_editors_show_the_whole_docstring(tmp_path: Path) -> None:
     with LanguageServer(tmp_path) as server:
         path = server.open(PROGRAM + "".join(f"    {expression}\n" for expression in SHOWN))

@@ -9,7 +9,7 @@ from peer import SERVERS, Peer
 
 from test_bad_input import MODERN, call, opened, request
 
-pytestmark = pytest.mark.parametrize("server", SERVERS)
+pytestmark = [pytest.mark.io, pytest.mark.parametrize("server", SERVERS)]
 
 
 def listen(id: Any) -> dict[str, Any]:

@@ -78,6 +78,7 @@ def test_a_number_of_workers_that_is_none(workers: Any) -> None:
         Server("shelf").run(ANYWHERE, workers=workers)
 
 
+@pytest.mark.io
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_port_that_is_taken(workers: int) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -91,6 +92,7 @@ def test_an_invalid_transport_is_reported_with_what_it_lacks() -> None:
         asyncio.run(Server("shelf").serve(7))
 
 
+@pytest.mark.io
 async def test_who_can_be_reached_from_elsewhere_is_warned_once(capsys: Any, caplog: Any) -> None:
     async with Server("shelf").listen("http://0.0.0.0:0/mcp"):
         pass

@@ -14,6 +14,8 @@ from ports import reserve_port
 from gudgeon import Client, Context, Server, SyncContext
 from gudgeon.errors import ConnectFailed
 
+pytestmark = pytest.mark.io
+
 ANYWHERE = "http://127.0.0.1:0/mcp"
 ERAS = ["2025-11-25", "2026-07-28"]
 META = {"protocolVersion": "2026-07-28", "clientCapabilities": {}}

@@ -8,6 +8,8 @@ import pytest
 
 from serverproc import ServerProcess
 
+pytestmark = pytest.mark.io
+
 MIB = 1 << 20
 THREADS = 16
 # The time after which idle threads end, in seconds.

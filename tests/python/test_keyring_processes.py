@@ -17,6 +17,8 @@ from gudgeon.auth import KeyringStore, OAuth
 from gudgeon.testing.auth import AuthorizationServer
 from token_server import shelf
 
+pytestmark = pytest.mark.io
+
 CALLS = """
 import asyncio, sys
 from gudgeon import Client

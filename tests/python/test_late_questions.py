@@ -15,6 +15,11 @@ PATIENCE = 20
 LEGACY = "2025-11-25"
 
 
+def io(*values: object) -> Any:
+    """Parameters of a test with sockets."""
+    return pytest.param(*values, marks=pytest.mark.io)
+
+
 @contextlib.asynccontextmanager
 async def served(app: Server, over: str) -> AsyncIterator[Server | str]:
     if over == "memory":
@@ -30,7 +35,9 @@ async def reached(app: Server, over: str, **options: Any) -> AsyncIterator[Clien
         yield client
 
 
-@pytest.mark.parametrize(("over", "is_async"), [("memory", True), ("memory", False), ("http", True), ("tcp", False)])
+@pytest.mark.parametrize(
+    ("over", "is_async"), [("memory", True), ("memory", False), io("http", True), io("tcp", False)]
+)
 async def test_the_roots_are_asked_for_when_they_change(over: str, is_async: bool) -> None:
     app = Server("s")
     heard: asyncio.Queue[list[str]] = asyncio.Queue()
@@ -56,7 +63,7 @@ async def test_the_roots_are_asked_for_when_they_change(over: str, is_async: boo
                 assert await heard.get() == roots
 
 
-@pytest.mark.parametrize("over", ["memory", "http"])
+@pytest.mark.parametrize("over", ["memory", io("http")])
 @pytest.mark.parametrize("revision", [LEGACY, "2026-07-28"])
 async def test_a_question_after_the_end_of_its_call_fails_at_once(over: str, revision: str) -> None:
     app = Server("s")
@@ -91,7 +98,7 @@ async def test_a_question_after_the_end_of_its_call_fails_at_once(over: str, rev
         assert isinstance(error, NotSupported), repr(error)
 
 
-@pytest.mark.parametrize(("over", "revision"), [("memory", LEGACY), ("http", LEGACY), ("http", "2026-07-28")])
+@pytest.mark.parametrize(("over", "revision"), [("memory", LEGACY), io("http", LEGACY), io("http", "2026-07-28")])
 @pytest.mark.parametrize("name, left", [("stays", "CancelledError"), ("stays_sync", "Abandoned")])
 async def test_who_asks_after_its_client_left_is_stopped(over: str, revision: str, name: str, left: str) -> None:
     app = Server("s")

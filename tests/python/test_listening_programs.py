@@ -16,6 +16,8 @@ import pytest
 
 from gudgeon import SyncClient
 
+pytestmark = pytest.mark.io
+
 ANYWHERE = "http://127.0.0.1:0/mcp"
 
 PROGRAM = """

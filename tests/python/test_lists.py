@@ -141,6 +141,7 @@ def test_a_mounted_tool_is_seen_by_who_sees_it() -> None:
         assert client.call_tool("shelf_tidy").text == "ok"
 
 
+@pytest.mark.io
 def test_a_predicate_that_fails_hides_and_says_so() -> None:
     source = """
         app.tool(lambda: "open", name="open")
@@ -164,6 +165,7 @@ def test_visible_must_be_a_function() -> None:
         app.tool(lambda: "ok", name="a", visible=True)
 
 
+@pytest.mark.io
 def test_cache_times_are_sent_in_2026_07_28_only() -> None:
     source = """
         @app.tool(visible=lambda who: True)
@@ -206,6 +208,7 @@ def test_a_cursor_comes_from_its_own_server_and_list() -> None:
             client.list_prompts_page(page.next_cursor)
 
 
+@pytest.mark.io
 def test_hiding_what_is_hidden_tells_nobody() -> None:
     source = """
         @app.tool(tags=["x"])
@@ -230,6 +233,7 @@ def test_hiding_what_is_hidden_tells_nobody() -> None:
         assert len(told) == 2
 
 
+@pytest.mark.io
 def test_a_completion_goes_with_its_prompt() -> None:
     app = Server("t")
     for turn in range(2):

@@ -14,6 +14,8 @@ import pytest
 from gudgeon import Command, SyncClient
 from serverproc import MODERN
 
+pytestmark = pytest.mark.io
+
 # Answers what a client asks at the start, and sends a malformed notification before each response.
 SERVER = """
 import json, sys

@@ -71,6 +71,7 @@ def in_browser(browser: Browser) -> Callable[[str], Awaitable[str]]:
     return on_redirect
 
 
+@pytest.mark.io
 async def test_a_user_signs_in_through_the_proxy_and_gets_more_scopes() -> None:
     browser = Browser()
     async with provider() as behind:
@@ -86,6 +87,7 @@ async def test_a_user_signs_in_through_the_proxy_and_gets_more_scopes() -> None:
     assert "Allow access?" in browser.pages[0] and "write" in browser.pages[1]
 
 
+@pytest.mark.io
 async def test_a_user_who_declines_gives_no_access() -> None:
     async with provider() as behind, shelf(OAuthProxy(behind.issuer, **APP)).listen("http://127.0.0.1:0/mcp") as here:
         with pytest.raises(AuthError, match="declined"):
@@ -94,6 +96,7 @@ async def test_a_user_who_declines_gives_no_access() -> None:
         assert not any(request.path == "/token" for request in behind.requests)
 
 
+@pytest.mark.io
 async def test_a_restart_loses_nobody() -> None:
     url = f"http://127.0.0.1:{reserve_port()}/mcp"
     async with provider() as behind:
@@ -108,6 +111,7 @@ async def test_a_restart_loses_nobody() -> None:
         assert [request.path for request in behind.requests].count("/token") == 1
 
 
+@pytest.mark.io
 async def test_an_expired_token_is_renewed_at_the_provider() -> None:
     async with provider(expires_in=1) as behind:
         async with shelf(OAuthProxy(behind.issuer, **APP)).listen("http://127.0.0.1:0/mcp") as here:
@@ -119,6 +123,7 @@ async def test_an_expired_token_is_renewed_at_the_provider() -> None:
         assert grants[0] == "authorization_code" and set(grants[1:]) == {"refresh_token"}
 
 
+@pytest.mark.io
 async def test_below_a_prefix_the_proxy_is_found() -> None:
     async with provider() as behind:
         app = shelf(OAuthProxy(behind.issuer, **APP))
@@ -139,6 +144,7 @@ def fetch(url: str, body: Any = None, **headers: str) -> tuple[int, Any, Any]:
         return error.code, json.loads(text) if text[:1] == b"{" else text.decode(), error.headers
 
 
+@pytest.mark.io
 async def test_its_documents_are_where_clients_look_for_them() -> None:
     async with provider() as behind, shelf(OAuthProxy(behind.issuer, **APP)).listen("http://127.0.0.1:0/mcp") as here:
         origin = here.url.removesuffix("/mcp")
@@ -163,6 +169,7 @@ async def test_its_documents_are_where_clients_look_for_them() -> None:
         assert status == 421
 
 
+@pytest.mark.io
 async def test_a_document_of_a_client_is_not_fetched_from_private_addresses() -> None:
     async with provider() as behind, shelf(OAuthProxy(behind.issuer, **APP)).listen("http://127.0.0.1:0/mcp") as here:
         for host in ("127.0.0.1:1", "localhost", "[::1]", "10.0.0.1", "169.254.169.254", "[::ffff:127.0.0.1]"):
@@ -174,6 +181,7 @@ async def test_a_document_of_a_client_is_not_fetched_from_private_addresses() ->
         assert status == 400 and "unknown" in page
 
 
+@pytest.mark.io
 async def test_a_body_is_bounded() -> None:
     async with provider() as behind, shelf(OAuthProxy(behind.issuer, **APP)).listen("http://127.0.0.1:0/mcp") as here:
         status, _, _ = await asyncio.to_thread(fetch, f"{here.url}/oauth/register", {"x": "y" * 100_000})
@@ -196,6 +204,7 @@ async def refresh_request(url: str) -> dict[str, str]:
     }
 
 
+@pytest.mark.io
 async def test_50_requests_with_one_refresh_token_ask_the_provider_once() -> None:
     async with provider() as behind, shelf(OAuthProxy(behind.issuer, **APP)).listen("http://127.0.0.1:0/mcp") as here:
         fields = await refresh_request(here.url)
@@ -210,6 +219,7 @@ async def test_50_requests_with_one_refresh_token_ask_the_provider_once() -> Non
         assert grants == ["authorization_code", "refresh_token"]
 
 
+@pytest.mark.io
 async def test_requests_that_wait_for_a_refresh_share_its_failure() -> None:
     async with provider() as behind, shelf(OAuthProxy(behind.issuer, **APP)).listen("http://127.0.0.1:0/mcp") as here:
         fields = await refresh_request(here.url)
@@ -232,6 +242,7 @@ async def test_requests_that_wait_for_a_refresh_share_its_failure() -> None:
         assert [request.path for request in behind.requests].count("/token") == 3
 
 
+@pytest.mark.io
 async def test_keys_and_the_proxy_work_beside_each_other() -> None:
     async with provider() as behind:
         auth = [ApiKeys({"k3y": "robot"}), OAuthProxy(behind.issuer, **APP)]
@@ -245,6 +256,7 @@ async def test_keys_and_the_proxy_work_beside_each_other() -> None:
                 assert (await client.call_tool("who")).text == "ada"
 
 
+@pytest.mark.io
 async def test_a_provider_that_is_away_is_named() -> None:
     issuer = f"http://127.0.0.1:{reserve_port()}"
     async with shelf(OAuthProxy(issuer, **APP)).listen("http://127.0.0.1:0/mcp") as here:
@@ -313,6 +325,7 @@ def test_known_providers_need_little_and_show_no_secret() -> None:
         assert "s3cret" not in repr(auth)
 
 
+@pytest.mark.io
 async def test_too_many_requests_that_wait_are_refused() -> None:
     # The provider accepts connections and never answers.
     with socket.create_server(("127.0.0.1", 0), backlog=1000) as silent:

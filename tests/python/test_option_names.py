@@ -173,6 +173,7 @@ def test_members_that_update_does_not_know_are_refused() -> None:
 # ── names of other SDKs ──────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.io
 @pytest.mark.parametrize(("name", "ours"), [("FastMCP", "Server"), ("ClientSession", "Client")])
 def test_importing_a_name_of_another_sdk_names_ours(name: str, ours: str) -> None:
     run = subprocess.run([sys.executable, "-c", f"from gudgeon import {name}"], capture_output=True, text=True)
@@ -202,6 +203,7 @@ def test_attributes_of_other_sdks_name_ours() -> None:
     assert "ctx.progress(progress, total)" in told[0] and "ctx.roots()" in told[1]
 
 
+@pytest.mark.io
 def test_a_transport_by_name_works_for_stdio_and_gives_the_address_for_http() -> None:
     code = "from gudgeon import Server; Server('s').run(transport='stdio')"
     with SyncClient([sys.executable, "-c", code]) as client:

@@ -14,6 +14,8 @@ from gudgeon import Context, Server, SyncClient, SyncContext
 from gudgeon.errors import ProtocolError
 from rounds import BOTH, KEYS, begin, events, finish, go_on, hosted, listening, on_a_loop, said, served, until, yes
 
+pytestmark = pytest.mark.io
+
 WAYS = ["http", "asgi"]
 
 

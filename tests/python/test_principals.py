@@ -16,6 +16,7 @@ from principals import ADA, BOB, WAYS, ask, door, entering, name_of, whom
 # ── who is seen ──────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.io
 @pytest.mark.parametrize("way", WAYS)
 async def test_every_handler_sees_who_asks(way: str) -> None:
     app, heard = door(), []
@@ -88,6 +89,7 @@ async def test_all_of_it_is_told_and_what_json_cant_say_is_text() -> None:
     await app.aclose()
 
 
+@pytest.mark.io
 async def test_nobody_is_known_without_a_host() -> None:
     async with Client(door()) as client:
         assert (await client.call_tool("in_place")).text == "nobody"
@@ -139,6 +141,7 @@ async def test_by_default_it_is_whom_the_host_let_in(scope: dict[str, Any], expe
     await app.aclose()
 
 
+@pytest.mark.io
 async def test_starlettes_middleware_tells() -> None:
     from starlette.applications import Starlette
     from starlette.authentication import AuthCredentials, AuthenticationBackend, BaseUser, SimpleUser
@@ -324,6 +327,7 @@ async def test_it_may_refuse(token: str | None, status: int, challenge: str, tol
     await app.aclose()
 
 
+@pytest.mark.io
 async def test_a_client_gets_the_error_of_a_refused_request() -> None:
     async with hosted(door().asgi(principal=guard)) as url:
         async with Client(f"{url}/mcp", headers={"Authorization": "Bearer writer"}) as client:

@@ -7,6 +7,8 @@ import textwrap
 
 import pytest
 
+pytestmark = pytest.mark.io
+
 HEAD = """
 import asyncio, os, sys, threading, time
 from gudgeon import Client, Server, SyncClient

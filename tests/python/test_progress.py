@@ -10,7 +10,8 @@ PATIENCE = 20
 
 
 @pytest.mark.parametrize(
-    ("over", "revision"), [("memory", "2025-11-25"), ("memory", "2026-07-28"), ("http", "2026-07-28")]
+    ("over", "revision"),
+    [("memory", "2025-11-25"), ("memory", "2026-07-28"), pytest.param("http", "2026-07-28", marks=pytest.mark.io)],
 )
 @pytest.mark.parametrize("tool", ["later", "in_place"])
 async def test_progress_that_steps_back_reaches_the_log(

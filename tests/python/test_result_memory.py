@@ -3,6 +3,10 @@
 import subprocess
 import sys
 
+import pytest
+
+pytestmark = pytest.mark.io
+
 CLIENT = """
 import sys
 from pathlib import Path

@@ -14,6 +14,8 @@ from typing import Any
 import peer
 import pytest
 
+pytestmark = pytest.mark.io
+
 FOLDER = peer.ROOT / "tests/failures"
 WORDS = FOLDER / "words.json"
 SERVERS = {

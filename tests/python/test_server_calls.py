@@ -6,6 +6,8 @@ import pytest
 
 from serverproc import ServerProcess
 
+pytestmark = pytest.mark.io
+
 ERAS = ("legacy", "modern")
 FAILURES = """
     @app.tool

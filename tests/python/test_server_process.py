@@ -11,6 +11,8 @@ from ports import reserve_port
 
 from serverproc import ServerProcess
 
+pytestmark = pytest.mark.io
+
 ECHO = """
     @app.tool
     def echo(text: str) -> str:

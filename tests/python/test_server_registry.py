@@ -118,6 +118,7 @@ def test_registries_show_and_change_what_is_offered() -> None:
     app.tool(add)
 
 
+@pytest.mark.io
 def test_changes_while_it_is_served_are_notified_and_take_effect() -> None:
     source = """
         def late() -> str:
@@ -145,6 +146,7 @@ def test_changes_while_it_is_served_are_notified_and_take_effect() -> None:
         assert server.reply(server.start_tool("change"))["error"]["code"] == -32602
 
 
+@pytest.mark.io
 def test_middleware_runs_around_handlers_of_both_kinds() -> None:
     source = """
         @app.tool
@@ -173,6 +175,7 @@ def test_middleware_runs_around_handlers_of_both_kinds() -> None:
         assert server.ask("resources/read", {"uri": "t://x"})["result"]["contents"][0]["text"] == "x"
 
 
+@pytest.mark.io
 def test_a_mounted_server_offers_its_things_under_a_prefix() -> None:
     source = """
         other = Server("other")

@@ -20,6 +20,8 @@ from gudgeon.errors import AuthError
 from gudgeon.testing.auth import AuthorizationServer
 from token_server import shelf
 
+pytestmark = pytest.mark.io
+
 START = """
 import asyncio, sys
 from pathlib import Path

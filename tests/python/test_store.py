@@ -124,6 +124,7 @@ async def sent(url: str, headers: dict[str, str]) -> tuple[int, Any, str]:
     return await asyncio.to_thread(post)
 
 
+@pytest.mark.io
 @pytest.mark.parametrize("store", [Memory(), AsyncMemory()], ids=["def", "async def"])
 async def test_a_proof_that_one_server_has_seen_is_refused_by_another(store: Any) -> None:
     """RFC 9449, section 11.1: the ids of proofs, in the context of their URL."""
@@ -148,6 +149,7 @@ async def test_a_proof_that_one_server_has_seen_is_refused_by_another(store: Any
         assert asyncio.get_running_loop() in store.loops
 
 
+@pytest.mark.io
 async def test_without_a_store_each_server_remembers_its_own() -> None:
     async with AuthorizationServer() as provider:
         used = Holder(provider).credentials("1")
@@ -179,6 +181,7 @@ def is_logged(caplog: pytest.LogCaptureFixture, text: str) -> bool:
     return any(text in it.getMessage() for it in caplog.records)
 
 
+@pytest.mark.io
 async def test_a_bad_store_refuses_requests_for_a_while(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

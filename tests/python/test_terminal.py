@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.io
+
 SYNC = "from gudgeon import Server\nServer('shelf').run()\n"
 ASYNC = "import asyncio\nfrom gudgeon import Server\nasyncio.run(Server('shelf').serve())\n"
 

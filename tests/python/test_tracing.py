@@ -177,6 +177,7 @@ def test_a_request_without_a_context_begins_a_trace_of_its_own() -> None:
     assert span.parent is None
 
 
+@pytest.mark.io
 def test_a_program_without_it_never_imports_it() -> None:
     program = """
         import json, sys

@@ -11,6 +11,8 @@ import pytest
 from peer import HERE
 from replay import FILES, replay, wires
 
+pytestmark = pytest.mark.io
+
 
 def runs(path: Path) -> Iterator[tuple[str, str]]:
     """Yields transports and servers; none for a transcript in which time passes."""

@@ -32,6 +32,7 @@ async def never(*_: Any) -> Any:
     raise AssertionError
 
 
+@pytest.mark.io
 @pytest.mark.usefixtures("in_trio")
 def test_the_error_names_asyncio_and_the_blocking_client() -> None:
     app: Server[Any] = Server("shelf")

@@ -279,6 +279,7 @@ def test_values_go_to_other_processes_as_they_are(value: Any) -> None:
     assert pickle.loads(pickle.dumps(value)) == copy.deepcopy(value) == value
 
 
+@pytest.mark.io
 def test_types_load_no_heavy_module() -> None:
     code = (
         "import sys; before = set(sys.modules); import gudgeon.types, gudgeon.errors, gudgeon.ask;"
