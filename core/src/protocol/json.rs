@@ -29,9 +29,8 @@ fn is_plain(text: &str) -> bool {
 
 /// Returns whether a JSON string escapes any of these bytes.
 fn has_escapes(bytes: &[u8]) -> bool {
-    bytes
-        .iter()
-        .fold(false, |found, &byte| found | (byte < b' ') | (byte == b'"') | (byte == b'\\'))
+    let is_escaped = |byte: u8| byte < b' ' || byte == b'"' || byte == b'\\';
+    bytes.iter().fold(0, |found, &byte| found | u8::from(is_escaped(byte))) != 0
 }
 
 /// Appends a value as JSON.
