@@ -1,4 +1,4 @@
-"""Runs the selected stages in two lanes, and sums up their results."""
+"""Runs the selected stages, several at a time, and sums up their results."""
 
 import os
 import re
@@ -16,6 +16,8 @@ FAILURE = re.compile(r"not ok |failures:$|FAILED? |  .+ FAILED")
 ALLOWED_SKIPS = ("spec schemas not found", "shared api not found", "other versions")
 # A stage in which more tests fail has not failed by chance.
 MOST_AGAIN = 12
+# Most tests wait for processes most of the time.
+TEST_STAGES_AT_ONCE = 2
 
 
 class Run:
@@ -36,31 +38,36 @@ class Run:
         self.ends = False
         self.total = Result()
         self.failures, self.skips, self.flaky = [], [], []
+        # Stages with failed tests that run again when all others have ended, with their results and outputs.
+        self.suspects = []
         self.lock = threading.Lock()
 
     def run(self):
         """Runs everything; returns the exit status."""
         start = time.monotonic()
-        with ThreadPoolExecutor(1) as pool:
-            background = pool.submit(self._background)
+        with ThreadPoolExecutor(1 + TEST_STAGES_AT_ONCE) as pool:
             try:
-                for stage in self.tests:
-                    if not self.ends:
-                        self._run(stage)
-                background.result()
+                running = [pool.submit(self._background), *(pool.submit(self._run, stage) for stage in self.tests)]
+                for each in running:
+                    each.result()
             finally:
                 self.ends = True
+        for stage, result, text in self.suspects:
+            self._run_again(stage, result, text)
         return self._sum_up(time.monotonic() - start)
 
     def _background(self):
         """Runs preparations and checks while the test stages run."""
-        for stage in self.preparations:
-            self._prepare(stage)
+        # While packages are downloaded, something else compiles.
+        with ThreadPoolExecutor(2) as pool:
+            list(pool.map(self._prepare, self.preparations))
         for stage in self.checks:
             if not self.ends:
                 self._run(stage)
 
     def _prepare(self, stage):
+        if stage.needs:
+            self.prepared[stage.needs].wait()
         try:
             status, text, took = output_of(stage.name, stage.command, self.builds)
             with self.lock:
@@ -76,19 +83,21 @@ class Run:
     def _run(self, stage):
         if stage.needs:
             self.prepared[stage.needs].wait()
-            if self.ends:
-                return
+        if self.ends:
+            return
         command = stage.report.only(stage.command, self.test_name) if self.test_name else stage.command
         status, text, took = output_of(stage.name, command, self.builds and stage in self.checks)
         result = stage.report.read(text, status)
-        if stage.real and 0 < len(result.names) <= MOST_AGAIN:
-            text += self._again(stage, result)
         with self.lock:
-            self._add(stage, result, text, took)
+            if stage.real and 0 < len(result.names) <= MOST_AGAIN:
+                print(f"{stage.name:22}{result.failed} failed and will run again, alone  ({took})", flush=True)
+                self.suspects.append((stage, result, text))
+            else:
+                self._add(stage, result, text, took)
 
-    def _again(self, stage, result):
-        """Runs each failed test again, alone. Those that pass become flaky ones. Returns the output."""
-        output = ""
+    def _run_again(self, stage, result, output):
+        """Runs each failed test of a stage again. Those that pass become flaky ones."""
+        start = time.monotonic()
         for at, name in enumerate(result.names):
             status, text, _ = output_of(f"{stage.name} again {at + 1}", stage.report.again(stage.command, name), False)
             output += text
@@ -97,7 +106,7 @@ class Run:
                 result.flaky.append(name)
         remaining = 0 if result.flaky == result.names else max(result.failed - len(result.flaky), 1)
         result.passed, result.failed = result.passed + result.failed - remaining, remaining
-        return output
+        self._add(stage, result, output, f"{time.monotonic() - start:.0f} s for the second try")
 
     def _add(self, stage, result, text, took):
         skipped = f", {len(result.skipped)} skipped" if result.skipped else ""

@@ -47,13 +47,13 @@ def files(pattern):
     return sorted((ROOT / "tests").glob(pattern))
 
 
-# In the order in which they run, in the background, unless stages are chosen.
+# In the order in which they start, two at a time and in the background, unless stages are chosen.
 PREPARATIONS = [
     Stage("set-up", ["make", "--no-print-directory", "setup"], needs=None),
     # Everything of Rust but the packages: the tests, the programs that other tests start, and the examples.
     Stage("rust tests", ["make", "--no-print-directory", "build-tests"], needs=None),
     Stage("packages", ["make", "--no-print-directory", "build"], needs="set-up"),
-    Stage("counted servers", ["make", "--no-print-directory", "build-counts"], set=ALL),
+    Stage("counted servers", ["make", "--no-print-directory", "build-counts"], needs="packages", set=ALL),
 ]
 CHECKS = [
     Stage("rustfmt", ["cargo", "fmt", "--all", "--check"], needs=None, set=QUICK),
@@ -70,6 +70,7 @@ CHECKS = [
         "clippy without unix sockets",
         [*CLIPPY, "--package", "gudgeon-cli", "--package", "shared-features", "--no-deps", "--", *NO_UNIX_SOCKETS],
         needs=None,
+        set=ALL,
     ),
     Stage("sans-io tree", [sys.executable, ROOT / "tests/sans_io.py"], needs=None),
     Stage("features", [sys.executable, ROOT / "tests/features.py"], needs=None, set=ALL),
@@ -87,7 +88,8 @@ CHECKS = [
     Stage("api python", script("types/api_python.py", API), set=QUICK),
     Stage("api typescript", script("types/api_typescript.py", API), set=QUICK),
 ]
-# In the order in which they run: those that need no package first, while the packages are compiled.
+SANS_IO = [path for path in files("node/*.test.mjs") if not path.name.endswith(".io.test.mjs")]
+# In the order in which they start: those that need no package first, while the packages are compiled.
 TESTS = [
     Stage(
         "rust sans-io",
@@ -106,8 +108,10 @@ TESTS = [
     Stage("rustdoc", [*CARGO_TEST, "--doc"], Cargo(), needs="rust tests"),
     Stage("runner self-test", [*PYTEST, "tests/runner"], Pytest(), needs="set-up"),
     Stage("smoke", [*PYTEST, "tests/smoke"], Pytest(), set=QUICK, real=True),
-    Stage("python", PYTEST_PARALLEL, Pytest(), real=True),
-    Stage("node", [*NODE_TEST, *files("node/*.test.mjs")], Tap(), real=True),
+    Stage("python sans-io", [*PYTEST_PARALLEL, "-m", "not io"], Pytest(), set=QUICK),
+    Stage("node sans-io", [*NODE_TEST, *SANS_IO], Tap(), set=QUICK),
+    Stage("python", [*PYTEST_PARALLEL, "-m", "io"], Pytest(), real=True),
+    Stage("node", [*NODE_TEST, *files("node/*.io.test.mjs")], Tap(), real=True),
     Stage("http", [*PYTEST_PARALLEL, "tests/http"], Pytest(), real=True),
     Stage("interop self-test", [*PYTEST, "tests/interop"], Pytest()),
     Stage("interop", script("interop/run.py"), Suite("interop"), real=True),
