@@ -36,7 +36,7 @@ def test_a_detached_call_reports_log_messages(gudgeon, run, desk):
 @pytest.mark.parametrize("era", ERAS, ids=IDS)
 def test_progress_is_shown_on_a_terminal_only(gudgeon, run, shelf, era, words):
     connect(gudgeon, shelf, *era, name="shelf")
-    terminal = Terminal(gudgeon, *words, "shelf", "wait", "seconds=2")
+    terminal = Terminal(gudgeon, *words, "shelf", "wait", "seconds=0.5")
     assert "%" in terminal.read_until("step ")
     code, shown = terminal.finish()
     assert code == 0 and "done" in shown
