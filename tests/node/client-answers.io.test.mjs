@@ -1,8 +1,10 @@
-/** A client's answers to questions, as its log tells them. */
+/** A client's answers to questions: how long it waits for them, and what its log tells. */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { test } from "node:test";
 import { promisify } from "node:util";
+
+import { Client, Server } from "gudgeon";
 
 // A process of its own: the log says it once a process.
 test("nothing for a URL declines and is logged once", async () => {
@@ -18,4 +20,13 @@ test("nothing for a URL declines and is logged once", async () => {
   assert.equal(ran.stdout, "The user declined: In?\n".repeat(2));
   const warning = "onElicit returned nothing for a URL, which declines it; return true once the user has agreed";
   assert.equal(ran.stderr.split(warning).length, 2, ran.stderr);
+});
+
+test("a user who takes longer than the timeout is waited for", async () => {
+  const app = new Server("asks");
+  app.tool("name", {}, async (_, ctx) => await ctx.elicit("Name?", { type: "string" }));
+  const onElicit = () => new Promise((resolve) => setTimeout(resolve, 1_200, "E"));
+  const client = await Client.connect(app, { onElicit, timeoutMs: 1_000 });
+  assert.equal((await client.callTool("name")).text, "E");
+  await client.close();
 });

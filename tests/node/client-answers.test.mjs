@@ -163,11 +163,6 @@ for (const era of asking) {
   });
 }
 
-test("a user who takes longer than the timeout is waited for", async () => {
-  const onElicit = () => new Promise((resolve) => setTimeout(resolve, 1_200, "E"));
-  await using({ onElicit, timeoutMs: 1_000 }, async (client) => assert.equal((await client.callTool("twoAtOnce")).text, "E E"));
-});
-
 test("a completed page is reported", async () => {
   const visited = [];
   let done;

@@ -1,4 +1,4 @@
-"""The mark of tests with processes or sockets, and contexts for tests of plans, which run without a server."""
+"""The mark of tests with processes, sockets or limits of real time, and contexts for plans without a server."""
 
 import sys
 import types
@@ -15,7 +15,7 @@ _is_io_forbidden = False
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
-        "markers", 'io: the test starts processes or opens sockets; the others run with -m "not io"'
+        "markers", 'io: the test has processes, sockets or limits of real time; the others run with -m "not io"'
     )
     sys.addaudithook(_check_event)
 

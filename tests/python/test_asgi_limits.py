@@ -186,6 +186,7 @@ def passwords() -> Server:
 
 
 # One is checked apart because of its size, the other because of its pattern.
+@pytest.mark.io
 @pytest.mark.parametrize("length", [60_000, 200_000])
 async def test_a_check_that_takes_long_does_not_hold_up_the_loop(length: int) -> None:
     app = passwords()

@@ -362,6 +362,7 @@ def test_an_invalid_sampling_answer_is_reported(era: str) -> None:
                 client.call_tool("greet")
 
 
+@pytest.mark.io
 async def test_a_user_who_takes_longer_than_the_timeout_is_waited_for() -> None:
     async def on_elicit(request: ElicitRequest) -> str:
         await asyncio.sleep(1.2)

@@ -209,6 +209,7 @@ async def test_progress_arrives_in_order_before_the_result(app, era):
     assert seen == [(1, 3), (2, 3), (3, 3)]
 
 
+@pytest.mark.io
 async def test_progress_extends_the_time_up_to_the_cap(app):
     async with Client(app, timeout=1) as client:
         assert (await client.call_tool("steps", {"n": 12}, on_progress=print)).text == "done"

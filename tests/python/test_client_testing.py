@@ -59,6 +59,7 @@ def test_a_recorder_writes_a_transcript(app, tmp_path, face):
     assert frames[4]["id"] == frames[3]["id"]
 
 
+@pytest.mark.io
 async def test_lost_messages_are_lost_and_doubled_ones_do_no_harm(app):
     async with connect(app, faults=Faults(duplicate=1)) as client:
         for n in range(10):
@@ -76,6 +77,7 @@ async def test_lost_messages_are_lost_and_doubled_ones_do_no_harm(app):
     assert outcomes[0] == outcomes[1] and 0 < len(outcomes[0]) < 3
 
 
+@pytest.mark.io
 async def test_messages_get_lost_and_come_twice_in_both_directions(tmp_path):
     app, runs = Server("counts"), []
 

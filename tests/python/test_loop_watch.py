@@ -86,6 +86,7 @@ def spin() -> None:
         pass
 
 
+@pytest.mark.io
 @pytest.mark.parametrize("again", [lambda: time.sleep(BLOCKS), spin], ids=["stuck", "spins"])
 def test_a_handler_that_blocks_is_named_once(again: Callable[[], None], warned: Warned) -> None:
     blocks = iter([lambda: warned.wait_for(1), again])
@@ -129,6 +130,7 @@ async def test_on_a_loop_of_the_programs(warned: Warned) -> None:
     assert len(warned.messages) == 1
 
 
+@pytest.mark.io
 def test_handlers_that_wait_are_not_named(warned: Warned) -> None:
     def answer(question: Any) -> bool:
         time.sleep(BLOCKS)
@@ -141,6 +143,7 @@ def test_handlers_that_wait_are_not_named(warned: Warned) -> None:
     assert warned.messages == []
 
 
+@pytest.mark.io
 async def test_what_else_blocks_the_loop_is_not_blamed_on_a_handler(warned: Warned) -> None:
     async with Client(shelf()) as client:
         waiting = asyncio.ensure_future(client.call_tool("waits", {"seconds": BLOCKS}))
