@@ -89,7 +89,9 @@ def _programs(tree: Tree, command: list[str]) -> list[tuple[list[str], Path]]:
     """Builds the test programs of `cargo test …` and returns the commands that run them: cargo itself takes seconds."""
     options = command[: command.index("--")] if "--" in command else command
     build = [*options, "--no-run", "--message-format=json"]
-    built = subprocess.run(build, cwd=tree.path, env=tree.env, stdout=subprocess.PIPE, text=True, check=True)
+    built = subprocess.run(build, cwd=tree.path, env=tree.env, check=False, capture_output=True, text=True)
+    if built.returncode != 0:
+        raise SystemExit(built.stderr)
     programs = []
     for message in map(json.loads, built.stdout.splitlines()):
         if message.get("executable") and message["profile"]["test"]:

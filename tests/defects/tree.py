@@ -89,10 +89,12 @@ class Tree:
         self.switch.write_text("" if defect is None else defect.name)
 
     def run(self, *command: str | Path) -> None:
-        """Runs a command that has to succeed."""
-        subprocess.run(
-            [str(word) for word in command], cwd=self.path, env=self.env, check=True, stdin=subprocess.DEVNULL
-        )
+        """Runs a command; if it fails, its output is shown. The switches cause warnings, which say nothing."""
+        words = [str(word) for word in command]
+        output = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+        done = subprocess.run(words, cwd=self.path, env=self.env, check=False, text=True, **output)
+        if done.returncode != 0:
+            raise SystemExit(f"{' '.join(words)}:\n{done.stdout}")
 
     def _insert(self, defects: list[Defect]) -> None:
         """Puts the defects and the switch into the sources. Files that stay the same keep their time."""
