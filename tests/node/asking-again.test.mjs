@@ -26,7 +26,6 @@ const schemas = {
 const isAsync = (kind) => kind.includes("async");
 
 const ERAS = [
-  { revision: "2025-06-18" },
   { revision: "2025-11-25" },
   { revision: "2026-07-28" },
   { revision: "2026-07-28", replay: true },

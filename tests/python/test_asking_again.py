@@ -56,8 +56,8 @@ TYPES: dict[str, Any] = {
     "struct": Pairs,
     "plain": Annotated[int, AfterValidator(even)],
 }
-ERAS = [("2025-06-18", False), ("2025-11-25", False), ("2026-07-28", False), ("2026-07-28", True)]
-IDS = ["2025-06-18", "2025-11-25", "parked", "replayed"]
+ERAS = [("2025-11-25", False), ("2026-07-28", False), ("2026-07-28", True)]
+IDS = ["2025-11-25", "parked", "replayed"]
 every_era = pytest.mark.parametrize(("era", "replay"), ERAS, ids=IDS)
 
 
