@@ -85,8 +85,7 @@ class Run:
         if entry.get("defect") != _text(defect):
             entry.clear()
             entry |= {"defect": _text(defect), "area": defect.area, "passed": [], "seconds": 0.0, "found_by": None}
-        names = [name for name in defect.stages if name in self.stages]
-        for name in [*names, *(name for name in self.stages if name not in names)]:
+        for name in self._in_order(defect):
             if entry["found_by"] is not None or self._is_over():
                 return
             if name in entry["passed"] or not self._works(name):
@@ -99,6 +98,11 @@ class Run:
                 entry |= {"found_by": name, "check": outcome.failed[:200]}
             self._write()
             print(f"{outcome.seconds:5.0f} s  {name:14} {defect.area}: {defect.name}: {outcome.failed}", flush=True)
+
+    def _in_order(self, defect: Defect) -> list[str]:
+        """Returns the stages, those first that probably find a defect. A stage may have its tests without IO apart."""
+        likely = [part for name in defect.stages for part in (f"{name} sans-io", name)]
+        return [name for name in dict.fromkeys([*likely, *self.stages]) if name in self.stages]
 
     def _works(self, name: str) -> bool:
         """Returns whether a stage passes without a defect; it has two tries."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import re
@@ -15,9 +14,12 @@ from typing import NamedTuple, TextIO
 
 from tree import Tree
 
-# From quick to slow. Stages of `tests/run.py` that are not here come after these, but for LEFT_OUT.
+# From quick to slow. Stages of the copy that are not here come after these, but for LEFT_OUT.
 ORDER = (
     "rust sans-io",
+    "smoke",
+    "python sans-io",
+    "node sans-io",
     "rust",
     "python",
     "node",
@@ -33,7 +35,26 @@ ORDER = (
     "sign-in",
 )
 # They build programs of their own, or test the tests.
-LEFT_OUT = ("counts", "package", "markdown", "interop self-test", "conformance self-test")
+LEFT_OUT = (
+    "counts",
+    "package",
+    "markdown",
+    "rustdoc",
+    "interop self-test",
+    "conformance self-test",
+    "runner self-test",
+)
+# Prints the names and commands of the stages that CI runs.
+NAMES = """
+import json
+try:
+    from runner.stages import TEST, TESTS
+except ImportError:
+    from run import TESTS
+    TEST = None
+chosen = [stage for stage in TESTS if TEST is None or stage.set <= TEST]
+print(json.dumps([[stage.name, [str(word) for word in stage.command]] for stage in chosen]))
+"""
 # A line that reports a failed test: of cargo, TAP, pytest, and the suites of this project.
 FAILED = re.compile(r"test .+ \.\.\. FAILED|\s*not ok (?!.*# (?:TODO|SKIP))|FAILED |ERROR |  .+ FAILED: ")
 # How long a stage may take: this many times as long as without a defect, and these seconds.
@@ -66,12 +87,10 @@ class Stage(NamedTuple):
 
 
 def read(tree: Tree) -> dict[str, Stage]:
-    """Returns the stages of the copy's `tests/run.py`, in the order of ORDER; programs of Rust's tests are built."""
-    spec = importlib.util.spec_from_file_location("run_of_tree", tree.path / "tests/run.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    known = {stage.name: [str(word) for word in stage.command] for stage in module.TESTS if stage.name not in LEFT_OUT}
+    """Returns the stages of the copy that CI runs, in the order of ORDER; programs of Rust's tests are built."""
+    command = [str(tree.python), "-c", NAMES]
+    said = subprocess.run(command, cwd=tree.path / "tests", env=tree.env, stdout=subprocess.PIPE, check=True)
+    known = {name: words for name, words in json.loads(said.stdout) if name not in LEFT_OUT}
     names = [name for name in ORDER if name in known] + [name for name in known if name not in ORDER]
     return {name: Stage(name, _until_failure(tree, known[name])) for name in names}
 
