@@ -6,18 +6,17 @@ import os
 import socket
 import subprocess
 import time
-from pathlib import Path
 
+import pairs
 from ports import reserve_port
+from programs import ROOT, Program
 
-ROOT = Path(__file__).resolve().parents[2]
-INTEROP = ROOT / "tests/interop"
-SERVERS = {name: entry["command"] for name, entry in json.loads((INTEROP / "servers.json").read_text())["ours"].items()}
+SERVERS = {name: entry["command"] for name, entry in pairs.servers["ours"].items()}
 CLIENTS = {
-    f"{side} {name}": entry["command"]
-    for side, programs in json.loads((INTEROP / "clients.json").read_text()).items()
-    for name, entry in programs.items()
+    f"{side} {name}": entry["command"] for side, programs in pairs.clients.items() for name, entry in programs.items()
 }
+# The client programs that run, by name.
+PROGRAMS = {}
 KEYS = "a key that all replicas know, an old one"
 
 
@@ -59,23 +58,24 @@ class Process:
 
 @contextlib.contextmanager
 def started(client, era, target, steps, folder):
-    """Starts a client program whose output is text."""
-    path = folder / "steps.json"
-    path.write_text(json.dumps(steps))
-    command = [*CLIENTS[client], era, str(path), *target]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
+    """Starts a client program for one job; its output is text."""
+    path = folder / "job.json"
+    path.write_text(json.dumps({"era": era, "target": target, "steps": steps}))
+    with (
+        path.open() as job,
+        subprocess.Popen(
+            CLIENTS[client], cwd=ROOT, stdin=job, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        ) as program,
+    ):
         try:
             yield program
         finally:
             program.kill()
 
 
-def meet(client, era, target, steps, folder):
-    """Runs a client program; returns its results by the names of the steps."""
-    path = folder / "steps.json"
-    path.write_text(json.dumps(steps))
-    command = [*CLIENTS[client], era, str(path), *target]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
-    lines = [json.loads(line) for line in done.stdout.splitlines() if line.strip()]
-    assert done.returncode == 0 and len(lines) == len(steps), done.stdout + done.stderr
+def meet(client, era, target, steps):
+    """Runs the steps with a client program, which goes on running; returns the results by the names of the steps."""
+    program = PROGRAMS.setdefault(client, Program(CLIENTS[client]))
+    lines, problem = program.perform({"era": era, "target": target, "steps": steps})
+    assert problem is None and len(lines) == len(steps), (problem, lines)
     return {line["check"]: line["got"] for line in lines}

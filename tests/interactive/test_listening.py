@@ -3,23 +3,16 @@
 import json
 
 import pytest
-from peers import set_up
 from replicas import SERVERS, Process, started
 
 ENDED = {"check": "ended", "do": "ended"}
-
-
-@pytest.fixture(scope="session", autouse=True)
-def official():
-    """Installs the official clients, once."""
-    set_up()
 
 
 @pytest.mark.parametrize("server", SERVERS)
 @pytest.mark.parametrize("client", ["official mcp 2", "official ts 2"])
 def test_a_server_that_shuts_down_ends_subscriptions(server, client, tmp_path):
     with Process(server, tmp_path / "ledger") as process:
-        with started(client, "auto", [process.url], [ENDED], tmp_path) as program:
+        with started(client, "auto", process.url, [ENDED], tmp_path) as program:
             said = iter(program.stderr.readline, "")
             assert "listening\n" in said
             process.process.terminate()

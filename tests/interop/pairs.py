@@ -1,19 +1,18 @@
 """The test matrix: pairs of client program and server, with transport and era, and their results."""
 
 import json
-import os
-import shutil
 import tempfile
 from pathlib import Path
 
 import expect
-import processes
+from programs import RUST
+from shared_server import SharedServer, data_in
 
 HERE = Path(__file__).resolve().parent
-ROOT = HERE.parents[1]
 
-clients = json.loads((HERE / "clients.json").read_text())
-servers = json.loads((HERE / "servers.json").read_text())
+clients, servers = (
+    expect.fill(json.loads((HERE / name).read_text()), {"rust": RUST}) for name in ("clients.json", "servers.json")
+)
 suites = json.loads((HERE / "suites.json").read_text())
 
 MODERN = "2026-07-28"
@@ -27,6 +26,22 @@ STRICT = {
     ("ours", "ours"): ["our_server", "ours"],
 }
 
+# The pairs of this project's own programs. The same core is at both ends, so each transport and era is there once, and
+# each binding is a client and a server once over each transport. Rust's client and server meet in the core's tests, and
+# over stdio all languages meet in `make demo`.
+OURS = {
+    ("http", "legacy"): ("python", "node"),
+    ("http", "auto"): ("node", "python"),
+    ("sse", "legacy"): ("node", "python"),
+    ("sse", "auto"): ("python sync", "node"),
+    ("ws", "legacy"): ("python sync", "node"),
+    ("ws", "auto"): ("node", "python"),
+    ("tcp", "legacy"): ("node", "python"),
+    ("tcp", "auto"): ("python", "node"),
+    ("unix", "legacy"): ("python", "node"),
+    ("unix", "auto"): ("node", "python"),
+}
+
 
 class Pair:
     """A client program in an era against a server over a transport."""
@@ -35,7 +50,9 @@ class Pair:
         self.transport, self.era = transport, era
         self.row = f"{client_side} {client}, {transport}, {era}"
         self.column = f"{server_side} {server}"
-        self.program = clients[client_side][client]["command"]
+        program = clients[client_side][client]
+        self.command = program["command"]
+        self.is_bare = program.get("is_bare", False)
         self.server = servers[server_side][server]
         self.strict = STRICT.get((client_side, server_side), [])
         # HTTP+SSE of 2024-11-05 supports only sessions opened by `initialize`.
@@ -46,8 +63,7 @@ class Pair:
         lacks = [*lacks.get(actual, []), *lacks.get(f"{transport} {actual}", [])]
         self.steps = [
             step
-            for suite in clients[client_side][client].get("suites")
-            or [self.server["suite"], *self.server.get("also", [])]
+            for suite in program.get("suites") or [self.server["suite"], *self.server.get("also", [])]
             for step in suites[suite]
             # This project's `client.ping()` works in both eras.
             if actual in step.get("eras", [actual])
@@ -63,50 +79,55 @@ class Pair:
         return f"{self.row} → {self.column}"
 
     @property
-    def serves(self):
-        """The server's entry for this transport; None if the client starts the server."""
+    def shared_by(self):
+        """The name of the listening server that the pair shares with others; None if the client starts the server."""
+        return None if self.transport == "stdio" else (self.column, *self._serves["urls"])
+
+    def new_server(self):
+        """Returns the listening server, which is not started yet; None if the client starts the server."""
+        return None if self.transport == "stdio" else SharedServer(self._serves, self.column.startswith("ours"))
+
+    @property
+    def _serves(self):
+        """The server's entry for this transport."""
         return next((one for one in self.server.get("serves", []) if self.transport in one["urls"]), None)
 
-    def over_stdio(self):
-        """Returns whether the client program starts the server itself."""
-        with tempfile.TemporaryDirectory(prefix="interop-") as folder:
-            fill = {"dir": data_in(folder)}
-            self.meet(expect.fill(self.server["command"], fill), fill)
-
-    def meet(self, target, fill):
-        """Runs the pair. `target` is a command or a URL; `fill` maps the suite's placeholders to values."""
-        if missing := lacking(self.program[0], target[0]):
-            self.fail_all(missing)
+    def meet(self, program, server):
+        """Runs the pair. Without a server the program starts it."""
+        if server is None:
+            with tempfile.TemporaryDirectory(prefix="interop-") as folder:
+                fill = {"dir": data_in(folder)}
+                self._perform(program, expect.fill(self.server["command"], fill), fill)
             return
+        try:
+            url = server.url(self.transport)
+        except OSError as problem:
+            self.failures = {step["check"]: str(problem) for step in self.steps}
+        else:
+            self._perform(program, url, server.fill)
+
+    def _perform(self, program, target, fill):
+        """Performs the steps. `target` is a command or a URL; `fill` maps the suite's placeholders to values."""
         steps = expect.fill(self.steps, {**fill, "revision": self.revision})
-        with tempfile.NamedTemporaryFile("w", prefix="interop-", suffix=".json") as file:
-            json.dump(steps, file)
-            file.flush()
-            status, out, err = processes.run([*self.program, self.era, file.name, *target], cwd=ROOT)
-        self._check(steps, status, out, processes.last_words(err))
-
-    def fail_all(self, why):
-        self.failures = {step["check"]: why for step in self.steps}
-
-    def _check(self, steps, status, out, last_words):
-        lines = {}
-        for line in filter(str.strip, out.splitlines()):
-            try:
-                lines[json.loads(line)["check"]] = json.loads(line)["got"]
-            except (ValueError, KeyError, TypeError):
-                self.failures["output"] = f"not a line of ours: {line[:200]}"
+        lines, problem = program.perform({"era": self.era, "target": target, "bare": self.is_bare, "steps": steps})
+        got = {}
+        for line in lines:
+            if "check" in line and "got" in line:
+                got[line["check"]] = line["got"]
+            else:
+                self.failures["output"] = f"not the result of a step: {line}"
         for step in steps:
-            if step["check"] not in lines:
-                self.failures[step["check"]] = f"no answer ({status}): {last_words}"
+            if step["check"] not in got:
+                self.failures[step["check"]] = f"no answer ({problem})"
                 continue
             for key in ("expect", *self.strict):
-                why = key in step and expect.differs(step[key], lines[step["check"]])
+                why = key in step and expect.differs(step[key], got[step["check"]])
                 if why:
                     self.failures[step["check"]] = why
-        if not self.failures and status != "exit 0":
-            self.failures["exit"] = f"{status} after the last check: {last_words}"
+        if not self.failures and problem:
+            self.failures["end"] = f"{problem}, after the last check"
 
-    def report(self, details):
+    def report(self, details=False):
         """Returns a line per failure: a few unless details are requested, a single one if all failures are equal."""
         whys = list(self.failures.items())
         if len(whys) > 1 and len(set(self.failures.values())) == 1:
@@ -116,7 +137,7 @@ class Pair:
 
     @property
     def total(self):
-        return len(self.steps) + len(self.failures.keys() & {"exit", "output", "server"})
+        return len(self.steps) + len(self.failures.keys() - {step["check"] for step in self.steps})
 
     @property
     def cell(self):
@@ -138,38 +159,25 @@ def pairs(official):
         for client, program in clients[client_side].items():
             for transport, eras in program["eras"].items():
                 for era in eras:
-                    for server in servers[server_side]:
-                        pair = Pair(client_side, client, transport, era, server_side, server)
-                        if _can_meet(pair) and _is_news(pair, client, server):
-                            yield pair
+                    for server, entry in servers[server_side].items():
+                        if _is_chosen(client_side, client, transport, era, server_side, server) and _serves(
+                            entry, transport
+                        ):
+                            yield Pair(client_side, client, transport, era, server_side, server)
 
 
-def _can_meet(pair):
-    return "command" in pair.server if pair.transport == "stdio" else pair.serves is not None
+def _serves(server, transport):
+    """Returns whether a server serves over this transport."""
+    if transport == "stdio":
+        return "command" in server
+    return any(transport in one["urls"] for one in server.get("serves", []))
 
 
-def _is_news(pair, client, server):
-    """Excludes pairs that other tests cover: both sides in the same language, and stdio, which `make demo` tests.
+def _is_chosen(client_side, client, transport, era, server_side, server):
+    """Returns whether a pair is of use: one of OURS, or with a program of another project.
 
     A client with its own suites is paired with this project's servers only.
     """
-    if "suites" in clients[pair.row.split()[0]][client] and not pair.column.startswith("ours"):
-        return False
-    ours = pair.row.startswith("ours") and pair.column.startswith("ours")
-    return not ours or (pair.transport != "stdio" and client.split()[0] != server)
-
-
-def lacking(*programs):
-    """Returns the error for a program that is missing; URLs need no program."""
-    for program in programs:
-        if ":" not in program and not shutil.which(program) and not os.access(ROOT / program, os.X_OK):
-            return f"{program} is not there: run `make build`"
-    return None
-
-
-def data_in(folder):
-    """Creates a folder for a server to work on."""
-    data = Path(folder).resolve() / "data"
-    data.mkdir()
-    shutil.copy(HERE / "rust/src/pixel.png", data)
-    return str(data)
+    if client_side == server_side == "ours":
+        return OURS.get((transport, era)) == (client, server)
+    return server_side == "ours" or "suites" not in clients[client_side][client]

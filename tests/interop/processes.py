@@ -1,34 +1,14 @@
-"""Runs client programs, and kills their child processes, also those in other process groups, by searching /proc."""
+"""Finds and kills the processes that a program has started, also those in other process groups, by searching /proc."""
 
 import contextlib
 import os
 import signal
-import subprocess
 from pathlib import Path
 
-SECONDS = 30  # for a client program and the server that it started
 
-
-def run(command, cwd):
-    """Returns status, stdout and stderr; processes that hang or outlive the program are killed and reported."""
-    pipe = subprocess.PIPE
-    child = subprocess.Popen(command, cwd=cwd, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe)
-    try:
-        # Servers inherit stderr, so this also waits for a server that outlives its client.
-        out, err = child.communicate(timeout=SECONDS)
-        status = f"exit {child.returncode}"
-    except subprocess.TimeoutExpired:
-        ended = child.poll() is not None
-        status = f"exit {child.returncode}, but its server is still running" if ended else f"killed after {SECONDS} s"
-        for pid in under(child.pid) | with_stderr(child.stderr):
-            kill(pid)
-        out, err = child.communicate()
-    return status, out.decode(errors="replace"), err.decode(errors="replace")
-
-
-def last_words(err):
+def last_words(lines):
     """Returns the line with the error, or else the last line."""
-    lines = [line.strip() for line in err.splitlines() if line.strip()]
+    lines = [line.strip() for line in lines if line and line.strip()]
     errors = [line for line in lines if "rror:" in line or "Error" in line]
     return next(iter([*errors[-1:], *lines[-1:]]), "")[:400]
 

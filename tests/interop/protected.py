@@ -1,22 +1,21 @@
-"""Clients sign in at protected servers: official clients at ours, native and mounted, and our clients at all of them.
+"""Clients sign in at protected servers: official clients at ours, native and mounted, and our clients at official ones.
 
 This project's servers use the authorization server of `gudgeon.testing.auth`; the other servers have their own.
 """
 
 import contextlib
-import json
 import re
 import signal
 import subprocess
 import tempfile
 import time
-from concurrent.futures import ThreadPoolExecutor
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 import processes
-from pairs import ROOT
 from ports import reserve_port
+from programs import ROOT, RUST
+from shared_server import ENDS_WITHIN, READY_WITHIN
 
 HERE = "tests/interop/protected"
 SERVE = "tests/conformance/serve"
@@ -37,7 +36,7 @@ OUR_CLIENTS = {
     "python": [".venv/bin/python", f"{HERE}/ours.py"],
     "python sync": [".venv/bin/python", f"{HERE}/ours_sync.py"],
     "node": ["node", f"{HERE}/ours.mjs"],
-    "rust": ["target/release/interop-sign-in"],
+    "rust": [f"{RUST}/interop-sign-in"],
 }
 OTHER_CLIENTS = {
     "mcp 2": [".interop/py2/bin/python", f"{HERE}/mcp2.py"],
@@ -46,99 +45,136 @@ OTHER_CLIENTS = {
     "ts 2": ["node", f"{HERE}/ts.mjs", "2"],
     "rmcp": [".interop/rmcp/debug/interop-rmcp"],
 }
+# Our clients at our servers, each once with and once without an OAuth proxy: the same core is at both ends.
+OURS = {
+    False: {"python": "node", "python sync": "rust", "node": "python", "rust": "node fetch"},
+    True: {"python": "rust", "python sync": "node", "node": "rust tower", "rust": "python asgi"},
+}
 #: The redirect URL of our OAuth proxies, at any port.
 PROXY_CALLBACK = "http://127.0.0.1/mcp/oauth/callback"
 #: The tool that is called, and its result.
-OURS = ("test_simple_text", "This is a simple text response for testing.")
-OTHERS = ("greet", "hello")
+TOOLS = {
+    "ours": ("test_simple_text", "This is a simple text response for testing."),
+    "official": ("greet", "hello"),
+}
 READY = re.compile(r"http://127\.0\.0\.1:[1-9]\d*/\S+")
-READY_WITHIN = 20
-ENDS_WITHIN = 10
 
 
 class Cell:
     """A client that signs in at a server."""
 
-    def __init__(self, client, server):
-        self.title = f"{client}, signing in → {server}"
-        self.failures = []
-        self.total = 1
+    def __init__(self, client, command, server):
+        self.title = f"{client}, signing in → {server.title}"
+        self.command = command
+        self.server = server
+        self.failures = {}
 
-    def meet(self, command, url, tool, text):
-        status, out, err = processes.run([*command, url, tool], cwd=ROOT)
+    @property
+    def shared_by(self):
+        return self.server.title
+
+    def new_server(self):
+        return self.server
+
+    def meet(self, program, server):
         try:
-            got = json.loads(out)
-        except ValueError:
-            self.failures.append(f"{status}: {processes.last_words(err)}")
+            url = server.url()
+        except OSError as problem:
+            self.failures["sign-in"] = str(problem)
             return
-        if status != "exit 0" or got["text"] != text or not got["tools"]:
-            self.failures.append(f"{status}: {got}")
+        tool, text = TOOLS[server.side]
+        lines, problem = program.perform({"url": url, "tool": tool})
+        if problem:
+            self.failures["sign-in"] = problem
+        elif len(lines) != 1 or lines[0].get("text") != text or not lines[0].get("tools"):
+            self.failures["sign-in"] = f"got {lines}"
+
+    @property
+    def total(self):
+        return len(self.failures.keys() | {"sign-in"})
+
+    def report(self, details=False):
+        return list(self.failures.values())
 
 
-def run(chosen):
-    """Runs the cells whose title contains each of the texts. Returns all of these."""
+class Server:
+    """A protected server, which starts when its first client asks for its address."""
+
+    def __init__(self, side, name, command, protection):
+        self.side = side
+        self.title = f"{side} {name}, {protection}"
+        self.command = command
+        self.process = None
+
+    def url(self):
+        """Returns the address. Raises OSError if requests without a token are not refused there with a challenge."""
+        if self.process is None:
+            self._start()
+        if self.address is None:
+            address = self._announced()
+            if refusal := _refusal(address):
+                raise OSError(f"without a token: {refusal}")
+            self.address = address
+        return self.address
+
+    def close(self):
+        if self.process is None:
+            return
+        process, self.process = self.process, None
+        process.send_signal(signal.SIGTERM)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(ENDS_WITHIN)
+        for pid in processes.under(process.pid):
+            processes.kill(pid)
+        process.wait()
+        self.log.close()
+
+    def _start(self):
+        self.address, command, null = None, self.command, subprocess.DEVNULL
+        if self.side == "official":
+            port = reserve_port()
+            self.known, command = f"http://127.0.0.1:{port}/mcp", [*command, str(port)]
+        self.log = tempfile.TemporaryFile("w+")  # noqa: SIM115, `close` does
+        self.process = subprocess.Popen(command, cwd=ROOT, stdin=null, stdout=null, stderr=self.log)
+
+    def _announced(self):
+        """Returns the URL that a server of this project prints on stderr."""
+        if self.side == "official":
+            return self.known
+        end = time.monotonic() + READY_WITHIN
+        while time.monotonic() < end and self.process.poll() is None:
+            self.log.seek(0)
+            if found := READY.search(self.log.read()):
+                return found[0]
+            time.sleep(0.02)
+        raise OSError("the server does not listen")
+
+
+@contextlib.contextmanager
+def provider():
+    """Runs the authorization server for the servers of this project; yields its issuer."""
     from gudgeon.testing.auth import AuthorizationServer
 
-    clients = {**OTHER_CLIENTS, **OUR_CLIENTS}
     proxy = {"client_id": "proxy", "client_secret": "s3cret", "redirect_uris": [PROXY_CALLBACK]}
-    with AuthorizationServer(clients=[proxy]) as provider, ThreadPoolExecutor(3) as pool:
-        ours = [
-            pool.submit(_serve, name, command, clients, OURS, chosen, provider.issuer, proxied)
-            for name, command in OUR_SERVERS.items()
-            for proxied in (False, True)
-        ]
-        others = [
-            pool.submit(_serve, name, command, OUR_CLIENTS, OTHERS, chosen) for name, command in OTHER_SERVERS.items()
-        ]
-        return [cell for done in [*ours, *others] for cell in done.result()]
+    with AuthorizationServer(clients=[proxy]) as running:
+        yield running.issuer
 
 
-def _serve(name, command, clients, tool, chosen, issuer=None, proxied=False):
-    """Starts a server, runs each client against it, and stops it."""
-    side = "ours" if issuer else "official"
-    kind = "with an OAuth proxy" if proxied else "protected"
-    cells = {client: Cell(client, f"{side} {name}, {kind}") for client in clients}
-    cells = {client: cell for client, cell in cells.items() if all(text in cell.title for text in chosen)}
-    if not cells:
-        return []
-    if issuer:
-        command, url = [*command, "--http", "127.0.0.1:0", "--proxy" if proxied else "--issuer", issuer], None
-    else:
-        port = reserve_port()
-        command, url = [*command, str(port)], f"http://127.0.0.1:{port}/mcp"
-    with tempfile.TemporaryFile("w+") as log:
-        null = subprocess.DEVNULL
-        server = subprocess.Popen(command, cwd=ROOT, stdin=null, stdout=null, stderr=log)
-        try:
-            _meet_all(cells, clients, tool, url or _announced(server, log))
-        finally:
-            server.send_signal(signal.SIGTERM)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                server.wait(ENDS_WITHIN)
-            for pid in processes.under(server.pid):
-                processes.kill(pid)
-            server.wait()
-    return list(cells.values())
-
-
-def _meet_all(cells, clients, tool, url):
-    refusal = _refusal(url) if url else "the server does not listen"
-    for client, cell in cells.items():
-        if refusal:
-            cell.failures.append(f"without a token: {refusal}")
-        else:
-            cell.meet(clients[client], url, *tool)
-
-
-def _announced(server, log):
-    """Returns the URL that a server prints on stderr; None if it prints none."""
-    end = time.monotonic() + READY_WITHIN
-    while time.monotonic() < end and server.poll() is None:
-        log.seek(0)
-        if found := READY.search(log.read()):
-            return found[0]
-        time.sleep(0.05)
-    return None
+def cells(issuer):
+    """Returns all cells; `issuer` is the URL of the authorization server."""
+    for is_proxied, ours in OURS.items():
+        option, protection = ("--proxy", "with an OAuth proxy") if is_proxied else ("--issuer", "protected")
+        for name, command in OUR_SERVERS.items():
+            server = Server("ours", name, [*command, "--http", "127.0.0.1:0", option, issuer], protection)
+            for client, program in OTHER_CLIENTS.items():
+                yield Cell(client, program, server)
+            for client, program in OUR_CLIENTS.items():
+                if ours[client] == name:
+                    yield Cell(client, program, server)
+    for name, command in OTHER_SERVERS.items():
+        server = Server("official", name, command, "protected")
+        for client, program in OUR_CLIENTS.items():
+            yield Cell(client, program, server)
 
 
 def _refusal(url):
@@ -156,4 +192,4 @@ def _refusal(url):
         except OSError as error:
             if time.monotonic() > end:
                 return str(error)
-            time.sleep(0.05)
+            time.sleep(0.02)

@@ -1,35 +1,83 @@
 """Runs official clients against this project's servers, and its clients against official and published servers.
 
-    python3 tests/interop/run.py [--only TEXT]… [--official] [--details]
+    python3 tests/interop/run.py [--official] [--details] [TEXT]…
 
-Prints a matrix. `--only` selects pairs whose `client, transport, era → server` line contains the text; `--official`
-pairs official clients with official and published servers instead, to validate this harness; `--details` prints each
-failed check.
+Prints a matrix. Texts select pairs whose `client, transport, era → server` line contains them; `--official` pairs
+official clients with official and published servers instead, to validate this harness; `--details` prints each failed
+check.
 """
 
 import argparse
+import contextlib
 import sys
-from concurrent.futures import ThreadPoolExecutor
 
 import peers
 import protected
 from pairs import pairs
-from shared_server import serve_all
+from programs import Program
+from schedule import run_all
 
-AT_ONCE = 4
+AT_ONCE = 5
 
 
-def tasks(chosen):
-    """Returns the tasks that can run concurrently: servers with all their clients, longest first, and stdio pairs."""
-    shared = {}
-    for pair in chosen:
-        if pair.transport != "stdio":
-            shared.setdefault(id(pair.serves), []).append(pair)
-    for together in sorted(shared.values(), key=len, reverse=True):
-        yield lambda together=together: serve_all(together)
-    for pair in chosen:
-        if pair.transport == "stdio":
-            yield pair.over_stdio
+class Peers:
+    """Client programs and listening servers, which start once, and the last cell that used each."""
+
+    def __init__(self):
+        self.programs, self.servers = {}, {}
+
+    def meet(self, cell):
+        """Runs a cell with its client program and its server."""
+        program, _ = self.programs.setdefault(tuple(cell.command), (Program(cell.command), cell))
+        self.programs[tuple(cell.command)] = program, cell
+        server = None
+        if cell.shared_by is not None:
+            server, _ = self.servers.setdefault(cell.shared_by, (cell.new_server(), cell))
+            self.servers[cell.shared_by] = server, cell
+        cell.meet(program, server)
+
+    def close(self):
+        """Ends all; one that does not end well is a failure of the last cell that used it."""
+        for what, used in (("exit", self.programs), ("server", self.servers)):
+            for one, cell in used.values():
+                if wrong := one.close():
+                    cell.failures[what] = wrong
+
+
+class Task:
+    """A cell to run while nothing else uses its client program and its server."""
+
+    def __init__(self, cell, running):
+        self.cell, self.running = cell, running
+        self.uses = [it for it in (("client", *cell.command), cell.shared_by) if it]
+
+    def run(self):
+        self.running.meet(self.cell)
+
+
+def is_chosen(cell, texts):
+    return all(text in cell.title for text in texts)
+
+
+def run_cells(cells):
+    """Runs cells; one that fails is run again, alone. Returns those that passed only then, with the first reasons."""
+    meet_all(cells)
+    flaky = []
+    for cell in [cell for cell in cells if cell.failures]:
+        first = cell.report()
+        cell.failures = {}
+        meet_all([cell])
+        if not cell.failures:
+            flaky.append((cell, first))
+    return flaky
+
+
+def meet_all(cells):
+    running = Peers()
+    try:
+        run_all([Task(cell, running) for cell in cells], AT_ONCE)
+    finally:
+        running.close()
 
 
 def print_matrix(done):
@@ -53,26 +101,26 @@ def _groups(done):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--only", action="append", default=[], metavar="TEXT")
     parser.add_argument("--official", action="store_true")
     parser.add_argument("--details", action="store_true")
+    parser.add_argument("texts", nargs="*", metavar="TEXT")
     options = parser.parse_args()
     peers.set_up()
-    chosen = [pair for pair in pairs(options.official) if all(text in pair.title for text in options.only)]
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        for done in [pool.submit(task) for task in tasks(chosen)]:
-            done.result()
-    signed_in = [] if options.official else protected.run(options.only)
-    if not chosen and not signed_in:
-        sys.exit("no pair of client and server matches --only")
+    with contextlib.nullcontext() if options.official else protected.provider() as issuer:
+        chosen = [pair for pair in pairs(options.official) if is_chosen(pair, options.texts)]
+        signed_in = [cell for cell in protected.cells(issuer) if is_chosen(cell, options.texts)] if issuer else []
+        cells = [*chosen, *signed_in]
+        flaky = run_cells(cells)
+    if not cells:
+        sys.exit("no pair of client and server matches")
     print_matrix(chosen)
-    failed = sum(len(it.failures) for it in [*chosen, *signed_in])
-    for pair in chosen:
-        for line in pair.report(options.details):
-            print(f"{pair.title}: {line}")
-    for cell in signed_in:
-        print(f"{cell.title}: {'; '.join(cell.failures) or 'passed'}")
-    print(f"interop: {sum(it.total for it in [*chosen, *signed_in]) - failed} passed, {failed} failed")
+    for cell in cells:
+        for line in cell.report(options.details):
+            print(f"{cell.title}: {line}")
+    for cell, why in flaky:
+        print(f"flaky: {cell.title}: {'; '.join(why)}")
+    failed = sum(len(cell.failures) for cell in cells)
+    print(f"interop: {sum(cell.total for cell in cells) - failed} passed, {failed} failed")
     sys.exit(1 if failed else 0)
 
 

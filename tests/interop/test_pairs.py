@@ -2,10 +2,10 @@
 
 import sys
 import unittest
-from unittest import mock
 
 import pairs
-from shared_server import serve_all
+import run
+from shared_server import SharedServer
 
 
 class Matrix(unittest.TestCase):
@@ -19,42 +19,63 @@ class Matrix(unittest.TestCase):
         for client in ("mcp 2", "ts 2"):
             self.assertIn((f"official {client}, http, auto", "ours rust"), rows)
 
-    def test_ours_meet_ours_in_other_languages_only(self):
-        ours = [pair for pair in pairs.pairs(official=False) if pair.column.startswith("ours")]
-        titles = {pair.title for pair in ours}
-        for transport in ("http", "sse", "ws", "tcp", "unix"):
-            self.assertIn(f"ours python sync, {transport}, auto → ours node", titles)
-            self.assertNotIn(f"ours python sync, {transport}, auto → ours python", titles)
+    def test_our_clients_meet_every_server_of_others(self):
+        titles = {pair.title for pair in pairs.pairs(official=False)}
+        for client, program in pairs.clients["ours"].items():
+            for side in ("official", "published"):
+                for name, server in pairs.servers[side].items():
+                    served = [
+                        *(["stdio"] if "command" in server else []),
+                        *(u for it in server.get("serves", []) for u in it["urls"]),
+                    ]
+                    for transport in served:
+                        for era in program["eras"][transport]:
+                            self.assertIn(f"ours {client}, {transport}, {era} → {side} {name}", titles)
+
+    def test_ours_meet_ours_once_a_transport_and_era_and_each_binding_is_both_sides_of_each_transport(self):
+        ours = [
+            pair for pair in pairs.pairs(official=False) if {"ours"} == {pair.row.split()[0], pair.column.split()[0]}
+        ]
+        transports = ("http", "sse", "ws", "tcp", "unix")
+        self.assertEqual(
+            sorted((pair.transport, pair.era) for pair in ours),
+            sorted((transport, era) for transport in transports for era in ("auto", "legacy")),
+        )
+        for transport in transports:
+            of_transport = [pair for pair in ours if pair.transport == transport]
+            self.assertEqual({pair.row.split()[1].strip(",") for pair in of_transport}, {"python", "node"})
+            self.assertEqual({pair.column for pair in of_transport}, {"ours python", "ours node"})
 
     def test_the_modern_revision_is_expected_where_both_sides_speak_it(self):
         revisions = {pair.title: pair.revision for pair in pairs.pairs(official=False)}
-        self.assertEqual(revisions["ours node, ws, auto → ours rust"], pairs.MODERN)
-        self.assertEqual(revisions["ours node, ws, legacy → ours rust"], pairs.LEGACY)
-        self.assertEqual(revisions["ours node, sse, auto → ours rust"], pairs.LEGACY)
+        self.assertEqual(revisions["ours node, ws, auto → ours python"], pairs.MODERN)
+        self.assertEqual(revisions["official ts 1, ws, legacy → ours rust"], pairs.LEGACY)
+        self.assertEqual(revisions["ours python sync, sse, auto → ours node"], pairs.LEGACY)
         self.assertEqual(revisions["ours rust, http, auto → official mcp 1"], pairs.LEGACY)
 
 
 class Servers(unittest.TestCase):
     def test_one_that_ends_at_once_fails_all_checks(self):
         pair = _pair("raise SystemExit('Error: no')")
-        serve_all([pair])
+        run.meet_all([pair])
         self.assertEqual(set(pair.failures), {step["check"] for step in pair.steps} | {"server"})
         self.assertIn("Error: no", pair.failures["connect"])
 
     def test_one_that_exits_with_an_error_is_reported(self):
-        listens = "import socket, sys; it = socket.create_server(('127.0.0.1', int(sys.argv[1]))); it.accept(); "
-        pair = _pair(listens + "import time; time.sleep(60)")
-        with mock.patch.object(pair, "meet"):
-            serve_all([pair])
-        self.assertEqual(list(pair.failures), ["server"])
-        self.assertIn("exit -15 after SIGTERM", pair.failures["server"])
+        listens = "import socket, sys; it = socket.create_server(('127.0.0.1', int(sys.argv[1]))); "
+        server = SharedServer(_how(listens + "import time; time.sleep(60)"), is_ours=True)
+        server.url("http")
+        self.assertIn("exit -15 after SIGTERM", server.close())
 
 
 def _pair(program):
     pair = pairs.Pair("official", "mcp 1", "http", "legacy", "ours", "rust")
-    how = {"command": [sys.executable, "-c", program, "${port}"], "urls": {"http": "http://127.0.0.1:${port}/mcp"}}
-    pair.server = {**pair.server, "serves": [how]}
+    pair.server = {**pair.server, "serves": [_how(program)]}
     return pair
+
+
+def _how(program):
+    return {"command": [sys.executable, "-c", program, "${port}"], "urls": {"http": "http://127.0.0.1:${port}/mcp"}}
 
 
 if __name__ == "__main__":

@@ -23,7 +23,9 @@ from mcp.types import (
     SamplingToolsCapability,
 )
 from pydantic import BaseModel, ConfigDict
-from steps import ANSWERS, BARE, LISTS, NOTIFIED, arguments, changes, describe, paged, run, started, until, witnessed
+from steps import ANSWERS, LISTS, NOTIFIED, changes, describe, paged, perform_all, run, started, until, witnessed
+
+NEWEST = mcp.types.LATEST_PROTOCOL_VERSION
 
 
 class Peer:
@@ -154,10 +156,8 @@ def dial(target):
     return sse_client(target) if target.endswith("/sse") else streamable_http_client(target)
 
 
-async def main():
-    era, steps, target = arguments()
-    if era != "legacy":
-        mcp.types.LATEST_PROTOCOL_VERSION = era
+async def perform(job):
+    mcp.types.LATEST_PROTOCOL_VERSION = NEWEST if job["era"] == "legacy" else job["era"]
     logs, seen = [], set()
 
     async def on_message(message):
@@ -189,11 +189,12 @@ async def main():
         "sampling_capabilities": SamplingCapability(tools=SamplingToolsCapability()),
         "list_roots_callback": on_roots,
     }
-    if BARE:
+    # A client that can be asked nothing.
+    if job.get("bare"):
         answering = {}
 
     async with (
-        dial(target) as (read, write, *_),
+        dial(job["target"]) as (read, write, *_),
         ClientSession(
             read,
             write,
@@ -202,7 +203,7 @@ async def main():
             **answering,
         ) as session,
     ):
-        await run(Peer(session, await session.initialize(), logs, seen), era, steps)
+        await run(Peer(session, await session.initialize(), logs, seen), job["steps"])
 
 
-asyncio.run(main())
+perform_all(perform)

@@ -22,10 +22,11 @@ from mcp_types import (
     SamplingToolsCapability,
 )
 from pydantic import ConfigDict
-from steps import ANSWERS, BARE, LISTS, NOTIFIED, arguments, changes, describe, paged, run, started, until, witnessed
+from steps import ANSWERS, LISTS, NOTIFIED, changes, describe, paged, perform_all, run, started, until, witnessed
 
 warnings.simplefilter("ignore")  # ping and log levels are deprecated there, and tested here
 
+NEWEST_HANDSHAKE = session.LATEST_HANDSHAKE_VERSION
 EVENTS = {ToolsListChanged: "tools", ResourcesListChanged: "resources", PromptsListChanged: "prompts"}
 
 
@@ -188,10 +189,9 @@ def reach(target):
     return sse_client(target) if target.endswith("/sse") else target
 
 
-async def main():
-    era, steps, target = arguments()
-    if era not in ("legacy", "auto"):
-        session.LATEST_HANDSHAKE_VERSION, era = era, "legacy"
+async def perform(job):
+    era = job["era"] if job["era"] in ("legacy", "auto") else "legacy"
+    session.LATEST_HANDSHAKE_VERSION = NEWEST_HANDSHAKE if era == job["era"] else job["era"]
     logs, seen = [], set()
 
     async def on_message(message):
@@ -222,17 +222,18 @@ async def main():
         "sampling_capabilities": SamplingCapability(tools=SamplingToolsCapability()),
         "list_roots_callback": on_roots,
     }
-    if BARE:
+    # A client that can be asked nothing.
+    if job.get("bare"):
         answering = {}
 
     async with Client(
-        reach(target),
+        reach(job["target"]),
         mode=era,
         logging_callback=on_log,
         message_handler=on_message,
         **answering,
     ) as client:
-        await run(Peer(client, era, logs, seen), era, steps)
+        await run(Peer(client, era, logs, seen), job["steps"])
 
 
-asyncio.run(main())
+perform_all(perform)

@@ -3,14 +3,17 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { setTimeout as sleep } from "node:timers/promises";
 
+import { printLine } from "../jobs.mjs";
+
+export { performAll } from "../jobs.mjs";
+
 /** The official packages live in a scratch folder, outside Node's search path. */
 export const require = createRequire(new URL("../../../.interop/node/package.json", import.meta.url));
 
 /** The answers of the user, the model and the host. */
 export const ANSWERS = JSON.parse(readFileSync(new URL("../answers.json", import.meta.url), "utf8"));
-/** A client that can be asked nothing. */
-export const BARE = process.env.INTEROP_BARE !== undefined;
-export const CAPABILITIES = BARE ? {} : { elicitation: { form: {}, url: {} }, sampling: { tools: {} }, roots: { listChanged: true } };
+/** What a client can be asked, unless it is one that can be asked nothing. */
+export const CAPABILITIES = { elicitation: { form: {}, url: {} }, sampling: { tools: {} }, roots: { listChanged: true } };
 
 /** Changes of lists, in the order in which the tool `grow` makes them. */
 export const LISTS = ["tools", "resources", "prompts"];
@@ -18,16 +21,12 @@ export const LISTS = ["tools", "resources", "prompts"];
 /** Returns the model's message: a model that is offered tools calls one. */
 export const sampled = ({ params }) => (params.tools ? ANSWERS.tool_use : ANSWERS.sample);
 
-/** `<era> <steps.json> <command or URL>`: `transport` makes one of the SDK's classes for it. */
-export function commandLine() {
-  const [era, stepsFile, ...command] = process.argv.slice(2);
-  const transport = ({ Stdio, Http, Sse, WebSocket }) => {
-    if (!command[0].includes("://")) return new Stdio({ command: command[0], args: command.slice(1) });
-    const url = new URL(command[0]);
-    if (url.protocol === "ws:") return new WebSocket(url);
-    return url.pathname.endsWith("/sse") ? new Sse(url) : new Http(url);
-  };
-  return { era, steps: JSON.parse(readFileSync(stepsFile, "utf8")), transport };
+/** Returns an SDK's transport to a job's target. */
+export function transportTo(target, { Stdio, Http, Sse, WebSocket }) {
+  if (Array.isArray(target)) return new Stdio({ command: target[0], args: target.slice(1) });
+  const url = new URL(target);
+  if (url.protocol === "ws:") return new WebSocket(url);
+  return url.pathname.endsWith("/sse") ? new Sse(url) : new Http(url);
 }
 
 /** `peer` has one method for each `do` of the suites; what it returns (or throws) is the line's `got`. */
@@ -39,7 +38,7 @@ export async function run(peer, steps) {
     } catch (error) {
       got = { code: typeof error.code === "number" ? error.code : null, error: `${error.name}: ${error.message}` };
     }
-    console.log(JSON.stringify({ check: step.check, got: got ?? null }));
+    printLine({ check: step.check, got: got ?? null });
   }
 }
 

@@ -3,13 +3,13 @@
 import asyncio
 import base64
 import json
-import os
 import sys
 import time
 from pathlib import Path
 
-#: A client that can be asked nothing.
-BARE = "INTEROP_BARE" in os.environ
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+from jobs import perform_all as perform_all, print_line
+
 ANSWERS = json.loads((Path(__file__).resolve().parents[1] / "answers.json").read_text())
 
 
@@ -18,7 +18,7 @@ LISTS = {"tools", "resources", "prompts"}
 NOTIFIED = {f"notifications/{kind}/list_changed": kind for kind in LISTS}
 
 
-async def run(peer, era, steps):
+async def run(peer, steps):
     """`peer` has one coroutine for each `do` of the suites; what it returns (or raises) is the line's `got`."""
     for step in steps:
         try:
@@ -26,14 +26,7 @@ async def run(peer, era, steps):
         except Exception as error:
             code = getattr(error, "code", None) or getattr(getattr(error, "error", None), "code", None)
             got = {"code": code, "error": f"{type(error).__name__}: {error}"}
-        print(json.dumps({"check": step["check"], "got": got}), flush=True)
-
-
-def arguments():
-    """Returns era, steps, and command (a list) or URL, from the command line `<era> <steps.json> <command or URL>`."""
-    era, steps_file, *command = sys.argv[1:]
-    with open(steps_file, encoding="utf-8") as file:
-        return era, json.load(file), command[0] if "://" in command[0] else command
+        print_line({"check": step["check"], "got": got})
 
 
 def describe(result, progress=(), logs=()):

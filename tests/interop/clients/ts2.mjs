@@ -1,5 +1,5 @@
 /** The official TypeScript SDK 2.x as a client. */
-import { ANSWERS, BARE, CAPABILITIES, OfficialPeer, commandLine, require, run, sampled } from "./steps.mjs";
+import { ANSWERS, CAPABILITIES, OfficialPeer, performAll, require, run, sampled, transportTo } from "./steps.mjs";
 
 const {
   Client,
@@ -15,24 +15,25 @@ class Peer extends OfficialPeer {
   request = ({ method, params }) => this.client.request({ method, params }, ANY);
 }
 
-const { era: given, steps, transport } = commandLine();
-const era = given === "auto" ? "auto" : "legacy";
-const offered = ["auto", "legacy"].includes(given) ? {} : { supportedProtocolVersions: [given] };
-const logs = [];
-const seen = new Set();
-const client = new Client(
-  { name: "ts2", version: "1.0.0" },
-  { capabilities: CAPABILITIES, versionNegotiation: { mode: era }, ...offered },
-);
-client.setNotificationHandler("notifications/message", ({ params }) => void logs.push([params.level, params.data]));
-client.setNotificationHandler("notifications/tools/list_changed", () => void seen.add("tools"));
-client.setNotificationHandler("notifications/resources/list_changed", () => void seen.add("resources"));
-client.setNotificationHandler("notifications/prompts/list_changed", () => void seen.add("prompts"));
-client.setNotificationHandler("notifications/resources/updated", ({ params }) => void seen.add(`updated ${params.uri}`));
-client.setNotificationHandler("notifications/elicitation/complete", () => void seen.add("page done"));
-if (!BARE) client.setRequestHandler("elicitation/create", ({ params }) => ANSWERS.forms[params.message]);
-if (!BARE) client.setRequestHandler("sampling/createMessage", sampled);
-if (!BARE) client.setRequestHandler("roots/list", () => ANSWERS.roots);
-await client.connect(transport({ Stdio, Http, Sse }));
-await run(new Peer(client, era, client.getNegotiatedProtocolVersion(), logs, seen), steps);
-await client.close();
+await performAll(async ({ era: given, target, steps, bare }) => {
+  const era = given === "auto" ? "auto" : "legacy";
+  const offered = ["auto", "legacy"].includes(given) ? {} : { supportedProtocolVersions: [given] };
+  const logs = [];
+  const seen = new Set();
+  const client = new Client(
+    { name: "ts2", version: "1.0.0" },
+    { capabilities: bare ? {} : CAPABILITIES, versionNegotiation: { mode: era }, ...offered },
+  );
+  client.setNotificationHandler("notifications/message", ({ params }) => void logs.push([params.level, params.data]));
+  client.setNotificationHandler("notifications/tools/list_changed", () => void seen.add("tools"));
+  client.setNotificationHandler("notifications/resources/list_changed", () => void seen.add("resources"));
+  client.setNotificationHandler("notifications/prompts/list_changed", () => void seen.add("prompts"));
+  client.setNotificationHandler("notifications/resources/updated", ({ params }) => void seen.add(`updated ${params.uri}`));
+  client.setNotificationHandler("notifications/elicitation/complete", () => void seen.add("page done"));
+  if (!bare) client.setRequestHandler("elicitation/create", ({ params }) => ANSWERS.forms[params.message]);
+  if (!bare) client.setRequestHandler("sampling/createMessage", sampled);
+  if (!bare) client.setRequestHandler("roots/list", () => ANSWERS.roots);
+  await client.connect(transportTo(target, { Stdio, Http, Sse }));
+  await run(new Peer(client, era, client.getNegotiatedProtocolVersion(), logs, seen), steps);
+  await client.close();
+});

@@ -1,15 +1,15 @@
-/** Our JavaScript client against one server: `<era> <steps.json> <command or URL>`, a JSON line a step. */
+/** Our JavaScript client against servers. */
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Cancelled, Client, Declined, text } from "gudgeon";
 
+import { performAll, printLine } from "../jobs.mjs";
+
 const ANSWERS = JSON.parse(readFileSync(new URL("../answers.json", import.meta.url), "utf8"));
 
-const [era, stepsFile, command, ...args] = process.argv.slice(2);
-const logs = [];
-const client = await Client.connect(
-  command.includes(":") ? command : { command, args },
-  {
+function connect(era, target, logs) {
+  const [command, ...args] = Array.isArray(target) ? target : [];
+  return Client.connect(command === undefined ? target : { command, args }, {
     revision: era === "legacy" ? "2025-11-25" : era,
     onElicit: ({ message }) => {
       const { action, content } = ANSWERS.forms[message];
@@ -22,10 +22,10 @@ const client = await Client.connect(
     },
     roots: ANSWERS.roots.roots,
     onLog: (message) => void logs.push([message.level, message.data]),
-  },
-);
+  });
+}
 
-function describe(result, progress) {
+function describe(result, progress, logs) {
   const picture = result.content.find((block) => block.type === "image");
   return {
     is_error: result.isError,
@@ -40,7 +40,7 @@ function describe(result, progress) {
   };
 }
 
-const peer = {
+const peerOf = (client, logs) => ({
   connect: () => ({ revision: client.revision, server: client.server.name }),
   list_tools: async () => (await client.listTools()).map((tool) => tool.name).sort(),
   list_resources: async () => (await client.listResources()).map((resource) => resource.uri).sort(),
@@ -55,7 +55,7 @@ const peer = {
       throwOnError: false,
       onProgress: (at) => void progress.push([at.progress, at.total]),
     });
-    return describe(result, progress);
+    return describe(result, progress, logs);
   },
 
   async cancel(step) {
@@ -101,15 +101,20 @@ const peer = {
     (await client.getPrompt(step.name, step.arguments)).messages.map((message) => [message.role, message.text]),
   complete: async (step) => (await client.complete(step.prompt, step.argument, step.value)).values,
   ping: async () => (await client.ping()) >= 0,
-};
+});
 
-for (const step of JSON.parse(readFileSync(stepsFile, "utf8"))) {
-  let got;
-  try {
-    got = await peer[step.do](step);
-  } catch (error) {
-    got = { code: error.code ?? null, error: `${error.name}: ${error.message}` };
+await performAll(async ({ era, target, steps }) => {
+  const logs = [];
+  const client = await connect(era, target, logs);
+  const peer = peerOf(client, logs);
+  for (const step of steps) {
+    let got;
+    try {
+      got = await peer[step.do](step);
+    } catch (error) {
+      got = { code: error.code ?? null, error: `${error.name}: ${error.message}` };
+    }
+    printLine({ check: step.check, got });
   }
-  console.log(JSON.stringify({ check: step.check, got }));
-}
-await client.close();
+  await client.close();
+});

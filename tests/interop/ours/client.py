@@ -1,10 +1,9 @@
-"""Our Python `Client` against one server: `<era> <steps.json> <command or URL>`, a JSON line a step."""
+"""Our Python `Client` against servers."""
 
 import asyncio
 import contextlib
-import json
 
-from described import ANSWERING, commandline, describe, failure
+from described import ANSWERING, describe, failure, perform_all, revision_of, step_done
 
 from gudgeon import Client
 
@@ -98,19 +97,17 @@ class Peer:
         return await self.client.ping() >= 0
 
 
-async def main():
-    revision, steps, target = commandline()
+async def perform(job):
     logs = []
-    async with Client(
-        target, revision=revision, on_log=lambda message: logs.append([message.level, message.data]), **ANSWERING
-    ) as client:
+    on_log = lambda message: logs.append([message.level, message.data])  # noqa: E731
+    async with Client(job["target"], revision=revision_of(job), on_log=on_log, **ANSWERING) as client:
         peer = Peer(client, logs)
-        for step in steps:
+        for step in job["steps"]:
             try:
                 got = await getattr(peer, step["do"])(step)
             except Exception as error:
                 got = failure(error)
-            print(json.dumps({"check": step["check"], "got": got}), flush=True)
+            step_done(step, got)
 
 
-asyncio.run(main())
+perform_all(perform)

@@ -1,8 +1,11 @@
-"""Shared code of both Python clients here: the command line, and results in the terms that the suites expect."""
+"""Shared code of both Python clients here: the server's questions, and results in the terms that the suites expect."""
 
 import json
 import sys
 from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+from jobs import perform_all as perform_all, print_line
 
 from gudgeon import Cancelled, Declined
 from gudgeon.types import Image, ResourceLink, Root, SampleResult
@@ -10,13 +13,8 @@ from gudgeon.types import Image, ResourceLink, Root, SampleResult
 ANSWERS = json.loads((Path(__file__).resolve().parents[1] / "answers.json").read_text())
 
 
-def commandline():
-    era, steps_file, *command = sys.argv[1:]
-    with open(steps_file, encoding="utf-8") as file:
-        steps = json.load(file)
-    # A URL stands for itself, a command is a list.
-    target = command[0] if ":" in command[0] else command
-    return ("2025-11-25" if era == "legacy" else era), steps, target
+def revision_of(job):
+    return "2025-11-25" if job["era"] == "legacy" else job["era"]
 
 
 def on_elicit(request):
@@ -51,6 +49,10 @@ def describe(result, progress, logs):
         "progress": progress,
         "logs": list(logs),
     }
+
+
+def step_done(step, got):
+    print_line({"check": step["check"], "got": got})
 
 
 def failure(error):

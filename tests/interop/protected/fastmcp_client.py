@@ -1,13 +1,11 @@
-"""FastMCP's client signs in at a server and calls a tool."""
+"""FastMCP's client signs in at the servers of its jobs and calls a tool."""
 
 import asyncio
-import json
-import sys
 from urllib.parse import parse_qs, urlsplit
 
 from fastmcp import Client
 from fastmcp.client.auth import OAuth
-from follow import follow
+from follow import follow, perform_all, print_line
 from mcp.shared.auth import AuthorizationCodeResult
 
 
@@ -20,11 +18,11 @@ class Headless(OAuth):
         return AuthorizationCodeResult(**{name: values[0] for name, values in self.redirected.items()})
 
 
-async def main(url, tool):
-    async with Client(url, auth=Headless()) as client:
+async def perform(job):
+    async with Client(job["url"], auth=Headless()) as client:
         tools = await client.list_tools()
-        result = await client.call_tool(tool, {})
-        print(json.dumps({"tools": len(tools), "text": result.content[0].text}))
+        result = await client.call_tool(job["tool"], {})
+        print_line({"tools": len(tools), "text": result.content[0].text})
 
 
-asyncio.run(main(*sys.argv[1:]))
+perform_all(perform)

@@ -4,9 +4,12 @@ import sys
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
-sys.path.append(str(Path(__file__).parents[2] / "python"))
+HERE = Path(__file__).resolve().parent
+sys.path += [str(HERE.parent), str(HERE.parents[1] / "python")]
 
-from form_browser import Browser
+from jobs import perform_all as perform_all, print_line as print_line  # noqa: E402
+
+from form_browser import Browser  # noqa: E402
 
 
 def follow(url):

@@ -1,12 +1,10 @@
-"""The official Python SDK 2.x signs in at a server and calls a tool."""
+"""The official Python SDK 2.x signs in at the servers of its jobs and calls a tool."""
 
 import asyncio
-import json
-import sys
 from urllib.parse import parse_qs, urlsplit
 
 import httpx2
-from follow import follow
+from follow import follow, perform_all, print_line
 from mcp import Client
 from mcp.client.auth import OAuthClientProvider
 from mcp.client.streamable_http import streamable_http_client
@@ -29,8 +27,8 @@ class Memory:
         self.client = client
 
 
-async def main(url, tool):
-    redirected = {}
+async def perform(job):
+    url, redirected = job["url"], {}
 
     async def on_redirect(page):
         redirected.update(parse_qs(urlsplit(await asyncio.to_thread(follow, page)).query))
@@ -50,8 +48,8 @@ async def main(url, tool):
         Client(streamable_http_client(url, http_client=http)) as client,
     ):
         tools = (await client.list_tools()).tools
-        result = await client.call_tool(tool, {})
-        print(json.dumps({"tools": len(tools), "text": result.content[0].text}))
+        result = await client.call_tool(job["tool"], {})
+        print_line({"tools": len(tools), "text": result.content[0].text})
 
 
-asyncio.run(main(*sys.argv[1:]))
+perform_all(perform)

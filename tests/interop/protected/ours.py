@@ -1,23 +1,21 @@
-"""Gudgeon's Python client signs in at a server and calls a tool."""
+"""Gudgeon's Python client signs in at the servers of its jobs and calls a tool."""
 
 import asyncio
-import json
-import sys
 
-from follow import follow
+from follow import follow, perform_all, print_line
 
 from gudgeon import Client
 from gudgeon.auth import OAuth
 
 
-async def main(url, tool):
+async def perform(job):
     async def on_redirect(page):
         return await asyncio.to_thread(follow, page)
 
-    async with Client(url, auth=OAuth(on_redirect=on_redirect)) as client:
+    async with Client(job["url"], auth=OAuth(on_redirect=on_redirect)) as client:
         tools = await client.list_tools()
-        result = await client.call_tool(tool)
-        print(json.dumps({"tools": len(tools), "text": result.text}))
+        result = await client.call_tool(job["tool"])
+        print_line({"tools": len(tools), "text": result.text})
 
 
-asyncio.run(main(*sys.argv[1:]))
+perform_all(perform)

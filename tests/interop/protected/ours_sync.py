@@ -1,14 +1,15 @@
-"""Gudgeon's blocking Python client signs in at a server and calls a tool."""
+"""Gudgeon's blocking Python client signs in at the servers of its jobs and calls a tool."""
 
-import json
-import sys
-
-from follow import follow
+from follow import follow, perform_all, print_line
 
 from gudgeon import SyncClient
 from gudgeon.auth import OAuth
 
-url, tool = sys.argv[1:]
-with SyncClient(url, auth=OAuth(on_redirect=follow)) as client:
-    tools = client.list_tools()
-    print(json.dumps({"tools": len(tools), "text": client.call_tool(tool).text}))
+
+def perform(job):
+    with SyncClient(job["url"], auth=OAuth(on_redirect=follow)) as client:
+        tools = client.list_tools()
+        print_line({"tools": len(tools), "text": client.call_tool(job["tool"]).text})
+
+
+perform_all(perform)

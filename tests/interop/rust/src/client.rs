@@ -1,10 +1,10 @@
-//! Gudgeon's Rust `Client` against a server: `<era> <steps.json> <command or URL>`, a JSON line per step.
-#![allow(clippy::print_stdout)] // its output is what it is for
+//! Gudgeon's Rust `Client` against servers: the jobs of its standard input, a JSON line per step.
+#![allow(clippy::print_stdout, clippy::print_stderr)] // its output is what it is for
 
 use std::{
     collections::BTreeSet,
     error::Error as StdError,
-    fs,
+    io::stdin,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -27,21 +27,31 @@ type Notes = Arc<Mutex<Vec<Value>>>;
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn StdError>> {
-    let args: Vec<String> = std::env::args().skip(1).collect();
-    let [era, steps, program, rest @ ..] = &args[..] else {
-        return Err("usage: interop-client <era> <steps.json> <command or URL>".into());
-    };
-    let steps: Vec<Value> = serde_json::from_str(&fs::read_to_string(steps)?)?;
+    for job in stdin().lines() {
+        let done = perform_job(&serde_json::from_str(&job?)?).await;
+        if let Err(error) = &done {
+            eprintln!("Error: {error}");
+        }
+        println!("{}", json!({"done": done.is_ok()}));
+    }
+    Ok(())
+}
+
+async fn perform_job(job: &Value) -> Result<(), Box<dyn StdError>> {
     let logs = Notes::default();
     let seen = Arc::clone(&logs);
-    let target = if program.contains(':') {
-        Target::url(program)?
-    } else {
-        Command::new(program).args(rest).into()
+    let words: Vec<_> = job["target"].as_array().into_iter().flatten().collect();
+    let target = match words.as_slice() {
+        [] => Target::url(text(job, "target"))?,
+        [program, rest @ ..] => {
+            let rest = rest.iter().filter_map(|word| word.as_str());
+            Command::new(program.as_str().unwrap_or_default()).args(rest).into()
+        }
     };
     let mut builder = Client::builder(target).on_log(move |message| {
         note(&seen, json!([message.level, message.data]));
     });
+    let era = text(job, "era");
     let revision = match Revision::parse(era) {
         None if era == "legacy" => Some(Revision::LATEST_LEGACY),
         known => known,
@@ -51,8 +61,8 @@ async fn main() -> Result<(), Box<dyn StdError>> {
     }
     builder = answering(builder);
     let client = builder.connect().await?;
-    for step in steps {
-        let got = perform(&client, &step, &logs).await;
+    for step in job["steps"].as_array().into_iter().flatten() {
+        let got = perform(&client, step, &logs).await;
         let got =
             got.unwrap_or_else(|error| json!({"code": error.code, "error": error.to_string()}));
         println!("{}", json!({"check": step["check"], "got": got}));

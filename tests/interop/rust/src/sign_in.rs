@@ -1,27 +1,35 @@
-//! Gudgeon's Rust client signs in at a server and calls a tool: `interop-sign-in <url> <tool>`.
-#![allow(clippy::print_stdout, reason = "the harness reads it")]
+//! Gudgeon's Rust client signs in at the servers of its jobs and calls a tool.
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "the harness reads it")]
 
-use std::{env, error::Error as StdError, sync::Arc};
+use std::{error::Error as StdError, io::stdin, sync::Arc};
 
 use gudgeon::{
     Client, Error,
     client::{Target, auth::OAuth},
     protocol::Tool,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn StdError>> {
-    let mut arguments = env::args().skip(1);
-    let (Some(url), Some(tool)) = (arguments.next(), arguments.next()) else {
-        return Err("usage: interop-sign-in <url> <tool>".into());
-    };
+    for job in stdin().lines() {
+        let done = sign_in(&serde_json::from_str(&job?)?).await;
+        if let Err(error) = &done {
+            eprintln!("Error: {error}");
+        }
+        println!("{}", json!({"done": done.is_ok()}));
+    }
+    Ok(())
+}
+
+async fn sign_in(job: &Value) -> Result<(), Box<dyn StdError>> {
+    let [url, tool] = ["url", "tool"].map(|name| job[name].as_str().unwrap_or_default());
     let auth =
         OAuth { on_redirect: Some(Arc::new(|page| Box::pin(follow(page)))), ..OAuth::default() };
-    let builder = Client::builder(Target::url(&url)?).options(|it| it.auth = Some(auth.into()));
+    let builder = Client::builder(Target::url(url)?).options(|it| it.auth = Some(auth.into()));
     let client = builder.connect().await?;
     let tools = client.list::<Tool>().await?.len();
-    let text = client.call_tool(&tool, ()).await?.text();
+    let text = client.call_tool(tool, ()).await?.text();
     println!("{}", json!({ "tools": tools, "text": text }));
     client.close().await;
     Ok(())

@@ -1,7 +1,7 @@
-//! The official Rust SDK signs in at a server and calls a tool: `interop-rmcp <url> <tool>`.
+//! The official Rust SDK signs in at the servers of its jobs and calls a tool.
 #![forbid(unsafe_code)]
 
-use std::{env, error::Error, process::Command};
+use std::{error::Error, io::stdin, process::Command};
 
 use reqwest::Client;
 use rmcp::{
@@ -13,16 +13,24 @@ use rmcp::{
         streamable_http_client::StreamableHttpClientTransportConfig,
     },
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 const REDIRECT_URL: &str = "http://127.0.0.1:9/callback";
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let mut arguments = env::args().skip(1);
-    let (Some(url), Some(tool)) = (arguments.next(), arguments.next()) else {
-        return Err("usage: interop-rmcp <url> <tool>".into());
-    };
+    for job in stdin().lines() {
+        let done = perform(&serde_json::from_str(&job?)?).await;
+        if let Err(error) = &done {
+            eprintln!("Error: {error}");
+        }
+        println!("{}", json!({ "done": done.is_ok() }));
+    }
+    Ok(())
+}
+
+async fn perform(job: &Value) -> Result<(), Box<dyn Error>> {
+    let [url, tool] = ["url", "tool"].map(|name| job[name].as_str().unwrap_or_default().to_owned());
     let mut sign_in = OAuthState::new(&url, None).await?;
     let request = AuthorizationRequest::new(REDIRECT_URL).with_client_name("rmcp");
     sign_in.start_authorization(request).await?;
