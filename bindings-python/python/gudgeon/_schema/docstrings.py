@@ -33,13 +33,12 @@ _OTHERS = {
     "warnings",
     "todo",
 }
-# Compiled when they are first used, because that takes longer than the import of this module.
-_GOOGLE_HEADING = r"^([A-Za-z][A-Za-z ]*?)\s*:\s*$"
-_GOOGLE_ITEM = r"^\*{0,2}(\w+)\s*(?:\([^)]*(?:\([^)]*\)[^)]*)*\))?\s*:(?:\s+|$)(.*)$"
+# Compiled when they are first used, because that takes longer than the import of this module. In none can two parts in
+# a row match the same characters, since the time would grow with the square of a line's length.
 _NUMPY_ITEM = r"^((?:\*{0,2}\w+)(?:\s*,\s*\*{0,2}\w+)*)\s*(?::.*)?$"
-_SPHINX_PARAM = r"^:(?:param|parameter|arg|argument|key|keyword|ivar|var|cvar)\s+([^:]*?)\*{0,2}(\w+)\s*:\s*(.*)$"
+_SPHINX_PARAM = r"^:(?:param|parameter|arg|argument|key|keyword|ivar|var|cvar)\s([^:]+):(.*)$"
 _SPHINX_NOISE = r"^:(?:type|rtype|vartype)\b[^:]*:"
-_SPHINX_FIELD = r"^:\w+[^:]*:"
+_SPHINX_FIELD = r"^:\w[^:]*:"
 
 
 def parse(doc: str | None) -> tuple[str, dict[str, str]]:
@@ -54,12 +53,10 @@ def parse(doc: str | None) -> tuple[str, dict[str, str]]:
         line = lines[at]
         if _is_numpy_heading(lines, at) and line.strip().lower() in _PARAMETERS:
             at = _numpy(lines, at + 2, found)
-        elif (
-            (match := re.match(_GOOGLE_HEADING, line)) and match[1].lower() in _PARAMETERS and _indented(lines, at + 1)
-        ):
+        elif _google_heading(line) in _PARAMETERS and _indented(lines, at + 1):
             at = _google(lines, at + 1, found)
-        elif match := re.match(_SPHINX_PARAM, line):
-            at, found[match[2]] = _continued(lines, at + 1, match[3])
+        elif (match := re.match(_SPHINX_PARAM, line)) and (name := _last_word(match[1])):
+            at, found[name] = _continued(lines, at + 1, match[2].strip())
         elif re.match(_SPHINX_NOISE, line):
             at, _ = _continued(lines, at + 1, "")
         else:
@@ -82,6 +79,40 @@ def _is_numpy_heading(lines: list[str], at: int) -> bool:
     return at + 1 < len(lines) and bool(lines[at].strip()) and re.fullmatch(r"-{3,}\s*", lines[at + 1]) is not None
 
 
+def _last_word(text: str) -> str:
+    """Returns the letters, digits and underscores that a text ends with."""
+    return re.split(r"\W", text.rstrip())[-1]
+
+
+def _google_heading(line: str) -> str:
+    """Returns the words of a heading such as `Args:` in lower case, or an empty text for another line."""
+    words, colon, rest = line.partition(":")
+    return words.rstrip().lower() if colon and not rest.strip() and not line[:1].isspace() else ""
+
+
+def _google_item(line: str) -> tuple[str, str] | None:
+    """Returns the name and the text of an item such as `name (type): text`."""
+    match = re.match(r"\*{0,2}(\w+)\s*", line)
+    if match is None:
+        return None
+    rest = line[match.end() :]
+    if rest.startswith("("):
+        rest = _after_parentheses(rest).lstrip()
+    if not rest.startswith(":") or not (rest[1:2].isspace() or rest == ":"):
+        return None
+    return match[1], rest[1:].strip()
+
+
+def _after_parentheses(text: str) -> str:
+    """Returns what follows the parenthesis that closes the first one, or an empty text if none does."""
+    depth = 0
+    for at, character in enumerate(text):
+        depth += (character == "(") - (character == ")")
+        if depth == 0:
+            return text[at + 1 :]
+    return ""
+
+
 def _google(lines: list[str], at: int, found: dict[str, str]) -> int:
     depth: int | None = None
     name = ""
@@ -92,10 +123,10 @@ def _google(lines: list[str], at: int, found: dict[str, str]) -> int:
             if indent == 0:
                 break
             depth = indent if depth is None else depth
-            match = re.match(_GOOGLE_ITEM, line.strip()) if indent <= depth else None
-            if match:
-                name = match[1]
-                found[name] = match[2].strip()
+            item = _google_item(line.strip()) if indent <= depth else None
+            if item:
+                name, description = item
+                found[name] = description
             elif name and indent > depth:
                 found[name] = f"{found[name]} {line.strip()}".strip()
         at += 1
@@ -111,7 +142,7 @@ def _numpy(lines: list[str], at: int, found: dict[str, str]) -> int:
         if line.strip():
             if _indent(line) == 0:
                 match = re.match(_NUMPY_ITEM, line.strip())
-                if match is None or (re.match(_GOOGLE_HEADING, line) and line.strip(" :").lower() in _OTHERS):
+                if match is None or _google_heading(line) in _OTHERS:
                     break
                 names = [part.strip().lstrip("*") for part in match[1].split(",")]
                 found.update((name, "") for name in names)
