@@ -62,7 +62,7 @@ FACTOR, SECONDS = 3, 90
 
 
 class Outcome(NamedTuple):
-    """What a stage said: the first test that failed, or None if all passed."""
+    """The outcome of a stage: the first test that failed, or None if all passed."""
 
     failed: str | None
     seconds: float

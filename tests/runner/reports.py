@@ -1,4 +1,4 @@
-"""How the output of each test runner is read: how many tests passed, which failed, and how those are run again."""
+"""Reads the output of each test runner: how many tests passed, which failed, and how those are run again."""
 
 import re
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ SKIPPED = re.compile(r"^skipped: (.+)$", re.M)
 
 @dataclass
 class Result:
-    """What the tests of a stage came to."""
+    """The results of the tests of a stage."""
 
     passed: int = 0
     failed: int = 0

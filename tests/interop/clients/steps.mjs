@@ -12,7 +12,7 @@ export const require = createRequire(new URL("../../../.interop/node/package.jso
 
 /** The answers of the user, the model and the host. */
 export const ANSWERS = JSON.parse(readFileSync(new URL("../answers.json", import.meta.url), "utf8"));
-/** What a client can be asked, unless it is one that can be asked nothing. */
+/** The capabilities of a client that answers every kind of question. */
 export const CAPABILITIES = { elicitation: { form: {}, url: {} }, sampling: { tools: {} }, roots: { listChanged: true } };
 
 /** Changes of lists, in the order in which the tool `grow` makes them. */
