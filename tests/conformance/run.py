@@ -1,10 +1,11 @@
 """Runs the official conformance suite against the fixture servers and clients, and our authorization server for tests.
 
-    .venv/bin/python tests/conformance/run.py [--all] [--only TEXT]… [--url URL]
+    .venv/bin/python tests/conformance/run.py [--all] [--url URL] [TEXT]…
 
 Each server is tested with both sets of scenarios over its own HTTP server, each mount with one set, or both with
-`--all`; each client with both sets; the authorization server with two kinds of clients. `--only` selects runs whose
-title contains the text, `--url` tests a server that is already running. Warnings count as failures.
+`--all`; each client with both sets; the authorization server with two kinds of clients. Texts select the runs whose
+titles contain them, `--url` tests a server that is already running. Warnings count as failures. A scenario that fails
+is run again, alone.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ MOUNTS = {
     "node node": (["node", "--mount", "node"], LEGACY),
     "rust tower": (["rust", "--mount", "tower"], MODERN),
 }
-AT_ONCE = 2
+AT_ONCE = 3
 READY = 20  # seconds for a server to print its URL
 END = 20  # seconds for a server to exit
 
@@ -43,8 +44,8 @@ END = 20  # seconds for a server to exit
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--all", action="store_true", help="both sets against every mount")
-    parser.add_argument("--only", action="append", default=[], metavar="TEXT")
     parser.add_argument("--url", help="test a server that is already running")
+    parser.add_argument("texts", nargs="*", metavar="TEXT")
     options = parser.parse_args()
     if not suite.is_installed():
         sys.exit("the official suite is not installed; run `make setup`")
@@ -71,7 +72,7 @@ def main() -> int:
         ]
     verdicts = [verdict for of_role, _ in runs for verdict in of_role]
     if not verdicts:
-        sys.exit("no run matches --only")
+        sys.exit("no run matches")
     for of_role, names in runs:
         if of_role:
             print(table(of_role, list(dict.fromkeys(name for of_set in names.values() for name in of_set))) + "\n")
@@ -92,7 +93,7 @@ def _servers(options: argparse.Namespace) -> Iterator[tuple[str, list[str], str]
         ]
     for name, command, revision in every:
         title = f"{name} {revision[:4]}"
-        if all(text in title for text in options.only):
+        if all(text in title for text in options.texts):
             yield title, command, revision
 
 
@@ -102,7 +103,7 @@ def _clients(options: argparse.Namespace) -> Iterator[tuple[str, str, str]]:
     for language in LANGUAGES:
         for revision in SETS:
             title = f"{language} client {revision[:4]}"
-            if all(text in title for text in options.only):
+            if all(text in title for text in options.texts):
                 yield title, language, revision
 
 
@@ -111,7 +112,7 @@ def _issuers(options: argparse.Namespace) -> Iterator[tuple[str, str]]:
         return
     for name, client in authorization.CLIENTS.items():
         title = f"authorization server, {name}"
-        if all(text in title for text in options.only):
+        if all(text in title for text in options.texts):
             yield title, client
 
 
@@ -121,11 +122,25 @@ def _run(title: str, command: list[str], revision: str, expected: list[str], url
         try:
             with contextlib.nullcontext(url) if url else _serving(command) as address:
                 suite.run("server", "--url", address, "--requirements", revision, "-o", folder)
-            return evaluate(title, Path(folder), expected)
+            verdict = evaluate(title, Path(folder), expected)
         except Broken as error:
             verdict = evaluate(title, Path(folder), [])
             verdict.blame("(the server)", f"failed: {error}")
-            return verdict
+    for scenario in [] if url else list(verdict.bad):
+        verdict.try_again(scenario, lambda again, scenario=scenario: _alone(again, command, revision, scenario))
+    return verdict
+
+
+def _alone(verdict: Verdict, command: list[str], revision: str, scenario: str) -> None:
+    """Runs a scenario against a new server."""
+    with tempfile.TemporaryDirectory(prefix="conformance-") as folder:
+        chosen = ["--scenario", scenario, "--spec-version", revision, "--force"]
+        try:
+            with _serving(command) as address:
+                suite.run("server", "--url", address, *chosen, "-o", folder)
+        except Broken as error:
+            verdict.blame(scenario, f"failed: {error}")
+        verdict.add(evaluate(verdict.title, Path(folder), [scenario]))
 
 
 @contextlib.contextmanager

@@ -85,6 +85,17 @@ def test_a_scenario_that_did_not_run_or_checked_nothing_fails(written):
     assert verdict.bad == {"ping": ["failed: nothing was checked"], "tools-list": ["failed: it did not run"]}
 
 
+@pytest.mark.parametrize(("status", "passed", "failed"), [("SUCCESS", 2, 0), ("FAILURE", 1, 2)])
+def test_a_scenario_that_fails_runs_again_and_its_first_failure_is_reported(written, status, passed, failed):
+    folder = written("ping", {"status": "FAILURE"}, {"status": "SUCCESS"}, {"status": "WARNING"})
+    verdict = evaluate("python 2026", folder, ["ping"])
+    again = written("again", {"status": status}, {"status": "SUCCESS"}) / "server-again-2026-11-21T11-42-20-049Z"
+    verdict.try_again("ping", lambda it: it.read("ping", again / "checks.json"))
+    assert (verdict.passed, verdict.failed) == (passed, failed)
+    flaky = "flaky: python 2026: ping: failed: ping-check: no reason given; warned: ping-check: no reason given\n"
+    assert totals([verdict]) == (flaky if not failed else "") + f"conformance: {passed} passed, {failed} failed"
+
+
 def test_scenarios_of_tasks_are_left_out(written):
     verdict = evaluate("python 2026", written("tasks-lifecycle", {"status": "FAILURE"}), [])
     assert (verdict.passed, verdict.failed) == (0, 0)

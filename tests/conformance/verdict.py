@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-FOLDER = re.compile(r"(?:authorization-)?server-(?P<scenario>.+)-\d{4}-\d\d-\d\dT[\d-]+Z")
+# The end of the name of a scenario's folder.
+STAMP = re.compile(r"-\d{4}-\d\d-\d\dT[\d-]+Z$")
+FOLDER = re.compile(rf"(?:authorization-)?server-(?P<scenario>.+){STAMP.pattern}")
 BAD = {"FAILURE": "failed", "WARNING": "warned"}
 # Scenarios of extensions that the fixtures do not support.
-NOT_OFFERED = ("tasks-",)
+NOT_OFFERED = "tasks-"
 
 
 @dataclass
@@ -21,6 +24,7 @@ class Verdict:
     passed: int = 0
     bad: dict[str, list[str]] = field(default_factory=dict)  # problems by scenario
     seen: dict[str, int] = field(default_factory=dict)  # passed checks by scenario
+    flaky: dict[str, list[str]] = field(default_factory=dict)  # problems of scenarios that passed when they ran again
 
     @property
     def failed(self) -> int:
@@ -41,6 +45,21 @@ class Verdict:
                 self.blame(scenario, f"{BAD[check['status']]}: {check['id']}: {' '.join(why.split())}")
         if not passed and scenario not in self.bad:
             self.blame(scenario, "failed: nothing was checked")
+
+    def add(self, other: Verdict) -> None:
+        """Adds the results of other scenarios."""
+        self.passed += other.passed
+        self.bad |= other.bad
+        self.seen |= other.seen
+
+    def try_again(self, scenario: str, run: Callable[[Verdict], None]) -> None:
+        """Runs a scenario that failed again, alone; if it passes, its problems are those of a flaky test."""
+        again = Verdict(self.title)
+        run(again)
+        if not again.bad:
+            self.flaky[scenario] = self.bad.pop(scenario)
+            self.passed += again.passed - self.seen.get(scenario, 0)
+            self.seen |= again.seen
 
     def cell(self, scenario: str) -> str:
         wrong = self.bad.get(scenario, [])
@@ -90,5 +109,11 @@ def table(verdicts: list[Verdict], order: list[str]) -> str:
 
 
 def totals(verdicts: list[Verdict]) -> str:
+    lines = [
+        f"flaky: {verdict.title}: {scenario}: {'; '.join(reasons)}"
+        for verdict in verdicts
+        for scenario, reasons in verdict.flaky.items()
+    ]
     passed = sum(verdict.passed for verdict in verdicts)
-    return f"conformance: {passed} passed, {sum(verdict.failed for verdict in verdicts)} failed"
+    lines.append(f"conformance: {passed} passed, {sum(verdict.failed for verdict in verdicts)} failed")
+    return "\n".join(lines)
