@@ -26,7 +26,8 @@ from processes import (
 
 # The program closes its client; returns without closing it; fails.
 ENDS = {"close": 0, "exit": 0, "error": 1}
-# Nothing in the program runs any more, so it ends no children of its server.
+# Nothing in the program runs any more, so it ends no children of its server, and the server sees its input end. What
+# servers do then in every state is tested without a client.
 KILLS = {"SIGTERM": signal.SIGTERM, "SIGKILL": signal.SIGKILL}
 
 
@@ -40,7 +41,12 @@ class Cell(NamedTuple):
 
 
 def cells() -> list[Cell]:
-    return [Cell(language, end, state) for language in CLIENTS for end in (*ENDS, *KILLS) for state in STUBBORN]
+    return [
+        Cell(language, end, state)
+        for language in CLIENTS
+        for end in (*ENDS, *KILLS)
+        for state in (STUBBORN if end in ENDS else ("blocked",))
+    ]
 
 
 def run(cell: Cell) -> str | None:
