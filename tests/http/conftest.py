@@ -1,4 +1,4 @@
-"""Runs each test against every server, or, with `native` or `only`, against some of them."""
+"""Runs each test against every server and mount, or, with `only`, against some of them."""
 
 import pytest
 import servers
@@ -12,8 +12,6 @@ def pytest_generate_tests(metafunc):
     chosen = metafunc.config.getoption("--servers").split(",")
     kinds = [kind for kind in servers.KINDS if kind in chosen or chosen == [""]]
     if "kind" in metafunc.fixturenames:
-        if metafunc.definition.get_closest_marker("native"):
-            kinds = [kind for kind in kinds if kind in servers.NATIVE]
         if only := metafunc.definition.get_closest_marker("only"):
             kinds = [kind for kind in kinds if kind in only.args]
         metafunc.parametrize("kind", kinds, scope="session", ids=str)
@@ -31,37 +29,41 @@ def is_of_a_kind(item):
 
 
 def pytest_configure(config):
-    config.addinivalue_line("markers", "native: about connections, so only for servers that hold them themselves")
-    config.addinivalue_line("markers", "only(*kinds): about what only these servers can know")
+    config.addinivalue_line(
+        "markers", "only(*kinds): about what only these servers do, or all servers with the same code"
+    )
+
+
+def surviving(server):
+    """Yields a server that must survive the test."""
+    assert server.is_alive(), f"{server.kind} was dead before this test\n{server.said()}"
+    yield server
+    assert server.is_alive(), f"{server.kind} died of this test\n{server.said()}"
 
 
 @pytest.fixture(scope="session")
 def _running(kind):
-    # A short keep-alive interval makes idle streams send comments within a test's time limit.
-    with servers.Server(kind, keep_alive=0.3, legacy_sse=True) as server:
+    # With a short keep-alive interval, streams carry comments within a test's time limit.
+    with servers.Server(kind, keep_alive=0.2, legacy_sse=True) as server:
         yield server
 
 
 @pytest.fixture
 def server(_running):
-    """The server that most tests share; it must survive each of them."""
-    assert _running.is_alive(), f"{_running.kind} was dead before this test\n{_running.said()}"
-    yield _running
-    assert _running.is_alive(), f"{_running.kind} died of this test\n{_running.said()}"
+    """The server that most tests share."""
+    yield from surviving(_running)
 
 
 @pytest.fixture(scope="session")
 def _brisk(kind):
-    with servers.Server(kind, header_timeout=1.0, idle_timeout=1.5, keep_alive=0.3) as server:
+    with servers.Server(kind, header_timeout=1.0, idle_timeout=1.5, keep_alive=0.2) as server:
         yield server
 
 
 @pytest.fixture
 def brisk(_brisk):
     """A server with short time limits."""
-    assert _brisk.is_alive(), f"{_brisk.kind} was dead before this test\n{_brisk.said()}"
-    yield _brisk
-    assert _brisk.is_alive(), f"{_brisk.kind} died of this test\n{_brisk.said()}"
+    yield from surviving(_brisk)
 
 
 @pytest.fixture

@@ -64,10 +64,10 @@ class Server:
         ]
         for thread in self._threads:
             thread.start()
-        if not self._ready.wait(30) or not self.address:
+        if not self._ready.wait(60) or not self.address:
             self.kill()
             raise DidNotStart(f"{' '.join(command)}: exit {self.process.returncode}\n{self.said()}")
-        eventually(self._listens, within=10)
+        eventually(self._listens)
 
     def _listens(self):
         try:
@@ -103,25 +103,20 @@ class Server:
     def is_alive(self):
         return self.process.poll() is None
 
-    def sockets_at_rest(self):
-        """Returns the number of open sockets once it is the same for half a second: some open while a server starts."""
-        count, since = self.sockets(), time.monotonic()
-        while time.monotonic() < since + 0.5:
-            time.sleep(0.02)
-            if (now := self.sockets()) != count:
-                count, since = now, time.monotonic()
-        return count
-
-    def sockets(self):
-        """Returns the number of the process's open sockets."""
+    def connections(self):
+        """Returns the number of connections whose sockets the process has open."""
         folder = f"/proc/{self.process.pid}/fd"
-        count = 0
+        found = set()
         for name in os.listdir(folder):
             try:
-                count += os.readlink(f"{folder}/{name}").startswith("socket:")
+                found.add(os.readlink(f"{folder}/{name}"))
             except FileNotFoundError:
                 pass
-        return count
+        return sum(link.startswith("socket:") for link in found - _sockets_without_peers())
+
+    def has_no_connections(self):
+        """Waits until the connections of earlier tests are closed."""
+        return eventually(lambda: self.connections() == 0)
 
     def resident(self):
         """Returns the resident memory in bytes."""
@@ -142,7 +137,7 @@ class Server:
         if self.is_alive():
             self.signal(signal.SIGTERM)
             try:
-                self.wait(20)
+                self.wait(60)
             except subprocess.TimeoutExpired:
                 self.kill()
                 raise
@@ -161,7 +156,21 @@ class Server:
         self.stop()
 
 
-def eventually(what, within=5.0, every=0.02):
+def _sockets_without_peers():
+    """Returns the listening TCP sockets, and those between processes of this machine."""
+    tcp = [line.split() for name in ("tcp", "tcp6") for line in Path(f"/proc/net/{name}").read_text().splitlines()[1:]]
+    local = [line.split() for line in Path("/proc/net/unix").read_text().splitlines()[1:]]
+    listening = "0A"
+    inodes = [words[9] for words in tcp if words[3] == listening] + [words[6] for words in local]
+    return {f"socket:[{inode}]" for inode in inodes}
+
+
+def is_logged(server, text):
+    """Returns whether a server has logged this text once. The Rust one logs nothing: each program chooses where to."""
+    return server.said().count(text) == (server.kind != "rust")
+
+
+def eventually(what, within=30.0, every=0.02):
     """Waits until `what()` is true; returns its last value."""
     until = time.monotonic() + within
     while not (value := what()) and time.monotonic() < until:

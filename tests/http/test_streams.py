@@ -1,113 +1,59 @@
-"""Legacy streams: every message on one of them, resumed where it broke off, and only that one."""
+"""Streams flow through every server and mount: each message when it is sent, comments while nothing is, and the end.
+What comes on which stream is tested without a server, in core/tests/sans_io/endpoint_*.rs.
+"""
 
-import time
-
-import pytest
 import speak
-import wire
 from servers import eventually
-from speak import Session, message, refused
+from speak import PREFIX, Session, call_modern, listen, message, notification
 
-PROGRESS = {"name": "test_tool_with_progress", "arguments": {}, "_meta": {"progressToken": "t"}}
 CHANGED = "notifications/tools/list_changed"
+ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
+WHO = {"name": "test_elicitation", "arguments": {"message": "Who?"}}
+ROUNDS = 4
+PROGRESS = {"name": "test_tool_with_progress", "arguments": {}}
 
 
 def change_tools(server):
-    speak.call_modern(server, "test_trigger_tool_change", {})
+    assert call_modern(server, "test_trigger_tool_change", {}).status == 200
 
 
-def read_until_quiet(stream, seconds=0.5):
-    """The messages that come until none does for so long."""
-    found = []
-    try:
-        while True:
-            found.append(stream.message(within=seconds))
-    except (TimeoutError, wire.Gone):
-        return found
+def read_comments(stream, count):
+    """Reads that many comments; a priming event may come before."""
+    while count:
+        event = stream.event(comments=True)
+        assert not event.data, event
+        count -= event.comment is not None
 
 
-# ── the GET stream ──────────────────────────────────────────────────────────────────────────────────
+def is_stream(head):
+    # "servers SHOULD include the X-Accel-Buffering: no header"
+    is_unbuffered = head.header("x-accel-buffering") == "no" and "no-cache" in head.header("cache-control")
+    return (head.status, head.type) == (200, "text/event-stream") and is_unbuffered
 
 
-@pytest.mark.parametrize("accept", ["application/json", "text/html"])
-def test_who_takes_no_stream_gets_406(server, accept):
+def test_progress_is_streamed_and_the_connection_goes_on(server):
+    # "The final JSON-RPC response SHOULD terminate the stream." [Receiving Messages]
+    with server.connect() as connection:
+        for _ in range(2):
+            speak.send_modern(connection, server, "tools/call", PROGRESS, id="p", meta_more={"progressToken": "t"})
+            assert is_stream(connection.head())
+            *told, last = connection.messages()
+            seen = [(it["params"]["progressToken"], it["params"]["progress"]) for it in told]
+            assert seen == [("t", 0), ("t", 50), ("t", 100)]
+            assert last["id"] == "p" and last["result"]["resultType"] == "complete"
+
+
+def test_a_question_is_sent_at_once_and_answered_by_another_request(server):
     with Session(server) as session:
-        connection, head = session.get(Accept=accept)
+        connection, head = session.start("tools/call", WHO, id="asking")
         with connection:
-            head.body = connection.body()
-            refused(head, 406)
-
-
-def test_a_get_stream_says_what_it_is(server):
-    with Session(server) as session:
-        connection, head = session.get()
-        with connection:
-            assert (head.status, head.type, head.header("x-accel-buffering")) == (200, "text/event-stream", "no")
-
-
-def test_a_change_comes_exactly_once_with_two_streams_open(server):
-    # "The server MUST send each of its JSON-RPC messages on only one of the connected streams"
-    with Session(server) as session, session.stream() as one, session.stream() as other:
-        for _ in range(3):
-            change_tools(server)
-            found = eventually(lambda: read_until_quiet(one, 0.3) + read_until_quiet(other, 0.3))
-            assert [it["method"] for it in found] == [CHANGED]
-
-
-def test_each_session_is_told_of_a_change(server):
-    with Session(server) as one, Session(server) as other, one.stream() as first, other.stream() as second:
-        change_tools(server)
-        for stream in (first, second):
-            assert stream.message(within=3)["method"] == CHANGED
-
-
-def test_a_closed_stream_gives_way_to_the_next(server):
-    with Session(server) as session:
-        first = session.stream()
-        second = session.stream()
-        before = server.sockets_at_rest()
-        first.close()
-        with second:
-            assert eventually(lambda: server.sockets() < before)
-            change_tools(server)
-            assert second.message(within=3)["method"] == CHANGED
-
-
-def test_no_response_comes_on_the_get_stream(server):
-    # "The server MUST NOT send a JSON-RPC response on the stream unless resuming"
-    with Session(server) as session, session.stream() as stream:
-        session.ask("tools/list")
-        answer = session.post(message("tools/call", PROGRESS))
-        assert len(speak.messages_of(answer)) == 4
-        assert read_until_quiet(stream, 0.4) == []
-
-
-def test_updates_of_a_resource_come_after_subscribing_and_not_after_unsubscribing(server):
-    uri = "test://watched-resource"
-    with Session(server) as session, session.stream() as stream, Session(server) as other, other.stream() as quiet:
-        touch = {"name": "test_touch_resource", "arguments": {"uri": uri}}
-        speak.ask_modern(server, "tools/call", touch)
-        assert read_until_quiet(stream, 0.3) == []
-        assert session.ask("resources/subscribe", {"uri": uri})["result"] == {}
-        speak.ask_modern(server, "tools/call", touch)
-        found = read_until_quiet(stream)
-        assert [(it["method"], it["params"]["uri"]) for it in found] == [("notifications/resources/updated", uri)]
-        speak.ask_modern(server, "tools/call", {**touch, "arguments": {"uri": uri + "-other"}})
-        assert session.ask("resources/unsubscribe", {"uri": uri})["result"] == {}
-        speak.ask_modern(server, "tools/call", touch)
-        assert read_until_quiet(stream, 0.3) == []
-        assert read_until_quiet(quiet, 0.1) == []
-
-
-def test_a_question_comes_on_one_stream_and_its_answer_is_taken(server):
-    with Session(server) as session, session.stream() as stream:
-        params = {"name": "test_elicitation", "arguments": {"message": "Who?"}}
-        connection, head = session.start("tools/call", params, id="asking")
-        with connection:
-            assert head.type == "text/event-stream"
+            assert is_stream(head)
+            # "The server SHOULD immediately send an SSE event consisting of an event ID and an empty data field"
+            first = connection.event()
+            assert first.id and first.data == ""
             question = connection.message()
-            assert question["method"] == "elicitation/create" and question["params"]["message"] == "Who?"
-            assert read_until_quiet(stream, 0.2) == []
+            assert (question["method"], question["params"]["message"]) == ("elicitation/create", "Who?")
+            read_comments(connection, 2)
             content = {"username": "ann", "email": "ann@example.com"}
             answer = {"jsonrpc": "2.0", "id": question["id"], "result": {"action": "accept", "content": content}}
             posted = session.post(answer)
@@ -119,109 +65,79 @@ def test_a_question_comes_on_one_stream_and_its_answer_is_taken(server):
             assert connection.event() is None
 
 
-def test_a_question_to_who_takes_no_stream_there_comes_on_the_get_stream(server):
-    with Session(server) as session, session.stream() as stream, server.connect() as connection:
-        params = {"name": "test_elicitation", "arguments": {"message": "Who?"}}
-        asked = message("tools/call", params, id="asking")
-        session.send(asked, connection=connection, headers={"Accept": "application/json"})
-        question = stream.message(within=3)
-        assert question["method"] == "elicitation/create"
-        answer = {"jsonrpc": "2.0", "id": question["id"], "result": {"action": "decline"}}
-        assert session.post(answer).status == 202
-        assert "decline" in speak.text_of(connection.response().json())
-
-
-def test_resumed_streams_count_and_calls_do_not(start):
-    server = start(max_streams=2)
-    with Session(server) as session:
-        broken = []
-        before = server.sockets_at_rest()
-        for _ in range(3):
-            with session.stream() as stream:
-                change_tools(server)
-                event = stream.event()
-                while not event.data:
-                    event = stream.event()
-                broken.append(event.id)
-            assert eventually(lambda: server.sockets() <= before)
-        calls = [server.connect() for _ in range(3)]
-        for connection in calls:
-            session.send(message("tools/call", {"name": "test_slow", "arguments": {"ms": 500}}), connection=connection)
-        opened = [session.get(event) for event in broken]
-        assert sorted(head.status for _, head in opened) == [200, 200, 503]
-        for connection in calls:
-            assert speak.text_of(speak.reply(connection.response())) == "Took 500 ms"
-        for connection, _ in opened:
-            connection.close()
-
-
-# ── resuming ────────────────────────────────────────────────────────────────────────────────────────
-
-
-def ids_of(events):
-    return [event.id for event in events if event.id]
-
-
-def test_event_ids_are_unique_in_a_session(server):
-    # "the ID MUST be globally unique across all streams within that session"
-    with Session(server) as session, session.stream() as stream:
-        found = []
-        for _ in range(3):
-            connection, _ = session.start("tools/call", PROGRESS)
-            with connection:
-                found += ids_of(connection.events())
+def test_a_subscription_is_acknowledged_kept_alive_and_told_of_changes(server):
+    with listen(server, {"toolsListChanged": True}, id=7) as stream:
+        first = stream.message()
+        assert (first["method"], first["params"]["notifications"]) == (ACKNOWLEDGED, {"toolsListChanged": True})
+        read_comments(stream, 2)
+        for _ in range(2):
             change_tools(server)
-            event = stream.event()
-            while not event.data:
-                found += ids_of([event])
-                event = stream.event()
-            found += ids_of([event])
-        assert len(found) >= 3 * 5 and len(found) == len(set(found)), found
+            change = stream.message()
+            assert (change["method"], change["params"]["_meta"][PREFIX + "subscriptionId"]) == (CHANGED, 7)
 
 
-def test_a_broken_stream_is_resumed_where_it_broke_off_and_nothing_else_comes(server):
-    # "The server MUST NOT replay messages that would have been delivered on a different stream."
+def test_a_get_stream_is_kept_alive_and_told_of_changes_until_its_session_ends(server):
     with Session(server) as session:
-        connection, _ = session.start("tools/call", PROGRESS, id="mine")
-        other, _ = session.start("tools/call", PROGRESS, id="other")
-        with other:
-            event = connection.event()
-            while not event.data:
-                event = connection.event()
-            assert event.json()["params"]["progress"] == 0
-            connection.abort()
-            other.events()
-        change_tools(server)
-        time.sleep(0.2)
-        for _ in range(2):  # what was replayed once can be replayed again
-            with session.stream(event.id) as resumed:
-                messages = resumed.messages()
-            assert [it["params"]["progress"] for it in messages[:-1]] == [50, 100]
-            assert messages[-1]["id"] == "mine" and speak.text_of(messages[-1])
+        connection, head = session.get()
+        with connection:
+            assert is_stream(head)
+            read_comments(connection, 2)
+            for _ in range(2):
+                change_tools(server)
+                assert connection.message()["method"] == CHANGED
+            # A client that takes no stream there is asked on this one.
+            with server.connect() as calling:
+                asked = message("tools/call", WHO)
+                session.send(asked, connection=calling, headers={"Accept": "application/json"})
+                question = connection.message()
+                answer = {"jsonrpc": "2.0", "id": question["id"], "result": {"action": "decline"}}
+                assert session.post(answer).status == 202
+                assert "decline" in speak.text_of(calling.response().json())
+            assert session.delete().status == 204
+            assert [event for event in connection.events() if event.data] == []
 
 
-def test_a_stream_is_resumed_while_its_call_still_runs(server):
+def test_a_closed_stream_gives_way_to_the_next(server):
+    assert server.has_no_connections()
     with Session(server) as session:
-        connection, _ = session.start("tools/call", {**PROGRESS}, id="going")
+        first, second = session.stream(), session.stream()
+        open_ones = server.connections()
+        first.close()
+        with second:
+            assert eventually(lambda: server.connections() == open_ones - 1)
+            change_tools(server)
+            assert second.message()["method"] == CHANGED
+
+
+def test_a_broken_stream_is_resumed_while_its_call_still_runs(server):
+    # "Disconnection SHOULD NOT be interpreted as the client cancelling its request."
+    with Session(server) as session:
+        connection, _ = session.start("tools/call", WHO, id="going")
         event = connection.event()
         assert event.id and event.data == ""
         connection.abort()
         with session.stream(event.id) as resumed:
-            messages = resumed.messages()
-        assert [it["params"]["progress"] for it in messages[:-1]] == [0, 50, 100]
-        assert messages[-1]["id"] == "going"
+            question = resumed.message()
+            answer = {"jsonrpc": "2.0", "id": question["id"], "result": {"action": "decline"}}
+            assert session.post(answer).status == 202
+            (last,) = resumed.messages()
+            assert last["id"] == "going" and "decline" in speak.text_of(last)
+        # What was replayed once can be replayed again.
+        with session.stream(event.id) as again:
+            assert again.messages() == [question, last]
 
 
-def test_nothing_is_left_after_the_last_event(server):
+def test_a_stream_is_resumed_where_it_broke_off(server):
     with Session(server) as session:
-        connection, _ = session.start("tools/call", PROGRESS)
-        with connection:
-            last = ids_of(connection.events())[-1]
-        connection, head = session.get(last)
-        with connection:
-            assert head.status in (200, 204, 400)
-            if head.status == 200:
-                assert [event for event in connection.events() if event.data] == []
+        params = {**PROGRESS, "_meta": {"progressToken": "t"}}
+        connection, _ = session.start("tools/call", params, id="mine")
+        while not (event := connection.event()).data:
+            pass
+        connection.abort()
+        with session.stream(event.id) as resumed:
+            *told, last = resumed.messages()
+        assert [it["params"]["progress"] for it in told] == [50, 100]
+        assert last["id"] == "mine" and speak.text_of(last)
 
 
 def test_a_handler_closes_its_stream_and_is_polled(server):
@@ -229,50 +145,73 @@ def test_a_handler_closes_its_stream_and_is_polled(server):
     with Session(server) as session:
         connection, head = session.start("tools/call", {"name": "test_reconnection", "arguments": {}}, id="back")
         with connection:
-            assert head.type == "text/event-stream"
+            assert is_stream(head)
             events = connection.events()
         assert [event for event in events if event.data] == []
         assert events[0].id and any(event.retry is not None for event in events)
-        with session.stream(ids_of(events)[-1]) as resumed:
-            assert speak.text_of(resumed.message(within=3)) == "Reconnection test completed"
+        with session.stream([event.id for event in events if event.id][-1]) as resumed:
+            assert speak.text_of(resumed.message()) == "Reconnection test completed"
             assert resumed.event() is None
 
 
-def test_messages_of_a_broken_get_stream_are_replayed(server):
-    with Session(server) as session:
-        stream = session.stream()
+def test_the_pair_of_2024_11_05(server):
+    capabilities = {"elicitation": {}}
+    with server.connect() as stream:
+        stream.request("GET", "/sse", {"Accept": "text/event-stream"})
+        assert is_stream(stream.head(to="GET"))
+        first = stream.event()
+        assert first.event == "endpoint"
+
+        def post(body):
+            with server.connect() as connection:
+                speak.post(connection, first.data, body)
+                answer = connection.response()
+            return answer.status, answer.body
+
+        params = {"protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": speak.CLIENT}
+        assert post(message("initialize", params)) == (202, b"")
+        began = stream.event()
+        assert began.event == "message" and began.json()["result"]["protocolVersion"] == "2025-11-25"
+        assert post(notification("notifications/initialized")) == (202, b"")
         change_tools(server)
-        event = stream.event()
-        while not event.data:
-            event = stream.event()
+        assert stream.message()["method"] == CHANGED
+        assert post(message("tools/call", WHO, id="asking")) == (202, b"")
+        question = stream.message()
+        assert question["method"] == "elicitation/create"
+        assert post({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "decline"}}) == (202, b"")
+        assert "decline" in speak.text_of(stream.message())
+    assert eventually(lambda: post(message("ping"))[0] == 404)
+
+
+def test_streams_that_are_left_are_let_go(server):
+    assert server.has_no_connections()
+    streams = [listen(server, {"toolsListChanged": True}, id=number) for number in range(50)]
+    assert server.connections() == 50
+    for stream in streams:
         stream.abort()
-        time.sleep(0.2)
-        change_tools(server)
-        time.sleep(0.1)
-        with session.stream(event.id) as resumed:
-            assert [it["method"] for it in read_until_quiet(resumed)] == [CHANGED]
+    assert server.has_no_connections()
+    change_tools(server)
 
 
-def test_an_event_id_of_another_session_is_worth_nothing(server):
-    with Session(server) as one, Session(server) as other:
-        connection, _ = one.start("tools/call", PROGRESS, id="secret")
-        with connection:
-            first = ids_of(connection.events())[0]
-        connection, head = other.get(first)
-        with connection:
-            if head.status == 200:
-                # The id may happen to be one of this session's own.
-                assert read_until_quiet(connection, 0.3) == []
-            else:
-                head.body = connection.body()
-                refused(head, 400)
-
-
-def test_without_an_event_store_there_are_no_event_ids(start):
-    server = start(event_store=False)
-    with Session(server) as session:
-        connection, _ = session.start("tools/call", PROGRESS)
-        with connection:
-            events = connection.events()
-        assert ids_of(events) == []
-        assert len([event for event in events if event.data]) == 4
+def test_a_subscriber_that_does_not_read_is_told_that_its_subscription_ended(server):
+    # Cancellation: "A server MUST send notifications/cancelled referencing a subscriptions/listen request ID when it
+    # tears down that subscription stream". Long URIs, so that what sockets hold is soon full.
+    uris = [f"test://{number}/{'x' * 60_000}" for number in range(50)]
+    with server.connect(receive_buffer=4096) as slow:
+        listen(server, {"resourceSubscriptions": uris}, id="slow", connection=slow)
+        assert slow.message()["method"] == ACKNOWLEDGED
+        with server.connect() as brisk:
+            for _ in range(ROUNDS):
+                for uri in uris:
+                    # A notifier of changes never waits for listeners.
+                    text = call_modern(server, "test_touch_resource", {"uri": uri}, connection=brisk).json()
+                    assert "error" not in text, text
+        slow.widen()
+        told = slow.messages()
+    assert len(told) < ROUNDS * len(uris), "not all of it was kept"
+    last = told.pop()
+    assert last["method"] == "notifications/cancelled", last["method"]
+    assert last["params"]["requestId"] == "slow"
+    assert last["params"]["_meta"][PREFIX + "subscriptionId"] == "slow"
+    assert "unread" in last["params"]["reason"]
+    assert {it["method"] for it in told} == {"notifications/resources/updated"}

@@ -1,14 +1,19 @@
 """A minimal HTTP/1.1 client: sends raw bytes and parses responses strictly, so that tests see what a peer would see."""
 
+import fcntl
 import json
+import re
 import select
 import socket
 import ssl
 import struct
+import termios
 import time
 from dataclasses import dataclass, field
+from pathlib import Path
 
-TIMEOUT = 10.0
+TIMEOUT = 30.0
+BLANK_LINE = re.compile(rb"(?:\r\n|\n|\r(?!\n)){2}")
 
 
 class Gone(Exception):
@@ -98,7 +103,8 @@ class Connection:
             self.socket = tls.wrap_socket(self.socket, server_hostname=name or address[0])
         self.buffer = b""
         self._body = Counted(0)
-        self._text = b""
+        # Of an event stream: what belongs to no event yet, and how much of it has no end of an event.
+        self._text, self._searched = bytearray(), 0
 
     def __enter__(self):
         return self
@@ -108,6 +114,10 @@ class Connection:
 
     def close(self):
         self.socket.close()
+
+    def widen(self):
+        """Lifts the limit of the receive buffer, for what is read from now on."""
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 22)
 
     def abort(self):
         """Resets the connection, as happens when the process is killed."""
@@ -163,7 +173,8 @@ class Connection:
                 response.fields.append((name.lower(), value.strip()))
             if interim or response.status >= 200:
                 break
-        self._body, self._text = self._framing(response, to), b""
+        self._body = self._framing(response, to)
+        self._text, self._searched = bytearray(), 0
         return response
 
     def _framing(self, response, to):
@@ -192,19 +203,20 @@ class Connection:
     def event(self, *, comments=False):
         """Reads the next event, None at the end of the stream. Lines end with LF, CR or CRLF, as in the standard."""
         while True:
-            text = self._text
-            if not text.endswith(b"\r"):
-                text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-                block, end, rest = text.partition(b"\n\n")
-                if end:
-                    self._text = rest
-                    event = parse_event(block.decode())
-                    if comments or event.comment is None:
-                        return event
-                    continue
+            # A CR at the end may be the first half of a line's end.
+            end = None if self._text.endswith(b"\r") else BLANK_LINE.search(self._text, self._searched)
+            if end:
+                block = bytes(self._text[: end.start()])
+                del self._text[: end.end()]
+                self._searched = 0
+                event = parse_event(block.replace(b"\r\n", b"\n").replace(b"\r", b"\n").decode())
+                if comments or event.comment is None:
+                    return event
+                continue
+            self._searched = max(0, len(self._text) - 3)
             if not (piece := self.piece()):
                 if self._text.strip():
-                    raise Malformed(f"the stream ended inside an event: {self._text!r}")
+                    raise Malformed(f"the stream ended inside an event: {bytes(self._text)!r}")
                 return None
             self._text += piece
 
@@ -228,6 +240,14 @@ class Connection:
         """Reads all JSON-RPC messages until the end of the stream."""
         return [event.json() for event in self.events() if event.data]
 
+    def is_read(self):
+        """Returns whether the server has read everything that was sent to it."""
+        sent = struct.unpack("i", fcntl.ioctl(self.socket, termios.TIOCOUTQ, b"\0\0\0\0"))[0]
+        ours, theirs = (f":{address[1]:04X}" for address in (self.socket.getsockname(), self.address))
+        lines = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+        peers = [words for words in lines if words[1].endswith(theirs) and words[2].endswith(ours)]
+        return sent == 0 and all(words[4].endswith(":00000000") for words in peers)
+
     def segments(self):
         """Returns the number of received TCP segments that carry data."""
         info = self.socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
@@ -242,16 +262,6 @@ class Connection:
     def is_quiet(self, seconds):
         """Returns whether no data arrives for so long; the end of the connection counts as data."""
         return not self.buffer and not is_ready(self.socket, select.POLLIN, seconds)
-
-    def no_message(self, seconds):
-        """Returns whether no JSON-RPC message arrives for so long; comments may."""
-        try:
-            self.message(seconds)
-        except TimeoutError:
-            return True
-        except Gone:
-            pass
-        return False
 
     def ends(self, within=TIMEOUT):
         """Returns whether the server closes the connection in that time; received data is discarded."""

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use gudgeon::{
-    engine::{Effect, HandlerEvent},
+    engine::Effect,
     http::{ConnectionId, EndpointConfig, EndpointInput, EndpointOutput, Part},
     protocol::{Dialect, Frame},
 };
@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::support::{
     Handler, fixture,
+    request::{Request, initialize},
     visitor::{BOTH, Visitor},
 };
 
@@ -29,18 +30,8 @@ fn post(visitor: &mut Visitor, more: &[(&str, &str)], body: &Value) -> u64 {
     let mut headers = vec![("content-type", "application/json"), ("accept", BOTH)];
     headers.extend(more);
     let id = visitor.send("POST", "/mcp", &headers, &body.to_string());
-    run(visitor);
+    visitor.run_handlers();
     id
-}
-
-fn run(visitor: &mut Visitor) {
-    while let Some(run) = visitor.runs.pop() {
-        let act = run.handler.act();
-        let input = serde_json::from_str(&run.input).unwrap();
-        if let Some(outcome) = act(&input, &mut Vec::new()) {
-            visitor.handle(EndpointInput::Handler(run.id, HandlerEvent::Done(outcome)));
-        }
-    }
 }
 
 #[test]
@@ -134,6 +125,17 @@ fn without_the_dialect_nothing_changes() {
     }
 }
 
+#[test]
+fn a_session_of_the_bare_dialect_is_named_by_its_id() {
+    let mut visitor = with(&[Dialect::Bare]);
+    let began = visitor.ask(&Request::post(initialize("2024-11-05")));
+    let session = began.header("mcp-session-id").to_owned();
+    let initialized = json!({"jsonrpc": "2.0", "method": "initialized"});
+    visitor.accepts(&Request::of_session(&session, &initialized));
+    let ping = Request::of_session(&session, &request(1, "ping", &json!({})));
+    assert_eq!(visitor.serves(&ping), json!({"status": "ok"}));
+}
+
 struct PairOfStreams {
     stream: u64,
     address: String,
@@ -151,7 +153,7 @@ impl PairOfStreams {
         let headers = [("content-type", "application/json")];
         let id = visitor.send("POST", &self.address, &headers, &body.to_string());
         assert_eq!(visitor.reply(id).status, 202);
-        run(visitor);
+        visitor.run_handlers();
         visitor.reply(self.stream).messages().last().unwrap().clone()
     }
 }

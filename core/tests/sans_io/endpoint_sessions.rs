@@ -14,7 +14,11 @@ use gudgeon::{
 };
 use serde_json::{Value, json};
 
-use crate::support::{fixture, visitor::Visitor};
+use crate::support::{
+    fixture,
+    request::{Request, initialize},
+    visitor::Visitor,
+};
 
 fn visitor() -> Visitor {
     Visitor::new(fixture::components(), EndpointConfig::default())
@@ -38,62 +42,6 @@ fn change(visitor: &mut Visitor) {
 }
 
 #[test]
-fn a_session_begins_with_initialize_and_ends_with_delete() {
-    let mut visitor = visitor();
-    let session = visitor.open("2025-11-25", json!({}));
-    assert!(session.len() >= 32 && session.bytes().all(|it| it.is_ascii_graphic()));
-    assert_ne!(session, visitor.open("2025-11-25", json!({})));
-    let id = visitor.legacy(&session, &ping(1));
-    assert_eq!(visitor.reply(id).body, r#"{"jsonrpc":"2.0","id":1,"result":{}}"#);
-    let id = visitor.legacy("", &ping(1));
-    assert_eq!(visitor.reply(id).status, 400);
-    let id = visitor.legacy("nobody", &ping(1));
-    assert_eq!(visitor.reply(id).status, 404);
-    let stream = visitor.get(&session, "");
-    let unknown = [("mcp-session-id", &*session), ("mcp-protocol-version", "1999-01-01")];
-    let id = visitor.send("DELETE", "/mcp", &unknown, "");
-    assert_eq!(visitor.reply(id).status, 400);
-    let id = visitor.legacy(&session, &ping(1));
-    assert_eq!(visitor.reply(id).status, 200, "the session is still there");
-    let id = visitor.send("DELETE", "/mcp", &[("mcp-session-id", &session)], "");
-    assert_eq!(visitor.reply(id).status, 204);
-    assert!(visitor.reply(stream).complete);
-    let id = visitor.legacy(&session, &ping(1));
-    assert_eq!(visitor.reply(id).status, 404);
-}
-
-#[test]
-fn a_request_without_a_session_is_rejected_with_its_id() {
-    let mut visitor = visitor();
-    let session = visitor.open("2025-11-25", json!({}));
-    let meta = json!({
-        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientCapabilities": {},
-    });
-    let listen = json!({
-        "jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen",
-        "params": {"notifications": {}, "_meta": meta},
-    });
-    let modern = [("mcp-method", "subscriptions/listen"), ("mcp-protocol-version", "2026-07-28")];
-    let other = [("mcp-session-id", &*session), ("mcp-protocol-version", "1999-01-01")];
-    for (headers, body, status) in [
-        (&[][..], ping(1), 400),
-        (&[("mcp-session-id", "nobody")], ping(1), 404),
-        (&other, ping(1), 400),
-        (&modern, listen, 406),
-    ] {
-        let json = [("content-type", "application/json"), ("accept", "application/json")];
-        let id = visitor.send("POST", "/mcp", &[&json, headers].concat(), &body.to_string());
-        let reply = visitor.reply(id);
-        assert_eq!((reply.status, reply.error()), (status, -32600), "{body}");
-        assert_eq!(reply.json()["id"], 1, "{body}");
-    }
-    let notification = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
-    let id = visitor.legacy("nobody", &notification);
-    assert!(visitor.reply(id).json().get("id").is_none());
-}
-
-#[test]
 fn pending_requests_of_an_ended_session_get_an_error() {
     let mut visitor = visitor();
     let session = visitor.open("2025-11-25", json!({}));
@@ -111,46 +59,28 @@ fn pending_requests_of_an_ended_session_get_an_error() {
 }
 
 #[test]
-fn unknown_versions_are_rejected_and_a_second_initialize_changes_nothing() {
-    let mut visitor = visitor();
-    let session = visitor.open("2025-06-18", json!({}));
-    for (version, status) in [("2025-06-18", 200), ("1999-01-01", 400), ("nonsense", 400)] {
-        let headers = [
-            ("content-type", "application/json"),
-            ("mcp-session-id", &session),
-            ("mcp-protocol-version", version),
-        ];
-        let id = visitor.send("POST", "/mcp", &headers, &ping(1).to_string());
-        assert_eq!(visitor.reply(id).status, status, "{version}");
-    }
-    let again = json!({"jsonrpc": "2.0", "id": 9, "method": "initialize", "params": {"protocolVersion": "2024-11-05"}});
-    let id = visitor.legacy(&session, &again);
-    assert_eq!((visitor.reply(id).status, visitor.reply(id).error()), (400, -32600));
-    let early = json!({"jsonrpc": "2.0", "id": 9, "method": "initialize", "params": {}});
-    let id = visitor.legacy("", &early);
-    assert_eq!(
-        (visitor.reply(id).error(), visitor.reply(id).header("mcp-session-id")),
-        (-32602, "")
-    );
-}
-
-#[test]
 fn a_session_that_is_idle_ends() {
     let config =
         EndpointConfig { session_idle: Duration::from_secs(60), ..EndpointConfig::default() };
     let mut visitor = with(config);
-    let idle = visitor.open("2025-11-25", json!({}));
-    let used = visitor.open("2025-11-25", json!({}));
-    let open = visitor.open("2025-11-25", json!({}));
-    visitor.get(&open, "");
+    let [idle, used, listening, calling] = [0; 4].map(|_| visitor.open("2025-11-25", json!({})));
+    let stream = visitor.get(&listening, "");
+    visitor.call(&calling, 1, "wait");
     for _ in 0..3 {
         visitor.advance(Duration::from_secs(40));
         visitor.legacy(&used, &ping(1));
     }
-    for (session, status) in [(idle, 404), (used, 200), (open, 200)] {
-        let id = visitor.legacy(&session, &ping(1));
-        assert_eq!(visitor.reply(id).status, status);
-    }
+    let statuses = |visitor: &mut Visitor| {
+        [&idle, &used, &listening, &calling].map(|session| {
+            let id = visitor.legacy(session, &ping(2));
+            visitor.reply(id).status
+        })
+    };
+    assert_eq!(statuses(&mut visitor), [404, 200, 200, 200]);
+    visitor.finish(Ok(Reply::Nothing));
+    visitor.handle(EndpointInput::Disconnected(ExchangeId(stream)));
+    visitor.advance(Duration::from_secs(61));
+    assert_eq!(statuses(&mut visitor), [404; 4]);
 }
 
 #[test]
@@ -168,6 +98,43 @@ fn a_message_goes_on_one_stream_only() {
     let methods: Vec<_> =
         visitor.reply(call).messages().iter().map(|it| it["method"].clone()).collect();
     assert_eq!(methods, [json!("notifications/progress"), Value::Null]);
+}
+
+#[test]
+fn a_change_is_sent_to_each_session_on_a_stream_that_is_open() {
+    let mut visitor = visitor();
+    let (one, other) =
+        (visitor.open("2025-11-25", json!({})), visitor.open("2025-11-25", json!({})));
+    let (first, second, theirs) =
+        (visitor.get(&one, ""), visitor.get(&one, ""), visitor.get(&other, ""));
+    let head = visitor.reply(first);
+    assert_eq!(
+        (head.status, head.is_stream(), head.header("x-accel-buffering")),
+        (200, true, "no")
+    );
+    visitor.handle(EndpointInput::Disconnected(ExchangeId(first)));
+    change(&mut visitor);
+    for stream in [second, theirs] {
+        let messages = visitor.reply(stream).messages();
+        assert_eq!(messages.len(), 1);
+        assert_eq!(messages[0]["method"], "notifications/tools/list_changed");
+    }
+    assert!(visitor.reply(first).messages().is_empty());
+}
+
+#[test]
+fn what_was_sent_to_a_broken_stream_is_replayed() {
+    let mut visitor = visitor();
+    let session = visitor.open("2025-11-25", json!({}));
+    let stream = visitor.get(&session, "");
+    change(&mut visitor);
+    let (last, _) = visitor.reply(stream).events().remove(0);
+    visitor.handle(EndpointInput::Disconnected(ExchangeId(stream)));
+    change(&mut visitor);
+    let resumed = visitor.get(&session, &last);
+    assert_eq!(visitor.reply(resumed).messages().len(), 1);
+    change(&mut visitor);
+    assert_eq!(visitor.reply(resumed).messages().len(), 2, "it goes on");
 }
 
 #[test]
@@ -253,41 +220,12 @@ fn a_handler_may_close_its_stream_for_polling() {
 }
 
 #[test]
-fn batches_are_answered_in_one_array_where_the_revision_has_them() {
-    for (revision, accepted) in [("2024-11-05", true), ("2025-03-26", true), ("2025-06-18", false)]
-    {
-        let mut visitor = visitor();
-        let session = visitor.open(revision, json!({}));
-        let wait = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "wait", "arguments": {}}});
-        let id = visitor.legacy(&session, &json!([wait, ping(2)]));
-        if !accepted {
-            assert_eq!((visitor.reply(id).status, visitor.reply(id).error()), (400, -32600));
-            continue;
-        }
-        visitor.finish(Ok(Reply::Text("done".into())));
-        let ids: Vec<_> = visitor
-            .reply(id)
-            .json()
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|it| it["id"].clone())
-            .collect();
-        assert_eq!(ids, [1, 2]);
-        let cancelled = visitor.legacy(&session, &json!([wait]));
-        let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}});
-        visitor.legacy(&session, &cancel);
-        assert_eq!((visitor.reply(cancelled).status, &*visitor.reply(cancelled).body), (202, ""));
-        let id = visitor.legacy(&session, &json!([cancel]));
-        assert_eq!(visitor.reply(id).status, 202);
-    }
-}
-
-#[test]
 fn subscribing_brings_updates_until_unsubscribing() {
     let mut visitor = visitor();
     let session = visitor.open("2025-11-25", json!({}));
     let stream = visitor.get(&session, "");
+    let other = visitor.open("2025-11-25", json!({}));
+    let quiet = visitor.get(&other, "");
     let mut ask = |method: &str, uri: &str| {
         let id = visitor.legacy(
             &session,
@@ -295,6 +233,8 @@ fn subscribing_brings_updates_until_unsubscribing() {
         );
         let sent = visitor.reply(id).json();
         visitor.handle(EndpointInput::Updated("fixture://about"));
+        visitor.handle(EndpointInput::Updated("fixture://bytes"));
+        assert!(visitor.reply(quiet).messages().is_empty());
         (sent["error"]["code"].clone(), visitor.reply(stream).messages().len())
     };
     assert_eq!(ask("resources/subscribe", "fixture://nothing"), (json!(-32002), 0));
@@ -314,11 +254,19 @@ fn sessions_and_streams_are_limited() {
         (visitor.reply(third).status, visitor.reply(third).header("retry-after")),
         (503, "1")
     );
+    assert!(visitor.reply(third).body.contains("max_streams"));
     visitor.handle(EndpointInput::Disconnected(ExchangeId(first)));
     let fourth = visitor.get(&session, "");
     assert_eq!(visitor.reply(fourth).status, 200);
-    let id = visitor.legacy("", &json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25"}}));
-    assert_eq!((visitor.reply(id).status, visitor.reply(id).header("retry-after")), (503, "1"));
+    let another = Request::post(initialize("2025-11-25"));
+    let reply = visitor.ask(&another);
+    assert_eq!((reply.status, reply.header("retry-after")), (503, "1"));
+    assert_eq!(reply.header("mcp-session-id"), "");
+    assert!(reply.body.contains("max_sessions"));
+    // The modern era needs no session.
+    visitor.serves(&Request::modern("tools/list", json!({})));
+    assert_eq!(visitor.ask(&Request::bare("DELETE", &session)).status, 204);
+    visitor.serves(&another);
 }
 
 #[test]
@@ -401,46 +349,4 @@ fn streams_that_are_resumed_count_and_answers_to_posts_do_not() {
     let again = visitor.get(&session, &broken[1]);
     assert_eq!(visitor.reply(again).status, 200);
     assert!(visitor.reply(resumed[1]).complete);
-}
-
-#[test]
-fn both_eras_are_served_side_by_side() {
-    let mut visitor = visitor();
-    let session = visitor.open("2025-11-25", json!({}));
-    // A session id is no reason to take a request that says it is modern for another.
-    let id = visitor.modern_with("tools/list", json!({}), &[("mcp-session-id", &session)]);
-    assert_eq!(visitor.reply(id).json()["result"]["resultType"], "complete");
-    assert_eq!(visitor.reply(id).header("mcp-session-id"), "");
-    let headers = [
-        ("content-type", "application/json"),
-        ("mcp-session-id", &*session),
-        ("mcp-method", "ping"),
-    ];
-    let id = visitor.send("POST", "/mcp", &headers, &ping(1).to_string());
-    assert_eq!(visitor.reply(id).json()["result"], json!({}));
-}
-
-#[test]
-fn http_sse_answers_on_its_single_stream() {
-    let mut visitor = with(EndpointConfig { legacy_sse: true, ..EndpointConfig::default() });
-    let stream = visitor.send("GET", "/sse", &[("accept", "text/event-stream")], "");
-    assert!(
-        visitor.reply(stream).body.starts_with("event: endpoint\n"),
-        "{}",
-        visitor.reply(stream).body
-    );
-    let post = visitor.reply(stream).messages()[0].as_str().unwrap().to_owned();
-    let headers = [("content-type", "application/json")];
-    let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2024-11-05", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}}});
-    let id = visitor.send("POST", &post, &headers, &hello.to_string());
-    assert_eq!((visitor.reply(id).status, &*visitor.reply(id).body), (202, ""));
-    assert_eq!(visitor.reply(stream).messages()[1]["result"]["protocolVersion"], "2024-11-05");
-    let id = visitor.send("POST", "/sse?session_id=nobody", &headers, &hello.to_string());
-    assert_eq!(visitor.reply(id).status, 404);
-    visitor.handle(EndpointInput::Disconnected(ExchangeId(stream)));
-    let id = visitor.send("POST", &post, &headers, &ping(2).to_string());
-    assert_eq!(visitor.reply(id).status, 404);
-    let mut without = Visitor::new(fixture::components(), EndpointConfig::default());
-    let id = without.send("GET", "/sse", &[("accept", "text/event-stream")], "");
-    assert_eq!(without.reply(id).status, 404);
 }

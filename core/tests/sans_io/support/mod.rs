@@ -8,7 +8,9 @@ pub(crate) mod fixture;
 #[cfg(feature = "auth")]
 pub(crate) mod issuer;
 pub(crate) mod player;
+pub(crate) mod request;
 pub(crate) mod rounds;
+pub(crate) mod rows;
 pub(crate) mod spec;
 pub(crate) mod subscriber;
 pub(crate) mod visitor;

@@ -9,7 +9,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::support::Handler;
 use gudgeon::{
     engine::{Effect, HandlerEvent, HostReply, HostRequest, Run, Ticket},
     http::{
@@ -19,10 +18,11 @@ use gudgeon::{
     protocol::Principal,
     router::{Components, Failure, Reply},
 };
-use http::{HeaderMap, Request};
+use http::HeaderMap;
 use serde_json::{Value, json};
 
-pub(crate) const BOTH: &str = "application/json, text/event-stream";
+pub(crate) use super::request::{BOTH, modern_body};
+use super::{Handler, request::Request};
 
 pub(crate) struct Visitor {
     pub(crate) endpoint: Endpoint<Handler>,
@@ -180,16 +180,27 @@ impl Visitor {
     /// Sends a request; its number.
     pub(crate) fn send(
         &mut self,
-        method: &str,
+        method: &'static str,
         path: &str,
         headers: &[(&str, &str)],
         body: &str,
     ) -> u64 {
+        let request = Request::new(method, path).body(body);
+        let send = |request: Request, (name, value): &(&str, &str)| request.also(name, value);
+        self.request(&headers.iter().fold(request, send))
+    }
+
+    /// Sends a request; its number.
+    pub(crate) fn request(&mut self, request: &Request) -> u64 {
         let id = self.next;
         self.next += 1;
-        let mut request = Request::builder().method(method).uri(path).header("host", "localhost");
+        let Request { method, path, headers, body } = request;
+        let mut request = http::Request::builder().method(*method).uri(path);
+        if !headers.iter().any(|(name, _)| name == "host") {
+            request = request.header("host", "localhost");
+        }
         for (name, value) in headers {
-            request = request.header(*name, *value);
+            request = request.header(name, value);
         }
         let (mut head, ()) = request.body(()).unwrap().into_parts();
         if let Some(principal) = &self.principal {
@@ -206,7 +217,7 @@ impl Visitor {
             }
             head
         });
-        match admitted.and_then(|it| it.body(body.as_bytes())) {
+        match admitted.and_then(|head| head.body(body)) {
             Ok(request) => self.handle(EndpointInput::Request(exchange, request)),
             Err(refusal) => self.note(id, refusal),
         }
@@ -228,26 +239,12 @@ impl Visitor {
         params: Value,
         more: &[(&str, &str)],
     ) -> u64 {
-        let name =
-            params["name"].as_str().or(params["uri"].as_str()).unwrap_or_default().to_owned();
-        let body = modern_body(method, params).to_string();
-        let mut headers = vec![
-            ("content-type", "application/json"),
-            ("mcp-protocol-version", "2026-07-28"),
-            ("mcp-method", method),
-        ];
-        if !name.is_empty() {
-            headers.push(("mcp-name", &name));
-        }
-        for (header, value) in more {
-            headers.retain(|(it, _)| it != header);
-            headers.push((header, value));
-        }
-        if !more.iter().any(|(it, _)| *it == "accept") {
-            headers.push(("accept", BOTH));
-        }
-        headers.retain(|(_, value)| *value != "-");
-        self.send("POST", "/mcp", &headers, &body)
+        let request = Request::modern(method, params);
+        let change = |request: Request, (name, value): &(&str, &str)| match *value {
+            "-" => request.without(name),
+            value => request.header(name, value),
+        };
+        self.request(&more.iter().fold(request, change))
     }
 
     /// Opens a session of this revision; its id.
@@ -309,20 +306,4 @@ impl Visitor {
         }
         self.now = end;
     }
-}
-
-pub(crate) fn modern_body(method: &str, mut params: Value) -> Value {
-    if params["_meta"].is_null() {
-        params["_meta"] = json!({});
-    }
-    let meta = &mut params["_meta"];
-    for (key, value) in
-        [("protocolVersion", json!("2026-07-28")), ("clientCapabilities", json!({}))]
-    {
-        let key = format!("io.modelcontextprotocol/{key}");
-        if meta[&key].is_null() {
-            meta[&key] = value;
-        }
-    }
-    json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
 }
