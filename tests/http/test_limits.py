@@ -96,8 +96,8 @@ def test_resuming_and_the_pair_are_options(limited):
         assert connection.head(to="GET").status in (400, 404, 405)
 
 
-# The servers of all languages, and tower, share one implementation; through a program of Node, the server does not learn
-# when a client has read its answer.
+# The servers of all languages, and tower, share one implementation; through a program of Node, the server does not
+# learn when a client has read its answer.
 @pytest.mark.only("rust", "asgi")
 def test_answers_that_a_client_leaves_unread_are_bounded(start, kind):
     server = start(max_body=9 << 20)
