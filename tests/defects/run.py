@@ -171,7 +171,9 @@ def _comparison(before: dict[str, Any], after: dict[str, Any]) -> str:
 def _found(entry: dict[str, Any] | None) -> str:
     if entry is None:
         return "not looked for"
-    return entry["found_by"] or f"**no stage** of {', '.join(entry['passed']) or 'none'}"
+    if entry["found_by"] is None:
+        return f"**no stage** of {', '.join(entry['passed']) or 'none'}"
+    return f"{entry['found_by']} (too long)" if entry["check"] == stages.TOO_LONG else entry["found_by"]
 
 
 if __name__ == "__main__":

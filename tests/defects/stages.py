@@ -7,10 +7,9 @@ import os
 import re
 import signal
 import subprocess
-import threading
 import time
 from pathlib import Path
-from typing import NamedTuple, TextIO
+from typing import NamedTuple
 
 from tree import Tree
 
@@ -56,9 +55,11 @@ chosen = [stage for stage in TESTS if TEST is None or stage.set <= TEST]
 print(json.dumps([[stage.name, [str(word) for word in stage.command]] for stage in chosen]))
 """
 # A line that reports a failed test: of cargo, TAP, pytest, and the suites of this project.
-FAILED = re.compile(r"test .+ \.\.\. FAILED|\s*not ok (?!.*# (?:TODO|SKIP))|FAILED |ERROR |  .+ FAILED: ")
+FAILED = re.compile(r"test .+ \.\.\. FAILED|\s*not ok (?!.*# (?:TODO|SKIP))|(?:FAILED|ERROR) tests/|  .+ FAILED: ")
 # How long a stage may take: this many times as long as without a defect, and these seconds.
 FACTOR, SECONDS = 3, 90
+TOO_LONG = "it took too long"
+TICK = 0.2  # seconds between two looks at a stage's output
 
 
 class Outcome(NamedTuple):
@@ -78,11 +79,11 @@ class Stage(NamedTuple):
         start = time.monotonic()
         log = tree.target / "defect-logs" / f"{self.name.replace(' ', '-')}.log"
         log.parent.mkdir(exist_ok=True)
-        with log.open("w") as output:
-            for command, folder in self.commands:
-                left = None if limit is None else limit - (time.monotonic() - start)
-                if (failed := _run(command, folder, tree.env, left, output)) is not None:
-                    return Outcome(failed, time.monotonic() - start)
+        log.write_text("")
+        for command, folder in self.commands:
+            left = None if limit is None else limit - (time.monotonic() - start)
+            if (failed := _run(command, folder, tree.env, left, log)) is not None:
+                return Outcome(failed, time.monotonic() - start)
         return Outcome(None, time.monotonic() - start)
 
 
@@ -121,45 +122,39 @@ def _programs(tree: Tree, command: list[str]) -> list[tuple[list[str], Path]]:
     return programs
 
 
-def _run(command: list[str], folder: Path, env: dict[str, str], left: float | None, output: TextIO) -> str | None:
-    """Runs a command until it reports a failure; returns that line, or None if it succeeds."""
-    process = subprocess.Popen(
-        command,
-        cwd=folder,
-        env=env,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        start_new_session=True,
-    )
-    is_late = threading.Event()
+def _run(command: list[str], folder: Path, env: dict[str, str], left: float | None, log: Path) -> str | None:
+    """Runs a command until it reports a failure; returns that line, or None if it succeeds.
 
-    def stop() -> None:
-        is_late.set()
-        _kill(process)
-
-    timer = threading.Timer(max(left, 0), stop) if left is not None else None
-    if timer is not None:
-        timer.start()
-    failed = None
-    try:
-        assert process.stdout is not None
-        for line in process.stdout:
-            output.write(line)
-            if FAILED.match(line):
-                failed = line.strip()
-                break
-    finally:
-        if timer is not None:
-            timer.cancel()
-        if failed is not None or is_late.is_set():
+    Its output goes into a file: a process that it leaves behind would keep a pipe open.
+    """
+    with log.open("ab") as output, log.open(errors="replace") as lines:
+        lines.seek(0, os.SEEK_END)
+        process = subprocess.Popen(
+            command,
+            cwd=folder,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        end = None if left is None else time.monotonic() + left
+        begun = ""
+        try:
+            while True:
+                has_ended = process.poll() is not None
+                *whole, begun = (begun + lines.read()).split("\n")
+                for line in whole:
+                    if FAILED.match(line):
+                        return line.strip()
+                if has_ended:
+                    return None if process.returncode == 0 else f"exit status {process.returncode}"
+                if end is not None and time.monotonic() > end:
+                    return TOO_LONG
+                time.sleep(TICK)
+        finally:
             _kill(process)
-        status = process.wait()
-    if failed is None and is_late.is_set():
-        return "it took too long"
-    return failed or (None if status == 0 else f"exit status {status}")
+            process.wait()
 
 
 def _kill(process: subprocess.Popen[str]) -> None:
