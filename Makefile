@@ -136,6 +136,7 @@ bench-payload: build-bench ## calls a second with payloads up to 1 MiB, of serve
 	@$(PY) tests/bench/payload.py
 
 bench-victim: build ## what calls of 3 MiB of four connections cost the small calls of a fifth
+	@$(PY) packaging/compilation.py cargo build --release --quiet --package shared-features --package hostile
 	@$(PY) tests/bench/victim.py
 
 bench-auth: build ## the CPU time that access tokens add to a call, when they are new and when they are repeated

@@ -123,7 +123,7 @@ def docsearch(language):
     return {
         "python": [sys.executable, ROOT / "examples/docsearch/python/server.py", ROOT / "docs"],
         "node": ["node", ROOT / "examples/docsearch/typescript/dist/server.js", ROOT / "docs"],
-        "rust": [ROOT / "target/release/docsearch", ROOT / "docs"],
+        "rust": [ROOT / "target/debug/docsearch", ROOT / "docs"],
     }[language]
 
 

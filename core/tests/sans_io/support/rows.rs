@@ -1,4 +1,4 @@
-//! What a row of a table expects of the endpoint: a response to one request.
+//! The expectations of a row of a table: the response of the endpoint to one request.
 
 use gudgeon::{
     engine::HandlerEvent,
