@@ -1,5 +1,5 @@
 //! Headers that repeat the body of a stateless request (2026-07-28, "Server Validation"): the whole check of a request.
-//! How values are spelled, decoded and compared is tested with `wire/headers.rs` and `wire/param_headers.rs`.
+//! Tests of `wire/headers.rs` and `wire/param_headers.rs` prove how values are spelled, decoded and compared.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use gudgeon::{
