@@ -5,6 +5,7 @@ import os
 import select
 import sys
 import time
+from collections import deque
 
 from processes import ROOT, SERVERS, Process
 
@@ -37,6 +38,11 @@ class Server(Process):
         self.transport = transport
         if transport != "stdio":
             self.address = ("127.0.0.1", self.wait_for_port())
+
+    def stop(self):
+        # It would wait for the calls of an attack; how servers end is tested elsewhere.
+        self.process.kill()
+        super().stop()
 
     def connect(self, **options):
         return wire.Connection(self.address, **options)
@@ -82,7 +88,8 @@ class Lines(Messages):
 
     def __init__(self, input, output, owner=None):
         self.input, self.output, self.owner = input, output, owner
-        self.buffer = b""
+        self.lines = deque()
+        self.begun = b""
         self.others = []
         self.rest = b""
 
@@ -113,15 +120,15 @@ class Lines(Messages):
         return sent
 
     def receive(self, within):
-        while b"\n" not in self.buffer:
+        while not self.lines:
             if not wire.is_ready(self.input, select.POLLIN, max(0, within)):
                 raise TimeoutError("no answer")
             piece = os.read(self.input, 1 << 20)
             if not piece:
                 raise Wrong("the server closed the connection")
-            self.buffer += piece
-        line, _, self.buffer = self.buffer.partition(b"\n")
-        return line
+            *lines, self.begun = (self.begun + piece).split(b"\n")
+            self.lines.extend(lines)
+        return self.lines.popleft()
 
     def close(self):
         if self.owner:

@@ -11,6 +11,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
+import bindings
 from connections import Lines, Server, call, check, modern
 from processes import MIB, ROOT, SERVERS
 
@@ -216,7 +217,7 @@ def drain(connection):
     last = connection.rest + json.dumps(modern("tools/list", id="honest")).encode() + b"\n"
     sending = threading.Thread(target=connection.raw, args=(last,), daemon=True)
     sending.start()
-    connection.answer_to("honest", 30)
+    connection.answer_to("honest", 60)
     sending.join()
 
 
@@ -293,52 +294,6 @@ def _(server):
         check(late.ask("ping")["result"] == {}, "a late client is locked out")
 
 
-@row("GET streams in a loop", "http")
-def _(server):
-    with speak.Session(server) as session:
-        connections, statuses = [], []
-        try:
-            for _ in range(300):
-                connection, head = session.get()
-                connections.append(connection)
-                statuses.append(head.status)
-        finally:
-            for connection in connections:
-                connection.close()
-        check(statuses.count(200) <= 16 and set(statuses) == {200, 503}, statuses)
-
-
-@row("invented event ids", "http")
-def _(server):
-    with speak.Session(server) as session:
-        for id in (
-            "0",
-            "-1",
-            "1-1",
-            "999999999999999999999999",
-            "x" * 10_000,
-            "a/b",
-            "0-0",
-            "%00",
-            "1_1",
-            "2:3",
-            "ä".encode().decode("latin-1"),
-        ):
-            connection, head = session.get(id)
-            with connection:
-                check(head.status in (200, 400, 404, 409), head.status, id)
-
-
-@row("invented sessions", "http")
-def _(server):
-    with server.connect() as connection:
-        for number in range(500):
-            for id in (str(number), "x" * 5000, "../../etc/passwd"):
-                speak.post(connection, server.path, speak.message("ping"), {"Mcp-Session-Id": id})
-                answer = connection.response()
-                check(answer.status in (400, 404), answer)
-
-
 # ── TCP and WebSocket ────────────────────────────────────────────────────────────────────────────────
 
 
@@ -405,7 +360,9 @@ def _(server):
 
 
 class Victim(threading.Thread):
-    """Measures the longest ping of an honest client of the same server."""
+    """Measures the longest ping of an honest client of the same server: of one below 3 seconds the part in which the
+    server computed, because on a busy machine pings wait for other processes too.
+    """
 
     def __init__(self, server):
         super().__init__(daemon=True)
@@ -420,7 +377,7 @@ class Victim(threading.Thread):
                 lines = Lines(connection.socket.fileno(), connection.socket.fileno())
                 number = 0
                 while not self.stop.wait(0.01):
-                    began = time.monotonic()
+                    began, computed = time.monotonic(), self.server.processor_time()
                     if self.server.transport == "tcp":
                         check("result" in lines.ask(modern("tools/list", id="honest")), "no answer")
                     else:
@@ -428,7 +385,9 @@ class Victim(threading.Thread):
                         check(answer.status == 200, answer)
                     number += 1
                     if number > 1:
-                        self.longest = max(self.longest, (time.monotonic() - began) * 1000)
+                        took = time.monotonic() - began
+                        took = took if took > 3 else min(took, self.server.processor_time() - computed)
+                        self.longest = max(self.longest, took * 1000)
         except Exception as problem:
             self.problem = f"an honest client failed: {type(problem).__name__}: {problem}"
 
@@ -445,9 +404,9 @@ def cells(wanted):
     chosen = {}
     for language in SERVERS:
         for transport in ALL:
-            for row in ROWS.values():
+            for row in bindings.chosen(language, transport, ROWS, bindings.SERVER):
                 name = f"{language} / {transport} / {row.name}"
-                if transport in row.transports and all(word in name for word in wanted):
+                if all(word in name for word in wanted):
                     chosen.setdefault((language, transport), []).append(row)
     return chosen
 

@@ -163,16 +163,6 @@ def _(peer, id):
     peer.whole(200, result(id, "?").replace(b"?", b"\xff"))
 
 
-@row("a body whose batch has 1,000 replies before the right one", "protocol", HTTP)
-def _(peer, id):
-    peer.whole(200, [json.loads(result(it, "wrong")) for it in (*range(10_000, 11_000), id)])
-
-
-@row("a body that is a message with a method", "protocol", HTTP)
-def _(peer, id):
-    peer.whole(200, {**json.loads(result(id, "wrong")), "method": None})
-
-
 @row("white space without end", "protocol", HTTP)
 def _(peer, id):
     peer.raw(CHUNKED)

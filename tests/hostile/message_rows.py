@@ -8,7 +8,7 @@ from servers import text
 # ── notifications ────────────────────────────────────────────────────────────────────────────────────
 
 
-@row("progress that decreases and is about others", "right")
+@row("progress that decreases and is about others", "right", HTTP)
 def _(peer, id):
     for value in (10, 5, 5, 0, -1e308, 11):
         peer.notify("progress", progressToken=peer.token, progress=value, total=-1, message=3)
@@ -17,15 +17,7 @@ def _(peer, id):
     peer.reply(id, text("right"))
 
 
-@row("cancellations of what was never asked", "right")
-def _(peer, id):
-    for other in (id, id + 1, str(id), -1, 2**70, 1.5, None, {}, "x" * MIB):
-        peer.notify("cancelled", requestId=other, reason="\x1b[2J" * 1000)
-    peer.notify("cancelled")
-    peer.reply(id, text("right"))
-
-
-@row("notifications of the wrong shape", "right")
+@row("notifications of the wrong shape", "right", HTTP)
 def _(peer, id):
     for params in ({}, {"level": 7, "data": 1}, {"level": "loud"}, {"level": "info", "data": {}, "logger": 3}):
         peer.notify("message", **params)
@@ -46,30 +38,14 @@ def _(peer, id):
 
 # ── questions ────────────────────────────────────────────────────────────────────────────────────────
 
-UNDECLARED = (
-    ("sampling/createMessage", {"messages": [], "maxTokens": 1}),
-    ("roots/list", {}),
-    ("tools/call", {"name": "evil"}),
-    ("password/steal", {}),
-)
 
-
-@row("questions that the client did not declare", "right", era="legacy")
+@row("a round of questions that the client did not declare", "protocol|unsupported", HTTP)
 def _(peer, id):
-    ids = [f"undeclared {it}" for it in range(len(UNDECLARED))]
-    for other, (method, params) in zip(ids, UNDECLARED, strict=True):
-        peer.send(id=other, method=method, params=params)
-    codes = [it.get("error", {}).get("code") for it in answers(peer, ids)]
-    peer.reply(id, text("right" if codes == [-32601] * len(ids) else f"wrong: {codes}"))
+    question = {"method": "sampling/createMessage", "params": {"messages": [], "maxTokens": 1}}
+    peer.answer(id, {"resultType": "input_required", "inputRequests": {"q": question}})
 
 
-@row("a round of questions that the client did not declare", "protocol|unsupported")
-def _(peer, id):
-    method, params = UNDECLARED[0]
-    peer.answer(id, {"resultType": "input_required", "inputRequests": {"q": {"method": method, "params": params}}})
-
-
-@row("questions with every kind of id", "right", era="legacy")
+@row("questions with every kind of id", "right", HTTP, era="legacy")
 def _(peer, id):
     for other in (None, 1.5, True, [], {}, -1, 2**70, "", "x" * MIB, "\0"):
         peer.send(id=other, method="password/steal")
@@ -82,7 +58,7 @@ def _(peer, id):
     forever(peer, lambda: peer.send(id=f"q{'x' * 1000}", method="roots/list"))
 
 
-@row("questions before the end of the handshake", "right", era="legacy", method="initialize")
+@row("questions before the end of the handshake", "right", ("http", "stdio"), era="legacy", method="initialize")
 def _(peer, id):
     schema = {"type": "object", "properties": {"a": {"type": "string"}}}
     peer.send(id="early", method="elicitation/create", params={"message": "?", "requestedSchema": schema})
@@ -144,7 +120,7 @@ def _(peer, id):
         wait()
 
 
-@row("a subscription that is never confirmed", "right", WS, method="subscriptions/listen")
+@row("a subscription that is never confirmed", "right", WS, outlasts_timeout=True, method="subscriptions/listen")
 def _(peer, id):
     pass
 
@@ -154,7 +130,9 @@ def _(peer, id):
     peer.refuse(id, {"code": -32603, "message": "wrong"})
 
 
-@row("a subscription that is confirmed with nonsense", "right|protocol|unsupported", method="subscriptions/listen")
+@row(
+    "a subscription that is confirmed with nonsense", "right|protocol|unsupported", HTTP, method="subscriptions/listen"
+)
 def _(peer, id):
     for filter in (3, [], None, {"toolsListChanged": "x"}):
         meta = {"io.modelcontextprotocol/subscriptionId": id}
@@ -165,7 +143,7 @@ def _(peer, id):
         wait()
 
 
-@row("a subscription that ends again and again", "right", method="subscriptions/listen")
+@row("a subscription that ends again and again", "right", HTTP, method="subscriptions/listen")
 def _(peer, id):
     peer.counts["subscriptions"] += 1
     acknowledge(peer, id, toolsListChanged=True)

@@ -9,16 +9,17 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = Path(__file__).parent
 PYTHON = str(ROOT / ".venv/bin/python")
-RELEASE = ROOT / "target/release"
+# Compiled like the packages, because pings of others are timed.
+RUST = ROOT / "target/release"
 SERVERS = {
     "python": [PYTHON, str(FOLDER / "server.py")],
     "node": ["node", str(FOLDER / "server.mjs")],
-    "rust": [str(RELEASE / "hostile-server")],
+    "rust": [str(RUST / "hostile-server")],
 }
 CLIENTS = {
     "python": [PYTHON, str(FOLDER / "client.py")],
     "node": ["node", str(FOLDER / "client.mjs")],
-    "rust": [str(RELEASE / "hostile-client")],
+    "rust": [str(RUST / "hostile-client")],
 }
 ADDRESS = re.compile(r"(?:http|tcp)://127\.0\.0\.1:([1-9]\d*)")
 MIB = 1 << 20
@@ -61,6 +62,11 @@ class Process:
         if not found:
             raise ProcessLookupError("the process ended")
         return int(found[1]) * 1024
+
+    def processor_time(self):
+        """Returns the seconds for which the process has computed, to a hundredth."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
 
     def forget_peak(self):
         Path(f"/proc/{self.process.pid}/clear_refs").write_text("5")

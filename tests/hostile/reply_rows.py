@@ -2,7 +2,7 @@
 
 import json
 
-from rows import HTTP, MIB, STREAMS, row, wait
+from rows import HTTP, MIB, STDIO, row, wait
 from servers import INFO, MODERN, discovered, text
 
 # ── ids and messages ─────────────────────────────────────────────────────────────────────────────────
@@ -13,29 +13,24 @@ def raw_reply(id, result):
     return b'{"jsonrpc":"2.0","id":%s,"result":%s}' % (id.encode(), json.dumps(result).encode())
 
 
-@row("ids that only equal the right one in value", "right")
+@row("ids that only equal the right one in value", "right", STDIO)
 def _(peer, id):
     for other in (f"{id}.0", f"{id}e0", f"{id}.0e0", f"{id * 10}e-1", f'"{id}"', f"0{id}", f"+{id}", f"[{id}]", "true"):
         peer.say(raw_reply(other, text("wrong")))
     peer.reply(id, text("right"))
 
 
-@row("a batch of replies to one id", "right")
+@row("a batch of replies to one id", "right", STDIO)
 def _(peer, id):
     replies = [{"jsonrpc": "2.0", "id": id, "result": text(it)} for it in ("right", *["wrong"] * 500)]
     peer.say(json.dumps(replies).encode())
 
 
-# As in JavaScript, the last of several members with one name counts, in all languages and over all transports.
+# As in JavaScript, the last of several members with one name counts, over all transports.
 @row("each member of a reply twice", "last")
 def _(peer, id):
     first, last = json.dumps(text("first")), json.dumps(text("last"))
     peer.say(f'{{"jsonrpc":"2.0","id":{id + 1000},"id":{id},"result":{first},"result":{last}}}'.encode())
-
-
-@row("a result beside a method that is null", "protocol")
-def _(peer, id):
-    peer.send(id=id, method=None, result=text("wrong"))
 
 
 @row("a batch of replies of 17 MiB", "protocol|lost", era="legacy")
@@ -44,13 +39,13 @@ def _(peer, id):
     peer.say(json.dumps([other, {"jsonrpc": "2.0", "id": id, "result": text("wrong")}]).encode())
 
 
-@row("a reply of JSON-RPC 1.0", "protocol")
+@row("a reply of JSON-RPC 1.0", "protocol", STDIO)
 def _(peer, id):
     peer.say(json.dumps({"jsonrpc": "1.0", "id": id, "result": text("wrong")}).encode())
 
 
 # A string of JavaScript may have one.
-@row("a text with a lone surrogate", "protocol|\ud800")
+@row("a text with a lone surrogate", "protocol|\ud800", HTTP)
 def _(peer, id):
     peer.reply(id, text("\ud800"))
 
@@ -61,18 +56,7 @@ def _(peer, id):
     peer.say(b'{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"\xff"}]}}' % id)
 
 
-@row("a reply that is cut", "protocol", STREAMS)
-def _(peer, id):
-    peer.say(b'{"jsonrpc":"2.0","id":%d,"result":{"content":[' % id)
-
-
-@row("a reply behind 1,000 others of its batch", "protocol", STREAMS)
-def _(peer, id):
-    replies = [{"jsonrpc": "2.0", "id": it, "result": text("wrong")} for it in (*range(10_000, 11_000), id)]
-    peer.say(json.dumps(replies).encode())
-
-
-@row("an error with 1 MiB of data", "protocol")
+@row("an error with 1 MiB of data", "protocol", HTTP)
 def _(peer, id):
     peer.refuse(id, {"code": -32603, "message": "wrong", "data": ["x" * MIB]})
 
@@ -80,13 +64,13 @@ def _(peer, id):
 # ── the handshake ────────────────────────────────────────────────────────────────────────────────────
 
 
-@row("a second answer to discover", "right", STREAMS, method="server/discover")
+@row("a second answer to discover", "right", STDIO, method="server/discover")
 def _(peer, id):
     peer.reply(id, discovered())
     peer.reply(id, {**discovered(), "supportedVersions": ["2099-01-01"], "capabilities": 3})
 
 
-@row("a second answer to initialize", "right", STREAMS, era="legacy", method="initialize")
+@row("a second answer to initialize", "right", STDIO, era="legacy", method="initialize")
 def _(peer, id):
     result = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": INFO}
     peer.reply(id, result)
@@ -94,20 +78,14 @@ def _(peer, id):
     peer.refuse(id, {"code": -32603, "message": "wrong"})
 
 
-@row("50,000 revisions", "right", method="server/discover")
+@row("50,000 revisions", "right", HTTP, method="server/discover")
 def _(peer, id):
     peer.answer(id, {**discovered(), "supportedVersions": [f"2099-{it}" for it in range(50_000)] + [MODERN]})
 
 
-@row("instructions of 1 MiB", "right", method="server/discover")
+@row("instructions of 1 MiB", "right", HTTP, method="server/discover")
 def _(peer, id):
     peer.answer(id, {**discovered(), "instructions": "x" * MIB})
-
-
-@row("a revision that is refused and named in turn", "unsupported", action="connect", method="server/discover")
-def _(peer, id):
-    data = {"supported": [MODERN], "requested": MODERN}
-    peer.refuse(id, {"code": -32022, "message": "Unsupported protocol version", "data": data})
 
 
 # ── results ──────────────────────────────────────────────────────────────────────────────────────────

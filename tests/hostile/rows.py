@@ -33,6 +33,8 @@ class Row:
     era: str = "modern"
     tools: list = field(default_factory=lambda: [{"name": "evil", "inputSchema": {"type": "object"}}])
     capabilities: dict = field(default_factory=lambda: CAPABILITIES)
+    # It goes on after the client's timeout, which is no outcome then.
+    outlasts_timeout: bool = False
     # The bytes by which the client may grow.
     memory: int = 96 * MIB
     # By method. "GET" opens the stream of a session and "DELETE" ends one; "body" comes before the body of a request of

@@ -1,5 +1,5 @@
 """Hostile peers: evil servers against the clients of three languages, evil clients against their servers, and broken
-client programs against this runner.
+client programs against this runner. All rows run on Rust; `bindings.py` has those that run on Python and Node too.
 
 Arguments select cells by parts of their names, such as `client / python / stdio / silence`. HOSTILE_SHOW=1 prints what
 each cell came to.
@@ -14,17 +14,19 @@ import evil_clients
 import evil_servers
 import load_rows  # noqa: F401, it adds rows to those of evil_clients
 import self_test
-from processes import RELEASE, Process
+from processes import RUST, Process
 
 # A cell that fails is repeated alone, because others may have kept the machine busy.
 AT_ONCE = 4
+# The rows that one client program runs, one after the other. Over stdio most time goes by until servers end.
+ROWS_AT_MOST = {"stdio": 12, "http": 30, "ws": 30}
 
 
 def main(wanted):
     began = time.monotonic()
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    with Process([str(RELEASE / "conformance-server"), "--http", "127.0.0.1:0"]) as server:
+    with Process([str(RUST / "conformance-server"), "--http", "127.0.0.1:0"]) as server:
         honest = f"http://127.0.0.1:{server.wait_for_port()}/mcp"
 
         def attack_client(language, transport, rows):
@@ -49,7 +51,9 @@ def run(suites, wanted):
     names = [word for word in wanted if word not in known]
     for suite, attack, cells in suites:
         if suite in wanted or names == wanted:
-            jobs += [(suite, attack, *cell, rows) for cell, rows in cells(names).items()]
+            for (language, transport), rows in cells(names).items():
+                parts = -(-len(rows) // ROWS_AT_MOST[transport]) if suite == "client" else 1
+                jobs += [(suite, attack, language, transport, rows[part::parts]) for part in range(parts)]
     with ThreadPoolExecutor(AT_ONCE) as pool:
         suspects = list(pool.map(lambda job: try_attack(*job[1:]), jobs))
     failures = []
@@ -59,7 +63,7 @@ def run(suites, wanted):
             if again := try_attack(attack, language, transport, [row]):
                 failures.append((name, again[0][1]))
             else:
-                print(f"  {name}: passed alone, after {'; '.join(first)}")
+                print(f"flaky: {name}: {'; '.join(first)}")
     return sum(len(job[-1]) for job in jobs) - len(failures), failures
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import evil_servers
 
 OUTCOME = '{"outcome": "right", "detail": "", "took": 0, "closed": 0, "ping": 0}'
+SLOW = OUTCOME.replace('"ping": 0', '"ping": 500')
 ROWS = {}
 
 
@@ -52,6 +53,13 @@ row(
     "the outcome is 'wrong', not ['right']",
     "input()",
     f"print('{OUTCOME.replace('right', 'wrong')}', flush=True)",
+    "input()",
+)
+row(
+    "a client that computes for half a second",
+    "a ping of another server took 500 ms",
+    "input()",
+    f"print('{SLOW}', flush=True)",
     "input()",
 )
 row(

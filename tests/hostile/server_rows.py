@@ -5,47 +5,10 @@ import os
 import subprocess
 import sys
 
-from rows import MIB, REFUSED, STREAMS, forever, row, wait
+from rows import HTTP, MIB, REFUSED, STREAMS, forever, row, wait
 from servers import CAPABILITIES, text
 
 # ── replies ──────────────────────────────────────────────────────────────────────────────────────────
-
-
-@row("replies to ids that were never asked", "right")
-def _(peer, id):
-    for other in (id + 1000, -1, 0, 2**70, 1.5, str(id), None, {}, [id]):
-        peer.reply(other, text("wrong"))
-    peer.reply(id, text("right"))
-
-
-@row("replies twice", "right", action="call twice")
-def _(peer, id):
-    for value in ("right", "wrong", "wrong"):
-        peer.reply(id, text(value))
-
-
-@row("an id of the wrong type", "timeout")
-def _(peer, id):
-    peer.reply(str(id), text("wrong"))
-    wait()
-
-
-@row("messages that are none", "right")
-def _(peer, id):
-    for value in (
-        "[]",
-        "3",
-        '"x"',
-        "null",
-        "{}",
-        "[[[]]]",
-        '{"jsonrpc":"2.0","method":3}',
-        '{"jsonrpc":"1.0","method":"x"}',
-    ):
-        peer.say(value.encode())
-    for value in (b"{", b"\xff\xfe" if peer.kind != "ws" else b"nul\0", b"[" * 100_000, b'{"id":' * 100_000):
-        peer.say(value)
-    peer.reply(id, text("right"))
 
 
 @row("a batch of 2,000,000 members", "right")
@@ -54,37 +17,12 @@ def _(peer, id):
     peer.reply(id, text("right"))
 
 
-@row("a result and an error", "protocol")
-def _(peer, id):
-    peer.send(id=id, result=text("wrong"), error={"code": -32603, "message": "wrong"})
-
-
-@row("neither a result nor an error", "protocol")
-def _(peer, id):
-    peer.send(id=id)
-
-
-@row("a result that is a number", "protocol")
-def _(peer, id):
-    peer.reply(id, 3)
-
-
-@row("an unknown result type", "protocol")
-def _(peer, id):
-    peer.reply(id, {**text("wrong"), "resultType": "perhaps"})
-
-
-@row("a result type that is a number", "protocol")
-def _(peer, id):
-    peer.reply(id, {**text("wrong"), "resultType": 7})
-
-
-@row("content that is a number", "protocol")
+@row("content that is a number", "protocol", HTTP)
 def _(peer, id):
     peer.reply(id, {"resultType": "complete", "content": 3})
 
 
-@row("a result 100,000 levels deep", "protocol|", memory=96 * MIB)
+@row("a result 100,000 levels deep", "protocol|", HTTP, memory=96 * MIB)
 def _(peer, id):
     deep = b"[" * 100_000 + b"]" * 100_000
     peer.say(
@@ -92,7 +30,7 @@ def _(peer, id):
     )
 
 
-@row("a number of 100,000 digits", "protocol|")
+@row("a number of 100,000 digits", "protocol|", HTTP)
 def _(peer, id):
     peer.say(
         b'{"jsonrpc":"2.0","id":%d,"result":{"resultType":"complete","content":[],"structuredContent":{"n":%s}}}'
@@ -100,12 +38,7 @@ def _(peer, id):
     )
 
 
-@row("an error of the wrong shape", "protocol")
-def _(peer, id):
-    peer.refuse(id, "wrong")
-
-
-@row("an error with a code beyond 64 bits", "protocol")
+@row("an error with a code beyond 64 bits", "protocol", HTTP)
 def _(peer, id):
     peer.refuse(id, {"code": 10**30, "message": "wrong"})
 
@@ -120,7 +53,7 @@ def _(peer, id):
     reply_of_100_mib(peer, id)
 
 
-@row("a reply of 100 MiB to discover", REFUSED, action="connect", method="server/discover", memory=96 * MIB)
+@row("a reply of 100 MiB to discover", REFUSED, HTTP, action="connect", method="server/discover", memory=96 * MIB)
 def _(peer, id):
     reply_of_100_mib(peer, id)
 
@@ -167,18 +100,18 @@ def structured(value):
 NUMBER = {"type": "object", "properties": {"n": {"type": "number"}}, "required": ["n"]}
 
 
-@row("a result that fails its schema", "protocol", action="list and call", tools=tool(NUMBER))
+@row("a result that fails its schema", "protocol", HTTP, action="list and call", tools=tool(NUMBER))
 def _(peer, id):
     peer.reply(id, structured({"n": "wrong"}))
 
 
-@row("a schema with a network $ref", "protocol|right", action="list and call", method="tools/list")
+@row("a schema with a network $ref", "protocol|right", HTTP, action="list and call", method="tools/list")
 def _(peer, id):
     schema = {"$ref": f"{peer.canary}/a%20schema%20with%20a%20network%20$ref", "$schema": f"{peer.canary}/x"}
     peer.answer(id, {"resultType": "complete", "tools": tool(schema), "ttlMs": 0, "cacheScope": "private"})
 
 
-@row("a schema that refers to itself", '{"a": {"a": {}}}', action="list and call", tools=tool({"$ref": "#"}))
+@row("a schema that refers to itself", '{"a": {"a": {}}}', HTTP, action="list and call", tools=tool({"$ref": "#"}))
 def _(peer, id):
     peer.reply(id, structured({"a": {"a": {}}}))
 
@@ -186,7 +119,7 @@ def _(peer, id):
 SLOW = {"type": "object", "properties": {"n": {"type": "string", "pattern": r"^(?=(a|aa)+$)(a|aa)+b\1$"}}}
 
 
-@row("a pattern that backtracks", "protocol|timeout", action="list and call", tools=tool(SLOW))
+@row("a pattern that backtracks", "protocol|timeout", HTTP, action="list and call", tools=tool(SLOW))
 def _(peer, id):
     peer.reply(id, structured({"n": "a" * 5000}))
 
@@ -197,6 +130,7 @@ LOOKS_AHEAD = {"type": "string", "pattern": "(?=.*[a-z])(?=.*[0-9]).{8}"}
 @row(
     "a result of 200 KB against a pattern that looks ahead",
     "protocol",
+    HTTP,
     action="list and call",
     tools=tool({"type": "object", "properties": {"n": LOOKS_AHEAD}}),
 )
@@ -207,7 +141,13 @@ def _(peer, id):
 ASKS_FOR_A_PASSWORD = [{"name": "evil", "inputSchema": {"type": "object", "properties": {"n": LOOKS_AHEAD}}}]
 
 
-@row("arguments of 200 KB against a pattern that looks ahead", "misuse", action="validate", tools=ASKS_FOR_A_PASSWORD)
+@row(
+    "arguments of 200 KB against a pattern that looks ahead",
+    "misuse",
+    HTTP,
+    action="validate",
+    tools=ASKS_FOR_A_PASSWORD,
+)
 def _(peer, id):
     peer.reply(id, text("it was sent"))
 
@@ -219,7 +159,7 @@ def form_of(size):
 
 for size in (200, 60):
 
-    @row(f"a form whose default of {size} KB has a pattern that looks ahead", "protocol")
+    @row(f"a form whose default of {size} KB has a pattern that looks ahead", "protocol", HTTP)
     def _(peer, id, size=size):
         question = {"method": "elicitation/create", "params": form_of(size * 1000)}
         peer.answer(id, {"resultType": "input_required", "inputRequests": {"q": question}, "requestState": "x"})
@@ -233,24 +173,18 @@ def page(peer, id, cursor, tools=()):
     peer.answer(id, result)
 
 
-@row("a cursor that repeats", "protocol|timeout", action="list", method="tools/list")
+@row("a cursor that repeats", "protocol|timeout", HTTP, action="list", method="tools/list")
 def _(peer, id):
     page(peer, id, "again")
 
 
-@row("cursors of 1 MiB without end", "protocol|timeout", action="list", method="tools/list", memory=96 * MIB)
+@row("cursors of 1 MiB without end", "protocol|timeout", HTTP, action="list", method="tools/list", memory=96 * MIB)
 def _(peer, id):
     page(peer, id, str(id) + "x" * MIB)
 
 
-@row("a page of 10,000 tools", "10000", action="list", method="tools/list")
-def _(peer, id):
-    tools = [{"name": f"tool {n}", "inputSchema": {}} for n in range(10_000)]
-    peer.answer(id, {"resultType": "complete", "tools": tools, "ttlMs": 0, "cacheScope": "private"})
-
-
-@row("tools of the wrong shape", "protocol", action="list", tools=[{"name": 3}, "x", None])
-@row("tools that are no list", "protocol", action="list", tools={"a": 1})
+@row("tools of the wrong shape", "protocol", HTTP, action="list", tools=[{"name": 3}, "x", None])
+@row("tools that are no list", "protocol", HTTP, action="list", tools={"a": 1})
 def _(peer, id):
     wait()
 
@@ -289,7 +223,7 @@ def _(peer, id):
     forever(peer, lambda: peer.notify("tools/list_changed"))
 
 
-@row("progress that is no number", "right")
+@row("progress that is no number", "right", HTTP)
 def _(peer, id):
     for value in ("x", None, -1, 1e308, {}, []):
         peer.notify("progress", progressToken=peer.token, progress=value)
@@ -312,7 +246,7 @@ def _(peer, id):
     )
 
 
-@row("rounds of questions without end", "protocol", memory=96 * MIB)
+@row("rounds of questions without end", "protocol", HTTP, memory=96 * MIB)
 def _(peer, id):
     schema = {"type": "object", "properties": {"a": {"type": "string"}}}
     question = {"method": "elicitation/create", "params": {"mode": "form", "message": "?", "requestedSchema": schema}}
@@ -320,14 +254,14 @@ def _(peer, id):
 
 
 # The questions, their answers and the callbacks of 64 of them.
-@row("a round of 20,000 questions", "protocol")
+@row("a round of 20,000 questions", "protocol", HTTP)
 def _(peer, id):
     schema = {"type": "object", "properties": {"a": {"type": "string"}}}
     question = {"method": "elicitation/create", "params": {"mode": "form", "message": "?", "requestedSchema": schema}}
     peer.answer(id, {"resultType": "input_required", "inputRequests": {str(n): question for n in range(20_000)}})
 
 
-@row("a question of an unknown kind", "protocol|unsupported")
+@row("a question of an unknown kind", "protocol|unsupported", HTTP)
 def _(peer, id):
     peer.answer(
         id, {"resultType": "input_required", "inputRequests": {"q": {"method": "password/steal", "params": {}}}}
@@ -353,23 +287,23 @@ def _(peer, id):
 # ── the handshake ────────────────────────────────────────────────────────────────────────────────────
 
 
-@row("garbage to discover", "right|protocol|unsupported", method="server/discover", era="legacy")
+@row("garbage to discover", "right|protocol|unsupported", HTTP, method="server/discover", era="legacy")
 def _(peer, id):
     peer.answer(id, {"resultType": "complete", "supportedVersions": 3, "capabilities": [], "ttlMs": "x"})
 
 
-@row("no version to discover", "right|protocol|unsupported", method="server/discover", era="legacy")
+@row("no version to discover", "right|protocol|unsupported", HTTP, method="server/discover", era="legacy")
 def _(peer, id):
     peer.answer(id, {"resultType": "complete", "supportedVersions": ["2099-01-01"], "capabilities": {}, "ttlMs": 0})
 
 
-@row("an unknown revision", "unsupported", action="connect", method="initialize", era="legacy")
+@row("an unknown revision", "unsupported", HTTP, action="connect", method="initialize", era="legacy")
 def _(peer, id):
     info = {"name": "evil", "version": "1"}
     peer.answer(id, {"protocolVersion": "2031-01-01", "capabilities": CAPABILITIES, "serverInfo": info})
 
 
-@row("garbage to initialize", REFUSED, action="connect", method="initialize", era="legacy")
+@row("garbage to initialize", REFUSED, HTTP, action="connect", method="initialize", era="legacy")
 def _(peer, id):
     peer.answer(id, {"protocolVersion": 7, "capabilities": "x", "serverInfo": []})
 
