@@ -7,7 +7,7 @@ PY := $(VENV)/bin/python
 FUZZ_TARGETS := engine endpoint client sse uri_template schema sealed_state dialects
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-quick test-all ready build package build-programs build-tests build-bench build-counts dev setup fmt lint stubs interop chromium \
+.PHONY: help demo test test-quick test-all ready build package build-programs build-tests build-bench build-measured build-counts dev setup fmt lint stubs interop chromium \
 	conformance conformance-all fuzz lock-files advisories bench-stdio bench-http bench-threads bench-clients bench-payload bench-sessions \
 	bench-memory bench-scale bench-victim bench-auth \
 	coldstart update-counts \
@@ -83,6 +83,11 @@ build-bench: build
 	@$(PY) packaging/compilation.py cargo build --release --quiet --package shared-features --package bench-driver
 
 # After `make build`, like `build-bench`.
+build-measured: ## the Rust programs that are timed by tests
+	@$(PY) packaging/compilation.py cargo build --release --quiet \
+		$(addprefix --package ,shared-features hostile conformance bench-driver) \
+		$(addprefix --bin ,hostile-server hostile-client conformance-server bench-server)
+
 build-counts:
 	@$(PY) packaging/compilation.py cargo build --release --quiet --package shared-features --package bench-driver --bin bench-server
 

@@ -18,6 +18,9 @@ BUILT = {
     "the packages": [word for name in PACKAGES for word in ("--package", name)],
     "the programs": without(*NO_PROGRAMS),
     "the tests": without("gudgeon-python"),
+    "the measured programs": [
+        word for name in ("shared-features", "hostile", "conformance", "bench-driver") for word in ("--package", name)
+    ],
     "the benchmarks": ["--package", "shared-features", "--package", "bench-driver"],
 }
 
