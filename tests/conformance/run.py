@@ -1,6 +1,6 @@
 """Runs the official conformance suite against the fixture servers and clients, and our authorization server for tests.
 
-    .venv/bin/python tests/conformance/run.py [--all] [--url URL] [TEXT]…
+    .venv/bin/python tests/conformance/run.py [--all | --mounts] [--url URL] [TEXT]…
 
 Each server is tested with both sets of scenarios over its own HTTP server, each mount with one set, or both with
 `--all`; each client with both sets; the authorization server with two kinds of clients. Texts select the runs whose
@@ -44,6 +44,7 @@ END = 20  # seconds for a server to exit
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--all", action="store_true", help="both sets against every mount")
+    parser.add_argument("--mounts", action="store_true", help="only the sets that --all adds")
     parser.add_argument("--url", help="test a server that is already running")
     parser.add_argument("texts", nargs="*", metavar="TEXT")
     options = parser.parse_args()
@@ -85,11 +86,13 @@ def _servers(options: argparse.Namespace) -> Iterator[tuple[str, list[str], str]
     if options.url:
         every += [("given", [], revision) for revision in SETS]
     else:
-        every += [(name, [name], revision) for name in LANGUAGES for revision in SETS]
+        if not options.mounts:
+            every += [(name, [name], revision) for name in LANGUAGES for revision in SETS]
         every += [
             (name, command, revision)
             for name, (command, usual) in MOUNTS.items()
-            for revision in (SETS if options.all else [usual])
+            for revision in SETS
+            if options.all or options.mounts != (revision == usual)
         ]
     for name, command, revision in every:
         title = f"{name} {revision[:4]}"
@@ -98,7 +101,7 @@ def _servers(options: argparse.Namespace) -> Iterator[tuple[str, list[str], str]
 
 
 def _clients(options: argparse.Namespace) -> Iterator[tuple[str, str, str]]:
-    if options.url:
+    if options.url or options.mounts:
         return
     for language in LANGUAGES:
         for revision in SETS:
@@ -108,7 +111,7 @@ def _clients(options: argparse.Namespace) -> Iterator[tuple[str, str, str]]:
 
 
 def _issuers(options: argparse.Namespace) -> Iterator[tuple[str, str]]:
-    if options.url:
+    if options.url or options.mounts:
         return
     for name, client in authorization.CLIENTS.items():
         title = f"authorization server, {name}"

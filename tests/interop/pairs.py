@@ -149,21 +149,25 @@ class Pair:
         return f"{self.total - len(failed)}/{self.total} not {', '.join(failed[:3])}{', …' * (len(failed) > 3)}"
 
 
-def pairs(official):
-    sides = (
-        [("official", "official"), ("official", "published")]
-        if official
-        else [("official", "ours"), ("ours", "published"), ("ours", "official"), ("ours", "ours")]
-    )
-    for client_side, server_side in sides:
+# The sides of client and server, by the kind of matrix.
+SIDES = {
+    "all": [("official", "ours"), ("ours", "published"), ("ours", "official"), ("ours", "ours")],
+    "official": [("official", "official"), ("official", "published")],
+    "ours": [("ours", "ours")],
+}
+
+
+def pairs(kind):
+    """Returns the pairs of a kind of matrix; those of "ours" are all that there are."""
+    chosen = _is_in_other_languages if kind == "ours" else _is_chosen
+    for client_side, server_side in SIDES[kind]:
         for client, program in clients[client_side].items():
             for transport, eras in program["eras"].items():
                 for era in eras:
                     for server, entry in servers[server_side].items():
-                        if _is_chosen(client_side, client, transport, era, server_side, server) and _serves(
-                            entry, transport
-                        ):
-                            yield Pair(client_side, client, transport, era, server_side, server)
+                        pair = (client_side, client, transport, era, server_side, server)
+                        if _serves(entry, transport) and chosen(*pair):
+                            yield Pair(*pair)
 
 
 def _serves(server, transport):
@@ -181,3 +185,7 @@ def _is_chosen(client_side, client, transport, era, server_side, server):
     if client_side == server_side == "ours":
         return OURS.get((transport, era)) == (client, server)
     return server_side == "ours" or "suites" not in clients[client_side][client]
+
+
+def _is_in_other_languages(client_side, client, transport, era, server_side, server):
+    return transport != "stdio" and client.split()[0] != server

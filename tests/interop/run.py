@@ -1,10 +1,10 @@
 """Runs official clients against this project's servers, and its clients against official and published servers.
 
-    python3 tests/interop/run.py [--official] [--details] [TEXT]…
+    python3 tests/interop/run.py [--ours | --official] [--details] [TEXT]…
 
-Prints a matrix. Texts select pairs whose `client, transport, era → server` line contains them; `--official` pairs
-official clients with official and published servers instead, to validate this harness; `--details` prints each failed
-check.
+Prints a matrix. Texts select pairs whose `client, transport, era → server` line contains them. `--ours` has all pairs
+of this project's clients and servers instead, `--official` official clients with official and published servers, to
+validate this harness. `--details` prints each failed check.
 """
 
 import argparse
@@ -101,13 +101,15 @@ def _groups(done):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--official", action="store_true")
+    kinds = parser.add_mutually_exclusive_group()
+    for kind in ("ours", "official"):
+        kinds.add_argument(f"--{kind}", action="store_const", dest="kind", const=kind, default="all")
     parser.add_argument("--details", action="store_true")
     parser.add_argument("texts", nargs="*", metavar="TEXT")
     options = parser.parse_args()
     peers.set_up()
-    with contextlib.nullcontext() if options.official else protected.provider() as issuer:
-        chosen = [pair for pair in pairs(options.official) if is_chosen(pair, options.texts)]
+    with protected.provider() if options.kind == "all" else contextlib.nullcontext() as issuer:
+        chosen = [pair for pair in pairs(options.kind) if is_chosen(pair, options.texts)]
         signed_in = [cell for cell in protected.cells(issuer) if is_chosen(cell, options.texts)] if issuer else []
         cells = [*chosen, *signed_in]
         flaky = run_cells(cells)

@@ -10,7 +10,7 @@ from shared_server import SharedServer
 
 class Matrix(unittest.TestCase):
     def test_every_official_client_meets_each_of_our_servers_over_http_and_sse(self):
-        rows = {(pair.row, pair.column) for pair in pairs.pairs(official=False)}
+        rows = {(pair.row, pair.column) for pair in pairs.pairs("all")}
         whole = (name for name, client in pairs.clients["official"].items() if "suites" not in client)
         for client in whole:
             for server in pairs.servers["ours"]:
@@ -20,7 +20,7 @@ class Matrix(unittest.TestCase):
             self.assertIn((f"official {client}, http, auto", "ours rust"), rows)
 
     def test_our_clients_meet_every_server_of_others(self):
-        titles = {pair.title for pair in pairs.pairs(official=False)}
+        titles = {pair.title for pair in pairs.pairs("all")}
         for client, program in pairs.clients["ours"].items():
             for side in ("official", "published"):
                 for name, server in pairs.servers[side].items():
@@ -33,9 +33,7 @@ class Matrix(unittest.TestCase):
                             self.assertIn(f"ours {client}, {transport}, {era} → {side} {name}", titles)
 
     def test_ours_meet_ours_once_a_transport_and_era_and_each_binding_is_both_sides_of_each_transport(self):
-        ours = [
-            pair for pair in pairs.pairs(official=False) if {"ours"} == {pair.row.split()[0], pair.column.split()[0]}
-        ]
+        ours = [pair for pair in pairs.pairs("all") if {"ours"} == {pair.row.split()[0], pair.column.split()[0]}]
         transports = ("http", "sse", "ws", "tcp", "unix")
         self.assertEqual(
             sorted((pair.transport, pair.era) for pair in ours),
@@ -46,8 +44,14 @@ class Matrix(unittest.TestCase):
             self.assertEqual({pair.row.split()[1].strip(",") for pair in of_transport}, {"python", "node"})
             self.assertEqual({pair.column for pair in of_transport}, {"ours python", "ours node"})
 
+    def test_all_pairs_of_ours_are_in_different_languages(self):
+        titles = {pair.title for pair in pairs.pairs("ours")}
+        for transport in ("http", "sse", "ws", "tcp", "unix"):
+            self.assertIn(f"ours python sync, {transport}, auto → ours rust", titles)
+            self.assertNotIn(f"ours python sync, {transport}, auto → ours python", titles)
+
     def test_the_modern_revision_is_expected_where_both_sides_speak_it(self):
-        revisions = {pair.title: pair.revision for pair in pairs.pairs(official=False)}
+        revisions = {pair.title: pair.revision for pair in pairs.pairs("all")}
         self.assertEqual(revisions["ours node, ws, auto → ours python"], pairs.MODERN)
         self.assertEqual(revisions["official ts 1, ws, legacy → ours rust"], pairs.LEGACY)
         self.assertEqual(revisions["ours python sync, sse, auto → ours node"], pairs.LEGACY)
