@@ -217,7 +217,8 @@ def drain(connection):
     last = connection.rest + json.dumps(modern("tools/list", id="honest")).encode() + b"\n"
     sending = threading.Thread(target=connection.raw, args=(last,), daemon=True)
     sending.start()
-    connection.answer_to("honest", 60)
+    while b'"honest"' not in connection.receive(60):
+        pass
     sending.join()
 
 

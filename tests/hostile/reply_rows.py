@@ -132,7 +132,7 @@ def _(peer, id):
 
 for part in (IMAGE, {"type": "text", "text": "x"}, {"type": "x"}):
 
-    @row(f"content of 300,000 parts of type {part['type']}", "protocol", ("http", "stdio"))
+    @row(f"content of 300,000 parts of type {part['type']}", "protocol", HTTP)
     def _(peer, id, part=part):
         peer.reply(id, {"resultType": "complete", "content": [part] * 300_000})
 

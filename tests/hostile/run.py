@@ -16,8 +16,8 @@ import load_rows  # noqa: F401, it adds rows to those of evil_clients
 import self_test
 from processes import RUST, Process
 
-# A cell that fails is repeated alone, because others may have kept the machine busy.
-AT_ONCE = 4
+# They mostly wait. A cell that fails is repeated alone, because others may have kept the machine busy.
+AT_ONCE = 6
 # The rows that one client program runs, one after the other. Over stdio most time goes by until servers end.
 ROWS_AT_MOST = {"stdio": 12, "http": 30, "ws": 30}
 
