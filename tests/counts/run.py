@@ -25,7 +25,8 @@ COUNTS = Path(__file__).with_name("counts.json")
 TOLERANCE = 0.03
 # An update keeps counts that changed by less, so that its diff shows changes and no noise.
 NOISE = 0.01
-AT_ONCE = 2
+# A server waits most of the time, for the program that reads its counters.
+AT_ONCE = 4
 UPDATE = "run make update-counts and commit its diff"
 
 
