@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::{
+    clock,
     driver::{EndpointServer, Holding},
     http::{AdmittedHead, Refused},
     transport::{listen::ListenOptions, timeouts::Timeouts},
@@ -21,7 +22,7 @@ impl IncomingBody {
     pub fn new<H: Clone>(server: &EndpointServer<H>, head: &AdmittedHead) -> Self {
         let options = ListenOptions::default();
         let timeouts = Timeouts { header: options.header_timeout, idle: options.idle_timeout };
-        Self { counted: server.unfinished_body(head), begun: Instant::now(), timeouts }
+        Self { counted: server.unfinished_body(head), begun: clock::now(), timeouts }
     }
 
     /// Counts the bytes received so far. Returns the time within which more must arrive.
@@ -33,6 +34,6 @@ impl IncomingBody {
             self.counted.clear();
             return Err(Refused::TooMuchInput);
         }
-        Ok(self.timeouts.for_rest(bytes, self.begun.elapsed()))
+        Ok(self.timeouts.for_rest(bytes, clock::since(self.begun)))
     }
 }

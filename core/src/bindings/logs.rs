@@ -10,7 +10,7 @@ use std::{
         Condvar, Mutex, MutexGuard, OnceLock, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use serde_json::{Map, Value};
@@ -24,7 +24,7 @@ use tracing::{
 
 pub use crate::driver::stderr::has_room;
 pub use crate::log_text::single_line;
-use crate::{driver::stderr::dropped_message, log_text::beginning};
+use crate::{clock, driver::stderr::dropped_message, log_text::beginning};
 
 /// The number of events that wait at most; the newest are dropped and counted.
 const MAX_WAITING: usize = 1_000;
@@ -103,9 +103,9 @@ pub fn take() -> Vec<LogEvent> {
 /// for a logger that blocks.
 pub fn close(log: impl FnOnce(Vec<LogEvent>)) {
     let process = Process::current();
-    let deadline = Instant::now() + CLOSING;
+    let deadline = clock::now() + CLOSING;
     let mut turn = process.logging.try_lock();
-    while turn.is_err() && Instant::now() < deadline {
+    while turn.is_err() && clock::now() < deadline {
         std::thread::sleep(Duration::from_millis(1));
         turn = process.logging.try_lock();
     }

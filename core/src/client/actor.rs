@@ -3,12 +3,11 @@
 mod loss;
 mod start;
 
-use std::{collections::HashMap, ops::ControlFlow, sync::Arc};
+use std::{collections::HashMap, ops::ControlFlow, sync::Arc, time::Instant};
 
 use tokio::{
     sync::{mpsc, oneshot, watch},
     task::{AbortHandle, JoinSet},
-    time::Instant,
 };
 
 pub(super) use self::start::{Started, start};
@@ -23,6 +22,7 @@ use super::{
     wire::{Wire, WireEvent, WireOptions},
 };
 use crate::{
+    clock,
     driver::boxed,
     error::{Error, ErrorKind},
     peer::subscriptions::{self, Subscriptions},
@@ -151,16 +151,16 @@ impl Actor {
     }
 
     fn handle(&mut self, input: Input<'_>) {
-        self.session.handle(Instant::now().into_std(), input);
+        self.session.handle(clock::now(), input);
     }
 
     fn handle_subscriptions(&mut self, input: subscriptions::Input<'_>) {
-        self.listeners.handle(Instant::now().into_std(), input);
+        self.listeners.handle(clock::now(), input);
     }
 
     fn read(&mut self, read: usize) {
         if let Some(wire) = &mut self.wire {
-            wire.read(read, Instant::now().into_std(), &mut self.session, &self.messages);
+            wire.read(read, clock::now(), &mut self.session, &self.messages);
         }
     }
 
@@ -210,11 +210,11 @@ impl Actor {
             Order::Subscribe { key, what, listener } => {
                 // No client exists before the server has identified itself.
                 if let Some(server) = self.session.server() {
-                    let now = Instant::now().into_std();
+                    let now = clock::now();
                     self.listeners.open(now, key, what, server, listener);
                 }
             }
-            Order::Unsubscribe(key) => self.listeners.close(Instant::now().into_std(), key),
+            Order::Unsubscribe(key) => self.listeners.close(clock::now(), key),
             Order::Close(_) => unreachable!("closing ends the loop"),
         }
     }
@@ -237,7 +237,7 @@ impl Actor {
                 settled => return settled,
             }
             let in_context = |it| with_context(it, &self.target, &self.exit_info, "subscribe");
-            if !self.listeners.settle(Instant::now().into_std(), &mut self.session, in_context) {
+            if !self.listeners.settle(clock::now(), &mut self.session, in_context) {
                 return Settled::Silent;
             }
         }
@@ -422,7 +422,7 @@ enum Settled {
 /// Waits for a result until the limit; `None` once it has passed.
 async fn within<T>(limit: Option<Instant>, result: impl Future<Output = T>) -> Option<T> {
     match limit {
-        Some(limit) => tokio::time::timeout_at(limit, result).await.ok(),
+        Some(limit) => tokio::time::timeout_at(limit.into(), result).await.ok(),
         None => Some(result.await),
     }
 }

@@ -41,7 +41,7 @@ mod tests {
         std::pin::pin!(alarm.ring(deadline)).poll(&mut context).is_ready()
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn an_earlier_deadline_is_heard_and_a_later_one_sets_nothing() {
         let (now, hour) = (Instant::now(), Duration::from_secs(3600));
         let mut alarm = Alarm::default();

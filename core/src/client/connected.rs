@@ -3,7 +3,7 @@
 use std::{
     fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use super::{
@@ -17,6 +17,7 @@ use super::{
 #[cfg(feature = "auth")]
 use crate::transport::sign_in::OnStep;
 use crate::{
+    clock,
     error::{Error, ErrorKind},
     peer::{
         KnownTools,
@@ -118,8 +119,8 @@ impl Connector {
         let mut session = self.options.session(level.or(default_level), revision);
         session.capabilities = self.questions.with_roots(self.capabilities.clone());
         let has_roots = session.capabilities.roots.is_some();
-        let (begun, limit) = (Instant::now(), session.connect_timeout);
-        let time_left = || limit.map(|it| it.saturating_sub(begun.elapsed()));
+        let (begun, limit) = (clock::now(), session.connect_timeout);
+        let time_left = || limit.map(|it| it.saturating_sub(clock::since(begun)));
         let known = Arc::new(Known::new(self.options.cache_results));
         let (changing, mirrored) = (Arc::clone(&known), Arc::clone(&known));
         let (hooks, asked) = (Arc::clone(&self.hooks), Arc::clone(&self.questions));

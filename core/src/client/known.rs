@@ -1,12 +1,10 @@
 //! The state that a client keeps from a server's results: listed tools and cached results.
 
-use std::{
-    sync::{Mutex, MutexGuard},
-    time::Instant,
-};
+use std::sync::{Mutex, MutexGuard};
 
 use super::connected::lock;
 use crate::{
+    clock,
     peer::{KnownTools, ResultCache},
     protocol::{Method, Raw},
     session::client::{Change, ListKind},
@@ -63,14 +61,14 @@ impl Known {
     ) -> Result<(Raw, bool), E> {
         let version = {
             let Some(results) = self.results() else { return Ok((send.await?, false)) };
-            if let Some(result) = results.get(Instant::now(), method, params) {
+            if let Some(result) = results.get(clock::now(), method, params) {
                 return Ok((result, true));
             }
             results.version()
         };
         let result = send.await?;
         if let Some(mut results) = self.results() {
-            results.store(Instant::now(), version, method, params, &result);
+            results.store(clock::now(), version, method, params, &result);
         }
         Ok((result, false))
     }

@@ -47,11 +47,7 @@ mod unread;
 mod wire;
 mod wire_form;
 
-use std::{
-    ops::Deref,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{ops::Deref, sync::Arc, time::Duration};
 
 use serde::Serialize;
 
@@ -98,6 +94,7 @@ pub use crate::session::client::{Change, ListKind, Progress};
 #[doc(hidden)]
 pub use crate::session::client::{LogMessage, ServerIdentity};
 use crate::{
+    clock,
     error::{Error, ErrorKind},
     peer,
     protocol::{
@@ -272,9 +269,9 @@ impl Client {
 
     /// Measures the time of a round trip: `ping`, or `server/discover` for a modern server.
     pub async fn ping(&self) -> Result<Duration, Error> {
-        let start = Instant::now();
+        let start = clock::now();
         self.call(Operation::Ping, self.options.clone()).await?;
-        Ok(start.elapsed())
+        Ok(clock::since(start))
     }
 
     /// Replaces the roots. A legacy server is notified of the change; a modern one asks for the roots in each call.

@@ -6,7 +6,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::error::{Error, ErrorKind};
+use crate::{
+    clock,
+    error::{Error, ErrorKind},
+};
 
 /// The delay before the first repetition; each further one is [`GROWTH`] times as long, up to [`MAX_DELAY`].
 const FIRST_DELAY: Duration = Duration::from_millis(100);
@@ -53,7 +56,7 @@ pub(super) struct Attempts {
 
 impl Attempts {
     pub(super) fn new(limits: Retry) -> Self {
-        Self { number: 1, limits, began: Instant::now() }
+        Self { number: 1, limits, began: clock::now() }
     }
 
     /// Returns the number of the current attempt, from 1.
@@ -65,7 +68,7 @@ impl Attempts {
     /// up.
     pub(super) fn next(&mut self) -> Option<Duration> {
         let wait = with_jitter(delay(self.number));
-        let is_over = self.limits.deadline.is_some_and(|it| self.began.elapsed() + wait > it);
+        let is_over = self.limits.deadline.is_some_and(|it| clock::since(self.began) + wait > it);
         if self.number >= self.limits.attempts || is_over {
             return None;
         }

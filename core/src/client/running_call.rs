@@ -6,13 +6,14 @@ use std::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
-use tokio::time::{Instant, sleep_until};
+use tokio::time::sleep_until;
 
 use super::{CallOptions, connection::RequestSettings};
 use crate::{
+    clock,
     error::Error,
     protocol::{Method, Raw},
     session::client::{CallTimes, took_too_long},
@@ -29,7 +30,7 @@ pub(super) struct RunningCall {
 
 impl RunningCall {
     pub(super) fn begin(options: CallOptions) -> Self {
-        let now = Instant::now();
+        let now = clock::now();
         let last_seen = Arc::new(Mutex::new(now));
         Self { options, started: now, last_seen, is_continued: AtomicBool::new(false) }
     }
@@ -56,8 +57,8 @@ impl RunningCall {
     pub(super) fn settings(&self) -> RequestSettings {
         let CallOptions { timeout, max_timeout, ref on_progress, .. } = self.options;
         let times = CallTimes {
-            started: self.started.into_std(),
-            last_seen: read(&self.last_seen).into_std(),
+            started: self.started,
+            last_seen: read(&self.last_seen),
             is_continued: self.is_continued.load(Ordering::Relaxed),
         };
         let (last_seen, inner) = (Arc::clone(&self.last_seen), on_progress.clone());
@@ -104,7 +105,7 @@ impl RunningCall {
 async fn passed(limit: Option<Duration>, since: Instant, method: Method) -> Error {
     match limit.and_then(|it| Some((it, since.checked_add(it)?))) {
         Some((limit, end)) => {
-            sleep_until(end).await;
+            sleep_until(end.into()).await;
             took_too_long(method.as_str(), limit)
         }
         None => pending().await,
@@ -116,5 +117,5 @@ fn read(time: &Mutex<Instant>) -> Instant {
 }
 
 fn restart(time: &Mutex<Instant>) {
-    *time.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    *time.lock().unwrap_or_else(PoisonError::into_inner) = clock::now();
 }

@@ -16,6 +16,7 @@ use super::{
     unread::UnreadQueue,
 };
 use crate::{
+    clock,
     driver::boxed,
     error::{Error, ErrorKind},
     peer::subscriptions::{Changes, Interests, SubscriptionKey, SubscriptionSettings},
@@ -207,7 +208,7 @@ impl Shared {
 
     fn may_reopen(&self, error: &Error, client: &Reconnecting) -> bool {
         let source = lock(&self.source);
-        let is_quick = source.since.is_some_and(|it| it.elapsed() < MIN_LIFE);
+        let is_quick = source.since.is_some_and(|it| clock::since(it) < MIN_LIFE);
         // Over an open connection the subscription was renewed as far as that is possible.
         let is_lost = client.is_lost(&client.current());
         error.kind == ErrorKind::Lost && is_lost && !source.is_closed && !is_quick
@@ -215,7 +216,7 @@ impl Shared {
 
     async fn reopen(self: Arc<Self>, client: Arc<Reconnecting>) {
         match self.open(&client, true).await {
-            Ok(()) => lock(&self.source).since = Some(Instant::now()),
+            Ok(()) => lock(&self.source).since = Some(clock::now()),
             Err(error) => self.end(Some(error)),
         }
     }

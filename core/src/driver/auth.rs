@@ -5,7 +5,7 @@ use std::{
     fmt,
     net::IpAddr,
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak},
-    time::{Instant, SystemTime},
+    time::Instant,
 };
 
 use http::{HeaderMap, request::Parts};
@@ -23,6 +23,7 @@ use crate::{
             config::{AuthConfig, Reply, VerifiedRequest, Verifier},
         },
     },
+    clock,
     error::Error,
     http::{Admission, AdmittedHead, Part, Refused, Unauthenticated},
     store::{Replier, StoreOperation, StoreReply},
@@ -121,7 +122,7 @@ impl AuthServer {
 
     fn begin(&self, request: Request<'_>, for_host: impl FnOnce() -> VerifiedRequest) -> Begun {
         let mut state = self.lock();
-        let decision = match state.machine.check(Instant::now(), unix(), request) {
+        let decision = match state.machine.check(clock::now(), clock::unix(), request) {
             Checked::Accepted(caller) => Ok(caller),
             Checked::Refused(refusal) => Err(refusal),
             Checked::Pending(ticket) => {
@@ -179,7 +180,7 @@ impl AuthServer {
     }
 
     fn handle(&self, input: AuthInput) {
-        self.lock().machine.handle(Instant::now(), unix(), input);
+        self.lock().machine.handle(clock::now(), clock::unix(), input);
         self.carry_out();
     }
 
@@ -235,7 +236,7 @@ impl AuthServer {
             let failed = StoreReply::Failed("too many operations are under way".into());
             let input = AuthInput::Stored(ticket, failed);
             // The caller carries out what follows.
-            self.lock().machine.handle(Instant::now(), unix(), input);
+            self.lock().machine.handle(clock::now(), clock::unix(), input);
             return;
         };
         let this = Weak::clone(&self.this);
@@ -252,7 +253,7 @@ impl AuthServer {
 
     /// Notes that an operation on the store begins. Returns false if too many are under way.
     fn may_store(&self, ticket: AuthTicket) -> bool {
-        let (now, mut storing) = (Instant::now(), self.storing());
+        let (now, mut storing) = (clock::now(), self.storing());
         // A store may never answer.
         storing.retain(|(_, end)| *end > now);
         let may_store = storing.len() < MAX_STORING;
@@ -296,7 +297,7 @@ impl Drop for Withdrawal {
         let mut state = self.server.lock();
         if state.waiting.remove(&self.ticket).is_some() {
             let input = AuthInput::Cancelled(self.ticket);
-            state.machine.handle(Instant::now(), unix(), input);
+            state.machine.handle(clock::now(), clock::unix(), input);
         }
     }
 }
@@ -339,11 +340,6 @@ pub(crate) async fn authenticate_upgrade(
     decision.map(Some).map_err(refuse)
 }
 
-/// Returns the seconds since 1970.
-fn unix() -> u64 {
-    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs()
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test that fails here says where")]
@@ -372,7 +368,7 @@ mod tests {
     fn begin(server: &AuthServer) -> Begun {
         let part = |it: Value| URL_SAFE_NO_PAD.encode(it.to_string());
         let claims = json!({ "iss": "https://as.example.com", "aud": RESOURCE, "sub": "ada",
-            "exp": unix() + 300 });
+            "exp": clock::unix() + 300 });
         let head = part(json!({ "alg": "EdDSA", "kid": "one" }));
         let forged = format!("{head}.{}.{}", part(claims), URL_SAFE_NO_PAD.encode([1; 64]));
         let bearer = HeaderValue::try_from(format!("Bearer {forged}")).unwrap();
@@ -405,8 +401,8 @@ mod tests {
             headers: HeaderMap::from_iter([(header::CACHE_CONTROL, age)]),
             body: body.to_string().into(),
         };
-        let then = Instant::now().checked_sub(Duration::from_secs(50)).unwrap();
-        server.lock().machine.handle(then, unix(), AuthInput::Fetched(id, Ok(answer)));
+        let then = clock::now().checked_sub(Duration::from_secs(50)).unwrap();
+        server.lock().machine.handle(then, clock::unix(), AuthInput::Fetched(id, Ok(answer)));
         assert!(sent.try_recv().is_err());
         assert!(matches!(begin(&server), Begun::Decided(Err(Refusal::InvalidToken(_)))));
         assert!(sent.try_recv().is_ok(), "the keys are nearly as old as they may become");

@@ -5,8 +5,9 @@ use std::{collections::HashSet, time::Instant};
 use rustc_hash::FxHashMap;
 
 use super::{Work, work::Step};
-use crate::http::{
-    ConnectionId, Endpoint, EndpointInput, EndpointOutput, ExchangeId, Part, Reader,
+use crate::{
+    clock,
+    http::{ConnectionId, Endpoint, EndpointInput, EndpointOutput, ExchangeId, Part, Reader},
 };
 
 /// Bytes of unread changes above which the subscription of a stream ends.
@@ -50,7 +51,7 @@ impl<H: Clone> EndpointState<H> {
     }
 
     pub(super) fn handle(&mut self, input: EndpointInput<'_, H>) -> Step<H> {
-        let now = Instant::now();
+        let now = clock::now();
         self.endpoint.handle(now, input);
         let reports = std::mem::take(&mut self.reports);
         let mut step = Step::new(Work::reporting(reports));

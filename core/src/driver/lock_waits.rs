@@ -5,8 +5,10 @@ use std::{
         Mutex, MutexGuard, PoisonError, TryLockError,
         atomic::{AtomicU64, Ordering},
     },
-    time::{Duration, Instant},
+    time::Duration,
 };
+
+use crate::clock;
 
 static COUNT: AtomicU64 = AtomicU64::new(0);
 static NANOSECONDS: AtomicU64 = AtomicU64::new(0);
@@ -23,9 +25,9 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
         Err(TryLockError::Poisoned(poisoned)) => return poisoned.into_inner(),
         Err(TryLockError::WouldBlock) => (),
     }
-    let begun = Instant::now();
+    let begun = clock::now();
     let guard = mutex.lock().unwrap_or_else(PoisonError::into_inner);
-    let waited = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    let waited = u64::try_from(clock::since(begun).as_nanos()).unwrap_or(u64::MAX);
     COUNT.fetch_add(1, Ordering::Relaxed);
     NANOSECONDS.fetch_add(waited, Ordering::Relaxed);
     guard

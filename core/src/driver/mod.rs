@@ -35,11 +35,9 @@ pub use task::{Boxed, boxed};
 pub use watchdog::Watchdog;
 pub use work::{Backend, Others, SharedHandler, Step, Work};
 
-use std::time::{Instant, SystemTime};
-
 #[cfg(feature = "auth")]
 use crate::auth::Moment;
-use crate::engine::Start;
+use crate::{clock, engine::Start};
 
 /// Returns the current time with a random seed.
 ///
@@ -48,8 +46,7 @@ use crate::engine::Start;
 pub fn start() -> Start {
     let mut seed = [0; 32];
     getrandom::fill(&mut seed).expect("the system gives random bytes");
-    let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    Start { now: Instant::now(), unix: since_1970.as_secs(), seed, test_mode: None }
+    Start { now: clock::now(), unix: clock::unix(), seed, test_mode: None }
 }
 
 /// Returns the current time with fresh random bytes.

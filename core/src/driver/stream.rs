@@ -11,6 +11,7 @@ use super::{
     Backend, SharedHandler, Work, start, watchdog::lock_soon, work::Step, writer::BatchWriter,
 };
 use crate::{
+    clock,
     engine::{
         HandlerEvent, HostReply, Input, MAX_UNDER_LOCK, Output, RunId, Service, Start, TestMode,
         Ticket,
@@ -65,7 +66,7 @@ impl<H: Clone> StreamServer<H> {
     pub fn feed(&self, decoder: &mut LineDecoder, chunk: &[u8]) -> Work<H> {
         let (mut rest, mut work) = (chunk, Work::default());
         let mut service = self.lock();
-        let mut now = Instant::now();
+        let mut now = clock::now();
         // The rest of the chunk when the lock was taken.
         let mut left = rest.len();
         while let Some(frame) = decoder.next(&mut rest) {
@@ -87,7 +88,7 @@ impl<H: Clone> StreamServer<H> {
                 work.extend(self.handle(input(frame)));
             }
             service = self.lock();
-            now = Instant::now();
+            now = clock::now();
             left = rest.len();
         }
         let step = self.drain(&mut service);
@@ -174,7 +175,7 @@ impl<H: Clone> StreamServer<H> {
 
     fn handle_locked(&self, input: Input<'_, H>) -> Step<H> {
         let mut service = self.lock();
-        service.handle(Instant::now(), input);
+        service.handle(clock::now(), input);
         self.drain(&mut service)
     }
 
@@ -196,7 +197,7 @@ impl<H: Clone> StreamServer<H> {
                     let before = self.writer.changes();
                     self.writer.push_change(&frame);
                     if before <= MAX_CHANGES && self.writer.changes() > MAX_CHANGES {
-                        service.handle(Instant::now(), Input::CutSubscriptions);
+                        service.handle(clock::now(), Input::CutSubscriptions);
                     }
                 }
             }
@@ -206,7 +207,7 @@ impl<H: Clone> StreamServer<H> {
             true => self.is_backed_up(),
         };
         if is_lagging != service.is_lagging() {
-            service.handle(Instant::now(), Input::Lagging(is_lagging));
+            service.handle(clock::now(), Input::Lagging(is_lagging));
         }
         step
     }

@@ -11,6 +11,7 @@ use std::{
 };
 
 use super::stderr;
+use crate::clock;
 
 /// The exit status of a process that was ended after the end of its input.
 const ABANDONED: i32 = 1;
@@ -176,14 +177,14 @@ impl Watchdog {
     pub fn watch(&self, grace: Duration, names: impl Fn() -> Vec<String> + Send + 'static) {
         let mut state = self.shared.lock();
         state.names = Some(Box::new(names));
-        state.shutdown.started(Instant::now(), grace.saturating_add(CLEANUP));
+        state.shutdown.started(clock::now(), grace.saturating_add(CLEANUP));
         self.update(state);
     }
 
     /// Reports that the client has closed the input. Later calls have no effect.
     pub fn end_of_input(&self) {
         let mut state = self.shared.lock();
-        state.shutdown.end_of_input(Instant::now());
+        state.shutdown.end_of_input(clock::now());
         self.update(state);
     }
 
@@ -191,7 +192,7 @@ impl Watchdog {
     /// `true` for the first signal.
     pub fn signal(&self, number: i32, count: u32) -> bool {
         let mut state = self.shared.lock();
-        let is_first = state.shutdown.signal(Instant::now(), number, count);
+        let is_first = state.shutdown.signal(clock::now(), number, count);
         self.update(state);
         is_first
     }
@@ -295,7 +296,7 @@ impl Shared {
         // Calls that were cancelled meanwhile are not among those that run at the deadline.
         let at_first = state.names.as_ref().map(|it| it()).unwrap_or_default();
         loop {
-            let now = Instant::now();
+            let now = clock::now();
             if let Some(status) = state.shutdown.expired(now) {
                 if state.is_needed.as_ref().is_none_or(|it| it()) {
                     let last = state.names.as_ref().map(|it| it()).unwrap_or_default();

@@ -26,6 +26,7 @@ use super::{
     workers::Workers,
 };
 use crate::{
+    clock,
     driver::{Others, Shell, Work, stderr},
     engine::{HostReply, HostRequest, Run, RunId},
     router::Failure,
@@ -303,10 +304,10 @@ impl Future for Running {
     type Output = Outcome;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut std::task::Context<'_>) -> Poll<Outcome> {
-        let begun = Instant::now();
+        let begun = clock::now();
         let _occupied = Occupied::enter();
         let polled = catch_unwind(AssertUnwindSafe(|| self.future.as_mut().poll(context)));
-        self.handler.pace.record(begun.elapsed());
+        self.handler.pace.record(clock::since(begun));
         polled.unwrap_or_else(|panic| Poll::Ready(Err(panicked(&*panic))))
     }
 }

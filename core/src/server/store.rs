@@ -3,7 +3,7 @@
 use std::{
     fmt,
     sync::{Arc, Mutex, PoisonError},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use tokio::{runtime::Handle, time::timeout};
@@ -11,6 +11,7 @@ use tokio::{runtime::Handle, time::timeout};
 pub use crate::store::Expect;
 use crate::{
     auth::server::authenticator::TIMEOUT,
+    clock,
     driver::boxed,
     error::Error,
     store::{BoxFuture, Replier, StoreEngine, StoreOperation, StoreReply, memory::Memory},
@@ -65,7 +66,7 @@ impl MemoryStore {
         T: Send + 'static,
     {
         let mut memory = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let result = match memory.handle(Instant::now(), operation) {
+        let result = match memory.handle(clock::now(), operation) {
             StoreReply::Failed(reason) => Err(Error::misuse(reason)),
             reply => Ok(read(reply)),
         };

@@ -4,10 +4,11 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::{
     sync::oneshot,
-    time::{Instant, sleep, timeout},
+    time::{sleep, timeout},
 };
 
 use crate::{
+    clock,
     error::Error,
     server::{Store, store::OwnStore},
     store::{Expect, Replier, StoreEngine, StoreOperation, StoreReply},
@@ -190,7 +191,7 @@ async fn check_within(store: &dyn StoreEngine, limit: Duration) -> Result<(), Er
     let prefix = format!("gudgeon:check:{:016x}:", u64::from_be_bytes(random));
     // The versions of the values that each key has had.
     let mut versions: Vec<(&str, Vec<u64>)> = Vec::new();
-    let begun = Instant::now();
+    let begun = clock::now();
     for &(rule, key, act, want) in STEPS {
         if !versions.iter().any(|(it, _)| *it == key) {
             versions.push((key, Vec::new()));
@@ -200,7 +201,7 @@ async fn check_within(store: &dyn StoreEngine, limit: Duration) -> Result<(), Er
         let replies = loop {
             let replies = run(store, &operation, act.count(), limit).await;
             let waits = matches!((act, &replies[..]), (Wait, [StoreReply::Found(Some(_))]));
-            if !waits || begun.elapsed() > limit {
+            if !waits || clock::since(begun) > limit {
                 break replies;
             }
             sleep(PAUSE).await;
@@ -323,15 +324,15 @@ mod tests {
     }
 
     fn handle(memory: &mut Memory, operation: StoreOperation) -> StoreReply {
-        memory.handle(std::time::Instant::now(), operation)
+        memory.handle(clock::now(), operation)
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn a_store_that_keeps_the_rules_passes() {
         assert_eq!(check(handle).await, "");
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn a_store_that_does_not_keep_a_rule_is_found() {
         let put = |memory: &mut Memory, mut operation, change: fn(&mut Duration, &mut Expect)| {
             if let StoreOperation::Put { ttl, expect, .. } = &mut operation {
@@ -386,7 +387,7 @@ mod tests {
         }
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn a_store_that_hangs_or_keeps_values_for_ever_is_found() {
         struct Hangs(Mutex<Vec<Replier>>);
         impl StoreEngine for Hangs {

@@ -4,7 +4,7 @@ use std::{io, pin::pin, time::Duration};
 
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
-    time::{Instant, timeout_at},
+    time::timeout_at,
 };
 
 use super::{
@@ -12,6 +12,7 @@ use super::{
     timeouts::Timeouts,
 };
 use crate::{
+    clock,
     driver::Holding,
     framing::{LineDecoder, encode_line},
 };
@@ -75,12 +76,14 @@ impl<T: Fn(usize) -> Duration> Lines<T> {
         let mut chunk = vec![0; CHUNK];
         let mut has_begun = guard.is_none();
         // The time at which the incomplete line began, or the connection whose first message did not begin yet.
-        let mut since = Instant::now();
+        let mut since = clock::now();
         loop {
             let limit = guard.as_ref().and_then(|it| it.time_limit(decoder.held(), has_begun));
             let count = match limit {
                 None => reader.read(&mut chunk).await?,
-                Some(limit) => timeout_at(since + limit, reader.read(&mut chunk)).await??,
+                Some(limit) => {
+                    timeout_at((since + limit).into(), reader.read(&mut chunk)).await??
+                }
             };
             if count == 0 {
                 break;
@@ -103,12 +106,12 @@ impl<T: Fn(usize) -> Duration> Lines<T> {
                 tracing::warn!("closing a connection, because too much is being received");
                 return Err(io::ErrorKind::OutOfMemory.into());
             }
-            let waited = Instant::now();
+            let waited = clock::now();
             connected.has_room().await;
             if was_within && decoder.held() > count {
-                since += waited.elapsed();
+                since += clock::since(waited);
             } else if has_begun {
-                since = Instant::now();
+                since = clock::now();
             }
         }
         connected.take_last_line(&mut decoder);

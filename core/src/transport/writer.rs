@@ -6,16 +6,15 @@ use std::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use tokio::{
     sync::{Notify, mpsc},
     task::JoinHandle,
-    time::Instant,
 };
 
-use crate::driver::boxed;
+use crate::{clock, driver::boxed};
 
 /// With more unwritten bytes than this, reading pauses: a peer that does not read can't send either.
 const MAX_UNWRITTEN: usize = 4 * 1024 * 1024;
@@ -88,8 +87,8 @@ impl Writer {
     /// Waits until writing has failed, and for the last messages of the peer. Cancel safe.
     pub(crate) async fn failed(&mut self) {
         self.frames.closed().await;
-        let failed_at = *self.failed_at.get_or_insert_with(Instant::now);
-        tokio::time::sleep_until(failed_at + LAST_MESSAGES).await;
+        let failed_at = *self.failed_at.get_or_insert_with(clock::now);
+        tokio::time::sleep_until((failed_at + LAST_MESSAGES).into()).await;
     }
 
     /// Writes queued frames for up to `grace` and closes the connection.

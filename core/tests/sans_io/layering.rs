@@ -40,6 +40,7 @@ const OUTSIDE: &[&str] = &[
     "std::io::",
     "std::thread",
     "std::process",
+    "crate::clock",
     "Instant::now",
     "SystemTime::now",
     "Mutex",

@@ -1,12 +1,11 @@
 //! The loss of a connection: its reason, and what fails with it.
 
-use tokio::time::Instant;
-
 use super::{
     super::{connection::Event, wire::Wire},
     Actor,
 };
 use crate::{
+    clock,
     peer::subscriptions,
     session::client::Input,
     transport::child::{ExitInfo, Process},
@@ -15,7 +14,7 @@ use crate::{
 impl Actor {
     /// Handles the end of a connection: determines the reason and fails all pending requests.
     pub(super) async fn lose(&mut self, why: String) {
-        let now = Instant::now().into_std();
+        let now = clock::now();
         let (session, messages) = (&mut self.session, &self.messages);
         let is_open = self.wire.as_mut().is_some_and(|it| it.finish(now, session, messages));
         self.exit_info = match &mut self.process {

@@ -2,10 +2,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use tokio::{
-    sync::{mpsc, oneshot, watch},
-    time::Instant,
-};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use super::{Actor, within};
 use crate::{
@@ -19,6 +16,7 @@ use crate::{
         target::OpenedTarget,
         wire::WireOptions,
     },
+    clock,
     driver::boxed,
     error::{Error, ErrorKind},
     session::client::{ClientSession, ServerIdentity},
@@ -55,7 +53,7 @@ pub(in crate::client) async fn start(
             proxy.map_err(|it| with_context(it, &name, &nothing, "connect"))?.map(Arc::new);
     }
     let mut session = ClientSession::new(Arc::new(config.session.clone()));
-    let limit = session.connecting_since(Instant::now().into_std()).map(Instant::from_std);
+    let limit = session.connecting_since(clock::now());
     let reached = within(limit, target.reach(&options)).await;
     let reached = reached.unwrap_or_else(|| Err(session.took_too_long()));
     let OpenedTarget { wire, process, reconnect } =

@@ -5,7 +5,6 @@ use std::{
     pin::Pin,
     sync::{Arc, Mutex, Weak},
     task::{Context, Poll},
-    time::Instant,
 };
 
 use futures_util::future::join_all;
@@ -18,6 +17,7 @@ use crate::{
         connected::lock,
         unread::{Unread, UnreadQueue},
     },
+    clock,
     driver::boxed,
     error::{Error, ErrorKind},
     peer::subscriptions::{Changes, Interests},
@@ -217,7 +217,7 @@ impl Follower {
         let mut first = Some(first);
         let mut backoff = Backoff::new();
         while let Some(client) = Member::reached(&member).await {
-            let begun = Instant::now();
+            let begun = clock::now();
             let is_first = first.is_some();
             let attempt = self.subscribe(&client).await;
             if let Some(first) = first.take() {
@@ -243,7 +243,7 @@ impl Follower {
                 break;
             }
             // A server that is shut down ends its subscriptions without an error, and may come back.
-            if begun.elapsed() > Backoff::MAX {
+            if clock::since(begun) > Backoff::MAX {
                 backoff = Backoff::new();
             }
             tokio::select! {

@@ -1,15 +1,13 @@
 //! Ready-made middleware: `server.middleware(["tools/call"], rate_limit(CountedBy::Principal, 100.0, 20))`.
 
-use std::{
-    sync::{Arc, Mutex, PoisonError},
-    time::Instant,
-};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value;
 
 use super::{Next, Request};
 pub use crate::router::limits::CountedBy;
 use crate::{
+    clock,
     log_text::single_line,
     router::limits::{Caller, RateLimit, ResponseLimit, describe},
     server::{ToolError, handler::BoxFuture},
@@ -26,9 +24,9 @@ type Answering = BoxFuture<Result<Value, ToolError>>;
 pub fn timing() -> impl Fn(Request, Next) -> Answering + Send + Sync + 'static {
     |request: Request, next: Next| -> Answering {
         Box::pin(async move {
-            let (subject, start) = (subject(&request), Instant::now());
+            let (subject, start) = (subject(&request), clock::now());
             let result = next.run(request).await;
-            tracing::info!("{subject} took {:.1} ms", start.elapsed().as_secs_f64() * 1e3);
+            tracing::info!("{subject} took {:.1} ms", clock::since(start).as_secs_f64() * 1e3);
             result
         })
     }
@@ -82,7 +80,7 @@ pub fn rate_limit(
 ) -> impl Fn(Request, Next) -> Answering + Send + Sync + 'static {
     let limit = RateLimit::new(per_second, burst.into(), by);
     let limit = Arc::new(Mutex::new(limit.unwrap_or_else(|it| panic!("rate_limit: {it}"))));
-    let start = Instant::now();
+    let start = clock::now();
     move |request: Request, next: Next| -> Answering {
         let context = &request.context;
         if !RateLimit::counts(&request.method) || context.is_notification() {
@@ -92,7 +90,7 @@ pub fn rate_limit(
         let principal = principal.as_ref().map(|it| it.subject.as_str());
         let caller = Caller { principal, remote: context.remote(), client: &client.name };
         let mut limit = limit.lock().unwrap_or_else(PoisonError::into_inner);
-        let admitted = limit.admit(start.elapsed().as_secs_f64(), &request.method, caller);
+        let admitted = limit.admit(clock::since(start).as_secs_f64(), &request.method, caller);
         drop(limit);
         match admitted {
             Ok(()) => Box::pin(next.run(request)),

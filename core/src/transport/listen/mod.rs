@@ -31,6 +31,7 @@ use super::{
     timeouts::Timeouts,
 };
 use crate::{
+    clock,
     driver::{
         EndpointServer, Holding, HostedEndpoint, SharedHandler, Shell, boxed, hosted, keep_time,
     },
@@ -271,9 +272,9 @@ async fn accept(
 
 /// Returns whether a problem that was last logged at this time is to be logged again, as it is now.
 fn is_due(logged: &mut Option<Instant>) -> bool {
-    let is_due = logged.is_none_or(|it| it.elapsed() >= BETWEEN_LOGS);
+    let is_due = logged.is_none_or(|it| clock::since(it) >= BETWEEN_LOGS);
     if is_due {
-        *logged = Some(Instant::now());
+        *logged = Some(clock::now());
     }
     is_due
 }

@@ -4,7 +4,7 @@ use std::{
     io,
     net::Ipv4Addr,
     sync::{Arc, Mutex, PoisonError},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use tokio::{
@@ -16,6 +16,7 @@ use tokio::{
 
 use crate::{
     auth::{Secret, is_equal, page},
+    clock,
     driver::boxed,
 };
 
@@ -102,10 +103,10 @@ impl Listener {
 
 /// Waits for a port that is in use: the listener of the sign-in before this one may still show its page.
 async fn bind_soon(port: u16) -> io::Result<TcpListener> {
-    let end = Instant::now() + PORT_TIME;
+    let end = clock::now() + PORT_TIME;
     loop {
         match TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await {
-            Err(error) if error.kind() == io::ErrorKind::AddrInUse && Instant::now() < end => {
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse && clock::now() < end => {
                 tokio::time::sleep(PORT_PAUSE).await;
             }
             bound => return bound,
@@ -254,7 +255,7 @@ mod tests {
         assert!(page.contains("<p>No &lt;b&gt;access&lt;/b&gt;.<p>"), "{page}");
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn the_port_of_the_registration_is_preferred() {
         let first = Listener::bind(0, None).await.unwrap();
         let taken = Listener::bind(0, Some(first.port)).await.unwrap();
@@ -262,7 +263,7 @@ mod tests {
         assert!(Listener::bind(first.port, None).await.is_err());
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn the_next_sign_in_gets_the_same_port() {
         let first = Listener::bind(0, None).await.unwrap();
         let port = first.port;

@@ -14,12 +14,10 @@ use std::{
 };
 
 use sha2::{Digest, Sha256};
-use tokio::{
-    sync::Mutex as AsyncMutex,
-    time::{Instant, timeout},
-};
+use tokio::{sync::Mutex as AsyncMutex, time::timeout};
 
 use super::BoxFuture;
+use crate::clock;
 
 /// The time limit for a lock, and the time between two attempts to take it.
 pub(super) const TIME: Duration = Duration::from_secs(30);
@@ -86,12 +84,12 @@ pub(super) async fn lock_file(path: &Path) -> Result<Renewal, LockError> {
         make_folder(folder).map_err(failed)?;
     }
     let file = private().create(true).truncate(false).open(path).map_err(failed)?;
-    let end = Instant::now() + TIME;
+    let end = clock::now() + TIME;
     loop {
         match file.try_lock() {
             // Closing the file releases the lock.
             Ok(()) => return Ok(Box::new(file)),
-            Err(TryLockError::WouldBlock) if Instant::now() < end => {
+            Err(TryLockError::WouldBlock) if clock::now() < end => {
                 tokio::time::sleep(PAUSE).await;
             }
             Err(TryLockError::WouldBlock) => {
@@ -164,7 +162,7 @@ mod tests {
 
     use super::*;
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn one_process_has_a_file() {
         let folder = env::temp_dir().join(format!("gudgeon-locks-{}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
@@ -190,7 +188,7 @@ mod tests {
         fs::remove_file(folder).unwrap();
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn a_lock_of_a_store_that_is_not_free_in_time_is_an_error() {
         let free: LockCallback = Arc::new(|key| {
             assert_eq!(key, "k");

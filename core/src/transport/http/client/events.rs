@@ -1,10 +1,6 @@
 //! Event streams: read until they end, and resumed when their connection breaks.
 
-use std::{
-    future::Future,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{future::Future, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{HeaderValue, Method, StatusCode, header};
@@ -16,6 +12,7 @@ use super::{
     reply::{Media, Reply, has_ended, next_chunk, rest},
 };
 use crate::{
+    clock,
     error::{Error, ErrorKind},
     framing::{SseDecoder, SseItem},
     transport::off_thread::beside_other_tasks,
@@ -121,9 +118,9 @@ pub(super) async fn standalone(shared: Arc<Shared>, opened: oneshot::Sender<()>)
         },
     };
     loop {
-        let start = Instant::now();
+        let start = clock::now();
         events.read(reply).await;
-        if start.elapsed() > WORTHWHILE {
+        if clock::since(start) > WORTHWHILE {
             events.attempts = 0;
         }
         reply = match (events.resume().await, session.clone()) {

@@ -32,6 +32,7 @@ use self::{
     pool::Pool,
 };
 use crate::{
+    clock,
     driver::boxed,
     error::{Error, ErrorKind},
     protocol::Method as Rpc,
@@ -271,7 +272,7 @@ impl HttpWire {
                 }
                 TaskReport::SessionGone { session, message } => self.renew(&session, message),
                 TaskReport::StreamGone(session) => {
-                    let now = Instant::now();
+                    let now = clock::now();
                     if self.stream_gone.replace(now).is_some_and(|it| now - it < WORTHWHILE) {
                         return Arrival::StreamLost(LOST_AGAIN.into());
                     }

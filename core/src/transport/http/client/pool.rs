@@ -2,15 +2,15 @@
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use http::{Request, Response, StatusCode, Uri, header, uri::PathAndQuery};
 use hyper::{body::Incoming, client::conn::http1};
-use tokio::time::Instant;
 
 use super::super::{body::Whole, connection};
 use crate::{
+    clock,
     error::{Error, ErrorKind},
     transport::{Url, dial::dial, proxy::Proxy},
 };
@@ -111,7 +111,7 @@ impl Pool {
     fn take(&self) -> Option<http1::SendRequest<Whole>> {
         let mut idle = self.idle();
         while let Some(Idle { sender, since }) = idle.pop() {
-            if since.elapsed() > MAX_IDLE_TIME {
+            if clock::since(since) > MAX_IDLE_TIME {
                 // The connections below this one in the stack were idle even longer.
                 idle.clear();
             } else if sender.is_ready() {
@@ -133,9 +133,9 @@ impl Lease {
             return;
         }
         let mut idle = self.pool.idle();
-        idle.retain(|it| it.since.elapsed() <= MAX_IDLE_TIME && !it.sender.is_closed());
+        idle.retain(|it| clock::since(it.since) <= MAX_IDLE_TIME && !it.sender.is_closed());
         if idle.len() < MAX_IDLE {
-            idle.push(Idle { sender: self.sender, since: Instant::now() });
+            idle.push(Idle { sender: self.sender, since: clock::now() });
         }
     }
 }

@@ -4,14 +4,14 @@ use std::{
     future::{Future, poll_fn},
     pin::{Pin, pin},
     task::Poll,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use bytes::{Buf, Bytes, BytesMut};
 use http_body::{Body, Frame};
 use tokio::time::error::Elapsed;
 
-use crate::{driver::Holding, http::Refused, transport::timeouts::Timeouts};
+use crate::{clock, driver::Holding, http::Refused, transport::timeouts::Timeouts};
 
 /// The time to keep reading a body over the limit, so that the client can read the error response.
 const DRAIN: Duration = Duration::from_secs(1);
@@ -55,7 +55,7 @@ where
             yield_to_others().await;
         }
         let time_limit =
-            || timeouts.for_rest(read, begun.get_or_insert_with(Instant::now).elapsed());
+            || timeouts.for_rest(read, clock::since(*begun.get_or_insert_with(clock::now)));
         let frame = match next(body.as_mut(), time_limit).await {
             Err(_) => return Err(Refused::BodyTooSlow),
             Ok(None) => break,

@@ -1,6 +1,6 @@
 //! Writes a long-lived response without hyper's per-connection buffers, because there may be many such connections.
 
-use std::{future::poll_fn, io, pin::pin, time::SystemTime};
+use std::{future::poll_fn, io, pin::pin};
 
 use bytes::Bytes;
 use http::Response;
@@ -14,7 +14,10 @@ use super::{
     answer::AnswerBody,
     watch::{Watch, Watched},
 };
-use crate::transport::listen::{Stage, closed};
+use crate::{
+    clock,
+    transport::listen::{Stage, closed},
+};
 
 /// The response owns the connection until its end.
 const FRAMING: &[u8] = b"transfer-encoding: chunked\r\nconnection: close\r\n";
@@ -30,7 +33,7 @@ pub(super) fn head(answer: &Response<AnswerBody>) -> Vec<u8> {
 fn lines(answer: &Response<AnswerBody>) -> Vec<u8> {
     let status = answer.status();
     let reason = status.canonical_reason().unwrap_or_default();
-    let date = httpdate::fmt_http_date(SystemTime::now());
+    let date = httpdate::fmt_http_date(clock::date());
     let mut head =
         format!("HTTP/1.1 {} {reason}\r\ndate: {date}\r\n", status.as_str()).into_bytes();
     for (name, value) in answer.headers() {

@@ -13,7 +13,7 @@ use tokio::{
     sync::Notify,
 };
 
-use crate::transport::timeouts::Timeouts;
+use crate::{clock, transport::timeouts::Timeouts};
 
 /// The activity of a connection.
 #[derive(Debug)]
@@ -42,7 +42,7 @@ enum Phase {
 
 impl Watch {
     pub(crate) fn new(timeouts: Timeouts) -> Arc<Self> {
-        let state = State { phase: Phase::Idle, since: Instant::now(), stuck: None };
+        let state = State { phase: Phase::Idle, since: clock::now(), stuck: None };
         Arc::new(Self { timeouts, state: Mutex::new(state), cut: Notify::new() })
     }
 
@@ -55,7 +55,7 @@ impl Watch {
     pub(crate) fn idle(&self) {
         let mut state = self.lock();
         state.phase = Phase::Idle;
-        state.since = Instant::now();
+        state.since = clock::now();
     }
 
     /// Returns whether the peer leaves data unread.
@@ -72,7 +72,7 @@ impl Watch {
     pub(crate) async fn expired(&self) {
         let often = self.timeouts.header.min(self.timeouts.idle);
         loop {
-            let now = Instant::now();
+            let now = clock::now();
             let deadline = self.deadline();
             if deadline.is_some_and(|it| it <= now) {
                 return;
@@ -101,7 +101,7 @@ impl Watch {
         let mut state = self.lock();
         if state.phase == Phase::Idle {
             state.phase = Phase::Head;
-            state.since = Instant::now();
+            state.since = clock::now();
         }
     }
 
@@ -110,7 +110,7 @@ impl Watch {
         if taken >= offered {
             state.stuck = None;
         } else {
-            let stuck = state.stuck.get_or_insert_with(|| (Instant::now(), 0));
+            let stuck = state.stuck.get_or_insert_with(|| (clock::now(), 0));
             stuck.1 += taken;
         }
     }
