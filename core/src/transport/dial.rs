@@ -12,6 +12,8 @@ use tokio::net::TcpStream;
 
 #[cfg(feature = "auth")]
 use self::public::is_public;
+#[cfg(feature = "simulation")]
+use super::memory_network;
 use super::{ByteStream, Link, Url, proxy::Proxy, url::Scheme};
 use crate::error::{Error, ErrorKind};
 
@@ -22,23 +24,15 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 ///
 /// With a proxy, the stream leads through it; for `http`, where a proxy forwards requests, to the proxy itself.
 pub(crate) async fn dial(url: &Url, proxy: Option<&Proxy>) -> Result<Box<dyn ByteStream>, Error> {
-    dial_within(CONNECT_TIMEOUT, url, proxy).await
-}
-
-async fn dial_within(
-    limit: Duration,
-    url: &Url,
-    proxy: Option<&Proxy>,
-) -> Result<Box<dyn ByteStream>, Error> {
     let opened = async {
         match proxy {
             Some(proxy) => open_through(proxy, url).await,
             None => open(url).await,
         }
     };
-    let opened = tokio::time::timeout(limit, opened).await;
+    let opened = tokio::time::timeout(CONNECT_TIMEOUT, opened).await;
     opened.unwrap_or_else(|_| {
-        let limit = limit.as_secs();
+        let limit = CONNECT_TIMEOUT.as_secs();
         Err(match proxy {
             Some(proxy) => proxy.silent(limit),
             None => Error::new(ErrorKind::Connect, format!("no connection within {limit} s"))
@@ -83,13 +77,13 @@ async fn open(url: &Url) -> Result<Box<dyn ByteStream>, Error> {
         return open_socket(url).await;
     }
     let tcp = open_tcp(url).await.map_err(|it| explain(url, it))?;
-    secure_if_required(url, Box::new(tcp)).await
+    secure_if_required(url, tcp).await
 }
 
 async fn open_through(proxy: &Proxy, url: &Url) -> Result<Box<dyn ByteStream>, Error> {
     let unreachable = |it: Error| proxy.unreachable(&it.message).caused_by(it);
     let tcp = open_tcp(proxy.url()).await.map_err(|it| unreachable(failed(it.to_string(), it)))?;
-    let stream = secure_if_required(proxy.url(), Box::new(tcp)).await.map_err(unreachable)?;
+    let stream = secure_if_required(proxy.url(), tcp).await.map_err(unreachable)?;
     if Proxy::forwards(url) {
         return Ok(stream);
     }
@@ -97,11 +91,15 @@ async fn open_through(proxy: &Proxy, url: &Url) -> Result<Box<dyn ByteStream>, E
     secure_if_required(url, tunnel).await.map_err(|it| proxy.explain(it))
 }
 
-async fn open_tcp(url: &Url) -> io::Result<TcpStream> {
+async fn open_tcp(url: &Url) -> io::Result<Box<dyn ByteStream>> {
+    #[cfg(feature = "simulation")]
+    if memory_network::is_host(url.host()) {
+        return Ok(Box::new(memory_network::connect(url.port())?));
+    }
     let tcp = TcpStream::connect((url.host(), url.port())).await?;
     // Without this option, Nagle's algorithm delays small messages until the previous one is acknowledged.
     tcp.set_nodelay(true)?;
-    Ok(tcp)
+    Ok(Box::new(tcp))
 }
 
 async fn secure_if_required(
@@ -153,17 +151,16 @@ fn failed(message: String, source: impl Into<Box<dyn std::error::Error + Send + 
 mod tests {
     use super::*;
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn a_proxy_that_never_answers_is_given_up_at_the_limit() {
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
-        let address = listener.local_addr().expect("an address");
-        let proxy = Proxy::parse(&address.to_string(), "HTTPS_PROXY").expect("a proxy");
+        let listener = memory_network::MemoryListener::bind(0).expect("a port");
+        let address = format!("{}:{}", memory_network::HOST, listener.port());
+        let proxy = Proxy::parse(&address, "HTTPS_PROXY").expect("a proxy");
         let url = Url::parse("https://shelf.example").expect("a URL");
-        let opened = dial_within(Duration::from_secs(1), &url, Some(&proxy)).await;
-        let error = opened.err().expect("no connection");
+        let error = dial(&url, Some(&proxy)).await.err().expect("no connection");
         assert_eq!(error.kind, ErrorKind::Connect);
         let expected =
-            format!("the proxy http://{address} (HTTPS_PROXY) opened no connection within 1 s");
+            format!("the proxy http://{address} (HTTPS_PROXY) opened no connection within 10 s");
         assert_eq!(error.message, expected);
     }
 }

@@ -38,6 +38,9 @@ pub(crate) mod listen;
 pub mod memory;
 #[cfg(all(not(feature = "bindings"), feature = "client"))]
 pub(crate) mod memory;
+#[cfg(all(feature = "simulation", feature = "http"))]
+#[doc(hidden)]
+pub mod memory_network;
 #[cfg(feature = "client")]
 pub(crate) mod messages;
 pub(crate) mod timeouts;

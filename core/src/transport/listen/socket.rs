@@ -6,11 +6,15 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::{io, net::IpAddr, path::PathBuf};
 
+#[cfg(feature = "simulation")]
+use tokio::io::DuplexStream;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 #[cfg(unix)]
 use tokio::net::{UnixListener, UnixSocket, UnixStream};
 
 use super::{Address, address::Place};
+#[cfg(feature = "simulation")]
+use crate::transport::memory_network::{self, MemoryListener};
 use crate::{
     error::{Error, ErrorKind},
     transport::ByteStream,
@@ -28,6 +32,8 @@ pub(super) enum Socket {
         listener: UnixListener,
         _file: Removed,
     },
+    #[cfg(feature = "simulation")]
+    Memory(MemoryListener),
 }
 
 /// An accepted connection.
@@ -35,6 +41,8 @@ pub(super) enum Accepted {
     Tcp(TcpStream, IpAddr),
     #[cfg(unix)]
     Unix(UnixStream),
+    #[cfg(feature = "simulation")]
+    Memory(DuplexStream),
 }
 
 impl Accepted {
@@ -44,6 +52,8 @@ impl Accepted {
             Self::Tcp(_, remote) => Some(*remote),
             #[cfg(unix)]
             Self::Unix(_) => None,
+            #[cfg(feature = "simulation")]
+            Self::Memory(_) => Some(IpAddr::from([127, 0, 0, 1])),
         }
     }
 
@@ -53,6 +63,8 @@ impl Accepted {
             Self::Tcp(stream, _) => Box::new(stream),
             #[cfg(unix)]
             Self::Unix(stream) => Box::new(stream),
+            #[cfg(feature = "simulation")]
+            Self::Memory(stream) => Box::new(stream),
         }
     }
 }
@@ -77,6 +89,12 @@ impl Drop for Removed {
 impl Socket {
     pub(super) async fn bind(at: &Address, shares_port: bool) -> Result<Self, Error> {
         match &at.place {
+            #[cfg(feature = "simulation")]
+            Place::Http { host, port, .. } | Place::Tcp { host, port }
+                if memory_network::is_host(host) =>
+            {
+                MemoryListener::bind(*port).map(Self::Memory).map_err(|it| explain(at, it))
+            }
             Place::Http { host, port, .. } | Place::Tcp { host, port } => {
                 let bare = host.trim_start_matches('[').trim_end_matches(']');
                 let bound = match shares_port {
@@ -115,6 +133,8 @@ impl Socket {
             Self::Tcp(listener) => listener.local_addr().map_or(0, |it| it.port()),
             #[cfg(unix)]
             Self::Unix { .. } => 0,
+            #[cfg(feature = "simulation")]
+            Self::Memory(listener) => listener.port(),
         }
     }
 
@@ -129,6 +149,8 @@ impl Socket {
             }
             #[cfg(unix)]
             Self::Unix { listener, .. } => Ok(Accepted::Unix(listener.accept().await?.0)),
+            #[cfg(feature = "simulation")]
+            Self::Memory(listener) => Ok(Accepted::Memory(listener.accept().await)),
         }
     }
 }
